@@ -2,7 +2,7 @@
 # one and nothing else (`make test-gpu`; tests/gpu/run), with the program in the folder above, which the
 # studies among them run. cmocka has no archive, so it goes along; and so do the programs and the fake
 # driver that `bench/monitor FOLDER` measures with there.
-pkg_check_modules(CMOCKA cmocka)
+include(cmake/test_main.cmake)
 if(NOT CMOCKA_FOUND)
     return()
 endif()
@@ -13,11 +13,7 @@ file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gpu/test_*.c
 foreach(source ${sources} ${CMAKE_SOURCE_DIR}/tests/conformance/test_ops.c)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} EXCLUDE_FROM_ALL ${source})
-    target_link_libraries(${name} PRIVATE lab ${CMOCKA_LINK_LIBRARIES})
-    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-    target_include_directories(${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
-    target_compile_definitions(${name} PRIVATE LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                               LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_link_libraries(${name} PRIVATE test_main)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder}
                           BUILD_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH OFF)
     list(APPEND targets ${name})

@@ -1,6 +1,9 @@
 # Every tests/unit/**/test_*.c and tests/conformance/test_*.c is a program of its own under CTest, and
 # so is every tests/gpu/test_*.c, which is skipped where there is no GPU.
-pkg_check_modules(CMOCKA REQUIRED cmocka)
+include(cmake/test_main.cmake)
+if(NOT CMOCKA_FOUND)
+    message(FATAL_ERROR "the tests need cmocka")
+endif()
 
 # What the sanitizers need to be told; harmless in the other builds. Leaks count as failures. Not
 # detect_stack_use_after_return: gcc 12's fake stack isn't aligned for 64-byte vectors.
@@ -25,11 +28,7 @@ foreach(source ${test_sources} ${gpu_sources})
         continue() # a minute of the vendor's compiler, in which no fault of ours can be found
     endif()
     add_executable(test_${name} ${source})
-    target_link_libraries(test_${name} PRIVATE lab ${CMOCKA_LINK_LIBRARIES})
-    target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-    target_include_directories(test_${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
-    target_compile_definitions(test_${name} PRIVATE
-        LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_link_libraries(test_${name} PRIVATE test_main)
     add_test(NAME ${name} COMMAND test_${name})
     # one that lacks what it tests says so and returns 77: seen as skipped, not as passed
     set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} SKIP_RETURN_CODE 77

@@ -5,17 +5,12 @@
 #include "analysis/analysis.h"
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
-static void names_are_those_of_the_files(void **state) {
-    (void)state;
+LAB_TEST(names_are_those_of_the_files) {
     assert_non_null(lab_analyses[0]);
     for (int i = 0; lab_analyses[i]; i++) {
         struct lab_err err = LAB_ERR_INIT;
@@ -30,8 +25,7 @@ static void names_are_those_of_the_files(void **state) {
     }
 }
 
-static void texts_are_there_and_end_as_they_should(void **state) {
-    (void)state;
+LAB_TEST(texts_are_there_and_end_as_they_should) {
     for (int i = 0; lab_analyses[i]; i++) {
         const struct lab_analysis *analysis = lab_analyses[i];
         assert_true(analysis->summary && *analysis->summary && analysis->run);
@@ -44,8 +38,7 @@ static void texts_are_there_and_end_as_they_should(void **state) {
     }
 }
 
-static void nothing_in_is_an_error(void **state) {
-    (void)state;
+LAB_TEST(nothing_in_is_an_error) {
     for (int i = 0; lab_analyses[i]; i++) {
         struct lab_err err = LAB_ERR_INIT;
         struct lab_arena arena;
@@ -63,19 +56,8 @@ static void nothing_in_is_an_error(void **state) {
     }
 }
 
-static void unknown_ones_suggest_the_nearest(void **state) {
-    (void)state;
+LAB_TEST(unknown_ones_suggest_the_nearest) {
     struct lab_err err = LAB_ERR_INIT;
     assert_null(lab_analysis_find("latncy", &err));
     assert_non_null(strstr(err.text, "did you mean 'latency'?"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_those_of_the_files),
-        cmocka_unit_test(texts_are_there_and_end_as_they_should),
-        cmocka_unit_test(nothing_in_is_an_error),
-        cmocka_unit_test(unknown_ones_suggest_the_nearest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

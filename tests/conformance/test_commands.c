@@ -1,16 +1,11 @@
 /* Every command says what it is, in full, and takes its shared options. */
 #include "command/command.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
-static void every_command_is_described(void **state) {
-    (void)state;
+LAB_TEST(every_command_is_described) {
     assert_non_null(lab_commands[0]);
     for (int i = 0; lab_commands[i]; i++) {
         const struct lab_command *command = lab_commands[i];
@@ -40,8 +35,7 @@ static void check_rows(const struct lab_option *rows, size_t size) {
     }
 }
 
-static void options_are_whole_and_unique(void **state) {
-    (void)state;
+LAB_TEST(options_are_whole_and_unique) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     for (int i = 0; lab_commands[i]; i++) {
@@ -58,8 +52,7 @@ static void options_are_whole_and_unique(void **state) {
     lab_arena_release(&arena);
 }
 
-static void defaults_parse(void **state) {
-    (void)state;
+LAB_TEST(defaults_parse) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     for (int i = 0; lab_commands[i]; i++) {
@@ -71,8 +64,7 @@ static void defaults_parse(void **state) {
     lab_arena_release(&arena);
 }
 
-static void help_of_every_command_fits(void **state) {
-    (void)state;
+LAB_TEST(help_of_every_command_fits) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     for (int i = 0; lab_commands[i]; i++) {
@@ -94,8 +86,7 @@ static void help_of_every_command_fits(void **state) {
     lab_arena_release(&arena);
 }
 
-static void manual_has_a_page_for_each_that_people_use(void **state) {
-    (void)state;
+LAB_TEST(manual_has_a_page_for_each_that_people_use) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     const struct lab_manual *manual = lab_command_manual(&arena);
@@ -111,15 +102,4 @@ static void manual_has_a_page_for_each_that_people_use(void **state) {
     assert_null(manual->pages[shown]);
     assert_null(names[shown]);
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_is_described),
-        cmocka_unit_test(options_are_whole_and_unique),
-        cmocka_unit_test(defaults_parse),
-        cmocka_unit_test(help_of_every_command_fits),
-        cmocka_unit_test(manual_has_a_page_for_each_that_people_use),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

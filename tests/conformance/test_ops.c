@@ -11,14 +11,7 @@
 #include "device/tunable.h"
 #include "machine/machine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define SKIPPED 77 /* CTest's word for it */
+#include "test.h"
 
 static void require(int result, const struct lab_err *err, const char *what) {
     if (result < 0)
@@ -276,8 +269,7 @@ static void try_device(const struct lab_machine *machine, const struct lab_devic
 
 static bool nothing_tried;
 
-static void every_op_on_every_backend(void **state) {
-    (void)state;
+LAB_TEST(every_op_on_every_backend) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_machine *machine = NULL;
     struct lab_arena arena;
@@ -311,10 +303,8 @@ static void every_op_on_every_backend(void **state) {
     lab_arena_release(&arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_on_every_backend),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return failed ? failed : nothing_tried ? SKIPPED : 0;
+static int end(int failed) {
+    return failed ? failed : nothing_tried ? LAB_TEST_SKIPPED : 0;
 }
+
+const struct lab_test_program lab_test_program = {.end = end};

@@ -6,14 +6,10 @@
 #include "probe/sampler.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_machine *machine;
 
@@ -26,8 +22,7 @@ static struct lab_probe_setup make_setup(void) {
                                     .speed = 1};
 }
 
-static void names_are_those_of_the_files(void **state) {
-    (void)state;
+LAB_TEST(names_are_those_of_the_files) {
     assert_non_null(lab_probes[0]);
     for (int i = 0; lab_probes[i]; i++) {
         char path[512];
@@ -45,8 +40,7 @@ static void check_text(const char *text) {
     fail_msg("'%s' is missing, or a sentence", text ? text : "");
 }
 
-static void descriptors_are_whole(void **state) {
-    (void)state;
+LAB_TEST(descriptors_are_whole) {
     for (int i = 0; lab_probes[i]; i++) {
         const struct lab_probe *probe = lab_probes[i];
         check_text(probe->summary);
@@ -127,8 +121,7 @@ static void read_lane(const struct lab_probe *probe, void *probe_state, int lane
     assert_true(heard.entities == 0 || heard.ticks > 0);
 }
 
-static void each_opens_here_or_says_why_not(void **state) {
-    (void)state;
+LAB_TEST(each_opens_here_or_says_why_not) {
     for (int i = 0; lab_probes[i]; i++) {
         const struct lab_probe *probe = lab_probes[i];
         struct lab_probe_setup setup = make_setup();
@@ -171,8 +164,7 @@ static void take_processes(void *state, const struct lab_process_list *list) {
     sampled->lists++;
 }
 
-static void the_sampler_runs_with_all_of_them(void **state) {
-    (void)state;
+LAB_TEST(the_sampler_runs_with_all_of_them) {
     struct lab_sampler_config config = {.setup = make_setup()};
     struct lab_err err = LAB_ERR_INIT;
     struct lab_sampler *sampler;
@@ -191,17 +183,16 @@ static void the_sampler_runs_with_all_of_them(void **state) {
     lab_sampler_close(sampler);
 }
 
-int main(void) {
+static int open_machine(void **state) {
     struct lab_err err = LAB_ERR_INIT;
-    if (lab_machine_open(NULL, &machine, &err) < 0)
-        return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_those_of_the_files),
-        cmocka_unit_test(descriptors_are_whole),
-        cmocka_unit_test(each_opens_here_or_says_why_not),
-        cmocka_unit_test(the_sampler_runs_with_all_of_them),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    lab_machine_close(machine);
-    return failed;
+    (void)state;
+    return lab_machine_open(NULL, &machine, &err);
 }
+
+static int close_machine(void **state) {
+    (void)state;
+    lab_machine_close(machine);
+    return 0;
+}
+
+const struct lab_test_program lab_test_program = {.open = open_machine, .close = close_machine};

@@ -5,13 +5,9 @@
 #include "machine/machine.h"
 #include "workload/workload.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 /* Small and unlike the defaults. A workload that isn't here runs with its defaults. */
 static const struct {
@@ -71,8 +67,7 @@ static size_t field_bytes(enum lab_option_type type) {
     return 0;
 }
 
-static void names_are_those_of_the_files(void **state) {
-    (void)state;
+LAB_TEST(names_are_those_of_the_files) {
     assert_non_null(lab_workloads[0]);
     for (int i = 0; lab_workloads[i]; i++) {
         struct lab_err err = LAB_ERR_INIT;
@@ -87,8 +82,7 @@ static void names_are_those_of_the_files(void **state) {
     }
 }
 
-static void descriptors_are_complete(void **state) {
-    (void)state;
+LAB_TEST(descriptors_are_complete) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *w = lab_workloads[i];
         print_message("  %s\n", w->name);
@@ -124,8 +118,7 @@ static void check_option(const struct lab_workload *w, const struct lab_option *
         fail_msg("%s.%s: the default is none of its choices", w->name, o->name);
 }
 
-static void options_are_complete(void **state) {
-    (void)state;
+LAB_TEST(options_are_complete) {
     for (int i = 0; lab_workloads[i]; i++)
         for (const struct lab_option *o = lab_workloads[i]->options; o->name; o++) {
             check_option(lab_workloads[i], o);
@@ -135,8 +128,7 @@ static void options_are_complete(void **state) {
 }
 
 /* Setting the default again goes through the bounds, which taking it as a default needn't. */
-static void defaults_are_within_bounds(void **state) {
-    (void)state;
+LAB_TEST(defaults_are_within_bounds) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *w = lab_workloads[i];
         struct lab_arena arena;
@@ -160,8 +152,7 @@ static bool countable(double value) {
     return isfinite(value) && value >= 0;
 }
 
-static void costs_are_countable(void **state) {
-    (void)state;
+LAB_TEST(costs_are_countable) {
     for (int i = 0; lab_workloads[i]; i++) {
         struct lab_arena arena;
         struct lab_workload_cost cost;
@@ -177,8 +168,7 @@ static void costs_are_countable(void **state) {
     }
 }
 
-static void labels_are_stable(void **state) {
-    (void)state;
+LAB_TEST(labels_are_stable) {
     for (int i = 0; lab_workloads[i]; i++) {
         if (!lab_workloads[i]->label)
             continue;
@@ -207,8 +197,7 @@ static void check_launch(const struct lab_launch *launch, void *count) {
     ++*(int *)count;
 }
 
-static void what_can_be_tuned_is_a_launch_and_has_its_key(void **state) {
-    (void)state;
+LAB_TEST(what_can_be_tuned_is_a_launch_and_has_its_key) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *w = lab_workloads[i];
         struct lab_arena arena;
@@ -334,8 +323,7 @@ static void use_workload(struct place *place, struct lab_arena *arena) {
         use_case(place, arena, NULL);
 }
 
-static void they_work_on_every_backend(void **state) {
-    (void)state;
+LAB_TEST(they_work_on_every_backend) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_arena arena;
     struct place place = {0};
@@ -363,18 +351,4 @@ static void they_work_on_every_backend(void **state) {
     }
     lab_machine_close(place.machine);
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_those_of_the_files),
-        cmocka_unit_test(descriptors_are_complete),
-        cmocka_unit_test(options_are_complete),
-        cmocka_unit_test(defaults_are_within_bounds),
-        cmocka_unit_test(costs_are_countable),
-        cmocka_unit_test(labels_are_stable),
-        cmocka_unit_test(what_can_be_tuned_is_a_launch_and_has_its_key),
-        cmocka_unit_test(they_work_on_every_backend),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

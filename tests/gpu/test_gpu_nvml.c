@@ -3,22 +3,15 @@
  * costs little. Prints every value of the last reading and the thread time of each tier. Skipped
  * where there is no GPU.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #include "probe/probe.h"
 
 #include <math.h>
 #include <time.h>
 
-#define SKIPPED 77 /* CTest's word for it */
-#define TICKS   20
+#define TICKS 20
 
 extern const struct lab_probe lab_probe_nvml;
 
@@ -91,8 +84,7 @@ static void print_values(void) {
     }
 }
 
-static void what_is_told_can_be(void **state) {
-    (void)state;
+LAB_TEST(what_is_told_can_be) {
     double thread_us, wall_us;
     lab_probe_nvml.describe(probe, 0, &sink);
     print_message("%s: %s, %s, node %d\n", lab_probe_nvml.lane_name(probe, 0), entity.name,
@@ -118,8 +110,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* The machine may be busy, so the time itself is printed, not judged. */
-static void a_tick_is_cheap(void **state) {
-    (void)state;
+LAB_TEST(a_tick_is_cheap) {
     double plain[TICKS], with_gpm[TICKS], wall_us;
     for (int i = 0; i < TICKS; i++) {
         lab_clock_sleep(lab_clock_system(), 20 * LAB_NS_PER_MS);
@@ -138,19 +129,22 @@ static void a_tick_is_cheap(void **state) {
     assert_false(isnan(value(LAB_METRIC_POWER)));
 }
 
-int main(void) {
+static int begin(int argc, char **argv) {
     struct lab_probe_setup setup = {
         .clock = lab_clock_system(), .interval_ns = 100 * LAB_NS_PER_MS, .root = ""};
     struct lab_err err = LAB_ERR_INIT;
+    (void)argc;
+    (void)argv;
     if (lab_probe_nvml.open(&setup, &probe, &err)) {
         print_message("skipped: %s\n", err.text);
-        return SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_told_can_be),
-        cmocka_unit_test(a_tick_is_cheap),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
+}
+
+static int end(int failed) {
     lab_probe_nvml.close(probe);
     return failed;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin, .end = end};

@@ -19,14 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define SKIPPED 77 /* CTest's word for it */
+#include "test.h"
 
 enum { RANKS = 4, LONGEST = (1 << 21) + 64, SPARE = 8 };
 
@@ -191,16 +184,14 @@ static int say_way(struct rank *rank, struct lab_err *err) {
                : lab_err_set(err, LAB_ERR_WRONG, "sums go through %s", lab_sum_through(rank->sum));
 }
 
-static void slices_sum_in_device_memory(void **state) {
-    (void)state;
+LAB_TEST(slices_sum_in_device_memory) {
     set_all(1, (int[]){0, 0, 0, 0});
     run_all((rank_work *const[]){say_way, say_way, say_way, say_way}, 20);
     for (int i = 0; i < RANKS; i++)
         require(ranks[i].failed, &ranks[i].err);
 }
 
-static void any_length_and_alignment_is_summed(void **state) {
-    (void)state;
+LAB_TEST(any_length_and_alignment_is_summed) {
     static const int64_t counts[] = {1, 2, 3, 5, 1000, 1023, 54405, (1 << 21) + 1};
     static const int offsets[][RANKS] = {{0, 0, 0, 0}, {3, 3, 3, 3}, {0, 1, 2, 3}};
     for (int c = 0; c < (int)(sizeof counts / sizeof *counts); c++)
@@ -213,8 +204,7 @@ static void any_length_and_alignment_is_summed(void **state) {
 
 /* compute-sanitizer has graphs run one after the other: there GPULAB_TEST_GRAPHS=0 leaves this
  * out. */
-static void a_graph_sums_a_thousand_times(void **state) {
-    (void)state;
+LAB_TEST(a_graph_sums_a_thousand_times) {
     if (lab_str_equal(getenv("GPULAB_TEST_GRAPHS"), "0"))
         skip();
     set_all(54405, (int[]){1, 1, 1, 1});
@@ -255,8 +245,7 @@ static void expect_words(int except, const char *words) {
     }
 }
 
-static void a_rank_that_never_comes_is_named(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_never_comes_is_named) {
     set_all(54405, (int[]){0, 0, 0, 0});
     run_all((rank_work *const[]){sum_once, sum_once, sum_once, stay_away}, 1);
     expect_words(3, "for rank 3, which hasn't come to the sum");
@@ -265,8 +254,7 @@ static void a_rank_that_never_comes_is_named(void **state) {
     check_all();
 }
 
-static void a_rank_that_fails_ends_the_others_at_once(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_fails_ends_the_others_at_once) {
     int64_t start_ns = lab_clock_now(lab_clock_system());
     set_all(54405, (int[]){0, 0, 0, 0});
     run_all((rank_work *const[]){sum_once, sum_once, fail_instead, sum_once}, 60);
@@ -274,8 +262,7 @@ static void a_rank_that_fails_ends_the_others_at_once(void **state) {
     assert_true(lab_clock_now(lab_clock_system()) - start_ns < 30 * LAB_NS_PER_S);
 }
 
-static void ranks_out_of_step_are_told_so(void **state) {
-    (void)state;
+LAB_TEST(ranks_out_of_step_are_told_so) {
     set_all(54405, (int[]){0, 0, 0, 0});
     run_all((rank_work *const[]){sum_once, sum_another_length, sum_once, sum_once}, 20);
     expect_words(-1, "out of step");
@@ -291,8 +278,7 @@ static int keep_note(struct rank *rank, struct lab_err *err) {
     return sum_once(rank, err);
 }
 
-static void nccl_gives_way_on_slices_and_says_so(void **state) {
-    (void)state;
+LAB_TEST(nccl_gives_way_on_slices_and_says_so) {
     set_all(1000, (int[]){0, 0, 0, 0});
     for (int i = 0; i < RANKS; i++)
         ranks[i].way = LAB_SUM_NCCL;
@@ -301,8 +287,7 @@ static void nccl_gives_way_on_slices_and_says_so(void **state) {
     assert_non_null(strstr(note, "by ring through device memory instead: NCCL takes whole GPUs"));
 }
 
-static void nccl_sums_one_rank_on_a_whole_gpu(void **state) {
-    (void)state;
+LAB_TEST(nccl_sums_one_rank_on_a_whole_gpu) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_device_list list = {0};
     struct lab_device *device = NULL;
@@ -376,7 +361,7 @@ static int open_gpu(void) {
     if (lab_machine_open(NULL, &machine, &err) ||
         lab_device_select(machine, "cuda:0/4", &arena, &list, &err) || list.count != RANKS) {
         print_message("skipped: %s\n", err.text);
-        return SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
     for (int i = 0; i < RANKS; i++) {
         ranks[i].index = i;
@@ -385,7 +370,7 @@ static int open_gpu(void) {
             return 1;
         }
     }
-    return 0;
+    return LAB_TEST_GO;
 }
 
 static void close_gpu(void) {
@@ -400,20 +385,18 @@ static void close_gpu(void) {
     lab_arena_release(&arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_sum_in_device_memory),
-        cmocka_unit_test(any_length_and_alignment_is_summed),
-        cmocka_unit_test(a_graph_sums_a_thousand_times),
-        cmocka_unit_test(a_rank_that_never_comes_is_named),
-        cmocka_unit_test(a_rank_that_fails_ends_the_others_at_once),
-        cmocka_unit_test(ranks_out_of_step_are_told_so),
-        cmocka_unit_test(nccl_gives_way_on_slices_and_says_so),
-        cmocka_unit_test(nccl_sums_one_rank_on_a_whole_gpu),
-    };
+static int begin(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
     int status = open_gpu();
-    if (status == 0)
-        status = cmocka_run_group_tests(tests, NULL, NULL);
-    close_gpu();
+    if (status != LAB_TEST_GO)
+        close_gpu();
     return status;
 }
+
+static int end(int failed) {
+    close_gpu();
+    return failed;
+}
+
+const struct lab_test_program lab_test_program = {.begin = begin, .end = end};

@@ -11,15 +11,9 @@
 #include "device/device.h"
 #include "machine/machine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
-#define SKIPPED 77 /* CTest's word for it */
+#include "test.h"
 
 static struct lab_machine *machine;
 static struct lab_device *device;
@@ -298,8 +292,7 @@ static void try_dtype(enum lab_dtype dtype) {
         }
 }
 
-static void long_rows_are_right(void **state) {
-    (void)state;
+LAB_TEST(long_rows_are_right) {
     for (int dtype = 0; dtype < 4; dtype++) {
         make_block((enum lab_dtype)dtype);
         for (int s = 0; s < LENGTH(long_steps); s++)
@@ -307,23 +300,19 @@ static void long_rows_are_right(void **state) {
     }
 }
 
-static void transformers_are_right_in_fp32(void **state) {
-    (void)state;
+LAB_TEST(transformers_are_right_in_fp32) {
     try_dtype(LAB_FP32);
 }
 
-static void transformers_are_right_in_tf32(void **state) {
-    (void)state;
+LAB_TEST(transformers_are_right_in_tf32) {
     try_dtype(LAB_TF32);
 }
 
-static void transformers_are_right_in_bf16(void **state) {
-    (void)state;
+LAB_TEST(transformers_are_right_in_bf16) {
     try_dtype(LAB_BF16);
 }
 
-static void transformers_are_right_in_fp16(void **state) {
-    (void)state;
+LAB_TEST(transformers_are_right_in_fp16) {
     try_dtype(LAB_FP16);
 }
 
@@ -348,8 +337,7 @@ static void launch_chain(const struct lab_buffer *x, const struct lab_buffer *y,
     }
 }
 
-static void a_graph_gives_the_very_same_numbers(void **state) {
-    (void)state;
+LAB_TEST(a_graph_gives_the_very_same_numbers) {
     struct lab_err err = LAB_ERR_INIT;
     make_block(LAB_FP32);
     for (int64_t rows = 1; rows <= 20000; rows *= 27) {
@@ -386,17 +374,19 @@ static void a_graph_gives_the_very_same_numbers(void **state) {
 /* --- the GPU --- */
 
 /* 0, or -1 where there is none. */
-static int open_gpu(void) {
+static int open_gpu(int argc, char **argv) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_arena arena;
     struct lab_device_list list = {0};
+    (void)argc;
+    (void)argv;
     lab_arena_init(&arena);
     if (lab_machine_open(NULL, &machine, &err) ||
         lab_device_select(machine, "cuda", &arena, &list, &err) || list.count == 0) {
         print_message("skipped: %s\n", err.text);
         lab_arena_release(&arena);
         lab_machine_close(machine);
-        return -1;
+        return LAB_TEST_SKIPPED;
     }
     if (lab_device_open(machine, &list.items[0], LAB_DEVICE_SETUP, &device, &err) ||
         lab_stream_open(device, LAB_STREAM_COMPUTE, &stream, &err)) {
@@ -404,23 +394,14 @@ static int open_gpu(void) {
         exit(1);
     }
     lab_arena_release(&arena);
-    return 0;
+    return LAB_TEST_GO;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transformers_are_right_in_fp32),
-        cmocka_unit_test(transformers_are_right_in_tf32),
-        cmocka_unit_test(transformers_are_right_in_bf16),
-        cmocka_unit_test(transformers_are_right_in_fp16),
-        cmocka_unit_test(long_rows_are_right),
-        cmocka_unit_test(a_graph_gives_the_very_same_numbers),
-    };
-    if (open_gpu())
-        return SKIPPED;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+static int end(int failed) {
     lab_stream_close(stream);
     lab_device_close(device);
     lab_machine_close(machine);
     return failed;
 }
+
+const struct lab_test_program lab_test_program = {.begin = open_gpu, .end = end};

@@ -5,12 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static int low[] = {0, 1, 2, 3}, high[] = {16, 17, 18, 19};
 static struct lab_node nodes[] = {{.number = 0, .core_count = 4, .cpus = {low, 4}},
@@ -62,8 +57,7 @@ static void given_nodes(struct given_study *given, double local, double remote, 
                                                         (1 + spread * given_normal(given))});
 }
 
-static void a_node_that_pays_is_a_line_with_its_gain(void **state) {
-    (void)state;
+LAB_TEST(a_node_that_pays_is_a_line_with_its_gain) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
     struct lab_advice advice = advise(&given);
@@ -90,8 +84,7 @@ static void a_node_that_pays_is_a_line_with_its_gain(void **state) {
 }
 
 /* Every line that starts a program, of whatever state: nothing of the place is left out. */
-static void no_line_starts_a_program_without_gpu_cores_and_memory(void **state) {
-    (void)state;
+LAB_TEST(no_line_starts_a_program_without_gpu_cores_and_memory) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
     struct lab_advice advice = advise(&given);
@@ -112,8 +105,7 @@ static void no_line_starts_a_program_without_gpu_cores_and_memory(void **state) 
 }
 
 /* Two GPUs, each from its own node alone: which GPU is the choice, and the line has its node. */
-static void a_device_that_pays_has_its_node_in_the_line(void **state) {
-    (void)state;
+LAB_TEST(a_device_that_pays_has_its_node_in_the_line) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 2; gpu < 4; gpu++)
@@ -136,8 +128,7 @@ static void a_device_that_pays_has_its_node_in_the_line(void **state) {
 
 /* No line can set the batch of a program that nobody knows: it starts the program, and words say
  * so. */
-static void a_batch_that_pays_is_left_to_the_program(void **state) {
-    (void)state;
+LAB_TEST(a_batch_that_pays_is_left_to_the_program) {
     struct given_study given;
     given_begin(&given, "quick_test");
     for (int batch = 1; batch < 3; batch++)
@@ -165,8 +156,7 @@ static void a_batch_that_pays_is_left_to_the_program(void **state) {
     given_end(&given);
 }
 
-static void a_slice_that_pays_has_no_line(void **state) {
-    (void)state;
+LAB_TEST(a_slice_that_pays_has_no_line) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
     for (int i = 0; i < given.table.run_count; i++)
@@ -187,8 +177,7 @@ static void a_slice_that_pays_has_no_line(void **state) {
 }
 
 /* Choices of one place share its line; each study is named once. */
-static void a_line_is_printed_once_for_all_that_it_gains(void **state) {
-    (void)state;
+LAB_TEST(a_line_is_printed_once_for_all_that_it_gains) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
     struct lab_advice advice = advise(&given);
@@ -218,8 +207,7 @@ static void a_line_is_printed_once_for_all_that_it_gains(void **state) {
     given_end(&given);
 }
 
-static void what_was_not_measured_says_so(void **state) {
-    (void)state;
+LAB_TEST(what_was_not_measured_says_so) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
     struct lab_advice advice = advise(&given);
@@ -241,8 +229,7 @@ static void what_was_not_measured_says_so(void **state) {
     given_end(&given);
 }
 
-static void a_node_that_gains_nothing_is_not_advised(void **state) {
-    (void)state;
+LAB_TEST(a_node_that_gains_nothing_is_not_advised) {
     struct given_study given;
     given_nodes(&given, 1000, 1000, 6, .005);
     struct lab_advice advice = advise(&given);
@@ -261,8 +248,7 @@ static void a_node_that_gains_nothing_is_not_advised(void **state) {
     given_end(&given);
 }
 
-static void one_run_each_advises_nothing_but_more_runs(void **state) {
-    (void)state;
+LAB_TEST(one_run_each_advises_nothing_but_more_runs) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 1, 0);
     struct lab_advice advice = advise(&given);
@@ -274,8 +260,7 @@ static void one_run_each_advises_nothing_but_more_runs(void **state) {
     given_end(&given);
 }
 
-static void programs_get_states_and_intervals(void **state) {
-    (void)state;
+LAB_TEST(programs_get_states_and_intervals) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
     struct lab_advice advice = advise(&given);
@@ -286,20 +271,4 @@ static void programs_get_states_and_intervals(void **state) {
     const struct lab_value *interval = lab_value_get(first, "gain_interval");
     assert_true(lab_value_get(interval, "low")->number < lab_value_get(interval, "high")->number);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_that_pays_is_a_line_with_its_gain),
-        cmocka_unit_test(no_line_starts_a_program_without_gpu_cores_and_memory),
-        cmocka_unit_test(a_device_that_pays_has_its_node_in_the_line),
-        cmocka_unit_test(a_batch_that_pays_is_left_to_the_program),
-        cmocka_unit_test(a_slice_that_pays_has_no_line),
-        cmocka_unit_test(a_line_is_printed_once_for_all_that_it_gains),
-        cmocka_unit_test(what_was_not_measured_says_so),
-        cmocka_unit_test(a_node_that_gains_nothing_is_not_advised),
-        cmocka_unit_test(one_run_each_advises_nothing_but_more_runs),
-        cmocka_unit_test(programs_get_states_and_intervals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

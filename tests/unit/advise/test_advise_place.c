@@ -4,13 +4,9 @@
 
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define GPU0 "GPU-00000000-1111-2222-3333-444444444444"
 #define GPU8 "GPU-88888888-1111-2222-3333-444444444444"
@@ -47,8 +43,7 @@ static const struct lab_study_rank by_uuid = {
 static const struct lab_study_rank by_number = {
     .device = "cuda:8", .gpu = 8, .numa_node = 3, .device_node = 3};
 
-static void a_gpu_with_a_uuid_is_called_by_it_in_every_form(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_with_a_uuid_is_called_by_it_in_every_form) {
     struct lab_advice_place place = given(&by_uuid, 1);
     assert_null(place.missing);
     assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
@@ -74,8 +69,7 @@ static void a_gpu_with_a_uuid_is_called_by_it_in_every_form(void **state) {
 }
 
 /* CUDA counts the fastest first unless it is told otherwise. */
-static void a_number_comes_with_the_order_that_it_counts_in(void **state) {
-    (void)state;
+LAB_TEST(a_number_comes_with_the_order_that_it_counts_in) {
     struct lab_advice_place place = given(&by_number, 1);
     assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
@@ -94,8 +88,7 @@ static void a_number_comes_with_the_order_that_it_counts_in(void **state) {
 }
 
 /* The daemon's GPUs are counted anew for its clients: 8 would be none of them. */
-static void a_client_of_mps_counts_what_the_daemon_has(void **state) {
-    (void)state;
+LAB_TEST(a_client_of_mps_counts_what_the_daemon_has) {
     struct lab_advice_place place = given(&by_number, 1);
     assert_string_equal(lab_advice_place_mps(&place, &arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 "
@@ -103,8 +96,7 @@ static void a_client_of_mps_counts_what_the_daemon_has(void **state) {
                         "--cpunodebind=3 --membind=3 PROGRAM");
 }
 
-static void a_simulated_gpu_has_its_number_and_no_cpus(void **state) {
-    (void)state;
+LAB_TEST(a_simulated_gpu_has_its_number_and_no_cpus) {
     /* the machine's name is a path, which makes it no slice */
     static const struct lab_study_rank rank = {
         .device = "sim:./my machines/l40s.yaml:8", .gpu = 8, .numa_node = 3, .device_node = 3};
@@ -117,8 +109,7 @@ static void a_simulated_gpu_has_its_number_and_no_cpus(void **state) {
     assert_int_equal(place.core_count, 0);
 }
 
-static void a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu(void **state) {
-    (void)state;
+LAB_TEST(a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu) {
     static const struct lab_study_rank rank = {
         .device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3};
     struct lab_advice_place place = given(&rank, 1);
@@ -130,8 +121,7 @@ static void a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu(void **st
 
 /* --- several, and none --- */
 
-static void a_gang_on_one_node_lists_all_of_its_gpus(void **state) {
-    (void)state;
+LAB_TEST(a_gang_on_one_node_lists_all_of_its_gpus) {
     const struct lab_study_rank ranks[] = {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 3, .device_node = 0}};
@@ -151,8 +141,7 @@ static void a_gang_on_one_node_lists_all_of_its_gpus(void **state) {
 }
 
 /* One process on both nodes would be the same line whichever GPU was fed from which. */
-static void a_gang_on_several_nodes_has_a_process_for_each(void **state) {
-    (void)state;
+LAB_TEST(a_gang_on_several_nodes_has_a_process_for_each) {
     const struct lab_study_rank ranks[] = {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 0, .device_node = 0}};
@@ -178,8 +167,7 @@ static void a_gang_on_several_nodes_has_a_process_for_each(void **state) {
 }
 
 /* CUDA shows a process one of them at most. */
-static void a_gang_of_mig_instances_has_a_process_for_each(void **state) {
-    (void)state;
+LAB_TEST(a_gang_of_mig_instances_has_a_process_for_each) {
     const struct lab_study_rank ranks[] = {
         {.device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3},
         {.device = "cuda:" MIG "-2", .gpu = 8, .uuid = MIG "-2", .numa_node = 3, .device_node = 3}};
@@ -192,8 +180,7 @@ static void a_gang_of_mig_instances_has_a_process_for_each(void **state) {
 }
 
 /* CUDA takes no list of UUIDs and numbers. */
-static void where_one_uuid_is_missing_all_have_numbers(void **state) {
-    (void)state;
+LAB_TEST(where_one_uuid_is_missing_all_have_numbers) {
     const struct lab_study_rank ranks[] = {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .numa_node = 3, .device_node = 0}};
@@ -203,8 +190,7 @@ static void where_one_uuid_is_missing_all_have_numbers(void **state) {
                         "--cpunodebind=3 --membind=3 PROGRAM");
 }
 
-static void a_cpu_device_needs_no_gpu(void **state) {
-    (void)state;
+LAB_TEST(a_cpu_device_needs_no_gpu) {
     static const struct lab_study_rank rank = {
         .device = "cpu:3", .gpu = -1, .numa_node = 0, .device_node = 3};
     struct lab_advice_place place = given(&rank, 1);
@@ -222,8 +208,7 @@ static void a_cpu_device_needs_no_gpu(void **state) {
 
 /* --- machines --- */
 
-static void a_node_without_cores_binds_memory_alone(void **state) {
-    (void)state;
+LAB_TEST(a_node_without_cores_binds_memory_alone) {
     struct lab_study_rank rank = by_uuid;
     rank.numa_node = 2;
     struct lab_advice_place place = given(&rank, 1);
@@ -232,8 +217,7 @@ static void a_node_without_cores_binds_memory_alone(void **state) {
 }
 
 /* numactl would refuse to start anything there. */
-static void a_kernel_without_nodes_is_bound_by_taskset(void **state) {
-    (void)state;
+LAB_TEST(a_kernel_without_nodes_is_bound_by_taskset) {
     const struct lab_machine plain = {.nodes = nodes, .node_count = 1};
     struct lab_study_rank rank = by_uuid;
     rank.numa_node = 0;
@@ -246,8 +230,7 @@ static void a_kernel_without_nodes_is_bound_by_taskset(void **state) {
                         " taskset -c 0-3 PROGRAM");
 }
 
-static void an_unknown_machine_has_nodes_but_no_cpus(void **state) {
-    (void)state;
+LAB_TEST(an_unknown_machine_has_nodes_but_no_cpus) {
     struct lab_advice_place place = lab_advice_place_make(&by_uuid, 1, NULL, false, &arena);
     assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8
@@ -264,8 +247,7 @@ static void refused(struct lab_study_rank rank, const char *why) {
         fail_msg("'%s' instead of '%s'", place.missing ? place.missing : "a line", why);
 }
 
-static void what_cannot_be_addressed_has_no_line(void **state) {
-    (void)state;
+LAB_TEST(what_cannot_be_addressed_has_no_line) {
     struct lab_study_rank rank = by_uuid;
     rank.device = "cuda:0/4.2";
     refused(rank, "cuda:0/4.2 is a slice of a GPU, which gpulab alone can address");
@@ -279,24 +261,4 @@ static void what_cannot_be_addressed_has_no_line(void **state) {
     assert_non_null(given(NULL, 0).missing);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_gpu_with_a_uuid_is_called_by_it_in_every_form),
-        TEST(a_number_comes_with_the_order_that_it_counts_in),
-        TEST(a_client_of_mps_counts_what_the_daemon_has),
-        TEST(a_simulated_gpu_has_its_number_and_no_cpus),
-        TEST(a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu),
-        TEST(a_gang_on_one_node_lists_all_of_its_gpus),
-        TEST(a_gang_on_several_nodes_has_a_process_for_each),
-        TEST(a_gang_of_mig_instances_has_a_process_for_each),
-        TEST(where_one_uuid_is_missing_all_have_numbers),
-        TEST(a_cpu_device_needs_no_gpu),
-        TEST(a_node_without_cores_binds_memory_alone),
-        TEST(a_kernel_without_nodes_is_bound_by_taskset),
-        TEST(an_unknown_machine_has_nodes_but_no_cpus),
-        TEST(what_cannot_be_addressed_has_no_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -10,13 +10,9 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define SECOND       1000000000LL
 #define GIVEN_START  (1000 * SECOND)

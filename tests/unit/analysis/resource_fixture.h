@@ -10,11 +10,7 @@
 
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define TRACKS_MAX  24
 #define COLUMNS_MAX 64

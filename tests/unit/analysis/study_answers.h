@@ -6,12 +6,7 @@
 
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* `words` set keys of the analysis; NULL-ended, NULL = none. */
 static inline int ask(struct given_study *given, const char *name, const char *const *words,

@@ -33,7 +33,7 @@ static const char *line(const struct given *f, const char *key, int number) {
 
 /* The published example: 0.2148 % by R, printed there as 0.3 %. Deviation of 40 values that are 45
  * off their mean: 45 · √(40/39) = 45.57. */
-static void the_published_example_is_excellent(void **state) {
+LAB_TEST_WITH(the_published_example_is_excellent, given_setup, given_teardown) {
     struct given *f = *state;
     given_four(f);
     when_analysed(f, "balance", NULL);
@@ -53,8 +53,7 @@ static void the_published_example_is_excellent(void **state) {
 }
 
 /* Two GPUs at 100 ± x have a CV of x %: the borders belong to the worse grade. */
-static void grades_begin_where_they_should(void **state) {
-    (void)state;
+LAB_TEST(grades_begin_where_they_should) {
     static const struct {
         double off;
         const char *grade, *advice;
@@ -78,7 +77,7 @@ static void grades_begin_where_they_should(void **state) {
     }
 }
 
-static void one_gpu_has_no_balance(void **state) {
+LAB_TEST_WITH(one_gpu_has_no_balance, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "single", "single");
     add_flat(given_gpu(f, 3), 10, 9000, 50, 100);
@@ -90,7 +89,7 @@ static void one_gpu_has_no_balance(void **state) {
 }
 
 /* Idle GPUs: a mean of 0 has no CV, and no grade. */
-static void nothing_to_compare_is_no_grade(void **state) {
+LAB_TEST_WITH(nothing_to_compare_is_no_grade, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "idle", "idle");
     add_flat(given_gpu(f, 0), 10, 500, 0, 30);
@@ -103,7 +102,7 @@ static void nothing_to_compare_is_no_grade(void **state) {
 
 /* GPU 1 gives nothing from second 10 to 19 of 0 to 39: between its ticks at 9 and 20 lie 11 s, of
  * which one is the usual interval. 10 / 39 = 25.6 %. */
-static void a_gap_is_not_filled(void **state) {
+LAB_TEST_WITH(a_gap_is_not_filled, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "lost", "lost");
     struct lab_track *first = given_gpu(f, 0), *second = given_gpu(f, 1);
@@ -125,7 +124,7 @@ static void a_gap_is_not_filled(void **state) {
 }
 
 /* A GPU that ends early is missing at the end, though its own ticks have no hole. */
-static void an_early_end_is_a_gap(void **state) {
+LAB_TEST_WITH(an_early_end_is_a_gap, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "early", "early");
     add_flat(given_gpu(f, 0), 41, 1000, 50, 100);
@@ -136,7 +135,7 @@ static void an_early_end_is_a_gap(void **state) {
 
 /* GPU 1's load falls from 90 % to 45 % while GPU 0 stays: the balance gets worse from window to
  * window. */
-static void drift_is_told(void **state) {
+LAB_TEST_WITH(drift_is_told, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "drifting", "drifting");
     struct lab_track *first = given_gpu(f, 0), *second = given_gpu(f, 1);
@@ -154,7 +153,7 @@ static void drift_is_told(void **state) {
 }
 
 /* From 0 to 3.6 % and so excellent throughout, but on its way: that is worth watching. */
-static void slow_drift_is_worth_watching(void **state) {
+LAB_TEST_WITH(slow_drift_is_worth_watching, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "leak", "leak");
     struct lab_track *first = given_gpu(f, 0), *second = given_gpu(f, 1);
@@ -168,7 +167,7 @@ static void slow_drift_is_worth_watching(void **state) {
                         "nothing to change yet; watch memory, which drifts apart");
 }
 
-static void unused_gpus_can_be_left_out(void **state) {
+LAB_TEST_WITH(unused_gpus_can_be_left_out, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "half", "half");
     for (int g = 0; g < 4; g++)
@@ -183,7 +182,7 @@ static void unused_gpus_can_be_left_out(void **state) {
     assert_int_equal((int)figure(f, 0, "gpus")->value, 2);
 }
 
-static void what_cant_be_told_is_said(void **state) {
+LAB_TEST_WITH(what_cant_be_told_is_said, given_setup, given_teardown) {
     struct given *f = *state;
     struct lab_err err = LAB_ERR_INIT;
     static const enum lab_metric_id cpu[] = {LAB_METRIC_CPU_UTILIZATION};
@@ -211,7 +210,7 @@ static void what_cant_be_told_is_said(void **state) {
 }
 
 /* Runs of one label that are the slower the less they are balanced. */
-static void throughput_goes_with_balance(void **state) {
+LAB_TEST_WITH(throughput_goes_with_balance, given_setup, given_teardown) {
     struct given *f = *state;
     static const double low[] = {88, 85, 80, 70, 60, 50}, rates[] = {410, 405, 401, 390, 372, 360};
     for (int i = 0; i < 6; i++) {
@@ -230,7 +229,7 @@ static void throughput_goes_with_balance(void **state) {
     assert_null(f->result.notes[0]);
 }
 
-static void chance_is_called_chance(void **state) {
+LAB_TEST_WITH(chance_is_called_chance, given_setup, given_teardown) {
     struct given *f = *state;
     /* R: rho = 0.257 for these six; with four there is nothing to say */
     static const double low[] = {88, 85, 80, 70, 60, 50}, rates[] = {372, 401, 405, 400, 360, 410};
@@ -251,8 +250,7 @@ static void chance_is_called_chance(void **state) {
 /* --- ranks --- */
 
 /* Two-sided p of Kendall's test by R: 0.0726 and 0.0466 for these orders of ten values. */
-static void trends_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(trends_are_those_of_r) {
     static const double chance[] = {4, 1, 5, 2, 3, 9, 10, 6, 8, 7};
     static const double trend[] = {4, 2, 5, 1, 3, 9, 6, 10, 7, 8};
     double fall[10], small[10];
@@ -273,8 +271,7 @@ static void trends_are_those_of_r(void **state) {
     assert_int_equal(lab_drift_make(NULL, 0).worst, -1);
 }
 
-static void long_series_use_the_normal_limit(void **state) {
-    (void)state;
+LAB_TEST(long_series_use_the_normal_limit) {
     double up[60], flat[60];
     for (int i = 0; i < 60; i++) {
         up[i] = i;
@@ -282,25 +279,4 @@ static void long_series_use_the_normal_limit(void **state) {
     }
     assert_int_equal(lab_drift_make(up, 60).direction, 1);
     assert_int_equal(lab_drift_make(flat, 60).direction, 0);
-}
-
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(the_published_example_is_excellent),
-        CASE(one_gpu_has_no_balance),
-        CASE(nothing_to_compare_is_no_grade),
-        CASE(a_gap_is_not_filled),
-        CASE(an_early_end_is_a_gap),
-        CASE(drift_is_told),
-        CASE(slow_drift_is_worth_watching),
-        CASE(unused_gpus_can_be_left_out),
-        CASE(what_cant_be_told_is_said),
-        CASE(throughput_goes_with_balance),
-        CASE(chance_is_called_chance),
-        cmocka_unit_test(grades_begin_where_they_should),
-        cmocka_unit_test(trends_are_those_of_r),
-        cmocka_unit_test(long_series_use_the_normal_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

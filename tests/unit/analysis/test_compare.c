@@ -18,7 +18,7 @@ static struct lab_change compare(const double *a, int a_count, const double *b, 
 
 /* --- several recordings each --- */
 
-static void recordings_are_the_unit(void **state) {
+LAB_TEST_WITH(recordings_are_the_unit, given_setup, given_teardown) {
     struct given *f = *state;
     struct lab_change change = compare(first, 3, higher, 3);
     assert_near(change.share, 0.1022651565623, 1e-10);
@@ -37,8 +37,7 @@ static void recordings_are_the_unit(void **state) {
 }
 
 /* One recording against three: the three's spread stands for both, with its degrees of freedom. */
-static void one_against_several_borrows_their_spread(void **state) {
-    (void)state;
+LAB_TEST(one_against_several_borrows_their_spread) {
     struct lab_change change = compare(first, 1, higher, 3);
     assert_near(change.share, 0.103, 1e-12);
     assert_near(change.low, 0.0655033813939, 1e-10);
@@ -47,7 +46,7 @@ static void one_against_several_borrows_their_spread(void **state) {
 }
 
 /* Degrees have no ratio: 60, 62, 61 against 66, 69, 66 are 6 °C [2.45, 9.55] by t.test(). */
-static void temperatures_differ_by_degrees(void **state) {
+LAB_TEST_WITH(temperatures_differ_by_degrees, given_setup, given_teardown) {
     struct given *f = *state;
     static const double cool[] = {60, 62, 61}, warm[] = {66, 69, 66};
     struct lab_change_side one = lab_change_side_single(cool, 3),
@@ -60,8 +59,7 @@ static void temperatures_differ_by_degrees(void **state) {
 }
 
 /* Three such texts stand beside each other in 80 columns. */
-static void changes_of_any_size_are_told_in_few_columns(void **state) {
-    (void)state;
+LAB_TEST_WITH(changes_of_any_size_are_told_in_few_columns, given_setup, given_teardown) {
     static const struct {
         double share, low, high;
         const char *text;
@@ -83,7 +81,7 @@ static void changes_of_any_size_are_told_in_few_columns(void **state) {
     lab_arena_release(&arena);
 }
 
-static void what_isnt_there_cant_be_told(void **state) {
+LAB_TEST_WITH(what_isnt_there_cant_be_told, given_setup, given_teardown) {
     struct given *f = *state;
     static const double none[] = {NONE}, zero[] = {0, 0}, some[] = {3, 4};
     struct lab_change change = compare(none, 1, first, 3);
@@ -123,8 +121,7 @@ static struct lab_change compare_within(const double *a, const double *b, int co
  * at 95 % should leave 0 out in 5 % of them; one that takes samples as independent does so in about
  * half.
  */
-static void neighbours_that_depend_dont_make_differences(void **state) {
-    (void)state;
+LAB_TEST(neighbours_that_depend_dont_make_differences) {
     enum { PAIRS = 300, VALUES = 300 };
     int wrong = 0, naive_wrong = 0;
     for (uint64_t pair = 0; pair < PAIRS; pair++) {
@@ -141,8 +138,7 @@ static void neighbours_that_depend_dont_make_differences(void **state) {
     assert_true(naive_wrong > PAIRS / 3);
 }
 
-static void large_differences_within_recordings_are_found(void **state) {
-    (void)state;
+LAB_TEST(large_differences_within_recordings_are_found) {
     double a[300], b[300];
     fill_correlated(a, 300, 0.8, 100, 1);
     fill_correlated(b, 300, 0.8, 110, 2);
@@ -154,8 +150,7 @@ static void large_differences_within_recordings_are_found(void **state) {
     assert_int_equal(compare_within(a, b, 300).verdict, LAB_CHANGE_SMALL);
 }
 
-static void too_few_samples_tell_nothing(void **state) {
-    (void)state;
+LAB_TEST(too_few_samples_tell_nothing) {
     static const double a[] = {1, 2, 3}, b[] = {7, 8, 9};
     assert_int_equal(compare_within(a, b, 3).verdict, LAB_CHANGE_SINGLE);
 }
@@ -181,7 +176,7 @@ static const struct lab_analysis_cell *metric(const struct given *f, const char 
 }
 
 /* The same but for power: 100 W against 130 W on each GPU. */
-static void only_what_differs_is_said_to(void **state) {
+LAB_TEST_WITH(only_what_differs_is_said_to, given_setup, given_teardown) {
     struct given *f = *state;
     add_recording(f, "before", "before", 100);
     add_recording(f, "after", "after", 130);
@@ -206,7 +201,7 @@ static void only_what_differs_is_said_to(void **state) {
 
 /* Powers 98 to 102 and 128 to 132, ten bins of 3.4 W: the first has 98 to 101.4 (four of five
  * values) and 102 in the next one; the last bin has 129 to 132, the one before 128. */
-static void histograms_count_samples(void **state) {
+LAB_TEST_WITH(histograms_count_samples, given_setup, given_teardown) {
     struct given *f = *state;
     add_recording(f, "before", "before", 100);
     add_recording(f, "after", "after", 130);
@@ -222,7 +217,7 @@ static void histograms_count_samples(void **state) {
     assert_null(table(f, 0, "power_histogram"));
 }
 
-static void one_label_is_not_enough(void **state) {
+LAB_TEST_WITH(one_label_is_not_enough, given_setup, given_teardown) {
     struct given *f = *state;
     struct lab_err err = LAB_ERR_INIT;
     add_recording(f, "a", "same", 100);
@@ -230,22 +225,4 @@ static void one_label_is_not_enough(void **state) {
     assert_int_equal(ask(f, "compare", NULL, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_non_null(strstr(err.text, "only same is there: name two"));
-}
-
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(recordings_are_the_unit),
-        CASE(temperatures_differ_by_degrees),
-        CASE(changes_of_any_size_are_told_in_few_columns),
-        CASE(what_isnt_there_cant_be_told),
-        CASE(only_what_differs_is_said_to),
-        CASE(histograms_count_samples),
-        CASE(one_label_is_not_enough),
-        cmocka_unit_test(one_against_several_borrows_their_spread),
-        cmocka_unit_test(neighbours_that_depend_dont_make_differences),
-        cmocka_unit_test(large_differences_within_recordings_are_found),
-        cmocka_unit_test(too_few_samples_tell_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,7 @@ static void given_pair(struct given_study *given, struct planted planted, int no
     }
 }
 
-static void gain_cost_and_break_even_are_found_again(void **state) {
-    (void)state;
+LAB_TEST(gain_cost_and_break_even_are_found_again) {
     struct given_study given;
     given_begin(&given, "compile_study");
     /* 1 ms a sample becomes 0.8 ms: 2 s are paid back after 10,000 samples */
@@ -52,8 +51,7 @@ static void gain_cost_and_break_even_are_found_again(void **state) {
     given_end(&given);
 }
 
-static void the_first_iteration_counts_beyond_a_usual_one(void **state) {
-    (void)state;
+LAB_TEST(the_first_iteration_counts_beyond_a_usual_one) {
     struct given_study given;
     given_begin(&given, "compile_study");
     for (int i = 0; i < 2; i++)
@@ -77,8 +75,7 @@ static void the_first_iteration_counts_beyond_a_usual_one(void **state) {
 }
 
 /* Intervals of gain, cost and break-even hold in 95 % of studies. */
-static void intervals_hold_as_often_as_they_say(void **state) {
-    (void)state;
+LAB_TEST(intervals_hold_as_often_as_they_say) {
     enum { TRIALS = 400, CLAIMS = 3 };
     static const char *const keys[CLAIMS] = {"gain", "cost_ms", "break_even_samples"};
     static const double truths[CLAIMS] = {0.25, 2.0, 10000};
@@ -100,8 +97,7 @@ static void intervals_hold_as_often_as_they_say(void **state) {
             fail_msg("%s: %d of %d intervals hold", keys[i], held[i], TRIALS);
 }
 
-static void what_slows_is_never_paid_back(void **state) {
-    (void)state;
+LAB_TEST(what_slows_is_never_paid_back) {
     struct given_study given;
     given_begin(&given, "compile_study");
     given_pair(&given, (struct planted){"vit32x2x128", 1e9, 1e-3, -0.1, 2.0}, 0, 5, 0.001, 0.01);
@@ -113,8 +109,7 @@ static void what_slows_is_never_paid_back(void **state) {
     given_end(&given);
 }
 
-static void no_gain_is_told_as_a_bound(void **state) {
-    (void)state;
+LAB_TEST(no_gain_is_told_as_a_bound) {
     struct given_study given;
     given_begin(&given, "compile_study");
     given_pair(&given, (struct planted){"vit16x8x768", 1e9, 1e-3, 0, 1.0}, 0, 5, 0.002, 0.01);
@@ -125,8 +120,7 @@ static void no_gain_is_told_as_a_bound(void **state) {
 }
 
 /* Small models gain most: the answer says so, and nodes are kept apart. */
-static void smaller_models_gain_more_on_each_node(void **state) {
-    (void)state;
+LAB_TEST(smaller_models_gain_more_on_each_node) {
     struct given_study given;
     given_begin(&given, "compile_study");
     for (int node = 0; node < 2; node++)
@@ -148,8 +142,7 @@ static void smaller_models_gain_more_on_each_node(void **state) {
     given_end(&given);
 }
 
-static void without_both_there_is_nothing_to_compare(void **state) {
-    (void)state;
+LAB_TEST(without_both_there_is_nothing_to_compare) {
     struct given_study given;
     given_begin(&given, "numa_study");
     assert_says(when_asked(&given, "compile", NULL).answer, "nothing to compare");
@@ -166,8 +159,7 @@ static void without_both_there_is_nothing_to_compare(void **state) {
     given_end(&given);
 }
 
-static void both_values_make_it_worth_a_report(void **state) {
-    (void)state;
+LAB_TEST(both_values_make_it_worth_a_report) {
     struct given_study given;
     const struct lab_analysis *analysis = lab_analysis_find("compile", NULL);
     given_begin(&given, "compile_study");
@@ -175,18 +167,4 @@ static void both_values_make_it_worth_a_report(void **state) {
     given_pair(&given, (struct planted){"vit32x2x128", 1e9, 1e-3, 0.25, 2.0}, 0, 1, 0, 0);
     assert_true(analysis->interest(&given.table) > 0);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gain_cost_and_break_even_are_found_again),
-        cmocka_unit_test(the_first_iteration_counts_beyond_a_usual_one),
-        cmocka_unit_test(intervals_hold_as_often_as_they_say),
-        cmocka_unit_test(what_slows_is_never_paid_back),
-        cmocka_unit_test(no_gain_is_told_as_a_bound),
-        cmocka_unit_test(smaller_models_gain_more_on_each_node),
-        cmocka_unit_test(without_both_there_is_nothing_to_compare),
-        cmocka_unit_test(both_values_make_it_worth_a_report),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

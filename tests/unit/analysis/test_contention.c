@@ -96,8 +96,7 @@ static const char *resource(const struct lab_analysis_result *result, int part) 
     return figure(result, part, "resource")->text;
 }
 
-static void nothing_is_found_where_nothing_is(void **state) {
-    (void)state;
+LAB_TEST(nothing_is_found_where_nothing_is) {
     struct given_study given;
     given_begin(&given, "contention");
     struct phase_given again = {.name = "baseline_again", .place = "alone", .slower = 1};
@@ -114,8 +113,7 @@ static void nothing_is_found_where_nothing_is(void **state) {
     given_end(&given);
 }
 
-static void the_resource_of_which_least_is_left_is_named_first(void **state) {
-    (void)state;
+LAB_TEST(the_resource_of_which_least_is_left_is_named_first) {
     static const struct {
         struct phase_given phase;
         const char *key, *words;
@@ -145,8 +143,7 @@ static void the_resource_of_which_least_is_left_is_named_first(void **state) {
 }
 
 /* As between cores of a virtual machine, which share a path to memory only now and then. */
-static void a_loss_that_comes_and_goes_is_found_by_its_ranks(void **state) {
-    (void)state;
+LAB_TEST(a_loss_that_comes_and_goes_is_found_by_its_ranks) {
     static const struct {
         double left[BLOCKS];
         const char *key;
@@ -179,8 +176,7 @@ static void a_loss_that_comes_and_goes_is_found_by_its_ranks(void **state) {
 }
 
 /* As on a machine whose other users went away meanwhile. */
-static void of_what_is_named_less_is_left(void **state) {
-    (void)state;
+LAB_TEST(of_what_is_named_less_is_left) {
     struct phase_given phase = {.name = "disturbed",
                                 .place = "alone",
                                 .disturb = "membw",
@@ -200,8 +196,7 @@ static void of_what_is_named_less_is_left(void **state) {
 }
 
 /* The same is what is known to be the same; and how many blocks would tell is said. */
-static void what_differs_from_block_to_block_is_not_the_same(void **state) {
-    (void)state;
+LAB_TEST(what_differs_from_block_to_block_is_not_the_same) {
     static const struct {
         double times[BLOCKS];
         const char *verdict, *words;
@@ -245,8 +240,7 @@ static void given_four_gpus(struct given_study *given) {
     }
 }
 
-static void the_answer_has_slow_down_mitigation_choices_and_their_cost(void **state) {
-    (void)state;
+LAB_TEST(the_answer_has_slow_down_mitigation_choices_and_their_cost) {
     struct given_study given;
     given_four_gpus(&given);
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
@@ -278,8 +272,7 @@ static void the_answer_has_slow_down_mitigation_choices_and_their_cost(void **st
 }
 
 /* As of a study that was stopped: what isolated has not done yet it can't have taken back. */
-static void what_a_phase_has_not_run_it_does_not_take_back(void **state) {
-    (void)state;
+LAB_TEST(what_a_phase_has_not_run_it_does_not_take_back) {
     static const struct phase_given concurrent = {
         .name = "concurrent", .place = "together", .slower = 1.18};
     static const struct phase_given isolated = {
@@ -298,8 +291,7 @@ static void what_a_phase_has_not_run_it_does_not_take_back(void **state) {
     given_end(&given);
 }
 
-static void a_clock_that_is_held_back_excuses_losses_and_makes_no_gains(void **state) {
-    (void)state;
+LAB_TEST(a_clock_that_is_held_back_excuses_losses_and_makes_no_gains) {
     struct phase_given phase = {.name = "disturbed",
                                 .place = "alone",
                                 .disturb = "power",
@@ -321,8 +313,7 @@ static void a_clock_that_is_held_back_excuses_losses_and_makes_no_gains(void **s
 }
 
 /* A run that failed leaves its block out, and no more. */
-static void blocks_without_both_sides_do_not_count(void **state) {
-    (void)state;
+LAB_TEST(blocks_without_both_sides_do_not_count) {
     struct given_study given;
     given_four_gpus(&given);
     for (int i = 0; i < given.table.run_count; i++)
@@ -338,8 +329,7 @@ static void blocks_without_both_sides_do_not_count(void **state) {
 }
 
 /* From within a run nobody knows how far the next would be. */
-static void one_block_says_that_it_is_one(void **state) {
-    (void)state;
+LAB_TEST(one_block_says_that_it_is_one) {
     struct phase_given again = {.name = "baseline_again", .place = "alone"};
     const struct phase_given *const phases[] = {&baseline, &again};
     struct given_study given;
@@ -358,8 +348,7 @@ static void one_block_says_that_it_is_one(void **state) {
     given_end(&given);
 }
 
-static void without_phases_there_is_no_verdict(void **state) {
-    (void)state;
+LAB_TEST(without_phases_there_is_no_verdict) {
     struct given_study given;
     given_begin(&given, "quick_test");
     given_add(&given, (struct given_run){.model = "vit", .rate = 1});
@@ -368,21 +357,4 @@ static void without_phases_there_is_no_verdict(void **state) {
     const struct lab_analysis *analysis = lab_analysis_find("contention", NULL);
     assert_int_equal(analysis->interest(&given.table), 0);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_found_where_nothing_is),
-        cmocka_unit_test(the_resource_of_which_least_is_left_is_named_first),
-        cmocka_unit_test(a_loss_that_comes_and_goes_is_found_by_its_ranks),
-        cmocka_unit_test(of_what_is_named_less_is_left),
-        cmocka_unit_test(what_differs_from_block_to_block_is_not_the_same),
-        cmocka_unit_test(the_answer_has_slow_down_mitigation_choices_and_their_cost),
-        cmocka_unit_test(what_a_phase_has_not_run_it_does_not_take_back),
-        cmocka_unit_test(a_clock_that_is_held_back_excuses_losses_and_makes_no_gains),
-        cmocka_unit_test(blocks_without_both_sides_do_not_count),
-        cmocka_unit_test(one_block_says_that_it_is_one),
-        cmocka_unit_test(without_phases_there_is_no_verdict),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

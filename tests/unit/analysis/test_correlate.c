@@ -73,8 +73,7 @@ static void add_samples(struct given_study *given, struct lab_study_run *run, bo
     }
 }
 
-static void test_the_noisy_neighbour_is_named_first(void **state) {
-    (void)state;
+LAB_TEST(test_the_noisy_neighbour_is_named_first) {
     struct given_study given;
     given_begin(&given, "contention");
     struct lab_study_run *quiet = given_paced(&given, on_gpu(0), 20, steady, &ten_ms);
@@ -107,8 +106,7 @@ static void test_the_noisy_neighbour_is_named_first(void **state) {
     given_end(&given);
 }
 
-static void test_bursts_are_told_as_spikes(void **state) {
-    (void)state;
+LAB_TEST(test_bursts_are_told_as_spikes) {
     struct given_study given;
     given_begin(&given, "contention");
     struct lab_study_run *slow = given_paced(&given, on_gpu(1), 60, slowed, &ten_ms);
@@ -137,8 +135,7 @@ static double slowed_rarely(double seconds, void *context) {
     return *(const double *)context * (rare(seconds) ? 1.3 : 1);
 }
 
-static void test_rare_bursts_are_spikes_with_their_cost(void **state) {
-    (void)state;
+LAB_TEST(test_rare_bursts_are_spikes_with_their_cost) {
     struct given_study given;
     given_begin(&given, "contention");
     struct lab_study_run *run = given_paced(&given, on_gpu(1), 60, slowed_rarely, &ten_ms);
@@ -154,8 +151,7 @@ static void test_rare_bursts_are_spikes_with_their_cost(void **state) {
     given_end(&given);
 }
 
-static void test_where_nothing_goes_together_it_says_what_would_have_been_seen(void **state) {
-    (void)state;
+LAB_TEST(test_where_nothing_goes_together_it_says_what_would_have_been_seen) {
     struct given_study given;
     given_begin(&given, "quiet");
     given.random = 5000;
@@ -174,8 +170,7 @@ static double loaded(double seconds, void *context) {
     return *(const double *)context + 5 * (drawn(42, seconds) - 0.5);
 }
 
-static void test_different_points_are_not_held_against_each_other(void **state) {
-    (void)state;
+LAB_TEST(test_different_points_are_not_held_against_each_other) {
     struct given_study given;
     given_begin(&given, "two");
     for (int model = 0; model < 2; model++) {
@@ -199,8 +194,7 @@ static double rarely(double seconds, void *context) {
     return noisy(seconds, context) + (drawn(91, seconds) > 0.9 ? 100 : 0);
 }
 
-static void test_points_that_vary_differently_are_held_against_themselves(void **state) {
-    (void)state;
+LAB_TEST(test_points_that_vary_differently_are_held_against_themselves) {
     struct given_study given;
     given_begin(&given, "two models");
     for (int i = 0; i < 20; i++) {
@@ -223,8 +217,7 @@ static void test_points_that_vary_differently_are_held_against_themselves(void *
     given_end(&given);
 }
 
-static void test_slow_metrics_have_windows_of_a_second(void **state) {
-    (void)state;
+LAB_TEST(test_slow_metrics_have_windows_of_a_second) {
     struct given_study given;
     given_begin(&given, "slow");
     struct lab_study_run *run = given_paced(&given, on_gpu(0), 40, slowed, &ten_ms);
@@ -244,8 +237,7 @@ static void test_slow_metrics_have_windows_of_a_second(void **state) {
 }
 
 /* What a pipeline's first iterations take longer is the measurement's, not the resource's. */
-static void test_refills_are_in_no_window(void **state) {
-    (void)state;
+LAB_TEST(test_refills_are_in_no_window) {
     struct given_study given;
     given_begin(&given, "pipeline");
     struct given_run row = on_gpu(0);
@@ -273,8 +265,7 @@ static void test_refills_are_in_no_window(void **state) {
 }
 
 static double half_s = 0.5;
-static void test_an_iteration_longer_than_a_window_is_one(void **state) {
-    (void)state;
+LAB_TEST(test_an_iteration_longer_than_a_window_is_one) {
     struct given_study given;
     given_begin(&given, "long");
     struct given_run row = on_gpu(0);
@@ -290,8 +281,7 @@ static void test_an_iteration_longer_than_a_window_is_one(void **state) {
     given_end(&given);
 }
 
-static void test_counters_count_by_their_rate(void **state) {
-    (void)state;
+LAB_TEST(test_counters_count_by_their_rate) {
     struct given_study given;
     given_begin(&given, "counter");
     struct lab_study_run *run = given_paced(&given, on_gpu(0), 60, slowed, &ten_ms);
@@ -319,8 +309,7 @@ static struct lab_resource_correlation a_tie(enum lab_resource_role role, double
 
 #define TIES 40
 
-static void test_own_pace_makes_no_room_for_causes(void **state) {
-    (void)state;
+LAB_TEST(test_own_pace_makes_no_room_for_causes) {
     /* given thirty figures that follow the pace, and ten of others, one with p = 2 % */
     struct lab_resource_correlation items[TIES];
     struct lab_resource_correlations correlations = {
@@ -337,8 +326,7 @@ static void test_own_pace_makes_no_room_for_causes(void **state) {
                          correlations.items[i].role == LAB_RESOURCE_OWN);
 }
 
-static void test_a_sure_but_weak_correlation_is_no_cause(void **state) {
-    (void)state;
+LAB_TEST(test_a_sure_but_weak_correlation_is_no_cause) {
     struct lab_resource_correlation items[] = {a_tie(LAB_RESOURCE_OUTSIDE, 0.2, 1e-9),
                                                a_tie(LAB_RESOURCE_OUTSIDE, 0.35, 1e-9),
                                                a_tie(LAB_RESOURCE_OUTSIDE, -0.6, 1e-9)};
@@ -350,8 +338,7 @@ static void test_a_sure_but_weak_correlation_is_no_cause(void **state) {
     assert_false(items[2].found);
 }
 
-static void test_what_a_gang_mate_does_is_no_cause(void **state) {
-    (void)state;
+LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
     static double bytes = 1e9;
     struct given_study given;
     given_begin(&given, "gang");
@@ -378,8 +365,7 @@ static void test_what_a_gang_mate_does_is_no_cause(void **state) {
     given_end(&given);
 }
 
-static void test_each_metric_has_a_name_of_its_own(void **state) {
-    (void)state;
+LAB_TEST(test_each_metric_has_a_name_of_its_own) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     const char *titles[LAB_METRIC_COUNT];
@@ -397,8 +383,7 @@ static void test_each_metric_has_a_name_of_its_own(void **state) {
 
 /* --- what is lacking --- */
 
-static void test_what_is_lacking_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "nothing");
     struct lab_analysis_result result = when_asked(&given, "correlate");
@@ -442,8 +427,7 @@ static void test_what_is_lacking_is_said(void **state) {
 
 /* --- pictures --- */
 
-static void test_pictures_show_the_finding_and_the_machine(void **state) {
-    (void)state;
+LAB_TEST(test_pictures_show_the_finding_and_the_machine) {
     struct given_study given;
     given_begin(&given, "contention");
     struct lab_study_run *slow = given_paced(&given, on_gpu(1), 20, slowed, &ten_ms);
@@ -464,26 +448,4 @@ static void test_pictures_show_the_finding_and_the_machine(void **state) {
     assert_int_equal(line->panels[0].shade_count, 1);
     assert_true(fabs(line->panels[0].shades[0].until - 20) < 0.2);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_noisy_neighbour_is_named_first),
-        cmocka_unit_test(test_bursts_are_told_as_spikes),
-        cmocka_unit_test(test_rare_bursts_are_spikes_with_their_cost),
-        cmocka_unit_test(test_where_nothing_goes_together_it_says_what_would_have_been_seen),
-        cmocka_unit_test(test_different_points_are_not_held_against_each_other),
-        cmocka_unit_test(test_points_that_vary_differently_are_held_against_themselves),
-        cmocka_unit_test(test_slow_metrics_have_windows_of_a_second),
-        cmocka_unit_test(test_refills_are_in_no_window),
-        cmocka_unit_test(test_an_iteration_longer_than_a_window_is_one),
-        cmocka_unit_test(test_counters_count_by_their_rate),
-        cmocka_unit_test(test_own_pace_makes_no_room_for_causes),
-        cmocka_unit_test(test_a_sure_but_weak_correlation_is_no_cause),
-        cmocka_unit_test(test_what_a_gang_mate_does_is_no_cause),
-        cmocka_unit_test(test_each_metric_has_a_name_of_its_own),
-        cmocka_unit_test(test_what_is_lacking_is_said),
-        cmocka_unit_test(test_pictures_show_the_finding_and_the_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
 
 #include "report/analysis.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 extern const struct lab_analysis lab_analysis_crossover;
 
@@ -77,8 +72,7 @@ static const struct lab_analysis_cell *cell_of(const struct lab_analysis_table *
     return NULL;
 }
 
-static void test_the_turn_is_where_the_lines_meet(void **state) {
-    (void)state;
+LAB_TEST(test_the_turn_is_where_the_lines_meet) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     add_models(&given, 3, 0.01);
@@ -99,8 +93,7 @@ static void test_the_turn_is_where_the_lines_meet(void **state) {
 
 /* Times on a curve: 1 ms of copies, √GFLOP ms of compute. No line fits them, yet the runs hardly
  * vary, and the two models beside the turn meet at 0.9 + 0.3 × (1 − √0.9) / (√1.2 − √0.9) GFLOP. */
-static void test_a_curve_doesnt_widen_the_interval(void **state) {
-    (void)state;
+LAB_TEST(test_a_curve_doesnt_widen_the_interval) {
     static const double gflop[] = {0.01, 0.2, 0.9, 1.2, 9, 100};
     static const char *const names[] = {"vit_a", "vit_b", "vit_c", "vit_d", "vit_e", "vit_f"};
     struct given_study given;
@@ -117,8 +110,7 @@ static void test_a_curve_doesnt_widen_the_interval(void **state) {
 }
 
 /* At the turn itself a model belongs to the interval exactly if its own ratio may be 1. */
-static void test_a_model_that_may_be_at_the_turn_lies_in_the_interval(void **state) {
-    (void)state;
+LAB_TEST(test_a_model_that_may_be_at_the_turn_lies_in_the_interval) {
     uint64_t random = 0;
     int inside = 0;
     for (int i = 0; i < 20; i++) {
@@ -144,8 +136,7 @@ static void test_a_model_that_may_be_at_the_turn_lies_in_the_interval(void **sta
 }
 
 /* Runs that don't vary at all leave nothing to chance. */
-static void test_without_any_spread_the_turn_is_a_point(void **state) {
-    (void)state;
+LAB_TEST(test_without_any_spread_the_turn_is_a_point) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (int r = 0; r < 2; r++) {
@@ -159,8 +150,7 @@ static void test_without_any_spread_the_turn_is_a_point(void **state) {
 }
 
 /* Of many studies whose truth is known, as many intervals hold it as they say. */
-static void test_the_interval_covers_as_it_says(void **state) {
-    (void)state;
+LAB_TEST(test_the_interval_covers_as_it_says) {
     enum { STUDIES = 300 };
     int covered = 0, told = 0;
     uint64_t random = 0;
@@ -179,8 +169,7 @@ static void test_the_interval_covers_as_it_says(void **state) {
     assert_in_range(covered, told * 91 / 100, told * 99 / 100); /* beyond: p < 0.2 % at 95 % */
 }
 
-static void test_overlapping_copies_count_once(void **state) {
-    (void)state;
+LAB_TEST(test_overlapping_copies_count_once) {
     struct given_study given;
     given_begin(&given, "quick_test");
     struct lab_study_run *run = add_run(&given, "vit_a", 1, 1e-3, 1.5e-3, 1e-3, 0, 0, 0);
@@ -193,8 +182,7 @@ static void test_overlapping_copies_count_once(void **state) {
     given_end(&given);
 }
 
-static void test_what_only_copies_is_bound_by_copies(void **state) {
-    (void)state;
+LAB_TEST(test_what_only_copies_is_bound_by_copies) {
     struct given_study given;
     given_begin(&given, "quick_test");
     add_run(&given, "vit0x0x0", 0, 1e-3, 0, 1e-3, 0, 0, 0);
@@ -203,8 +191,7 @@ static void test_what_only_copies_is_bound_by_copies(void **state) {
     given_end(&given);
 }
 
-static void test_all_on_one_side_says_by_how_much(void **state) {
-    (void)state;
+LAB_TEST(test_all_on_one_side_says_by_how_much) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (int r = 0; r < 2; r++)
@@ -220,8 +207,7 @@ static void test_all_on_one_side_says_by_how_much(void **state) {
     given_end(&given);
 }
 
-static void test_one_run_decides_large_differences_only(void **state) {
-    (void)state;
+LAB_TEST(test_one_run_decides_large_differences_only) {
     struct given_study given;
     given_begin(&given, "quick_test");
     add_run(&given, "vit_a", 1, 1e-3, 1.012e-3, 0, 0, 0, 0.01);
@@ -233,8 +219,7 @@ static void test_one_run_decides_large_differences_only(void **state) {
     given_end(&given);
 }
 
-static void test_a_turn_of_single_runs_says_so(void **state) {
-    (void)state;
+LAB_TEST(test_a_turn_of_single_runs_says_so) {
     for (int runs = 1; runs < 4; runs += 2) {
         struct given_study given;
         given_begin(&given, "quick_test");
@@ -250,8 +235,7 @@ static void test_a_turn_of_single_runs_says_so(void **state) {
 }
 
 /* Without iterations one run has no interval: that nothing is sure isn't that both take as long. */
-static void test_what_has_no_interval_is_not_said_to_be_alike(void **state) {
-    (void)state;
+LAB_TEST(test_what_has_no_interval_is_not_said_to_be_alike) {
     struct given_study given;
     given_begin(&given, "quick_test");
     add_run(&given, "vit_a", 1, 2e-3, 1e-3, 0, 0, 0, 0.01);
@@ -264,8 +248,7 @@ static void test_what_has_no_interval_is_not_said_to_be_alike(void **state) {
     given_end(&given);
 }
 
-static void test_without_spans_the_runs_own_figures_serve(void **state) {
-    (void)state;
+LAB_TEST(test_without_spans_the_runs_own_figures_serve) {
     struct given_study given;
     given_begin(&given, "quick_test");
     for (int r = 0; r < 3; r++)
@@ -287,8 +270,7 @@ static void test_without_spans_the_runs_own_figures_serve(void **state) {
     given_end(&given);
 }
 
-static void test_a_trace_serves_where_iterations_have_no_spans(void **state) {
-    (void)state;
+LAB_TEST(test_a_trace_serves_where_iterations_have_no_spans) {
     struct lab_trace_kernel kernels[] = {{.start_ns = 100, .end_ns = 400},
                                          {.start_ns = 300, .end_ns = 500},
                                          {.start_ns = 5000, .end_ns = 9000}}; /* outside */
@@ -319,8 +301,7 @@ static void test_a_trace_serves_where_iterations_have_no_spans(void **state) {
     given_end(&given);
 }
 
-static void test_what_is_lacking_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "quick_test");
     given.table.planned_count = given.table.failed_count = 3;
@@ -336,8 +317,7 @@ static void test_what_is_lacking_is_said(void **state) {
     given_end(&given);
 }
 
-static void test_a_law_that_disagrees_with_the_models_is_dropped(void **state) {
-    (void)state;
+LAB_TEST(test_a_law_that_disagrees_with_the_models_is_dropped) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (int r = 0; r < 3; r++) { /* the middle one computes far longer than its work says */
@@ -350,8 +330,7 @@ static void test_a_law_that_disagrees_with_the_models_is_dropped(void **state) {
     given_end(&given);
 }
 
-static void test_times_are_drawn_over_work(void **state) {
-    (void)state;
+LAB_TEST(test_times_are_drawn_over_work) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     add_models(&given, 3, 0.01);
@@ -373,8 +352,7 @@ static void test_times_are_drawn_over_work(void **state) {
     given_end(&given);
 }
 
-static void test_interest_grows_with_the_models(void **state) {
-    (void)state;
+LAB_TEST(test_interest_grows_with_the_models) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     add_run(&given, "vit_a", 1, 1e-3, 1e-3, 0, 0, 0, 0);
@@ -384,27 +362,4 @@ static void test_interest_grows_with_the_models(void **state) {
     add_run(&given, "vit_c", 3, 1e-3, 1e-3, 0, 0, 0, 0);
     assert_true(two > 0 && lab_analysis_crossover.interest(&given.table) > two);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_turn_is_where_the_lines_meet),
-        cmocka_unit_test(test_a_curve_doesnt_widen_the_interval),
-        cmocka_unit_test(test_a_model_that_may_be_at_the_turn_lies_in_the_interval),
-        cmocka_unit_test(test_without_any_spread_the_turn_is_a_point),
-        cmocka_unit_test(test_the_interval_covers_as_it_says),
-        cmocka_unit_test(test_overlapping_copies_count_once),
-        cmocka_unit_test(test_what_only_copies_is_bound_by_copies),
-        cmocka_unit_test(test_all_on_one_side_says_by_how_much),
-        cmocka_unit_test(test_one_run_decides_large_differences_only),
-        cmocka_unit_test(test_a_turn_of_single_runs_says_so),
-        cmocka_unit_test(test_what_has_no_interval_is_not_said_to_be_alike),
-        cmocka_unit_test(test_without_spans_the_runs_own_figures_serve),
-        cmocka_unit_test(test_a_trace_serves_where_iterations_have_no_spans),
-        cmocka_unit_test(test_what_is_lacking_is_said),
-        cmocka_unit_test(test_a_law_that_disagrees_with_the_models_is_dropped),
-        cmocka_unit_test(test_times_are_drawn_over_work),
-        cmocka_unit_test(test_interest_grows_with_the_models),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

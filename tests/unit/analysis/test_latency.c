@@ -6,13 +6,9 @@
 #include "analysis/latency/span.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define US   1000LL
 #define MOST 64
@@ -100,8 +96,7 @@ static void assert_near(double value, double expected) {
 
 /* --- spans --- */
 
-static void spans_are_joined_and_intersected(void **state) {
-    (void)state;
+LAB_TEST(spans_are_joined_and_intersected) {
     struct lab_span a[] = {{50, 60}, {0, 10}, {5, 20}, {20, 25}, {58, 59}, {30, 30}};
     struct lab_span b[] = {{8, 22}, {24, 55}};
     size_t count = lab_spans_join(a, 6);
@@ -115,7 +110,7 @@ static void spans_are_joined_and_intersected(void **state) {
 /* --- stages --- */
 
 /* H2D 0-40, of which the second half lies under compute 20-100, as do none of D2H's 20. */
-static void half_of_the_copies_lie_under_compute(void **state) {
+LAB_TEST_WITH(half_of_the_copies_lie_under_compute, setup, teardown) {
     struct fixture *f = *state;
     copy(f, LAB_TRACE_COPY_H2D, 0, 40, 1000000);
     copy(f, LAB_TRACE_COPY_H2D, 60, 70, 250000);
@@ -138,7 +133,7 @@ static void half_of_the_copies_lie_under_compute(void **state) {
     assert_near(p->stages[LAB_STAGE_H2D].bandwidth.median, 25e9);
 }
 
-static void kernels_side_by_side_count_once(void **state) {
+LAB_TEST_WITH(kernels_side_by_side_count_once, setup, teardown) {
     struct fixture *f = *state;
     kernel(f, 50, 90);
     kernel(f, 0, 60)->place.stream = 7; /* not in order, on another stream */
@@ -151,7 +146,7 @@ static void kernels_side_by_side_count_once(void **state) {
     assert_int_equal(p->stream_count, 2);
 }
 
-static void copies_alone_have_no_overlap_and_fills_are_another_stage(void **state) {
+LAB_TEST_WITH(copies_alone_have_no_overlap_and_fills_are_another_stage, setup, teardown) {
     struct fixture *f = *state;
     copy(f, LAB_TRACE_COPY_H2D, 0, 30, 3000);
     copy(f, LAB_TRACE_COPY_D2D, 30, 50, 100);
@@ -165,7 +160,7 @@ static void copies_alone_have_no_overlap_and_fills_are_another_stage(void **stat
     assert_near(p->compression, 1);
 }
 
-static void records_without_length_or_without_times(void **state) {
+LAB_TEST_WITH(records_without_length_or_without_times, setup, teardown) {
     struct fixture *f = *state;
     copy(f, LAB_TRACE_COPY_H2D, 10, 10, 4);
     kernel(f, 10, 10);
@@ -180,7 +175,7 @@ static void records_without_length_or_without_times(void **state) {
 }
 
 /* A file may hold any number: none may leave 64 bits on the way to a figure. */
-static void times_and_sizes_beyond_reason_are_left_out(void **state) {
+LAB_TEST_WITH(times_and_sizes_beyond_reason_are_left_out, setup, teardown) {
     struct fixture *f = *state;
     *kernel(f, 0, 1) = (struct lab_trace_kernel){INT64_MIN, INT64_MAX, on(f, 2), .name = "ever"};
     *kernel(f, 0, 1) = (struct lab_trace_kernel){INT64_MIN, INT64_MIN, on(f, 2), .name = "never"};
@@ -198,7 +193,7 @@ static void times_and_sizes_beyond_reason_are_left_out(void **state) {
     assert_int_equal(f->found.items[0].stages[LAB_STAGE_H2D].size_bytes, 0);
 }
 
-static void nothing_at_all_is_no_pipeline(void **state) {
+LAB_TEST_WITH(nothing_at_all_is_no_pipeline, setup, teardown) {
     struct fixture *f = *state;
     range(f, LAB_TRACE_WINDOW, 0, 100, 1);
     analyse(f);
@@ -209,7 +204,7 @@ static void nothing_at_all_is_no_pipeline(void **state) {
 
 /* The host closes its range at 12, when the device has just begun: what it asked for counts to its
  * end. */
-static void the_tail_behind_the_range_counts(void **state) {
+LAB_TEST_WITH(the_tail_behind_the_range_counts, setup, teardown) {
     struct fixture *f = *state;
     range(f, "warmup_double_buffer", 0, 5, 9);
     range(f, LAB_TRACE_WINDOW, 6, 12, 9);
@@ -231,7 +226,7 @@ static void the_tail_behind_the_range_counts(void **state) {
 }
 
 /* Without calls, what starts after the range belongs to it until another range begins. */
-static void the_tail_without_calls_ends_with_the_next_range(void **state) {
+LAB_TEST_WITH(the_tail_without_calls_ends_with_the_next_range, setup, teardown) {
     struct fixture *f = *state;
     range(f, LAB_TRACE_WINDOW, 10, 20, 9);
     range(f, "other", 60, 80, 9);
@@ -245,7 +240,7 @@ static void the_tail_without_calls_ends_with_the_next_range(void **state) {
     assert_int_equal(p->preparation.count, 0);
 }
 
-static void ranges_that_follow_the_device_take_what_starts_in_them(void **state) {
+LAB_TEST_WITH(ranges_that_follow_the_device_take_what_starts_in_them, setup, teardown) {
     struct fixture *f = *state;
     follow_device(f);
     range(f, LAB_TRACE_WINDOW, 100, 200, 9);
@@ -258,7 +253,7 @@ static void ranges_that_follow_the_device_take_what_starts_in_them(void **state)
     assert_near(p->compute_utilization, 1);
 }
 
-static void a_range_that_was_never_closed_has_no_end(void **state) {
+LAB_TEST_WITH(a_range_that_was_never_closed_has_no_end, setup, teardown) {
     struct fixture *f = *state;
     follow_device(f);
     range(f, LAB_TRACE_WINDOW, 10, 9, 9);
@@ -270,7 +265,7 @@ static void a_range_that_was_never_closed_has_no_end(void **state) {
 
 /* A kernel that starts before its call returns was prepared in no time; a graph's commands share
  * one. */
-static void preparation_counts_each_launch_once(void **state) {
+LAB_TEST_WITH(preparation_counts_each_launch_once, setup, teardown) {
     struct fixture *f = *state;
     call(f, 0, 10, 1, 9);
     call(f, 20, 30, 2, 9);
@@ -285,7 +280,7 @@ static void preparation_counts_each_launch_once(void **state) {
     assert_near(p->preparation.median, 5e-6);
 }
 
-static void graphs_as_a_whole_are_compute(void **state) {
+LAB_TEST_WITH(graphs_as_a_whole_are_compute, setup, teardown) {
     struct fixture *f = *state;
     kernel(f, 0, 80)->whole_graph = true;
     kernel(f, 100, 180)->whole_graph = true;
@@ -297,7 +292,7 @@ static void graphs_as_a_whole_are_compute(void **state) {
 
 /* --- batches --- */
 
-static void batches_are_told_by_their_ranges(void **state) {
+LAB_TEST_WITH(batches_are_told_by_their_ranges, setup, teardown) {
     struct fixture *f = *state;
     follow_device(f);
     range(f, "h2d_batch_0", 0, 10, 9); /* of the warm-up, with the same number */
@@ -332,7 +327,7 @@ static void batches_are_told_by_their_ranges(void **state) {
     assert_near(p->latency.confidence, 0.5); /* two values */
 }
 
-static void one_batch_has_figures_but_no_interval(void **state) {
+LAB_TEST_WITH(one_batch_has_figures_but_no_interval, setup, teardown) {
     struct fixture *f = *state;
     range(f, LAB_TRACE_WINDOW, 0, 10, 9);
     range(f, "compute_batch_0", 1, 4, 9);
@@ -348,7 +343,7 @@ static void one_batch_has_figures_but_no_interval(void **state) {
 /* --- devices and streams --- */
 
 /* Two ranks of one process: a thread, a device and a window each, at other times. */
-static void each_device_has_its_own_window(void **state) {
+LAB_TEST_WITH(each_device_has_its_own_window, setup, teardown) {
     struct fixture *f = *state;
     range(f, LAB_TRACE_WINDOW, 0, 10, 1);
     range(f, LAB_TRACE_WINDOW, 100, 110, 2);
@@ -367,7 +362,7 @@ static void each_device_has_its_own_window(void **state) {
     assert_int_equal(p[1].start_ns, 120 * US);
 }
 
-static void slices_of_a_device_are_pipelines_of_their_own(void **state) {
+LAB_TEST_WITH(slices_of_a_device_are_pipelines_of_their_own, setup, teardown) {
     struct fixture *f = *state;
     for (uint32_t slice = 1; slice <= 3; slice++) {
         f->place.green = slice;
@@ -378,7 +373,7 @@ static void slices_of_a_device_are_pipelines_of_their_own(void **state) {
     assert_int_equal(f->found.items[2].end_ns, 30 * US);
 }
 
-static void gaps_are_the_waits_of_a_stream(void **state) {
+LAB_TEST_WITH(gaps_are_the_waits_of_a_stream, setup, teardown) {
     struct fixture *f = *state;
     kernel(f, 0, 10);
     kernel(f, 11, 100); /* 1 µs is none */
@@ -401,30 +396,4 @@ static void gaps_are_the_waits_of_a_stream(void **state) {
     assert_near(compute->gaps.p95, (20 + 0.9 * 181) * 1e-6);
     assert_int_equal(compute->over_10us, 2);
     assert_int_equal(compute->over_100us, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spans_are_joined_and_intersected),
-        TEST(half_of_the_copies_lie_under_compute),
-        TEST(kernels_side_by_side_count_once),
-        TEST(copies_alone_have_no_overlap_and_fills_are_another_stage),
-        TEST(records_without_length_or_without_times),
-        TEST(times_and_sizes_beyond_reason_are_left_out),
-        TEST(nothing_at_all_is_no_pipeline),
-        TEST(the_tail_behind_the_range_counts),
-        TEST(the_tail_without_calls_ends_with_the_next_range),
-        TEST(ranges_that_follow_the_device_take_what_starts_in_them),
-        TEST(a_range_that_was_never_closed_has_no_end),
-        TEST(preparation_counts_each_launch_once),
-        TEST(graphs_as_a_whole_are_compute),
-        TEST(batches_are_told_by_their_ranges),
-        TEST(one_batch_has_figures_but_no_interval),
-        TEST(each_device_has_its_own_window),
-        TEST(slices_of_a_device_are_pipelines_of_their_own),
-        TEST(gaps_are_the_waits_of_a_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

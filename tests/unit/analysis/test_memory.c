@@ -13,7 +13,7 @@ static void add_in_turns(struct given *f, const char *name, const char *label, d
 }
 
 /* Each GPU's peak is base + 1000, but together they never had more than one of those. */
-static void peaks_at_different_times_dont_add_up(void **state) {
+LAB_TEST(peaks_at_different_times_dont_add_up) {
     struct given *f = *state;
     add_in_turns(f, "turns", "turns", 4000);
     when_analysed(f, "memory", NULL);
@@ -31,7 +31,7 @@ static void peaks_at_different_times_dont_add_up(void **state) {
  * 55150. The interval of the ratio by R 4.2, with var(), qt() and the delta method written out:
  * 0.10226516 [0.08547864, 0.11905168].
  */
-static void the_best_comes_first_and_others_are_held_against_it(void **state) {
+LAB_TEST(the_best_comes_first_and_others_are_held_against_it) {
     struct given *f = *state;
     static const double more[] = {54800, 55500, 55150}, less[] = {50000, 50400, 49700};
     for (int i = 0; i < 6; i++) {
@@ -57,7 +57,7 @@ static void the_best_comes_first_and_others_are_held_against_it(void **state) {
 }
 
 /* One recording each, half a percent apart: no verdict, whatever the interval says. */
-static void small_differences_of_single_recordings_get_no_verdict(void **state) {
+LAB_TEST(small_differences_of_single_recordings_get_no_verdict) {
     struct given *f = *state;
     for (int i = 0; i < 2; i++) {
         given_recording(f, i ? "b" : "a", i ? "b" : "a");
@@ -72,7 +72,7 @@ static void small_differences_of_single_recordings_get_no_verdict(void **state) 
 }
 
 /* Recordings of a label that are far apart bound nothing: that isn't "as much". */
-static void what_may_be_twice_as_much_is_not_said_to_be_as_much(void **state) {
+LAB_TEST(what_may_be_twice_as_much_is_not_said_to_be_as_much) {
     struct given *f = *state;
     static const double megabytes[] = {8000, 14000, 9000, 15000};
     for (int i = 0; i < 4; i++) {
@@ -87,7 +87,7 @@ static void what_may_be_twice_as_much_is_not_said_to_be_as_much(void **state) {
 }
 
 /* Nothing varies and nothing differs: a bound of nothing is 0, not -0. */
-static void no_difference_at_all_is_a_plain_zero(void **state) {
+LAB_TEST(no_difference_at_all_is_a_plain_zero) {
     struct given *f = *state;
     for (int i = 0; i < 4; i++) {
         given_recording(f, lab_arena_printf(&f->arena, "r%d", i), i < 2 ? "a" : "b");
@@ -100,14 +100,5 @@ static void no_difference_at_all_is_a_plain_zero(void **state) {
     assert_non_null(strstr(f->result.parts[1].answer, "no difference larger than 0.0 %."));
 }
 
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(peaks_at_different_times_dont_add_up),
-        CASE(the_best_comes_first_and_others_are_held_against_it),
-        CASE(small_differences_of_single_recordings_get_no_verdict),
-        CASE(no_difference_at_all_is_a_plain_zero),
-        CASE(what_may_be_twice_as_much_is_not_said_to_be_as_much),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = given_setup,
+                                                  .tear_down = given_teardown};

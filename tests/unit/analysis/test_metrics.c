@@ -1,11 +1,7 @@
 /* Programs of the user's own: which setting is best by what they said, and at what price. */
 #include "study_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 struct given {
     struct given_study study;
@@ -59,7 +55,7 @@ static void assert_says(const struct given *g, const char *text) {
 }
 
 /* Given three runs of each, far apart, then the higher accuracy is best, for sure. */
-static void the_best_setting_is_named(void **state) {
+LAB_TEST(the_best_setting_is_named) {
     struct given *g = *state;
     for (int r = 0; r < 3; r++) {
         add(g, "sgd", r, "val_accuracy", 0.80 + 0.001 * r, 9000);
@@ -73,7 +69,7 @@ static void the_best_setting_is_named(void **state) {
 }
 
 /* Given one run of each, then nobody knows whether another would say the same. */
-static void one_run_each_proves_nothing(void **state) {
+LAB_TEST(one_run_each_proves_nothing) {
     struct given *g = *state;
     add(g, "sgd", 0, "loss", 0.5, 9000);
     add(g, "adamw", 0, "loss", 0.4, 12000);
@@ -83,7 +79,7 @@ static void one_run_each_proves_nothing(void **state) {
 }
 
 /* Given the same value of all, then none is the best. */
-static void equal_values_have_no_best(void **state) {
+LAB_TEST(equal_values_have_no_best) {
     struct given *g = *state;
     add(g, "sgd", 0, "loss", 0.5, 9000);
     add(g, "adamw", 0, "loss", 0.5, 12000);
@@ -93,7 +89,7 @@ static void equal_values_have_no_best(void **state) {
 }
 
 /* Given a name that tells no direction, then none is called best. */
-static void unknown_metrics_have_no_best(void **state) {
+LAB_TEST(unknown_metrics_have_no_best) {
     struct given *g = *state;
     add(g, "a", 0, "iter", 500, 1);
     add(g, "b", 0, "iter", 400, 1);
@@ -104,7 +100,7 @@ static void unknown_metrics_have_no_best(void **state) {
 }
 
 /* Given an accuracy beside a loss, then the picture is of memory against the accuracy. */
-static void memory_is_drawn_against_accuracy(void **state) {
+LAB_TEST(memory_is_drawn_against_accuracy) {
     struct given *g = *state;
     add(g, "sgd", 0, "loss", 0.5, 9216);
     add(g, "adamw", 0, "top1", 0.9, 12288);
@@ -120,7 +116,7 @@ static void memory_is_drawn_against_accuracy(void **state) {
 }
 
 /* Given twenty settings, then those beyond the palette share a colour, and none is lost. */
-static void many_settings_share_a_colour(void **state) {
+LAB_TEST(many_settings_share_a_colour) {
     struct given *g = *state;
     size_t points = 0;
     for (int i = 0; i < 20; i++)
@@ -134,7 +130,7 @@ static void many_settings_share_a_colour(void **state) {
 }
 
 /* Given runs that said nothing, or no number, then that is the answer. */
-static void nothing_said_is_said(void **state) {
+LAB_TEST(nothing_said_is_said) {
     struct given *g = *state;
     add(g, "a", 0, "loss", NAN, 1);
     given_add(&g->study, (struct given_run){.model = "b", .rate = 1});
@@ -144,17 +140,4 @@ static void nothing_said_is_said(void **state) {
     assert_int_equal(g->result.chart_count, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_best_setting_is_named),
-        TEST(one_run_each_proves_nothing),
-        TEST(equal_values_have_no_best),
-        TEST(unknown_metrics_have_no_best),
-        TEST(memory_is_drawn_against_accuracy),
-        TEST(many_settings_share_a_colour),
-        TEST(nothing_said_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

@@ -4,14 +4,10 @@
 
 #include "report/analysis.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 extern const struct lab_analysis lab_analysis_numa;
 
@@ -78,8 +74,7 @@ static const struct lab_analysis_cell *row_of(const struct lab_analysis_table *t
     return NULL;
 }
 
-static void test_planted_penalties_come_back(void **state) {
-    (void)state;
+LAB_TEST(test_planted_penalties_come_back) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 3, 1, 2, 5, planted, 0.005);
@@ -98,8 +93,7 @@ static void test_planted_penalties_come_back(void **state) {
     given_end(&given);
 }
 
-static void test_nothing_is_claimed_where_there_is_nothing(void **state) {
-    (void)state;
+LAB_TEST(test_nothing_is_claimed_where_there_is_nothing) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 5, nothing, 0.005);
@@ -112,8 +106,7 @@ static void test_nothing_is_claimed_where_there_is_nothing(void **state) {
 
 /* Nobody loses more than all: with runs as far apart as these, the other node may give several
  * times as much, which is to lose most of it by this one. */
-static void test_no_bound_is_larger_than_all(void **state) {
-    (void)state;
+LAB_TEST(test_no_bound_is_larger_than_all) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 3, nothing, 0.6);
@@ -130,8 +123,7 @@ static void test_no_bound_is_larger_than_all(void **state) {
     given_end(&given);
 }
 
-static void test_devices_are_grouped_by_their_best_node(void **state) {
-    (void)state;
+LAB_TEST(test_devices_are_grouped_by_their_best_node) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 4; gpu++)
@@ -150,8 +142,7 @@ static void test_devices_are_grouped_by_their_best_node(void **state) {
 }
 
 /* The one that was named first isn't named again by itself. */
-static void test_no_device_is_told_twice(void **state) {
-    (void)state;
+LAB_TEST(test_no_device_is_told_twice) {
     static const double more[MODELS] = {0.4, 0.2, 0.1, 0};
     struct given_study given;
     given_begin(&given, "numa_study");
@@ -166,8 +157,7 @@ static void test_no_device_is_told_twice(void **state) {
 
 /* One run each, which differ by 2 %: the largest penalty of four devices is too large, and its
  * interval knows nothing of other runs. That over the devices does. */
-static void test_single_runs_are_told_over_devices(void **state) {
-    (void)state;
+LAB_TEST(test_single_runs_are_told_over_devices) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 4; gpu++)
@@ -183,8 +173,7 @@ static void test_single_runs_are_told_over_devices(void **state) {
     given_end(&given);
 }
 
-static void test_a_map_and_a_curve_are_drawn(void **state) {
-    (void)state;
+LAB_TEST(test_a_map_and_a_curve_are_drawn) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 2; gpu++)
@@ -205,8 +194,7 @@ static void test_a_map_and_a_curve_are_drawn(void **state) {
     given_end(&given);
 }
 
-static void test_many_devices_are_drawn_by_distance(void **state) {
-    (void)state;
+LAB_TEST(test_many_devices_are_drawn_by_distance) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 8; gpu++)
@@ -218,8 +206,7 @@ static void test_many_devices_are_drawn_by_distance(void **state) {
     given_end(&given);
 }
 
-static void test_one_run_each_judges_large_effects_only(void **state) {
-    (void)state;
+LAB_TEST(test_one_run_each_judges_large_effects_only) {
     static const double small[MODELS] = {0.01, 0.01, 0.005, 0};
     struct given_study given;
     given_begin(&given, "numa_study");
@@ -237,8 +224,7 @@ static void test_one_run_each_judges_large_effects_only(void **state) {
     given_end(&given);
 }
 
-static void test_another_node_may_be_better_than_the_own(void **state) {
-    (void)state;
+LAB_TEST(test_another_node_may_be_better_than_the_own) {
     static const double gain[MODELS] = {-0.2, -0.1, -0.05, 0};
     struct given_study given;
     given_begin(&given, "numa_study");
@@ -250,8 +236,7 @@ static void test_another_node_may_be_better_than_the_own(void **state) {
 
 /* A device on a node that fed nothing: the best of the others is told, and that its own is
  * missing. */
-static void test_an_own_node_that_wasnt_tried_is_named(void **state) {
-    (void)state;
+LAB_TEST(test_an_own_node_that_wasnt_tried_is_named) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 2; gpu < 4; gpu++)
@@ -274,8 +259,7 @@ static void test_an_own_node_that_wasnt_tried_is_named(void **state) {
     given_end(&given);
 }
 
-static void test_it_may_depend_on_the_model(void **state) {
-    (void)state;
+LAB_TEST(test_it_may_depend_on_the_model) {
     static const double both[MODELS] = {0.2, 0.1, -0.1, 0};
     struct given_study given;
     given_begin(&given, "numa_study");
@@ -285,8 +269,7 @@ static void test_it_may_depend_on_the_model(void **state) {
     given_end(&given);
 }
 
-static void test_without_distances_the_fastest_is_the_reference(void **state) {
-    (void)state;
+LAB_TEST(test_without_distances_the_fastest_is_the_reference) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 1, 3, 5, planted, 0.005);
@@ -299,8 +282,7 @@ static void test_without_distances_the_fastest_is_the_reference(void **state) {
     given_end(&given);
 }
 
-static void test_nodes_that_cost_nothing_are_as_good(void **state) {
-    (void)state;
+LAB_TEST(test_nodes_that_cost_nothing_are_as_good) {
     struct given_study given;
     given_begin(&given, "numa_study");
     given.random = 1000; /* one study in eight has a false discovery beside four true ones */
@@ -313,8 +295,7 @@ static void test_nodes_that_cost_nothing_are_as_good(void **state) {
     given_end(&given);
 }
 
-static void test_constant_rates_are_certain(void **state) {
-    (void)state;
+LAB_TEST(test_constant_rates_are_certain) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 3, planted, 0);
@@ -328,8 +309,7 @@ static void test_constant_rates_are_certain(void **state) {
     given_end(&given);
 }
 
-static void test_what_is_lacking_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "numa_study");
     given.table.planned_count = given.table.failed_count = 48;
@@ -347,8 +327,7 @@ static void test_what_is_lacking_is_said(void **state) {
     given_end(&given);
 }
 
-static void test_a_model_without_its_reference_is_left_open(void **state) {
-    (void)state;
+LAB_TEST(test_a_model_without_its_reference_is_left_open) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 3, planted, 0.002);
@@ -363,8 +342,7 @@ static void test_a_model_without_its_reference_is_left_open(void **state) {
     given_end(&given);
 }
 
-static void test_two_studies_are_told_apart(void **state) {
-    (void)state;
+LAB_TEST(test_two_studies_are_told_apart) {
     struct given_study one, two;
     given_begin(&one, "before");
     given_begin(&two, "after");
@@ -382,8 +360,7 @@ static void test_two_studies_are_told_apart(void **state) {
     given_end(&two);
 }
 
-static void test_interest_is_in_several_nodes_for_one_device(void **state) {
-    (void)state;
+LAB_TEST(test_interest_is_in_several_nodes_for_one_device) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 1, nothing, 0.01);
@@ -391,8 +368,7 @@ static void test_interest_is_in_several_nodes_for_one_device(void **state) {
     given_end(&given);
 }
 
-static void test_it_can_be_shown(void **state) {
-    (void)state;
+LAB_TEST(test_it_can_be_shown) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 3, planted, 0.002);
@@ -408,30 +384,4 @@ static void test_it_can_be_shown(void **state) {
     assert_int_equal(lab_value_get(value, "devices")->count, 2);
     lab_str_release(&text);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted_penalties_come_back),
-        cmocka_unit_test(test_nothing_is_claimed_where_there_is_nothing),
-        cmocka_unit_test(test_no_bound_is_larger_than_all),
-        cmocka_unit_test(test_devices_are_grouped_by_their_best_node),
-        cmocka_unit_test(test_no_device_is_told_twice),
-        cmocka_unit_test(test_single_runs_are_told_over_devices),
-        cmocka_unit_test(test_a_map_and_a_curve_are_drawn),
-        cmocka_unit_test(test_many_devices_are_drawn_by_distance),
-        cmocka_unit_test(test_one_run_each_judges_large_effects_only),
-        cmocka_unit_test(test_another_node_may_be_better_than_the_own),
-        cmocka_unit_test(test_an_own_node_that_wasnt_tried_is_named),
-        cmocka_unit_test(test_it_may_depend_on_the_model),
-        cmocka_unit_test(test_without_distances_the_fastest_is_the_reference),
-        cmocka_unit_test(test_nodes_that_cost_nothing_are_as_good),
-        cmocka_unit_test(test_constant_rates_are_certain),
-        cmocka_unit_test(test_what_is_lacking_is_said),
-        cmocka_unit_test(test_a_model_without_its_reference_is_left_open),
-        cmocka_unit_test(test_two_studies_are_told_apart),
-        cmocka_unit_test(test_interest_is_in_several_nodes_for_one_device),
-        cmocka_unit_test(test_it_can_be_shown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

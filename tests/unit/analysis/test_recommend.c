@@ -4,13 +4,9 @@
 #include "analysis/recommend/recommend.h"
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 extern const struct lab_analysis lab_analysis_recommend;
 
@@ -67,8 +63,7 @@ static const struct lab_analysis_table *table(const struct lab_analysis_part *pa
     return NULL;
 }
 
-static void the_clearly_fastest_place_is_the_best(void **state) {
-    (void)state;
+LAB_TEST(the_clearly_fastest_place_is_the_best) {
     struct given_study given;
     given_begin(&given, "numa_study");
     repeat(&given,
@@ -92,8 +87,7 @@ static void the_clearly_fastest_place_is_the_best(void **state) {
 
 /* A sweep over NCCL's settings, one changed at a time: each is held against the best, and what is
  * left to the library is the default. */
-static void settings_of_a_library_are_places_to_choose_from(void **state) {
-    (void)state;
+LAB_TEST(settings_of_a_library_are_places_to_choose_from) {
     struct given_study given;
     given_begin(&given, "nccl_settings");
     struct given_run run = {.model = "allreduce", .node = 0, .home = 0};
@@ -118,8 +112,7 @@ static void settings_of_a_library_are_places_to_choose_from(void **state) {
     given_end(&given);
 }
 
-static void places_that_cannot_be_told_apart_are_said_to_be_so(void **state) {
-    (void)state;
+LAB_TEST(places_that_cannot_be_told_apart_are_said_to_be_so) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int node = 0; node < 2; node++)
@@ -130,8 +123,7 @@ static void places_that_cannot_be_told_apart_are_said_to_be_so(void **state) {
     given_end(&given);
 }
 
-static void a_tie_asks_for_so_many_repeats_of_both(void **state) {
-    (void)state;
+LAB_TEST(a_tie_asks_for_so_many_repeats_of_both) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int node = 0; node < 2; node++)
@@ -159,8 +151,7 @@ static void a_tie_asks_for_so_many_repeats_of_both(void **state) {
 }
 
 /* A machine of one's own may lie anywhere, and a study be called anything. */
-static void whatever_a_machine_is_called_the_command_can_be_pasted(void **state) {
-    (void)state;
+LAB_TEST(whatever_a_machine_is_called_the_command_can_be_pasted) {
     struct given_study given;
     given_begin(&given, "it's; my study");
     for (int node = 0; node < 2; node++)
@@ -177,8 +168,7 @@ static void whatever_a_machine_is_called_the_command_can_be_pasted(void **state)
     given_end(&given);
 }
 
-static void a_hole_in_the_grid_is_named(void **state) {
-    (void)state;
+LAB_TEST(a_hole_in_the_grid_is_named) {
     struct given_study given;
     given_begin(&given, "numa_study");
     repeat(&given, (struct given_run){.model = "m", .gpu = 0, .node = 0, .rate = 1000}, 2, .001);
@@ -193,8 +183,7 @@ static void a_hole_in_the_grid_is_named(void **state) {
     given_end(&given);
 }
 
-static void choices_are_judged_one_at_a_time(void **state) {
-    (void)state;
+LAB_TEST(choices_are_judged_one_at_a_time) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int node = 0; node < 2; node++)
@@ -221,8 +210,7 @@ static void choices_are_judged_one_at_a_time(void **state) {
     given_end(&given);
 }
 
-static void other_work_is_another_group(void **state) {
-    (void)state;
+LAB_TEST(other_work_is_another_group) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     repeat(&given, (struct given_run){.model = "m", .node = 0, .rate = 1000}, 2, .01);
@@ -241,8 +229,7 @@ static void other_work_is_another_group(void **state) {
     given_end(&given);
 }
 
-static void one_run_each_is_no_ground_for_certainty(void **state) {
-    (void)state;
+LAB_TEST(one_run_each_is_no_ground_for_certainty) {
     struct given_study given;
     given_begin(&given, "numa_study");
     repeat(&given, (struct given_run){.model = "m", .node = 0, .rate = 1000}, 1, 0);
@@ -253,8 +240,7 @@ static void one_run_each_is_no_ground_for_certainty(void **state) {
     given_end(&given);
 }
 
-static void nothing_done_says_so(void **state) {
-    (void)state;
+LAB_TEST(nothing_done_says_so) {
     struct given_study given;
     given_begin(&given, "numa_study");
     struct lab_analysis_result result = analyse(&given);
@@ -264,8 +250,7 @@ static void nothing_done_says_so(void **state) {
     given_end(&given);
 }
 
-static void the_chart_marks_the_best(void **state) {
-    (void)state;
+LAB_TEST(the_chart_marks_the_best) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int node = 0; node < 3; node++)
@@ -283,8 +268,7 @@ static void the_chart_marks_the_best(void **state) {
 
 /* A slower place with a wide whisker, a faster one with a narrow: both show why they are marked
  * so. */
-static void whiskers_are_the_intervals_of_the_verdicts(void **state) {
-    (void)state;
+LAB_TEST(whiskers_are_the_intervals_of_the_verdicts) {
     struct given_study given;
     given_begin(&given, "numa_study");
     repeat(&given, (struct given_run){.model = "m", .node = 0, .rate = 1000}, 5, .001);
@@ -317,8 +301,7 @@ static void given_grid(struct given_study *given, const char *model, double gain
                    1, spread);
 }
 
-static void a_node_is_told_over_all_devices(void **state) {
-    (void)state;
+LAB_TEST(a_node_is_told_over_all_devices) {
     struct given_study given;
     struct lab_place_group *groups;
     struct lab_place_factor factors[LAB_PLACE_FACTORS];
@@ -338,8 +321,7 @@ static void a_node_is_told_over_all_devices(void **state) {
     given_end(&given);
 }
 
-static void models_agree_on_a_node_that_is_never_worse(void **state) {
-    (void)state;
+LAB_TEST(models_agree_on_a_node_that_is_never_worse) {
     struct given_study given;
     given_begin(&given, "numa_study");
     given_grid(&given, "light", 0.1, .005);
@@ -358,8 +340,7 @@ static void models_agree_on_a_node_that_is_never_worse(void **state) {
 }
 
 /* Each device does best from its own node: no node's number is the better one. */
-static void own_nodes_are_told_where_homes_differ(void **state) {
-    (void)state;
+LAB_TEST(own_nodes_are_told_where_homes_differ) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 4; gpu++)
@@ -377,8 +358,7 @@ static void own_nodes_are_told_where_homes_differ(void **state) {
 }
 
 /* Nothing is planted in any of 400 grids: choices are told apart no more often than 5 % allow. */
-static void where_nothing_differs_few_choices_seem_to(void **state) {
-    (void)state;
+LAB_TEST(where_nothing_differs_few_choices_seem_to) {
     struct given_study given;
     int found = 0, repeated = 0;
     given_begin(&given, "numa_study");
@@ -397,26 +377,4 @@ static void where_nothing_differs_few_choices_seem_to(void **state) {
     assert_in_range(found, 1, 18); /* of 200; 18 = the 99 % point at 5 % */
     assert_in_range(repeated, 1, 18);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_clearly_fastest_place_is_the_best),
-        cmocka_unit_test(settings_of_a_library_are_places_to_choose_from),
-        cmocka_unit_test(places_that_cannot_be_told_apart_are_said_to_be_so),
-        cmocka_unit_test(a_tie_asks_for_so_many_repeats_of_both),
-        cmocka_unit_test(whatever_a_machine_is_called_the_command_can_be_pasted),
-        cmocka_unit_test(a_hole_in_the_grid_is_named),
-        cmocka_unit_test(choices_are_judged_one_at_a_time),
-        cmocka_unit_test(other_work_is_another_group),
-        cmocka_unit_test(one_run_each_is_no_ground_for_certainty),
-        cmocka_unit_test(nothing_done_says_so),
-        cmocka_unit_test(the_chart_marks_the_best),
-        cmocka_unit_test(whiskers_are_the_intervals_of_the_verdicts),
-        cmocka_unit_test(a_node_is_told_over_all_devices),
-        cmocka_unit_test(models_agree_on_a_node_that_is_never_worse),
-        cmocka_unit_test(own_nodes_are_told_where_homes_differ),
-        cmocka_unit_test(where_nothing_differs_few_choices_seem_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,8 +82,7 @@ static void given_models(struct given_study *given, double noise) {
 
 /* --- what went in comes out --- */
 
-static void without_noise_the_law_is_found_again(void **state) {
-    (void)state;
+LAB_TEST(without_noise_the_law_is_found_again) {
     struct given_study given;
     given_models(&given, 0);
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
@@ -102,8 +101,7 @@ static void without_noise_the_law_is_found_again(void **state) {
 }
 
 /* A coefficient without its interval would seem surer than it is. */
-static void the_sentence_says_how_well_the_overhead_is_known(void **state) {
-    (void)state;
+LAB_TEST(the_sentence_says_how_well_the_overhead_is_known) {
     struct given_study given;
     given_models(&given, 0.01);
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
@@ -119,8 +117,7 @@ static void the_sentence_says_how_well_the_overhead_is_known(void **state) {
     given_end(&given);
 }
 
-static void devices_come_in_their_order_whichever_ran_first(void **state) {
-    (void)state;
+LAB_TEST(devices_come_in_their_order_whichever_ran_first) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (int gpu = 2; gpu >= 0; gpu--)
@@ -134,8 +131,7 @@ static void devices_come_in_their_order_whichever_ran_first(void **state) {
     given_end(&given);
 }
 
-static void models_that_differ_in_one_key_are_a_series(void **state) {
-    (void)state;
+LAB_TEST(models_that_differ_in_one_key_are_a_series) {
     struct given_study given;
     given_models(&given, 0);
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
@@ -150,8 +146,7 @@ static void models_that_differ_in_one_key_are_a_series(void **state) {
 }
 
 /* Intervals at 95 % must hold in 95 % of studies, for each coefficient and for the next run. */
-static void intervals_hold_as_often_as_they_say(void **state) {
-    (void)state;
+LAB_TEST(intervals_hold_as_often_as_they_say) {
     enum { TRIALS = 300, CLAIMS = 5 };
     static const char *const names[CLAIMS] = {"overhead", "rate", "bandwidth", "next", "memory"};
     static const char *const words[] = {"predict=vit32x10x640", NULL};
@@ -182,8 +177,7 @@ static void intervals_hold_as_often_as_they_say(void **state) {
             fail_msg("%s: %d of %d intervals hold", names[i], held[i], TRIALS);
 }
 
-static void a_power_law_is_found_again(void **state) {
-    (void)state;
+LAB_TEST(a_power_law_is_found_again) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (size_t i = 0; i < MODELS; i++)
@@ -198,8 +192,7 @@ static void a_power_law_is_found_again(void **state) {
 
 /* --- regimes --- */
 
-static void regimes_are_told_with_their_evidence(void **state) {
-    (void)state;
+LAB_TEST(regimes_are_told_with_their_evidence) {
     static const double depths[] = {1, 2, 4, 8, 16};
     /* stays, grows by half, doubles with the work, grows fourfold */
     static const double growth[] = {1, 1, 1.5, 2.0, 4.0};
@@ -225,8 +218,7 @@ static void regimes_are_told_with_their_evidence(void **state) {
     given_end(&given);
 }
 
-static void what_the_interval_touches_is_left_open(void **state) {
-    (void)state;
+LAB_TEST(what_the_interval_touches_is_left_open) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (int repeat = 0; repeat < 3; repeat++) {
@@ -244,8 +236,7 @@ static void what_the_interval_touches_is_left_open(void **state) {
 
 /* --- models that weren't run --- */
 
-static void a_model_is_predicted_by_name_or_by_keys(void **state) {
-    (void)state;
+LAB_TEST(a_model_is_predicted_by_name_or_by_keys) {
     static const char *const named[] = {"predict=[vit32x10x512,vit32x48x512]", NULL};
     static const char *const keyed[] = {"predict=none", "predict_depth=10", NULL};
     struct given_study given;
@@ -263,8 +254,7 @@ static void a_model_is_predicted_by_name_or_by_keys(void **state) {
     given_end(&given);
 }
 
-static void by_itself_it_predicts_twice_the_deepest_and_the_widest(void **state) {
-    (void)state;
+LAB_TEST(by_itself_it_predicts_twice_the_deepest_and_the_widest) {
     struct given_study given;
     given_models(&given, 0);
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
@@ -275,8 +265,7 @@ static void by_itself_it_predicts_twice_the_deepest_and_the_widest(void **state)
     given_end(&given);
 }
 
-static void what_cant_be_predicted_is_an_error(void **state) {
-    (void)state;
+LAB_TEST(what_cant_be_predicted_is_an_error) {
     static const char *const unnamed[] = {"predict=resnet50", NULL};
     static const char *const too_wide[] = {"predict=vit32x6x65000", NULL};
     struct given_study given;
@@ -293,8 +282,7 @@ static void what_cant_be_predicted_is_an_error(void **state) {
 
 /* --- little to go by --- */
 
-static void bytes_that_follow_the_work_get_no_term(void **state) {
-    (void)state;
+LAB_TEST(bytes_that_follow_the_work_get_no_term) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     for (int depth = 1; depth <= 6; depth++) {
@@ -309,8 +297,7 @@ static void bytes_that_follow_the_work_get_no_term(void **state) {
     given_end(&given);
 }
 
-static void two_models_make_no_law_but_a_step(void **state) {
-    (void)state;
+LAB_TEST(two_models_make_no_law_but_a_step) {
     struct given_study given;
     given_begin(&given, "quick_test");
     given_model(&given, 2, 512, 1e-3, 0);
@@ -322,8 +309,7 @@ static void two_models_make_no_law_but_a_step(void **state) {
     given_end(&given);
 }
 
-static void one_model_or_none_has_nothing_to_say(void **state) {
-    (void)state;
+LAB_TEST(one_model_or_none_has_nothing_to_say) {
     struct given_study given;
     given_begin(&given, "bench");
     assert_says(when_asked(&given, "scaling", NULL).answer, "nothing to fit");
@@ -337,8 +323,7 @@ static void one_model_or_none_has_nothing_to_say(void **state) {
     given_end(&given);
 }
 
-static void devices_are_fitted_apart(void **state) {
-    (void)state;
+LAB_TEST(devices_are_fitted_apart) {
     struct given_study given;
     given_models(&given, 0.01);
     for (int i = 0; i < 3; i++)
@@ -352,8 +337,7 @@ static void devices_are_fitted_apart(void **state) {
     given_end(&given);
 }
 
-static void series_make_it_worth_a_report(void **state) {
-    (void)state;
+LAB_TEST(series_make_it_worth_a_report) {
     struct given_study given;
     given_models(&given, 0.01);
     assert_int_equal(lab_analysis_find("scaling", NULL)->interest(&given.table), 80);
@@ -362,8 +346,7 @@ static void series_make_it_worth_a_report(void **state) {
 
 /* --- pictures --- */
 
-static void pictures_show_points_laws_and_bands(void **state) {
-    (void)state;
+LAB_TEST(pictures_show_points_laws_and_bands) {
     struct given_study given;
     given_models(&given, 0.01);
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
@@ -389,27 +372,4 @@ static void pictures_show_points_laws_and_bands(void **state) {
     }
     assert_int_equal(chart(&result, "scaling_memory")->panel_count, 1);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_noise_the_law_is_found_again),
-        cmocka_unit_test(models_that_differ_in_one_key_are_a_series),
-        cmocka_unit_test(the_sentence_says_how_well_the_overhead_is_known),
-        cmocka_unit_test(devices_come_in_their_order_whichever_ran_first),
-        cmocka_unit_test(intervals_hold_as_often_as_they_say),
-        cmocka_unit_test(a_power_law_is_found_again),
-        cmocka_unit_test(regimes_are_told_with_their_evidence),
-        cmocka_unit_test(what_the_interval_touches_is_left_open),
-        cmocka_unit_test(a_model_is_predicted_by_name_or_by_keys),
-        cmocka_unit_test(by_itself_it_predicts_twice_the_deepest_and_the_widest),
-        cmocka_unit_test(what_cant_be_predicted_is_an_error),
-        cmocka_unit_test(bytes_that_follow_the_work_get_no_term),
-        cmocka_unit_test(two_models_make_no_law_but_a_step),
-        cmocka_unit_test(one_model_or_none_has_nothing_to_say),
-        cmocka_unit_test(devices_are_fitted_apart),
-        cmocka_unit_test(series_make_it_worth_a_report),
-        cmocka_unit_test(pictures_show_points_laws_and_bands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

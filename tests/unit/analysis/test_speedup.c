@@ -55,8 +55,7 @@ static void given_repeats(struct given_study *given, struct gang gang, int count
 }
 
 /* Published throughputs of one and two GPUs at batch sizes 16 to 128; two are slower throughout. */
-static void test_two_devices_that_are_slower_mean_stay_single(void **state) {
-    (void)state;
+LAB_TEST(test_two_devices_that_are_slower_mean_stay_single) {
     static const double medium[][3] = {
         {16, 2422, 2039}, {32, 4156, 3567}, {64, 8234, 6789}, {128, 16883, 12345}};
     struct given_study given;
@@ -88,8 +87,7 @@ static void test_two_devices_that_are_slower_mean_stay_single(void **state) {
 }
 
 /* The larger the model the more two devices bring: as fast as one at 18 M parameters. */
-static void test_the_break_even_is_found_with_its_interval(void **state) {
-    (void)state;
+LAB_TEST(test_the_break_even_is_found_with_its_interval) {
     static const double sizes[] = {2e6, 6e6, 18e6, 54e6};
     struct given_study given;
     given_begin(&given, "throughput_study");
@@ -117,8 +115,7 @@ static void test_the_break_even_is_found_with_its_interval(void **state) {
 }
 
 /* Each device has a batch of its own: several don't do the training that one does. */
-static void test_a_batch_for_each_device_is_another_training(void **state) {
-    (void)state;
+LAB_TEST(test_a_batch_for_each_device_is_another_training) {
     struct given_study given;
     given_begin(&given, "train_scaling");
     struct gang gang = {.model = "mlp_medium_batch64_weak",
@@ -138,8 +135,7 @@ static void test_a_batch_for_each_device_is_another_training(void **state) {
     given_end(&given);
 }
 
-static void test_an_interval_across_a_boundary_is_ambiguous(void **state) {
-    (void)state;
+LAB_TEST(test_an_interval_across_a_boundary_is_ambiguous) {
     struct given_study given;
     given_begin(&given, "train_scaling");
     struct gang gang = {.model = "mlp", .size = 1, .rate = 1000};
@@ -158,8 +154,7 @@ static double usl(int n) {
     return 1000.0 * n / (1 + 0.05 * (n - 1) + 0.01 * n * (n - 1));
 }
 
-static void test_several_sizes_follow_a_law(void **state) {
-    (void)state;
+LAB_TEST(test_several_sizes_follow_a_law) {
     struct given_study given;
     given_begin(&given, "throughput_study");
     static const int sizes[] = {1, 2, 4, 8};
@@ -183,8 +178,7 @@ static void test_several_sizes_follow_a_law(void **state) {
 }
 
 /* A gang is held against its own members, and of these the faster. */
-static void test_a_gang_is_held_against_its_fastest_member(void **state) {
-    (void)state;
+LAB_TEST(test_a_gang_is_held_against_its_fastest_member) {
     struct given_study given;
     given_begin(&given, "throughput_study");
     static const double alone[] = {1000, 1200, 5000};
@@ -203,8 +197,7 @@ static void test_a_gang_is_held_against_its_fastest_member(void **state) {
     given_end(&given);
 }
 
-static void test_what_is_lacking_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "nothing");
     struct lab_analysis_result result = when_asked(&given, "speedup");
@@ -233,8 +226,7 @@ static void test_what_is_lacking_is_said(void **state) {
     given_end(&given);
 }
 
-static void test_the_picture_has_a_bar_for_each_size_and_work(void **state) {
-    (void)state;
+LAB_TEST(test_the_picture_has_a_bar_for_each_size_and_work) {
     struct given_study given;
     given_begin(&given, "throughput_study");
     for (int m = 0; m < 2; m++)
@@ -258,8 +250,7 @@ static void test_the_picture_has_a_bar_for_each_size_and_work(void **state) {
 }
 
 /* Devices 0 and 1 share a link, 1 and 2 don't: one pair gains nothing, the other doubles. */
-static void test_gangs_of_one_size_are_shown_apart(void **state) {
-    (void)state;
+LAB_TEST(test_gangs_of_one_size_are_shown_apart) {
     struct given_study given;
     given_begin(&given, "throughput_study");
     for (int i = 0; i < 3; i++)
@@ -281,8 +272,7 @@ static void test_gangs_of_one_size_are_shown_apart(void **state) {
 }
 
 /* Fifteen pairs of neighbours: the fastest and the slowest are what a picture has room for. */
-static void test_of_too_many_gangs_the_extremes_are_shown(void **state) {
-    (void)state;
+LAB_TEST(test_of_too_many_gangs_the_extremes_are_shown) {
     struct given_study given;
     given_begin(&given, "throughput_study");
     for (int i = 0; i < 16; i++)
@@ -325,8 +315,7 @@ static void then_tells(const double *speedups, int count, const char *words) {
 }
 
 /* What never came is not counted out, and one other is no "all 1 others". */
-static void test_comparisons_are_counted_in_words(void **state) {
-    (void)state;
+LAB_TEST(test_comparisons_are_counted_in_words) {
     then_tells((double[]){0.8, 0.7}, 2, "stay on one, as in the other comparison");
     then_tells((double[]){1.01, 1.03}, 2, "; there is hardly a difference in both comparisons");
     then_tells((double[]){1.7, 1.8, 1.6}, 3, "; several devices pay in all 3 comparisons");
@@ -336,21 +325,4 @@ static void test_comparisons_are_counted_in_words(void **state) {
         "a difference in 1");
     then_tells((double[]){1.7, 0.7, 0.8}, 3,
                "; of 3 comparisons several devices pay in 1 and one is faster in 2");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_devices_that_are_slower_mean_stay_single),
-        cmocka_unit_test(test_the_break_even_is_found_with_its_interval),
-        cmocka_unit_test(test_a_batch_for_each_device_is_another_training),
-        cmocka_unit_test(test_an_interval_across_a_boundary_is_ambiguous),
-        cmocka_unit_test(test_several_sizes_follow_a_law),
-        cmocka_unit_test(test_a_gang_is_held_against_its_fastest_member),
-        cmocka_unit_test(test_what_is_lacking_is_said),
-        cmocka_unit_test(test_the_picture_has_a_bar_for_each_size_and_work),
-        cmocka_unit_test(test_gangs_of_one_size_are_shown_apart),
-        cmocka_unit_test(test_of_too_many_gangs_the_extremes_are_shown),
-        cmocka_unit_test(test_comparisons_are_counted_in_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,7 @@ static double clock_from_20(double seconds, void *context) {
     return seconds < 20 ? 1980 : 1830;
 }
 
-static void test_a_steady_run_has_a_bound_on_its_drift(void **state) {
-    (void)state;
+LAB_TEST(test_a_steady_run_has_a_bound_on_its_drift) {
     struct given_study given;
     given_begin(&given, "stability");
     given_paced(&given, a_run(0), 30, steady, &ten_ms);
@@ -58,8 +57,7 @@ static void test_a_steady_run_has_a_bound_on_its_drift(void **state) {
     given_end(&given);
 }
 
-static void test_a_slow_down_is_dated_and_explained(void **state) {
-    (void)state;
+LAB_TEST(test_a_slow_down_is_dated_and_explained) {
     struct given_study given;
     given_begin(&given, "stability");
     given_paced(&given, a_run(0), 30, steady, &ten_ms);
@@ -88,8 +86,7 @@ static double heat_from_28(double seconds, void *context) {
 }
 
 /* Every fifth iteration fills an empty pipeline: 20 s of the others are 28 s by the clock. */
-static void test_a_change_of_a_pipeline_is_dated_by_the_clock(void **state) {
-    (void)state;
+LAB_TEST(test_a_change_of_a_pipeline_is_dated_by_the_clock) {
     struct given_study given;
     given_begin(&given, "stability");
     struct lab_study_run *hot = given_paced(&given, a_run(0), 30, slows_at_20, &ten_ms);
@@ -111,8 +108,7 @@ static double held_up_once(double seconds, void *context) {
     return ten_ms * (seconds >= at_s && seconds < at_s + 1.8 * ten_ms ? 1.8 : 1);
 }
 
-static void test_no_change_is_told_that_is_smaller_than_asked_for(void **state) {
-    (void)state;
+LAB_TEST(test_no_change_is_told_that_is_smaller_than_asked_for) {
     for (int i = 0; i < 60; i++) {
         struct given_study given;
         given_begin(&given, "stability");
@@ -129,8 +125,7 @@ static void test_no_change_is_told_that_is_smaller_than_asked_for(void **state) 
     }
 }
 
-static void test_warm_up_is_no_fault_but_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_warm_up_is_no_fault_but_is_said) {
     struct given_study given;
     given_begin(&given, "stability");
     given_paced(&given, a_run(0), 30, warms_up, &ten_ms);
@@ -140,8 +135,7 @@ static void test_warm_up_is_no_fault_but_is_said(void **state) {
     given_end(&given);
 }
 
-static void test_a_slow_drift_is_found_with_its_size(void **state) {
-    (void)state;
+LAB_TEST(test_a_slow_drift_is_found_with_its_size) {
     struct given_study given;
     given_begin(&given, "stability");
     given_paced(&given, a_run(0), 30, drifting, &ten_ms);
@@ -153,8 +147,7 @@ static void test_a_slow_drift_is_found_with_its_size(void **state) {
     given_end(&given);
 }
 
-static void test_what_never_settles_has_no_steady_state(void **state) {
-    (void)state;
+LAB_TEST(test_what_never_settles_has_no_steady_state) {
     struct given_study given;
     given_begin(&given, "stability");
     given_paced(&given, a_run(0), 30, restless, &ten_ms);
@@ -200,8 +193,7 @@ static struct lab_analysis_result when_it_wanders(struct given_study *given, dou
     return when_asked(given, "stability");
 }
 
-static void test_wander_that_is_forgotten_is_no_change(void **state) {
-    (void)state;
+LAB_TEST(test_wander_that_is_forgotten_is_no_change) {
     struct given_study given;
     struct lab_analysis_result result = when_it_wanders(&given, 0.13);
     assert_int_equal(figure_of(&result, "unsteady")->value, 0);
@@ -221,8 +213,7 @@ static double slower_from_50_ms(double seconds, void *context) {
     return wandering(seconds, context) * (seconds < 0.05 ? 1 : 1.15);
 }
 
-static void test_a_large_change_shows_in_a_tenth_of_a_second(void **state) {
-    (void)state;
+LAB_TEST(test_a_large_change_shows_in_a_tenth_of_a_second) {
     struct given_study given;
     given_begin(&given, "stability");
     struct wander wander = {.seed = 11};
@@ -236,8 +227,7 @@ static void test_a_large_change_shows_in_a_tenth_of_a_second(void **state) {
     given_end(&given);
 }
 
-static void test_a_change_is_told_from_wander(void **state) {
-    (void)state;
+LAB_TEST(test_a_change_is_told_from_wander) {
     struct given_study given;
     given_begin(&given, "stability");
     struct wander wander = {.seed = 7};
@@ -253,8 +243,7 @@ static void test_a_change_is_told_from_wander(void **state) {
     given_end(&given);
 }
 
-static void test_throttling_comes_from_the_result_where_nothing_was_sampled(void **state) {
-    (void)state;
+LAB_TEST(test_throttling_comes_from_the_result_where_nothing_was_sampled) {
     struct given_study given;
     given_begin(&given, "stability");
     struct given_run row = a_run(0);
@@ -268,8 +257,7 @@ static void test_throttling_comes_from_the_result_where_nothing_was_sampled(void
     given_end(&given);
 }
 
-static void test_a_constant_series_is_flat(void **state) {
-    (void)state;
+LAB_TEST(test_a_constant_series_is_flat) {
     struct given_study given;
     given_begin(&given, "stability");
     struct given_run row = a_run(0);
@@ -282,8 +270,7 @@ static void test_a_constant_series_is_flat(void **state) {
     given_end(&given);
 }
 
-static void test_what_is_lacking_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "stability");
     struct lab_analysis_result result = when_asked(&given, "stability");
@@ -304,8 +291,7 @@ static void test_what_is_lacking_is_said(void **state) {
     given_end(&given);
 }
 
-static void test_pictures_stay_small(void **state) {
-    (void)state;
+LAB_TEST(test_pictures_stay_small) {
     struct given_study given;
     given_begin(&given, "stability");
     for (int i = 0; i < 15; i++) {
@@ -325,24 +311,4 @@ static void test_pictures_stay_small(void **state) {
     for (int p = 0; p < chart->panel_count; p++)
         assert_true(chart->panels[p].series[0].count <= 2000);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_steady_run_has_a_bound_on_its_drift),
-        cmocka_unit_test(test_a_slow_down_is_dated_and_explained),
-        cmocka_unit_test(test_a_change_of_a_pipeline_is_dated_by_the_clock),
-        cmocka_unit_test(test_no_change_is_told_that_is_smaller_than_asked_for),
-        cmocka_unit_test(test_warm_up_is_no_fault_but_is_said),
-        cmocka_unit_test(test_a_slow_drift_is_found_with_its_size),
-        cmocka_unit_test(test_what_never_settles_has_no_steady_state),
-        cmocka_unit_test(test_wander_that_is_forgotten_is_no_change),
-        cmocka_unit_test(test_a_change_is_told_from_wander),
-        cmocka_unit_test(test_a_large_change_shows_in_a_tenth_of_a_second),
-        cmocka_unit_test(test_throttling_comes_from_the_result_where_nothing_was_sampled),
-        cmocka_unit_test(test_a_constant_series_is_flat),
-        cmocka_unit_test(test_what_is_lacking_is_said),
-        cmocka_unit_test(test_pictures_stay_small),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

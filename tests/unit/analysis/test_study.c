@@ -2,12 +2,7 @@
  * carry. */
 #include "study_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static void assert_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))
@@ -31,8 +26,7 @@ static void add_pair(struct given_study *given, double base, double other, int r
 
 /* --- points --- */
 
-static void test_runs_of_one_point_are_together(void **state) {
-    (void)state;
+LAB_TEST(test_runs_of_one_point_are_together) {
     struct given_study given;
     struct lab_study_point *points;
     given_begin(&given, "numa_study");
@@ -47,8 +41,7 @@ static void test_runs_of_one_point_are_together(void **state) {
     given_end(&given);
 }
 
-static void test_phases_are_points_of_their_own(void **state) {
-    (void)state;
+LAB_TEST(test_phases_are_points_of_their_own) {
     struct given_study given;
     struct lab_study_point *points;
     given_begin(&given, "contention");
@@ -58,8 +51,7 @@ static void test_phases_are_points_of_their_own(void **state) {
     given_end(&given);
 }
 
-static void test_a_study_without_a_used_run_has_no_point(void **state) {
-    (void)state;
+LAB_TEST(test_a_study_without_a_used_run_has_no_point) {
     struct given_study given;
     struct lab_study_point *points;
     given_begin(&given, "numa_study");
@@ -67,8 +59,7 @@ static void test_a_study_without_a_used_run_has_no_point(void **state) {
     given_end(&given);
 }
 
-static void test_points_and_devices_have_names_for_people(void **state) {
-    (void)state;
+LAB_TEST(test_points_and_devices_have_names_for_people) {
     struct given_study given;
     struct lab_study_point *points;
     given_begin(&given, "compile_study");
@@ -91,8 +82,7 @@ static void test_points_and_devices_have_names_for_people(void **state) {
 
 /* --- keys --- */
 
-static void test_keys_are_found_by_dots(void **state) {
-    (void)state;
+LAB_TEST(test_keys_are_found_by_dots) {
     struct given_study given;
     given_begin(&given, "scaling_study");
     const struct lab_study_run *run =
@@ -122,8 +112,7 @@ static struct lab_study_ratio compare(struct given_study *given, enum lab_study_
     return lab_study_compare(&points[0], &points[1], figure);
 }
 
-static void test_a_clear_difference_is_found(void **state) {
-    (void)state;
+LAB_TEST(test_a_clear_difference_is_found) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 876, 5, 0.005);
@@ -141,8 +130,7 @@ static void test_a_clear_difference_is_found(void **state) {
     given_end(&given);
 }
 
-static void test_no_difference_says_how_large_one_could_be(void **state) {
-    (void)state;
+LAB_TEST(test_no_difference_says_how_large_one_could_be) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 1000, 5, 0.01);
@@ -155,8 +143,7 @@ static void test_no_difference_says_how_large_one_could_be(void **state) {
     given_end(&given);
 }
 
-static void test_a_single_run_borrows_the_spread_of_the_others(void **state) {
-    (void)state;
+LAB_TEST(test_a_single_run_borrows_the_spread_of_the_others) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 500, 4, 0.01);
@@ -186,8 +173,7 @@ static struct lab_study_ratio compare_single(double other, int iterations, doubl
     return ratio;
 }
 
-static void test_one_run_each_gives_no_verdict_on_small_effects(void **state) {
-    (void)state;
+LAB_TEST(test_one_run_each_gives_no_verdict_on_small_effects) {
     struct lab_study_ratio small = compare_single(985, 400, 0.02);
     assert_true(small.within);
     assert_true(small.high < 1); /* it is there, but another run might not have it */
@@ -200,16 +186,14 @@ static void test_one_run_each_gives_no_verdict_on_small_effects(void **state) {
     assert_true(blurred.bound > 0.03);
 }
 
-static void test_one_run_each_without_iterations_is_undecided(void **state) {
-    (void)state;
+LAB_TEST(test_one_run_each_without_iterations_is_undecided) {
     struct lab_study_ratio ratio = compare_single(500, 0, 0);
     assert_near(ratio.ratio, 0.5, 1e-9);
     assert_true(isnan(ratio.low) && isnan(ratio.p));
     assert_int_equal(ratio.verdict, LAB_STUDY_UNDECIDED);
 }
 
-static void test_the_runs_own_interval_serves_where_iterations_were_not_read(void **state) {
-    (void)state;
+LAB_TEST(test_the_runs_own_interval_serves_where_iterations_were_not_read) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 800, 1, 0);
@@ -224,8 +208,7 @@ static void test_the_runs_own_interval_serves_where_iterations_were_not_read(voi
     given_end(&given);
 }
 
-static void test_constant_values_are_certain(void **state) {
-    (void)state;
+LAB_TEST(test_constant_values_are_certain) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 1000, 3, 0);
@@ -245,8 +228,7 @@ static void test_constant_values_are_certain(void **state) {
     assert_int_equal(single.verdict, LAB_STUDY_LESS);
 }
 
-static void test_values_that_are_none_are_left_out(void **state) {
-    (void)state;
+LAB_TEST(test_values_that_are_none_are_left_out) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 900, 3, 0.001);
@@ -264,8 +246,7 @@ static void test_values_that_are_none_are_left_out(void **state) {
     given_end(&given);
 }
 
-static void test_words_of_a_difference_have_sign_and_interval(void **state) {
-    (void)state;
+LAB_TEST(test_words_of_a_difference_have_sign_and_interval) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_study_ratio ratio = {
@@ -304,16 +285,14 @@ static void check_coverage(int base_runs, int other_runs) {
     assert_in_range(covered, STUDIES * 93 / 100, STUDIES * 97 / 100);
 }
 
-static void test_intervals_cover_as_they_say(void **state) {
-    (void)state;
+LAB_TEST(test_intervals_cover_as_they_say) {
     check_coverage(3, 3);
     check_coverage(5, 5);
     check_coverage(8, 3);
     check_coverage(5, 1);
 }
 
-static void test_many_comparisons_are_judged_together(void **state) {
-    (void)state;
+LAB_TEST(test_many_comparisons_are_judged_together) {
     enum { SETS = 100, SIZE = 20 };
     struct given_study given;
     int alarms_alone = 0, alarms_together = 0;
@@ -343,8 +322,7 @@ static void test_many_comparisons_are_judged_together(void **state) {
     given_end(&given);
 }
 
-static void test_a_demoted_difference_says_how_many_runs_would_tell(void **state) {
-    (void)state;
+LAB_TEST(test_a_demoted_difference_says_how_many_runs_would_tell) {
     struct lab_study_ratio ratios[40];
     for (int i = 0; i < 40; i++)
         ratios[i] = (struct lab_study_ratio){.ratio = 1.03,
@@ -364,8 +342,7 @@ static void test_a_demoted_difference_says_how_many_runs_would_tell(void **state
 /* --- the rest --- */
 
 /* Three stretches of a double-buffered pipeline, 1 ms each, that is empty before each of them. */
-static void test_where_a_pipeline_begins_afresh_is_no_interval(void **state) {
-    (void)state;
+LAB_TEST(test_where_a_pipeline_begins_afresh_is_no_interval) {
     enum { STRETCH = 20, COUNT = 3 * STRETCH };
     struct lab_iteration iterations[COUNT] = {{0}};
     int64_t end_ns = 0;
@@ -390,8 +367,7 @@ static void test_where_a_pipeline_begins_afresh_is_no_interval(void **state) {
     lab_arena_release(&arena);
 }
 
-static void test_intervals_run_from_end_to_end(void **state) {
-    (void)state;
+LAB_TEST(test_intervals_run_from_end_to_end) {
     struct given_study given;
     size_t count;
     given_begin(&given, "stability");
@@ -413,8 +389,7 @@ static int count_notes(const char *const *notes) {
     return count;
 }
 
-static void test_notes_tell_what_is_missing(void **state) {
-    (void)state;
+LAB_TEST(test_notes_tell_what_is_missing) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 900, 2, 0);
@@ -431,30 +406,4 @@ static void test_notes_tell_what_is_missing(void **state) {
     notes[4] = "one more";
     assert_int_equal(count_notes(notes), 5);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_of_one_point_are_together),
-        cmocka_unit_test(test_phases_are_points_of_their_own),
-        cmocka_unit_test(test_a_study_without_a_used_run_has_no_point),
-        cmocka_unit_test(test_points_and_devices_have_names_for_people),
-        cmocka_unit_test(test_keys_are_found_by_dots),
-        cmocka_unit_test(test_a_clear_difference_is_found),
-        cmocka_unit_test(test_no_difference_says_how_large_one_could_be),
-        cmocka_unit_test(test_a_single_run_borrows_the_spread_of_the_others),
-        cmocka_unit_test(test_one_run_each_gives_no_verdict_on_small_effects),
-        cmocka_unit_test(test_one_run_each_without_iterations_is_undecided),
-        cmocka_unit_test(test_the_runs_own_interval_serves_where_iterations_were_not_read),
-        cmocka_unit_test(test_constant_values_are_certain),
-        cmocka_unit_test(test_values_that_are_none_are_left_out),
-        cmocka_unit_test(test_words_of_a_difference_have_sign_and_interval),
-        cmocka_unit_test(test_intervals_cover_as_they_say),
-        cmocka_unit_test(test_many_comparisons_are_judged_together),
-        cmocka_unit_test(test_a_demoted_difference_says_how_many_runs_would_tell),
-        cmocka_unit_test(test_where_a_pipeline_begins_afresh_is_no_interval),
-        cmocka_unit_test(test_intervals_run_from_end_to_end),
-        cmocka_unit_test(test_notes_tell_what_is_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static void add_flat(struct given *f, const char *name, const char *label, doubl
 }
 
 /* Three files of a label: all of them count, none is the one that stands for it. */
-static void all_files_of_a_label_count(void **state) {
+LAB_TEST(all_files_of_a_label_count) {
     struct given *f = *state;
     add_flat(f, "adam_1", "adam", 9000, 100, 10);
     add_flat(f, "adam_2", "adam", 10000, 200, 20);
@@ -43,8 +43,7 @@ static void all_files_of_a_label_count(void **state) {
 }
 
 /* As long as simulated runs are, or those of small models. */
-static void short_recordings_take_some_time(void **state) {
-    (void)state;
+LAB_TEST(short_recordings_take_some_time) {
     struct lab_str text;
     lab_str_init(&text);
     lab_str_add_duration(&text, 0.0384, LAB_DURATION_PRECISE);
@@ -60,7 +59,7 @@ static void short_recordings_take_some_time(void **state) {
 
 /* A counter is believed before power: here power says 100 W, the counter 50 J a second; it starts
  * anew at second 5, and what it had counted since second 4 is all that is lost. */
-static void energy_is_the_counters_where_there_is_one(void **state) {
+LAB_TEST(energy_is_the_counters_where_there_is_one) {
     struct given *f = *state;
     static const enum lab_metric_id metrics[] = {LAB_METRIC_POWER, LAB_METRIC_ENERGY};
     given_recording(f, "counted", "counted");
@@ -83,7 +82,7 @@ static void energy_is_the_counters_where_there_is_one(void **state) {
 }
 
 /* Power over a gap isn't known: 100 W for 10 s, nothing for 20 s, 100 W for 10 s are 2 kJ. */
-static void energy_from_power_leaves_gaps_out(void **state) {
+LAB_TEST(energy_from_power_leaves_gaps_out) {
     struct given *f = *state;
     given_recording(f, "lost", "lost");
     struct lab_track *gpu = given_gpu(f, 0);
@@ -99,7 +98,7 @@ static void energy_from_power_leaves_gaps_out(void **state) {
 
 /* Clocks are held back by power from second 4 to 7, by power and heat at 8, and idle later, which
  * is nobody's fault: each tick stands for the second before it. */
-static void reasons_at_once_count_once(void **state) {
+LAB_TEST(reasons_at_once_count_once) {
     struct given *f = *state;
     static const enum lab_metric_id metrics[] = {LAB_METRIC_UTILIZATION, LAB_METRIC_CLOCK_REASONS,
                                                  LAB_METRIC_THROTTLED_POWER};
@@ -123,7 +122,7 @@ static void reasons_at_once_count_once(void **state) {
 }
 
 /* No GPU, but a host: that is told, and what isn't. */
-static void a_host_without_gpus_has_a_summary(void **state) {
+LAB_TEST(a_host_without_gpus_has_a_summary) {
     struct given *f = *state;
     static const enum lab_metric_id cpu[] = {LAB_METRIC_CPU_UTILIZATION};
     static const enum lab_metric_id host[] = {LAB_METRIC_HOST_USED};
@@ -146,7 +145,7 @@ static void a_host_without_gpus_has_a_summary(void **state) {
     assert_null(table(f, 0, "gpus"));
 }
 
-static void nothing_recorded_is_an_error(void **state) {
+LAB_TEST(nothing_recorded_is_an_error) {
     struct given *f = *state;
     struct lab_err err = LAB_ERR_INIT;
     given_recording(f, "empty", "empty");
@@ -155,13 +154,5 @@ static void nothing_recorded_is_an_error(void **state) {
     assert_non_null(strstr(err.text, "nothing to analyse: empty holds no samples"));
 }
 
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(all_files_of_a_label_count),      CASE(energy_is_the_counters_where_there_is_one),
-        CASE(short_recordings_take_some_time), CASE(energy_from_power_leaves_gaps_out),
-        CASE(reasons_at_once_count_once),      CASE(a_host_without_gpus_has_a_summary),
-        CASE(nothing_recorded_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = given_setup,
+                                                  .tear_down = given_teardown};

@@ -1,18 +1,11 @@
 /* Series made short enough to draw: means of neighbours, gaps kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
+#include "test.h"
 
 #include "analysis/analysis_timeline.h"
 
 #include <math.h>
 
-static void neighbours_become_their_mean(void **state) {
-    (void)state;
+LAB_TEST(neighbours_become_their_mean) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     double x[] = {0, 1, 2, 3, 4, 5}, y[] = {1, 3, 5, 7, 9, 11};
@@ -24,8 +17,7 @@ static void neighbours_become_their_mean(void **state) {
 
 /* Readings that all lie far from each other are a gap and a point each: twice as many as went
  * in. */
-static void every_reading_may_come_after_a_gap(void **state) {
-    (void)state;
+LAB_TEST(every_reading_may_come_after_a_gap) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     double x[1000], y[1000];
@@ -39,8 +31,7 @@ static void every_reading_may_come_after_a_gap(void **state) {
     lab_arena_release(&arena);
 }
 
-static void what_is_missing_stays_missing(void **state) {
-    (void)state;
+LAB_TEST(what_is_missing_stays_missing) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     double x[] = {0, 1, 2, 3, 4}, y[] = {NAN, 1, NAN, NAN, 2};
@@ -48,13 +39,4 @@ static void what_is_missing_stays_missing(void **state) {
     assert_int_equal(points.count, 3); /* 1, a gap, 2: none before the first */
     assert_true(points.y[0] == 1 && isnan(points.y[1]) && points.y[2] == 2);
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_become_their_mean),
-        cmocka_unit_test(every_reading_may_come_after_a_gap),
-        cmocka_unit_test(what_is_missing_stays_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,7 @@ static bool nearly(double value, double expected) {
     return fabs(value / expected - 1) < 1e-3;
 }
 
-static void test_a_law_without_noise_is_found(void **state) {
-    (void)state;
+LAB_TEST(test_a_law_without_noise_is_found) {
     struct drawn_machine machine = plain();
     struct lab_training_row rows[DRAWN_ROWS];
     struct lab_training training;
@@ -42,8 +41,7 @@ static void test_a_law_without_noise_is_found(void **state) {
     assert_true(nearly(lab_training_time(&training, &work), drawn_exact_s(&machine, &work)));
 }
 
-static void test_a_model_that_was_not_run_is_predicted(void **state) {
-    (void)state;
+LAB_TEST(test_a_model_that_was_not_run_is_predicted) {
     struct drawn_machine machine = plain();
     struct lab_training_row rows[DRAWN_ROWS];
     struct lab_training training;
@@ -66,8 +64,7 @@ static void test_a_model_that_was_not_run_is_predicted(void **state) {
 
 /* Laws that these points can't tell apart say different things of other models: the interval has
  * them all. */
-static void test_what_two_models_cannot_tell_widens_the_interval(void **state) {
-    (void)state;
+LAB_TEST(test_what_two_models_cannot_tell_widens_the_interval) {
     struct drawn_machine machine = draw_machine(5, true);
     struct lab_training_row rows[DRAWN_ROWS];
     struct lab_training two, four;
@@ -82,8 +79,7 @@ static void test_what_two_models_cannot_tell_widens_the_interval(void **state) {
     assert_true(log(surer.high / surer.low) < log(there.high / there.low));
 }
 
-static void test_break_even_is_where_the_truth_has_it(void **state) {
-    (void)state;
+LAB_TEST(test_break_even_is_where_the_truth_has_it) {
     struct drawn_machine machine = plain();
     struct lab_training_row rows[DRAWN_ROWS];
     struct lab_training training;
@@ -125,8 +121,7 @@ static void then_nothing_is_told(const struct lab_training *training) {
 }
 
 /* As many terms as points, or nearly, go through any points: that is no law to tell others by. */
-static void test_too_little_gives_no_law(void **state) {
-    (void)state;
+LAB_TEST(test_too_little_gives_no_law) {
     struct drawn_machine machine = draw_machine(3, false);
     struct lab_training_row rows[DRAWN_ROWS];
     struct lab_training training;
@@ -143,8 +138,7 @@ static void test_too_little_gives_no_law(void **state) {
 
 /* Machines that no law fits well: a break-even is told only where all that was measured bears it
  * out. */
-static void test_no_break_even_contradicts_what_was_measured(void **state) {
-    (void)state;
+LAB_TEST(test_no_break_even_contradicts_what_was_measured) {
     enum { MACHINES = 50 };
     int told = 0, contradicted = 0;
     for (uint64_t i = 0; i < MACHINES; i++) {
@@ -169,8 +163,7 @@ static void test_no_break_even_contradicts_what_was_measured(void **state) {
 }
 
 /* Two that are a little slower by a law that is 30 % wrong aren't told to be slower for ever. */
-static void test_never_is_not_told_of_points_that_scatter(void **state) {
-    (void)state;
+LAB_TEST(test_never_is_not_told_of_points_that_scatter) {
     enum { MACHINES = 20 };
     int open = 0;
     for (uint64_t i = 0; i < MACHINES; i++) {
@@ -195,8 +188,7 @@ static void test_never_is_not_told_of_points_that_scatter(void **state) {
 }
 
 /* The same whoever asks: for a batch there is one size, of models like the largest. */
-static void test_a_batch_has_one_break_even(void **state) {
-    (void)state;
+LAB_TEST(test_a_batch_has_one_break_even) {
     struct drawn_machine machine = plain();
     struct lab_training_row rows[DRAWN_ROWS];
     struct lab_training training;
@@ -212,8 +204,7 @@ static void test_a_batch_has_one_break_even(void **state) {
 /* All but one place are known; is that one's speed-up where it is said to be? Of 250 intervals at
  * 90 % fewer than 208 or more than 239 would be a chance of one in a thousand if they covered 85 to
  * 95 %. */
-static void test_left_out_points_lie_in_their_intervals_as_often_as_claimed(void **state) {
-    (void)state;
+LAB_TEST(test_left_out_points_lie_in_their_intervals_as_often_as_claimed) {
     enum { MACHINES = 250 };
     int within = 0, told = 0;
     for (uint64_t i = 0; i < MACHINES; i++) {
@@ -289,8 +280,7 @@ static void given_plain_training(struct given_study *given, const char *allreduc
     given_training(given, &machine, allreduce, 3);
 }
 
-static void test_a_study_is_told_in_one_sentence_and_four_tables(void **state) {
-    (void)state;
+LAB_TEST(test_a_study_is_told_in_one_sentence_and_four_tables) {
     struct given_study given;
     given_plain_training(&given, "auto");
     struct lab_analysis_result result = when_asked(&given, "training");
@@ -322,8 +312,7 @@ static void then_part_tells(const struct lab_analysis_result *result, const char
 }
 
 /* A sweep over ways to sum: the figures of one way never stand beside the law of another. */
-static void test_a_sweep_tells_each_set_by_itself(void **state) {
-    (void)state;
+LAB_TEST(test_a_sweep_tells_each_set_by_itself) {
     struct given_study given;
     struct drawn_machine quick = plain(), slow = plain();
     quick.noise = slow.noise = 0.003;
@@ -349,8 +338,7 @@ static void test_a_sweep_tells_each_set_by_itself(void **state) {
 }
 
 /* Twice the samples a second, of two models: no training is faster, and nothing begins to pay. */
-static void test_devices_that_train_apart_speed_up_no_training(void **state) {
-    (void)state;
+LAB_TEST(test_devices_that_train_apart_speed_up_no_training) {
     struct given_study given;
     given_plain_training(&given, "none");
     struct lab_analysis_result result = when_asked(&given, "training");
@@ -366,8 +354,7 @@ static void test_devices_that_train_apart_speed_up_no_training(void **state) {
     given_end(&given);
 }
 
-static void test_studies_that_train_nothing_have_no_law(void **state) {
-    (void)state;
+LAB_TEST(test_studies_that_train_nothing_have_no_law) {
     struct given_study given;
     given_begin(&given, "quick_test");
     given_add(&given, (struct given_run){.model = "vit32x2x128", .rate = 100});
@@ -378,8 +365,7 @@ static void test_studies_that_train_nothing_have_no_law(void **state) {
     given_end(&given);
 }
 
-static void test_words_say_how_far_beyond(void **state) {
-    (void)state;
+LAB_TEST(test_words_say_how_far_beyond) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     assert_string_equal(lab_training_count(2021379, &arena), "2.02 M");
@@ -396,24 +382,4 @@ static void test_words_say_how_far_beyond(void **state) {
         "its batch is 4.0 times beyond those that were run (16 to 128), more than 2 "
         "devices were never run");
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_law_without_noise_is_found),
-        cmocka_unit_test(test_a_model_that_was_not_run_is_predicted),
-        cmocka_unit_test(test_what_two_models_cannot_tell_widens_the_interval),
-        cmocka_unit_test(test_break_even_is_where_the_truth_has_it),
-        cmocka_unit_test(test_too_little_gives_no_law),
-        cmocka_unit_test(test_no_break_even_contradicts_what_was_measured),
-        cmocka_unit_test(test_never_is_not_told_of_points_that_scatter),
-        cmocka_unit_test(test_a_batch_has_one_break_even),
-        cmocka_unit_test(test_left_out_points_lie_in_their_intervals_as_often_as_claimed),
-        cmocka_unit_test(test_a_study_is_told_in_one_sentence_and_four_tables),
-        cmocka_unit_test(test_a_sweep_tells_each_set_by_itself),
-        cmocka_unit_test(test_devices_that_train_apart_speed_up_no_training),
-        cmocka_unit_test(test_studies_that_train_nothing_have_no_law),
-        cmocka_unit_test(test_words_say_how_far_beyond),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,8 +60,7 @@ static void given_images(struct given_study *given, double noise) {
 
 /* --- bandwidth --- */
 
-static void the_links_law_is_found_again(void **state) {
-    (void)state;
+LAB_TEST(the_links_law_is_found_again) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     given_images(&given, 0);
@@ -77,8 +76,7 @@ static void the_links_law_is_found_again(void **state) {
     given_end(&given);
 }
 
-static void its_interval_holds_as_often_as_it_says(void **state) {
-    (void)state;
+LAB_TEST(its_interval_holds_as_often_as_it_says) {
     enum { TRIALS = 400 };
     int held[2] = {0};
     uint64_t drawn = 0;
@@ -99,8 +97,7 @@ static void its_interval_holds_as_often_as_it_says(void **state) {
             fail_msg("%s: %d of %d intervals hold", i ? "wait" : "bandwidth", held[i], TRIALS);
 }
 
-static void one_run_is_known_from_its_stages(void **state) {
-    (void)state;
+LAB_TEST(one_run_is_known_from_its_stages) {
     enum { ITERATIONS = 200 };
     struct given_study given;
     given_begin(&given, "transfer_study");
@@ -127,8 +124,7 @@ static void one_run_is_known_from_its_stages(void **state) {
     given_end(&given);
 }
 
-static void the_way_back_is_told_by_model(void **state) {
-    (void)state;
+LAB_TEST(the_way_back_is_told_by_model) {
     static const char *const names[] = {"vit0x0x0", "vit32x4x256", "vit16x8x768"};
     static const double outputs[] = {6e6, 5e5, 6.3e6};
     struct given_study given;
@@ -145,8 +141,7 @@ static void the_way_back_is_told_by_model(void **state) {
 
 /* --- batch and pool --- */
 
-static void a_batch_that_helps_is_named(void **state) {
-    (void)state;
+LAB_TEST(a_batch_that_helps_is_named) {
     static const int batches[] = {4, 8, 16, 32};
     static const double rates[] = {1000, 1200, 1350, 1400};
     struct given_study given;
@@ -165,8 +160,7 @@ static void a_batch_that_helps_is_named(void **state) {
     given_end(&given);
 }
 
-static void a_pool_that_does_nothing_is_told_as_a_bound(void **state) {
-    (void)state;
+LAB_TEST(a_pool_that_does_nothing_is_told_as_a_bound) {
     static const int pools[] = {256, 512, 1024, 2048};
     struct given_study given;
     given_begin(&given, "transfer_study");
@@ -196,8 +190,7 @@ static void given_pressure(struct given_study *given, double small_loss, double 
     }
 }
 
-static void a_price_that_grows_with_the_pool_is_told(void **state) {
-    (void)state;
+LAB_TEST(a_price_that_grows_with_the_pool_is_told) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     given_pressure(&given, 0.05, 0.15);
@@ -211,8 +204,7 @@ static void a_price_that_grows_with_the_pool_is_told(void **state) {
     given_end(&given);
 }
 
-static void a_price_that_stays_is_told_as_a_bound(void **state) {
-    (void)state;
+LAB_TEST(a_price_that_stays_is_told_as_a_bound) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     given_pressure(&given, 0.1, 0.1);
@@ -224,8 +216,7 @@ static void a_price_that_stays_is_told_as_a_bound(void **state) {
 
 /* --- little to go by --- */
 
-static void one_point_has_nothing_to_say(void **state) {
-    (void)state;
+LAB_TEST(one_point_has_nothing_to_say) {
     struct given_study given;
     given_begin(&given, "quick_test");
     assert_says(when_asked(&given, "transfer", NULL).answer, "nothing to hold against each other");
@@ -237,8 +228,7 @@ static void one_point_has_nothing_to_say(void **state) {
     given_end(&given);
 }
 
-static void single_runs_without_a_spread_stay_undecided(void **state) {
-    (void)state;
+LAB_TEST(single_runs_without_a_spread_stay_undecided) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     for (int i = 0; i < 2; i++) {
@@ -251,8 +241,7 @@ static void single_runs_without_a_spread_stay_undecided(void **state) {
     given_end(&given);
 }
 
-static void what_varies_makes_it_worth_a_report(void **state) {
-    (void)state;
+LAB_TEST(what_varies_makes_it_worth_a_report) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     given_images(&given, 0);
@@ -260,8 +249,7 @@ static void what_varies_makes_it_worth_a_report(void **state) {
     given_end(&given);
 }
 
-static void every_question_has_its_picture(void **state) {
-    (void)state;
+LAB_TEST(every_question_has_its_picture) {
     struct given_study given;
     given_begin(&given, "transfer_study");
     given_images(&given, 0);
@@ -274,8 +262,7 @@ static void every_question_has_its_picture(void **state) {
 }
 
 /* Iterations that may not be read: a study with nothing to hold against each other never asks. */
-static void test_iterations_of_single_points_arent_looked_at(void **state) {
-    (void)state;
+LAB_TEST(test_iterations_of_single_points_arent_looked_at) {
     struct given_study given;
     size_t size = 1000 * sizeof(struct lab_iteration);
     void *closed = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -291,23 +278,4 @@ static void test_iterations_of_single_points_arent_looked_at(void **state) {
     assert_non_null(strstr(result.answer, "nothing to hold against each other"));
     given_end(&given);
     munmap(closed, size);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_links_law_is_found_again),
-        cmocka_unit_test(its_interval_holds_as_often_as_it_says),
-        cmocka_unit_test(one_run_is_known_from_its_stages),
-        cmocka_unit_test(the_way_back_is_told_by_model),
-        cmocka_unit_test(a_batch_that_helps_is_named),
-        cmocka_unit_test(a_pool_that_does_nothing_is_told_as_a_bound),
-        cmocka_unit_test(a_price_that_grows_with_the_pool_is_told),
-        cmocka_unit_test(a_price_that_stays_is_told_as_a_bound),
-        cmocka_unit_test(one_point_has_nothing_to_say),
-        cmocka_unit_test(single_runs_without_a_spread_stay_undecided),
-        cmocka_unit_test(what_varies_makes_it_worth_a_report),
-        cmocka_unit_test(test_iterations_of_single_points_arent_looked_at),
-        cmocka_unit_test(every_question_has_its_picture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,8 +55,7 @@ static const char *state_of(const struct lab_analysis_result *result, int indica
 
 static const double same[] = {1, 1, 1}, one_percent[] = {0.01, 0.01, 0.01};
 
-static void test_each_gpu_has_its_own_difference(void **state) {
-    (void)state;
+LAB_TEST(test_each_gpu_has_its_own_difference) {
     static const double slowed[] = {1, 1.18, 1.02}, more[] = {0.01, 0.03, 0.01};
     struct given_study given;
     given_begin(&given, "contention");
@@ -82,8 +81,7 @@ static void test_each_gpu_has_its_own_difference(void **state) {
     given_end(&given);
 }
 
-static void test_nothing_is_claimed_where_nothing_is(void **state) {
-    (void)state;
+LAB_TEST(test_nothing_is_claimed_where_nothing_is) {
     struct given_study given;
     given_begin(&given, "contention");
     given.random = 777;
@@ -101,8 +99,7 @@ static void test_nothing_is_claimed_where_nothing_is(void **state) {
     given_end(&given);
 }
 
-static void test_configurations_differ_key_by_key(void **state) {
-    (void)state;
+LAB_TEST(test_configurations_differ_key_by_key) {
     static const char *const results[] = {
         "{\"best_config\": {\"block\": 128, \"warps\": 4, \"stages\": 2}, \"best_time_ms\": 1.0}",
         "{\"best_config\": {\"warps\": 8, \"block\": 128, \"unroll\": 1}, \"best_time_ms\": 1.2}",
@@ -132,8 +129,7 @@ static void test_configurations_differ_key_by_key(void **state) {
     given_end(&given);
 }
 
-static void test_a_tuner_that_never_agrees_with_itself_proves_nothing(void **state) {
-    (void)state;
+LAB_TEST(test_a_tuner_that_never_agrees_with_itself_proves_nothing) {
     struct given_study given;
     given_begin(&given, "contention");
     for (int r = 0; r < 8; r++)
@@ -154,8 +150,7 @@ static void test_a_tuner_that_never_agrees_with_itself_proves_nothing(void **sta
 
 /* --- one run each, gangs --- */
 
-static void test_one_run_each_is_judged_within(void **state) {
-    (void)state;
+LAB_TEST(test_one_run_each_is_judged_within) {
     struct given_study given;
     given_begin(&given, "contention");
     given_phase(&given, (struct phase_run){"baseline", "softmax", .time_s = 0.001, .spread = 0.01});
@@ -173,8 +168,7 @@ static void test_one_run_each_is_judged_within(void **state) {
 }
 
 /* Both devices at once as one run with two ranks, against each alone. */
-static void test_ranks_of_a_gang_are_held_against_each_device_alone(void **state) {
-    (void)state;
+LAB_TEST(test_ranks_of_a_gang_are_held_against_each_device_alone) {
     struct given_study given;
     given_begin(&given, "contention");
     for (int r = 0; r < 4; r++) {
@@ -228,8 +222,7 @@ static double unrelated(double seconds, void *context) {
     return *(const double *)context * lab_random_uniform(11, (uint64_t)llround(1000 * seconds));
 }
 
-static void test_resources_of_the_concurrent_phase_are_asked(void **state) {
-    (void)state;
+LAB_TEST(test_resources_of_the_concurrent_phase_are_asked) {
     static double percent = 100, bytes = 8e9;
     struct given_study given;
     given_begin(&given, "contention");
@@ -256,8 +249,7 @@ static double spread_by_burst(double seconds, void *context) {
                     (lab_random_uniform(13, (uint64_t)llround(1e6 * seconds)) - 0.5));
 }
 
-static void test_the_own_traffic_is_no_sign_of_contention(void **state) {
-    (void)state;
+LAB_TEST(test_the_own_traffic_is_no_sign_of_contention) {
     static double bytes = 8e9;
     /* given traffic that is high whenever times vary: of the GPU itself, or of another */
     for (int gpu = 0; gpu < 2; gpu++) {
@@ -293,8 +285,7 @@ static struct lab_analysis_result when_held_against(struct given_study *a, struc
     return result;
 }
 
-static void test_nodes_are_not_pooled(void **state) {
-    (void)state;
+LAB_TEST(test_nodes_are_not_pooled) {
     struct given_study a, b;
     given_begin(&a, "a");
     given_begin(&b, "b");
@@ -317,8 +308,7 @@ static void test_nodes_are_not_pooled(void **state) {
     given_end(&b);
 }
 
-static void test_settings_are_not_pooled(void **state) {
-    (void)state;
+LAB_TEST(test_settings_are_not_pooled) {
     struct given_study a, b;
     given_begin(&a, "a");
     given_begin(&b, "b");
@@ -344,8 +334,7 @@ static void test_settings_are_not_pooled(void **state) {
 
 /* --- what is lacking --- */
 
-static void test_what_is_lacking_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "contention");
     struct lab_analysis_result result = when_asked(&given, "variance");
@@ -377,8 +366,7 @@ static void test_what_is_lacking_is_said(void **state) {
     given_end(&given);
 }
 
-static void test_two_studies_are_phases(void **state) {
-    (void)state;
+LAB_TEST(test_two_studies_are_phases) {
     struct given_study alone, beside;
     given_begin(&alone, "alone");
     given_begin(&beside, "beside");
@@ -403,8 +391,7 @@ static void test_two_studies_are_phases(void **state) {
     given_end(&beside);
 }
 
-static void test_the_picture_has_boxes_for_each_phase(void **state) {
-    (void)state;
+LAB_TEST(test_the_picture_has_boxes_for_each_phase) {
     static const double slowdowns[] = {1, 1.5, 1.1};
     struct given_study given;
     given_begin(&given, "contention");
@@ -428,8 +415,7 @@ static void test_the_picture_has_boxes_for_each_phase(void **state) {
     given_end(&given);
 }
 
-static void test_boxes_hold_no_refills(void **state) {
-    (void)state;
+LAB_TEST(test_boxes_hold_no_refills) {
     struct given_study given;
     given_begin(&given, "contention");
     given_phases(&given, "vit32x2x128", 0, same, one_percent, NULL);
@@ -441,24 +427,4 @@ static void test_boxes_hold_no_refills(void **state) {
     for (int i = 0; i < chart->panels[0].series_count; i++)
         assert_true(chart->panels[0].series[i].most[0] < 1.1);
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_gpu_has_its_own_difference),
-        cmocka_unit_test(test_nothing_is_claimed_where_nothing_is),
-        cmocka_unit_test(test_configurations_differ_key_by_key),
-        cmocka_unit_test(test_a_tuner_that_never_agrees_with_itself_proves_nothing),
-        cmocka_unit_test(test_one_run_each_is_judged_within),
-        cmocka_unit_test(test_ranks_of_a_gang_are_held_against_each_device_alone),
-        cmocka_unit_test(test_resources_of_the_concurrent_phase_are_asked),
-        cmocka_unit_test(test_the_own_traffic_is_no_sign_of_contention),
-        cmocka_unit_test(test_nodes_are_not_pooled),
-        cmocka_unit_test(test_settings_are_not_pooled),
-        cmocka_unit_test(test_what_is_lacking_is_said),
-        cmocka_unit_test(test_two_studies_are_phases),
-        cmocka_unit_test(test_the_picture_has_boxes_for_each_phase),
-        cmocka_unit_test(test_boxes_hold_no_refills),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

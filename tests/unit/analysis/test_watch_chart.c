@@ -21,7 +21,7 @@ static const struct lab_chart *find(const struct given *f, const char *name) {
 }
 
 /* Given 2, 4, 6 or 8 GPUs, then the grid is 1×2, 2×2, 2×3 or 2×4, a panel for each. */
-static void grid_follows_the_number_of_gpus(void **state) {
+LAB_TEST(grid_follows_the_number_of_gpus) {
     static const struct {
         int gpus, columns;
     } cases[] = {{1, 1}, {2, 2}, {4, 2}, {6, 3}, {8, 4}, {10, 4}};
@@ -40,7 +40,7 @@ static void grid_follows_the_number_of_gpus(void **state) {
 }
 
 /* Given two GPUs, then their memory stands beside the CV of three metrics and its bounds. */
-static void balance_has_memory_and_bounds(void **state) {
+LAB_TEST(balance_has_memory_and_bounds) {
     struct given *f = *state;
     given_gpus(f, "a", "a", 2);
     when_analysed(f, "balance", NULL);
@@ -54,7 +54,7 @@ static void balance_has_memory_and_bounds(void **state) {
 }
 
 /* Given one GPU, then there is no balance to be drawn. */
-static void one_gpu_has_no_balance(void **state) {
+LAB_TEST(one_gpu_has_no_balance) {
     struct given *f = *state;
     given_gpus(f, "a", "a", 1);
     when_analysed(f, "balance", NULL);
@@ -62,7 +62,7 @@ static void one_gpu_has_no_balance(void **state) {
 }
 
 /* Given two labels, one of two recordings, then whiskers span those; the least is first. */
-static void labels_are_compared(void **state) {
+LAB_TEST(labels_are_compared) {
     struct given *f = *state;
     given_gpus(f, "a1", "large", 3);
     given_gpus(f, "a2", "large", 3);
@@ -83,7 +83,7 @@ static void labels_are_compared(void **state) {
 }
 
 /* Given a GPU that vanishes, then the sum of memory has a gap, and no drop that never was. */
-static void a_gap_stays_one(void **state) {
+LAB_TEST(a_gap_stays_one) {
     struct given *f = *state;
     given_recording(f, "a", "a");
     for (int g = 0; g < 2; g++) {
@@ -102,7 +102,7 @@ static void a_gap_stays_one(void **state) {
 }
 
 /* Given twelve recordings, then eight are drawn and the picture says so. */
-static void too_many_lines_are_said(void **state) {
+LAB_TEST(too_many_lines_are_said) {
     struct given *f = *state;
     for (int i = 0; i < 12; i++)
         given_gpus(f, lab_arena_printf(&f->arena, "r%d", i), "a", 2);
@@ -120,7 +120,7 @@ static void too_many_lines_are_said(void **state) {
 }
 
 /* Given ten recordings of GPU 0 before one of GPU 1, then GPU 1 is drawn, on the same time axis. */
-static void no_gpu_is_left_out(void **state) {
+LAB_TEST(no_gpu_is_left_out) {
     struct given *f = *state;
     for (int i = 0; i < 11; i++) {
         given_recording(f, lab_arena_printf(&f->arena, "r%d", i), "a");
@@ -140,7 +140,7 @@ static void no_gpu_is_left_out(void **state) {
 }
 
 /* Given forty labels, then the least and the most of them are drawn, and the picture says so. */
-static void of_many_labels_both_ends_are_drawn(void **state) {
+LAB_TEST(of_many_labels_both_ends_are_drawn) {
     struct given *f = *state;
     for (int i = 0; i < 40; i++)
         given_gpus(f, lab_arena_printf(&f->arena, "r%d", i), lab_arena_printf(&f->arena, "l%d", i),
@@ -156,7 +156,7 @@ static void of_many_labels_both_ends_are_drawn(void **state) {
 }
 
 /* Given two labels, when they are compared, then only what one of them has is on the axis. */
-static void comparison_has_what_there_is(void **state) {
+LAB_TEST(comparison_has_what_there_is) {
     struct given *f = *state;
     given_gpus(f, "a", "before", 2);
     given_gpus(f, "b", "after", 2);
@@ -169,7 +169,7 @@ static void comparison_has_what_there_is(void **state) {
     assert_int_equal(chart->panels[0].series[1].count, chart->panels[0].x.name_count);
 }
 
-static void simulated_travels_to_the_picture(void **state) {
+LAB_TEST(simulated_travels_to_the_picture) {
     struct given *f = *state;
     given_gpus(f, "a", "a", 2);
     f->now->simulated = true;
@@ -182,20 +182,5 @@ static void simulated_travels_to_the_picture(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(grid_follows_the_number_of_gpus),
-        TEST(balance_has_memory_and_bounds),
-        TEST(one_gpu_has_no_balance),
-        TEST(labels_are_compared),
-        TEST(a_gap_stays_one),
-        TEST(too_many_lines_are_said),
-        TEST(no_gpu_is_left_out),
-        TEST(of_many_labels_both_ends_are_drawn),
-        TEST(comparison_has_what_there_is),
-        TEST(simulated_travels_to_the_picture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = given_setup,
+                                                  .tear_down = given_teardown};

@@ -1,16 +1,9 @@
 /* test_clock.c: the system's clock, and one that stands still. */
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
+#include "test.h"
 
-static void the_system_clock_never_goes_back(void **state) {
-    (void)state;
+LAB_TEST(the_system_clock_never_goes_back) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t before = lab_clock_now(clock);
     lab_clock_sleep(clock, 2 * LAB_NS_PER_MS);
@@ -23,8 +16,7 @@ static void the_system_clock_never_goes_back(void **state) {
     assert_true(lab_clock_now(clock) >= after);
 }
 
-static void a_manual_clock_moves_by_sleeping_alone(void **state) {
-    (void)state;
+LAB_TEST(a_manual_clock_moves_by_sleeping_alone) {
     int64_t time_ns = 100;
     struct lab_clock clock = lab_clock_manual(&time_ns);
     assert_int_equal(lab_clock_now(&clock), 100);
@@ -36,16 +28,6 @@ static void a_manual_clock_moves_by_sleeping_alone(void **state) {
     assert_int_equal(lab_clock_now(&clock), 7);
 }
 
-static void wall_time_is_of_this_century(void **state) {
-    (void)state;
+LAB_TEST(wall_time_is_of_this_century) {
     assert_true(lab_clock_wall_ns() > 1600000000 * LAB_NS_PER_S);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_system_clock_never_goes_back),
-        cmocka_unit_test(a_manual_clock_moves_by_sleeping_alone),
-        cmocka_unit_test(wall_time_is_of_this_century),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

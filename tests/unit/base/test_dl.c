@@ -2,16 +2,10 @@
 #include "base/dl.h"
 #include "base/file/file.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct {
     double (*cosine)(double);
@@ -38,8 +32,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void symbols_are_found_or_said_to_be_missing(void **state) {
-    (void)state;
+LAB_TEST(symbols_are_found_or_said_to_be_missing) {
     const struct lab_dl_library library = {
         "mathematics", {"libgpulab-none.so.9", "libm.so.6"}, symbols, "no mathematics"};
     struct lab_dl_report report;
@@ -56,8 +49,7 @@ static void symbols_are_found_or_said_to_be_missing(void **state) {
     assert_null(math.nonsense);
 }
 
-static void absence_is_an_answer(void **state) {
-    (void)state;
+LAB_TEST(absence_is_an_answer) {
     static double (*const garbage)(double) = (double (*)(double))0x1;
     math.cosine = garbage;
     const struct lab_dl_library library = {
@@ -73,8 +65,7 @@ static void absence_is_an_answer(void **state) {
     assert_null(math.cosine);
 }
 
-static void a_file_that_cannot_be_loaded_says_why(void **state) {
-    (void)state;
+LAB_TEST(a_file_that_cannot_be_loaded_says_why) {
     char folder[] = "/tmp/gpulab-test-dl-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *path = lab_arena_printf(&arena, "%s/libgpulab-none.so.9", folder);
@@ -91,13 +82,4 @@ static void a_file_that_cannot_be_loaded_says_why(void **state) {
     rmdir(folder);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(symbols_are_found_or_said_to_be_missing),
-        TEST(absence_is_an_answer),
-        TEST(a_file_that_cannot_be_loaded_says_why),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -1,18 +1,11 @@
 /* test_err.c: how an error's text grows on its way up. */
 #include "base/err.h"
 
+#include "test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
-static void context_goes_in_front(void **state) {
-    (void)state;
+LAB_TEST(context_goes_in_front) {
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_err_set(&err, LAB_ERR_UNSUPPORTED, "no binary for sm_%d", 90), -1);
     assert_int_equal(lab_err_context(&err, "loading kernel '%s'", "softmax"), -1);
@@ -20,22 +13,19 @@ static void context_goes_in_front(void **state) {
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
 }
 
-static void errno_goes_behind(void **state) {
-    (void)state;
+LAB_TEST(errno_goes_behind) {
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_err_set_errno(&err, LAB_ERR_SYSTEM, ENOENT, "%s", "/x"), -1);
     assert_string_equal(err.text, "/x: No such file or directory");
 }
 
-static void nobody_has_to_listen(void **state) {
-    (void)state;
+LAB_TEST(nobody_has_to_listen) {
     assert_int_equal(lab_err_set(NULL, LAB_ERR_USER, "x"), -1);
     assert_int_equal(lab_err_set_errno(NULL, LAB_ERR_USER, EIO, "x"), -1);
     assert_int_equal(lab_err_context(NULL, "x"), -1);
 }
 
-static void a_text_can_be_built_from_itself(void **state) {
-    (void)state;
+LAB_TEST(a_text_can_be_built_from_itself) {
     struct lab_err err = LAB_ERR_INIT;
     lab_err_set(&err, LAB_ERR_USER, "inner");
     lab_err_set(&err, LAB_ERR_WRONG, "[%s]", err.text);
@@ -43,8 +33,7 @@ static void a_text_can_be_built_from_itself(void **state) {
     assert_int_equal(err.code, LAB_ERR_WRONG);
 }
 
-static void long_texts_are_cut(void **state) {
-    (void)state;
+LAB_TEST(long_texts_are_cut) {
     char text[3000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -57,8 +46,7 @@ static void long_texts_are_cut(void **state) {
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
-static void a_text_that_is_cut_keeps_both_ends(void **state) {
-    (void)state;
+LAB_TEST(a_text_that_is_cut_keeps_both_ends) {
     char word[10001];
     memset(word, 'x', sizeof word - 1);
     word[sizeof word - 1] = '\0';
@@ -82,24 +70,10 @@ static void a_text_that_is_cut_keeps_both_ends(void **state) {
     }
 }
 
-static void exit_statuses(void **state) {
-    (void)state;
+LAB_TEST(exit_statuses) {
     assert_int_equal(lab_err_exit_status(LAB_ERR_NONE), 0);
     assert_int_equal(lab_err_exit_status(LAB_ERR_USER), 2);
     assert_int_equal(lab_err_exit_status(LAB_ERR_SYSTEM), 1);
     assert_int_equal(lab_err_exit_status(LAB_ERR_MEMORY), 1);
     assert_int_equal(lab_err_exit_status(LAB_ERR_INTERRUPTED), 130);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(context_goes_in_front),
-        cmocka_unit_test(errno_goes_behind),
-        cmocka_unit_test(nobody_has_to_listen),
-        cmocka_unit_test(a_text_can_be_built_from_itself),
-        cmocka_unit_test(long_texts_are_cut),
-        cmocka_unit_test(a_text_that_is_cut_keeps_both_ends),
-        cmocka_unit_test(exit_statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* test_file.c: reading within bounds, writing all or nothing. */
 #include "base/file/file.h"
 
+#include "test.h"
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 static struct lab_err err;
@@ -53,8 +47,7 @@ static int count_files(void) {
     return count;
 }
 
-static void what_is_written_is_read(void **state) {
-    (void)state;
+LAB_TEST(what_is_written_is_read) {
     const char *path = in_folder("a.txt");
     static const char bytes[] = "one\0two";
     assert_int_equal(lab_file_write_atomic(path, bytes, sizeof bytes - 1, &err), 0);
@@ -70,8 +63,7 @@ static void what_is_written_is_read(void **state) {
     assert_int_equal(count_files(), 1); /* no temporary file is left */
 }
 
-static void a_large_file(void **state) {
-    (void)state;
+LAB_TEST(a_large_file) {
     size_t size = 100000;
     char *bytes = lab_arena_alloc(&arena, size, 1);
     memset(bytes, 'x', size);
@@ -86,8 +78,7 @@ static void a_large_file(void **state) {
     assert_non_null(strstr(err.text, "too large: 100000 bytes, at most 99999 are read"));
 }
 
-static void what_is_no_file_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_file_is_refused) {
     char *text = NULL;
     size_t length;
     assert_int_equal(lab_file_read(folder, 100, &arena, &text, &length, &err), -1);
@@ -103,8 +94,7 @@ static void what_is_no_file_is_refused(void **state) {
     assert_null(text);
 }
 
-static void files_of_the_kernel_have_no_size(void **state) {
-    (void)state;
+LAB_TEST(files_of_the_kernel_have_no_size) {
     char *text;
     size_t length;
     assert_int_equal(lab_file_read("/proc/self/stat", 4096, &arena, &text, &length, &err), 0);
@@ -113,8 +103,7 @@ static void files_of_the_kernel_have_no_size(void **state) {
     assert_non_null(strstr(err.text, "too large: at most 3 bytes are read"));
 }
 
-static void the_old_file_stays_where_writing_fails(void **state) {
-    (void)state;
+LAB_TEST(the_old_file_stays_where_writing_fails) {
     assert_int_equal(lab_file_write_atomic(in_folder("none/x"), "new", 3, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     /* a directory is in the way: the rename fails, and nothing is left of the attempt */
@@ -124,8 +113,7 @@ static void the_old_file_stays_where_writing_fails(void **state) {
     rmdir(in_folder("taken"));
 }
 
-static void permissions(void **state) {
-    (void)state;
+LAB_TEST(permissions) {
     mode_t mask = umask(022);
     struct stat info;
     assert_int_equal(lab_file_write_atomic(in_folder("p"), "x", 1, &err), 0);
@@ -138,8 +126,7 @@ static void permissions(void **state) {
     umask(mask);
 }
 
-static void numbers_in_files(void **state) {
-    (void)state;
+LAB_TEST(numbers_in_files) {
     static const struct {
         const char *text;
         int result;
@@ -162,17 +149,4 @@ static void numbers_in_files(void **state) {
     assert_int_equal(value, 5);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_written_is_read),
-        TEST(a_large_file),
-        TEST(what_is_no_file_is_refused),
-        TEST(files_of_the_kernel_have_no_size),
-        TEST(the_old_file_stays_where_writing_fails),
-        TEST(permissions),
-        TEST(numbers_in_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

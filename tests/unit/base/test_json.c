@@ -1,15 +1,9 @@
 /* test_json.c: JSON in and out. */
 #include "base/json.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 static struct lab_str out;
@@ -52,8 +46,7 @@ static void is_written(const struct lab_value *value, int indent, const char *ex
     assert_string_equal(out.text, expected);
 }
 
-static void reading(void **state) {
-    (void)state;
+LAB_TEST(reading) {
     const struct lab_value *map =
         parse("{\"z\": 1, \"a\": [2.5, null, true, \"10\"], \"m\": {\"big\": 9007199254740993}}");
     assert_int_equal(map->type, LAB_VALUE_MAP);
@@ -71,8 +64,7 @@ static void reading(void **state) {
     assert_string_equal(parse("\"\\u00b5s \\\"\"")->string, "µs \"");
 }
 
-static void what_is_no_json(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_json) {
     refuses("{\"a\": 1,\n \"b\" 2}", 16, "f.json:2: no valid JSON: ':' expected");
     refuses("", 0, "f.json:1: no valid JSON");
     refuses("[1] x", 5, "end of file expected");
@@ -86,8 +78,7 @@ static void what_is_no_json(void **state) {
     refuses(deep, sizeof deep, "maximum parsing depth");
 }
 
-static void writing_on_one_line_and_indented(void **state) {
-    (void)state;
+LAB_TEST(writing_on_one_line_and_indented) {
     const struct lab_value *map = parse("{\"a\":[1,2.0,[]],\"b\":{},\"c\":{\"d\":null}}");
     is_written(map, 0, "{\"a\": [1, 2.0, []], \"b\": {}, \"c\": {\"d\": null}}");
     is_written(map, 2,
@@ -95,8 +86,7 @@ static void writing_on_one_line_and_indented(void **state) {
                "    \"d\": null\n  }\n}");
 }
 
-static void what_json_lacks(void **state) {
-    (void)state;
+LAB_TEST(what_json_lacks) {
     is_written(lab_value_float(&arena, NAN), 0, "null");
     is_written(lab_value_float(&arena, -INFINITY), 0, "null");
     is_written(lab_value_float(&arena, 0.1), 0, "0.1");
@@ -106,8 +96,7 @@ static void what_json_lacks(void **state) {
     is_written(lab_value_string(&arena, "x\xffµ\xc2"), 0, "\"x\xef\xbf\xbdµ\xef\xbf\xbd\"");
 }
 
-static void written_numbers_read_back_the_same(void **state) {
-    (void)state;
+LAB_TEST(written_numbers_read_back_the_same) {
     static const double numbers[] = {0.1, 1.0 / 3, 1e308, 5e-324, -0.0, 123456789.125};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct lab_value *value = lab_value_float(&arena, numbers[i]);
@@ -117,15 +106,4 @@ static void written_numbers_read_back_the_same(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(reading),
-        TEST(what_is_no_json),
-        TEST(writing_on_one_line_and_indented),
-        TEST(what_json_lacks),
-        TEST(written_numbers_read_back_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

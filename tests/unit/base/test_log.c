@@ -1,15 +1,9 @@
 /* test_log.c: messages reach the sink that was set, and no other. */
 #include "base/log.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdio.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 struct heard {
     int count;
@@ -24,8 +18,7 @@ static void hear(enum lab_log_level level, const char *text, void *state) {
     snprintf(heard->text, sizeof heard->text, "%s", text);
 }
 
-static void levels_above_the_limit_are_dropped(void **state) {
-    (void)state;
+LAB_TEST(levels_above_the_limit_are_dropped) {
     struct heard heard = {0};
     lab_log_set_sink(hear, &heard, LAB_LOG_INFO);
     lab_log(LAB_LOG_WARNING, "GPU %d is hot", 3);
@@ -42,8 +35,7 @@ static void levels_above_the_limit_are_dropped(void **state) {
     assert_false(lab_log_enabled(LAB_LOG_ERROR));
 }
 
-static void long_messages_are_cut(void **state) {
-    (void)state;
+LAB_TEST(long_messages_are_cut) {
     struct heard heard = {0};
     lab_log_set_sink(hear, &heard, LAB_LOG_INFO);
     lab_log(LAB_LOG_INFO, "%5000d", 1);
@@ -52,8 +44,7 @@ static void long_messages_are_cut(void **state) {
     lab_log_set_sink(NULL, NULL, LAB_LOG_INFO);
 }
 
-static void levels_have_names(void **state) {
-    (void)state;
+LAB_TEST(levels_have_names) {
     for (int i = LAB_LOG_ERROR; i <= LAB_LOG_DEBUG; i++) {
         enum lab_log_level level;
         assert_int_equal(lab_log_level_parse(lab_log_level_name((enum lab_log_level)i), &level), 0);
@@ -61,13 +52,4 @@ static void levels_have_names(void **state) {
     }
     enum lab_log_level level;
     assert_int_equal(lab_log_level_parse("loud", &level), -1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_above_the_limit_are_dropped),
-        cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(levels_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* test_mem.c: allocation and arenas. */
 #include "base/mem.h"
 
-#include <setjmp.h>
+#include "test.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static bool is_zero(const void *memory, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
@@ -22,8 +16,7 @@ static bool is_zero(const void *memory, size_t bytes) {
     return true;
 }
 
-static void memory_is_zeroed(void **state) {
-    (void)state;
+LAB_TEST(memory_is_zeroed) {
     int *numbers = lab_mem_alloc(100, sizeof *numbers);
     assert_true(is_zero(numbers, 100 * sizeof *numbers));
     numbers[99] = 7;
@@ -34,8 +27,7 @@ static void memory_is_zeroed(void **state) {
     lab_mem_free(NULL);
 }
 
-static void an_array_grows(void **state) {
-    (void)state;
+LAB_TEST(an_array_grows) {
     int *squares = NULL, capacity = 0;
     for (int i = 0; i < 1000; i++) {
         LAB_MEM_GROW(&squares, i, &capacity);
@@ -46,8 +38,7 @@ static void an_array_grows(void **state) {
     lab_mem_free(squares);
 }
 
-static void an_arena_gives_small_and_large_pieces(void **state) {
-    (void)state;
+LAB_TEST(an_arena_gives_small_and_large_pieces) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     unsigned char *pieces[300];
@@ -67,8 +58,7 @@ static void an_arena_gives_small_and_large_pieces(void **state) {
     lab_arena_release(&arena);
 }
 
-static void an_arena_keeps_texts(void **state) {
-    (void)state;
+LAB_TEST(an_arena_keeps_texts) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     assert_string_equal(lab_arena_strdup(&arena, "copy"), "copy");
@@ -107,19 +97,7 @@ static void overflow_arena(void) {
     lab_arena_alloc(&arena, SIZE_MAX / 2, 4);
 }
 
-static void a_size_that_overflows_ends_the_program(void **state) {
-    (void)state;
+LAB_TEST(a_size_that_overflows_ends_the_program) {
     assert_int_equal(signal_of(overflow_resize), SIGABRT);
     assert_int_equal(signal_of(overflow_arena), SIGABRT);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed),
-        cmocka_unit_test(an_array_grows),
-        cmocka_unit_test(an_arena_gives_small_and_large_pieces),
-        cmocka_unit_test(an_arena_keeps_texts),
-        cmocka_unit_test(a_size_that_overflows_ends_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

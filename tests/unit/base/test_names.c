@@ -1,12 +1,7 @@
 /* Names that stand beside each other, shortened to what tells them apart. */
 #include "base/names.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static void becomes(const char *const *names, const char *const *wanted, int count, int columns) {
     struct lab_arena arena;
@@ -19,8 +14,7 @@ static void becomes(const char *const *names, const char *const *wanted, int cou
 
 /* Given ids of runs, when they are too long, then what all share is left out, the rest
  * abbreviated. */
-static void ids_keep_what_differs(void **state) {
-    (void)state;
+LAB_TEST(ids_keep_what_differs) {
     static const char *const names[] = {
         "gpu0_numa0_vit16x8x768_batch_size10_tensor_shape3x224x224_memory_size_mb512",
         "gpu0_numa2_vit16x8x768_batch_size4_tensor_shape3x224x224_memory_size_mb512",
@@ -32,8 +26,7 @@ static void ids_keep_what_differs(void **state) {
 }
 
 /* Given names in words, then a comma within a list ends no term. */
-static void words_keep_what_differs(void **state) {
-    (void)state;
+LAB_TEST(words_keep_what_differs) {
     static const char *const names[] = {
         "sim:l40s-10:0 from node 0, vit0x0x0, batch_size=16, tensor_shape=[3,224,224]",
         "sim:l40s-10:0 from node 2, vit0x0x0, batch_size=16, tensor_shape=[3,224,224]",
@@ -44,16 +37,14 @@ static void words_keep_what_differs(void **state) {
 }
 
 /* Given a name that has nothing of its own, then it keeps its last term. */
-static void the_plainest_keeps_its_last_term(void **state) {
-    (void)state;
+LAB_TEST(the_plainest_keeps_its_last_term) {
     static const char *const names[] = {"vit32x4x256", "vit32x4x256_memory_size_mb1024"};
     static const char *const wanted[] = {"vit32x4x256", "1024 MB"};
     becomes(names, wanted, 2, 20);
 }
 
 /* Given names that fit, or are alike, or differ in nothing that is a term, then they stay. */
-static void others_stay(void **state) {
-    (void)state;
+LAB_TEST(others_stay) {
     static const char *const fit[] = {"gpu0_numa0", "gpu0_numa1"};
     becomes(fit, fit, 2, 30);
     static const char *const alike[] = {"a name that is too long", "a name that is too long"};
@@ -66,8 +57,7 @@ static void others_stay(void **state) {
 }
 
 /* Given a name that isn't there, then the others are shortened all the same. */
-static void none_is_passed_over(void **state) {
-    (void)state;
+LAB_TEST(none_is_passed_over) {
     static const char *const names[] = {NULL, "one, two", "one, three"};
     struct lab_arena arena;
     lab_arena_init(&arena);
@@ -75,15 +65,4 @@ static void none_is_passed_over(void **state) {
     assert_null(shown[0]);
     assert_string_equal(shown[1], "two");
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_keep_what_differs),
-        cmocka_unit_test(words_keep_what_differs),
-        cmocka_unit_test(the_plainest_keeps_its_last_term),
-        cmocka_unit_test(others_stay),
-        cmocka_unit_test(none_is_passed_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

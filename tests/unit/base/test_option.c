@@ -1,15 +1,9 @@
 /* test_option.c: option tables: what is taken, what is refused, and what the refusal says. */
 #include "base/option.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 struct config {
     bool json, quiet;
@@ -81,8 +75,7 @@ static void refuse(const char *word, const char *expected) {
     assert_memory_equal(&before, &config, sizeof config);
 }
 
-static void defaults(void **state) {
-    (void)state;
+LAB_TEST(defaults) {
     assert_int_equal(config.depth, 6);
     assert_int_equal(config.repeat, 0);
     assert_true(config.scale == 1.5);
@@ -95,8 +88,7 @@ static void defaults(void **state) {
     assert_false(config.json);
 }
 
-static void whole_numbers(void **state) {
-    (void)state;
+LAB_TEST(whole_numbers) {
     take("depth=0");
     assert_int_equal(config.depth, 0);
     take("depth=5_1_2");
@@ -116,8 +108,7 @@ static void whole_numbers(void **state) {
            "depth=99999999999999999999: must be a whole number, 0 to 512");
 }
 
-static void numbers(void **state) {
-    (void)state;
+LAB_TEST(numbers) {
     take("scale=-3");
     assert_true(config.scale == -3);
     take("scale=inf");
@@ -128,8 +119,7 @@ static void numbers(void **state) {
     refuse("scale=fast", "scale=fast: must be a number");
 }
 
-static void durations(void **state) {
-    (void)state;
+LAB_TEST(durations) {
     static const struct {
         const char *word;
         double seconds;
@@ -152,8 +142,7 @@ static void durations(void **state) {
     refuse("wait=-1", "wait=-1: must be at least 0s");
 }
 
-static void sizes(void **state) {
-    (void)state;
+LAB_TEST(sizes) {
     static const struct {
         const char *word;
         int64_t bytes;
@@ -175,8 +164,7 @@ static void sizes(void **state) {
     refuse("pool=big", "pool=big: must be a size such as 4096, 64MiB or 1G, 1KiB to 1TiB");
 }
 
-static void text(void **state) {
-    (void)state;
+LAB_TEST(text) {
     take("name=plain words");
     assert_string_equal(config.name, "plain words");
     take("name='a=b'");
@@ -193,8 +181,7 @@ static void text(void **state) {
            "string with a comma needs quotes");
 }
 
-static void choices(void **state) {
-    (void)state;
+LAB_TEST(choices) {
     take("dtype=bf16");
     assert_ptr_equal(config.dtype, dtypes[2]);
     take("dtype=FP16");
@@ -203,8 +190,7 @@ static void choices(void **state) {
     refuse("dtype=", "dtype=: must be fp32, tf32, bf16 or fp16");
 }
 
-static void lists_of_numbers(void **state) {
-    (void)state;
+LAB_TEST(lists_of_numbers) {
     take("shape=[3, 8]");
     assert_int_equal(config.shape.count, 2);
     assert_int_equal(config.shape.items[1], 8);
@@ -219,8 +205,7 @@ static void lists_of_numbers(void **state) {
            "shape=[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]: must be at most 16 numbers");
 }
 
-static void unknown_keys(void **state) {
-    (void)state;
+LAB_TEST(unknown_keys) {
     refuse("dept=4", "unknown key 'dept'; did you mean 'depth'?");
     refuse("zzzzzz=4", "unknown key 'zzzzzz'; there are depth, repeat, scale, rate, wait, limit, "
                        "pool, name, dtype and shape");
@@ -230,8 +215,7 @@ static void unknown_keys(void **state) {
                  "dtype and shape");
 }
 
-static void values_from_a_file_name_their_line(void **state) {
-    (void)state;
+LAB_TEST(values_from_a_file_name_their_line) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = lab_value_int(&arena, 600);
     value->origin = "conf/mine.yaml";
@@ -245,8 +229,7 @@ static void values_from_a_file_name_their_line(void **state) {
     assert_string_equal(config.name, "true");
 }
 
-static void a_config_survives_its_map(void **state) {
-    (void)state;
+LAB_TEST(a_config_survives_its_map) {
     take("depth=3");
     take("scale=0.1");
     take("rate=1");
@@ -304,8 +287,7 @@ static void refuse_line(const char *line, const char *expected) {
     assert_string_equal(err.text, expected);
 }
 
-static void options_and_words_mix(void **state) {
-    (void)state;
+LAB_TEST(options_and_words_mix) {
     take_line("gemm|--depth=4|m=512|--rate|1.5|-j|-|-5");
     assert_int_equal(word_count, 4);
     assert_string_equal(words[0], "gemm");
@@ -319,8 +301,7 @@ static void options_and_words_mix(void **state) {
     assert_false(config.quiet);
 }
 
-static void letters(void **state) {
-    (void)state;
+LAB_TEST(letters) {
     take_line("-qj|-r|5");
     assert_true(config.quiet && config.json);
     assert_int_equal(config.repeat, 5);
@@ -334,8 +315,7 @@ static void letters(void **state) {
     refuse_line("-r", "-r needs a value: a whole number, at least 1");
 }
 
-static void flags(void **state) {
-    (void)state;
+LAB_TEST(flags) {
     take_line("--json|--no-quiet");
     assert_true(config.json);
     take_line("--no-json");
@@ -349,8 +329,7 @@ static void flags(void **state) {
     refuse_line("--no-depth", "--no-depth: --depth takes a value and can't be switched off");
 }
 
-static void behind_two_dashes_all_is_left_alone(void **state) {
-    (void)state;
+LAB_TEST(behind_two_dashes_all_is_left_alone) {
     take_line("word|--|--json|-x|--");
     assert_int_equal(word_count, 1);
     assert_string_equal(rest[0], "--json");
@@ -363,8 +342,7 @@ static void behind_two_dashes_all_is_left_alone(void **state) {
     assert_null(rest[0]);
 }
 
-static void arguments_of_options(void **state) {
-    (void)state;
+LAB_TEST(arguments_of_options) {
     take_line("--name|cpu:0,cpu:1");
     assert_string_equal(config.name, "cpu:0,cpu:1");
     take_line("--name='x'"); /* the shell has had its quotes */
@@ -389,14 +367,11 @@ static void arguments_of_options(void **state) {
                 "--wait, --limit, --pool, --name, --dtype, --shape, --json and --quiet");
 }
 
-static void once_or_the_last_wins(void **state) {
-    (void)state;
+LAB_TEST(once_or_the_last_wins) {
     take_line("--depth=1|--depth=2");
     assert_int_equal(config.depth, 2);
     refuse_line("--repeat=1|-r|2", "--repeat is given twice");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* --- trees --- */
 
@@ -418,8 +393,7 @@ static const char *written(const struct lab_value *value) {
     return kept;
 }
 
-static void a_tree_is_taken_whole(void **state) {
-    (void)state;
+LAB_TEST(a_tree_is_taken_whole) {
     struct tree_config tree;
     struct lab_err err = LAB_ERR_INIT;
     lab_options_defaults(tree_keys, &tree, &arena);
@@ -435,8 +409,7 @@ static void a_tree_is_taken_whole(void **state) {
     assert_string_equal(lab_option_value_name(&tree_keys[0]), "VALUE");
 }
 
-static void a_tree_outlives_where_it_came_from(void **state) {
-    (void)state;
+LAB_TEST(a_tree_outlives_where_it_came_from) {
     struct tree_config tree;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_arena file;
@@ -456,27 +429,4 @@ static void a_tree_outlives_where_it_came_from(void **state) {
     lab_str_release(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(defaults),
-        TEST(whole_numbers),
-        TEST(numbers),
-        TEST(durations),
-        TEST(sizes),
-        TEST(text),
-        TEST(choices),
-        TEST(lists_of_numbers),
-        TEST(unknown_keys),
-        TEST(values_from_a_file_name_their_line),
-        TEST(a_config_survives_its_map),
-        TEST(options_and_words_mix),
-        TEST(letters),
-        TEST(flags),
-        TEST(behind_two_dashes_all_is_left_alone),
-        TEST(arguments_of_options),
-        TEST(once_or_the_last_wins),
-        TEST(a_tree_is_taken_whole),
-        TEST(a_tree_outlives_where_it_came_from),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -4,19 +4,13 @@
 
 #include "base/file/file.h"
 
+#include "test.h"
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 static struct lab_err err;
@@ -69,8 +63,7 @@ static int fill(const struct lab_out_dir_spec *spec, const char *name, const cha
 
 /* Given a directory that was filled before, then what was written is replaced or removed, and no
  * more. */
-static void only_what_was_written_is_replaced(void **state) {
-    (void)state;
+LAB_TEST(only_what_was_written_is_replaced) {
     struct lab_out_dir_spec spec = {.path = in_folder("out")};
     assert_int_equal(fill(&spec, "a", "one"), 0);
     write_text("out/mine", "mine");
@@ -87,8 +80,7 @@ static void only_what_was_written_is_replaced(void **state) {
 
 /* Given a directory that is the program's own by the file beside it, then it is so with that file
  * alone. */
-static void the_file_beside_makes_it_ours(void **state) {
-    (void)state;
+LAB_TEST(the_file_beside_makes_it_ours) {
     struct lab_out_dir_spec spec = {.path = in_folder("report"), .owner = "study.db"};
     assert_int_equal(mkdir(spec.path, 0700), 0);
     write_text("report/index.html", "of the user");
@@ -104,8 +96,7 @@ static void the_file_beside_makes_it_ours(void **state) {
 
 /* Given a manifest that is too long, then it lists nothing: its last name may be half of
  * another. */
-static void a_manifest_that_is_cut_off_lists_nothing(void **state) {
-    (void)state;
+LAB_TEST(a_manifest_that_is_cut_off_lists_nothing) {
     struct lab_out_dir_spec spec = {.path = in_folder("out")};
     size_t length = (size_t)2 << 20;
     char *text = lab_arena_alloc(&arena, length + 1, 1);
@@ -119,8 +110,7 @@ static void a_manifest_that_is_cut_off_lists_nothing(void **state) {
 }
 
 /* Given a scratch directory, then nobody else may look into it, and closing leaves nothing. */
-static void scratch_is_private_and_goes(void **state) {
-    (void)state;
+LAB_TEST(scratch_is_private_and_goes) {
     struct lab_scratch_dir scratch;
     struct stat info;
     assert_int_equal(lab_scratch_dir_open(&arena, &scratch, &err), 0);
@@ -132,13 +122,4 @@ static void scratch_is_private_and_goes(void **state) {
     assert_int_equal(access(path, F_OK), -1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_what_was_written_is_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_file_beside_makes_it_ours, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_manifest_that_is_cut_off_lists_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(scratch_is_private_and_goes, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

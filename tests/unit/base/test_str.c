@@ -2,16 +2,10 @@
 #include "base/random.h"
 #include "base/str.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_str str;
 
@@ -33,8 +27,7 @@ static void becomes(const char *expected) {
     lab_str_clear(&str);
 }
 
-static void it_grows(void **state) {
-    (void)state;
+LAB_TEST(it_grows) {
     becomes("");
     lab_str_add(&str, "one ");
     lab_str_add_bytes(&str, "two three", 3);
@@ -47,8 +40,7 @@ static void it_grows(void **state) {
     assert_int_equal(str.text[1999], ',');
 }
 
-static void comparing(void **state) {
-    (void)state;
+LAB_TEST(comparing) {
     assert_true(lab_str_equal("a", "a"));
     assert_false(lab_str_equal("a", "b"));
     assert_true(lab_str_equal(NULL, NULL));
@@ -57,8 +49,7 @@ static void comparing(void **state) {
     assert_false(lab_str_starts("pre", "prefix"));
 }
 
-static void columns_are_not_bytes(void **state) {
-    (void)state;
+LAB_TEST(columns_are_not_bytes) {
     assert_int_equal(lab_str_columns(""), 0);
     assert_int_equal(lab_str_columns("abc"), 3);
     assert_int_equal(lab_str_columns("µs"), 2);
@@ -66,8 +57,7 @@ static void columns_are_not_bytes(void **state) {
     assert_int_equal(lab_str_columns("…→"), 2);
 }
 
-static void the_nearest_word(void **state) {
-    (void)state;
+LAB_TEST(the_nearest_word) {
     static const char *const keys[] = {"depth", "dim", "heads", "samples_per_second", NULL};
     assert_string_equal(lab_str_nearest("dept", keys), "depth");
     assert_string_equal(lab_str_nearest("detph", keys), "depth");
@@ -79,8 +69,7 @@ static void the_nearest_word(void **state) {
     assert_null(lab_str_nearest("x", none));
 }
 
-static void lists_for_sentences(void **state) {
-    (void)state;
+LAB_TEST(lists_for_sentences) {
     static const char *const three[] = {"cpu", "cuda", "sim", NULL};
     lab_str_add_list(&str, three, "or");
     becomes("cpu, cuda or sim");
@@ -92,8 +81,7 @@ static void lists_for_sentences(void **state) {
     becomes("");
 }
 
-static void valid_utf8(void **state) {
-    (void)state;
+LAB_TEST(valid_utf8) {
     static const struct {
         const char *bytes;
         size_t valid;
@@ -113,8 +101,7 @@ static void valid_utf8(void **state) {
                          cases[i].valid);
 }
 
-static void what_steers_a_terminal_is_not_printable(void **state) {
-    (void)state;
+LAB_TEST(what_steers_a_terminal_is_not_printable) {
     static const struct {
         const char *text, *shown;
     } cases[] = {
@@ -139,8 +126,7 @@ static void what_steers_a_terminal_is_not_printable(void **state) {
     }
 }
 
-static void doubles_read_back(void **state) {
-    (void)state;
+LAB_TEST(doubles_read_back) {
     static const struct {
         double number;
         const char *text;
@@ -173,8 +159,7 @@ static void doubles_read_back(void **state) {
     }
 }
 
-static void numbers_for_people(void **state) {
-    (void)state;
+LAB_TEST(numbers_for_people) {
     lab_str_add_si(&str, 1.5e9, "B/s");
     becomes("1.50 GB/s");
     lab_str_add_bytes_binary(&str, 12);
@@ -197,8 +182,7 @@ static void numbers_for_people(void **state) {
     becomes("unknown");
 }
 
-static void words_for_a_shell(void **state) {
-    (void)state;
+LAB_TEST(words_for_a_shell) {
     lab_str_add_shell(&str, "experiment.test.batch_size=1,16");
     becomes("experiment.test.batch_size=1,16");
     lab_str_add_shell(&str, "gpu_ids=[0,1]");
@@ -211,20 +195,4 @@ static void words_for_a_shell(void **state) {
     becomes("''");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(it_grows),
-        TEST(comparing),
-        TEST(columns_are_not_bytes),
-        TEST(the_nearest_word),
-        TEST(lists_for_sentences),
-        TEST(valid_utf8),
-        TEST(what_steers_a_terminal_is_not_printable),
-        TEST(doubles_read_back),
-        TEST(words_for_a_shell),
-        TEST(numbers_for_people),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -3,21 +3,15 @@
 #include "base/str.h"
 #include "base/subprocess.h"
 
+#include "test.h"
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 static struct lab_subprocess_result result;
@@ -59,8 +53,7 @@ static void run_shell(const char *script, struct lab_subprocess_spec spec) {
         fail_msg("%s", err.text);
 }
 
-static void output_and_status(void **state) {
-    (void)state;
+LAB_TEST(output_and_status) {
     run_shell("echo out; echo err >&2; exit 7",
               (struct lab_subprocess_spec){.max_output_bytes = 100});
     assert_int_equal(result.exit_status, 7);
@@ -73,21 +66,18 @@ static void output_and_status(void **state) {
     assert_true(result.duration_ns > 0);
 }
 
-static void it_starts_where_it_is_told(void **state) {
-    (void)state;
+LAB_TEST(it_starts_where_it_is_told) {
     run_shell("pwd", (struct lab_subprocess_spec){.folder = "/usr", .max_output_bytes = 100});
     assert_string_equal(result.out, "/usr\n");
 }
 
-static void a_signal_is_no_exit_status(void **state) {
-    (void)state;
+LAB_TEST(a_signal_is_no_exit_status) {
     run_shell("kill -USR1 $$", (struct lab_subprocess_spec){0});
     assert_int_equal(result.exit_status, -1);
     assert_int_equal(result.signal, SIGUSR1);
 }
 
-static void a_program_that_is_not_there(void **state) {
-    (void)state;
+LAB_TEST(a_program_that_is_not_there) {
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_subprocess_spec spec = {.argv = argv};
     assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
@@ -96,8 +86,7 @@ static void a_program_that_is_not_there(void **state) {
                         "can't start 'gpulab-no-such-program': No such file or directory");
 }
 
-static void input_is_fed(void **state) {
-    (void)state;
+LAB_TEST(input_is_fed) {
     /* more than a pipe holds, through a child that echoes as it reads */
     size_t length = 300000;
     char *input = lab_arena_alloc(&arena, length + 1, 1);
@@ -109,22 +98,19 @@ static void input_is_fed(void **state) {
     assert_memory_equal(result.out, input, length);
 }
 
-static void without_input_stdin_is_empty(void **state) {
-    (void)state;
+LAB_TEST(without_input_stdin_is_empty) {
     run_shell("cat; echo end", (struct lab_subprocess_spec){.max_output_bytes = 100});
     assert_string_equal(result.out, "end\n");
 }
 
-static void a_child_that_reads_no_input(void **state) {
-    (void)state;
+LAB_TEST(a_child_that_reads_no_input) {
     char *input = lab_arena_alloc(&arena, 300001, 1);
     memset(input, 'x', 300000);
     run_shell("exec <&-; exit 3", (struct lab_subprocess_spec){.input = input});
     assert_int_equal(result.exit_status, 3);
 }
 
-static void variables_are_added_and_replaced(void **state) {
-    (void)state;
+LAB_TEST(variables_are_added_and_replaced) {
     setenv("LAB_TEST_KEPT", "kept", 1);
     setenv("LAB_TEST_REPLACED", "old", 1);
     const char *const env[] = {"LAB_TEST_REPLACED=new", "LAB_TEST_ADDED=added", NULL};
@@ -133,8 +119,7 @@ static void variables_are_added_and_replaced(void **state) {
     assert_string_equal(result.out, "kept new added\n");
 }
 
-static void a_flood_is_cut(void **state) {
-    (void)state;
+LAB_TEST(a_flood_is_cut) {
     run_shell("head -c 3000000 /dev/zero | tr '\\0' x; echo fine >&2",
               (struct lab_subprocess_spec){.max_output_bytes = 1000});
     assert_int_equal(result.exit_status, 0);
@@ -159,15 +144,13 @@ static void run_out_of_time(const char *script) {
     fail_msg("never ready");
 }
 
-static void a_timeout_ends_it(void **state) {
-    (void)state;
+LAB_TEST(a_timeout_ends_it) {
     run_out_of_time("echo ready; exec sleep 60");
     assert_int_equal(result.exit_status, -1);
     assert_int_equal(result.signal, SIGTERM);
 }
 
-static void whoever_ignores_term_is_killed(void **state) {
-    (void)state;
+LAB_TEST(whoever_ignores_term_is_killed) {
     run_out_of_time("trap '' TERM; echo ready; while :; do sleep 0.2; done");
     assert_int_equal(result.exit_status, -1);
     assert_int_equal(result.signal, SIGKILL);
@@ -185,8 +168,7 @@ static bool is_alive(pid_t pid) {
     return name_end && name_end[2] != 'Z';
 }
 
-static void a_timeout_ends_the_whole_group(void **state) {
-    (void)state;
+LAB_TEST(a_timeout_ends_the_whole_group) {
     run_out_of_time("sleep 60 & echo $! ready; wait");
     pid_t grandchild = (pid_t)strtol(result.out, NULL, 10);
     assert_true(grandchild > 1);
@@ -195,8 +177,7 @@ static void a_timeout_ends_the_whole_group(void **state) {
     assert_false(is_alive(grandchild));
 }
 
-static void a_grandchild_that_holds_the_pipe(void **state) {
-    (void)state;
+LAB_TEST(a_grandchild_that_holds_the_pipe) {
     run_shell("sleep 60 & echo $!; exit 4", (struct lab_subprocess_spec){.max_output_bytes = 100});
     assert_int_equal(result.exit_status, 4);
     assert_true(result.duration_ns < 30 * LAB_NS_PER_S); /* it didn't wait for the sleeper */
@@ -205,16 +186,14 @@ static void a_grandchild_that_holds_the_pipe(void **state) {
     kill(grandchild, SIGKILL);
 }
 
-static void a_child_that_closes_its_pipes_early(void **state) {
-    (void)state;
+LAB_TEST(a_child_that_closes_its_pipes_early) {
     run_shell("exec >&- 2>&-; sleep 0.2; exit 5",
               (struct lab_subprocess_spec){.max_output_bytes = 100});
     assert_int_equal(result.exit_status, 5);
     assert_int_equal(result.out_length, 0);
 }
 
-static void our_signal_settings_stay_ours(void **state) {
-    (void)state;
+LAB_TEST(our_signal_settings_stay_ours) {
     sigset_t blocked, old;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
@@ -260,8 +239,7 @@ static void start_watching(int stop_after) {
     watched.stop_after = stop_after;
 }
 
-static void a_watcher_sees_output_as_it_comes(void **state) {
-    (void)state;
+LAB_TEST(a_watcher_sees_output_as_it_comes) {
     start_watching(1000000);
     run_shell("echo out; sleep 0.01; echo err >&2; exit 7",
               (struct lab_subprocess_spec){.watcher = &watcher});
@@ -274,8 +252,7 @@ static void a_watcher_sees_output_as_it_comes(void **state) {
     lab_str_release(&watched.out);
 }
 
-static void a_watcher_can_stop_it(void **state) {
-    (void)state;
+LAB_TEST(a_watcher_can_stop_it) {
     start_watching(1);
     run_shell("echo out; sleep 60", (struct lab_subprocess_spec){.watcher = &watcher});
     assert_true(result.stopped);
@@ -285,8 +262,7 @@ static void a_watcher_can_stop_it(void **state) {
     lab_str_release(&watched.out);
 }
 
-static void a_watcher_hears_of_a_start_that_failed(void **state) {
-    (void)state;
+LAB_TEST(a_watcher_hears_of_a_start_that_failed) {
     start_watching(1);
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_subprocess_spec spec = {.argv = argv, .watcher = &watcher};
@@ -295,8 +271,7 @@ static void a_watcher_hears_of_a_start_that_failed(void **state) {
     lab_str_release(&watched.out);
 }
 
-static void a_variable_without_value_is_taken_away(void **state) {
-    (void)state;
+LAB_TEST(a_variable_without_value_is_taken_away) {
     setenv("GPULAB_TEST_GONE", "here", 1);
     const char *const env[] = {"GPULAB_TEST_GONE", "GPULAB_TEST_NEW=1", NULL};
     run_shell("echo ${GPULAB_TEST_GONE-gone} $GPULAB_TEST_NEW",
@@ -305,29 +280,4 @@ static void a_variable_without_value_is_taken_away(void **state) {
     unsetenv("GPULAB_TEST_GONE");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(output_and_status),
-        TEST(it_starts_where_it_is_told),
-        TEST(a_signal_is_no_exit_status),
-        TEST(a_program_that_is_not_there),
-        TEST(input_is_fed),
-        TEST(without_input_stdin_is_empty),
-        TEST(a_child_that_reads_no_input),
-        TEST(variables_are_added_and_replaced),
-        TEST(a_flood_is_cut),
-        TEST(a_timeout_ends_it),
-        TEST(whoever_ignores_term_is_killed),
-        TEST(a_timeout_ends_the_whole_group),
-        TEST(a_grandchild_that_holds_the_pipe),
-        TEST(a_child_that_closes_its_pipes_early),
-        TEST(our_signal_settings_stay_ours),
-        TEST(a_watcher_sees_output_as_it_comes),
-        TEST(a_watcher_can_stop_it),
-        TEST(a_watcher_hears_of_a_start_that_failed),
-        TEST(a_variable_without_value_is_taken_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

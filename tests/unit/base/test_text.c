@@ -3,18 +3,12 @@
 
 #include <string.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static const struct lab_style narrow = {.columns = 30, .unicode = true};
 static const struct lab_style wide = {.columns = 80, .unicode = true};
 
-static void ascii_replaces_what_it_knows(void **state) {
-    (void)state;
+LAB_TEST(ascii_replaces_what_it_knows) {
     struct lab_str out;
     lab_str_init(&out);
     lab_text_to_ascii("41.3 µs ± 2 %, 3×4 … └─ GPU0", &out);
@@ -25,8 +19,7 @@ static void ascii_replaces_what_it_knows(void **state) {
     lab_str_release(&out);
 }
 
-static void ascii_survives_broken_utf8(void **state) {
-    (void)state;
+LAB_TEST(ascii_survives_broken_utf8) {
     struct lab_str out;
     lab_str_init(&out);
     lab_text_to_ascii("a\x80\xff\xc3", &out);
@@ -35,8 +28,7 @@ static void ascii_survives_broken_utf8(void **state) {
     lab_str_release(&out);
 }
 
-static void fit_pads_and_cuts_by_columns(void **state) {
-    (void)state;
+LAB_TEST(fit_pads_and_cuts_by_columns) {
     struct lab_str out;
     lab_str_init(&out);
     lab_text_fit("µs", 4, true, &out);
@@ -50,8 +42,7 @@ static void fit_pads_and_cuts_by_columns(void **state) {
     lab_str_release(&out);
 }
 
-static void a_figure_stays_with_its_sign(void **state) {
-    (void)state;
+LAB_TEST(a_figure_stays_with_its_sign) {
     struct lab_str out;
     lab_str_init(&out);
     lab_text_wrap("it took 45 % more", 0, 0, 11, &out);
@@ -62,8 +53,7 @@ static void a_figure_stays_with_its_sign(void **state) {
     lab_str_release(&out);
 }
 
-static void wrap_indents_later_lines(void **state) {
-    (void)state;
+LAB_TEST(wrap_indents_later_lines) {
     struct lab_str out;
     lab_str_init(&out);
     lab_text_wrap("one two three four", 0, 2, 10, &out);
@@ -82,8 +72,7 @@ static struct lab_table *two_columns(void) {
     return table;
 }
 
-static void table_aligns_by_kind(void **state) {
-    (void)state;
+LAB_TEST(table_aligns_by_kind) {
     struct lab_table *table = two_columns();
     lab_table_cell(table, "gemm");
     lab_table_cell(table, "%d µs", 7);
@@ -106,8 +95,7 @@ static void table_aligns_by_kind(void **state) {
     lab_table_close(table);
 }
 
-static void table_cuts_words_but_never_figures(void **state) {
-    (void)state;
+LAB_TEST(table_cuts_words_but_never_figures) {
     struct lab_table *table = two_columns();
     lab_table_cell(table, "a device whose name goes on and on");
     lab_table_cell(table, "123456789 ms");
@@ -122,8 +110,7 @@ static void table_cuts_words_but_never_figures(void **state) {
 }
 
 /* Given names that differ at their ends alone, then they aren't cut so far that they look alike. */
-static void table_keeps_its_rows_apart(void **state) {
-    (void)state;
+LAB_TEST(table_keeps_its_rows_apart) {
     struct lab_table *table = two_columns();
     lab_table_cell(table, "a device called 1 of many");
     lab_table_cell(table, "123456789 ms");
@@ -136,18 +123,4 @@ static void table_keeps_its_rows_apart(void **state) {
     assert_non_null(strstr(out.text, "  a device called 2…          5 ms\n"));
     lab_str_release(&out);
     lab_table_close(table);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ascii_replaces_what_it_knows),
-        cmocka_unit_test(ascii_survives_broken_utf8),
-        cmocka_unit_test(fit_pads_and_cuts_by_columns),
-        cmocka_unit_test(wrap_indents_later_lines),
-        cmocka_unit_test(a_figure_stays_with_its_sign),
-        cmocka_unit_test(table_aligns_by_kind),
-        cmocka_unit_test(table_cuts_words_but_never_figures),
-        cmocka_unit_test(table_keeps_its_rows_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

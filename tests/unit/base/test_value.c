@@ -3,16 +3,10 @@
 #include "base/value.h"
 #include "base/value_text.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 
@@ -74,8 +68,7 @@ static void is_written(const char *text, const char *expected) {
     lab_str_release(&out);
 }
 
-static void numbers(void **state) {
-    (void)state;
+LAB_TEST(numbers) {
     reads_int("3", 3);
     reads_int(" 3 ", 3);
     reads_int("+1", 1);
@@ -99,8 +92,7 @@ static void numbers(void **state) {
     refuses("1e400", "too large");
 }
 
-static void several_tokens_join_to_a_string(void **state) {
-    (void)state;
+LAB_TEST(several_tokens_join_to_a_string) {
     static const char *const texts[] = {"10abc", "007",  "1__0", "1_",      "_1",    "1 2",  "1e",
                                         "e3",    "+",    "-",    ".",       "1.2.3", "0x10", "00",
                                         "--1",   "infx", "1:30", "nan nan", "1-2",   "+-1"};
@@ -108,8 +100,7 @@ static void several_tokens_join_to_a_string(void **state) {
         reads_string(texts[i], texts[i]);
 }
 
-static void constants_in_any_case(void **state) {
-    (void)state;
+LAB_TEST(constants_in_any_case) {
     static const char *const nulls[] = {"null", "NULL", "Null", " nUlL"};
     for (size_t i = 0; i < sizeof nulls / sizeof nulls[0]; i++)
         assert_int_equal(parse(nulls[i])->type, LAB_VALUE_NULL);
@@ -121,8 +112,7 @@ static void constants_in_any_case(void **state) {
     reads_string("true story", "true story");
 }
 
-static void unquoted_text(void **state) {
-    (void)state;
+LAB_TEST(unquoted_text) {
     reads_string("", "");
     reads_string("  ", "");
     reads_string("fp32", "fp32");
@@ -142,8 +132,7 @@ static void unquoted_text(void **state) {
     refuses("range(5)", "run -m");
 }
 
-static void escapes(void **state) {
-    (void)state;
+LAB_TEST(escapes) {
     reads_string("a\\,b", "a,b");
     reads_string("\\(\\)\\[\\]\\{\\}\\:\\=\\,\\\\", "()[]{}:=,\\");
     reads_string("\\ a\\ ", " a ");
@@ -152,8 +141,7 @@ static void escapes(void **state) {
     reads_string("1\\ ", "1 ");
 }
 
-static void quotes(void **state) {
-    (void)state;
+LAB_TEST(quotes) {
     reads_string("'10'", "10");
     assert_true(parse("'10'")->quoted);
     assert_false(parse("ten")->quoted);
@@ -171,8 +159,7 @@ static void quotes(void **state) {
     refuses("'a' b", "text behind the end of a quoted string");
 }
 
-static void interpolations_stay_as_they_are(void **state) {
-    (void)state;
+LAB_TEST(interpolations_stay_as_they_are) {
     reads_string("${a.b}", "${a.b}");
     reads_string("x_${oc.env:USER,'}'}/y", "x_${oc.env:USER,'}'}/y");
     reads_string("${a:${b},{c}}", "${a:${b},{c}}");
@@ -182,8 +169,7 @@ static void interpolations_stay_as_they_are(void **state) {
     refuses("x${a", "column 2: '${' without its '}'");
 }
 
-static void lists(void **state) {
-    (void)state;
+LAB_TEST(lists) {
     const struct lab_value *list = parse("[a, [1,2] ,'x,y', null]");
     assert_int_equal(list->type, LAB_VALUE_LIST);
     assert_int_equal(list->count, 4);
@@ -203,8 +189,7 @@ static void lists(void **state) {
     refuses("]", "']'");
 }
 
-static void maps(void **state) {
-    (void)state;
+LAB_TEST(maps) {
     const struct lab_value *map = parse("{a:10, b : {c:1}, 'x y':[], d:p:q, 5:six}");
     assert_int_equal(map->type, LAB_VALUE_MAP);
     assert_int_equal(map->count, 5);
@@ -225,8 +210,7 @@ static void maps(void **state) {
     refuses("{a:1]", "']' where ',' or '}' belongs");
 }
 
-static void a_bare_comma_is_a_sweep(void **state) {
-    (void)state;
+LAB_TEST(a_bare_comma_is_a_sweep) {
     refuses("a,b", "column 2: a comma outside of brackets makes a sweep, which needs `run -m`;"
                    " a string with a comma needs quotes");
     refuses("[a],[b]", "run -m");
@@ -234,8 +218,7 @@ static void a_bare_comma_is_a_sweep(void **state) {
     refuses(",", "run -m");
 }
 
-static void elements_one_by_one(void **state) {
-    (void)state;
+LAB_TEST(elements_one_by_one) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
     struct lab_value_text text;
@@ -266,8 +249,7 @@ static int read_x_of_nothing(struct lab_value_text *text, struct lab_value **ret
     return 0;
 }
 
-static void calls_inside_of_brackets(void **state) {
-    (void)state;
+LAB_TEST(calls_inside_of_brackets) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
     struct lab_value_text text;
@@ -279,16 +261,14 @@ static void calls_inside_of_brackets(void **state) {
     lab_value_text_release(&text);
 }
 
-static void nesting_is_bounded(void **state) {
-    (void)state;
+LAB_TEST(nesting_is_bounded) {
     char deep[4001];
     memset(deep, '[', 4000);
     deep[4000] = '\0';
     refuses(deep, "brackets nest deeper than 64");
 }
 
-static void writing(void **state) {
-    (void)state;
+LAB_TEST(writing) {
     is_written("{a:1,b:[x y,'1',\"it's\",.5,1.,null,TRUE]}",
                "{a:1,b:[x y,'1','it\\'s',0.5,1.0,null,true]}");
     is_written("''", "''");
@@ -298,8 +278,7 @@ static void writing(void **state) {
     is_written("'\\\\'", "'\\\\'");
 }
 
-static void a_key_set_again_keeps_its_place(void **state) {
-    (void)state;
+LAB_TEST(a_key_set_again_keeps_its_place) {
     struct lab_value *map = lab_value_map(&arena);
     lab_value_set_int(&arena, map, "a", 1);
     lab_value_set_string(&arena, map, "b", NULL);
@@ -312,8 +291,7 @@ static void a_key_set_again_keeps_its_place(void **state) {
     assert_int_equal(map->items[2]->type, LAB_VALUE_NULL);
 }
 
-static void a_large_map_finds_all_its_keys(void **state) {
-    (void)state;
+LAB_TEST(a_large_map_finds_all_its_keys) {
     struct lab_value *map = lab_value_map(&arena);
     char key[32];
     for (int round = 0; round < 2; round++)
@@ -387,8 +365,7 @@ static struct lab_value *draw_tree(struct source *source, int depth) {
     return value;
 }
 
-static void what_is_written_reads_back_the_same(void **state) {
-    (void)state;
+LAB_TEST(what_is_written_reads_back_the_same) {
     struct lab_str out;
     lab_str_init(&out);
     for (uint64_t seed = 0; seed < 5000; seed++) {
@@ -402,8 +379,7 @@ static void what_is_written_reads_back_the_same(void **state) {
     lab_str_release(&out);
 }
 
-static void equality_tells_differences(void **state) {
-    (void)state;
+LAB_TEST(equality_tells_differences) {
     static const char *const different[] = {"1",     "1.0",   "'1'",       "null",      "[1]",
                                             "[1,2]", "[2,1]", "{a:1,b:2}", "{b:2,a:1}", "{a:1}",
                                             "true",  "{}",    "[]",        "''"};
@@ -413,26 +389,4 @@ static void equality_tells_differences(void **state) {
     assert_true(lab_value_equal(parse("nan"), parse("nan")));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(several_tokens_join_to_a_string),
-        cmocka_unit_test(constants_in_any_case),
-        cmocka_unit_test(unquoted_text),
-        cmocka_unit_test(escapes),
-        cmocka_unit_test(quotes),
-        cmocka_unit_test(interpolations_stay_as_they_are),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(maps),
-        cmocka_unit_test(a_bare_comma_is_a_sweep),
-        cmocka_unit_test(elements_one_by_one),
-        cmocka_unit_test(calls_inside_of_brackets),
-        cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(writing),
-        cmocka_unit_test(a_key_set_again_keeps_its_place),
-        cmocka_unit_test(a_large_map_finds_all_its_keys),
-        cmocka_unit_test(what_is_written_reads_back_the_same),
-        cmocka_unit_test(equality_tells_differences),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

@@ -2,15 +2,9 @@
 #include "base/random.h"
 #include "base/yaml.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 static struct lab_str out;
@@ -59,8 +53,7 @@ static void reads(const char *text, const char *expected) {
     assert_string_equal(out.text, expected);
 }
 
-static void plain_scalars(void **state) {
-    (void)state;
+LAB_TEST(plain_scalars) {
     reads("[1, -2, +3, 0, 1_000, 0x1F, 0o17, 0b101, -0x10]", "[1,-2,3,0,1000,31,15,5,-16]");
     reads("[1e-3, .5, 5., 1.5e3, -2E+2, 1_0.5]", "[0.001,0.5,5.0,1500.0,-200.0,10.5]");
     reads("[.inf, -.INF, +.Inf, .nan, .NaN]", "[inf,-inf,inf,nan,nan]");
@@ -76,8 +69,7 @@ static void plain_scalars(void **state) {
     refuses("a:\n- 1e999", "f.yaml:2: 1e999 is too large");
 }
 
-static void tags(void **state) {
-    (void)state;
+LAB_TEST(tags) {
     reads("[!!str 10, !!int '10', !!float 3, !!bool 'true', !!null '', ! '5']",
           "['10',10,3.0,true,null,'5']");
     reads("!!map {a: !!seq [1]}", "{a:[1]}");
@@ -86,8 +78,7 @@ static void tags(void **state) {
     refuses("a: !!set {x}", "isn't known here");
 }
 
-static void trees_know_their_places(void **state) {
-    (void)state;
+LAB_TEST(trees_know_their_places) {
     const struct lab_value *map = parse("# study\nname: x\naxes:\n  - {depth: 2}\n  - b\n");
     assert_string_equal(map->keys[0], "name");
     const struct lab_value *axes = lab_value_get(map, "axes");
@@ -97,16 +88,14 @@ static void trees_know_their_places(void **state) {
     assert_int_equal(lab_value_get(axes->items[0], "depth")->line, 4);
 }
 
-static void empty_documents_are_null(void **state) {
-    (void)state;
+LAB_TEST(empty_documents_are_null) {
     reads("", "null");
     reads("# only a comment\n", "null");
     reads("---\n", "null");
     reads("--- x\n...\n", "x");
 }
 
-static void anchors_and_merges(void **state) {
-    (void)state;
+LAB_TEST(anchors_and_merges) {
     reads("a: &x [1, {b: 2}]\nc: *x\n", "{a:[1,{b:2}],c:[1,{b:2}]}");
     reads("base: &b {p: 1, q: 2}\nmine:\n  <<: *b\n  q: 3\n", "{base:{p:1,q:2},mine:{q:3,p:1}}");
     reads("- &a {p: 1}\n- &b {p: 2, q: 2}\n- {<<: [*a, *b]}\n", "[{p:1},{p:2,q:2},{p:1,q:2}]");
@@ -117,8 +106,7 @@ static void anchors_and_merges(void **state) {
     refuses("a: {<<: [5]}\n", "'<<' takes a map");
 }
 
-static void mistakes_name_their_line(void **state) {
-    (void)state;
+LAB_TEST(mistakes_name_their_line) {
     refuses("a: 1\nb: 2\na: 3\n", "f.yaml:3: the key 'a' is there twice");
     refuses("a: 1\n b: 2\n", "f.yaml:2: no valid YAML");
     refuses("a: [1,\n", "f.yaml:");
@@ -128,8 +116,7 @@ static void mistakes_name_their_line(void **state) {
     refuses("\tx: 1\n", "f.yaml:1: no valid YAML");
 }
 
-static void bytes_that_are_no_text(void **state) {
-    (void)state;
+LAB_TEST(bytes_that_are_no_text) {
     refuses_bytes("a: 1\nb: \xff\n", 10, LAB_YAML_LIMITS,
                   "f.yaml:2: no YAML text: the byte 0xff isn't UTF-8");
     refuses_bytes("\x7f"
@@ -144,8 +131,7 @@ static void bytes_that_are_no_text(void **state) {
           "{a:µ}");
 }
 
-static void a_bomb_ends_in_an_error(void **state) {
-    (void)state;
+LAB_TEST(a_bomb_ends_in_an_error) {
     lab_str_add(&out, "a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
     for (int i = 1; i < 12; i++)
         lab_str_printf(&out, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i,
@@ -153,8 +139,7 @@ static void a_bomb_ends_in_an_error(void **state) {
     refuses(lab_arena_strdup(&arena, out.text), "too many values: at most 1000000");
 }
 
-static void limits_are_kept(void **state) {
-    (void)state;
+LAB_TEST(limits_are_kept) {
     refuses_bytes("abcdef", 6, (struct lab_yaml_limits){5, 100, 10},
                   "f.yaml is too large: 6 bytes, at most 5");
     refuses_bytes("[1,2,3]", 7, (struct lab_yaml_limits){100, 3, 10}, "too many values: at most 3");
@@ -165,8 +150,7 @@ static void limits_are_kept(void **state) {
     refuses_bytes(deep, sizeof deep, LAB_YAML_LIMITS, "f.yaml:1: nested deeper than 64 levels");
 }
 
-static void writing(void **state) {
-    (void)state;
+LAB_TEST(writing) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
     assert_int_equal(lab_value_parse("{name:vit,list:[1,'1',2.0,null,true,yes],empty:[],none:{},"
@@ -210,8 +194,7 @@ static const char *draw_text(uint64_t seed, uint64_t *index) {
     return copy;
 }
 
-static void what_is_written_reads_back_the_same(void **state) {
-    (void)state;
+LAB_TEST(what_is_written_reads_back_the_same) {
     for (uint64_t seed = 0; seed < 3000; seed++) {
         uint64_t index = 0;
         struct lab_value *map = lab_value_map(&arena), *list = lab_value_list(&arena);
@@ -228,28 +211,9 @@ static void what_is_written_reads_back_the_same(void **state) {
     }
 }
 
-static void bytes_that_are_no_utf8_are_replaced(void **state) {
-    (void)state;
+LAB_TEST(bytes_that_are_no_utf8_are_replaced) {
     lab_yaml_write(lab_value_string(&arena, "a\xff"), &out);
     assert_string_equal(parse(out.text)->string, "a\xef\xbf\xbd");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(plain_scalars),
-        TEST(tags),
-        TEST(trees_know_their_places),
-        TEST(empty_documents_are_null),
-        TEST(anchors_and_merges),
-        TEST(mistakes_name_their_line),
-        TEST(bytes_that_are_no_text),
-        TEST(a_bomb_ends_in_an_error),
-        TEST(limits_are_kept),
-        TEST(writing),
-        TEST(what_is_written_reads_back_the_same),
-        TEST(bytes_that_are_no_utf8_are_replaced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -4,12 +4,7 @@
 #include "base/str.h"
 #include "campaign/selftest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* `runs` runs of one point, each slower than the last by `drift`. */
 static void given_runs(struct given_study *given, uint64_t seed, int runs, double spread,
@@ -25,8 +20,7 @@ static void given_runs(struct given_study *given, uint64_t seed, int runs, doubl
                                                     (1 + spread * given_normal(given))});
 }
 
-static void the_same_thing_is_rarely_found_to_differ(void **state) {
-    (void)state;
+LAB_TEST(the_same_thing_is_rarely_found_to_differ) {
     struct lab_selftest_tally tally = {0};
     enum { STUDIES = 400 };
     for (uint64_t i = 0; i < STUDIES; i++) {
@@ -43,8 +37,7 @@ static void the_same_thing_is_rarely_found_to_differ(void **state) {
     lab_selftest_release(&tally);
 }
 
-static void drift_fools_only_those_who_take_turns(void **state) {
-    (void)state;
+LAB_TEST(drift_fools_only_those_who_take_turns) {
     struct lab_selftest_tally tally = {0};
     for (uint64_t i = 0; i < 50; i++) {
         struct given_study given;
@@ -57,8 +50,7 @@ static void drift_fools_only_those_who_take_turns(void **state) {
     lab_selftest_release(&tally);
 }
 
-static void too_few_runs_are_not_judged(void **state) {
-    (void)state;
+LAB_TEST(too_few_runs_are_not_judged) {
     struct given_study given;
     struct lab_selftest_tally tally = {0};
     given_runs(&given, 1, 3, .01, 0);
@@ -68,8 +60,7 @@ static void too_few_runs_are_not_judged(void **state) {
     given_end(&given);
 }
 
-static void the_answer_is_as_sure_as_the_studies_allow(void **state) {
-    (void)state;
+LAB_TEST(the_answer_is_as_sure_as_the_studies_allow) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_selftest_tally few = {.studies = 10, .alarms = 1},
@@ -81,14 +72,4 @@ static void the_answer_is_as_sure_as_the_studies_allow(void **state) {
     assert_non_null(strstr(lab_selftest_answer(&bad, 5, &arena), "more than the 5 % they promise"));
     assert_false(lab_selftest_holds(20, 100));
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_thing_is_rarely_found_to_differ),
-        cmocka_unit_test(drift_fools_only_those_who_take_turns),
-        cmocka_unit_test(too_few_runs_are_not_judged),
-        cmocka_unit_test(the_answer_is_as_sure_as_the_studies_allow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

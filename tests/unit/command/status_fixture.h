@@ -13,20 +13,14 @@
 #include "run/folder.h"
 #include "store/store.h"
 
+#include "test.h"
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #define RUN_COUNT   4
 #define ITERATIONS  100

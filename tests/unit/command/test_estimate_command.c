@@ -9,8 +9,7 @@ static struct lab_value *first_estimate(void) {
     return list->items[0];
 }
 
-static void without_studies_it_says_so(void **state) {
-    (void)state;
+LAB_TEST(without_studies_it_says_so) {
     CALL(lab_command_estimate, NULL);
     assert_output("No study is running, and none was interrupted.\n");
     assert_output("gpulab estimate quick_test");
@@ -18,8 +17,7 @@ static void without_studies_it_says_so(void **state) {
     assert_int_equal(lab_value_get(output_value(), "estimates")->count, 0);
 }
 
-static void all_unfinished_studies_are_estimated(void **state) {
-    (void)state;
+LAB_TEST(all_unfinished_studies_are_estimated) {
     given_study("ended", "dddd");
     given_study("stopped", "ddr.");
     const char *path = given_study("busy", "dr..");
@@ -33,8 +31,7 @@ static void all_unfinished_studies_are_estimated(void **state) {
     assert_null(strstr(output, "ended:"));
 }
 
-static void one_study_is_named_by_its_folder(void **state) {
-    (void)state;
+LAB_TEST(one_study_is_named_by_its_folder) {
     const char *path = given_study("stopped", "d...");
     given_study("other", "d...");
     CALL(lab_command_estimate, path);
@@ -45,8 +42,7 @@ static void one_study_is_named_by_its_folder(void **state) {
     assert_int_equal(lab_value_get(first_estimate(), "runs")->count, 4);
 }
 
-static void studys_name_is_a_plan(void **state) {
-    (void)state;
+LAB_TEST(studys_name_is_a_plan) {
     CALL(lab_command_estimate, "quick_test");
     assert_output("quick_test: 3 runs, nothing like them has run here\n");
     assert_output("Total     unknown, since nothing like it has run here; the time-outs allow 30");
@@ -57,15 +53,13 @@ static void studys_name_is_a_plan(void **state) {
     assert_string_equal(lab_value_get(first_estimate(), "state")->string, "planned");
 }
 
-static void sweep_is_estimated_as_a_whole(void **state) {
-    (void)state;
+LAB_TEST(sweep_is_estimated_as_a_whole) {
     CALL(lab_command_estimate, "--multirun", "quick_test", "experiment.test.batch_size=5,10",
          "--json");
     assert_int_equal(lab_value_get(first_estimate(), "run_count")->integer, 6);
 }
 
-static void unknown_words_are_refused(void **state) {
-    (void)state;
+LAB_TEST(unknown_words_are_refused) {
     const char *const name[] = {"quick_tets", NULL}, *const path[] = {"outputs/nothing", NULL};
     assert_int_equal(call_for_output(&lab_command_estimate, name), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
@@ -75,21 +69,11 @@ static void unknown_words_are_refused(void **state) {
     assert_non_null(strstr(err.text, "outputs/nothing"));
 }
 
-static void many_runs_are_shown_on_demand(void **state) {
-    (void)state;
+LAB_TEST(many_runs_are_shown_on_demand) {
     CALL(lab_command_estimate, "quick_test", "experiment.repeat=20");
     assert_output("… and 10 more (--all)\n");
     CALL(lab_command_estimate, "quick_test", "experiment.repeat=20", "--all");
     assert_null(strstr(output, "more (--all)"));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(without_studies_it_says_so),       TEST(all_unfinished_studies_are_estimated),
-        TEST(one_study_is_named_by_its_folder), TEST(studys_name_is_a_plan),
-        TEST(sweep_is_estimated_as_a_whole),    TEST(unknown_words_are_refused),
-        TEST(many_runs_are_shown_on_demand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -7,17 +7,11 @@
 #include "base/subprocess.h"
 #include "command/manual/manual.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 struct config {
     bool json, hints;
@@ -114,8 +108,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void an_overview(void **state) {
-    (void)state;
+LAB_TEST(an_overview) {
     lab_manual_overview(&manual, 80, LAB_MANUAL_PLAIN, &out);
     assert_string_equal(out.text, "lab 1.2: a made-up program\n"
                                   "\n"
@@ -129,8 +122,7 @@ static void an_overview(void **state) {
                                   "`lab help COMMAND` tells all about one.\n");
 }
 
-static void help_for_a_command(void **state) {
-    (void)state;
+LAB_TEST(help_for_a_command) {
     lab_manual_help(&manual, &run_page, 72, LAB_MANUAL_PLAIN, &out);
     assert_string_equal(out.text,
                         "lab run: runs a workload\n"
@@ -169,14 +161,12 @@ static void help_for_a_command(void **state) {
                         "      a small one, three times\n");
 }
 
-static void help_without_options(void **state) {
-    (void)state;
+LAB_TEST(help_without_options) {
     lab_manual_help(&manual, &version_page, 80, LAB_MANUAL_PLAIN, &out);
     assert_string_equal(out.text, "lab version: says which\n\nUsage: lab version\n");
 }
 
-static void no_line_is_wider_than_the_terminal(void **state) {
-    (void)state;
+LAB_TEST(no_line_is_wider_than_the_terminal) {
     for (int columns = 50; columns < 130; columns += 7) {
         lab_str_clear(&out);
         lab_manual_help(&manual, &run_page, columns, LAB_MANUAL_PLAIN, &out);
@@ -191,8 +181,7 @@ static void no_line_is_wider_than_the_terminal(void **state) {
     }
 }
 
-static void colour_changes_nothing_else(void **state) {
-    (void)state;
+LAB_TEST(colour_changes_nothing_else) {
     struct lab_str plain, stripped;
     lab_str_init(&plain);
     lab_str_init(&stripped);
@@ -231,8 +220,7 @@ static void is_installed_or_skip(bool installed, const char *name) {
     }
 }
 
-static void a_man_page_without_warnings(void **state) {
-    (void)state;
+LAB_TEST(a_man_page_without_warnings) {
     const char *const argv[] = {"sh", "-c",
                                 "command -v groff >/dev/null || exit 77\n"
                                 "groff -man -ww -Tutf8 -P-cbou \"$FILE\"",
@@ -281,8 +269,7 @@ static const char *complete_in_bash(const char *line) {
     return result.out;
 }
 
-static void completion_in_bash(void **state) {
-    (void)state;
+LAB_TEST(completion_in_bash) {
     static const struct {
         const char *line, *expected;
     } cases[] = {
@@ -325,8 +312,7 @@ static void completion_in_bash(void **state) {
     }
 }
 
-static void completion_in_fish(void **state) {
-    (void)state;
+LAB_TEST(completion_in_fish) {
     static const struct {
         const char *line, *expected;
     } cases[] = {
@@ -352,8 +338,7 @@ static void completion_in_fish(void **state) {
     }
 }
 
-static void completion_in_zsh(void **state) {
-    (void)state;
+LAB_TEST(completion_in_zsh) {
     assert_int_equal(lab_manual_completion(&manual, "zsh", &out), 0);
     assert_non_null(strstr(out.text, "#compdef lab\n"));
     assert_non_null(strstr(out.text, "*) _files ;;"));
@@ -365,26 +350,9 @@ static void completion_in_zsh(void **state) {
     assert_int_equal(result.exit_status, 0);
 }
 
-static void an_unknown_shell(void **state) {
-    (void)state;
+LAB_TEST(an_unknown_shell) {
     assert_int_equal(lab_manual_completion(&manual, "tcsh", &out), -1);
     assert_int_equal(out.length, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(an_overview),
-        TEST(help_for_a_command),
-        TEST(help_without_options),
-        TEST(no_line_is_wider_than_the_terminal),
-        TEST(colour_changes_nothing_else),
-        TEST(a_man_page_without_warnings),
-        TEST(completion_in_bash),
-        TEST(completion_in_fish),
-        TEST(completion_in_zsh),
-        TEST(an_unknown_shell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

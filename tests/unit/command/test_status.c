@@ -19,8 +19,7 @@ static int64_t run_count(const struct lab_value *study, const char *state) {
 
 /* --- once --- */
 
-static void without_studies_it_says_how_to_begin(void **state) {
-    (void)state;
+LAB_TEST(without_studies_it_says_how_to_begin) {
     CALL(lab_command_status, NULL);
     assert_output("No study is running, and none was interrupted.\n");
     assert_output("gpulab run quick_test");
@@ -30,8 +29,7 @@ static void without_studies_it_says_how_to_begin(void **state) {
     assert_output("'gpulab list' shows those that have ended.\n");
 }
 
-static void running_study_is_shown_with_its_runner(void **state) {
-    (void)state;
+LAB_TEST(running_study_is_shown_with_its_runner) {
     const char *path = given_study("busy", "dfr.");
     int runner = given_runner("busy");
     given_progress(path, 3, "measuring", 60);
@@ -57,8 +55,7 @@ static void running_study_is_shown_with_its_runner(void **state) {
                      holders[runner].pid);
 }
 
-static void interrupted_study_says_how_to_go_on(void **state) {
-    (void)state;
+LAB_TEST(interrupted_study_says_how_to_go_on) {
     given_study("stopped", "dr..");
     CALL(lab_command_status, NULL);
     assert_output("gpulab run stopped");
@@ -67,8 +64,7 @@ static void interrupted_study_says_how_to_go_on(void **state) {
     assert_int_equal(lab_value_get(first_study(), "holder")->type, LAB_VALUE_NULL);
 }
 
-static void named_study_may_have_ended(void **state) {
-    (void)state;
+LAB_TEST(named_study_may_have_ended) {
     given_study("ended", "dddd");
     given_study("stopped", "d...");
     CALL(lab_command_status, "ended");
@@ -79,8 +75,7 @@ static void named_study_may_have_ended(void **state) {
     assert_int_equal(err.code, LAB_ERR_USER);
 }
 
-static void old_ones_are_shown_on_demand(void **state) {
-    (void)state;
+LAB_TEST(old_ones_are_shown_on_demand) {
     for (int i = 0; i < 11; i++)
         given_study(lab_arena_printf(&arena, "stopped_%d", i), "d...");
     CALL(lab_command_status, NULL);
@@ -183,8 +178,7 @@ static int end_of(struct follower *follower) {
 
 /* --- without a terminal --- */
 
-static void without_a_terminal_a_line_is_a_change(void **state) {
-    (void)state;
+LAB_TEST(without_a_terminal_a_line_is_a_change) {
     static const char *const words[] = {"--follow", "--interval=100ms", NULL};
     const char *path = given_study("busy", "ddr.");
     given_progress(path, 3, "warm-up", 1);
@@ -201,8 +195,7 @@ static void without_a_terminal_a_line_is_a_change(void **state) {
     assert_int_equal(count_of(output, "\n"), 3);
 }
 
-static void for_programs_each_look_is_a_line(void **state) {
-    (void)state;
+LAB_TEST(for_programs_each_look_is_a_line) {
     static const char *const words[] = {"--follow", "--interval=100ms", "--json", NULL};
     given_study("busy", "dr..");
     int runner = given_runner("busy");
@@ -220,8 +213,7 @@ static void for_programs_each_look_is_a_line(void **state) {
     }
 }
 
-static void followed_study_that_has_ended_says_how(void **state) {
-    (void)state;
+LAB_TEST(followed_study_that_has_ended_says_how) {
     given_study("ended", "dddd");
     given_study("ended_badly", "ddfd");
     CALL(lab_command_status, "ended", "--follow");
@@ -232,8 +224,7 @@ static void followed_study_that_has_ended_says_how(void **state) {
     assert_int_equal(status, 1);
 }
 
-static void nothing_to_follow_shows_what_there_is(void **state) {
-    (void)state;
+LAB_TEST(nothing_to_follow_shows_what_there_is) {
     given_study("stopped", "d...");
     CALL(lab_command_status, "--follow");
     assert_output("gpulab run stopped");
@@ -253,18 +244,15 @@ static void assert_leaves_by(const char *key) {
     assert_int_equal(end_of(&follower), 0);
 }
 
-static void q_leaves(void **state) {
-    (void)state;
+LAB_TEST(q_leaves) {
     assert_leaves_by("q");
 }
 
-static void ctrl_c_leaves(void **state) {
-    (void)state;
+LAB_TEST(ctrl_c_leaves) {
     assert_leaves_by("\003");
 }
 
-static void drawing_ends_with_the_study(void **state) {
-    (void)state;
+LAB_TEST(drawing_ends_with_the_study) {
     given_study("busy", "dr..");
     int runner = given_runner("busy");
     struct follower follower = given_terminal("xterm");
@@ -275,8 +263,7 @@ static void drawing_ends_with_the_study(void **state) {
     assert_output("gpulab run busy"); /* the last drawing says how to go on */
 }
 
-static void dumb_terminal_gets_lines(void **state) {
-    (void)state;
+LAB_TEST(dumb_terminal_gets_lines) {
     given_study("busy", "dr..");
     int runner = given_runner("busy");
     struct follower follower = given_terminal("dumb");
@@ -288,22 +275,4 @@ static void dumb_terminal_gets_lines(void **state) {
     assert_null(strchr(output, '\033'));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(without_studies_it_says_how_to_begin),
-        TEST(running_study_is_shown_with_its_runner),
-        TEST(interrupted_study_says_how_to_go_on),
-        TEST(named_study_may_have_ended),
-        TEST(old_ones_are_shown_on_demand),
-        TEST(without_a_terminal_a_line_is_a_change),
-        TEST(for_programs_each_look_is_a_line),
-        TEST(followed_study_that_has_ended_says_how),
-        TEST(nothing_to_follow_shows_what_there_is),
-        TEST(q_leaves),
-        TEST(ctrl_c_leaves),
-        TEST(drawing_ends_with_the_study),
-        TEST(dumb_terminal_gets_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

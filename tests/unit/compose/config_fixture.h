@@ -9,18 +9,12 @@
 #include "base/file/file.h"
 #include "compose/config.h"
 
+#include "test.h"
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #define WORDS_MAX 16
 

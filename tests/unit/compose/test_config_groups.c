@@ -28,8 +28,7 @@ static void given_databases(void) {
 
 /* --- files --- */
 
-static void folders_hide_what_is_built_in(void **state) {
-    (void)state;
+LAB_TEST(folders_hide_what_is_built_in) {
     composes("", "experiment.name", "numa_locality_study");
     const char *full = given("experiment/numa_study.yaml", "name: mine\n");
     composes("", "experiment", "{name:mine}");
@@ -43,8 +42,7 @@ static void folders_hide_what_is_built_in(void **state) {
     composes("experiment=other", "experiment.test.batch_size", "5");
 }
 
-static void options_are_the_union_of_the_path(void **state) {
-    (void)state;
+LAB_TEST(options_are_the_union_of_the_path) {
     given("experiment/numa_study.yaml", "");
     given("experiment/zebra.yaml", "");
     given("experiment/_base_of_mine.yaml", "");
@@ -62,8 +60,7 @@ static void options_are_the_union_of_the_path(void **state) {
     assert_non_null(lab_config_options(&path, "experiment/matrix", &arena)[0]);
 }
 
-static void reading_a_file(void **state) {
-    (void)state;
+LAB_TEST(reading_a_file) {
     struct lab_err err = LAB_ERR_INIT;
     const char *text, *origin;
     size_t length;
@@ -79,8 +76,7 @@ static void reading_a_file(void **state) {
     assert_non_null(strstr(err.text, "is no path below a config folder"));
 }
 
-static void a_folder_that_is_not_there(void **state) {
-    (void)state;
+LAB_TEST(a_folder_that_is_not_there) {
     static const char *const folders[] = {"/nonexistent/conf", NULL};
     path.folders = folders;
     refuses("", "the config folder /nonexistent/conf: No such file or directory", NULL);
@@ -89,8 +85,7 @@ static void a_folder_that_is_not_there(void **state) {
     refuses("", "the config folder /dev/null is no folder", NULL);
 }
 
-static void files_that_are_no_configs(void **state) {
-    (void)state;
+LAB_TEST(files_that_are_no_configs) {
     given_bytes("experiment/binary.yaml",
                 "\x7f"
                 "ELF\x02\0\xff\xfe",
@@ -107,8 +102,7 @@ static void files_that_are_no_configs(void **state) {
     composes("experiment=empty", "experiment", "{}");
 }
 
-static void files_that_are_too_much(void **state) {
-    (void)state;
+LAB_TEST(files_that_are_too_much) {
     /* 100 MB of holes: the size alone is refused */
     const char *huge = given("experiment/huge.yaml", "a: 1\n");
     assert_int_equal(truncate(huge, 100 << 20), 0);
@@ -129,8 +123,7 @@ static void files_that_are_too_much(void **state) {
 
 /* --- defaults lists --- */
 
-static void self_comes_last_unless_named(void **state) {
-    (void)state;
+LAB_TEST(self_comes_last_unless_named) {
     given_databases();
     given_primary("defaults: [db: mysql]\ndb: {port: 1}\n");
     composes("", "", "{db:{driver:mysql,port:1}}");
@@ -141,8 +134,7 @@ static void self_comes_last_unless_named(void **state) {
     refuses("", "test.yaml:1: `_self_` is there twice", NULL);
 }
 
-static void entries_of_every_kind(void **state) {
-    (void)state;
+LAB_TEST(entries_of_every_kind) {
     given_databases();
     given("server/big.yaml", "defaults: [db: local, /db@db: mysql, _base]\ncores: 64\n");
     given("server/_base.yaml", "cores: 1\nname: base\n");
@@ -155,8 +147,7 @@ static void entries_of_every_kind(void **state) {
     composes("db=sqlite", "db.file", "x.db");
 }
 
-static void packages(void **state) {
-    (void)state;
+LAB_TEST(packages) {
     given_databases();
     given_primary("defaults: [db@main: mysql, db@backup.first: sqlite, db@_global_: mysql]\n");
     composes("", "",
@@ -175,8 +166,7 @@ static void packages(void **state) {
     composes("", "", "{here:{key:2}}");
 }
 
-static void several_options_of_a_group(void **state) {
-    (void)state;
+LAB_TEST(several_options_of_a_group) {
     given_databases();
     given_primary("defaults: [db: [mysql, sqlite]]\n");
     composes("", "", "{db:{driver:sqlite,port:3306,file:x.db}}");
@@ -184,8 +174,7 @@ static void several_options_of_a_group(void **state) {
     composes("db=[]", "", "{}");
 }
 
-static void lists_override_each_other(void **state) {
-    (void)state;
+LAB_TEST(lists_override_each_other) {
     given_databases();
     given("experiment/lite.yaml", "# @package _global_\n"
                                   "defaults: [override /db: sqlite]\n"
@@ -201,8 +190,7 @@ static void lists_override_each_other(void **state) {
             NULL);
 }
 
-static void lists_that_cannot_be_read(void **state) {
-    (void)state;
+LAB_TEST(lists_that_cannot_be_read) {
     given_primary("defaults: {db: mysql}\n");
     refuses("", "test.yaml:1: `defaults` is a list", NULL);
     given_primary("defaults:\n  - 5\n");
@@ -221,8 +209,7 @@ static void lists_that_cannot_be_read(void **state) {
     refuses("", "test.yaml:2: `override` needs a group and an option", NULL);
 }
 
-static void configs_that_ask_for_themselves(void **state) {
-    (void)state;
+LAB_TEST(configs_that_ask_for_themselves) {
     given("a.yaml", "defaults: [b]\n");
     given("b.yaml", "defaults: [c]\n");
     given("c.yaml", "defaults: [b]\n");
@@ -239,8 +226,7 @@ static void configs_that_ask_for_themselves(void **state) {
 
 /* --- words that choose --- */
 
-static void choosing(void **state) {
-    (void)state;
+LAB_TEST(choosing) {
     merges("experiment=quick_test", "experiment/_base@experiment experiment/_vit@experiment "
                                     "experiment/quick_test@experiment! config");
     composes("experiment=quick_test", "experiment.name", "quick_test");
@@ -253,8 +239,7 @@ static void choosing(void **state) {
     composes("experiment={name:mine}", "experiment.name", "mine");
 }
 
-static void choosing_what_is_not_there(void **state) {
-    (void)state;
+LAB_TEST(choosing_what_is_not_there) {
     refuses("experiment=numa_stduy",
             "experiment=numa_stduy: 'numa_stduy' is no option of 'experiment'",
             "did you mean 'numa_study'?", NULL);
@@ -275,8 +260,7 @@ static void choosing_what_is_not_there(void **state) {
     composes("experiment=quick_test", "experiment.name", "quick_test");
 }
 
-static void adding(void **state) {
-    (void)state;
+LAB_TEST(adding) {
     given_databases();
     merges("+db=mysql", "experiment/_base@experiment experiment/_vit@experiment "
                         "experiment/numa_study@experiment config db/mysql@db!");
@@ -288,8 +272,7 @@ static void adding(void **state) {
 }
 
 /* A composer that has composed one thing composes the next as if it were the first. */
-static void composers_keep_jobs_apart(void **state) {
-    (void)state;
+LAB_TEST(composers_keep_jobs_apart) {
     given_databases();
     struct lab_err err = LAB_ERR_INIT;
     struct lab_composer *composer = NULL;
@@ -310,25 +293,4 @@ static void composers_keep_jobs_apart(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(folders_hide_what_is_built_in, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(options_are_the_union_of_the_path, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reading_a_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_that_are_no_configs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_that_are_too_much, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(self_comes_last_unless_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(entries_of_every_kind, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(packages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(several_options_of_a_group, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_override_each_other, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_that_cannot_be_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(configs_that_ask_for_themselves, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(choosing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(choosing_what_is_not_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(adding, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(composers_keep_jobs_apart, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

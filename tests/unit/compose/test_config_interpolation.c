@@ -14,8 +14,7 @@ static void fails(const char *text, const char *gist) {
 
 #define TREE "a: 1\nb: {c: 2.5, d: [10, 20], e: {f: words}}\n"
 
-static void references(void **state) {
-    (void)state;
+LAB_TEST(references) {
     becomes(TREE, "${a}", "1");
     becomes(TREE, "${b.c}", "2.5");
     becomes(TREE, "${b.d}", "[10,20]");
@@ -27,16 +26,14 @@ static void references(void **state) {
     becomes("t: '10'\n", "${t}", "'10'");
 }
 
-static void text_with_references(void **state) {
-    (void)state;
+LAB_TEST(text_with_references) {
     becomes(TREE, "vit${a}x${b.c}", "vit1x2.5");
     becomes(TREE, "${a}${a}", "'11'");
     becomes(TREE, "' ${a}'", "' 1'");
     becomes("t: true\n", "is ${t}", "is true");
 }
 
-static void relative_references(void **state) {
-    (void)state;
+LAB_TEST(relative_references) {
     given_primary(
         "top: 1\nb: {c: 2, d: '${.c}', e: {f: '${..c}', g: '${...top}'}, l: ['${..c}']}\n");
     composes("", "b", "{c:2,d:2,e:{f:2,g:1},l:[2]}");
@@ -48,8 +45,7 @@ static void relative_references(void **state) {
     composes("list.w=${.v}", "", "{p:{n:1,m:1},q:{n:2,m:2},list:[{v:1,w:1},{v:2,w:2}]}");
 }
 
-static void references_to_references(void **state) {
-    (void)state;
+LAB_TEST(references_to_references) {
     becomes("a: ${b}\nb: ${c}\nc: 7\n", "${a}", "7");
     becomes("which: b\nb: 3\n", "${${which}}", "3");
     becomes("which: b\nm: {b: 3}\n", "${m.${which}}", "3");
@@ -57,8 +53,7 @@ static void references_to_references(void **state) {
     becomes("m: {k: '${n}'}\nn: {q: [5]}\n", "${m.k.q[0]}", "5");
 }
 
-static void environment(void **state) {
-    (void)state;
+LAB_TEST(environment) {
     setenv("LAB_TEST_NAME", "somebody", 1);
     unsetenv("LAB_TEST_NONE");
     becomes("", "${oc.env:LAB_TEST_NAME}", "somebody");
@@ -72,8 +67,7 @@ static void environment(void **state) {
     fails("x: ${oc.env:LAB_TEST_NONE}\n", "the environment variable LAB_TEST_NONE isn't set");
 }
 
-static void other_resolvers(void **state) {
-    (void)state;
+LAB_TEST(other_resolvers) {
     setenv("LAB_TEST_NUMBER", "[1, 2.5]", 1);
     becomes("", "${oc.decode:${oc.env:LAB_TEST_NUMBER}}", "[1,2.5]");
     becomes("a: 1\n", "${oc.select:a,2}", "1");
@@ -90,16 +84,14 @@ static void other_resolvers(void **state) {
     fails("x: '${now:}'\n", "now takes one argument");
 }
 
-static void escapes(void **state) {
-    (void)state;
+LAB_TEST(escapes) {
     becomes(TREE, "\\${a}", "'${a}'");
     becomes(TREE, "\\\\${a}", "'\\1'");
     becomes(TREE, "c:\\dir\\${a}", "'c:\\dir${a}'");
     becomes("m: ${n}\nn: {k: '\\${a}'}\n", "${m.k}", "'${a}'");
 }
 
-static void words_interpolate(void **state) {
-    (void)state;
+LAB_TEST(words_interpolate) {
     composes("experiment.test.batch_size=${seed}", "experiment.test.batch_size", "42");
     composes("+list=[1,${seed}]", "list", "[1,42]");
     composes("experiment.name=s${seed}", "experiment.name", "s42");
@@ -108,8 +100,7 @@ static void words_interpolate(void **state) {
             "did you mean 'seed'?", NULL);
 }
 
-static void what_refers_to_nothing(void **state) {
-    (void)state;
+LAB_TEST(what_refers_to_nothing) {
     fails("a: 1\nx: ${b}\n", "test.yaml:2: '${b}': 'b': there is no key 'b'");
     fails("abc: {d: 1}\nx: ${abc.e}\n", "there is no key 'e'; did you mean 'd'?");
     fails("a: 1\nx: ${a.b}\n", "what should hold 'b' is a whole number");
@@ -121,8 +112,7 @@ static void what_refers_to_nothing(void **state) {
     fails("x: '${oc.env:\"a}'\n", "a quote is never closed");
 }
 
-static void circles(void **state) {
-    (void)state;
+LAB_TEST(circles) {
     fails("a: ${a}\n", "test.yaml:1: '${a}': this leads round in a circle, back to '${a}'");
     fails("a: ${b}\nb: ${c}\nc: x${a}\n", "test.yaml:3: 'x${a}': this leads round in a circle");
     fails("m: {k: '${m}'}\n", "this refers to a map that it lies in");
@@ -132,8 +122,7 @@ static void circles(void **state) {
 }
 
 /* Texts, trees and nesting that would grow without end. */
-static void bombs(void **state) {
-    (void)state;
+LAB_TEST(bombs) {
     struct lab_str text;
     lab_str_init(&text);
     lab_str_add(&text, "a0: aaaaaaaaaa\nm0: {x: 1}\n");
@@ -158,19 +147,4 @@ static void bombs(void **state) {
     lab_str_release(&text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(references, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(text_with_references, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(relative_references, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(references_to_references, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(environment, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_resolvers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(escapes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(words_interpolate, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_refers_to_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(circles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bombs, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

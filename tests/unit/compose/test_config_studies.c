@@ -147,8 +147,7 @@ static void has_points(const char *line, int points, int runs) {
                  count.runs->count, points, runs);
 }
 
-static void quick_test(void **state) {
-    (void)state;
+LAB_TEST(quick_test) {
     composes("experiment=quick_test", "experiment.test",
              "{num_samples:100,batch_size:5,warmup_samples:20,memory_size_mb:256,"
              "tensor_shape:[3,224,224],compile_model:false,timeout_s:300,dtype:fp32,d2h:output,"
@@ -161,8 +160,7 @@ static void quick_test(void **state) {
     has_points("experiment=quick_test", 3, 3);
 }
 
-static void numa_study(void **state) {
-    (void)state;
+LAB_TEST(numa_study) {
     composes("", "experiment.name", "numa_locality_study");
     composes("", "experiment.hardware", "{gpu_ids:[0,1,2,3],numa_nodes:[0,2]}");
     composes("", "experiment.test",
@@ -179,8 +177,7 @@ static void numa_study(void **state) {
     has_points("", 48, 48);
 }
 
-static void keys_that_all_studies_have(void **state) {
-    (void)state;
+LAB_TEST(keys_that_all_studies_have) {
     composes("", "device", "auto");
     composes("", "seed", "42");
     composes("", "output_dir", "outputs");
@@ -211,8 +208,7 @@ static void keys_that_all_studies_have(void **state) {
     composes("experiment=train_scaling", "experiment.test.warmup_steps", "10");
 }
 
-static void scaling(void **state) {
-    (void)state;
+LAB_TEST(scaling) {
     composes("experiment=scaling_study", "experiment.name", "model_scaling_study");
     composes("experiment=scaling_study", "experiment.test.num_samples", "2000");
     composes("experiment=scaling_study", "experiment.test.warmup_samples", "200");
@@ -222,8 +218,7 @@ static void scaling(void **state) {
     has_points("experiment=scaling_extended", 15, 14);
 }
 
-static void other_studies(void **state) {
-    (void)state;
+LAB_TEST(other_studies) {
     has_points("experiment=transfer_study", (4 + 8 + 4) * 3 * 2, (4 + 8 + 4 - 1) * 3 * 2);
     has_points("experiment=compile_study", 28, 28);
     has_points("experiment=throughput_study", 108, 108);
@@ -341,8 +336,7 @@ static void comes_to(size_t at) {
     assert_string_equal(text_of(value_at(config.tree, lines[at].key)), lines[at].value);
 }
 
-static void command_lines(void **state) {
-    (void)state;
+LAB_TEST(command_lines) {
     given("experiment/custom.yaml",
           "defaults: [_vit]\n"
           "name: custom\n"
@@ -353,14 +347,4 @@ static void command_lines(void **state) {
         comes_to(i);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(quick_test, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(numa_study, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keys_that_all_studies_have, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scaling, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_studies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(command_lines, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

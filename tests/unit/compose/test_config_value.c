@@ -14,8 +14,7 @@
     "  - {depth: 4, dim: 256}\n"                                                                   \
     "empty: []\n"
 
-static void change(void **state) {
-    (void)state;
+LAB_TEST(change) {
     given_primary(PRIMARY);
     composes("", "a", "1");
     composes("a=2", "a", "2");
@@ -28,8 +27,7 @@ static void change(void **state) {
     composes("a=words", "a", "words");
 }
 
-static void maps_merge_and_lists_are_replaced(void **state) {
-    (void)state;
+LAB_TEST(maps_merge_and_lists_are_replaced) {
     given_primary(PRIMARY);
     composes("test={batch_size:5}", "test.sub", "{x:1,y:2}");
     composes("test.sub={x:7}", "test.sub", "{x:7,y:2}");
@@ -40,8 +38,7 @@ static void maps_merge_and_lists_are_replaced(void **state) {
     composes("++test.sub={z:1}", "test.sub", "{x:1,y:2,z:1}");
 }
 
-static void unknown_keys(void **state) {
-    (void)state;
+LAB_TEST(unknown_keys) {
     given_primary(PRIMARY);
     refuses("test.batchsize=20", "test.batchsize=20: column 6: unknown key 'batchsize' in 'test'",
             "did you mean 'batch_size'?", "to add it: +test.batchsize=20", NULL);
@@ -53,8 +50,7 @@ static void unknown_keys(void **state) {
     refuses("nothing.b=1", "'nothing' is null and has no key 'b'; to add it: +nothing.b=1", NULL);
 }
 
-static void add(void **state) {
-    (void)state;
+LAB_TEST(add) {
     given_primary(PRIMARY);
     composes("+b=5", "b", "5");
     composes("+b.c.d=5", "b", "{c:{d:5}}");
@@ -68,16 +64,14 @@ static void add(void **state) {
     composes("+test.shape=[1]", "test.shape", "[1]");
 }
 
-static void add_or_change(void **state) {
-    (void)state;
+LAB_TEST(add_or_change) {
     given_primary(PRIMARY);
     composes("++a=2", "a", "2");
     composes("++b.c=2", "b", "{c:2}");
     composes("++test.sub.x=2", "test.sub", "{x:2,y:2}");
 }
 
-static void delete (void **state) {
-    (void)state;
+LAB_TEST(delete) {
     given_primary(PRIMARY);
     composes("~a", "a", "(nothing)");
     composes("~test.sub.x", "test.sub", "{y:2}");
@@ -92,8 +86,7 @@ static void delete (void **state) {
             NULL);
 }
 
-static void elements_of_lists(void **state) {
-    (void)state;
+LAB_TEST(elements_of_lists) {
     given_primary(PRIMARY);
     composes("test.shape.1=5", "test.shape", "[3,5,224]");
     composes("test.shape[2]=5", "test.shape", "[3,224,5]");
@@ -107,8 +100,7 @@ static void elements_of_lists(void **state) {
     refuses("empty[0]=5", "'empty' is an empty list", NULL);
 }
 
-static void a_key_on_a_list_means_each_element(void **state) {
-    (void)state;
+LAB_TEST(a_key_on_a_list_means_each_element) {
     given_primary(PRIMARY);
     composes("models.depth=6", "models", "[{depth:6,dim:128},{depth:6,dim:256}]");
     composes("+models.heads=8", "models", "[{depth:2,dim:128,heads:8},{depth:4,dim:256,heads:8}]");
@@ -118,8 +110,7 @@ static void a_key_on_a_list_means_each_element(void **state) {
     refuses("empty.x=6", "'empty' is an empty list", NULL);
 }
 
-static void repeat_has_other_names(void **state) {
-    (void)state;
+LAB_TEST(repeat_has_other_names) {
     composes("repeat=3", "experiment.repeat", "3");
     composes("runs=3", "experiment.repeat", "3");
     composes("experiment.runs=3", "experiment.repeat", "3");
@@ -127,8 +118,7 @@ static void repeat_has_other_names(void **state) {
     composes("repeat=3", "", "{repeat:3,experiment:{repeat:1}}");
 }
 
-static void deep_keys_end(void **state) {
-    (void)state;
+LAB_TEST(deep_keys_end) {
     struct lab_str word;
     lab_str_init(&word);
     lab_str_add(&word, "+a");
@@ -139,8 +129,7 @@ static void deep_keys_end(void **state) {
 }
 
 /* A word that leaves a value where an error may be found later is its origin. */
-static void values_know_their_word(void **state) {
-    (void)state;
+LAB_TEST(values_know_their_word) {
     given_primary(PRIMARY);
     struct lab_value *tree = compose("test.batch_size=abc test.shape=[x]").tree;
     struct lab_str place;
@@ -156,19 +145,4 @@ static void values_know_their_word(void **state) {
     lab_str_release(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(change, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(maps_merge_and_lists_are_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unknown_keys, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(add, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(add_or_change, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(delete, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(elements_of_lists, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_key_on_a_list_means_each_element, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(repeat_has_other_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(deep_keys_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(values_know_their_word, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

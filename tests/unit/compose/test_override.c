@@ -18,8 +18,7 @@ static void is_word(const char *word, enum lab_override_kind kind, const char *k
         assert_null(override.value);
 }
 
-static void signs_say_what_happens_to_the_key(void **state) {
-    (void)state;
+LAB_TEST(signs_say_what_happens_to_the_key) {
     is_word("a.b=3", LAB_OVERRIDE_CHANGE, "a.b", NULL, "3");
     is_word("+a.b=3", LAB_OVERRIDE_ADD, "a.b", NULL, "3");
     is_word("++a.b=3", LAB_OVERRIDE_FORCE, "a.b", NULL, "3");
@@ -30,16 +29,14 @@ static void signs_say_what_happens_to_the_key(void **state) {
     refuses("+~a=1", "column 2: '~' can't stand in a key");
 }
 
-static void nothing_behind_the_equals_sign_is_the_empty_string(void **state) {
-    (void)state;
+LAB_TEST(nothing_behind_the_equals_sign_is_the_empty_string) {
     is_word("k=", LAB_OVERRIDE_CHANGE, "k", NULL, "''");
     is_word("k=  ", LAB_OVERRIDE_CHANGE, "k", NULL, "''");
     is_word("+k=", LAB_OVERRIDE_ADD, "k", NULL, "''");
     is_word("~k=", LAB_OVERRIDE_DELETE, "k", NULL, "''");
 }
 
-static void groups_and_packages(void **state) {
-    (void)state;
+LAB_TEST(groups_and_packages) {
     is_word("experiment=numa_study", LAB_OVERRIDE_CHANGE, "experiment", NULL, "numa_study");
     is_word("a/group=x", LAB_OVERRIDE_CHANGE, "a/group", NULL, "x");
     is_word("+group=x", LAB_OVERRIDE_ADD, "group", NULL, "x");
@@ -56,8 +53,7 @@ static void groups_and_packages(void **state) {
     refuses("g@a:b=1", "column 4: ':' can't stand in a key");
 }
 
-static void keys_reach_into_lists(void **state) {
-    (void)state;
+LAB_TEST(keys_reach_into_lists) {
     is_word("list.0=v", LAB_OVERRIDE_CHANGE, "list.0", NULL, "v");
     is_word("list[0]=v", LAB_OVERRIDE_CHANGE, "list[0]", NULL, "v");
     is_word("a.b[10][2].c=v", LAB_OVERRIDE_CHANGE, "a.b[10][2].c", NULL, "v");
@@ -71,8 +67,7 @@ static void keys_reach_into_lists(void **state) {
     refuses("list]=1", "column 5: ']' can't stand in a key");
 }
 
-static void keys_are_never_quoted_and_have_no_spaces(void **state) {
-    (void)state;
+LAB_TEST(keys_are_never_quoted_and_have_no_spaces) {
     is_word("ab-c.d_e.$f=1", LAB_OVERRIDE_CHANGE, "ab-c.d_e.$f", NULL, "1");
     is_word("choice=reverse", LAB_OVERRIDE_CHANGE, "choice", NULL, "reverse");
     refuses("'a.b'=1", "column 1: a key is never quoted");
@@ -94,16 +89,14 @@ static void keys_are_never_quoted_and_have_no_spaces(void **state) {
     refuses("~", "column 2: a key is missing at the end");
 }
 
-static void a_key_alone_says_how_to_go_on(void **state) {
-    (void)state;
+LAB_TEST(a_key_alone_says_how_to_go_on) {
     refuses("a.b", "column 4: '=' and a value are missing: a.b=VALUE, or ~a.b to delete it");
     refuses("+a.b", "column 5: '=' and a value are missing: +a.b=VALUE");
     refuses("range(5)", "column 1: a key and '=' are missing before range()");
     refuses("k(5)", "column 2: '(' can't stand in a key");
 }
 
-static void parts_of_keys(void **state) {
-    (void)state;
+LAB_TEST(parts_of_keys) {
     static const struct {
         const char *key, *parts[6];
     } cases[] = {
@@ -132,8 +125,7 @@ static void parts_of_keys(void **state) {
     }
 }
 
-static void numbers_and_what_only_looks_like_them(void **state) {
-    (void)state;
+LAB_TEST(numbers_and_what_only_looks_like_them) {
     is_one("1_000", "1000");
     is_one("+1", "1");
     is_one(".5", "0.5");
@@ -146,8 +138,7 @@ static void numbers_and_what_only_looks_like_them(void **state) {
     refuses("k=99999999999999999999", "column 3: 99999999999999999999 is too large");
 }
 
-static void constants_in_any_case(void **state) {
-    (void)state;
+LAB_TEST(constants_in_any_case) {
     is_one("null", "null");
     is_one("NULL", "null");
     is_one("TrUe", "true");
@@ -156,8 +147,7 @@ static void constants_in_any_case(void **state) {
     is_one("\"null\"", "'null'");
 }
 
-static void unquoted_text(void **state) {
-    (void)state;
+LAB_TEST(unquoted_text) {
     is_one("a/b-c\\d+e.f$g%h*i@j?k|l:m", "'a/b-c\\d+e.f$g%h*i@j?k|l:m'");
     is_one("  hello  world ", "hello  world");
     is_one("größe", "größe");
@@ -170,8 +160,7 @@ static void unquoted_text(void **state) {
     refuses("k=a b(c)", "column 6: '(' needs quotes or a backslash");
 }
 
-static void escapes(void **state) {
-    (void)state;
+LAB_TEST(escapes) {
     is_one("a\\,b", "'a,b'");
     is_one("\\(\\)\\[\\]\\{\\}\\:\\=\\\\", "'()[]{}:=\\\\'");
     is_one("\\ a\\ ", "' a '");
@@ -181,8 +170,7 @@ static void escapes(void **state) {
     assert_string_equal(parse("dir=job\\{a\\=1\\,b\\=2\\}").value->string, "job{a=1,b=2}");
 }
 
-static void quotes(void **state) {
-    (void)state;
+LAB_TEST(quotes) {
     assert_string_equal(parse("k='a, b=c #d (e) [f'").value->string, "a, b=c #d (e) [f");
     assert_string_equal(parse("k=\"it's\"").value->string, "it's");
     assert_string_equal(parse("k='it\\'s'").value->string, "it's");
@@ -193,8 +181,7 @@ static void quotes(void **state) {
     refuses("k=a'b'", "column 4: a quote inside of unquoted text");
 }
 
-static void lists_and_dicts(void **state) {
-    (void)state;
+LAB_TEST(lists_and_dicts) {
     is_one("[a,[1,2]]", "[a,[1,2]]");
     is_one("[]", "[]");
     is_one("{a:10,b:{c:1}}", "{a:10,b:{c:1}}");
@@ -209,8 +196,7 @@ static void lists_and_dicts(void **state) {
     refuses("k={a:range(3)}", "column 6: a sweep can't stand inside of a list or dict");
 }
 
-static void interpolations_stay_text(void **state) {
-    (void)state;
+LAB_TEST(interpolations_stay_text) {
     static const char *const texts[] = {"${a.b}", "${oc.env:USER,me}", "${now:%Y-%m-%d}",
                                         "x/${a:${b},{c:[d,e]}}/y", "${a:'}'}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -223,8 +209,7 @@ static void interpolations_stay_text(void **state) {
     refuses("k=x${a", "column 4: '${' without its '}'");
 }
 
-static void commas_make_a_simple_sweep(void **state) {
-    (void)state;
+LAB_TEST(commas_make_a_simple_sweep) {
     sweeps("a,b", "a,b");
     sweeps("1 ,  2,\t3.0", "1,2,3.0");
     sweeps("[a],[b]", "[a],[b]");
@@ -242,8 +227,7 @@ static void commas_make_a_simple_sweep(void **state) {
     refuses("k=glob(*),a", "column 3: a sweep can't be one of several values");
 }
 
-static void places_are_kept(void **state) {
-    (void)state;
+LAB_TEST(places_are_kept) {
     struct lab_override override = parse("+a.b= 'ä' , [x, y]");
     assert_int_equal(override.value_column, 7);
     assert_int_equal(override.values->items[0]->column, 7);
@@ -253,8 +237,7 @@ static void places_are_kept(void **state) {
     assert_int_equal(parse("~k").value_column, 0);
 }
 
-static void words_that_are_no_text(void **state) {
-    (void)state;
+LAB_TEST(words_that_are_no_text) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override override;
     assert_int_equal(lab_override_parse("k=a\xff", &arena, &override, &err), -1);
@@ -273,8 +256,7 @@ static void words_that_are_no_text(void **state) {
     assert_non_null(strstr(err.text, "x…: column 4998: '#'"));
 }
 
-static void ten_thousand_values(void **state) {
-    (void)state;
+LAB_TEST(ten_thousand_values) {
     static const char *const forms[] = {"%d", "[%d]", "'v%d'", "${a:%d,b}", "int('%d')"};
     struct lab_str word;
     lab_str_init(&word);
@@ -343,8 +325,7 @@ static struct lab_value *draw_value(uint64_t seed, uint64_t *index, int depth) {
     }
 }
 
-static void what_is_written_reads_back_the_same(void **state) {
-    (void)state;
+LAB_TEST(what_is_written_reads_back_the_same) {
     static const char *const signs[] = {"", "+", "++", "~"};
     static const char *const heads[] = {"", "choice(", "tag(t,choice("};
     static const char *const tails[] = {"", ")", "))"};
@@ -375,27 +356,4 @@ static void what_is_written_reads_back_the_same(void **state) {
     lab_str_release(&text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signs_say_what_happens_to_the_key),
-        cmocka_unit_test(nothing_behind_the_equals_sign_is_the_empty_string),
-        cmocka_unit_test(groups_and_packages),
-        cmocka_unit_test(keys_reach_into_lists),
-        cmocka_unit_test(keys_are_never_quoted_and_have_no_spaces),
-        cmocka_unit_test(a_key_alone_says_how_to_go_on),
-        cmocka_unit_test(parts_of_keys),
-        cmocka_unit_test(numbers_and_what_only_looks_like_them),
-        cmocka_unit_test(constants_in_any_case),
-        cmocka_unit_test(unquoted_text),
-        cmocka_unit_test(escapes),
-        cmocka_unit_test(quotes),
-        cmocka_unit_test(lists_and_dicts),
-        cmocka_unit_test(interpolations_stay_text),
-        cmocka_unit_test(commas_make_a_simple_sweep),
-        cmocka_unit_test(places_are_kept),
-        cmocka_unit_test(words_that_are_no_text),
-        cmocka_unit_test(ten_thousand_values),
-        cmocka_unit_test(what_is_written_reads_back_the_same),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-static void choice(void **state) {
-    (void)state;
+LAB_TEST(choice) {
     sweeps("choice(a,b)", "a,b");
     sweeps("choice(a)", "a");
     sweeps("choice ( 10 , 20 )", "10,20");
@@ -26,8 +25,7 @@ static void choice(void **state) {
     refuses("k=choice('a'b)", "column 13: text behind the end of a quoted string");
 }
 
-static void ranges_are_half_open(void **state) {
-    (void)state;
+LAB_TEST(ranges_are_half_open) {
     sweeps("range(5)", "0,1,2,3,4");
     sweeps("range(1,5)", "1,2,3,4");
     sweeps("range(0,10,4)", "0,4,8");
@@ -44,8 +42,7 @@ static void ranges_are_half_open(void **state) {
            "-9223372036854775808,-1,9223372036854775806");
 }
 
-static void ranges_count_fractions_in_decimal(void **state) {
-    (void)state;
+LAB_TEST(ranges_count_fractions_in_decimal) {
     sweeps("range(0,10,3.3)", "0.0,3.3,6.6,9.9");
     sweeps("range(0,1,0.1)", "0.0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9");
     sweeps("range(1.0,3.14)", "1.0,2.0,3.0");
@@ -69,8 +66,7 @@ static const char *decimal(int64_t multiple, int places) {
                             (long long)(size / one), places, (long long)(size % one));
 }
 
-static void every_value_of_a_range_is_its_decimal(void **state) {
-    (void)state;
+LAB_TEST(every_value_of_a_range_is_its_decimal) {
     for (uint64_t seed = 0; seed < 500; seed++) {
         int places = (int)lab_random_below(seed, 0, 8) + 1;
         int64_t start = (int64_t)lab_random_below(seed, 1, 2000000) - 1000000;
@@ -93,8 +89,7 @@ static void every_value_of_a_range_is_its_decimal(void **state) {
     }
 }
 
-static void ranges_that_are_refused(void **state) {
-    (void)state;
+LAB_TEST(ranges_that_are_refused) {
     refuses("k=range(5,1)", "column 3: the range from 5 to 1 is empty; counting down needs a "
                             "negative step: range(5,1,-1)");
     refuses("k=range(-3)", "counting down needs a negative step: range(0,-3,-1)");
@@ -118,8 +113,7 @@ static void ranges_that_are_refused(void **state) {
     refuses("k=range(1,5,stepp=2)", "column 13: range() has no argument 'stepp', but 'step'");
 }
 
-static void a_range_has_at_most_a_million_values(void **state) {
-    (void)state;
+LAB_TEST(a_range_has_at_most_a_million_values) {
     struct lab_override override = parse("k=range(1000000)");
     assert_int_equal(lab_override_count(&override), LAB_SWEEP_MAX);
     assert_int_equal(lab_override_value(&override, 999999)->integer, 999999);
@@ -145,8 +139,7 @@ static void is_glob(const char *word, const char *include, const char *exclude) 
     }
 }
 
-static void globs_wait_for_the_config(void **state) {
-    (void)state;
+LAB_TEST(globs_wait_for_the_config) {
     is_glob("experiment=glob(*)", "*", "");
     is_glob("g=glob(include=*)", "*", "");
     is_glob("g=glob(*,exclude=x*)", "*", "x*");
@@ -164,15 +157,13 @@ static void globs_wait_for_the_config(void **state) {
     refuses("g=str(glob(*))", "column 3: str() can't be made of a glob");
 }
 
-static void intervals_need_an_optimiser(void **state) {
-    (void)state;
+LAB_TEST(intervals_need_an_optimiser) {
     refuses("k=interval(1,5)", "column 3: interval() needs an optimiser to pick values, and there "
                                "is none here; give the values: range(1,5,0.5)");
     refuses("k=tag(log,interval(0,1))", "column 11: interval() needs an optimiser");
 }
 
-static void sort_orders_sweeps_and_lists(void **state) {
-    (void)state;
+LAB_TEST(sort_orders_sweeps_and_lists) {
     sweeps("sort(1,3,2)", "1,2,3");
     sweeps("sort(1,3,2,reverse=true)", "3,2,1");
     sweeps("sort(b,a,c)", "a,b,c");
@@ -204,8 +195,7 @@ static void sort_orders_sweeps_and_lists(void **state) {
     refuses("k=sort(1,2,revers=true)", "column 12: sort() has no argument 'revers', but 'reverse'");
 }
 
-static void shuffle_has_a_seed(void **state) {
-    (void)state;
+LAB_TEST(shuffle_has_a_seed) {
     struct lab_override plain = parse("k=shuffle(range(10))");
     assert_int_equal(lab_override_count(&plain), 10);
     const char *order = values_of(&plain);
@@ -227,8 +217,7 @@ static void shuffle_has_a_seed(void **state) {
     refuses("k=shuffle()", "shuffle() takes values, or a sweep, or a list");
 }
 
-static void tags_are_dropped(void **state) {
-    (void)state;
+LAB_TEST(tags_are_dropped) {
     sweeps("tag(t1,t2,choice(a,b))", "a,b");
     sweeps("tag(choice(a,b))", "a,b");
     sweeps("tag(t1,sweep=range(2))", "0,1");
@@ -240,8 +229,7 @@ static void tags_are_dropped(void **state) {
 }
 
 /* Hydra's table of conversions; NULL is an error. */
-static void casts(void **state) {
-    (void)state;
+LAB_TEST(casts) {
     static const char *const functions[] = {"int", "float", "str", "bool"};
     static const struct {
         const char *value, *cast[4];
@@ -289,8 +277,7 @@ static void casts(void **state) {
         }
 }
 
-static void casts_of_sweeps(void **state) {
-    (void)state;
+LAB_TEST(casts_of_sweeps) {
     sweeps("float(choice(0,1))", "0.0,1.0");
     sweeps("str(choice(a,1))", "a,'1'");
     sweeps("bool(0,1,'true')", "false,true,true");
@@ -312,8 +299,7 @@ static void casts_of_sweeps(void **state) {
     refuses("k=int(choice(a,b),1)", "column 7: a sweep can't be one of several values");
 }
 
-static void functions_that_dont_exist(void **state) {
-    (void)state;
+LAB_TEST(functions_that_dont_exist) {
     refuses("k=rnage(5)", "column 3: there is no function 'rnage', but there is range()");
     refuses("k=Choice(a,b)", "but there is choice(); parentheses in text need quotes");
     refuses("k=model(5)",
@@ -323,16 +309,14 @@ static void functions_that_dont_exist(void **state) {
     refuses("k=zip(a=[1])", "column 3: zip() is a word of its own, without a key");
 }
 
-static void calls_nest_only_so_deep(void **state) {
-    (void)state;
+LAB_TEST(calls_nest_only_so_deep) {
     is_one("int(int(int(int(int(int(int(int(1))))))))", "1");
     refuses("k=int(int(int(int(int(int(int(int(int(1)))))))))", "column 35: calls nest deeper");
     refuses("k=choice(str(range(1000000)),str(range(1000000)),str(range(1000000)))",
             "column 10: a sweep can't be one of several values");
 }
 
-static void zip_moves_keys_together(void **state) {
-    (void)state;
+LAB_TEST(zip_moves_keys_together) {
     struct lab_override zip = parse("zip(a=[1,2], b.c[0]=[x,[y]], g@p=choice(u,v), n=range(2))");
     assert_int_equal(zip.sweep, LAB_SWEEP_ZIP);
     assert_int_equal(zip.kind, LAB_OVERRIDE_CHANGE);
@@ -362,8 +346,7 @@ static void zip_moves_keys_together(void **state) {
     assert_string_equal(parse("zip=1").key, "zip");
 }
 
-static void zips_that_are_refused(void **state) {
-    (void)state;
+LAB_TEST(zips_that_are_refused) {
     refuses("zip(a=[1,2],b=[x])",
             "column 15: zip() needs lists of one length: 'a' has 2 values, 'b' has 1");
     refuses("zip(a=[1],a=[2])", "column 11: zip() has the key 'a' twice");
@@ -381,25 +364,4 @@ static void zips_that_are_refused(void **state) {
     refuses("zip(a=range(600000),b=range(600000))", "zip() takes up to 1000000 values in all");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choice),
-        cmocka_unit_test(ranges_are_half_open),
-        cmocka_unit_test(ranges_count_fractions_in_decimal),
-        cmocka_unit_test(every_value_of_a_range_is_its_decimal),
-        cmocka_unit_test(ranges_that_are_refused),
-        cmocka_unit_test(a_range_has_at_most_a_million_values),
-        cmocka_unit_test(globs_wait_for_the_config),
-        cmocka_unit_test(intervals_need_an_optimiser),
-        cmocka_unit_test(sort_orders_sweeps_and_lists),
-        cmocka_unit_test(shuffle_has_a_seed),
-        cmocka_unit_test(tags_are_dropped),
-        cmocka_unit_test(casts),
-        cmocka_unit_test(casts_of_sweeps),
-        cmocka_unit_test(functions_that_dont_exist),
-        cmocka_unit_test(calls_nest_only_so_deep),
-        cmocka_unit_test(zip_moves_keys_together),
-        cmocka_unit_test(zips_that_are_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

@@ -57,8 +57,7 @@ static void rejects_with(bool multirun, const char *line, const char *const *gis
             fail_msg("'%s': '%s' lacks '%s'", line, err.text, *gists);
 }
 
-static void the_last_word_is_fastest(void **state) {
-    (void)state;
+LAB_TEST(the_last_word_is_fastest) {
     makes("", "");
     makes("a=1 b=2", "a=1 b=2");
     makes("a=1,2 b=x c=3,4", "a=1 b=x c=3; a=1 b=x c=4; a=2 b=x c=3; a=2 b=x c=4");
@@ -68,16 +67,14 @@ static void the_last_word_is_fastest(void **state) {
     makes("db@main=mysql,sqlite", "db@main=mysql; db@main=sqlite");
 }
 
-static void zip_moves_together(void **state) {
-    (void)state;
+LAB_TEST(zip_moves_together) {
     makes("zip(a=[1,2],b=[x,y])", "a=1 b=x; a=2 b=y");
     makes("c=5,6 zip(a=[1,2],b=[[x],[y]])",
           "c=5 a=1 b=[x]; c=5 a=2 b=[y]; c=6 a=1 b=[x]; c=6 a=2 b=[y]");
     makes("+zip(a=[1,2],b=[3,4])", "+a=1 +b=3; +a=2 +b=4");
 }
 
-static void globs_name_options(void **state) {
-    (void)state;
+LAB_TEST(globs_name_options) {
     makes("experiment=glob(scaling*)", "experiment=scaling_extended; experiment=scaling_study");
     makes("experiment=glob([s*,q*],exclude=*_study)",
           "experiment=quick_test; experiment=scaling_extended; experiment=stability");
@@ -90,8 +87,7 @@ static void globs_name_options(void **state) {
     rejects(true, "seed=glob(*)", "'seed' is no group", NULL);
 }
 
-static void without_multirun(void **state) {
-    (void)state;
+LAB_TEST(without_multirun) {
     struct lab_override word;
     read_words("seed=1", &word);
     struct lab_sweep sweep;
@@ -108,8 +104,7 @@ static void without_multirun(void **state) {
     rejects(false, "seed=choice(1,2)", "this is a sweep", "-m", NULL);
 }
 
-static void too_many_jobs(void **state) {
-    (void)state;
+LAB_TEST(too_many_jobs) {
     assert_int_equal(sweep_of("a=range(1000) b=range(1000)").job_count, 1000000);
     rejects(true, "a=range(1000) b=range(1001)", "1001000 jobs; at most 1000000", NULL);
     rejects(true, "a=1,2 b=range(1000000) c=1,2",
@@ -125,15 +120,13 @@ static void too_many_jobs(void **state) {
 }
 
 /* Numbers, not stored: the last of many is found as fast as the first. */
-static void a_job_by_its_number(void **state) {
-    (void)state;
+LAB_TEST(a_job_by_its_number) {
     struct lab_sweep sweep = sweep_of("a=range(100) b=range(100) c=range(100)");
     assert_string_equal(job(&sweep, 123456), "a=12 b=34 c=56");
     assert_string_equal(job(&sweep, 999999), "a=99 b=99 c=99");
 }
 
-static void jobs_compose(void **state) {
-    (void)state;
+LAB_TEST(jobs_compose) {
     struct lab_sweep sweep = sweep_of(
         "experiment=quick_test,numa_study zip(experiment.test.batch_size=[1,2],seed=[3,4])");
     assert_int_equal(sweep.job_count, 4);
@@ -167,15 +160,4 @@ static void jobs_compose(void **state) {
     lab_str_release(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_last_word_is_fastest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(zip_moves_together, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(globs_name_options, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_multirun, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(too_many_jobs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_job_by_its_number, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(jobs_compose, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

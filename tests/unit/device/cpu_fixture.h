@@ -6,12 +6,7 @@
 #ifndef CPU_FIXTURE_H
 #define CPU_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "device/cpu/cpu.h"
@@ -77,10 +72,6 @@ static inline int fixture_open_one_core(void **state) {
     return 0;
 }
 
-#define RUN_ON_ALL_AND_ON_ONE(tests)                                                               \
-    (cmocka_run_group_tests_name("all cores", tests, fixture_open, fixture_close) +                \
-     cmocka_run_group_tests_name("one core", tests, fixture_open_one_core, fixture_close))
-
 static inline int fixture_close(void **state) {
     struct cpu_fixture *fixture = *state;
     lab_device_close(fixture->device);
@@ -88,6 +79,14 @@ static inline int fixture_close(void **state) {
     lab_arena_release(&fixture->arena);
     lab_mem_free(fixture);
     return 0;
+}
+
+/* A program's `begin`: runs its tests with either. */
+static inline int on_all_and_on_one(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    return lab_test_run("all cores", fixture_open, fixture_close) +
+           lab_test_run("one core", fixture_open_one_core, fixture_close);
 }
 
 static inline struct lab_stream *fixture_stream(struct lab_device *device) {

@@ -6,12 +6,7 @@
 #ifndef CUDA_FIXTURE_H
 #define CUDA_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -21,8 +16,6 @@
 
 #include <stdlib.h>
 #include <unistd.h>
-
-#define CUDA_TESTS_SKIPPED 77 /* CTest's word for it */
 
 struct cuda_fixture {
     struct lab_machine *machine;
@@ -133,7 +126,5 @@ static inline struct lab_device *cuda_fixture_device(struct cuda_fixture *fixtur
     ASSERT_OK(cuda_fixture_try(fixture, selector, index, &device, err));
     return device;
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, cuda_fixture_open, cuda_fixture_close)
 
 #endif

@@ -10,16 +10,10 @@
 #include "device/sim/sim.h"
 #include "machine/machine.h"
 
+#include "test.h"
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 /* GPU 0 and 1 share `up`, 10 GB/s; GPU 2 has its slot's 20 GB/s to itself. Host calls cost
  * nothing. */
@@ -201,7 +195,6 @@ static inline double sim_seconds(const struct sim_bench *bench) {
     return 1e-9 * (double)(lab_clock_now(bench->device->clock) - LAB_NS_PER_S);
 }
 
-#define SIM_MB         ((size_t)1000000)
-#define SIM_TEST(name) cmocka_unit_test_setup_teardown(name, sim_set_up, sim_tear_down)
+#define SIM_MB ((size_t)1000000)
 
 #endif

@@ -1,7 +1,7 @@
 /* The device as a whole: what it says of itself, its memory, and launches through the front. */
 #include "cpu_fixture.h"
 
-static void a_device_describes_itself(void **state) {
+LAB_TEST(a_device_describes_itself) {
     struct cpu_fixture *fixture = *state;
     const struct lab_device_info *info = &fixture->device->info;
     assert_int_equal(info->compute_units, fixture->device->ref.cpus.count);
@@ -19,7 +19,7 @@ int openblas_get_parallel(void) {
     return parallel;
 }
 
-static void a_threaded_openblas_is_refused(void **state) {
+LAB_TEST(a_threaded_openblas_is_refused) {
     struct cpu_fixture *fixture = *state;
     struct lab_device *device = NULL;
     parallel = 1;
@@ -33,7 +33,7 @@ static void a_threaded_openblas_is_refused(void **state) {
     lab_device_close(device);
 }
 
-static void one_core_does_not_overlap(void **state) {
+LAB_TEST(one_core_does_not_overlap) {
     struct cpu_fixture *fixture = *state;
     char selector[32];
     snprintf(selector, sizeof selector, "%s/%d.0", fixture->device->ref.name,
@@ -45,7 +45,7 @@ static void one_core_does_not_overlap(void **state) {
     lab_device_close(slice);
 }
 
-static void limits_are_measured_once(void **state) {
+LAB_TEST(limits_are_measured_once) {
     struct cpu_fixture *fixture = *state;
     struct lab_device_limits first, again;
     ASSERT_OK(lab_device_limits(fixture->device, LAB_FP32, &first, err));
@@ -58,7 +58,7 @@ static void limits_are_measured_once(void **state) {
                  "doesn't compute in fp16, which needs a GPU");
 }
 
-static void memory_lies_where_it_was_asked_for(void **state) {
+LAB_TEST(memory_lies_where_it_was_asked_for) {
     struct cpu_fixture *fixture = *state;
     int node = fixture->machine->nodes[0].number;
     for (int kind = 0; kind < 3; kind++) {
@@ -78,7 +78,7 @@ static void memory_lies_where_it_was_asked_for(void **state) {
     }
 }
 
-static void exhausted_memory_is_an_ordinary_result(void **state) {
+LAB_TEST(exhausted_memory_is_an_ordinary_result) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_buffer buffer = {0};
@@ -98,7 +98,7 @@ static void exhausted_memory_is_an_ordinary_result(void **state) {
     lab_stream_close(stream);
 }
 
-static void odd_sizes_and_nodes(void **state) {
+LAB_TEST(odd_sizes_and_nodes) {
     struct cpu_fixture *fixture = *state;
     struct lab_buffer buffer;
     ASSERT_OK(lab_buffer_open(fixture->device, LAB_MEMORY_DEVICE, -1, 0, &buffer, err));
@@ -115,7 +115,7 @@ static struct lab_launch fill_launch(struct lab_buffer *buffer, int64_t count, f
         .op = LAB_OP_FILL, .out = lab_tensor(buffer->data, LAB_FP32, 1, &count), .value = value};
 }
 
-static void launches_compute_in_order_with_copies(void **state) {
+LAB_TEST(launches_compute_in_order_with_copies) {
     struct cpu_fixture *fixture = *state;
     enum { COUNT = 100000 };
     struct lab_stream *stream = fixture_stream(fixture->device);
@@ -141,7 +141,7 @@ static void launches_compute_in_order_with_copies(void **state) {
     lab_stream_close(stream);
 }
 
-static void launches_that_cannot_be_are_refused(void **state) {
+LAB_TEST(launches_that_cannot_be_are_refused) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_buffer buffer, host;
@@ -161,17 +161,4 @@ static void launches_that_cannot_be_are_refused(void **state) {
     lab_stream_close(stream);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_device_describes_itself),
-        cmocka_unit_test(a_threaded_openblas_is_refused),
-        cmocka_unit_test(one_core_does_not_overlap),
-        cmocka_unit_test(limits_are_measured_once),
-        cmocka_unit_test(memory_lies_where_it_was_asked_for),
-        cmocka_unit_test(exhausted_memory_is_an_ordinary_result),
-        cmocka_unit_test(odd_sizes_and_nodes),
-        cmocka_unit_test(launches_compute_in_order_with_copies),
-        cmocka_unit_test(launches_that_cannot_be_are_refused),
-    };
-    return cmocka_run_group_tests(tests, fixture_open, fixture_close);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_open, .close = fixture_close};

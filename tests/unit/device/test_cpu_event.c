@@ -34,7 +34,7 @@ static void look(struct cpu_stream *stream, void *context) {
     seen->value = seen->flag;
 }
 
-static void a_wait_orders_two_streams(void **state) {
+LAB_TEST(a_wait_orders_two_streams) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
@@ -54,7 +54,7 @@ static void a_wait_orders_two_streams(void **state) {
     world_close(&world);
 }
 
-static void an_event_never_recorded_holds_nobody(void **state) {
+LAB_TEST(an_event_never_recorded_holds_nobody) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
@@ -66,7 +66,7 @@ static void an_event_never_recorded_holds_nobody(void **state) {
     world_close(&world);
 }
 
-static void a_wait_keeps_the_recording_it_was_given(void **state) {
+LAB_TEST(a_wait_keeps_the_recording_it_was_given) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
@@ -83,7 +83,7 @@ static void a_wait_keeps_the_recording_it_was_given(void **state) {
     world_close(&world);
 }
 
-static void a_later_recording_elsewhere_releases_no_earlier_wait(void **state) {
+LAB_TEST(a_later_recording_elsewhere_releases_no_earlier_wait) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
@@ -109,7 +109,7 @@ static void a_later_recording_elsewhere_releases_no_earlier_wait(void **state) {
     world_close(&world);
 }
 
-static void times_follow_the_order_of_passing(void **state) {
+LAB_TEST(times_follow_the_order_of_passing) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 1);
@@ -126,7 +126,7 @@ static void times_follow_the_order_of_passing(void **state) {
     world_close(&world);
 }
 
-static void events_and_streams_may_close_while_they_are_waited_for(void **state) {
+LAB_TEST(events_and_streams_may_close_while_they_are_waited_for) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
@@ -153,7 +153,7 @@ static void events_and_streams_may_close_while_they_are_waited_for(void **state)
     world_close(&world);
 }
 
-static void another_device_waits_but_records_nothing(void **state) {
+LAB_TEST(another_device_waits_but_records_nothing) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
@@ -176,15 +176,4 @@ static void another_device_waits_but_records_nothing(void **state) {
     world_close(&world);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_orders_two_streams),
-        cmocka_unit_test(an_event_never_recorded_holds_nobody),
-        cmocka_unit_test(a_wait_keeps_the_recording_it_was_given),
-        cmocka_unit_test(a_later_recording_elsewhere_releases_no_earlier_wait),
-        cmocka_unit_test(times_follow_the_order_of_passing),
-        cmocka_unit_test(events_and_streams_may_close_while_they_are_waited_for),
-        cmocka_unit_test(another_device_waits_but_records_nothing),
-    };
-    return RUN_ON_ALL_AND_ON_ONE(tests);
-}
+const struct lab_test_program lab_test_program = {.begin = on_all_and_on_one};

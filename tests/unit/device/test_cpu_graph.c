@@ -28,7 +28,7 @@ static void enqueue_round_trip(struct lab_stream *stream, struct memory *memory)
                        LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err));
 }
 
-static void replay_equals_the_commands_themselves(void **state) {
+LAB_TEST(replay_equals_the_commands_themselves) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -50,7 +50,7 @@ static void replay_equals_the_commands_themselves(void **state) {
     lab_stream_close(stream);
 }
 
-static void a_graph_may_close_while_it_runs(void **state) {
+LAB_TEST(a_graph_may_close_while_it_runs) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -77,7 +77,7 @@ static void a_graph_may_close_while_it_runs(void **state) {
  * Two stages, each one graph, handing a buffer back and forth: the consumer's graph waits for the
  * producer's record, and the producer's for the consumer's of the round before.
  */
-static void events_inside_order_graphs_of_two_streams(void **state) {
+LAB_TEST(events_inside_order_graphs_of_two_streams) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *in = fixture_stream(fixture->device), *out = fixture_stream(fixture->device);
     struct lab_event *full = fixture_event(fixture->device),
@@ -124,7 +124,7 @@ static void events_inside_order_graphs_of_two_streams(void **state) {
     lab_stream_close(out);
 }
 
-static void a_record_inside_is_passed_before_the_graph_ends(void **state) {
+LAB_TEST(a_record_inside_is_passed_before_the_graph_ends) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_stream *other = fixture_stream(fixture->device);
@@ -152,7 +152,7 @@ static void a_record_inside_is_passed_before_the_graph_ends(void **state) {
     sem_destroy(&gate);
 }
 
-static void a_captured_record_counts_from_its_launch_on(void **state) {
+LAB_TEST(a_captured_record_counts_from_its_launch_on) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_event *event = fixture_event(fixture->device);
@@ -169,7 +169,7 @@ static void a_captured_record_counts_from_its_launch_on(void **state) {
     lab_stream_close(stream);
 }
 
-static void misuse_is_refused(void **state) {
+LAB_TEST(misuse_is_refused) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_device *other = fixture_device(fixture, "cpu", -1);
@@ -192,14 +192,4 @@ static void misuse_is_refused(void **state) {
     lab_device_close(other);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replay_equals_the_commands_themselves),
-        cmocka_unit_test(a_graph_may_close_while_it_runs),
-        cmocka_unit_test(events_inside_order_graphs_of_two_streams),
-        cmocka_unit_test(a_record_inside_is_passed_before_the_graph_ends),
-        cmocka_unit_test(a_captured_record_counts_from_its_launch_on),
-        cmocka_unit_test(misuse_is_refused),
-    };
-    return RUN_ON_ALL_AND_ON_ONE(tests);
-}
+const struct lab_test_program lab_test_program = {.begin = on_all_and_on_one};

@@ -31,7 +31,7 @@ static void run_order(struct cpu_stream *stream, void *context) {
     cpu_pool_run(((struct cpu_device *)stream->base.device)->pool, &order->work, &stream->caller);
 }
 
-static void every_unit_is_done_once(void **state) {
+LAB_TEST(every_unit_is_done_once) {
     struct cpu_fixture *fixture = *state;
     static const int64_t sizes[] = {0, 1, 2, 3, 7, 16, 17, 1000, 4099};
     struct lab_stream *streams[3];
@@ -66,7 +66,7 @@ static void meet(void *context, int64_t begin, int64_t end, struct cpu_scratch *
         pthread_barrier_wait(context); /* passed only by as many threads as there are units */
 }
 
-static void a_launch_runs_on_all_cores_at_once(void **state) {
+LAB_TEST(a_launch_runs_on_all_cores_at_once) {
     struct cpu_fixture *fixture = *state;
     int cores = fixture->device->ref.cpus.count;
     struct lab_stream *stream = fixture_stream(fixture->device);
@@ -121,7 +121,7 @@ static void give_core_back(struct cpu_stream *stream, void *context) {
     cpu_pool_rise(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
 }
 
-static void helpers_leave_the_core_that_a_copy_takes(void **state) {
+LAB_TEST(helpers_leave_the_core_that_a_copy_takes) {
     struct cpu_fixture *fixture = *state;
     const struct lab_cpus *cpus = &fixture->device->ref.cpus;
     if (cpus->count < 2)
@@ -225,7 +225,7 @@ static void assert_threads_stay(const struct lab_device *device, int expected_he
     assert_int_equal(streams, expected_streams);
 }
 
-static void threads_stay_on_the_cores_of_their_slice(void **state) {
+LAB_TEST(threads_stay_on_the_cores_of_their_slice) {
     struct cpu_fixture *fixture = *state;
     struct lab_device_list list;
     struct lab_device *devices[64];
@@ -265,7 +265,7 @@ static void note_cpus(struct cpu_stream *stream, void *context) {
     lab_bind_read_cpus(0, cpus, NULL);
 }
 
-static void cores_set_aside_for_copies_hold_copy_streams_alone(void **state) {
+LAB_TEST(cores_set_aside_for_copies_hold_copy_streams_alone) {
     struct cpu_fixture *fixture = *state;
     struct lab_device *device = fixture_device(fixture, "cpu", 1);
     struct lab_stream *streams[2];
@@ -288,13 +288,4 @@ static void cores_set_aside_for_copies_hold_copy_streams_alone(void **state) {
     lab_device_close(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_unit_is_done_once),
-        cmocka_unit_test(a_launch_runs_on_all_cores_at_once),
-        cmocka_unit_test(helpers_leave_the_core_that_a_copy_takes),
-        cmocka_unit_test(threads_stay_on_the_cores_of_their_slice),
-        cmocka_unit_test(cores_set_aside_for_copies_hold_copy_streams_alone),
-    };
-    return cmocka_run_group_tests(tests, fixture_open, fixture_close);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_open, .close = fixture_close};

@@ -1,7 +1,7 @@
 /* Streams: side by side, each in order; copies and their bounds; closing. */
 #include "cpu_fixture.h"
 
-static void streams_run_side_by_side(void **state) {
+LAB_TEST(streams_run_side_by_side) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *a = fixture_stream(fixture->device), *b = fixture_stream(fixture->device);
     sem_t from_a, from_b;
@@ -22,7 +22,7 @@ static void streams_run_side_by_side(void **state) {
     sem_destroy(&from_b);
 }
 
-static void a_stream_runs_beside_one_that_copies(void **state) {
+LAB_TEST(a_stream_runs_beside_one_that_copies) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *held = fixture_stream(fixture->device);
     struct lab_stream *copying = fixture_stream(fixture->device);
@@ -61,7 +61,7 @@ static void follow(struct cpu_stream *stream, void *context) {
     numbered->sequence->broken += numbered->sequence->next++ != numbered->number;
 }
 
-static void commands_keep_their_order_beyond_a_full_ring(void **state) {
+LAB_TEST(commands_keep_their_order_beyond_a_full_ring) {
     struct cpu_fixture *fixture = *state;
     enum { COMMANDS = 5 * CPU_RING + 3 };
     struct lab_stream *stream = fixture_stream(fixture->device);
@@ -78,7 +78,7 @@ static void commands_keep_their_order_beyond_a_full_ring(void **state) {
     lab_mem_free(numbered);
 }
 
-static void closing_waits_for_what_is_pending(void **state) {
+LAB_TEST(closing_waits_for_what_is_pending) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_stream *other = fixture_stream(fixture->device);
@@ -98,7 +98,7 @@ static void closing_waits_for_what_is_pending(void **state) {
     sem_destroy(&gate);
 }
 
-static void closed_streams_can_be_opened_again(void **state) {
+LAB_TEST(closed_streams_can_be_opened_again) {
     struct cpu_fixture *fixture = *state;
     sem_t gate;
     sem_init(&gate, 0, 0);
@@ -113,7 +113,7 @@ static void closed_streams_can_be_opened_again(void **state) {
     sem_destroy(&gate);
 }
 
-static void copies_move_every_byte_in_every_direction(void **state) {
+LAB_TEST(copies_move_every_byte_in_every_direction) {
     struct cpu_fixture *fixture = *state;
     enum { KINDS = 3, BYTES = 300007 };
     struct lab_stream *stream = fixture_stream(fixture->device);
@@ -140,7 +140,7 @@ static void copies_move_every_byte_in_every_direction(void **state) {
     lab_stream_close(stream);
 }
 
-static void copies_outside_buffers_are_refused(void **state) {
+LAB_TEST(copies_outside_buffers_are_refused) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct lab_buffer on_device, pinned;
@@ -169,15 +169,4 @@ static void copies_outside_buffers_are_refused(void **state) {
     lab_stream_close(stream);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_run_side_by_side),
-        cmocka_unit_test(a_stream_runs_beside_one_that_copies),
-        cmocka_unit_test(commands_keep_their_order_beyond_a_full_ring),
-        cmocka_unit_test(closing_waits_for_what_is_pending),
-        cmocka_unit_test(closed_streams_can_be_opened_again),
-        cmocka_unit_test(copies_move_every_byte_in_every_direction),
-        cmocka_unit_test(copies_outside_buffers_are_refused),
-    };
-    return RUN_ON_ALL_AND_ON_ONE(tests);
-}
+const struct lab_test_program lab_test_program = {.begin = on_all_and_on_one};

@@ -386,13 +386,13 @@ enum { LENGTH = 250 };
 
 static uint64_t first_seed = 1;
 
-static void programs_give_what_the_model_gives(void **state) {
+LAB_TEST(programs_give_what_the_model_gives) {
     struct cpu_fixture *fixture = *state;
     for (uint64_t seed = first_seed; seed < first_seed + 3; seed++)
         assert_int_equal(run_program(fixture->device, seed, LENGTH), 0);
 }
 
-static void with_cores_kept_for_copies(void **state) {
+LAB_TEST(with_cores_kept_for_copies) {
     struct cpu_fixture *fixture = *state;
     for (int copy_cores = 0; copy_cores < 2; copy_cores++) {
         struct lab_device *device = fixture_device(fixture, fixture->device->ref.name, copy_cores);
@@ -429,7 +429,7 @@ static int run_side_by_side(struct lab_device *const *devices, int count) {
     return failures;
 }
 
-static void devices_opened_twice_share_their_cores(void **state) {
+LAB_TEST(devices_opened_twice_share_their_cores) {
     struct cpu_fixture *fixture = *state;
     struct lab_device *devices[3] = {fixture->device};
     for (int i = 1; i < 3; i++)
@@ -439,7 +439,7 @@ static void devices_opened_twice_share_their_cores(void **state) {
     lab_device_close(devices[2]);
 }
 
-static void slices_work_side_by_side(void **state) {
+LAB_TEST(slices_work_side_by_side) {
     struct cpu_fixture *fixture = *state;
     struct lab_device *devices[2];
     int cores = fixture->device->ref.cpus.count;
@@ -476,7 +476,7 @@ static long mapped_mib(void) {
 
 /* Of what is left behind a BLAS buffer would be the largest, 256 MiB each, and hardly seen in
  * RSS. */
-static void opening_and_closing_leaves_nothing(void **state) {
+LAB_TEST(opening_and_closing_leaves_nothing) {
     struct cpu_fixture *fixture = *state;
     int threads = 0, files = 0;
     long mib = 0;
@@ -495,21 +495,16 @@ static void opening_and_closing_leaves_nothing(void **state) {
     assert_in_range(mapped_mib(), 0, mib + 200);
 }
 
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programs_give_what_the_model_gives),
-        cmocka_unit_test(with_cores_kept_for_copies),
-        cmocka_unit_test(devices_opened_twice_share_their_cores),
-        cmocka_unit_test(slices_work_side_by_side),
-        cmocka_unit_test(opening_and_closing_leaves_nothing),
-    };
+static int begin(int argc, char **argv) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     int64_t end_ns = lab_clock_now(clock) + seconds * LAB_NS_PER_S;
     int failed = 0;
     do {
-        failed = RUN_ON_ALL_AND_ON_ONE(tests);
+        failed = on_all_and_on_one(argc, argv);
         first_seed += 100;
     } while (!failed && lab_clock_now(clock) < end_ns);
     return failed;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

@@ -59,7 +59,7 @@ static const struct lab_trace_call *call_of(const struct lab_trace *trace, uint3
     return NULL;
 }
 
-static void commands_are_recorded_in_order_with_what_they_did(void **state) {
+LAB_TEST(commands_are_recorded_in_order_with_what_they_did) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -90,7 +90,7 @@ static void commands_are_recorded_in_order_with_what_they_did(void **state) {
     lab_stream_close(stream);
 }
 
-static void each_command_belongs_to_a_call_that_came_before(void **state) {
+LAB_TEST(each_command_belongs_to_a_call_that_came_before) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -117,7 +117,7 @@ static void each_command_belongs_to_a_call_that_came_before(void **state) {
     lab_stream_close(stream);
 }
 
-static void commands_of_a_graph_share_its_call(void **state) {
+LAB_TEST(commands_of_a_graph_share_its_call) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -149,7 +149,7 @@ static void commands_of_a_graph_share_its_call(void **state) {
     lab_stream_close(stream);
 }
 
-static void what_finds_no_room_is_counted(void **state) {
+LAB_TEST(what_finds_no_room_is_counted) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -164,7 +164,7 @@ static void what_finds_no_room_is_counted(void **state) {
     lab_stream_close(stream);
 }
 
-static void only_what_is_between_begin_and_end_is_recorded(void **state) {
+LAB_TEST(only_what_is_between_begin_and_end_is_recorded) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream = fixture_stream(fixture->device);
     struct memory memory = memory_open(fixture->device);
@@ -197,7 +197,7 @@ static bool overlap(const struct lab_trace *trace) {
  * Products on one stream and copies on another, let go together. Where two cores do them the trace
  * must show both at once; a busy machine may keep one back for a while, but not each time.
  */
-static void a_copy_under_a_product_is_seen_under_it(void **state) {
+LAB_TEST(a_copy_under_a_product_is_seen_under_it) {
     struct cpu_fixture *fixture = *state;
     if (fixture->device->ref.cpus.count < 2)
         skip();
@@ -231,14 +231,4 @@ static void a_copy_under_a_product_is_seen_under_it(void **state) {
     lab_stream_close(copies);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands_are_recorded_in_order_with_what_they_did),
-        cmocka_unit_test(each_command_belongs_to_a_call_that_came_before),
-        cmocka_unit_test(commands_of_a_graph_share_its_call),
-        cmocka_unit_test(what_finds_no_room_is_counted),
-        cmocka_unit_test(only_what_is_between_begin_and_end_is_recorded),
-        cmocka_unit_test(a_copy_under_a_product_is_seen_under_it),
-    };
-    return RUN_ON_ALL_AND_ON_ONE(tests);
-}
+const struct lab_test_program lab_test_program = {.begin = on_all_and_on_one};

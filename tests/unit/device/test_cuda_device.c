@@ -16,7 +16,7 @@ static void fake_only(void) {
 /* --- opening --- */
 
 /* First of all tests: CUDA is initialised once. */
-static void cuda_that_does_not_start_says_why(void **state) {
+LAB_TEST(cuda_that_does_not_start_says_why) {
     struct lab_device *device;
     fake_only();
     setenv("FAKE_CUDA_FAIL", "cuInit:803", 1);
@@ -27,7 +27,7 @@ static void cuda_that_does_not_start_says_why(void **state) {
                  "no CUDA-capable device is detected (100); the driver shows no GPU");
 }
 
-static void an_open_gpu_says_what_it_is(void **state) {
+LAB_TEST(an_open_gpu_says_what_it_is) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     assert_true(device->info.compute_units > 0);
     assert_true(device->info.memory_bytes > 0);
@@ -36,7 +36,7 @@ static void an_open_gpu_says_what_it_is(void **state) {
     lab_device_close(device);
 }
 
-static void the_gpu_is_found_again_by_its_uuid(void **state) {
+LAB_TEST(the_gpu_is_found_again_by_its_uuid) {
     fake_only();
     struct lab_device *device = cuda_fixture_device(*state, "cuda", 1);
     assert_int_equal(((struct cuda_device *)device)->ordinal, 1);
@@ -54,7 +54,7 @@ static void the_gpu_is_found_again_by_its_uuid(void **state) {
     lab_device_close(device);
 }
 
-static void a_gpu_that_others_hold_is_refused_with_what_to_do(void **state) {
+LAB_TEST(a_gpu_that_others_hold_is_refused_with_what_to_do) {
     struct lab_device *device;
     fake_only();
     setenv("FAKE_CUDA_FAIL", "cuDevicePrimaryCtxRetain:46", 1);
@@ -83,15 +83,15 @@ static void run_alone(struct cuda_fixture *fixture, const char *word) {
         fail_msg("%s%s", result.out, result.err);
 }
 
-static void a_mig_instance_is_reached_and_the_environment_left_alone(void **state) {
-    run_alone(*state, "mig");
+LAB_TEST(a_mig_instance_is_reached_and_the_environment_left_alone) {
+    run_alone(*state, "open_mig_instances");
 }
 
-static void a_numbered_gpu_is_reached_and_the_environment_left_alone(void **state) {
-    run_alone(*state, "numbered");
+LAB_TEST(a_numbered_gpu_is_reached_and_the_environment_left_alone) {
+    run_alone(*state, "open_numbered");
 }
 
-static void open_mig_instances(void **state) {
+LAB_TEST(open_mig_instances) {
     struct lab_device *device, *other;
     setenv("FAKE_CUDA_MIG", "1", 1);
     setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
@@ -105,7 +105,7 @@ static void open_mig_instances(void **state) {
 }
 
 /* Numbers mean PCI order to us, and to the driver only if it is told so. */
-static void open_numbered(void **state) {
+LAB_TEST(open_numbered) {
     setenv("CUDA_VISIBLE_DEVICES", "1", 1);
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     assert_string_equal(device->ref.uuid, "GPU-00000001-0000-0000-0000-0000000000ab");
@@ -115,7 +115,7 @@ static void open_numbered(void **state) {
 
 /* --- memory and copies --- */
 
-static void data_comes_back_as_it_went(void **state) {
+LAB_TEST(data_comes_back_as_it_went) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_buffer pinned, pageable, a, b;
     struct lab_stream *stream;
@@ -146,7 +146,7 @@ static void data_comes_back_as_it_went(void **state) {
     lab_device_close(device);
 }
 
-static void too_much_memory_is_an_ordinary_result(void **state) {
+LAB_TEST(too_much_memory_is_an_ordinary_result) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_buffer buffer = {0};
     ASSERT_FAILS(lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)1 << 44, &buffer, err),
@@ -163,7 +163,7 @@ static void too_much_memory_is_an_ordinary_result(void **state) {
 
 /* --- events --- */
 
-static void times_are_the_hosts_and_in_order(void **state) {
+LAB_TEST(times_are_the_hosts_and_in_order) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_stream *stream;
     struct lab_event *first, *second;
@@ -192,7 +192,7 @@ static void times_are_the_hosts_and_in_order(void **state) {
 }
 
 /* When the clocks have drifted apart by more than the bounds, the bounds hold. */
-static void a_new_anchor_follows_a_drifting_clock_and_keeps_differences(void **state) {
+LAB_TEST(a_new_anchor_follows_a_drifting_clock_and_keeps_differences) {
     fake_only();
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct cuda_anchor *anchor = &((struct cuda_device *)device)->anchor;
@@ -215,7 +215,7 @@ static void a_new_anchor_follows_a_drifting_clock_and_keeps_differences(void **s
 
 /* --- graphs --- */
 
-static void a_graph_replays_copies_and_events_across_streams(void **state) {
+LAB_TEST(a_graph_replays_copies_and_events_across_streams) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_stream *up, *down;
     struct lab_event *arrived, *untouched;
@@ -266,7 +266,7 @@ static void a_graph_replays_copies_and_events_across_streams(void **state) {
     lab_device_close(device);
 }
 
-static void a_stream_may_close_while_its_commands_are_captured(void **state) {
+LAB_TEST(a_stream_may_close_while_its_commands_are_captured) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_stream *stream;
     struct lab_event *event;
@@ -281,7 +281,7 @@ static void a_stream_may_close_while_its_commands_are_captured(void **state) {
 
 /* --- slices --- */
 
-static void slices_have_multiprocessors_of_their_own(void **state) {
+LAB_TEST(slices_have_multiprocessors_of_their_own) {
     struct lab_device *whole = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_device *first = cuda_fixture_device(*state, "cuda:0/2", 0);
     struct lab_device *second = cuda_fixture_device(*state, "cuda:0/2", 1);
@@ -307,7 +307,7 @@ static void slices_have_multiprocessors_of_their_own(void **state) {
     lab_device_close(second);
 }
 
-static void the_driver_has_the_last_word_on_slices(void **state) {
+LAB_TEST(the_driver_has_the_last_word_on_slices) {
     struct lab_device *device;
     fake_only();
     ASSERT_FAILS(cuda_fixture_try(*state, "cuda:0/16.1", 0, &device, err), LAB_ERR_USER,
@@ -323,7 +323,7 @@ static void the_driver_has_the_last_word_on_slices(void **state) {
 /* --- limits --- */
 
 /* Whoever has little memory left may still measure what fits into it. */
-static void limits_that_find_no_memory_are_unknown(void **state) {
+LAB_TEST(limits_that_find_no_memory_are_unknown) {
     fake_only();
     setenv("FAKE_CUDA_MEMORY_MIB", "64", 1);
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
@@ -334,7 +334,7 @@ static void limits_that_find_no_memory_are_unknown(void **state) {
     lab_device_close(device);
 }
 
-static void limits_are_measured_once_for_each_dtype(void **state) {
+LAB_TEST(limits_are_measured_once_for_each_dtype) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_device_limits limits, again;
     ASSERT_OK(lab_device_limits(device, LAB_BF16, &limits, err));
@@ -384,7 +384,7 @@ static int go_through(struct cuda_fixture *fixture, struct lab_err *err) {
     return status ? -1 : 0;
 }
 
-static void every_call_may_fail_and_is_named_in_the_text(void **state) {
+LAB_TEST(every_call_may_fail_and_is_named_in_the_text) {
     static const char *const calls[] = {
         "cuDeviceGetDevResource", /* these two first: a cut is made once and kept */
         "cuDevSmResourceSplitByCount",
@@ -426,34 +426,15 @@ static void every_call_may_fail_and_is_named_in_the_text(void **state) {
     ASSERT_OK(go_through(*state, err));
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     cuda_use_fake(argv);
     if (argc > 1) {
-        const struct CMUnitTest mig[] = {TEST(open_mig_instances)};
-        const struct CMUnitTest numbered[] = {TEST(open_numbered)};
-        return lab_str_equal(argv[1], "mig") ? cmocka_run_group_tests(mig, NULL, NULL)
-                                             : cmocka_run_group_tests(numbered, NULL, NULL);
+        cmocka_set_test_filter(argv[1]);
+        return LAB_TEST_GO;
     }
-    if (cuda_is_absent())
-        return CUDA_TESTS_SKIPPED;
-    const struct CMUnitTest tests[] = {
-        TEST(cuda_that_does_not_start_says_why),
-        TEST(an_open_gpu_says_what_it_is),
-        TEST(the_gpu_is_found_again_by_its_uuid),
-        TEST(a_gpu_that_others_hold_is_refused_with_what_to_do),
-        TEST(a_mig_instance_is_reached_and_the_environment_left_alone),
-        TEST(a_numbered_gpu_is_reached_and_the_environment_left_alone),
-        TEST(data_comes_back_as_it_went),
-        TEST(too_much_memory_is_an_ordinary_result),
-        TEST(times_are_the_hosts_and_in_order),
-        TEST(a_new_anchor_follows_a_drifting_clock_and_keeps_differences),
-        TEST(a_graph_replays_copies_and_events_across_streams),
-        TEST(a_stream_may_close_while_its_commands_are_captured),
-        TEST(slices_have_multiprocessors_of_their_own),
-        TEST(the_driver_has_the_last_word_on_slices),
-        TEST(limits_are_measured_once_for_each_dtype),
-        TEST(limits_that_find_no_memory_are_unknown),
-        TEST(every_call_may_fail_and_is_named_in_the_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cmocka_set_skip_filter("open_*"); /* run_alone starts them */
+    return cuda_is_absent() ? LAB_TEST_SKIPPED : LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin};

@@ -67,7 +67,7 @@ static void launch_all(const struct bench *bench, enum lab_dtype dtype) {
             ASSERT_OK(lab_launch(bench->stream, &launch, err));
 }
 
-static void every_op_can_be_launched_directly_and_in_graphs(void **state) {
+LAB_TEST(every_op_can_be_launched_directly_and_in_graphs) {
     struct bench bench;
     bench_open(*state, "cuda:0", &bench);
     for (int dtype = 0; dtype < 4; dtype++) {
@@ -85,7 +85,7 @@ static void every_op_can_be_launched_directly_and_in_graphs(void **state) {
 }
 
 /* A product is tuned at its first launch, which may well be inside a capture. */
-static void the_first_launch_may_be_inside_a_graph(void **state) {
+LAB_TEST(the_first_launch_may_be_inside_a_graph) {
     struct bench bench;
     struct lab_graph *graph;
     bench_open(*state, "cuda:0/2", &bench);
@@ -98,7 +98,7 @@ static void the_first_launch_may_be_inside_a_graph(void **state) {
     bench_close(&bench);
 }
 
-static void kernels_can_be_asked_for_ahead(void **state) {
+LAB_TEST(kernels_can_be_asked_for_ahead) {
     struct bench bench;
     struct lab_launch launch;
     bench_open(*state, "cuda:0", &bench);
@@ -122,7 +122,7 @@ static int go(struct cuda_fixture *fixture, enum lab_op_id op, struct lab_err *e
     return status;
 }
 
-static void what_fails_is_named(void **state) {
+LAB_TEST(what_fails_is_named) {
     static const struct {
         enum lab_op_id op;
         enum lab_err_code code;
@@ -164,7 +164,7 @@ static void what_fails_is_named(void **state) {
 }
 
 /* A variant that doesn't compile is that variant's failure: others of the kernel go on. */
-static void a_variant_that_does_not_compile_leaves_the_device_working(void **state) {
+LAB_TEST(a_variant_that_does_not_compile_leaves_the_device_working) {
     struct bench bench;
     struct lab_launch good, bad;
     bench_open(*state, "cuda:0", &bench);
@@ -198,7 +198,7 @@ static void use_cache(const char *folder) {
 }
 
 /* Timing needs memory and graphs of its own; without them the library's first proposal is taken. */
-static void products_work_where_they_cannot_be_timed(void **state) {
+LAB_TEST(products_work_where_they_cannot_be_timed) {
     static const char *const failures[] = {"cuStreamBeginCapture:800",
                                            "cuGraphInstantiateWithFlags:801", "cuEventCreate:2",
                                            "cuEventElapsedTime:1"};
@@ -225,7 +225,7 @@ static void count_timings(enum lab_log_level level, const char *text, void *stat
     *(int *)state += strstr(text, "the library's first") != NULL;
 }
 
-static void a_product_is_timed_once_for_all_processes(void **state) {
+LAB_TEST(a_product_is_timed_once_for_all_processes) {
     int timings = 0;
     if (cuda_is_real())
         skip();
@@ -243,27 +243,24 @@ static void a_product_is_timed_once_for_all_processes(void **state) {
     use_cache(KERNELS);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     cuda_use_fake(argv);
     /* one for all builds of the tree: a compiler takes seconds, and isn't what is tested */
     use_cache(KERNELS);
     if (cuda_is_absent())
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     if (!lab_nvrtc_ready()) {
         print_message("skipped: NVRTC isn't here, so no kernel can be compiled\n");
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        TEST(every_op_can_be_launched_directly_and_in_graphs),
-        TEST(the_first_launch_may_be_inside_a_graph),
-        TEST(kernels_can_be_asked_for_ahead),
-        TEST(what_fails_is_named),
-        TEST(a_variant_that_does_not_compile_leaves_the_device_working),
-        TEST(products_work_where_they_cannot_be_timed),
-        TEST(a_product_is_timed_once_for_all_processes),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
+}
+
+static int end(int failed) {
     cuda_code_forget();
     return failed;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin, .end = end};

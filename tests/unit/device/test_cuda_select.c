@@ -26,7 +26,7 @@ static struct lab_device_list chosen(struct cuda_fixture *fixture, const char *s
 #define MIG0 "MIG-00000010-0000-0000-0000-0000000000cd"
 #define MIG1 "MIG-00000011-0000-0000-0000-0000000000cd"
 
-static void gpus_come_in_pci_order_with_what_they_are(void **state) {
+LAB_TEST(gpus_come_in_pci_order_with_what_they_are) {
     struct lab_device_list list = chosen(*state, "cuda");
     assert_int_equal(list.count, 2);
     assert_string_equal(list.items[0].name, "cuda:0");
@@ -45,7 +45,7 @@ static void keep_text(enum lab_log_level level, const char *text, void *state) {
 }
 
 /* The fake driver comes without NVRTC: whether one is found depends on the machine. */
-static void auto_takes_gpus_first_if_they_can_compute(void **state) {
+LAB_TEST(auto_takes_gpus_first_if_they_can_compute) {
     struct cuda_fixture *fixture = *state;
     char told[400] = "";
     lab_log_set_sink(keep_text, told, LAB_LOG_WARNING);
@@ -65,7 +65,7 @@ static void auto_takes_gpus_first_if_they_can_compute(void **state) {
     assert_true(lab_str_starts(chosen(*state, "auto").items[0].name, "cpu:"));
 }
 
-static void slices_are_multiples_of_eight_and_say_what_stays_idle(void **state) {
+LAB_TEST(slices_are_multiples_of_eight_and_say_what_stays_idle) {
     struct lab_device_list list = chosen(*state, "cuda:1/4");
     assert_int_equal(list.count, 4);
     assert_string_equal(list.items[2].name, "cuda:1/4.2");
@@ -78,7 +78,7 @@ static void slices_are_multiples_of_eight_and_say_what_stays_idle(void **state) 
     assert_string_equal(chosen(*state, "cuda:0/1").items[0].name, "cuda:0");
 }
 
-static void what_is_not_there_is_refused_with_what_is(void **state) {
+LAB_TEST(what_is_not_there_is_refused_with_what_is) {
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:3",
                    "cuda:3: there are 2 GPUs: cuda:0, cuda:1");
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:0/40",
@@ -93,7 +93,7 @@ static void what_is_not_there_is_refused_with_what_is(void **state) {
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:0", "cuda:0: the NVIDIA driver");
 }
 
-static void visible_devices_are_counted_in_their_own_order(void **state) {
+LAB_TEST(visible_devices_are_counted_in_their_own_order) {
     setenv("FAKE_CUDA_GPUS", "4", 1);
     setenv("CUDA_VISIBLE_DEVICES", "2,GPU-00000001,9,0", 1);
     struct lab_device_list list = chosen(*state, "cuda");
@@ -119,7 +119,7 @@ static void visible_devices_are_counted_in_their_own_order(void **state) {
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda", "leaves none of 4 GPUs");
 }
 
-static void mig_instances_are_devices_and_their_gpu_is_none(void **state) {
+LAB_TEST(mig_instances_are_devices_and_their_gpu_is_none) {
     setenv("FAKE_CUDA_MIG", "1", 1);
     struct lab_device_list list = chosen(*state, "cuda");
     assert_int_equal(list.count, 3);
@@ -138,12 +138,12 @@ static void mig_instances_are_devices_and_their_gpu_is_none(void **state) {
     assert_string_equal(chosen(*state, "cuda:0").items[0].name, "cuda:" MIG1);
 }
 
-static void a_gpu_may_be_named_by_its_uuid(void **state) {
+LAB_TEST(a_gpu_may_be_named_by_its_uuid) {
     struct lab_device_list list = chosen(*state, "cuda:" GPU1 "/2.1");
     assert_string_equal(list.items[0].name, "cuda:1/2.1");
 }
 
-static void the_node_is_that_of_the_pci_address(void **state) {
+LAB_TEST(the_node_is_that_of_the_pci_address) {
     struct cuda_fixture *fixture = *state;
     struct lab_node nodes[] = {{.number = 0}, {.number = 3}};
     struct lab_pci pci[] = {{.address = "0000:17:00.0", .node = 1},
@@ -160,7 +160,7 @@ static void the_node_is_that_of_the_pci_address(void **state) {
     assert_int_equal(list.items[2].node, 0);
 }
 
-static void a_recorded_machine_has_no_gpus_to_run_on(void **state) {
+LAB_TEST(a_recorded_machine_has_no_gpus_to_run_on) {
     struct cuda_fixture *fixture = *state;
     struct lab_machine machine = {.recorded = true};
     struct lab_device_list list = {0};
@@ -178,7 +178,7 @@ static void write_information(const char *root, const char *address, const char 
     ASSERT_OK(lab_file_write_atomic(path, text, strlen(text), err));
 }
 
-static void without_nvml_the_kernel_modules_files_tell(void **state) {
+LAB_TEST(without_nvml_the_kernel_modules_files_tell) {
     struct cuda_fixture *fixture = *state;
     struct cuda_inventory inventory;
     char root[] = "/tmp/gpulab-test-proc-XXXXXX", path[256];
@@ -204,24 +204,15 @@ static void without_nvml_the_kernel_modules_files_tell(void **state) {
     rmdir(root);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     if (cuda_is_real()) {
         print_message("skipped: these tests are of machines that the fake driver makes up\n");
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
     cuda_use_fake(argv);
-    const struct CMUnitTest tests[] = {
-        TEST(gpus_come_in_pci_order_with_what_they_are),
-        TEST(auto_takes_gpus_first_if_they_can_compute),
-        TEST(slices_are_multiples_of_eight_and_say_what_stays_idle),
-        TEST(what_is_not_there_is_refused_with_what_is),
-        TEST(visible_devices_are_counted_in_their_own_order),
-        TEST(mig_instances_are_devices_and_their_gpu_is_none),
-        TEST(a_gpu_may_be_named_by_its_uuid),
-        TEST(the_node_is_that_of_the_pci_address),
-        TEST(a_recorded_machine_has_no_gpus_to_run_on),
-        TEST(without_nvml_the_kernel_modules_files_tell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin};

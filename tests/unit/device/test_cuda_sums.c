@@ -115,7 +115,7 @@ static void check_sums(const struct rank *ranks) {
 
 /* --- GPUs --- */
 
-static void gpus_sum_by_nccl(void **state) {
+LAB_TEST(gpus_sum_by_nccl) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_AUTO}, {.way = LAB_SUM_AUTO}};
     run(*state, "cuda", ranks);
     check_sums(ranks);
@@ -123,7 +123,7 @@ static void gpus_sum_by_nccl(void **state) {
     assert_string_equal(ranks[1].note, "");
 }
 
-static void what_nccl_refuses_goes_through_host_memory(void **state) {
+LAB_TEST(what_nccl_refuses_goes_through_host_memory) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL}, {.way = LAB_SUM_NCCL}};
     setenv("FAKE_CUDA_FAIL", "ncclCommInitAll:5", 1);
     run(*state, "cuda", ranks);
@@ -139,7 +139,7 @@ static void what_nccl_refuses_goes_through_host_memory(void **state) {
 
 /* What joins the GPUs may wait for something that never comes: the ranks don't wait for it for
  * ever. */
-static void what_never_joins_the_gpus_is_an_error_at_the_limit(void **state) {
+LAB_TEST(what_never_joins_the_gpus_is_an_error_at_the_limit) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL}, {.way = LAB_SUM_NCCL}};
     setenv("FAKE_NCCL_MS", "600", 1); /* then it comes, and finds nobody */
     run_within(0.5, *state, "cuda", ranks);
@@ -152,14 +152,14 @@ static void what_never_joins_the_gpus_is_an_error_at_the_limit(void **state) {
     }
 }
 
-static void a_rank_that_fails_ends_what_the_others_wait_for_in_nccl(void **state) {
+LAB_TEST(a_rank_that_fails_ends_what_the_others_wait_for_in_nccl) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL}, {.way = LAB_SUM_NCCL, .fails = true}};
     run(*state, "cuda", ranks);
     assert_true(ranks[0].failed && ranks[1].failed);
     assert_string_equal(ranks[0].err.text, "rank 1 has failed: made up by the test");
 }
 
-static void an_error_that_comes_later_is_told_at_the_next_wait(void **state) {
+LAB_TEST(an_error_that_comes_later_is_told_at_the_next_wait) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL}, {.way = LAB_SUM_NCCL}};
     setenv("FAKE_NCCL_ASYNC", "6", 1);
     run(*state, "cuda", ranks);
@@ -172,7 +172,7 @@ static void an_error_that_comes_later_is_told_at_the_next_wait(void **state) {
 
 /* --- slices --- */
 
-static void slices_sum_in_device_memory_and_in_graphs(void **state) {
+LAB_TEST(slices_sum_in_device_memory_and_in_graphs) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL, .captures = true},
                                 {.way = LAB_SUM_NCCL, .captures = true}};
     run(*state, "cuda:0/2", ranks);
@@ -185,7 +185,7 @@ static void slices_sum_in_device_memory_and_in_graphs(void **state) {
     }
 }
 
-static void a_rank_that_fails_is_told_to_who_waits_for_its_slice(void **state) {
+LAB_TEST(a_rank_that_fails_is_told_to_who_waits_for_its_slice) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_RING}, {.way = LAB_SUM_RING, .fails = true}};
     run(*state, "cuda:0/2", ranks);
     assert_string_equal(ranks[1].err.text, "made up by the test");
@@ -199,7 +199,7 @@ static void a_rank_that_fails_is_told_to_who_waits_for_its_slice(void **state) {
 extern const struct lab_workload lab_workload_allreduce;
 
 /* Sums of a graph share its time; what is asked for needn't fill the last one. */
-static void sums_of_a_graph_share_its_time(void **state) {
+LAB_TEST(sums_of_a_graph_share_its_time) {
     struct cuda_fixture *fixture = *state;
     const struct lab_workload *workload = &lab_workload_allreduce;
     struct lab_device *device = cuda_fixture_device(fixture, "cuda:0/2", 0);
@@ -219,26 +219,19 @@ static void sums_of_a_graph_share_its_time(void **state) {
     lab_device_close(device);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {
-        TEST(gpus_sum_by_nccl),
-        TEST(what_nccl_refuses_goes_through_host_memory),
-        TEST(what_never_joins_the_gpus_is_an_error_at_the_limit),
-        TEST(a_rank_that_fails_ends_what_the_others_wait_for_in_nccl),
-        TEST(an_error_that_comes_later_is_told_at_the_next_wait),
-        TEST(slices_sum_in_device_memory_and_in_graphs),
-        TEST(a_rank_that_fails_is_told_to_who_waits_for_its_slice),
-        TEST(sums_of_a_graph_share_its_time),
-    };
     if (cuda_is_real()) {
         print_message("skipped: a real GPU's sums are test_gpu_sums's matter\n");
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
     cuda_use_fake_at(argv, LAB_TEST_BINARY_DIR "/fake:" LAB_TEST_BINARY_DIR "/fake/nccl");
     if (!lab_nvrtc_ready()) {
         print_message("skipped: NVRTC isn't here\n");
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin};

@@ -14,7 +14,7 @@ static struct lab_trace trace_end(struct cuda_fixture *fixture, struct lab_devic
     return trace;
 }
 
-static void copies_are_seen_on_the_hosts_clock(void **state) {
+LAB_TEST(copies_are_seen_on_the_hosts_clock) {
     struct cuda_fixture *fixture = *state;
     struct lab_device *device = cuda_fixture_device(fixture, "cuda:0", 0);
     struct lab_stream *stream = NULL;
@@ -55,7 +55,7 @@ static void copies_are_seen_on_the_hosts_clock(void **state) {
 
 /* --- what only the fake shows --- */
 
-static void all_kinds_come_in_order_of_start(void **state) {
+LAB_TEST(all_kinds_come_in_order_of_start) {
     struct cuda_fixture *fixture = *state;
     if (cuda_is_real())
         skip();
@@ -84,7 +84,7 @@ static void all_kinds_come_in_order_of_start(void **state) {
     lab_device_close(device);
 }
 
-static void each_slice_takes_what_is_its_own(void **state) {
+LAB_TEST(each_slice_takes_what_is_its_own) {
     struct cuda_fixture *fixture = *state;
     if (cuda_is_real())
         skip();
@@ -107,7 +107,7 @@ static void each_slice_takes_what_is_its_own(void **state) {
         lab_device_close(devices[i]);
 }
 
-static void what_finds_no_room_is_counted(void **state) {
+LAB_TEST(what_finds_no_room_is_counted) {
     struct cuda_fixture *fixture = *state;
     if (cuda_is_real())
         skip();
@@ -122,7 +122,7 @@ static void what_finds_no_room_is_counted(void **state) {
     lab_device_close(device);
 }
 
-static void who_may_not_trace_is_told_what_would_help(void **state) {
+LAB_TEST(who_may_not_trace_is_told_what_would_help) {
     struct cuda_fixture *fixture = *state;
     if (cuda_is_real())
         skip();
@@ -143,7 +143,7 @@ static void who_may_not_trace_is_told_what_would_help(void **state) {
     lab_device_close(device);
 }
 
-static void a_trace_that_fails_at_its_end_has_ended(void **state) {
+LAB_TEST(a_trace_that_fails_at_its_end_has_ended) {
     struct cuda_fixture *fixture = *state;
     if (cuda_is_real())
         skip();
@@ -161,22 +161,17 @@ static void a_trace_that_fails_at_its_end_has_ended(void **state) {
     lab_device_close(device);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     cuda_use_fake(argv);
     if (cuda_is_absent())
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     if (!lab_cupti_ready()) {
         print_message("skipped: CUPTI isn't here, so nothing can be traced\n");
-        return CUDA_TESTS_SKIPPED;
+        return LAB_TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        TEST(copies_are_seen_on_the_hosts_clock),
-        TEST(all_kinds_come_in_order_of_start),
-        TEST(each_slice_takes_what_is_its_own),
-        TEST(what_finds_no_room_is_counted),
-        TEST(who_may_not_trace_is_told_what_would_help),
-        TEST(a_trace_that_fails_at_its_end_has_ended),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin};

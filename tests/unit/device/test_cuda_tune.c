@@ -22,7 +22,7 @@ static struct lab_tunable_place place_of(struct cuda_fixture *fixture, const cha
     return (struct lab_tunable_place){fixture->machine, first};
 }
 
-static void the_identity_names_what_speed_depends_on(void **state) {
+LAB_TEST(the_identity_names_what_speed_depends_on) {
     struct cuda_fixture *fixture = *state;
     struct lab_device_identity whole, half;
     struct lab_tunable_place place = place_of(fixture, "cuda:0");
@@ -39,7 +39,7 @@ static void the_identity_names_what_speed_depends_on(void **state) {
     assert_true(half.compute_units > 0 && half.compute_units <= whole.compute_units / 2);
 }
 
-static void a_gpu_that_is_gone_has_none(void **state) {
+LAB_TEST(a_gpu_that_is_gone_has_none) {
     struct cuda_fixture *fixture = *state;
     struct lab_device_identity identity;
     struct lab_tunable_place place = place_of(fixture, "cuda:0");
@@ -50,7 +50,7 @@ static void a_gpu_that_is_gone_has_none(void **state) {
                  "isn't there any more");
 }
 
-static void an_open_device_tells_its_clock_and_power(void **state) {
+LAB_TEST(an_open_device_tells_its_clock_and_power) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     double mhz = lab_device_clock_mhz(device), watts = lab_device_power_w(device);
     assert_true(mhz > 0 && mhz < 10000);
@@ -58,7 +58,7 @@ static void an_open_device_tells_its_clock_and_power(void **state) {
     lab_device_close(device);
 }
 
-static void the_compilers_version_is_known_while_the_file_stays(void **state) {
+LAB_TEST(the_compilers_version_is_known_while_the_file_stays) {
     struct cuda_fixture *fixture = *state;
     char folder[] = "/tmp/gpulab-compiler-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -80,17 +80,14 @@ static void the_compilers_version_is_known_while_the_file_stays(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     cuda_use_fake(argv);
     setenv("XDG_CACHE_HOME", "/dev/null", 1); /* what is found out stays out of the user's cache */
     if (cuda_is_absent())
-        return CUDA_TESTS_SKIPPED;
-    const struct CMUnitTest tests[] = {
-        TEST(the_identity_names_what_speed_depends_on),
-        TEST(a_gpu_that_is_gone_has_none),
-        TEST(an_open_device_tells_its_clock_and_power),
-        TEST(the_compilers_version_is_known_while_the_file_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        return LAB_TEST_SKIPPED;
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin};

@@ -54,8 +54,7 @@ static struct lab_launch example_of(enum lab_op_id op, float *memory) {
     return launch;
 }
 
-static void fused_ops_are_lowered_to_what_the_backend_has(void **state) {
-    (void)state;
+LAB_TEST(fused_ops_are_lowered_to_what_the_backend_has) {
     static const struct lab_device_ops ops = {.launch = keep_launch, .supports = only_elementary};
     struct lab_device device;
     float *memory = lab_mem_alloc(1 << 24, sizeof *memory);
@@ -81,8 +80,7 @@ static void fused_ops_are_lowered_to_what_the_backend_has(void **state) {
     lab_mem_free(memory);
 }
 
-static void without_a_supports_slot_a_backend_has_every_op_in_fp32(void **state) {
-    (void)state;
+LAB_TEST(without_a_supports_slot_a_backend_has_every_op_in_fp32) {
     static const struct lab_device_ops ops = {.launch = keep_launch};
     struct lab_device device;
     struct lab_stream stream = stream_of(&device, &ops);
@@ -100,8 +98,7 @@ static void without_a_supports_slot_a_backend_has_every_op_in_fp32(void **state)
     lab_mem_free(memory);
 }
 
-static void bad_launches_reach_no_backend(void **state) {
-    (void)state;
+LAB_TEST(bad_launches_reach_no_backend) {
     static const struct lab_device_ops all = {.launch = keep_launch};
     static const struct lab_device_ops none = {.launch = keep_launch, .supports = nothing};
     struct lab_device device;
@@ -119,8 +116,7 @@ static void bad_launches_reach_no_backend(void **state) {
     lab_mem_free(memory);
 }
 
-static void absent_slots_mean_what_their_comments_say(void **state) {
-    (void)state;
+LAB_TEST(absent_slots_mean_what_their_comments_say) {
     static const struct lab_device_ops ops = {.launch = keep_launch};
     struct lab_device device;
     struct lab_stream stream = stream_of(&device, &ops);
@@ -134,14 +130,4 @@ static void absent_slots_mean_what_their_comments_say(void **state) {
     lab_event_close(NULL);
     lab_graph_close(NULL);
     lab_buffer_close(NULL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fused_ops_are_lowered_to_what_the_backend_has),
-        cmocka_unit_test(without_a_supports_slot_a_backend_has_every_op_in_fp32),
-        cmocka_unit_test(bad_launches_reach_no_backend),
-        cmocka_unit_test(absent_slots_mean_what_their_comments_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,39 +58,33 @@ static void assert_names(const char *selector, const char *const *names) {
     assert_int_equal(list.count, count);
 }
 
-static void a_backend_alone_means_all_nodes_with_cores(void **state) {
-    (void)state;
+LAB_TEST(a_backend_alone_means_all_nodes_with_cores) {
     assert_names("cpu", (const char *[]){"cpu:0", "cpu:1", "cpu:6", NULL});
 }
 
-static void auto_takes_the_cpus_where_there_is_nothing_better(void **state) {
-    (void)state;
+LAB_TEST(auto_takes_the_cpus_where_there_is_nothing_better) {
     assert_names("auto", (const char *[]){"cpu:0", "cpu:1", "cpu:6", NULL});
 }
 
-static void lists_keep_the_order_given(void **state) {
-    (void)state;
+LAB_TEST(lists_keep_the_order_given) {
     assert_names("cpu:6,cpu:1/3.2,cpu:0/2",
                  (const char *[]){"cpu:6", "cpu:1/3.2", "cpu:0/2.0", "cpu:0/2.1", NULL});
     /* a number alone is one of the backend before it */
     assert_names("cpu:6,1,0/2", (const char *[]){"cpu:6", "cpu:1", "cpu:0/2.0", "cpu:0/2.1", NULL});
 }
 
-static void a_single_slice_is_the_whole_device(void **state) {
-    (void)state;
+LAB_TEST(a_single_slice_is_the_whole_device) {
     assert_names("cpu:1/1.0", (const char *[]){"cpu:1", NULL});
     assert_names("cpu:0/1", (const char *[]){"cpu:0", NULL});
 }
 
-static void every_member_selects_itself(void **state) {
-    (void)state;
+LAB_TEST(every_member_selects_itself) {
     struct lab_device_list list = select_all("cpu:0/3,cpu:1,cpu:6");
     for (int i = 0; i < list.count; i++)
         assert_names(list.items[i].name, (const char *[]){list.items[i].name, NULL});
 }
 
-static void a_device_has_one_cpu_of_each_core(void **state) {
-    (void)state;
+LAB_TEST(a_device_has_one_cpu_of_each_core) {
     struct lab_device_ref whole = select_all("cpu:0").items[0];
     assert_int_equal(whole.cpus.count, 4);
     for (int i = 0; i < 4; i++)
@@ -104,8 +98,7 @@ static void a_device_has_one_cpu_of_each_core(void **state) {
     assert_string_equal(select_all("cpu:6").items[0].description, "1 core of NUMA node 6");
 }
 
-static void slices_are_neighbours_and_use_every_core(void **state) {
-    (void)state;
+LAB_TEST(slices_are_neighbours_and_use_every_core) {
     struct lab_device_list list = select_all("cpu:0/3");
     static const int first[] = {0, 2, 3}, count[] = {2, 1, 1};
     for (int i = 0; i < 3; i++) {
@@ -118,8 +111,7 @@ static void slices_are_neighbours_and_use_every_core(void **state) {
     assert_string_equal(list.items[0].description, "2 of 4 cores of NUMA node 0");
 }
 
-static void a_machine_without_numa_says_so(void **state) {
-    (void)state;
+LAB_TEST(a_machine_without_numa_says_so) {
     struct lab_core core = cores[0];
     struct lab_machine small = machine;
     struct lab_device_list list;
@@ -131,8 +123,7 @@ static void a_machine_without_numa_says_so(void **state) {
     assert_non_null(strstr(list.items[0].description, "no NUMA"));
 }
 
-static void bad_selectors_are_told_what_is_right(void **state) {
-    (void)state;
+LAB_TEST(bad_selectors_are_told_what_is_right) {
     static const struct {
         const char *selector, *text;
     } cases[] = {
@@ -177,8 +168,7 @@ static void bad_selectors_are_told_what_is_right(void **state) {
     }
 }
 
-static void a_recorded_machine_runs_nothing(void **state) {
-    (void)state;
+LAB_TEST(a_recorded_machine_runs_nothing) {
     struct lab_device_list list = select_all("cpu:0");
     struct lab_device *device = NULL;
     ASSERT_FAILS(lab_device_open(&machine, &list.items[0], LAB_DEVICE_SETUP, &device, err),
@@ -186,18 +176,4 @@ static void a_recorded_machine_runs_nothing(void **state) {
     assert_null(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_backend_alone_means_all_nodes_with_cores),
-        cmocka_unit_test(auto_takes_the_cpus_where_there_is_nothing_better),
-        cmocka_unit_test(lists_keep_the_order_given),
-        cmocka_unit_test(a_single_slice_is_the_whole_device),
-        cmocka_unit_test(every_member_selects_itself),
-        cmocka_unit_test(a_device_has_one_cpu_of_each_core),
-        cmocka_unit_test(slices_are_neighbours_and_use_every_core),
-        cmocka_unit_test(a_machine_without_numa_says_so),
-        cmocka_unit_test(bad_selectors_are_told_what_is_right),
-        cmocka_unit_test(a_recorded_machine_runs_nothing),
-    };
-    return cmocka_run_group_tests(tests, open_arena, close_arena);
-}
+const struct lab_test_program lab_test_program = {.open = open_arena, .close = close_arena};

@@ -16,11 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { RANKS_MOST = 5, LONGEST = 1000 };
 
@@ -193,29 +189,25 @@ static void check_sums(enum lab_sum_way way, int count, int64_t values) {
     release(ranks, count);
 }
 
-static void a_ring_sums_over_all_ranks(void **state) {
-    (void)state;
+LAB_TEST(a_ring_sums_over_all_ranks) {
     check_sums(LAB_SUM_RING, 2, LONGEST);
     check_sums(LAB_SUM_AUTO, 3, LONGEST - 1); /* parts of unequal length */
     check_sums(LAB_SUM_RING, 3, 2);           /* a part of nothing */
     check_sums(LAB_SUM_RING, 5, 333);
 }
 
-static void gathering_on_one_sums_over_all_ranks(void **state) {
-    (void)state;
+LAB_TEST(gathering_on_one_sums_over_all_ranks) {
     check_sums(LAB_SUM_HIERARCHICAL, 2, LONGEST);
     check_sums(LAB_SUM_HIERARCHICAL, 3, 7);
     check_sums(LAB_SUM_HIERARCHICAL, 5, 1);
 }
 
-static void one_rank_is_its_own_sum(void **state) {
-    (void)state;
+LAB_TEST(one_rank_is_its_own_sum) {
     check_sums(LAB_SUM_RING, 1, 5);
     check_sums(LAB_SUM_HIERARCHICAL, 1, 5);
 }
 
-static void simulated_devices_take_simulated_time(void **state) {
-    (void)state;
+LAB_TEST(simulated_devices_take_simulated_time) {
     struct rank ranks[2] = {{0}};
     struct rank like = {
         .selector = "sim:rtx4070tis-2", .way = LAB_SUM_RING, .values = LONGEST, .sums = 10};
@@ -231,8 +223,7 @@ static void simulated_devices_take_simulated_time(void **state) {
 
 /* --- trouble --- */
 
-static void a_rank_that_fails_ends_all(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_fails_ends_all) {
     struct rank ranks[RANKS_MOST] = {{0}};
     struct rank like = {.selector = "cpu", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
     ranks[1].fails = true;
@@ -244,8 +235,7 @@ static void a_rank_that_fails_ends_all(void **state) {
     release(ranks, 3);
 }
 
-static void simulated_ranks_end_as_well(void **state) {
-    (void)state;
+LAB_TEST(simulated_ranks_end_as_well) {
     struct rank ranks[2] = {{0}};
     struct rank like = {
         .selector = "sim:rtx4070tis-2", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
@@ -255,8 +245,7 @@ static void simulated_ranks_end_as_well(void **state) {
     release(ranks, 2);
 }
 
-static void a_rank_that_fails_while_sums_are_opened_leaves_nothing_open(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_fails_while_sums_are_opened_leaves_nothing_open) {
     static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
     for (int i = 0; i < 2; i++) {
         struct rank ranks[2] = {{0}};
@@ -272,8 +261,7 @@ static void a_rank_that_fails_while_sums_are_opened_leaves_nothing_open(void **s
 
 #define ENDED "rank 1 has ended its sums while others went on"
 
-static void who_ends_its_sums_early_ends_those_who_wait_for_it(void **state) {
-    (void)state;
+LAB_TEST(who_ends_its_sums_early_ends_those_who_wait_for_it) {
     static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
     for (int i = 0; i < 2; i++) {
         struct rank ranks[2] = {{0}};
@@ -299,8 +287,7 @@ static int close_beside_one_that_pauses(const char *selector) {
     return ranks[0].failed && !ranks[1].failed && strcmp(ranks[0].err.text, ENDED) == 0 ? 0 : 1;
 }
 
-static void a_rank_can_close_its_device_beside_one_that_does_not_answer(void **state) {
-    (void)state;
+LAB_TEST(a_rank_can_close_its_device_beside_one_that_does_not_answer) {
     static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
     pid_t children[2];
     for (int i = 0; i < 2; i++) {
@@ -316,8 +303,7 @@ static void a_rank_can_close_its_device_beside_one_that_does_not_answer(void **s
     }
 }
 
-static void nobody_waits_longer_than_the_limit(void **state) {
-    (void)state;
+LAB_TEST(nobody_waits_longer_than_the_limit) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_group *group =
         lab_group_open(&(struct lab_group_setup){.ranks = 2, .limit_s = 0.03});
@@ -328,8 +314,7 @@ static void nobody_waits_longer_than_the_limit(void **state) {
     lab_group_close(group);
 }
 
-static void a_stop_ends_a_meeting(void **state) {
-    (void)state;
+LAB_TEST(a_stop_ends_a_meeting) {
     struct lab_err err = LAB_ERR_INIT;
     _Atomic(bool) stopped = true;
     struct lab_group *group =
@@ -345,8 +330,7 @@ static void *come_to_another_meeting(void *group) {
     return NULL;
 }
 
-static void ranks_out_of_step_are_told_so(void **state) {
-    (void)state;
+LAB_TEST(ranks_out_of_step_are_told_so) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_group *group = lab_group_open(&(struct lab_group_setup){.ranks = 2, .limit_s = 20});
     pthread_t other;
@@ -357,8 +341,7 @@ static void ranks_out_of_step_are_told_so(void **state) {
     lab_group_close(group);
 }
 
-static void a_way_that_is_not_there_gives_way_to_the_ring_and_says_so(void **state) {
-    (void)state;
+LAB_TEST(a_way_that_is_not_there_gives_way_to_the_ring_and_says_so) {
     struct rank ranks[2] = {{0}};
     struct rank like = {.selector = "cpu", .way = LAB_SUM_NCCL, .values = 4, .sums = 1};
     run(ranks, 2, &like, 20);
@@ -375,8 +358,7 @@ static void note_failure(void *calls) {
     ++*(int *)calls;
 }
 
-static void who_watches_hears_of_a_failure_once(void **state) {
-    (void)state;
+LAB_TEST(who_watches_hears_of_a_failure_once) {
     struct lab_err why = LAB_ERR_INIT, err = LAB_ERR_INIT;
     int early = 0, late = 0, gone = 0;
     struct lab_group_watch watches[] = {{.failed = note_failure, .state = &early},
@@ -398,8 +380,7 @@ static void who_watches_hears_of_a_failure_once(void **state) {
     lab_group_close(group);
 }
 
-static void a_rank_that_never_comes_is_waited_for_within_the_limit(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_never_comes_is_waited_for_within_the_limit) {
     struct rank ranks[RANKS_MOST] = {{0}};
     struct rank like = {.selector = "cpu", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
     ranks[2].stays_away = true;
@@ -409,25 +390,4 @@ static void a_rank_that_never_comes_is_waited_for_within_the_limit(void **state)
         assert_non_null(strstr(ranks[i].err.text, "has waited 0.05 s for others"));
     }
     release(ranks, 3);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ring_sums_over_all_ranks),
-        cmocka_unit_test(gathering_on_one_sums_over_all_ranks),
-        cmocka_unit_test(one_rank_is_its_own_sum),
-        cmocka_unit_test(simulated_devices_take_simulated_time),
-        cmocka_unit_test(a_rank_that_fails_ends_all),
-        cmocka_unit_test(simulated_ranks_end_as_well),
-        cmocka_unit_test(a_rank_that_fails_while_sums_are_opened_leaves_nothing_open),
-        cmocka_unit_test(who_ends_its_sums_early_ends_those_who_wait_for_it),
-        cmocka_unit_test(a_rank_can_close_its_device_beside_one_that_does_not_answer),
-        cmocka_unit_test(nobody_waits_longer_than_the_limit),
-        cmocka_unit_test(a_stop_ends_a_meeting),
-        cmocka_unit_test(ranks_out_of_step_are_told_so),
-        cmocka_unit_test(a_way_that_is_not_there_gives_way_to_the_ring_and_says_so),
-        cmocka_unit_test(who_watches_hears_of_a_failure_once),
-        cmocka_unit_test(a_rank_that_never_comes_is_waited_for_within_the_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

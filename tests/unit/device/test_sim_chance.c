@@ -22,8 +22,7 @@ static double deviation(const double *x, int n) {
     return sqrt(squares / n - sum / n * sum / n);
 }
 
-static void runs_differ_by_as_much_as_planted(void **state) {
-    (void)state;
+LAB_TEST(runs_differ_by_as_much_as_planted) {
     const struct sim_noise noise = {.between = {.compute = 0.02, .copy = 0.05}, .within_s = 1};
     double compute[RUNS], copy[RUNS];
     for (int i = 0; i < RUNS; i++) {
@@ -38,8 +37,7 @@ static void runs_differ_by_as_much_as_planted(void **state) {
     assert_double_equal(deviation(copy, RUNS), 0.05, 0.0025);
 }
 
-static void the_wandering_part_is_forgotten_in_time(void **state) {
-    (void)state;
+LAB_TEST(the_wandering_part_is_forgotten_in_time) {
     const struct sim_noise noise = {.within = {.copy = 0.1}, .within_s = 0.05};
     struct sim_chance chance;
     double x[RUNS], product = 0, far = 0;
@@ -55,8 +53,7 @@ static void the_wandering_part_is_forgotten_in_time(void **state) {
     assert_double_equal(far, exp(-5), 0.06);
 }
 
-static void each_command_has_a_part_of_its_own(void **state) {
-    (void)state;
+LAB_TEST(each_command_has_a_part_of_its_own) {
     const struct sim_noise noise = {.each = {.compute = 0.03}, .within_s = 1};
     struct sim_chance chance;
     double x[RUNS], product = 0;
@@ -69,8 +66,7 @@ static void each_command_has_a_part_of_its_own(void **state) {
     assert_double_equal(product, 0, 0.06);
 }
 
-static void stalls_come_as_often_and_are_as_heavy_as_planted(void **state) {
-    (void)state;
+LAB_TEST(stalls_come_as_often_and_are_as_heavy_as_planted) {
     const struct sim_noise noise = {
         .tail_per_s = 10, .tail_us = 100, .tail_shape = 1.5, .tail_most_us = 1e9, .within_s = 1};
     struct sim_chance chance;
@@ -87,8 +83,7 @@ static void stalls_come_as_often_and_are_as_heavy_as_planted(void **state) {
     assert_double_equal((double)long_ones / count, 0.125, 0.02);
 }
 
-static void a_runs_slope_is_its_own(void **state) {
-    (void)state;
+LAB_TEST(a_runs_slope_is_its_own) {
     const struct sim_noise noise = {.drift_per_minute = 0.01, .within_s = 1};
     double slope[RUNS];
     for (int i = 0; i < RUNS; i++) {
@@ -119,8 +114,7 @@ static struct sim_condition heat(const struct sim_model *model, double load, dou
     return condition;
 }
 
-static void a_cool_gpu_keeps_its_clocks(void **state) {
-    (void)state;
+LAB_TEST(a_cool_gpu_keeps_its_clocks) {
     struct sim_model model = warm_model(0.5);
     struct sim_condition condition = heat(&model, 1, 60);
     assert_double_equal(condition.temperature_c, 20 + 100 * 0.5, 0.1);
@@ -128,8 +122,7 @@ static void a_cool_gpu_keeps_its_clocks(void **state) {
     assert_int_equal(condition.reasons, 0);
 }
 
-static void a_hot_gpu_slows_down_and_says_why(void **state) {
-    (void)state;
+LAB_TEST(a_hot_gpu_slows_down_and_says_why) {
     struct sim_model model = warm_model(0.9);                   /* would reach 110 °C */
     assert_double_equal(heat(&model, 1, 1).clock_mhz, 1000, 0); /* not at once */
     struct sim_condition condition = heat(&model, 1, 60);
@@ -139,8 +132,7 @@ static void a_hot_gpu_slows_down_and_says_why(void **state) {
     assert_int_equal(condition.reasons, 0x20);
 }
 
-static void above_the_power_limit_clocks_go_down(void **state) {
-    (void)state;
+LAB_TEST(above_the_power_limit_clocks_go_down) {
     struct sim_model model = warm_model(0.1);
     model.power.limit_w = 60;
     struct sim_condition condition = heat(&model, 1, 60);
@@ -149,8 +141,7 @@ static void above_the_power_limit_clocks_go_down(void **state) {
     assert_int_equal(heat(&model, 0, 1).reasons, 0x1); /* idle */
 }
 
-static void a_hot_gpu_takes_longer(void **state) {
-    (void)state;
+LAB_TEST_WITH(a_hot_gpu_takes_longer, sim_set_up, sim_tear_down) {
     lab_device_define("toy", toy_with(&sim_arena, "c_per_w: 0.5", "c_per_w: 1.5"));
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     double first = 0, last = 0;
@@ -214,8 +205,7 @@ static struct seen look(struct sim_bench *bench) {
     return seen;
 }
 
-static void samples_tell_what_happened(void **state) {
-    (void)state;
+LAB_TEST_WITH(samples_tell_what_happened, sim_set_up, sim_tear_down) {
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_put(&bench, bench.there, 100 * SIM_MB);
     sim_gemm(&bench, 4000); /* 128 ms at 90 W and more */
@@ -233,8 +223,7 @@ static void samples_tell_what_happened(void **state) {
     sim_bench_close(&bench);
 }
 
-static void a_neighbour_shows_on_its_node_and_slows_its_link(void **state) {
-    (void)state;
+LAB_TEST_WITH(a_neighbour_shows_on_its_node_and_slows_its_link, sim_set_up, sim_tear_down) {
     lab_device_define("toy",
                       TOY_HEAD "effects:\n  neighbour: {node: 2, links: [up], gb_s: 100, cpu: 0.8, "
                                "on_s: 1000, off_s: 0.000001}\n");
@@ -247,21 +236,4 @@ static void a_neighbour_shows_on_its_node_and_slows_its_link(void **state) {
     assert_true(seen.node_load[1] / seen.host_ticks > 75);
     assert_true(seen.node_load[0] / seen.host_ticks < 40);
     sim_bench_close(&bench);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_differ_by_as_much_as_planted),
-        cmocka_unit_test(the_wandering_part_is_forgotten_in_time),
-        cmocka_unit_test(each_command_has_a_part_of_its_own),
-        cmocka_unit_test(stalls_come_as_often_and_are_as_heavy_as_planted),
-        cmocka_unit_test(a_runs_slope_is_its_own),
-        cmocka_unit_test(a_cool_gpu_keeps_its_clocks),
-        cmocka_unit_test(a_hot_gpu_slows_down_and_says_why),
-        cmocka_unit_test(above_the_power_limit_clocks_go_down),
-        SIM_TEST(a_hot_gpu_takes_longer),
-        SIM_TEST(samples_tell_what_happened),
-        SIM_TEST(a_neighbour_shows_on_its_node_and_slows_its_link),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

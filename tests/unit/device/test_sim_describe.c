@@ -28,8 +28,7 @@ static void expect_refusal(const char *selector, const char *words) {
         fail_msg("'%s' lacks '%s'", err.text, words);
 }
 
-static void shipped_machines_are_sound(void **state) {
-    (void)state;
+LAB_TEST(shipped_machines_are_sound) {
     const char *const *names, *const *titles;
     lab_device_define(NULL, NULL);
     assert_int_equal(lab_device_definitions(&sim_arena, &names, &titles), 4);
@@ -41,8 +40,7 @@ static void shipped_machines_are_sound(void **state) {
     assert_string_equal(titles[0], "8 × NVIDIA H100 SXM over 2 NUMA nodes");
 }
 
-static void selectors_name_all_or_one(void **state) {
-    (void)state;
+LAB_TEST(selectors_name_all_or_one) {
     expect_count("sim:toy", 3);
     expect_count("sim:toy:2", 1);
     expect_count("sim:toy:0,sim:toy:2", 2);
@@ -62,16 +60,14 @@ static void selectors_name_all_or_one(void **state) {
     expect_refusal("sim:toy:0,sim:toy", "sim:toy:0 is named twice");
 }
 
-static void auto_never_takes_one(void **state) {
-    (void)state;
+LAB_TEST(auto_never_takes_one) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_device_list list = {0};
     sim_ok(lab_device_select(sim_here, "auto", &sim_arena, &list, &err), &err);
     assert_false(list.items[0].simulated);
 }
 
-static void another_description_is_another_machine(void **state) {
-    (void)state;
+LAB_TEST(another_description_is_another_machine) {
     uint64_t before = lab_machine_identity(sim_ref("sim:toy:0").machine);
     assert_true(before == lab_machine_identity(sim_ref("sim:toy:2").machine));
     lab_device_define("toy", toy_with(&sim_arena, "kernel_us: 5", "kernel_us: 6"));
@@ -85,8 +81,7 @@ static void write_text(const char *path, const char *text) {
     fclose(file);
 }
 
-static void files_and_folders_are_found(void **state) {
-    (void)state;
+LAB_TEST(files_and_folders_are_found) {
     char folder[] = "/tmp/sim_describe_XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *machines = lab_arena_printf(&sim_arena, "%s/machine", folder);
@@ -109,8 +104,7 @@ static void files_and_folders_are_found(void **state) {
     rmdir(folder);
 }
 
-static void mistakes_are_told_with_their_line(void **state) {
-    (void)state;
+LAB_TEST(mistakes_are_told_with_their_line) {
     static const struct {
         const char *from, *to, *words;
     } cases[] = {
@@ -143,8 +137,7 @@ static void mistakes_are_told_with_their_line(void **state) {
     }
 }
 
-static void mistakes_in_what_is_planted_are_told_too(void **state) {
-    (void)state;
+LAB_TEST(mistakes_in_what_is_planted_are_told_too) {
     static const char *const cases[][2] = {
         {"noise: {between: {copy: -1}}\n", "copy=-1: must be 0 to 10"},
         {"noise: {betwen: {copy: 1}}\n", "unknown key 'betwen'; did you mean 'between'?"},
@@ -167,15 +160,4 @@ static void mistakes_in_what_is_planted_are_told_too(void **state) {
     expect_refusal("sim:toy", "sim:toy:");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(shipped_machines_are_sound),
-        SIM_TEST(selectors_name_all_or_one),
-        SIM_TEST(auto_never_takes_one),
-        SIM_TEST(another_description_is_another_machine),
-        SIM_TEST(files_and_folders_are_found),
-        SIM_TEST(mistakes_are_told_with_their_line),
-        SIM_TEST(mistakes_in_what_is_planted_are_told_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = sim_set_up, .tear_down = sim_tear_down};

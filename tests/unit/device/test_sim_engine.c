@@ -6,8 +6,7 @@
 
 #define US 1e-6
 
-static void a_copy_takes_latency_and_bytes(void **state) {
-    (void)state;
+LAB_TEST(a_copy_takes_latency_and_bytes) {
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_put(&bench, bench.there, 100 * SIM_MB);
     sim_sync(bench.there);
@@ -16,8 +15,7 @@ static void a_copy_takes_latency_and_bytes(void **state) {
     sim_bench_close(&bench);
 }
 
-static void a_kernel_takes_the_longer_of_compute_and_memory(void **state) {
-    (void)state;
+LAB_TEST(a_kernel_takes_the_longer_of_compute_and_memory) {
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_add(&bench, 1000000); /* 12 MB at 100 GB/s = 120 µs; a million flops are nothing */
     sim_sync(bench.compute);
@@ -28,8 +26,7 @@ static void a_kernel_takes_the_longer_of_compute_and_memory(void **state) {
     sim_bench_close(&bench);
 }
 
-static void copies_run_beside_compute(void **state) {
-    (void)state;
+LAB_TEST(copies_run_beside_compute) {
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_put(&bench, bench.there, 10 * SIM_MB); /* 1 ms */
     sim_gemm(&bench, 1000);                    /* 2 ms */
@@ -39,8 +36,7 @@ static void copies_run_beside_compute(void **state) {
     sim_bench_close(&bench);
 }
 
-static void one_way_has_one_engine_and_both_ways_have_two(void **state) {
-    (void)state;
+LAB_TEST(one_way_has_one_engine_and_both_ways_have_two) {
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_put(&bench, bench.there, 100 * SIM_MB);
     sim_get(&bench, bench.back, 100 * SIM_MB);
@@ -55,8 +51,7 @@ static void one_way_has_one_engine_and_both_ways_have_two(void **state) {
     sim_bench_close(&bench);
 }
 
-static void a_single_engine_serves_both_ways_in_turn(void **state) {
-    (void)state;
+LAB_TEST(a_single_engine_serves_both_ways_in_turn) {
     lab_device_define("toy", toy_with(&sim_arena, "units: 4", "units: 4\n    copy_engines: 1"));
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_put(&bench, bench.there, 100 * SIM_MB);
@@ -67,8 +62,7 @@ static void a_single_engine_serves_both_ways_in_turn(void **state) {
     sim_bench_close(&bench);
 }
 
-static void the_far_node_is_slower(void **state) {
-    (void)state;
+LAB_TEST(the_far_node_is_slower) {
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
     struct sim_bench bench = sim_bench_open("sim:toy:0", setup, 2);
     sim_put(&bench, bench.there, 100 * SIM_MB);
@@ -78,8 +72,7 @@ static void the_far_node_is_slower(void **state) {
     sim_bench_close(&bench);
 }
 
-static void what_is_planted_for_far_copies_grows_with_their_size(void **state) {
-    (void)state;
+LAB_TEST(what_is_planted_for_far_copies_grows_with_their_size) {
     lab_device_define("toy", TOY_HEAD "effects:\n"
                                       "  remote:\n"
                                       "    - {size_kb: 1000, slowdown: 0.1}\n"
@@ -99,8 +92,7 @@ static void what_is_planted_for_far_copies_grows_with_their_size(void **state) {
     sim_bench_close(&bench);
 }
 
-static void a_slow_gpu_is_slower_in_what_it_is_slow_in(void **state) {
-    (void)state;
+LAB_TEST(a_slow_gpu_is_slower_in_what_it_is_slow_in) {
     lab_device_define("toy", TOY_HEAD "effects:\n  slow_gpu: [{gpu: 0, compute: 0.5}]\n");
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     sim_gemm(&bench, 1000);
@@ -113,8 +105,7 @@ static void a_slow_gpu_is_slower_in_what_it_is_slow_in(void **state) {
     sim_bench_close(&bench);
 }
 
-static void drift_grows_with_the_time(void **state) {
-    (void)state;
+LAB_TEST(drift_grows_with_the_time) {
     lab_device_define("toy", TOY_HEAD "effects:\n  drift: [{gpu: 0, per_minute: 0.6}]\n");
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     lab_clock_sleep(bench.device->clock, 10 * LAB_NS_PER_S);
@@ -124,8 +115,7 @@ static void drift_grows_with_the_time(void **state) {
     sim_bench_close(&bench);
 }
 
-static void calls_cost_the_host_time_and_graphs_less_of_it(void **state) {
-    (void)state;
+LAB_TEST(calls_cost_the_host_time_and_graphs_less_of_it) {
     struct lab_err err = LAB_ERR_INIT;
     const char *text = toy_with(&sim_arena, "    launch_us: 0\n    graph_us: 0\n",
                                 "    launch_us: 50\n    graph_us: 60\n");
@@ -148,8 +138,7 @@ static void calls_cost_the_host_time_and_graphs_less_of_it(void **state) {
     sim_bench_close(&bench);
 }
 
-static void events_order_streams_and_tell_when_they_were_passed(void **state) {
-    (void)state;
+LAB_TEST(events_order_streams_and_tell_when_they_were_passed) {
     struct lab_err err = LAB_ERR_INIT;
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     struct lab_event *copied, *computed, *never;
@@ -176,8 +165,7 @@ static void events_order_streams_and_tell_when_they_were_passed(void **state) {
     sim_bench_close(&bench);
 }
 
-static void memory_is_that_of_the_model(void **state) {
-    (void)state;
+LAB_TEST(memory_is_that_of_the_model) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_buffer buffer = {0};
     struct lab_device *device = sim_device("sim:toy:0", LAB_DEVICE_SETUP);
@@ -193,8 +181,7 @@ static void memory_is_that_of_the_model(void **state) {
     lab_device_close(device);
 }
 
-static void commands_on_memory_that_isnt_there_are_refused(void **state) {
-    (void)state;
+LAB_TEST(commands_on_memory_that_isnt_there_are_refused) {
     struct lab_err err = LAB_ERR_INIT;
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
     assert_int_equal(lab_copy(bench.there, bench.near.data, bench.host.data, SIM_BENCH_BYTES + 1,
@@ -208,8 +195,7 @@ static void commands_on_memory_that_isnt_there_are_refused(void **state) {
     sim_bench_close(&bench);
 }
 
-static void a_trace_has_the_worlds_times(void **state) {
-    (void)state;
+LAB_TEST(a_trace_has_the_worlds_times) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_trace trace;
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
@@ -230,8 +216,7 @@ static void a_trace_has_the_worlds_times(void **state) {
     sim_bench_close(&bench);
 }
 
-static void limits_are_those_of_the_description(void **state) {
-    (void)state;
+LAB_TEST(limits_are_those_of_the_description) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_device_limits limits;
     struct lab_device *device = sim_device("sim:toy:0", LAB_DEVICE_SETUP);
@@ -243,23 +228,4 @@ static void limits_are_those_of_the_description(void **state) {
     lab_device_close(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(a_copy_takes_latency_and_bytes),
-        SIM_TEST(a_kernel_takes_the_longer_of_compute_and_memory),
-        SIM_TEST(copies_run_beside_compute),
-        SIM_TEST(one_way_has_one_engine_and_both_ways_have_two),
-        SIM_TEST(a_single_engine_serves_both_ways_in_turn),
-        SIM_TEST(the_far_node_is_slower),
-        SIM_TEST(what_is_planted_for_far_copies_grows_with_their_size),
-        SIM_TEST(a_slow_gpu_is_slower_in_what_it_is_slow_in),
-        SIM_TEST(drift_grows_with_the_time),
-        SIM_TEST(calls_cost_the_host_time_and_graphs_less_of_it),
-        SIM_TEST(events_order_streams_and_tell_when_they_were_passed),
-        SIM_TEST(memory_is_that_of_the_model),
-        SIM_TEST(commands_on_memory_that_isnt_there_are_refused),
-        SIM_TEST(a_trace_has_the_worlds_times),
-        SIM_TEST(limits_are_those_of_the_description),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = sim_set_up, .tear_down = sim_tear_down};

@@ -57,8 +57,7 @@ static double launch_us(struct sim_bench *bench, enum lab_op_id op, int64_t batc
     return 1e6 * (sim_seconds(bench) - before_s);
 }
 
-static void a_launch_takes_by_layers_parameters_and_arithmetic(void **state) {
-    (void)state;
+LAB_TEST(a_launch_takes_by_layers_parameters_and_arithmetic) {
     double flops;
     lab_device_define("toy", TOY_HEAD FRAMEWORK);
     struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
@@ -72,8 +71,7 @@ static void a_launch_takes_by_layers_parameters_and_arithmetic(void **state) {
     sim_bench_close(&bench);
 }
 
-static void half_a_batch_takes_the_host_as_long_as_the_whole(void **state) {
-    (void)state;
+LAB_TEST(half_a_batch_takes_the_host_as_long_as_the_whole) {
     double whole_flops, half_flops;
     lab_device_define("toy", TOY_HEAD FRAMEWORK);
     struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
@@ -85,8 +83,7 @@ static void half_a_batch_takes_the_host_as_long_as_the_whole(void **state) {
     sim_bench_close(&bench);
 }
 
-static void sums_are_due_once_a_share_was_derived(void **state) {
-    (void)state;
+LAB_TEST(sums_are_due_once_a_share_was_derived) {
     double flops;
     lab_device_define("toy", TOY_HEAD FRAMEWORK);
     struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
@@ -101,8 +98,7 @@ static void sums_are_due_once_a_share_was_derived(void **state) {
     sim_bench_close(&bench);
 }
 
-static void other_work_and_other_machines_pay_nothing(void **state) {
-    (void)state;
+LAB_TEST(other_work_and_other_machines_pay_nothing) {
     double flops;
     lab_device_define("toy", TOY_HEAD FRAMEWORK);
     struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
@@ -117,12 +113,4 @@ static void other_work_and_other_machines_pay_nothing(void **state) {
     sim_bench_close(&bench);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(a_launch_takes_by_layers_parameters_and_arithmetic),
-        SIM_TEST(half_a_batch_takes_the_host_as_long_as_the_whole),
-        SIM_TEST(sums_are_due_once_a_share_was_derived),
-        SIM_TEST(other_work_and_other_machines_pay_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = sim_set_up, .tear_down = sim_tear_down};

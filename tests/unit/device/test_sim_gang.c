@@ -59,8 +59,7 @@ static void run(struct rank *ranks, int count) {
         pthread_join(ranks[i].thread, NULL);
 }
 
-static void two_copies_on_one_link_take_twice_as_long(void **state) {
-    (void)state;
+LAB_TEST(two_copies_on_one_link_take_twice_as_long) {
     struct rank ranks[] = {{.selector = "sim:toy:0", .copies = 1},
                            {.selector = "sim:toy:1", .copies = 1}};
     run(ranks, 2);
@@ -69,8 +68,7 @@ static void two_copies_on_one_link_take_twice_as_long(void **state) {
     assert_int_equal(ranks[1].end_ns, 20010000);
 }
 
-static void copies_on_links_of_their_own_dont_meet(void **state) {
-    (void)state;
+LAB_TEST(copies_on_links_of_their_own_dont_meet) {
     lab_device_define("toy", toy_with(&sim_arena, "node: 2}", "node: 0}"));
     struct rank ranks[] = {{.selector = "sim:toy:0", .copies = 1},
                            {.selector = "sim:toy:2", .copies = 1}};
@@ -79,8 +77,7 @@ static void copies_on_links_of_their_own_dont_meet(void **state) {
     assert_int_equal(ranks[1].end_ns, 5010000); /* its slot has 20 GB/s */
 }
 
-static void a_link_is_shared_while_both_cross_it_and_no_longer(void **state) {
-    (void)state;
+LAB_TEST(a_link_is_shared_while_both_cross_it_and_no_longer) {
     /* the second comes when the first has done half: both then have half of the rate */
     struct rank ranks[] = {{.selector = "sim:toy:0", .copies = 1},
                            {.selector = "sim:toy:1", .copies = 1, .pause_s = 0.005}};
@@ -89,16 +86,14 @@ static void a_link_is_shared_while_both_cross_it_and_no_longer(void **state) {
     assert_in_range(ranks[1].end_ns, 20009990, 20010010);
 }
 
-static void who_leaves_holds_nobody(void **state) {
-    (void)state;
+LAB_TEST(who_leaves_holds_nobody) {
     struct rank ranks[] = {{.selector = "sim:toy:0", .copies = 3},
                            {.selector = "sim:toy:1", .copies = 0}};
     run(ranks, 2);
     assert_int_equal(ranks[0].end_ns, 3 * 10010000);
 }
 
-static void those_who_rest_wake_together_at_the_latest_time(void **state) {
-    (void)state;
+LAB_TEST(those_who_rest_wake_together_at_the_latest_time) {
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, 2);
     struct rank ranks[] = {
@@ -140,8 +135,7 @@ static void noisy_times(uint64_t seed, bool reversed, int64_t *ret_times_ns) {
         memcpy(ret_times_ns + (size_t)i * COPIES, ranks[i].times_ns, sizeof ranks[i].times_ns);
 }
 
-static void the_same_seed_gives_the_same_times_whoever_comes_first(void **state) {
-    (void)state;
+LAB_TEST(the_same_seed_gives_the_same_times_whoever_comes_first) {
     int64_t once[RANKS_MAX * COPIES], again[RANKS_MAX * COPIES], other[RANKS_MAX * COPIES];
     lab_device_define("toy", noisy());
     noisy_times(7, false, once);
@@ -151,8 +145,7 @@ static void the_same_seed_gives_the_same_times_whoever_comes_first(void **state)
     assert_memory_not_equal(once, other, sizeof once);
 }
 
-static void nobody_waits_for_one_who_never_comes_once_all_was_stopped(void **state) {
-    (void)state;
+LAB_TEST(nobody_waits_for_one_who_never_comes_once_all_was_stopped) {
     struct lab_err err = LAB_ERR_INIT;
     atomic_bool stopped = true;
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
@@ -169,15 +162,4 @@ static void nobody_waits_for_one_who_never_comes_once_all_was_stopped(void **sta
     sim_bench_close(&bench);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(two_copies_on_one_link_take_twice_as_long),
-        SIM_TEST(copies_on_links_of_their_own_dont_meet),
-        SIM_TEST(a_link_is_shared_while_both_cross_it_and_no_longer),
-        SIM_TEST(who_leaves_holds_nobody),
-        SIM_TEST(those_who_rest_wake_together_at_the_latest_time),
-        SIM_TEST(the_same_seed_gives_the_same_times_whoever_comes_first),
-        SIM_TEST(nobody_waits_for_one_who_never_comes_once_all_was_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = sim_set_up, .tear_down = sim_tear_down};

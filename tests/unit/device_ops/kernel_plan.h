@@ -5,13 +5,9 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan/plan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const struct cuda_capacity h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80},
                                   rtx4090 = {128, 99 << 10, 89};

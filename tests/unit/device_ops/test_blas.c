@@ -7,14 +7,10 @@
 #include "device/cpu/blas.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 /* odd, small, and beyond the size that some CPUs' kernels multiply without packing */
 static const int64_t shapes[][3] = {{7, 9, 11},    {50, 64, 50},  {33, 129, 65},
@@ -87,27 +83,15 @@ static int wrong_products(int threads, int rounds) {
     return wrong;
 }
 
-static void two_threads_multiply_often(void **state) {
-    (void)state;
+LAB_TEST(two_threads_multiply_often) {
     assert_int_equal(wrong_products(2, 4000), 0);
 }
 
 /* More threads than OpenBLAS has buffers for: its own would overflow into a faulty table. */
-static void many_threads_multiply(void **state) {
-    (void)state;
+LAB_TEST(many_threads_multiply) {
     assert_int_equal(wrong_products(160, 20), 0);
 }
 
-static void the_replacement_is_in_use(void **state) {
-    (void)state;
+LAB_TEST(the_replacement_is_in_use) {
     assert_true(cpu_blas_is_concurrent());
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_replacement_is_in_use),
-        cmocka_unit_test(two_threads_multiply_often),
-        cmocka_unit_test(many_threads_multiply),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

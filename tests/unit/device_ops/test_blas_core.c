@@ -5,20 +5,15 @@
 #include "device/cpu/blas.h"
 
 #include <cblas.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define VARIABLE "OPENBLAS_CORETYPE"
 #define SIZE     70
 
-static void a_better_core_is_named_only_where_there_is_one(void **state) {
-    (void)state;
+LAB_TEST(a_better_core_is_named_only_where_there_is_one) {
     const char *better = cpu_blas_better_core("Prescott");
     if (!better)
         skip(); /* this CPU has no wide vectors */
@@ -27,8 +22,7 @@ static void a_better_core_is_named_only_where_there_is_one(void **state) {
     assert_null(cpu_blas_better_core("Zen"));
 }
 
-static void an_unknown_cpu_gets_wide_kernels_that_compute_right(void **state) {
-    (void)state;
+LAB_TEST(an_unknown_cpu_gets_wide_kernels_that_compute_right) {
     const char *better = cpu_blas_better_core("Prescott");
     if (!better)
         skip();
@@ -54,7 +48,7 @@ static void an_unknown_cpu_gets_wide_kernels_that_compute_right(void **state) {
         }
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     if (!getenv(VARIABLE)) {
         setenv(VARIABLE, "Prescott", 1);
@@ -62,9 +56,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     unsetenv(VARIABLE); /* the library has read it by now */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_better_core_is_named_only_where_there_is_one),
-        cmocka_unit_test(an_unknown_cpu_gets_wide_kernels_that_compute_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

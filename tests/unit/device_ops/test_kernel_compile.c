@@ -14,10 +14,6 @@
 #include "device/tunable.h"
 #include "vendor/nvrtc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const int architectures[] = CUDA_ARCHITECTURES;
 #define ARCHITECTURES ((int)(sizeof architectures / sizeof architectures[0]))
@@ -67,8 +63,7 @@ static bool is_cubin(struct cuda_code code) {
     return code.length > 64 && memcmp(code.bytes, "\177ELF", 4) == 0;
 }
 
-static void every_kernel_compiles_for_each_of_its_architectures(void **state) {
-    (void)state;
+LAB_TEST(every_kernel_compiles_for_each_of_its_architectures) {
     struct lab_err err = LAB_ERR_INIT;
     for (int pass = 0; pass < 2; pass++) /* asked for, then taken */
         for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++)
@@ -142,8 +137,7 @@ static void configure_at_random(uint64_t number, struct lab_launch *launch) {
     }
 }
 
-static void shapes_and_configurations_at_random_compile(void **state) {
-    (void)state;
+LAB_TEST(shapes_and_configurations_at_random_compile) {
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variants[AT_RANDOM];
     for (uint64_t i = 0; i < AT_RANDOM; i++) {
@@ -183,8 +177,7 @@ static void draw_tiles(uint64_t number, const struct lab_tunable_place *place,
     while (lab_tuning_check(tunable, place, ret_launch, &ret_launch->tuning, NULL));
 }
 
-static void tiles_at_random_compile(void **state) {
-    (void)state;
+LAB_TEST(tiles_at_random_compile) {
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_device_ref rtx4090 = {
         .backend = &lab_backend_cuda, .compute_units = 128, .capability = 89};
@@ -213,8 +206,7 @@ static void tiles_at_random_compile(void **state) {
 
 /* Its registers and shared memory are counted by the kernel itself: what is legal must be so
  * there. */
-static void tiles_for_hopper_at_random_compile(void **state) {
-    (void)state;
+LAB_TEST(tiles_for_hopper_at_random_compile) {
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variants[HOPPER_TILES_AT_RANDOM];
     for (int i = 0; i < HOPPER_TILES_AT_RANDOM; i++) {
@@ -258,8 +250,7 @@ static void parameters_of(const char *ptx, const char *name, struct lab_str *out
     }
 }
 
-static void the_table_knows_every_kernels_parameters(void **state) {
-    (void)state;
+LAB_TEST(the_table_knows_every_kernels_parameters) {
     struct lab_err err = LAB_ERR_INIT;
     for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++) {
         struct cuda_variant variant = usual((enum cuda_kernel_id)kernel, LAB_BF16);
@@ -281,8 +272,7 @@ static void the_table_knows_every_kernels_parameters(void **state) {
     }
 }
 
-static void what_does_not_compile_is_named_with_the_reason(void **state) {
-    (void)state;
+LAB_TEST(what_does_not_compile_is_named_with_the_reason) {
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_code code;
     struct cuda_variant variant = usual(CUDA_KERNEL_layer_norm, LAB_BF16);
@@ -295,8 +285,7 @@ static void what_does_not_compile_is_named_with_the_reason(void **state) {
     assert_null(strchr(err.text, '\n'));
 }
 
-static void a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it(void **state) {
-    (void)state;
+LAB_TEST(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it) {
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_code code;
     struct cuda_variant variant = usual(CUDA_KERNEL_fill, LAB_FP32);
@@ -305,14 +294,12 @@ static void a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it(void **state) 
     assert_non_null(strstr(err.text, "'fill' isn't for GPUs of compute capability 7.5"));
 }
 
-static void a_source_is_known_by_its_text(void **state) {
-    (void)state;
+LAB_TEST(a_source_is_known_by_its_text) {
     assert_true(cuda_source_hash("softmax.cu") == cuda_source_hash("softmax.cu"));
     assert_true(cuda_source_hash("softmax.cu") != cuda_source_hash("attention.cu"));
 }
 
-static void an_unknown_gpu_gets_code_of_the_newest_before_it(void **state) {
-    (void)state;
+LAB_TEST(an_unknown_gpu_gets_code_of_the_newest_before_it) {
     static const int known[] = {75, 80, 90, 100};
     char name[16];
     cuda_architecture(90, known, 4, name);
@@ -367,8 +354,7 @@ static struct lab_kernel_cache_entry *entries_of(struct place *place, int expect
     return entries;
 }
 
-static void code_comes_from_the_cache_the_second_time(void **state) {
-    (void)state;
+LAB_TEST(code_comes_from_the_cache_the_second_time) {
     struct place place;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variant = usual(CUDA_KERNEL_fill, LAB_BF16);
@@ -401,8 +387,7 @@ static void code_comes_from_the_cache_the_second_time(void **state) {
     place_close(&place);
 }
 
-static void damaged_files_are_compiled_again(void **state) {
-    (void)state;
+LAB_TEST(damaged_files_are_compiled_again) {
     struct place place;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variant = usual(CUDA_KERNEL_fill, LAB_FP32);
@@ -441,8 +426,7 @@ static void damaged_files_are_compiled_again(void **state) {
     place_close(&place);
 }
 
-static void two_processes_may_fill_it_at_once(void **state) {
-    (void)state;
+LAB_TEST(two_processes_may_fill_it_at_once) {
     struct place place;
     struct lab_err err = LAB_ERR_INIT;
     pid_t children[2];
@@ -471,8 +455,7 @@ static void two_processes_may_fill_it_at_once(void **state) {
     place_close(&place);
 }
 
-static void without_a_place_to_keep_it_code_is_made_all_the_same(void **state) {
-    (void)state;
+LAB_TEST(without_a_place_to_keep_it_code_is_made_all_the_same) {
     struct place place;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variant = usual(CUDA_KERNEL_fill, LAB_TF32);
@@ -511,26 +494,15 @@ static int forget(void **state) {
     return 0;
 }
 
-int main(void) {
+static int begin(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
     setenv("XDG_CACHE_HOME", LAB_TEST_BINARY_DIR "/kernel-cache", 1);
     if (!lab_nvrtc_ready()) {
         print_message("skipped: NVRTC isn't here, so no kernel can be compiled\n");
-        return 77; /* CTest's word for it */
+        return LAB_TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
-        cmocka_unit_test(tiles_at_random_compile),
-        cmocka_unit_test(tiles_for_hopper_at_random_compile),
-        cmocka_unit_test(shapes_and_configurations_at_random_compile),
-        cmocka_unit_test(the_table_knows_every_kernels_parameters),
-        cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),
-        cmocka_unit_test(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it),
-        cmocka_unit_test(a_source_is_known_by_its_text),
-        cmocka_unit_test(an_unknown_gpu_gets_code_of_the_newest_before_it),
-        cmocka_unit_test(code_comes_from_the_cache_the_second_time),
-        cmocka_unit_test(damaged_files_are_compiled_again),
-        cmocka_unit_test(two_processes_may_fill_it_at_once),
-        cmocka_unit_test(without_a_place_to_keep_it_code_is_made_all_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, forget);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {.close = forget, .begin = begin};

@@ -28,8 +28,7 @@ static void every_op_in_every_dtype_has_a_way_on(struct cuda_capacity room) {
         }
 }
 
-static void every_op_in_every_dtype_has_a_way(void **state) {
-    (void)state;
+LAB_TEST(every_op_in_every_dtype_has_a_way) {
     every_op_in_every_dtype_has_a_way_on(a100);
     every_op_in_every_dtype_has_a_way_on(h200);
 }
@@ -84,8 +83,7 @@ static void reach(struct cuda_capacity room, enum lab_dtype dtype, bool *seen, b
 
 /* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of
  * them but the sum over ranks, which is no op: tests/gpu has that. */
-static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
-    (void)state;
+LAB_TEST(the_examples_reach_every_kernel_and_shared_blocks) {
     for (int dtype = 0; dtype < 4; dtype++) {
         bool seen[CUDA_KERNEL_COUNT] = {false}, shared[CUDA_KERNEL_COUNT] = {false};
         reach(a100, (enum lab_dtype)dtype, seen, shared);
@@ -100,8 +98,7 @@ static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     }
 }
 
-static void a_tensor_map_is_checked_before_the_driver_sees_it(void **state) {
-    (void)state;
+LAB_TEST(a_tensor_map_is_checked_before_the_driver_sees_it) {
     /* given rows of 4096 in bf16, moved in boxes of 64 by 128 */
     const struct cuda_map good = {.data = (void *)0x1000,
                                   .dtype = LAB_BF16,
@@ -158,8 +155,7 @@ static int try_configurations(struct cuda_capacity room, struct lab_launch launc
     return legal;
 }
 
-static void every_legal_configuration_fits_the_gpu(void **state) {
-    (void)state;
+LAB_TEST(every_legal_configuration_fits_the_gpu) {
     static const struct cuda_capacity rooms[] = {
         {108, 163 << 10, 80}, {128, 99 << 10, 89}, {132, 227 << 10, 90}};
     static const enum lab_op_id ops[] = {LAB_OP_FLASH_ATTENTION, LAB_OP_GEMM};
@@ -184,8 +180,7 @@ static struct lab_launch flash_attention(int64_t tokens, int64_t width, enum lab
     };
 }
 
-static void a_configuration_that_does_not_fit_is_refused_with_the_reason(void **state) {
-    (void)state;
+LAB_TEST(a_configuration_that_does_not_fit_is_refused_with_the_reason) {
     struct lab_launch launch = flash_attention(4096, 256, LAB_FP16);
     struct lab_device_ref ref;
     struct lab_err err = LAB_ERR_INIT;
@@ -207,8 +202,7 @@ static void a_configuration_that_does_not_fit_is_refused_with_the_reason(void **
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
 }
 
-static void attention_moves_16_bytes_where_memory_allows_it(void **state) {
-    (void)state;
+LAB_TEST(attention_moves_16_bytes_where_memory_allows_it) {
     struct cuda_call call;
     struct lab_launch launch = flash_attention(1000, 256, LAB_FP16);
     plan_on(rtx4090, &launch, &call);
@@ -225,8 +219,7 @@ static void attention_moves_16_bytes_where_memory_allows_it(void **state) {
     assert_int_equal(call.shared_bytes, (64 + 2 * 32) * (256 + 16));
 }
 
-static void our_own_product_is_done_where_a_configuration_is_asked_for(void **state) {
-    (void)state;
+LAB_TEST(our_own_product_is_done_where_a_configuration_is_asked_for) {
     struct cuda_call call;
     struct lab_launch launch = {
         .op = LAB_OP_GEMM_BIAS_ADD,
@@ -268,8 +261,7 @@ static struct lab_launch mlp_step(struct lab_mlp mlp) {
 
 /* Blocks that wait for each other must all be there: one on each multiprocessor, whatever the
  * shape. */
-static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
-    (void)state;
+LAB_TEST(a_training_step_is_one_kernel_on_all_multiprocessors) {
     static const struct cuda_capacity slice = {64, 227 << 10, 90};
     struct cuda_call call;
     const struct lab_mlp medium = {
@@ -317,8 +309,7 @@ static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
 
 /* Its blocks wait for those of other ranks: no more than run at once, and the same number on
  * all. */
-static void a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most(void **state) {
-    (void)state;
+LAB_TEST(a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most) {
     struct cuda_sum_arguments arguments = {.count = 1 << 21, .rank = 3};
     struct cuda_call call;
     for (int ranks = 2; ranks <= 16; ranks++) {
@@ -338,8 +329,7 @@ static void a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most(void **s
     assert_int_equal(call.grid[0], 3);
 }
 
-static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
-    (void)state;
+LAB_TEST(only_the_exact_gelu_of_fp32_is_composed) {
     assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
     assert_true(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_TF32, 90));
     assert_true(cuda_supports(LAB_OP_GEMM_BIAS, LAB_FP32, 90));
@@ -355,8 +345,7 @@ static struct lab_launch layer_norm(int64_t rows, int64_t columns, enum lab_dtyp
     };
 }
 
-static void vectors_need_aligned_rows(void **state) {
-    (void)state;
+LAB_TEST(vectors_need_aligned_rows) {
     struct cuda_call call;
     /* given rows of 512 in bf16, a multiple of 16 bytes */
     struct lab_launch launch = layer_norm(50, 512, LAB_BF16);
@@ -372,8 +361,7 @@ static void vectors_need_aligned_rows(void **state) {
     assert_string_equal(name_of(&call), "layer_norm bf16 COLUMNS=513 THREADS=32 VECTOR=0");
 }
 
-static void few_rows_are_spread_and_many_share_blocks(void **state) {
-    (void)state;
+LAB_TEST(few_rows_are_spread_and_many_share_blocks) {
     struct cuda_call call;
     struct lab_launch launch = layer_norm(50, 512, LAB_BF16);
     plan(&launch, &call);
@@ -385,8 +373,7 @@ static void few_rows_are_spread_and_many_share_blocks(void **state) {
     assert_int_equal(call.threads, 128);
 }
 
-static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
-    (void)state;
+LAB_TEST(rows_beyond_the_registers_have_kernels_of_their_own) {
     struct cuda_call call;
     struct lab_launch launch = layer_norm(3, 100000, LAB_FP32);
     plan(&launch, &call);
@@ -417,8 +404,7 @@ static struct lab_launch attention(int64_t images, int64_t tokens, int64_t heads
     };
 }
 
-static void heads_of_64_take_the_matrix_units(void **state) {
-    (void)state;
+LAB_TEST(heads_of_64_take_the_matrix_units) {
     struct cuda_call call;
     struct lab_launch launch = attention(10, 50, 8, 64, LAB_BF16);
     plan(&launch, &call);
@@ -444,8 +430,7 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     assert_string_equal(name_of(&call), "attention_any bf16");
 }
 
-static void longer_heads_of_64_are_packed_rows_to_hopper(void **state) {
-    (void)state;
+LAB_TEST(longer_heads_of_64_are_packed_rows_to_hopper) {
     struct cuda_call call;
     struct lab_launch launch = attention(10, 197, 8, 64, LAB_BF16);
     launch.in[0].data = (void *)0x10000;
@@ -461,8 +446,7 @@ static void longer_heads_of_64_are_packed_rows_to_hopper(void **state) {
     }
 }
 
-static void what_no_kernel_can_do_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_no_kernel_can_do_is_refused) {
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_call call;
     enum cuda_way way = 0;
@@ -476,8 +460,7 @@ static void what_no_kernel_can_do_is_refused(void **state) {
     assert_non_null(strstr(err.text, "70000 blocks"));
 }
 
-static void products_are_told_apart_by_shape_and_alignment(void **state) {
-    (void)state;
+LAB_TEST(products_are_told_apart_by_shape_and_alignment) {
     struct lab_launch launch = {
         .op = LAB_OP_GEMM_BIAS_ADD,
         .in = {lab_tensor_matrix((void *)0x1000, LAB_BF16, 50, 512),
@@ -497,27 +480,4 @@ static void products_are_told_apart_by_shape_and_alignment(void **state) {
     assert_true(cuda_gemm_adds(LAB_OP_GEMM_ADD) && !cuda_gemm_has_bias(LAB_OP_GEMM_ADD));
     assert_true(cuda_gemm_adds(LAB_OP_GEMM_BIAS_ADD) && cuda_gemm_has_bias(LAB_OP_GEMM_BIAS_ADD));
     assert_false(cuda_gemm_adds(LAB_OP_GEMM_BIAS_GELU));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_in_every_dtype_has_a_way),
-        cmocka_unit_test(the_examples_reach_every_kernel_and_shared_blocks),
-        cmocka_unit_test(a_tensor_map_is_checked_before_the_driver_sees_it),
-        cmocka_unit_test(every_legal_configuration_fits_the_gpu),
-        cmocka_unit_test(a_configuration_that_does_not_fit_is_refused_with_the_reason),
-        cmocka_unit_test(attention_moves_16_bytes_where_memory_allows_it),
-        cmocka_unit_test(our_own_product_is_done_where_a_configuration_is_asked_for),
-        cmocka_unit_test(a_training_step_is_one_kernel_on_all_multiprocessors),
-        cmocka_unit_test(a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most),
-        cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
-        cmocka_unit_test(vectors_need_aligned_rows),
-        cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
-        cmocka_unit_test(rows_beyond_the_registers_have_kernels_of_their_own),
-        cmocka_unit_test(heads_of_64_take_the_matrix_units),
-        cmocka_unit_test(longer_heads_of_64_are_packed_rows_to_hopper),
-        cmocka_unit_test(what_no_kernel_can_do_is_refused),
-        cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

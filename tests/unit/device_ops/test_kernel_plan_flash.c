@@ -7,13 +7,9 @@
 #include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const struct cuda_capacity h200 = {132, 227 << 10, 90}, slice = {16, 227 << 10, 90};
 static const struct cuda_capacity a100 = {108, 163 << 10, 80};
@@ -46,8 +42,7 @@ static const char *kernel_of(struct cuda_call call) {
     return cuda_kernel_rows[call.variant.kernel].name;
 }
 
-static void hopper_takes_what_its_instructions_can_do(void **state) {
-    (void)state;
+LAB_TEST(hopper_takes_what_its_instructions_can_do) {
     struct lab_launch launch = attention(1000, 64, LAB_BF16);
     assert_string_equal(kernel_of(plan_on(h200, launch)), "flash_attention_hopper");
     /* and leaves to mma.sync: other dtypes, a scale that turns the order of scores, memory that TMA
@@ -62,8 +57,7 @@ static void hopper_takes_what_its_instructions_can_do(void **state) {
     assert_string_equal(kernel_of(plan_on(h200, launch)), "flash_attention_mma");
 }
 
-static void a_tensor_is_cut_into_boxes_of_one_head(void **state) {
-    (void)state;
+LAB_TEST(a_tensor_is_cut_into_boxes_of_one_head) {
     /* given rows of 12 and 4 heads, each 96 wide: three times what a swizzle of 64 bytes takes */
     struct cuda_call call = plan_on(h200, attention(1000, 96, LAB_FP16));
     struct lab_err err = LAB_ERR_INIT;
@@ -83,8 +77,7 @@ static void a_tensor_is_cut_into_boxes_of_one_head(void **state) {
     assert_int_equal(plan_on(h200, attention(1000, 128, LAB_FP16)).maps[0].swizzle_bytes, 128);
 }
 
-static void the_grid_is_as_large_as_the_device_and_no_larger(void **state) {
-    (void)state;
+LAB_TEST(the_grid_is_as_large_as_the_device_and_no_larger) {
     struct lab_launch launch = attention(4096, 128, LAB_BF16); /* 24 heads of 32 tiles */
     assert_int_equal(plan_on(h200, launch).grid[0], 132);
     assert_int_equal(plan_on(slice, launch).grid[0], 16);
@@ -97,8 +90,7 @@ static void the_grid_is_as_large_as_the_device_and_no_larger(void **state) {
     assert_int_equal(plan_on(h200, attention(17, 128, LAB_BF16)).threads, 256);
 }
 
-static void every_default_is_legal(void **state) {
-    (void)state;
+LAB_TEST(every_default_is_legal) {
     static const int64_t tokens[] = {1, 17, 64, 65, 97, 197, 1000, 1024, 2048, 16384};
     static const int64_t widths[] = {64, 96, 128, 256};
     struct lab_err err = LAB_ERR_INIT;
@@ -128,8 +120,7 @@ static void assert_refused(struct lab_launch launch, const char *text, const cha
         fail_msg("'%s' lacks '%s'", err.text, reason);
 }
 
-static void tiles_that_do_not_fit_are_refused_with_the_reason(void **state) {
-    (void)state;
+LAB_TEST(tiles_that_do_not_fit_are_refused_with_the_reason) {
     struct lab_launch launch = attention(1000, 128, LAB_BF16);
     assert_refused(launch, "block_m=192,block_n=128,q_stages=1", "128 fit its registers");
     assert_refused(launch, "block_n=160,q_stages=0", "hold 216 numbers");
@@ -138,8 +129,7 @@ static void tiles_that_do_not_fit_are_refused_with_the_reason(void **state) {
     assert_refused(attention(60, 128, LAB_BF16), "block_m=128,pingpong=0", "only 60 tokens");
 }
 
-static void causal_tiles_have_more_stages_than_a_group_skips(void **state) {
-    (void)state;
+LAB_TEST(causal_tiles_have_more_stages_than_a_group_skips) {
     struct lab_launch launch = attention(1000, 64, LAB_BF16);
     const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
     struct lab_tuning tuning = {0};
@@ -152,8 +142,7 @@ static void causal_tiles_have_more_stages_than_a_group_skips(void **state) {
     assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, NULL), 0);
 }
 
-static void a_tuned_launch_is_done_as_the_tuning_says(void **state) {
-    (void)state;
+LAB_TEST(a_tuned_launch_is_done_as_the_tuning_says) {
     struct lab_launch launch = attention(1000, 64, LAB_FP16);
     struct lab_err err = LAB_ERR_INIT;
     char name[CUDA_VARIANT_NAME_BYTES];
@@ -168,17 +157,4 @@ static void a_tuned_launch_is_done_as_the_tuning_says(void **state) {
                               "BLOCK_N=176 STAGES=2 Q_STAGES=1 PINGPONG=0");
     assert_int_equal(call.threads, 384);
     assert_int_equal(call.shared_bytes, 2 * 64 * (128 + 4 * 176) + 256);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hopper_takes_what_its_instructions_can_do),
-        cmocka_unit_test(a_tensor_is_cut_into_boxes_of_one_head),
-        cmocka_unit_test(the_grid_is_as_large_as_the_device_and_no_larger),
-        cmocka_unit_test(every_default_is_legal),
-        cmocka_unit_test(tiles_that_do_not_fit_are_refused_with_the_reason),
-        cmocka_unit_test(causal_tiles_have_more_stages_than_a_group_skips),
-        cmocka_unit_test(a_tuned_launch_is_done_as_the_tuning_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

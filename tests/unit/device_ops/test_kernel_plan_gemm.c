@@ -7,13 +7,9 @@
 #include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const struct cuda_capacity h200 = {132, 227 << 10, 90};
 static const struct lab_device_ref h200_ref = {.compute_units = 132, .capability = 90};
@@ -59,8 +55,7 @@ static void assert_refused(struct lab_launch launch, const char *text, const cha
         fail_msg("'%s' lacks '%s'", err.text, reason);
 }
 
-static void a_product_without_a_tuning_is_the_librarys(void **state) {
-    (void)state;
+LAB_TEST(a_product_without_a_tuning_is_the_librarys) {
     struct lab_launch launch = product(LAB_BF16, 12608, 768, 3072, false, true);
     struct cuda_call call = {0};
     assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
@@ -68,8 +63,7 @@ static void a_product_without_a_tuning_is_the_librarys(void **state) {
     assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
 }
 
-static void a_gelu_is_hidden_behind_products_where_there_are_enough(void **state) {
-    (void)state;
+LAB_TEST(a_gelu_is_hidden_behind_products_where_there_are_enough) {
     struct lab_launch launch = product(LAB_BF16, 1970, 3072, 768, false, true);
     struct cuda_call call = {0};
     launch.op = LAB_OP_GEMM_BIAS_GELU;
@@ -90,8 +84,7 @@ static void a_gelu_is_hidden_behind_products_where_there_are_enough(void **state
     assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
 }
 
-static void a_tuned_product_is_done_as_the_tuning_says(void **state) {
-    (void)state;
+LAB_TEST(a_tuned_product_is_done_as_the_tuning_says) {
     struct lab_launch launch = product(LAB_BF16, 12608, 768, 3072, false, true);
     struct cuda_call call = {0};
     char name[CUDA_VARIANT_NAME_BYTES];
@@ -114,8 +107,7 @@ static void a_tuned_product_is_done_as_the_tuning_says(void **state) {
     assert_int_equal(call.maps[2].box[1], 64);
 }
 
-static void memory_that_it_cannot_use_is_left_to_the_library(void **state) {
-    (void)state;
+LAB_TEST(memory_that_it_cannot_use_is_left_to_the_library) {
     struct lab_launch launch = product(LAB_BF16, 512, 512, 512, false, true);
     struct cuda_call call = {0};
     tune(&launch, "way=1");
@@ -124,8 +116,7 @@ static void memory_that_it_cannot_use_is_left_to_the_library(void **state) {
     assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
 }
 
-static void few_tiles_are_split_along_k(void **state) {
-    (void)state;
+LAB_TEST(few_tiles_are_split_along_k) {
     struct lab_launch launch = product(LAB_FP16, 504, 512, 2048, true, false);
     struct cuda_call call = {0};
     tune(&launch, "way=1,block_m=128,block_n=128,split=4");
@@ -139,8 +130,7 @@ static void few_tiles_are_split_along_k(void **state) {
     assert_int_equal(call.maps[2].swizzle_bytes, 64);
 }
 
-static void tf32_is_rounded_on_its_way_in_alone(void **state) {
-    (void)state;
+LAB_TEST(tf32_is_rounded_on_its_way_in_alone) {
     struct lab_launch launch = product(LAB_TF32, 512, 512, 512, false, true);
     struct cuda_call call = {0};
     tune(&launch, "way=2");
@@ -151,8 +141,7 @@ static void tf32_is_rounded_on_its_way_in_alone(void **state) {
     assert_int_equal(call.maps[0].box[0], 32);
 }
 
-static void what_cannot_be_is_refused_with_its_reason(void **state) {
-    (void)state;
+LAB_TEST(what_cannot_be_is_refused_with_its_reason) {
     struct lab_launch launch = product(LAB_BF16, 512, 512, 512, false, true);
     assert_refused(launch, "way=0,block_m=64", "no tiles to choose");
     assert_refused(launch, "way=2,block_m=192,block_n=160", "registers");
@@ -170,8 +159,7 @@ static const char *kernel_of(int capability, struct lab_launch launch) {
     return cuda_tunable(&(struct lab_tunable_place){.ref = &ref}, &launch)->kernel;
 }
 
-static void what_hopper_cannot_do_the_kernel_for_every_gpu_does(void **state) {
-    (void)state;
+LAB_TEST(what_hopper_cannot_do_the_kernel_for_every_gpu_does) {
     const struct lab_launch launch = product(LAB_BF16, 512, 512, 512, false, true);
     assert_string_equal(kernel_of(90, launch), "cuda gemm_hopper");
     assert_string_equal(kernel_of(80, launch), "cuda gemm_mma");
@@ -186,18 +174,4 @@ static void what_hopper_cannot_do_the_kernel_for_every_gpu_does(void **state) {
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_string_equal(kernel_of(90, others[i]), "cuda gemm_mma");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_without_a_tuning_is_the_librarys),
-        cmocka_unit_test(a_gelu_is_hidden_behind_products_where_there_are_enough),
-        cmocka_unit_test(a_tuned_product_is_done_as_the_tuning_says),
-        cmocka_unit_test(memory_that_it_cannot_use_is_left_to_the_library),
-        cmocka_unit_test(few_tiles_are_split_along_k),
-        cmocka_unit_test(tf32_is_rounded_on_its_way_in_alone),
-        cmocka_unit_test(what_cannot_be_is_refused_with_its_reason),
-        cmocka_unit_test(what_hopper_cannot_do_the_kernel_for_every_gpu_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

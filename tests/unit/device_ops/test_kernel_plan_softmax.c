@@ -12,8 +12,7 @@ static struct lab_launch softmax(int64_t rows, int64_t columns, enum lab_dtype d
 }
 
 /* A row stays on the chip as long as a part of it can hold it. */
-static void rows_of_softmax_go_to_lanes_blocks_or_clusters(void **state) {
-    (void)state;
+LAB_TEST(rows_of_softmax_go_to_lanes_blocks_or_clusters) {
     struct cuda_call call;
     struct lab_launch launch = softmax(100000, 197, LAB_BF16);
     plan(&launch, &call);
@@ -36,8 +35,7 @@ static void rows_of_softmax_go_to_lanes_blocks_or_clusters(void **state) {
     assert_string_equal(name_of(&call), "softmax_long bf16");
 }
 
-static void softmax_is_done_as_it_was_tuned(void **state) {
-    (void)state;
+LAB_TEST(softmax_is_done_as_it_was_tuned) {
     const struct lab_device_ref ref = {.name = "cuda:0", .compute_units = 132, .capability = 90};
     const struct lab_tunable_place place = {.ref = &ref};
     struct lab_err err = LAB_ERR_INIT;
@@ -73,8 +71,7 @@ static void softmax_is_done_as_it_was_tuned(void **state) {
     check_call(h200, &call);
 }
 
-static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) {
-    (void)state;
+LAB_TEST(configurations_of_softmax_that_do_not_fit_are_refused) {
     static const struct {
         int capability;
         int64_t columns;
@@ -108,8 +105,7 @@ static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) 
 }
 
 /* Whatever the shape: what a launch without a tuning gets is legal, and so is its call. */
-static void the_default_of_softmax_is_legal(void **state) {
-    (void)state;
+LAB_TEST(the_default_of_softmax_is_legal) {
     for (int64_t columns = 1; columns < 1500000; columns += 1 + columns / 3)
         for (int dtype = 0; dtype < 4; dtype++)
             for (int i = 0; i < 2; i++) {
@@ -135,14 +131,4 @@ static void the_default_of_softmax_is_legal(void **state) {
                 if (lab_tuning_check(tunable, &place, &launch, &tuning, &err))
                     fail_msg("%lld columns: %s", (long long)columns, err.text);
             }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_softmax_go_to_lanes_blocks_or_clusters),
-        cmocka_unit_test(softmax_is_done_as_it_was_tuned),
-        cmocka_unit_test(configurations_of_softmax_that_do_not_fit_are_refused),
-        cmocka_unit_test(the_default_of_softmax_is_legal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,8 @@
 #include "device/cpu/simd/simd.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define MARGIN 32 /* floats around the output that must stay as they are */
 #define CANARY 12345.0f
@@ -146,8 +142,7 @@ static void try_case(const struct op_case *c, const struct cpu_simd *simd,
     }
 }
 
-static void every_kernel_agrees_with_its_definition(void **state) {
-    (void)state;
+LAB_TEST(every_kernel_agrees_with_its_definition) {
     struct cpu_scratch scratch = {0};
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct op_case c;
@@ -193,8 +188,7 @@ static void share_phase(const struct lab_launch *launch, int phase) {
         pthread_join(workers[t].thread, NULL);
 }
 
-static void threads_share_an_op(void **state) {
-    (void)state;
+LAB_TEST(threads_share_an_op) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct op_case c;
         struct lab_arena arena;
@@ -213,8 +207,7 @@ static void threads_share_an_op(void **state) {
     }
 }
 
-static void fused_kernels_agree_with_their_composition(void **state) {
-    (void)state;
+LAB_TEST(fused_kernels_agree_with_their_composition) {
     struct cpu_scratch scratch = {0};
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
@@ -248,8 +241,7 @@ static void fused_kernels_agree_with_their_composition(void **state) {
 }
 
 /* Training, whose tensors stay fp32, also computes in two others. */
-static void only_single_precision_is_there(void **state) {
-    (void)state;
+LAB_TEST(only_single_precision_is_there) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         bool rounds = lab_op_get((enum lab_op_id)id)->keeps_fp32;
         assert_non_null(cpu_kernel_get((enum lab_op_id)id, LAB_FP32));
@@ -261,8 +253,7 @@ static void only_single_precision_is_there(void **state) {
 }
 
 /* One NaN in an input reaches exactly the outputs that depend on it. */
-static void a_nan_goes_where_mathematics_sends_it(void **state) {
-    (void)state;
+LAB_TEST(a_nan_goes_where_mathematics_sends_it) {
     struct cpu_scratch scratch = {0};
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int s = 0; simds[s]; s++) {
@@ -293,8 +284,7 @@ static void a_nan_goes_where_mathematics_sends_it(void **state) {
     free(scratch.memory);
 }
 
-static void scratch_grows_and_stays(void **state) {
-    (void)state;
+LAB_TEST(scratch_grows_and_stays) {
     struct cpu_scratch scratch = {0};
     char *first = cpu_scratch_get(&scratch, 100);
     assert_int_equal((uintptr_t)first % 64, 0);
@@ -306,14 +296,4 @@ static void scratch_grows_and_stays(void **state) {
     free(scratch.memory);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_agrees_with_its_definition),
-        cmocka_unit_test(threads_share_an_op),
-        cmocka_unit_test(fused_kernels_agree_with_their_composition),
-        cmocka_unit_test(only_single_precision_is_there),
-        cmocka_unit_test(a_nan_goes_where_mathematics_sends_it),
-        cmocka_unit_test(scratch_grows_and_stays),
-    };
-    return cmocka_run_group_tests(tests, find_simds, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = find_simds};

@@ -7,13 +7,9 @@
 #include "base/random.h"
 #include "device/op.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct lab_mlp medium(void) {
     return (struct lab_mlp){.widths = {50, 256, 128, 64, 3},
@@ -26,8 +22,7 @@ static struct lab_mlp medium(void) {
 
 /* --- places --- */
 
-static void parameters_are_counted_truly(void **state) {
-    (void)state;
+LAB_TEST(parameters_are_counted_truly) {
     struct lab_mlp mlp = medium();
     assert_int_equal(lab_mlp_parameters(&mlp), 54403);
     mlp = (struct lab_mlp){.widths = {50, 1024, 1024, 512, 512, 256, 3}, .width_count = 7};
@@ -38,8 +33,7 @@ static void parameters_are_counted_truly(void **state) {
     assert_int_equal(lab_mlp_bias_at(&mlp, 1), 51 * 33 + 33 * 7);
 }
 
-static void nothing_overlaps_in_work(void **state) {
-    (void)state;
+LAB_TEST(nothing_overlaps_in_work) {
     struct lab_mlp mlp = medium();
     int layers = lab_mlp_layers(&mlp);
     int64_t end = 0;
@@ -57,8 +51,7 @@ static void nothing_overlaps_in_work(void **state) {
     assert_int_equal(lab_mlp_work_count(&mlp), end);
 }
 
-static void steps_go_through_the_whole_batches_in_turn(void **state) {
-    (void)state;
+LAB_TEST(steps_go_through_the_whole_batches_in_turn) {
     struct lab_mlp mlp = {.batch = 10, .first_row = 4, .rows = 3};
     assert_int_equal(lab_mlp_row(&mlp, 35, 0), 4);
     assert_int_equal(lab_mlp_row(&mlp, 35, 2), 24);
@@ -66,8 +59,7 @@ static void steps_go_through_the_whole_batches_in_turn(void **state) {
     assert_int_equal(lab_mlp_row(&mlp, 10, 77), 4);
 }
 
-static void bad_models_are_refused(void **state) {
-    (void)state;
+LAB_TEST(bad_models_are_refused) {
     const struct {
         struct lab_mlp mlp;
         const char *part;
@@ -151,8 +143,7 @@ static double relative_distance(const double *a, const double *b, int64_t count)
 
 /* One weight times one input. Each is halfway between two neighbours of the format, or a little
  * above. */
-static void factors_are_rounded_as_matrix_units_do(void **state) {
-    (void)state;
+LAB_TEST(factors_are_rounded_as_matrix_units_do) {
     const struct {
         enum lab_dtype dtype;
         double weight, x, product;
@@ -181,8 +172,7 @@ static void factors_are_rounded_as_matrix_units_do(void **state) {
 }
 
 /* The loss at parameters moved by ±h, of every parameter in turn. */
-static void the_gradient_is_that_of_finite_differences(void **state) {
-    (void)state;
+LAB_TEST(the_gradient_is_that_of_finite_differences) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_mlp mlp = {.widths = {6, 9, 17, 4},
@@ -212,8 +202,7 @@ static void the_gradient_is_that_of_finite_differences(void **state) {
 }
 
 /* Rows [0, cut) and [cut, batch) as two ranks would do them. */
-static void shards_of_any_size_add_up_to_the_batch(void **state) {
-    (void)state;
+LAB_TEST(shards_of_any_size_add_up_to_the_batch) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_mlp whole = {.widths = {20, 33, 16, 3},
@@ -239,8 +228,7 @@ static void shards_of_any_size_add_up_to_the_batch(void **state) {
 }
 
 /* Keras's example by hand: one parameter, gradients 1 and then -2. */
-static void adam_does_what_its_formula_says(void **state) {
-    (void)state;
+LAB_TEST(adam_does_what_its_formula_says) {
     struct lab_launch launch = {.op = LAB_OP_ADAM, .adam = LAB_ADAM};
     int64_t stride = lab_mlp_stride(1), count = 3 * stride + LAB_MLP_TAIL;
     double now[3 * 32 + LAB_MLP_TAIL] = {0}, next[3 * 32 + LAB_MLP_TAIL];
@@ -263,8 +251,7 @@ static void adam_does_what_its_formula_says(void **state) {
     assert_true(now[count - 4] == 2);
 }
 
-static void the_step_counter_goes_on_past_what_a_float_can_count(void **state) {
-    (void)state;
+LAB_TEST(the_step_counter_goes_on_past_what_a_float_can_count) {
     assert_int_equal(lab_mlp_step_of(5, 0), 5);
     assert_int_equal(lab_mlp_step_of(LAB_MLP_STEP_BASE - 1, 16), (17 << 20) - 1);
     struct lab_mlp mlp = medium();
@@ -279,8 +266,7 @@ static void the_step_counter_goes_on_past_what_a_float_can_count(void **state) {
 /* --- dropout --- */
 
 /* The known answers that come with Random123. */
-static void philox_gives_the_published_numbers(void **state) {
-    (void)state;
+LAB_TEST(philox_gives_the_published_numbers) {
     const struct {
         struct lab_philox counter, expected;
         uint64_t key;
@@ -334,8 +320,7 @@ static double deviate_of(const double *dropped, int cells, double all, double ra
 
 #define DEVIATE_MOST 3.0 /* a fair generator is beyond it in one of 370 tests */
 
-static void dropout_has_its_rate_everywhere(void **state) {
-    (void)state;
+LAB_TEST(dropout_has_its_rate_everywhere) {
     const float rates[] = {0.05f, 0.2f, 0.3f, 0.5f, 0.9f};
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
         struct lab_mlp mlp = medium();
@@ -371,8 +356,7 @@ static double agreement(const struct lab_mlp *mlp, int step, int layer, int row,
     return (same - expected * all) / sqrt(expected * (1 - expected) * all);
 }
 
-static void neighbours_are_dropped_independently(void **state) {
-    (void)state;
+LAB_TEST(neighbours_are_dropped_independently) {
     struct lab_mlp mlp = medium();
     mlp.dropout = 0.5f;
     const int shifts[][4] = {{1, 0, 0, 0},  {0, 1, 0, 0},  {0, 0, 1, 0},   {0, 0, 0, 1},
@@ -390,22 +374,4 @@ static void neighbours_are_dropped_independently(void **state) {
     for (int c = 0; c < COLUMNS; c++)
         differ += lab_mlp_keeps(&mlp, 0, 0, 0, c) != lab_mlp_keeps(&other, 0, 0, 0, c);
     assert_in_range(differ, 90, 166);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters_are_counted_truly),
-        cmocka_unit_test(nothing_overlaps_in_work),
-        cmocka_unit_test(steps_go_through_the_whole_batches_in_turn),
-        cmocka_unit_test(bad_models_are_refused),
-        cmocka_unit_test(factors_are_rounded_as_matrix_units_do),
-        cmocka_unit_test(the_gradient_is_that_of_finite_differences),
-        cmocka_unit_test(shards_of_any_size_add_up_to_the_batch),
-        cmocka_unit_test(adam_does_what_its_formula_says),
-        cmocka_unit_test(the_step_counter_goes_on_past_what_a_float_can_count),
-        cmocka_unit_test(philox_gives_the_published_numbers),
-        cmocka_unit_test(dropout_has_its_rate_everywhere),
-        cmocka_unit_test(neighbours_are_dropped_independently),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

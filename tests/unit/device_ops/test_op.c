@@ -2,13 +2,9 @@
 #include "device/op.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_tensor matrix(int64_t rows, int64_t columns) {
     return lab_tensor_matrix(NULL, LAB_FP32, rows, columns);
@@ -36,8 +32,7 @@ static void expect(struct lab_launch launch, const double *const *in, const doub
                      out[i], expected[i]);
 }
 
-static void dtypes_have_names_and_sizes(void **state) {
-    (void)state;
+LAB_TEST(dtypes_have_names_and_sizes) {
     enum lab_dtype dtype = LAB_FP32;
     assert_int_equal(lab_dtype_parse("bf16", &dtype), 0);
     assert_int_equal(dtype, LAB_BF16);
@@ -49,8 +44,7 @@ static void dtypes_have_names_and_sizes(void **state) {
         assert_string_equal(lab_dtype_name((enum lab_dtype)i), lab_dtype_names[i]);
 }
 
-static void a_tensor_is_also_a_matrix(void **state) {
-    (void)state;
+LAB_TEST(a_tensor_is_also_a_matrix) {
     struct lab_tensor image = lab_tensor(NULL, LAB_FP16, 4, (int64_t[]){2, 3, 5, 7});
     assert_int_equal(lab_tensor_count(&image), 210);
     assert_int_equal(lab_tensor_bytes(&image), 420);
@@ -61,8 +55,7 @@ static void a_tensor_is_also_a_matrix(void **state) {
     assert_int_equal(lab_tensor_columns(&row), 9);
 }
 
-static void products_by_hand(void **state) {
-    (void)state;
+LAB_TEST(products_by_hand) {
     const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 1, 0, 3}; /* 2 × 3 and 3 × 2 */
     const double bias[] = {10, 20}, residual[] = {100, 200, 300, 400};
     const double *in[] = {a, b, bias, residual};
@@ -81,8 +74,7 @@ static void products_by_hand(void **state) {
     expect(launch, in, (double[]){115, 231, 324, 443});
 }
 
-static void patches_by_hand(void **state) {
-    (void)state;
+LAB_TEST(patches_by_hand) {
     /* two channels of a 2 × 4 image: two patches, in each row, column, channel */
     const double image[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17};
     const double *in[] = {image};
@@ -93,8 +85,7 @@ static void patches_by_hand(void **state) {
            in, (double[]){0, 10, 1, 11, 4, 14, 5, 15, 2, 12, 3, 13, 6, 16, 7, 17});
 }
 
-static void tokens_by_hand(void **state) {
-    (void)state;
+LAB_TEST(tokens_by_hand) {
     const double x[] = {1, 2, 3, 4}, class[] = {7, 8}, position[] = {10, 20, 30, 40};
     const double *in[] = {x, class, position};
     expect((struct lab_launch){.op = LAB_OP_EMBED,
@@ -103,8 +94,7 @@ static void tokens_by_hand(void **state) {
            in, (double[]){17, 28, 31, 42, 17, 28, 33, 44});
 }
 
-static void rows_by_hand(void **state) {
-    (void)state;
+LAB_TEST(rows_by_hand) {
     const double x[] = {1, 3, 0, log(3)}, gamma[] = {1, 2}, beta[] = {0, 5};
     const double *in[] = {x, gamma, beta};
     expect((struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {matrix(2, 2)}, .out = matrix(2, 2)}, in,
@@ -121,8 +111,7 @@ static void rows_by_hand(void **state) {
            (double[]){0.841344746068543, -0.158655253931457, 0});
 }
 
-static void attention_by_hand(void **state) {
-    (void)state;
+LAB_TEST(attention_by_hand) {
     /* two tokens, two heads of width 1; a row: q q k k v v */
     const double qkv[] = {1, 0, log(3), 5, 10, 1, 0, 2, 0, 5, 20, 3};
     const double *in[] = {qkv};
@@ -136,8 +125,7 @@ static void attention_by_hand(void **state) {
            in, (double[]){12.5, 2, 15, 2});
 }
 
-static void costs_are_counted(void **state) {
-    (void)state;
+LAB_TEST(costs_are_counted) {
     struct lab_launch launch = {
         .op = LAB_OP_GEMM, .in = {matrix(10, 30), matrix(30, 20)}, .out = matrix(10, 20)};
     complete(&launch);
@@ -156,8 +144,7 @@ static void costs_are_counted(void **state) {
 }
 
 /* A fused op does the work of its parts, and moves less. */
-static void fusing_saves_bytes_not_flops(void **state) {
-    (void)state;
+LAB_TEST(fusing_saves_bytes_not_flops) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
         struct lab_launch launch, parts[LAB_OP_PARTS];
@@ -176,8 +163,7 @@ static void fusing_saves_bytes_not_flops(void **state) {
     }
 }
 
-static void every_op_is_described(void **state) {
-    (void)state;
+LAB_TEST(every_op_is_described) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
         assert_non_null(op);
@@ -201,8 +187,7 @@ static void refused(struct lab_launch launch, const char *text) {
         fail_msg("'%s' doesn't say '%s'", err.text, text);
 }
 
-static void what_does_not_fit_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_does_not_fit_is_refused) {
     refused((struct lab_launch){.op = LAB_OP_GEMM,
                                 .in = {matrix(10, 30), matrix(31, 20)},
                                 .out = matrix(10, 20)},
@@ -250,8 +235,7 @@ static void what_does_not_fit_is_refused(void **state) {
     refused((struct lab_launch){.op = (enum lab_op_id)99}, "99");
 }
 
-static void outputs_lie_over_inputs_only_where_allowed(void **state) {
-    (void)state;
+LAB_TEST(outputs_lie_over_inputs_only_where_allowed) {
     float memory[64] = {0};
     struct lab_launch launch = {.op = LAB_OP_GELU, .in = {vector(16)}, .out = vector(16)};
     launch.in[0].data = launch.out.data = memory;
@@ -266,22 +250,4 @@ static void outputs_lie_over_inputs_only_where_allowed(void **state) {
     launch.in[0].data = launch.out.data = memory;
     launch.in[1].data = memory + 16;
     refused(launch, "lies over input 0");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dtypes_have_names_and_sizes),
-        cmocka_unit_test(a_tensor_is_also_a_matrix),
-        cmocka_unit_test(products_by_hand),
-        cmocka_unit_test(patches_by_hand),
-        cmocka_unit_test(tokens_by_hand),
-        cmocka_unit_test(rows_by_hand),
-        cmocka_unit_test(attention_by_hand),
-        cmocka_unit_test(costs_are_counted),
-        cmocka_unit_test(fusing_saves_bytes_not_flops),
-        cmocka_unit_test(every_op_is_described),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(outputs_lie_over_inputs_only_where_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,9 @@
 #include "device/cpu/simd/simd.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const char *const words[] = {"base", "avx2", "avx512"};
 
@@ -38,8 +34,7 @@ static double exact_gelu(double x) {
     return x / 2 * erfc(-x / sqrt(2));
 }
 
-static void gelu_keeps_its_digits_everywhere(void **state) {
-    (void)state;
+LAB_TEST(gelu_keeps_its_digits_everywhere) {
     enum { COUNT = 200003 };
     float *x = lab_mem_alloc(COUNT, sizeof *x), *y = lab_mem_alloc(COUNT, sizeof *y);
     for (int i = 0; i < COUNT; i++)
@@ -62,8 +57,7 @@ static void gelu_keeps_its_digits_everywhere(void **state) {
     lab_mem_free(y);
 }
 
-static void gelu_of_tiny_and_special_values(void **state) {
-    (void)state;
+LAB_TEST(gelu_of_tiny_and_special_values) {
     const float x[] = {0.0f,      1e-30f,   -1e-30f,   1e-8f,   -1e-8f, 3e38f,
                        -3e38f,    INFINITY, -INFINITY, NAN,     1.0f,   -14.4f,
                        -14.5001f, 14.5001f, 100.0f,    -100.0f, 0.5f};
@@ -88,8 +82,7 @@ static void gelu_of_tiny_and_special_values(void **state) {
     }
 }
 
-static void softmax_rows_of_every_length(void **state) {
-    (void)state;
+LAB_TEST(softmax_rows_of_every_length) {
     enum { MOST = 131 };
     for (int v = 0; v < 3; v++) {
         const struct cpu_simd *simd = variant(v);
@@ -110,8 +103,7 @@ static void softmax_rows_of_every_length(void **state) {
     }
 }
 
-static void softmax_of_infinities_and_nan(void **state) {
-    (void)state;
+LAB_TEST(softmax_of_infinities_and_nan) {
     for (int v = 0; v < 3; v++) {
         const struct cpu_simd *simd = variant(v);
         if (!simd)
@@ -140,8 +132,7 @@ static void softmax_of_infinities_and_nan(void **state) {
     }
 }
 
-static void layer_norm_far_from_zero(void **state) {
-    (void)state;
+LAB_TEST(layer_norm_far_from_zero) {
     enum { COUNT = 197 };
     for (int v = 0; v < 3; v++) {
         const struct cpu_simd *simd = variant(v);
@@ -179,8 +170,7 @@ static void count_warnings(enum lab_log_level level, const char *text, void *sta
 }
 
 /* As a GPU does it: ties away from zero in tf32, to even in bf16; a lone part of a vector, too. */
-static void rounding_is_to_nearest(void **state) {
-    (void)state;
+LAB_TEST(rounding_is_to_nearest) {
     const struct {
         float x, tf32, bf16;
     } cases[] = {
@@ -219,8 +209,7 @@ static void rounding_is_to_nearest(void **state) {
     }
 }
 
-static void an_unknown_wish_is_answered_with_the_best(void **state) {
-    (void)state;
+LAB_TEST(an_unknown_wish_is_answered_with_the_best) {
     unsetenv("GPULAB_SIMD");
     const struct cpu_simd *best = cpu_simd_select();
     lab_log_set_sink(count_warnings, NULL, LAB_LOG_DEBUG);
@@ -234,8 +223,7 @@ static void an_unknown_wish_is_answered_with_the_best(void **state) {
     lab_log_set_sink(NULL, NULL, LAB_LOG_ERROR);
 }
 
-static void the_peak_is_a_possible_number(void **state) {
-    (void)state;
+LAB_TEST(the_peak_is_a_possible_number) {
     for (int v = 0; v < 3; v++) {
         const struct cpu_simd *simd = variant(v);
         if (!simd)
@@ -243,18 +231,4 @@ static void the_peak_is_a_possible_number(void **state) {
         double flops = cpu_simd_peak_flops(simd, 5 * LAB_NS_PER_MS);
         assert_true(isfinite(flops) && flops > 1e7 && flops < 1e12);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gelu_keeps_its_digits_everywhere),
-        cmocka_unit_test(gelu_of_tiny_and_special_values),
-        cmocka_unit_test(softmax_rows_of_every_length),
-        cmocka_unit_test(softmax_of_infinities_and_nan),
-        cmocka_unit_test(layer_norm_far_from_zero),
-        cmocka_unit_test(rounding_is_to_nearest),
-        cmocka_unit_test(an_unknown_wish_is_answered_with_the_best),
-        cmocka_unit_test(the_peak_is_a_possible_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,9 @@
 #include "conformance/op_check.h"
 #include "device/cpu/kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const enum lab_op_id tunable_ops[] = {
     LAB_OP_GEMM,          LAB_OP_GEMM_ADD, LAB_OP_GEMM_BIAS,      LAB_OP_GEMM_BIAS_GELU,
@@ -38,8 +34,7 @@ static void assert_text(const struct lab_tunable *tunable, const struct lab_tuni
     lab_str_release(&out);
 }
 
-static void texts_and_values_are_the_same(void **state) {
-    (void)state;
+LAB_TEST(texts_and_values_are_the_same) {
     struct lab_launch launch = attention_of(1024);
     const struct lab_tunable *tunable = tunable_of(&launch);
     struct lab_tuning tuning = {0};
@@ -68,8 +63,7 @@ static void refuse(const char *text, const char *part) {
         fail_msg("'%s' lacks '%s'", err.text, part);
 }
 
-static void bad_texts_say_what_would_be_right(void **state) {
-    (void)state;
+LAB_TEST(bad_texts_say_what_would_be_right) {
     refuse("block_x=64", "which has block_q and block_k");
     refuse("block_q=65", "must be 16, 32,");
     refuse("block_q=64,block_q=64", "given twice");
@@ -80,8 +74,7 @@ static void bad_texts_say_what_would_be_right(void **state) {
     refuse("", "must be name=value");
 }
 
-static void every_combination_comes_once(void **state) {
-    (void)state;
+LAB_TEST(every_combination_comes_once) {
     struct lab_launch launch = attention_of(1024);
     const struct lab_tunable *tunable = tunable_of(&launch);
     int64_t size = lab_tunable_size(tunable);
@@ -93,8 +86,7 @@ static void every_combination_comes_once(void **state) {
         }
 }
 
-static void what_does_not_fit_says_why(void **state) {
-    (void)state;
+LAB_TEST(what_does_not_fit_says_why) {
     struct lab_launch launch = attention_of(40);
     const struct lab_tunable *tunable = tunable_of(&launch);
     struct lab_tuning tuning;
@@ -111,8 +103,7 @@ static void what_does_not_fit_says_why(void **state) {
     assert_non_null(strstr(err.text, "block_q=7: must be 16"));
 }
 
-static void lengths_near_each_other_share_their_tuning(void **state) {
-    (void)state;
+LAB_TEST(lengths_near_each_other_share_their_tuning) {
     static const struct {
         int64_t tokens;
         const char *text;
@@ -168,8 +159,7 @@ static int try_all(const struct op_case *c, struct cpu_scratch *scratch) {
     return tried;
 }
 
-static void every_configuration_computes_the_same(void **state) {
-    (void)state;
+LAB_TEST(every_configuration_computes_the_same) {
     struct cpu_scratch scratch = {0};
     for (int o = 0; o < OPS; o++) {
         struct op_case c;
@@ -234,8 +224,7 @@ static void assert_all_are_tried(const struct lab_launch *launches, int count) {
         }
 }
 
-static void every_choice_does_several_blocks_of_odd_lengths(void **state) {
-    (void)state;
+LAB_TEST(every_choice_does_several_blocks_of_odd_lengths) {
     static const enum lab_op_id ops[] = {LAB_OP_GEMM, LAB_OP_SOFTMAX, LAB_OP_FLASH_ATTENTION};
     struct cpu_scratch scratch = {0};
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
@@ -260,25 +249,10 @@ static void every_choice_does_several_blocks_of_odd_lengths(void **state) {
     free(scratch.memory);
 }
 
-static void other_dtypes_and_ops_have_nothing_to_tune(void **state) {
-    (void)state;
+LAB_TEST(other_dtypes_and_ops_have_nothing_to_tune) {
     struct lab_launch launch = attention_of(64);
     launch.out.dtype = LAB_BF16;
     assert_null(tunable_of(&launch));
     launch = (struct lab_launch){.op = LAB_OP_ADD, .out = lab_tensor_vector(NULL, LAB_FP32, 3)};
     assert_null(tunable_of(&launch));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_and_values_are_the_same),
-        cmocka_unit_test(bad_texts_say_what_would_be_right),
-        cmocka_unit_test(every_combination_comes_once),
-        cmocka_unit_test(what_does_not_fit_says_why),
-        cmocka_unit_test(lengths_near_each_other_share_their_tuning),
-        cmocka_unit_test(every_configuration_computes_the_same),
-        cmocka_unit_test(every_choice_does_several_blocks_of_odd_lengths),
-        cmocka_unit_test(other_dtypes_and_ops_have_nothing_to_tune),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

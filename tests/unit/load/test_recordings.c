@@ -7,17 +7,13 @@
 #include "store/store.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define SECOND 1000000000LL
 
@@ -68,8 +64,7 @@ static void found(const char *first, const char *second) {
         fail_msg("%s", err.text);
 }
 
-static void repetitions_have_one_label(void **state) {
-    (void)state;
+LAB_TEST(repetitions_have_one_label) {
     static const char *const cases[][2] = {
         {"adam", "adam"},
         {"adam_run2", "adam"},
@@ -89,8 +84,7 @@ static void repetitions_have_one_label(void **state) {
         assert_string_equal(lab_recordings_label(cases[i][0], &arena), cases[i][1]);
 }
 
-static void labels_stand_before_paths(void **state) {
-    (void)state;
+LAB_TEST(labels_stand_before_paths) {
     const char *rest;
     assert_string_equal(lab_recordings_split("before=runs/a.db", &arena, &rest), "before");
     assert_string_equal(rest, "runs/a.db");
@@ -105,8 +99,7 @@ static void labels_stand_before_paths(void **state) {
 }
 
 /* Of files that tell of the same, the recording, or the one with all GPUs. */
-static void a_folder_counts_each_recording_once(void **state) {
-    (void)state;
+LAB_TEST(a_folder_counts_each_recording_once) {
     given_file("a.json");
     given_file("a_multi_gpu.json");
     given_file("a.db");
@@ -122,8 +115,7 @@ static void a_folder_counts_each_recording_once(void **state) {
     assert_false(sources[0].named);
 }
 
-static void folders_below_are_labels(void **state) {
-    (void)state;
+LAB_TEST(folders_below_are_labels) {
     mkdir(in_folder("x"), 0700);
     mkdir(in_folder("y"), 0700);
     given_file("x/s.json");
@@ -146,8 +138,7 @@ static void folders_below_are_labels(void **state) {
     assert_int_equal(source_count, 1);
 }
 
-static void what_isnt_there_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_isnt_there_is_refused) {
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(find(&err, in_folder("nowhere"), NULL), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
@@ -256,8 +247,7 @@ static void given_study(const char *path) {
     lab_store_close(store);
 }
 
-static void runs_of_a_study_are_recordings(void **state) {
-    (void)state;
+LAB_TEST(runs_of_a_study_are_recordings) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_labelled_recording *recordings;
     int count, status = 0;
@@ -286,12 +276,4 @@ static void runs_of_a_study_are_recordings(void **state) {
     assert_string_equal(recordings[0].label, "gpu0_vit");
 }
 
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(repetitions_have_one_label),          CASE(labels_stand_before_paths),
-        CASE(a_folder_counts_each_recording_once), CASE(folders_below_are_labels),
-        CASE(what_isnt_there_is_refused),          CASE(runs_of_a_study_are_recordings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

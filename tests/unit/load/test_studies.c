@@ -7,17 +7,13 @@
 #include "store/store.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define SECOND 1000000000LL
 #define RUNS   7
@@ -166,8 +162,7 @@ static const struct lab_study_run *run_called(const struct lab_study_table *tabl
 
 /* --- reading --- */
 
-static void runs_that_are_done_are_in_the_order_of_their_beginning(void **state) {
-    (void)state;
+LAB_TEST(runs_that_are_done_are_in_the_order_of_their_beginning) {
     given_study("a", true);
     struct lab_study_table table = read_table("a", 0);
     assert_string_equal(table.name, "numa_locality_study");
@@ -182,8 +177,7 @@ static void runs_that_are_done_are_in_the_order_of_their_beginning(void **state)
     assert_null(table.runs[0].ranks[0].iterations);
 }
 
-static void a_run_has_what_was_asked_for_and_what_came_out(void **state) {
-    (void)state;
+LAB_TEST(a_run_has_what_was_asked_for_and_what_came_out) {
     given_study("a", true);
     struct lab_study_table table = read_table("a", LAB_STUDY_WITH_ITERATIONS);
     const struct lab_study_run *run = run_called(&table, "gpu1b_r1");
@@ -205,8 +199,7 @@ static void a_run_has_what_was_asked_for_and_what_came_out(void **state) {
     assert_null(run->trace);
 }
 
-static void a_phase_is_a_key_or_a_series(void **state) {
-    (void)state;
+LAB_TEST(a_phase_is_a_key_or_a_series) {
     given_study("a", true);
     struct lab_study_table table = read_table("a", 0);
     assert_string_equal(run_called(&table, "gpu1_r0")->phase, "mine");
@@ -214,8 +207,7 @@ static void a_phase_is_a_key_or_a_series(void **state) {
     assert_string_equal(run_called(&table, "gpu1b_r0")->phase, "");
 }
 
-static void devices_have_their_nodes_and_distances(void **state) {
-    (void)state;
+LAB_TEST(devices_have_their_nodes_and_distances) {
     given_study("a", true);
     struct lab_study_table table = read_table("a", 0);
     assert_int_equal(table.machine->node_count, 2);
@@ -234,8 +226,7 @@ static const struct lab_study_rank *rank_of(const struct lab_study_table *table,
     return &run_called(table, id)->ranks[0];
 }
 
-static void gpus_are_called_as_others_know_them(void **state) {
-    (void)state;
+LAB_TEST(gpus_are_called_as_others_know_them) {
     given_study("a", true);
     struct lab_study_table table = read_table("a", 0);
     assert_string_equal(rank_of(&table, "gpu1b_r1")->uuid, "GPU-0b5c1f8e-4444");
@@ -249,8 +240,7 @@ static void gpus_are_called_as_others_know_them(void **state) {
 
 /* CUDA_VISIBLE_DEVICES left the study one GPU, or another order: `cuda:1` is the first on the
  * bus. */
-static void a_sampler_says_which_gpu_it_was(void **state) {
-    (void)state;
+LAB_TEST(a_sampler_says_which_gpu_it_was) {
     given_study("a", true);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_store *store = NULL;
@@ -277,8 +267,7 @@ static void a_sampler_says_which_gpu_it_was(void **state) {
     assert_int_equal(rank_of(&table, "gpu1_r0")->gpu, 0);
 }
 
-static void runs_that_are_not_valid_count_only_where_none_is(void **state) {
-    (void)state;
+LAB_TEST(runs_that_are_not_valid_count_only_where_none_is) {
     given_study("a", true);
     given_study("b", false);
     struct lab_study_table some = read_table("a", 0), none = read_table("b", 0);
@@ -291,8 +280,7 @@ static void runs_that_are_not_valid_count_only_where_none_is(void **state) {
     assert_true(run_called(&none, "cpu_r0")->used);
 }
 
-static void a_machine_that_says_nothing_is_unknown(void **state) {
-    (void)state;
+LAB_TEST(a_machine_that_says_nothing_is_unknown) {
     assert_null(lab_studies_machine("{}", &arena));
     assert_null(lab_studies_machine("not JSON", &arena));
     assert_null(lab_studies_machine("{\"nodes\": 3, \"pci\": {}}", &arena));
@@ -311,8 +299,7 @@ static int find(const char *first, const char *second, const char *const **ret_f
                                                                                          : count;
 }
 
-static void folders_files_and_folders_above_are_studies(void **state) {
-    (void)state;
+LAB_TEST(folders_files_and_folders_above_are_studies) {
     struct lab_err err = LAB_ERR_INIT;
     const char *const *folders;
     given_study("a", true);
@@ -328,8 +315,7 @@ static void folders_files_and_folders_above_are_studies(void **state) {
     assert_string_not_equal(tables[0].name, tables[1].name);
 }
 
-static void what_is_no_study_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_study_is_refused) {
     struct lab_err err = LAB_ERR_INIT;
     const char *const *folders;
     mkdir(in_root("empty"), 0700);
@@ -342,20 +328,4 @@ static void what_is_no_study_is_refused(void **state) {
     assert_non_null(strstr(err.text, "belongs to no study"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(runs_that_are_done_are_in_the_order_of_their_beginning),
-        TEST(a_run_has_what_was_asked_for_and_what_came_out),
-        TEST(a_phase_is_a_key_or_a_series),
-        TEST(devices_have_their_nodes_and_distances),
-        TEST(gpus_are_called_as_others_know_them),
-        TEST(a_sampler_says_which_gpu_it_was),
-        TEST(runs_that_are_not_valid_count_only_where_none_is),
-        TEST(a_machine_that_says_nothing_is_unknown),
-        TEST(folders_files_and_folders_above_are_studies),
-        TEST(what_is_no_study_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

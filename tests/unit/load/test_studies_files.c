@@ -8,16 +8,12 @@
 #include "store/foreign/timing_file.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define START_S 1763200000 /* of every file here, since 1970 */
 
@@ -98,8 +94,7 @@ static void read_table(const char *path, unsigned needs, struct lab_study_table 
 
 /* --- words --- */
 
-static void test_words_are_told_by_what_they_hold(void **state) {
-    (void)state;
+LAB_TEST(test_words_are_told_by_what_they_hold) {
     const char *a = write_timings("a.json", 0, true), *b = write_timings("b.json", 0, true);
     const char *recording = write_recording("pcie.log", 0);
     const char *list = lab_arena_printf(&arena, "%s,%s", a, b);
@@ -119,8 +114,7 @@ static void test_words_are_told_by_what_they_hold(void **state) {
     assert_string_equal(sorted.studies[0], "numa_study");
 }
 
-static void test_a_folder_is_looked_through(void **state) {
-    (void)state;
+LAB_TEST(test_a_folder_is_looked_through) {
     write_timings("baseline_0_gemm.json", 0, true);
     write_recording("pcie.log", 0);
     write_text("notes.txt", "nothing of the kind");
@@ -133,8 +127,7 @@ static void test_a_folder_is_looked_through(void **state) {
     assert_int_equal(sorted.study_count, 0);
 }
 
-static void test_recordings_alone_are_refused(void **state) {
-    (void)state;
+LAB_TEST(test_recordings_alone_are_refused) {
     const char *recording = write_recording("pcie.log", 0);
     struct lab_studies_words sorted;
     struct lab_err err = LAB_ERR_INIT;
@@ -145,8 +138,7 @@ static void test_recordings_alone_are_refused(void **state) {
 
 /* --- timings --- */
 
-static void test_the_best_configuration_is_the_run(void **state) {
-    (void)state;
+LAB_TEST(test_the_best_configuration_is_the_run) {
     struct lab_study_table table;
     read_table(write_timings("concurrent_gpu3.json", 0, true), 0, &table);
     assert_int_equal(table.run_count, 1);
@@ -166,8 +158,7 @@ static void test_the_best_configuration_is_the_run(void **state) {
     assert_int_equal(run->run->start_wall_ns, START_S * INT64_C(1000000000));
 }
 
-static void test_each_configuration_is_a_run(void **state) {
-    (void)state;
+LAB_TEST(test_each_configuration_is_a_run) {
     struct lab_study_table table;
     read_table(write_timings("x.json", 0, true), LAB_STUDY_WITH_CONFIGURATIONS, &table);
     assert_int_equal(table.run_count, 2);
@@ -176,8 +167,7 @@ static void test_each_configuration_is_a_run(void **state) {
     assert_true(table.runs[1].time_s > 0.029);
 }
 
-static void test_names_stand_for_what_a_file_lacks(void **state) {
-    (void)state;
+LAB_TEST(test_names_stand_for_what_a_file_lacks) {
     struct lab_study_table table;
     read_table(write_text("baseline_2_flash_attention_v2.json",
                           "{\"best_time_ms\": 4.5, \"best_config\": [64, 2],"
@@ -192,8 +182,7 @@ static void test_names_stand_for_what_a_file_lacks(void **state) {
     assert_non_null(strstr(table.notes[0], "1 file has no single timings"));
 }
 
-static void test_other_json_is_no_timing(void **state) {
-    (void)state;
+LAB_TEST(test_other_json_is_no_timing) {
     struct lab_timing_file file;
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_timing_file_read(write_text("a", "{\"a\": 1}"), &arena, &file, &err), -1);
@@ -219,8 +208,7 @@ static struct lab_analysis_result correlate(const struct lab_study_table *table)
     return result;
 }
 
-static void test_a_recording_is_joined_by_time(void **state) {
-    (void)state;
+LAB_TEST(test_a_recording_is_joined_by_time) {
     struct lab_study_table table;
     struct lab_studies_recording beside = {write_recording("pcie.csv", 0), true};
     read_table(write_timings("x.json", 0, true), LAB_STUDY_WITH_CONFIGURATIONS, &table);
@@ -235,8 +223,7 @@ static void test_a_recording_is_joined_by_time(void **state) {
     assert_non_null(strstr(result.answer, "take longer while the PCIe traffic into GPU 1 is high"));
 }
 
-static void test_a_recording_of_another_time_is_said(void **state) {
-    (void)state;
+LAB_TEST(test_a_recording_of_another_time_is_said) {
     struct lab_study_table table;
     struct lab_studies_recording beside = {write_recording("late.csv", 3600), true};
     read_table(write_timings("x.json", 0, true), LAB_STUDY_WITH_CONFIGURATIONS, &table);
@@ -250,8 +237,7 @@ static void test_a_recording_of_another_time_is_said(void **state) {
     assert_non_null(strstr(result.answer, "Nothing was sampled while the runs ran"));
 }
 
-static void test_timings_without_stamps_have_no_time(void **state) {
-    (void)state;
+LAB_TEST(test_timings_without_stamps_have_no_time) {
     struct lab_study_table table;
     struct lab_studies_recording beside = {write_recording("pcie.csv", 0), true};
     read_table(write_timings("x.json", 0, false), 0, &table);
@@ -261,20 +247,4 @@ static void test_timings_without_stamps_have_no_time(void **state) {
     assert_null(table.runs[0].recording);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_words_are_told_by_what_they_hold, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_folder_is_looked_through, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_recordings_alone_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_best_configuration_is_the_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_configuration_is_a_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names_stand_for_what_a_file_lacks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_other_json_is_no_timing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_recording_is_joined_by_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_recording_of_another_time_is_said, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_timings_without_stamps_have_no_time, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

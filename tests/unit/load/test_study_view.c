@@ -23,8 +23,7 @@ static bool hold(const void *what) {
     return lab_folder_open(&request, &folder, &err) == 0;
 }
 
-static void an_interrupted_study_says_what_is_left(void **state) {
-    (void)state;
+LAB_TEST(an_interrupted_study_says_what_is_left) {
     struct lab_study_view view;
     assert_works(lab_study_view_open(a_study(1), true, &arena, &view, &err));
     assert_string_equal(view.report.name, "quick_test");
@@ -41,15 +40,13 @@ static void an_interrupted_study_says_what_is_left(void **state) {
     assert_int_equal(view.max_workers, 1);
 }
 
-static void a_finished_study_has_nothing_left(void **state) {
-    (void)state;
+LAB_TEST(a_finished_study_has_nothing_left) {
     struct lab_study_view view;
     assert_works(lab_study_view_open(a_study(2), true, &arena, &view, &err));
     assert_float_equal(view.report.left_s, 0, 0);
 }
 
-static void without_its_runs_there_are_counts(void **state) {
-    (void)state;
+LAB_TEST(without_its_runs_there_are_counts) {
     struct lab_study_view view;
     assert_works(lab_study_view_open(a_study(1), false, &arena, &view, &err));
     assert_int_equal(view.counts[LAB_RUN_DONE], 1);
@@ -59,8 +56,7 @@ static void without_its_runs_there_are_counts(void **state) {
     assert_true(isnan(view.report.left_s));
 }
 
-static void a_study_that_is_worked_on_names_its_runner(void **state) {
-    (void)state;
+LAB_TEST(a_study_that_is_worked_on_names_its_runner) {
     const char *folder = a_study(1);
     struct other other = start_other(hold, in_root("outputs"));
     struct lab_study_view view;
@@ -89,8 +85,7 @@ static void begin_second_run(const char *folder, int64_t start_ns, bool fails) {
     lab_store_close(store);
 }
 
-static void an_interrupted_run_starts_anew(void **state) {
-    (void)state;
+LAB_TEST(an_interrupted_run_starts_anew) {
     const char *folder = a_study(1);
     begin_second_run(folder, 1000000000, false);
     struct lab_study_view view;
@@ -99,8 +94,7 @@ static void an_interrupted_run_starts_anew(void **state) {
     assert_float_equal(view.report.left_s, 2, 1e-6); /* however long ago it began */
 }
 
-static void what_failed_is_left_unless_its_runner_still_works(void **state) {
-    (void)state;
+LAB_TEST(what_failed_is_left_unless_its_runner_still_works) {
     const char *folder = a_study(1);
     begin_second_run(folder, 1000000000, true); /* a second after the machine started */
     struct lab_study_view view;
@@ -118,8 +112,7 @@ static void what_failed_is_left_unless_its_runner_still_works(void **state) {
     wait_for_other(&other);
 }
 
-static void looking_again_counts_nothing_twice(void **state) {
-    (void)state;
+LAB_TEST(looking_again_counts_nothing_twice) {
     const char *folder = a_study(1);
     struct lab_study_view view;
     assert_works(lab_study_view_open(folder, false, &arena, &view, &err));
@@ -133,8 +126,7 @@ static void looking_again_counts_nothing_twice(void **state) {
     assert_true(isnan(view.report.left_s));
 }
 
-static void config_and_machine_are_read_as_far_as_they_go(void **state) {
-    (void)state;
+LAB_TEST(config_and_machine_are_read_as_far_as_they_go) {
     struct lab_store_study study = study_of(PLAN, MACHINE);
     study.config = "device: sim:dgx-h100\nexperiment:\n  max_workers: 4\n";
     study.machine =
@@ -163,8 +155,7 @@ static void config_and_machine_are_read_as_far_as_they_go(void **state) {
     assert_int_equal(view.max_workers, 1);
 }
 
-static void commands_can_be_pasted(void **state) {
-    (void)state;
+LAB_TEST(commands_can_be_pasted) {
     assert_string_equal(lab_study_view_command("[\"-m\", \"scaling_study\", "
                                                "\"experiment.test.compile_model=true,false\"]",
                                                &arena),
@@ -180,8 +171,7 @@ static void commands_can_be_pasted(void **state) {
     assert_string_equal(lab_study_view_command("", &arena), "");
 }
 
-static void paths_are_as_short_as_a_user_would_write_them(void **state) {
-    (void)state;
+LAB_TEST(paths_are_as_short_as_a_user_would_write_them) {
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(root), 0);
@@ -194,27 +184,10 @@ static void paths_are_as_short_as_a_user_would_write_them(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
-static void what_is_no_study_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_study_is_refused) {
     struct lab_study_view view;
     assert_int_equal(lab_study_view_open(root, true, &arena, &view, &err), -1);
     assert_non_null(strstr(err.text, "study.db"));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_interrupted_study_says_what_is_left),
-        TEST(a_finished_study_has_nothing_left),
-        TEST(without_its_runs_there_are_counts),
-        TEST(a_study_that_is_worked_on_names_its_runner),
-        TEST(an_interrupted_run_starts_anew),
-        TEST(what_failed_is_left_unless_its_runner_still_works),
-        TEST(looking_again_counts_nothing_twice),
-        TEST(config_and_machine_are_read_as_far_as_they_go),
-        TEST(commands_can_be_pasted),
-        TEST(paths_are_as_short_as_a_user_would_write_them),
-        TEST(what_is_no_study_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -18,16 +18,14 @@ static struct lab_study_watch watch_all(int max) {
 
 /* --- which --- */
 
-static void nothing_is_watched_where_nothing_ran(void **state) {
-    (void)state;
+LAB_TEST(nothing_is_watched_where_nothing_ran) {
     struct lab_study_watch watch = watch_all(0);
     assert_int_equal(watch.count, 0);
     assert_int_equal(watch.known, 0);
     lab_study_watch_close(&watch);
 }
 
-static void only_unfinished_studies_are_watched(void **state) {
-    (void)state;
+LAB_TEST(only_unfinished_studies_are_watched) {
     given_study("ended", "dddd");
     given_study("ended_with_failures", "ddfd");
     const char *interrupted = given_study("interrupted", "dr..");
@@ -42,8 +40,7 @@ static void only_unfinished_studies_are_watched(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void there_may_be_more_than_are_asked_for(void **state) {
-    (void)state;
+LAB_TEST(there_may_be_more_than_are_asked_for) {
     given_study("one", "d...");
     given_study("two", "d...");
     given_study("three", "d...");
@@ -57,8 +54,7 @@ static void there_may_be_more_than_are_asked_for(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void running_ones_can_be_kept_alone(void **state) {
-    (void)state;
+LAB_TEST(running_ones_can_be_kept_alone) {
     given_study("idle", "d...");
     const char *busy = given_study("busy", "dr..");
     given_study("idle_too", "d...");
@@ -71,8 +67,7 @@ static void running_ones_can_be_kept_alone(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void named_study_is_watched_in_any_state(void **state) {
-    (void)state;
+LAB_TEST(named_study_is_watched_in_any_state) {
     const char *path = given_study("ended", "dddd");
     struct lab_study_watch watch;
     assert_works(lab_study_watch_open(path, 1, &arena, &watch, &err));
@@ -85,8 +80,7 @@ static void named_study_is_watched_in_any_state(void **state) {
     assert_int_equal(err.code, LAB_ERR_USER);
 }
 
-static void damaged_study_hides_no_other(void **state) {
-    (void)state;
+LAB_TEST(damaged_study_hides_no_other) {
     const char *good = given_study("good", "d...");
     const char *bad = given_study("bad", "d...");
     FILE *file = fopen(lab_arena_printf(&arena, "%s/study.db", bad), "w");
@@ -98,8 +92,7 @@ static void damaged_study_hides_no_other(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void looking_again_sees_what_has_happened(void **state) {
-    (void)state;
+LAB_TEST(looking_again_sees_what_has_happened) {
     const char *path = given_study("busy", "dr..");
     int runner = given_runner("busy");
     struct lab_study_watch watch = watch_all(0);
@@ -128,8 +121,7 @@ static struct lab_report_estimate estimate(const char *path, struct lab_study_wa
     return lab_estimate_of_study(&view, watch->items[0].history, &arena);
 }
 
-static void done_run_says_what_it_took(void **state) {
-    (void)state;
+LAB_TEST(done_run_says_what_it_took) {
     struct lab_study_watch watch;
     struct lab_report_estimate study = estimate(given_study("ended", "dddd"), &watch);
     assert_string_equal(study.state, "ended");
@@ -142,8 +134,7 @@ static void done_run_says_what_it_took(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void running_run_goes_by_its_progress(void **state) {
-    (void)state;
+LAB_TEST(running_run_goes_by_its_progress) {
     const char *path = given_study("busy", ".r..");
     given_runner("busy");
     given_progress(path, 2, "measuring", ITERATIONS / 2);
@@ -162,8 +153,7 @@ static void running_run_goes_by_its_progress(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void below_five_percent_history_answers(void **state) {
-    (void)state;
+LAB_TEST(below_five_percent_history_answers) {
     given_study("earlier", "dddd");
     const char *path = given_study("busy", ".r..");
     given_runner("busy");
@@ -177,8 +167,7 @@ static void below_five_percent_history_answers(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void interrupted_run_begins_again(void **state) {
-    (void)state;
+LAB_TEST(interrupted_run_begins_again) {
     given_study("earlier", "dddd");
     const char *path = given_study("stopped", "dr..");
     given_progress(path, 2, "measuring", 90);
@@ -193,8 +182,7 @@ static void interrupted_run_begins_again(void **state) {
     lab_study_watch_close(&watch);
 }
 
-static void failed_run_is_left_to_the_next_runner(void **state) {
-    (void)state;
+LAB_TEST(failed_run_is_left_to_the_next_runner) {
     const char *path = given_study("stopped", "ddf."); /* failed before the runner below came */
     struct lab_study_watch watch;
     struct lab_report_estimate study = estimate(path, &watch);
@@ -219,8 +207,7 @@ static void assert_cut(const char *text, int rows, const char *expected, int exp
     lab_str_release(&out);
 }
 
-static void drawing_keeps_to_the_terminals_lines(void **state) {
-    (void)state;
+LAB_TEST(drawing_keeps_to_the_terminals_lines) {
     assert_cut("a\nb\nc\n", 5, "a\nb\nc\n", 3);
     assert_cut("a\nb\nc\n", 3, "a\nb\nc\n", 3);
     assert_cut("a\nb\nc\n", 2, "a\n…\n", 2);
@@ -232,16 +219,4 @@ static void drawing_keeps_to_the_terminals_lines(void **state) {
     assert_cut("\033[1m1234\033[0m\nb\n", 2, "\033[1m1234\033[0m\nb\n", 2);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(nothing_is_watched_where_nothing_ran), TEST(only_unfinished_studies_are_watched),
-        TEST(there_may_be_more_than_are_asked_for), TEST(running_ones_can_be_kept_alone),
-        TEST(named_study_is_watched_in_any_state),  TEST(damaged_study_hides_no_other),
-        TEST(looking_again_sees_what_has_happened), TEST(done_run_says_what_it_took),
-        TEST(running_run_goes_by_its_progress),     TEST(below_five_percent_history_answers),
-        TEST(interrupted_run_begins_again),         TEST(failed_run_is_left_to_the_next_runner),
-        TEST(drawing_keeps_to_the_terminals_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

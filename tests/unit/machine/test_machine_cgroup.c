@@ -3,13 +3,9 @@
 
 #include "base/str.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define MIB ((int64_t)1 << 20)
 
@@ -38,8 +34,7 @@ static void put_mib(const char *path, int64_t mib) {
     put(path, text);
 }
 
-static void version_2_has_one_tree(void **state) {
-    (void)state;
+LAB_TEST(version_2_has_one_tree) {
     /* given a group with a limit below one without */
     put("v2/outer/memory.max", "max");
     put_mib("v2/outer/memory.current", 900);
@@ -65,8 +60,7 @@ static void version_2_has_one_tree(void **state) {
     assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 0);
 }
 
-static void version_1_has_a_tree_for_memory(void **state) {
-    (void)state;
+LAB_TEST(version_1_has_a_tree_for_memory) {
     put_mib("v1/memory/jobs/memory.limit_in_bytes", 500);
     put_mib("v1/memory/jobs/memory.usage_in_bytes", 200);
     put("v1/memory/memory.limit_in_bytes", "9223372036854771712"); /* its word for no limit */
@@ -80,8 +74,7 @@ static void version_1_has_a_tree_for_memory(void **state) {
     assert_true(topology_cgroup_left(v1, "4:memory:/\n") > (int64_t)1 << 60);
 }
 
-static void a_container_s_group_is_the_root_it_sees(void **state) {
-    (void)state;
+LAB_TEST(a_container_s_group_is_the_root_it_sees) {
     put_mib("box/memory.max", 64);
     put_mib("box/memory.current", 14);
     char box[512];
@@ -90,20 +83,17 @@ static void a_container_s_group_is_the_root_it_sees(void **state) {
     assert_int_equal(topology_cgroup_left(box, "0::/\n"), 50 * MIB);
 }
 
-static void odd_text_is_no_limit(void **state) {
-    (void)state;
+LAB_TEST(odd_text_is_no_limit) {
     static const char *const odd[] = {"\n", "nonsense", "0:", "0::", "::::\n:\n", "4:memory"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         assert_int_equal(topology_cgroup_left("/nowhere", odd[i]), -1);
 }
 
-int main(void) {
+static int begin(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
     mkdir(mount, 0755);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(version_2_has_one_tree),
-        cmocka_unit_test(version_1_has_a_tree_for_memory),
-        cmocka_unit_test(a_container_s_group_is_the_root_it_sees),
-        cmocka_unit_test(odd_text_is_no_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

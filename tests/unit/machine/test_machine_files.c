@@ -7,12 +7,9 @@
 #include "machine/machine.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const char scratch_path[] = LAB_TEST_BINARY_DIR "/test_machine_files.xml";
 static const char fixture_path[] = LAB_TEST_SOURCE_DIR "/tests/fixtures/2socket-4gpu.xml";
@@ -55,14 +52,12 @@ static void assert_bytes_refused(const char *bytes, size_t length, const char *e
     assert_refused(scratch_path, expected);
 }
 
-static void a_missing_file_and_a_directory_are_named(void **state) {
-    (void)state;
+LAB_TEST(a_missing_file_and_a_directory_are_named) {
     assert_refused("/nowhere/machine.xml", "No such file");
     assert_refused("/tmp", "/tmp");
 }
 
-static void other_content_is_no_topology(void **state) {
-    (void)state;
+LAB_TEST(other_content_is_no_topology) {
     static const char binary[] = "\x7f"
                                  "ELF\0\0\1\2\3\xff\xfe";
     static const char html[] = "<?xml version=\"1.0\"?>\n<html><body>machine</body></html>\n";
@@ -73,8 +68,7 @@ static void other_content_is_no_topology(void **state) {
     assert_bytes_refused(word, sizeof word - 1, "a damaged one");
 }
 
-static void a_topology_without_a_machine_is_damaged(void **state) {
-    (void)state;
+LAB_TEST(a_topology_without_a_machine_is_damaged) {
     static const char empty[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                                 "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
                                 "<topology version=\"2.0\">\n</topology>\n";
@@ -86,8 +80,7 @@ static void a_topology_without_a_machine_is_damaged(void **state) {
 
 /* Cut anywhere before its last tag, a recording is refused; what remains is never half a
  * machine. */
-static void a_truncated_topology_is_damaged(void **state) {
-    (void)state;
+LAB_TEST(a_truncated_topology_is_damaged) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     char *text;
@@ -100,8 +93,7 @@ static void a_truncated_topology_is_damaged(void **state) {
 }
 
 /* hwloc trusts such a file and dies of it; gpulab must not. */
-static void a_topology_that_kills_hwloc_is_damaged(void **state) {
-    (void)state;
+LAB_TEST(a_topology_that_kills_hwloc_is_damaged) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     char *text;
@@ -115,8 +107,7 @@ static void a_topology_that_kills_hwloc_is_damaged(void **state) {
 }
 
 /* As hwloc 1 wrote it: memory is an attribute of the node, and the node holds the socket. */
-static void a_recording_of_hwloc_1_is_read(void **state) {
-    (void)state;
+LAB_TEST(a_recording_of_hwloc_1_is_read) {
     static const char old[] =
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<!DOCTYPE topology SYSTEM \"hwloc.dtd\">\n"
@@ -163,8 +154,7 @@ static void a_recording_of_hwloc_1_is_read(void **state) {
 }
 
 /* Programs that are started later must not find hwloc's switch in their environment. */
-static void the_environment_is_left_as_it_was(void **state) {
-    (void)state;
+LAB_TEST(the_environment_is_left_as_it_was) {
     assert_refused("/nowhere/machine.xml", "No such file");
     assert_null(getenv("HWLOC_HIDE_ERRORS"));
 }
@@ -175,15 +165,4 @@ static int remove_scratch(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_missing_file_and_a_directory_are_named),
-        cmocka_unit_test(other_content_is_no_topology),
-        cmocka_unit_test(a_topology_without_a_machine_is_damaged),
-        cmocka_unit_test(a_truncated_topology_is_damaged),
-        cmocka_unit_test(a_topology_that_kills_hwloc_is_damaged),
-        cmocka_unit_test(a_recording_of_hwloc_1_is_read),
-        cmocka_unit_test(the_environment_is_left_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, remove_scratch);
-}
+const struct lab_test_program lab_test_program = {.close = remove_scratch};

@@ -2,12 +2,7 @@
 #include "base/str.h"
 #include "machine/machine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_machine *open_fixture(const char *name) {
     struct lab_str path;
@@ -21,8 +16,7 @@ static struct lab_machine *open_fixture(const char *name) {
     return machine;
 }
 
-static void free_memory_name_and_network_do_not_count(void **state) {
-    (void)state;
+LAB_TEST(free_memory_name_and_network_do_not_count) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
     uint64_t identity = lab_machine_identity(machine);
     struct lab_machine other = *machine;
@@ -41,8 +35,7 @@ static void free_memory_name_and_network_do_not_count(void **state) {
     lab_machine_close(machine);
 }
 
-static void what_is_measured_on_counts(void **state) {
-    (void)state;
+LAB_TEST(what_is_measured_on_counts) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
     uint64_t identity = lab_machine_identity(machine);
     struct lab_machine other = *machine;
@@ -64,8 +57,7 @@ static void what_is_measured_on_counts(void **state) {
     lab_machine_close(machine);
 }
 
-static void every_recorded_machine_is_another(void **state) {
-    (void)state;
+LAB_TEST(every_recorded_machine_is_another) {
     static const char *const names[] = {"1node-nogpu", "2socket-4gpu",     "4node-10gpu",
                                         "8gpu",        "memory-only-node", "unknown-node"};
     enum { COUNT = sizeof names / sizeof *names };
@@ -79,8 +71,7 @@ static void every_recorded_machine_is_another(void **state) {
     }
 }
 
-static void this_machine_is_the_same_when_read_again(void **state) {
-    (void)state;
+LAB_TEST(this_machine_is_the_same_when_read_again) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_machine *first, *second;
     assert_int_equal(lab_machine_open(NULL, &first, &err), 0);
@@ -88,14 +79,4 @@ static void this_machine_is_the_same_when_read_again(void **state) {
     assert_true(lab_machine_identity(first) == lab_machine_identity(second));
     lab_machine_close(first);
     lab_machine_close(second);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_memory_name_and_network_do_not_count),
-        cmocka_unit_test(what_is_measured_on_counts),
-        cmocka_unit_test(every_recorded_machine_is_another),
-        cmocka_unit_test(this_machine_is_the_same_when_read_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,15 +11,12 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define PAGES 300
 
@@ -59,8 +56,7 @@ static void in_a_thread(void *(*body)(void *)) {
 
 /* --- what is here --- */
 
-static void this_machine_is_what_the_kernel_says(void **state) {
-    (void)state;
+LAB_TEST(this_machine_is_what_the_kernel_says) {
     assert_string_equal(machine->source, "this machine");
     assert_false(machine->recorded);
     assert_true(machine->node_count >= 1);
@@ -110,8 +106,7 @@ static int open_on_one_cpu(void) {
     return 0;
 }
 
-static void cores_outside_taskset_do_not_exist(void **state) {
-    (void)state;
+LAB_TEST(cores_outside_taskset_do_not_exist) {
     in_a_child(open_on_one_cpu);
 }
 
@@ -141,8 +136,7 @@ static void *bind_self_to_each_cpu(void *ret_failure) {
     return NULL;
 }
 
-static void a_thread_is_bound_alone(void **state) {
-    (void)state;
+LAB_TEST(a_thread_is_bound_alone) {
     struct lab_cpus before = {0}, after = {0};
     assert_int_equal(lab_bind_read_cpus(0, &before, NULL), 0);
     in_a_thread(bind_self_to_each_cpu);
@@ -190,8 +184,7 @@ static int bind_whole_process(void) {
     return later_too ? result : 4;
 }
 
-static void a_process_is_bound_with_all_its_threads(void **state) {
-    (void)state;
+LAB_TEST(a_process_is_bound_with_all_its_threads) {
     in_a_child(bind_whole_process);
 }
 
@@ -205,13 +198,11 @@ static void *bind_to_node_and_prove(void *ret_failure) {
     return NULL;
 }
 
-static void a_thread_on_a_node_is_proven_there(void **state) {
-    (void)state;
+LAB_TEST(a_thread_on_a_node_is_proven_there) {
     in_a_thread(bind_to_node_and_prove);
 }
 
-static void a_binding_to_nothing_is_refused(void **state) {
-    (void)state;
+LAB_TEST(a_binding_to_nothing_is_refused) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_cpus none = {0};
     assert_int_equal(lab_bind_cpus(machine, &none, false, &err), -1);
@@ -230,8 +221,7 @@ static void a_binding_to_nothing_is_refused(void **state) {
 
 /* --- memory --- */
 
-static void touched_pages_are_counted_on_their_node(void **state) {
-    (void)state;
+LAB_TEST(touched_pages_are_counted_on_their_node) {
     char *memory = map(machine->nodes[0].number, PAGES * page_bytes, LAB_MEMORY_TOUCH);
     struct lab_page_census census;
     assert_int_equal(lab_memory_census(machine, memory, PAGES * page_bytes, &census, NULL), 0);
@@ -247,8 +237,7 @@ static void touched_pages_are_counted_on_their_node(void **state) {
 }
 
 /* More than one batch of questions, not touched but for the ends. */
-static void absent_pages_are_counted_as_such(void **state) {
-    (void)state;
+LAB_TEST(absent_pages_are_counted_as_such) {
     size_t pages = 3000;
     char *memory = map(machine->nodes[0].number, pages * page_bytes, 0);
     struct lab_page_census census;
@@ -269,8 +258,7 @@ static void absent_pages_are_counted_as_such(void **state) {
     lab_memory_unmap(memory, pages * page_bytes);
 }
 
-static void a_range_counts_every_page_that_it_touches(void **state) {
-    (void)state;
+LAB_TEST(a_range_counts_every_page_that_it_touches) {
     char *memory = map(-1, 3 * page_bytes, LAB_MEMORY_TOUCH);
     struct lab_page_census census;
     assert_int_equal(lab_memory_census(machine, memory + page_bytes - 1, 2, &census, NULL), 0);
@@ -280,8 +268,7 @@ static void a_range_counts_every_page_that_it_touches(void **state) {
     lab_memory_unmap(memory, 3 * page_bytes);
 }
 
-static void huge_and_locked_memory_is_zeroed_and_aligned(void **state) {
-    (void)state;
+LAB_TEST(huge_and_locked_memory_is_zeroed_and_aligned) {
     size_t size_bytes = ((size_t)4 << 20) + 1;
     unsigned flags = LAB_MEMORY_TOUCH | LAB_MEMORY_HUGE | LAB_MEMORY_LOCK;
     char *memory = map(machine->nodes[0].number, size_bytes, flags);
@@ -294,8 +281,7 @@ static void huge_and_locked_memory_is_zeroed_and_aligned(void **state) {
     lab_memory_unmap(NULL, 0);
 }
 
-static void memory_beyond_the_node_is_refused_before_it_is_touched(void **state) {
-    (void)state;
+LAB_TEST(memory_beyond_the_node_is_refused_before_it_is_touched) {
     struct lab_err err = LAB_ERR_INIT;
     void *memory = NULL;
     int node = machine->nodes[0].number;
@@ -315,8 +301,7 @@ static void memory_beyond_the_node_is_refused_before_it_is_touched(void **state)
     assert_null(memory);
 }
 
-static void a_node_that_is_not_there_holds_no_memory(void **state) {
-    (void)state;
+LAB_TEST(a_node_that_is_not_there_holds_no_memory) {
     struct lab_err err = LAB_ERR_INIT;
     void *memory = NULL;
     assert_int_equal(lab_memory_map(machine, 4711, page_bytes, 0, &memory, &err), -1);
@@ -398,18 +383,15 @@ static int live_where_numa_is_forbidden(void) {
     return result;
 }
 
-static void a_kernel_without_numa_works_as_one_node(void **state) {
-    (void)state;
+LAB_TEST(a_kernel_without_numa_works_as_one_node) {
     in_a_child(live_without_numa);
 }
 
-static void a_container_that_forbids_numa_works_on_one_node(void **state) {
-    (void)state;
+LAB_TEST(a_container_that_forbids_numa_works_on_one_node) {
     in_a_child(live_where_numa_is_forbidden);
 }
 
-static void a_lent_place_is_taken_back(void **state) {
-    (void)state;
+LAB_TEST(a_lent_place_is_taken_back) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_affinity_guard loan;
     struct lab_cpus before = {0}, during = {0}, after = {0};
@@ -433,23 +415,4 @@ static void a_lent_place_is_taken_back(void **state) {
     lab_mem_free(after.items);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_machine_is_what_the_kernel_says),
-        cmocka_unit_test(cores_outside_taskset_do_not_exist),
-        cmocka_unit_test(a_thread_is_bound_alone),
-        cmocka_unit_test(a_process_is_bound_with_all_its_threads),
-        cmocka_unit_test(a_thread_on_a_node_is_proven_there),
-        cmocka_unit_test(a_binding_to_nothing_is_refused),
-        cmocka_unit_test(a_lent_place_is_taken_back),
-        cmocka_unit_test(touched_pages_are_counted_on_their_node),
-        cmocka_unit_test(absent_pages_are_counted_as_such),
-        cmocka_unit_test(a_range_counts_every_page_that_it_touches),
-        cmocka_unit_test(huge_and_locked_memory_is_zeroed_and_aligned),
-        cmocka_unit_test(memory_beyond_the_node_is_refused_before_it_is_touched),
-        cmocka_unit_test(a_node_that_is_not_there_holds_no_memory),
-        cmocka_unit_test(a_kernel_without_numa_works_as_one_node),
-        cmocka_unit_test(a_container_that_forbids_numa_works_on_one_node),
-    };
-    return cmocka_run_group_tests(tests, open_machine, close_machine);
-}
+const struct lab_test_program lab_test_program = {.open = open_machine, .close = close_machine};

@@ -5,11 +5,7 @@
 #include "base/str.h"
 #include "machine/machine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_machine *open_fixture(const char *name) {
     struct lab_str path;
@@ -72,8 +68,7 @@ static void assert_pci(const struct lab_machine *machine, const struct expected_
 
 /* --- two sockets, four GPUs --- */
 
-static void two_sockets_have_their_cores_memory_and_distances(void **state) {
-    (void)state;
+LAB_TEST(two_sockets_have_their_cores_memory_and_distances) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
 
     assert_true(machine->recorded);
@@ -102,8 +97,7 @@ static void two_sockets_have_their_cores_memory_and_distances(void **state) {
     lab_machine_close(machine);
 }
 
-static void equal_caches_are_one_row(void **state) {
-    (void)state;
+LAB_TEST(equal_caches_are_one_row) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
     static const struct lab_cache expected[] = {
         {1, 'd', 48 << 10, 64, 32, 1},
@@ -124,8 +118,7 @@ static void equal_caches_are_one_row(void **state) {
 }
 
 /* GPUs 19 and 1a share a switch; 99 and b1 have a host bridge each. */
-static void two_sockets_show_every_class_of_link_but_pxb(void **state) {
-    (void)state;
+LAB_TEST(two_sockets_show_every_class_of_link_but_pxb) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
     static const struct expected_pci expected[] = {
         {"0000:01:00.0", "X NODE NODE NODE SYS SYS SYS", 0, LAB_PCI_GPU, 0x1a032000, "card0"},
@@ -148,8 +141,7 @@ static void two_sockets_show_every_class_of_link_but_pxb(void **state) {
 /* --- eight GPUs --- */
 
 /* Its 21 × 21 links follow a rule that can be written down, so that is what is compared with. */
-static void eight_gpus_reach_their_own_nic_by_pix_and_their_pair_by_pxb(void **state) {
-    (void)state;
+LAB_TEST(eight_gpus_reach_their_own_nic_by_pix_and_their_pair_by_pxb) {
     struct lab_machine *machine = open_fixture("8gpu");
     assert_int_equal(machine->package_count, 2);
     assert_int_equal(machine->core_count, 112);
@@ -180,8 +172,7 @@ static void eight_gpus_reach_their_own_nic_by_pix_and_their_pair_by_pxb(void **s
     lab_machine_close(machine);
 }
 
-static void eight_gpus_and_their_nics_have_names_and_nodes(void **state) {
-    (void)state;
+LAB_TEST(eight_gpus_and_their_nics_have_names_and_nodes) {
     struct lab_machine *machine = open_fixture("8gpu");
     const struct lab_pci *gpu = &machine->pci[1], *nic = &machine->pci[2],
                          *last = &machine->pci[18];
@@ -201,8 +192,7 @@ static void eight_gpus_and_their_nics_have_names_and_nodes(void **state) {
 
 /* --- four nodes, ten GPUs --- */
 
-static void four_nodes_share_one_socket(void **state) {
-    (void)state;
+LAB_TEST(four_nodes_share_one_socket) {
     struct lab_machine *machine = open_fixture("4node-10gpu");
     assert_int_equal(machine->package_count, 1);
     assert_int_equal(machine->core_count, 96);
@@ -221,8 +211,7 @@ static void four_nodes_share_one_socket(void **state) {
     lab_machine_close(machine);
 }
 
-static void ten_gpus_lie_unevenly_on_four_nodes(void **state) {
-    (void)state;
+LAB_TEST(ten_gpus_lie_unevenly_on_four_nodes) {
     struct lab_machine *machine = open_fixture("4node-10gpu");
     static const struct expected_pci expected[] = {
         {"0000:03:00.0", "X PIX PHB SYS SYS SYS SYS SYS SYS SYS SYS SYS", 0, LAB_PCI_GPU,
@@ -256,8 +245,7 @@ static void ten_gpus_lie_unevenly_on_four_nodes(void **state) {
 
 /* --- the edges --- */
 
-static void one_node_needs_no_distances(void **state) {
-    (void)state;
+LAB_TEST(one_node_needs_no_distances) {
     struct lab_machine *machine = open_fixture("1node-nogpu");
     assert_int_equal(machine->node_count, 1);
     assert_int_equal(machine->core_count, 8);
@@ -278,8 +266,7 @@ static void one_node_needs_no_distances(void **state) {
     lab_machine_close(machine);
 }
 
-static void a_gpu_that_the_firmware_does_not_place_has_no_node(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_that_the_firmware_does_not_place_has_no_node) {
     struct lab_machine *machine = open_fixture("unknown-node");
     static const struct expected_pci expected[] = {
         {"0000:01:00.0", "X ? ?", 0, LAB_PCI_NETWORK, 0x80861572, "eno1"},
@@ -290,8 +277,7 @@ static void a_gpu_that_the_firmware_does_not_place_has_no_node(void **state) {
     lab_machine_close(machine);
 }
 
-static void a_node_with_memory_only_has_no_cores_and_takes_no_device(void **state) {
-    (void)state;
+LAB_TEST(a_node_with_memory_only_has_no_cores_and_takes_no_device) {
     struct lab_machine *machine = open_fixture("memory-only-node");
     assert_int_equal(machine->node_count, 3);
     assert_cpus(&machine->nodes[0].cpus, "0-11,24-35");
@@ -306,8 +292,7 @@ static void a_node_with_memory_only_has_no_cores_and_takes_no_device(void **stat
     lab_machine_close(machine);
 }
 
-static void a_node_that_is_not_there_is_refused_with_those_that_are(void **state) {
-    (void)state;
+LAB_TEST(a_node_that_is_not_there_is_refused_with_those_that_are) {
     struct lab_machine *machine = open_fixture("4node-10gpu");
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_machine_require_node(machine, 4, &err), -1);
@@ -324,8 +309,7 @@ static void assert_only_a_recording(int result, struct lab_err *err) {
     *err = LAB_ERR_INIT;
 }
 
-static void nothing_can_be_bound_or_proven_on_a_recording(void **state) {
-    (void)state;
+LAB_TEST(nothing_can_be_bound_or_proven_on_a_recording) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
     struct lab_err err = LAB_ERR_INIT;
     void *memory = NULL;
@@ -341,22 +325,4 @@ static void nothing_can_be_bound_or_proven_on_a_recording(void **state) {
     assert_only_a_recording(lab_memory_prove(machine, &byte, 1, 0, &err), &err);
     assert_null(memory);
     lab_machine_close(machine);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_sockets_have_their_cores_memory_and_distances),
-        cmocka_unit_test(equal_caches_are_one_row),
-        cmocka_unit_test(two_sockets_show_every_class_of_link_but_pxb),
-        cmocka_unit_test(eight_gpus_reach_their_own_nic_by_pix_and_their_pair_by_pxb),
-        cmocka_unit_test(eight_gpus_and_their_nics_have_names_and_nodes),
-        cmocka_unit_test(four_nodes_share_one_socket),
-        cmocka_unit_test(ten_gpus_lie_unevenly_on_four_nodes),
-        cmocka_unit_test(one_node_needs_no_distances),
-        cmocka_unit_test(a_gpu_that_the_firmware_does_not_place_has_no_node),
-        cmocka_unit_test(a_node_with_memory_only_has_no_cores_and_takes_no_device),
-        cmocka_unit_test(a_node_that_is_not_there_is_refused_with_those_that_are),
-        cmocka_unit_test(nothing_can_be_bound_or_proven_on_a_recording),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

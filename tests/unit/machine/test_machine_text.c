@@ -4,12 +4,9 @@
 #include "base/str.h"
 #include "machine/topology.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const char meminfo[] = "Node 2 MemTotal:        1000000 kB\n"
                               "Node 2 MemFree:          100000 kB\n"
@@ -31,8 +28,7 @@ static const char zoneinfo[] = "Node 1, zone   Normal\n"
                                "Node 20, zone   Normal\n"
                                "        low      9999\n";
 
-static void free_memory_is_free_pages_and_idle_file_cache_less_the_reserve(void **state) {
-    (void)state;
+LAB_TEST(free_memory_is_free_pages_and_idle_file_cache_less_the_reserve) {
     int64_t page = sysconf(_SC_PAGESIZE);
     assert_int_equal(topology_parse_node_free(meminfo, zoneinfo, 2), 150000 * 1024 - 250 * page);
     assert_int_equal(topology_parse_node_free(meminfo, "", 2), 150000 * 1024);
@@ -63,8 +59,7 @@ static void assert_named(unsigned vendor_id, unsigned device_id, const char *ven
     lab_arena_release(&arena);
 }
 
-static void names_are_found_below_their_vendor_only(void **state) {
-    (void)state;
+LAB_TEST(names_are_found_below_their_vendor_only) {
     assert_named(0x10de, 0x2237, "NVIDIA Corporation", "GA102GL [A10G]");
     assert_named(0x10de, 0x2330, "NVIDIA Corporation", "GH100 [H100 SXM5 80GB]");
     assert_named(0x10de, 0x1021, "NVIDIA Corporation", "");
@@ -80,8 +75,7 @@ static struct lab_pci device(const char *address, int node, int *bridges, int co
     return pci;
 }
 
-static void a_link_without_bridges_is_known_only_across_nodes(void **state) {
-    (void)state;
+LAB_TEST(a_link_without_bridges_is_known_only_across_nodes) {
     struct lab_node nodes[2] = {{.number = 0}, {.number = 1}};
     struct lab_machine two = {.nodes = nodes, .node_count = 2};
     struct lab_machine one = {.nodes = nodes, .node_count = 1};
@@ -92,8 +86,7 @@ static void a_link_without_bridges_is_known_only_across_nodes(void **state) {
     assert_int_equal(lab_machine_link(&one, &a, &b), LAB_LINK_UNKNOWN);
 }
 
-static void on_one_node_even_unplaced_devices_are_in_it(void **state) {
-    (void)state;
+LAB_TEST(on_one_node_even_unplaced_devices_are_in_it) {
     struct lab_node node = {.number = 0};
     struct lab_machine one = {.nodes = &node, .node_count = 1};
     int left[] = {0, 1}, right[] = {2, 3};
@@ -103,8 +96,7 @@ static void on_one_node_even_unplaced_devices_are_in_it(void **state) {
 }
 
 /* A card with two chips behind one port, and two functions of one chip. */
-static void devices_on_one_bus_are_pix(void **state) {
-    (void)state;
+LAB_TEST(devices_on_one_bus_are_pix) {
     struct lab_node node = {.number = 0};
     struct lab_machine one = {.nodes = &node, .node_count = 1};
     int port[] = {0, 1};
@@ -114,8 +106,7 @@ static void devices_on_one_bus_are_pix(void **state) {
     assert_int_equal(lab_machine_link(&one, &a, &c), LAB_LINK_PHB);
 }
 
-static void every_class_has_a_name_and_an_explanation(void **state) {
-    (void)state;
+LAB_TEST(every_class_has_a_name_and_an_explanation) {
     for (enum lab_link link = LAB_LINK_SELF; link <= LAB_LINK_UNKNOWN; link++) {
         assert_true(strlen(lab_link_name(link)) > 0);
         assert_true(strlen(lab_link_explanation(link)) > 10);
@@ -124,8 +115,7 @@ static void every_class_has_a_name_and_an_explanation(void **state) {
     assert_string_equal(lab_link_name(LAB_LINK_UNKNOWN), "?");
 }
 
-static void sets_of_cpus_read_as_the_kernel_writes_them(void **state) {
-    (void)state;
+LAB_TEST(sets_of_cpus_read_as_the_kernel_writes_them) {
     int items[] = {0, 1, 2, 5, 7, 8};
     struct lab_cpus cpus = {items, 6};
     struct lab_str text;
@@ -135,17 +125,4 @@ static void sets_of_cpus_read_as_the_kernel_writes_them(void **state) {
     lab_str_release(&text);
     assert_true(lab_cpus_contain(&cpus, 5));
     assert_false(lab_cpus_contain(&cpus, 6));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_memory_is_free_pages_and_idle_file_cache_less_the_reserve),
-        cmocka_unit_test(names_are_found_below_their_vendor_only),
-        cmocka_unit_test(a_link_without_bridges_is_known_only_across_nodes),
-        cmocka_unit_test(on_one_node_even_unplaced_devices_are_in_it),
-        cmocka_unit_test(devices_on_one_bus_are_pix),
-        cmocka_unit_test(every_class_has_a_name_and_an_explanation),
-        cmocka_unit_test(sets_of_cpus_read_as_the_kernel_writes_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,14 +8,9 @@
 #include "base/random.h"
 #include "measure/measure.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "test.h"
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define MS LAB_NS_PER_MS
 #define US LAB_NS_PER_US
@@ -100,7 +95,5 @@ static inline int tear_down(void **state) {
 static inline int64_t wild_1ms(int64_t index) {
     return noisy(MS, 0.3, index);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 #endif

@@ -3,8 +3,7 @@
 
 /* --- stopping ------------------------------------------------------------------------------ */
 
-static void a_steady_subject_is_measured_until_precise(void **state) {
-    (void)state;
+LAB_TEST(a_steady_subject_is_measured_until_precise) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_int_equal(m.stop, LAB_MEASURE_PRECISE);
@@ -22,8 +21,7 @@ static void a_steady_subject_is_measured_until_precise(void **state) {
     assert_string_equal(m.name, "fake");
 }
 
-static void all_iterations_are_kept_in_stretches(void **state) {
-    (void)state;
+LAB_TEST(all_iterations_are_kept_in_stretches) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_int_equal(m.warmup_iterations + (int64_t)m.count, fake.index);
@@ -42,8 +40,7 @@ static void all_iterations_are_kept_in_stretches(void **state) {
     assert_in_range(fake.longest, 60, 140);
 }
 
-static void noise_is_measured_until_the_limit(void **state) {
-    (void)state;
+LAB_TEST(noise_is_measured_until_the_limit) {
     struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
     struct lab_measure_plan plan = plan_by_hand();
     plan.precision = 1e-6;
@@ -57,8 +54,7 @@ static void noise_is_measured_until_the_limit(void **state) {
     assert_true(total_s > 2.9 && total_s < 3.1);
 }
 
-static void more_noise_takes_more_iterations(void **state) {
-    (void)state;
+LAB_TEST(more_noise_takes_more_iterations) {
     struct fake quiet = {.letter = 'a', .duration_ns = steady_1ms};
     struct fake loud = {.letter = 'a', .duration_ns = wild_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &quiet);
@@ -68,8 +64,7 @@ static void more_noise_takes_more_iterations(void **state) {
     assert_true(n.precision <= 0.01);
 }
 
-static void a_count_is_kept_to_the_iteration(void **state) {
-    (void)state;
+LAB_TEST(a_count_is_kept_to_the_iteration) {
     struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
     struct lab_measure_plan plan = plan_by_hand();
     plan.iterations = 1237;
@@ -83,8 +78,7 @@ static void a_count_is_kept_to_the_iteration(void **state) {
     assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
 }
 
-static void a_duration_counts_from_the_end_of_the_warmup(void **state) {
-    (void)state;
+LAB_TEST(a_duration_counts_from_the_end_of_the_warmup) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measure_plan plan = plan_by_hand();
     plan.duration_s = 2;
@@ -102,8 +96,7 @@ static int64_t steady_5s(int64_t index) {
     return noisy(5 * LAB_NS_PER_S, 0.02, index);
 }
 
-static void a_duration_shorter_than_an_iteration_measures_one(void **state) {
-    (void)state;
+LAB_TEST(a_duration_shorter_than_an_iteration_measures_one) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_5s};
     struct lab_measure_plan plan = plan_by_hand();
     plan.duration_s = 2;
@@ -113,8 +106,7 @@ static void a_duration_shorter_than_an_iteration_measures_one(void **state) {
     assert_int_equal(m.stop, LAB_MEASURE_COUNTED);
 }
 
-static void one_iteration_can_be_counted(void **state) {
-    (void)state;
+LAB_TEST(one_iteration_can_be_counted) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measure_plan plan = plan_by_hand();
     plan.iterations = 1;
@@ -132,8 +124,7 @@ static int64_t steady_10s(int64_t index) {
     return noisy(10 * LAB_NS_PER_S, 0.02, index);
 }
 
-static void iterations_longer_than_the_limit_are_measured_once(void **state) {
-    (void)state;
+LAB_TEST(iterations_longer_than_the_limit_are_measured_once) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_10s};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_int_equal(m.warmup_iterations, 1);
@@ -146,8 +137,7 @@ static int64_t steady_400ms(int64_t index) {
     return noisy(400 * MS, 0.005, index);
 }
 
-static void long_iterations_still_come_in_stretches(void **state) {
-    (void)state;
+LAB_TEST(long_iterations_still_come_in_stretches) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_400ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     /* a tenth of the limit, 1.5 s, holds three: enough to overlap */
@@ -159,8 +149,7 @@ static int64_t steady_200ns(int64_t index) {
     return noisy(200, 0.05, index);
 }
 
-static void short_iterations_stay_within_memory(void **state) {
-    (void)state;
+LAB_TEST(short_iterations_stay_within_memory) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_200ns};
     struct lab_measure_plan plan = plan_by_hand();
     plan.max_iterations = 30000; /* 6 ms of the half second that is asked for */
@@ -179,8 +168,7 @@ static int64_t no_time(int64_t index) {
     return 0;
 }
 
-static void a_clock_that_stands_still_ends_too(void **state) {
-    (void)state;
+LAB_TEST(a_clock_that_stands_still_ends_too) {
     struct fake fake = {.letter = 'a', .duration_ns = no_time};
     struct lab_measure_plan plan = plan_by_hand();
     plan.iterations = 500;
@@ -195,8 +183,7 @@ static int64_t warming_1ms(int64_t index) {
     return noisy(MS, 0.02, index) + (int64_t)((double)(4 * MS) * exp(-(double)index / 30));
 }
 
-static void the_warmup_is_dropped(void **state) {
-    (void)state;
+LAB_TEST(the_warmup_is_dropped) {
     struct fake fake = {.letter = 'a', .duration_ns = warming_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_true(m.steady);
@@ -213,8 +200,7 @@ static int64_t drifting(int64_t index) {
     return noisy((int64_t)(MS * pow(1.002, (double)index)), 0.01, index);
 }
 
-static void what_never_settles_is_not_steady(void **state) {
-    (void)state;
+LAB_TEST(what_never_settles_is_not_steady) {
     struct fake fake = {.letter = 'a', .duration_ns = drifting};
     struct lab_measure_plan plan = plan_by_hand();
     plan.limit_s = 6;
@@ -229,8 +215,7 @@ static int64_t drifting_late(int64_t index) {
     return noisy(index < 300 ? MS : MS + (index - 300) * US / 2, 0.01, index);
 }
 
-static void drift_during_the_measurement_is_not_steady(void **state) {
-    (void)state;
+LAB_TEST(drift_during_the_measurement_is_not_steady) {
     struct fake fake = {.letter = 'a', .duration_ns = drifting_late};
     struct lab_measure_plan plan = plan_by_hand();
     plan.min_time_s = 2;
@@ -248,15 +233,13 @@ static int64_t steady_10us(int64_t index) {
     return noisy(10 * US, 0.02, index);
 }
 
-static void a_warmup_lasts_for_a_stretch_at_least(void **state) {
-    (void)state;
+LAB_TEST(a_warmup_lasts_for_a_stretch_at_least) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_10us};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_true(m.warmup_s >= 0.1 && m.warmup_s < 0.5);
 }
 
-static void no_warmup_can_be_asked_for(void **state) {
-    (void)state;
+LAB_TEST(no_warmup_can_be_asked_for) {
     struct fake fake = {.letter = 'a', .duration_ns = warming_1ms};
     struct lab_measure_plan plan = plan_by_hand();
     plan.warmup_iterations = 0;
@@ -274,8 +257,7 @@ static int64_t disturbed_1ms(int64_t index) {
     return (index % 40 == 39 ? 4 : 1) * noisy(MS, 0.02, index);
 }
 
-static void outliers_are_kept_and_told(void **state) {
-    (void)state;
+LAB_TEST(outliers_are_kept_and_told) {
     struct fake fake = {.letter = 'a', .duration_ns = disturbed_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_true(m.warnings & LAB_WARN_OUTLIERS);
@@ -289,8 +271,7 @@ static int64_t slow_first(int64_t index) {
     return index == 0 ? LAB_NS_PER_S : steady_1ms(index);
 }
 
-static void a_slow_first_iteration_is_dropped_and_told(void **state) {
-    (void)state;
+LAB_TEST(a_slow_first_iteration_is_dropped_and_told) {
     struct fake fake = {.letter = 'a', .duration_ns = slow_first};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_int_equal(m.warnings, LAB_WARN_SLOW_FIRST);
@@ -298,8 +279,7 @@ static void a_slow_first_iteration_is_dropped_and_told(void **state) {
     assert_true(m.latency.max < 1.1e-3);
 }
 
-static void stages_are_summed_up(void **state) {
-    (void)state;
+LAB_TEST(stages_are_summed_up) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms, .stage_ns = 100 * US};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     for (int s = 0; s < LAB_STAGE_COUNT; s++) {
@@ -326,8 +306,7 @@ static int spin(void *state, int count, struct lab_iteration *records, struct la
     return 0;
 }
 
-static void real_time_works_and_conditions_are_read(void **state) {
-    (void)state;
+LAB_TEST(real_time_works_and_conditions_are_read) {
     struct lab_subject subject = {"spin", spin, NULL};
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
     plan.limit_s = 0.3;
@@ -344,8 +323,7 @@ static void real_time_works_and_conditions_are_read(void **state) {
     assert_false(m.simulated);
 }
 
-static void another_clock_leaves_conditions_unknown(void **state) {
-    (void)state;
+LAB_TEST(another_clock_leaves_conditions_unknown) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_true(isnan(m.conditions.foreign_cpu) && isnan(m.conditions.load_before));
@@ -354,8 +332,7 @@ static void another_clock_leaves_conditions_unknown(void **state) {
 
 /* --- rates --------------------------------------------------------------------------------- */
 
-static void a_rate_has_the_interval_of_its_time(void **state) {
-    (void)state;
+LAB_TEST(a_rate_has_the_interval_of_its_time) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     struct lab_work work = {.samples = 8, .flops = 1e6};
@@ -373,40 +350,11 @@ static void a_rate_has_the_interval_of_its_time(void **state) {
     assert_true(interval.confidence == time.confidence);
 }
 
-static void rates_of_nothing_are_unknown(void **state) {
-    (void)state;
+LAB_TEST(rates_of_nothing_are_unknown) {
     struct lab_measurement m = {0};
     struct lab_work work = {.samples = 8};
     assert_true(isnan(lab_measure_rates(&m, &work).samples_per_s));
     assert_true(isnan(lab_measure_rate_interval(&m, 1).low));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_steady_subject_is_measured_until_precise),
-        TEST(all_iterations_are_kept_in_stretches),
-        TEST(noise_is_measured_until_the_limit),
-        TEST(more_noise_takes_more_iterations),
-        TEST(a_count_is_kept_to_the_iteration),
-        TEST(a_duration_counts_from_the_end_of_the_warmup),
-        TEST(a_duration_shorter_than_an_iteration_measures_one),
-        TEST(one_iteration_can_be_counted),
-        TEST(a_rate_has_the_interval_of_its_time),
-        TEST(rates_of_nothing_are_unknown),
-        TEST(iterations_longer_than_the_limit_are_measured_once),
-        TEST(long_iterations_still_come_in_stretches),
-        TEST(short_iterations_stay_within_memory),
-        TEST(a_clock_that_stands_still_ends_too),
-        TEST(the_warmup_is_dropped),
-        TEST(what_never_settles_is_not_steady),
-        TEST(drift_during_the_measurement_is_not_steady),
-        TEST(a_warmup_lasts_for_a_stretch_at_least),
-        TEST(no_warmup_can_be_asked_for),
-        TEST(outliers_are_kept_and_told),
-        TEST(a_slow_first_iteration_is_dropped_and_told),
-        TEST(stages_are_summed_up),
-        TEST(real_time_works_and_conditions_are_read),
-        TEST(another_clock_leaves_conditions_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

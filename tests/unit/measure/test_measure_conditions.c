@@ -1,14 +1,9 @@
 /* What /proc says, from texts as kernels write them. */
 #include "measure/measure_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "test.h"
 #include <math.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static const char stat_before[] = "cpu  1000 20 300 50000 100 7 30 10 5 0\n"
                                   "cpu0 500 10 150 25000 50 4 15 5 5 0\n"
@@ -40,8 +35,7 @@ static struct lab_conditions_reading reading_at(double time_s, const char *stat,
     return r;
 }
 
-static void the_files_are_understood(void **state) {
-    (void)state;
+LAB_TEST(the_files_are_understood) {
     struct lab_conditions_reading r = reading_at(0, stat_before, pressure_before, 0);
     assert_near(r.busy_s, 13.57);
     assert_near(r.steal_s, 0.1);
@@ -51,8 +45,7 @@ static void the_files_are_understood(void **state) {
     assert_near(r.pressure_cpu_s, 7.840211);
 }
 
-static void others_are_what_we_did_not_use(void **state) {
-    (void)state;
+LAB_TEST(others_are_what_we_did_not_use) {
     struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 3.0);
     struct lab_conditions_reading after = reading_at(12, stat_after, pressure_after, 4.5);
     before.own_s = 0; /* nothing yet: the load is all foreign */
@@ -66,8 +59,7 @@ static void others_are_what_we_did_not_use(void **state) {
     assert_near(c.pressure_memory, 0.2);
 }
 
-static void our_own_threads_are_taken_off_the_load(void **state) {
-    (void)state;
+LAB_TEST(our_own_threads_are_taken_off_the_load) {
     struct lab_conditions_reading r = reading_at(0, stat_before, NULL, 0);
     /* one thread of ours, running for 600 s, is 1 of the load of 1.5 by now */
     r.own_s = r.age_s = 600;
@@ -77,16 +69,14 @@ static void our_own_threads_are_taken_off_the_load(void **state) {
     assert_near(lab_conditions_between(&r, &r).load_before, 0);
 }
 
-static void counting_errors_stay_within_bounds(void **state) {
-    (void)state;
+LAB_TEST(counting_errors_stay_within_bounds) {
     struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 0);
     struct lab_conditions_reading after = reading_at(12, stat_after, pressure_after, 2.6);
     /* ticks say 2.5 s, our own clock 2.6 s */
     assert_near(lab_conditions_between(&before, &after).foreign_cpu, 0);
 }
 
-static void what_is_missing_is_unknown(void **state) {
-    (void)state;
+LAB_TEST(what_is_missing_is_unknown) {
     struct lab_conditions_reading none = lab_conditions_parse(NULL, NULL, NULL, NULL, 100);
     struct lab_conditions c = lab_conditions_between(&none, &none);
     assert_true(isnan(c.load_before) && isnan(c.foreign_cpu) && isnan(c.steal));
@@ -102,15 +92,13 @@ static void what_is_missing_is_unknown(void **state) {
     assert_true(isnan(old.steal_s));
 }
 
-static void too_short_a_time_tells_nothing(void **state) {
-    (void)state;
+LAB_TEST(too_short_a_time_tells_nothing) {
     struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 3.0);
     struct lab_conditions c = lab_conditions_between(&before, &before);
     assert_true(isnan(c.foreign_cpu) && isnan(c.steal) && isnan(c.pressure_cpu));
 }
 
-static void a_start_is_found_behind_any_name(void **state) {
-    (void)state;
+LAB_TEST(a_start_is_found_behind_any_name) {
     static const char self[] =
         "8834 (a) b (c) R 1 8834 8834 34816 8834 4194304 100 0 0 0 5 2 0 0 20 0 1 0 114256 8192 1";
     assert_near(lab_conditions_parse_start(self, 100), 1142.56);
@@ -118,25 +106,10 @@ static void a_start_is_found_behind_any_name(void **state) {
     assert_true(isnan(lab_conditions_parse_start(NULL, 100)));
 }
 
-static void this_machine_can_be_read(void **state) {
-    (void)state;
+LAB_TEST(this_machine_can_be_read) {
     struct lab_conditions_reading r = lab_conditions_read();
     assert_true(r.time_s > 0);
     assert_true(r.own_s >= 0);
     assert_false(r.age_s < -1);
     assert_false(r.cpus < 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_files_are_understood),
-        cmocka_unit_test(others_are_what_we_did_not_use),
-        cmocka_unit_test(our_own_threads_are_taken_off_the_load),
-        cmocka_unit_test(counting_errors_stay_within_bounds),
-        cmocka_unit_test(what_is_missing_is_unknown),
-        cmocka_unit_test(too_short_a_time_tells_nothing),
-        cmocka_unit_test(a_start_is_found_behind_any_name),
-        cmocka_unit_test(this_machine_can_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

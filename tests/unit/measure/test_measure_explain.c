@@ -1,13 +1,8 @@
 /* Which warnings a measurement gets, and the sentences a person reads. */
 #include "measure/measure_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "test.h"
 #include <math.h>
-#include <cmocka.h>
 
 /* 120 quiet iterations of 10 ms, by latency. */
 static struct lab_measurement quiet(void) {
@@ -36,8 +31,7 @@ static void assert_explained(struct lab_measurement m, enum lab_measure_warning 
     lab_str_release(&text);
 }
 
-static void a_quiet_measurement_has_no_warnings(void **state) {
-    (void)state;
+LAB_TEST(a_quiet_measurement_has_no_warnings) {
     struct lab_measurement m = quiet();
     assert_int_equal(lab_measure_warn(&m), 0);
     struct lab_str text;
@@ -48,8 +42,7 @@ static void a_quiet_measurement_has_no_warnings(void **state) {
     lab_str_release(&text);
 }
 
-static void a_clock_that_moves(void **state) {
-    (void)state;
+LAB_TEST(a_clock_that_moves) {
     struct lab_measurement m = quiet();
     m.clock_min_mhz = 1900;
     m.clock_max_mhz = 1980;
@@ -62,8 +55,7 @@ static void a_clock_that_moves(void **state) {
     assert_int_equal(lab_measure_warn(&m), 0);
 }
 
-static void outliers(void **state) {
-    (void)state;
+LAB_TEST(outliers) {
     struct lab_measurement m = quiet();
     m.latency.outliers.high_severe = 3;
     m.latency.max = 0.041;
@@ -78,8 +70,7 @@ static void outliers(void **state) {
                      "median: something else ran; try again on a quiet machine");
 }
 
-static void too_many_to_be_outliers(void **state) {
-    (void)state;
+LAB_TEST(too_many_to_be_outliers) {
     struct lab_measurement m = quiet();
     m.latency.outliers.high_severe = 24;
     m.latency.max = 0.02;
@@ -89,8 +80,7 @@ static void too_many_to_be_outliers(void **state) {
                      "between them");
 }
 
-static void one_of_nine_is_no_group(void **state) {
-    (void)state;
+LAB_TEST(one_of_nine_is_no_group) {
     struct lab_measurement m = quiet();
     m.latency.n = 9;
     m.latency.outliers.high_severe = 1;
@@ -100,8 +90,7 @@ static void one_of_nine_is_no_group(void **state) {
                      "median: something else ran; try again on a quiet machine");
 }
 
-static void outliers_that_do_not_matter(void **state) {
-    (void)state;
+LAB_TEST(outliers_that_do_not_matter) {
     struct lab_measurement m = quiet();
     m.latency.outliers.high_severe = 1; /* fewer than one in a hundred */
     m.latency.max = 0.05;
@@ -119,8 +108,7 @@ static void outliers_that_do_not_matter(void **state) {
     assert_int_equal(lab_measure_warn(&m), LAB_WARN_SHORT);
 }
 
-static void a_slow_first_iteration(void **state) {
-    (void)state;
+LAB_TEST(a_slow_first_iteration) {
     struct lab_measurement m = quiet();
     m.first_s = 1.25;
     assert_explained(m, LAB_WARN_SLOW_FIRST,
@@ -138,8 +126,7 @@ static void a_slow_first_iteration(void **state) {
     assert_int_equal(lab_measure_warn(&m), 0);
 }
 
-static void no_steady_state(void **state) {
-    (void)state;
+LAB_TEST(no_steady_state) {
     struct lab_measurement m = quiet();
     struct lab_iteration records[120];
     int end = 120;
@@ -160,8 +147,7 @@ static void no_steady_state(void **state) {
                      "the second: clocks, temperature or memory still change; warm up longer");
 }
 
-static void not_precise(void **state) {
-    (void)state;
+LAB_TEST(not_precise) {
     struct lab_measurement m = quiet();
     m.stop = LAB_MEASURE_LIMIT;
     m.precision = 0.0321;
@@ -176,8 +162,7 @@ static void not_precise(void **state) {
                      "gives more precision");
 }
 
-static void load(void **state) {
-    (void)state;
+LAB_TEST(load) {
     struct lab_measurement m = quiet();
     m.conditions.foreign_cpu = 0.314;
     assert_explained(m, LAB_WARN_LOAD,
@@ -195,8 +180,7 @@ static void load(void **state) {
     assert_int_equal(lab_measure_warn(&m), 0);
 }
 
-static void steal(void **state) {
-    (void)state;
+LAB_TEST(steal) {
     struct lab_measurement m = quiet();
     m.conditions.steal = 0.034;
     assert_explained(m, LAB_WARN_STEAL,
@@ -204,8 +188,7 @@ static void steal(void **state) {
                      "shared virtual machine vary with its neighbours");
 }
 
-static void too_short(void **state) {
-    (void)state;
+LAB_TEST(too_short) {
     struct lab_measurement m = quiet();
     m.latency.median = m.latency.max = m.first_s = 450e-9;
     assert_explained(m, LAB_WARN_SHORT,
@@ -214,8 +197,7 @@ static void too_short(void **state) {
 }
 
 /* A simulated machine's times are its own, whatever this one does meanwhile. */
-static void nothing_here_disturbs_what_is_simulated(void **state) {
-    (void)state;
+LAB_TEST(nothing_here_disturbs_what_is_simulated) {
     struct lab_measurement m = quiet();
     m.simulated = true;
     m.conditions = (struct lab_conditions){
@@ -226,23 +208,4 @@ static void nothing_here_disturbs_what_is_simulated(void **state) {
     assert_explained(m, LAB_WARN_OUTLIERS,
                      "3 of 120 measured times (2.5 %) are severe outliers, the longest 4.1 × the "
                      "median, as the machine is simulated");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quiet_measurement_has_no_warnings),
-        cmocka_unit_test(outliers),
-        cmocka_unit_test(too_many_to_be_outliers),
-        cmocka_unit_test(one_of_nine_is_no_group),
-        cmocka_unit_test(outliers_that_do_not_matter),
-        cmocka_unit_test(a_slow_first_iteration),
-        cmocka_unit_test(no_steady_state),
-        cmocka_unit_test(not_precise),
-        cmocka_unit_test(load),
-        cmocka_unit_test(steal),
-        cmocka_unit_test(nothing_here_disturbs_what_is_simulated),
-        cmocka_unit_test(too_short),
-        cmocka_unit_test(a_clock_that_moves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
 #include "base/random.h"
 #include "measure/measure_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "test.h"
 #include <math.h>
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -17,8 +12,7 @@ static void assert_near(double got, double wanted) {
         fail_msg("%.17g is not %.17g", got, wanted);
 }
 
-static void intervals_never_cross_a_stretch(void **state) {
-    (void)state;
+LAB_TEST(intervals_never_cross_a_stretch) {
     /* two stretches of three and two iterations, and one alone */
     struct lab_iteration records[] = {{0, 10},    {5, 18},    {12, 30},
                                       {100, 109}, {105, 120}, {500, 507}};
@@ -34,8 +28,7 @@ static void intervals_never_cross_a_stretch(void **state) {
 
 /* Long iterations come in stretches of two, and the limit may cut the last one to a single
  * iteration; that must not make a pipeline's latency its time per iteration. */
-static void a_stretch_cut_by_the_limit_changes_no_series(void **state) {
-    (void)state;
+LAB_TEST(a_stretch_cut_by_the_limit_changes_no_series) {
     struct lab_measurement m = {.count = 16, .latency.n = 16, .interval.n = 8};
     assert_ptr_equal(lab_measure_primary(&m), &m.interval);
     m.count = m.latency.n = 17;
@@ -49,8 +42,7 @@ static void a_stretch_cut_by_the_limit_changes_no_series(void **state) {
     assert_ptr_equal(lab_measure_primary(&m), &m.latency);
 }
 
-static void stages_that_do_not_exist_are_left_out(void **state) {
-    (void)state;
+LAB_TEST(stages_that_do_not_exist_are_left_out) {
     struct lab_iteration records[2] = {
         {.stages = {[LAB_STAGE_H2D] = {10, 30}, [LAB_STAGE_COMPUTE] = {30, 35}}},
         {.stages = {[LAB_STAGE_COMPUTE] = {40, 47}}}};
@@ -69,14 +61,12 @@ static struct lab_iteration staged(int64_t h2d, int64_t compute, int64_t d2h, in
         .stages = {{h2d, h2d + length}, {compute, compute + length}, {d2h, d2h + length}}};
 }
 
-static void stages_one_after_another_do_not_overlap(void **state) {
-    (void)state;
+LAB_TEST(stages_one_after_another_do_not_overlap) {
     struct lab_iteration records[] = {staged(1, 11, 21, 10), staged(31, 41, 51, 10)};
     assert_near(lab_measure_overlap(records, 2), 0);
 }
 
-static void a_full_pipeline_overlaps_but_for_its_ends(void **state) {
-    (void)state;
+LAB_TEST(a_full_pipeline_overlaps_but_for_its_ends) {
     /* each stage of ten, a new iteration every ten: only the first H2D and the last D2H are bare */
     struct lab_iteration records[10];
     for (int i = 0; i < 10; i++)
@@ -85,8 +75,7 @@ static void a_full_pipeline_overlaps_but_for_its_ends(void **state) {
     assert_near(lab_measure_overlap(records, 10), 18.0 / 20);
 }
 
-static void computes_that_overlap_count_once(void **state) {
-    (void)state;
+LAB_TEST(computes_that_overlap_count_once) {
     struct lab_iteration records[3] = {
         {.stages = {[LAB_STAGE_H2D] = {100, 200}, [LAB_STAGE_COMPUTE] = {90, 140}}},
         {.stages = {[LAB_STAGE_COMPUTE] = {120, 150}}},
@@ -94,8 +83,7 @@ static void computes_that_overlap_count_once(void **state) {
     assert_near(lab_measure_overlap(records, 3), 0.7);
 }
 
-static void copies_are_swept_in_any_order(void **state) {
-    (void)state;
+LAB_TEST(copies_are_swept_in_any_order) {
     /* a long copy before a short one that ends earlier, computes between */
     struct lab_iteration records[3] = {
         {.stages = {[LAB_STAGE_H2D] = {50, 60}, [LAB_STAGE_COMPUTE] = {70, 80}}},
@@ -105,8 +93,7 @@ static void copies_are_swept_in_any_order(void **state) {
     assert_near(lab_measure_overlap(records, 3), (3.0 + 23 + 13) / 140);
 }
 
-static void overlap_needs_copies_and_compute(void **state) {
-    (void)state;
+LAB_TEST(overlap_needs_copies_and_compute) {
     struct lab_iteration compute_only = {.stages = {[LAB_STAGE_COMPUTE] = {10, 20}}};
     struct lab_iteration copy_only = {.stages = {[LAB_STAGE_H2D] = {10, 20}}};
     assert_true(isnan(lab_measure_overlap(&compute_only, 1)));
@@ -114,8 +101,7 @@ static void overlap_needs_copies_and_compute(void **state) {
     assert_true(isnan(lab_measure_overlap(NULL, 0)));
 }
 
-static void a_summary_holds_every_figure(void **state) {
-    (void)state;
+LAB_TEST(a_summary_holds_every_figure) {
     double x[101];
     for (int i = 0; i <= 100; i++)
         x[i] = (double)((i * 37) % 101); /* 0 to 100, out of order */
@@ -140,8 +126,7 @@ static void a_summary_holds_every_figure(void **state) {
     assert_int_equal(s.outliers.high_severe + s.outliers.low_severe, 0);
 }
 
-static void a_summary_of_nothing_is_nothing(void **state) {
-    (void)state;
+LAB_TEST(a_summary_of_nothing_is_nothing) {
     struct lab_summary s = lab_summarize(NULL, 0, 0.95);
     assert_int_equal(s.n, 0);
     assert_true(isnan(s.mean) && isnan(s.median) && isnan(s.p99) && isnan(s.median_interval.low));
@@ -162,8 +147,7 @@ static void draw_dependent(double *x, size_t n) {
         x[i] = 10 + (last = 0.8 * last + lab_random_uniform(5, i) - 0.5);
 }
 
-static void dependence_widens_the_interval(void **state) {
-    (void)state;
+LAB_TEST(dependence_widens_the_interval) {
     static double x[8000];
     draw_dependent(x, COUNT(x));
     size_t sizes[] = {200, 1000, 8000};
@@ -176,15 +160,13 @@ static void dependence_widens_the_interval(void **state) {
     }
 }
 
-static void relative_width_of_an_interval(void **state) {
-    (void)state;
+LAB_TEST(relative_width_of_an_interval) {
     assert_near(lab_measure_relative_width((struct lab_interval){9, 11, .95}, 10), 0.1);
     assert_near(lab_measure_relative_width((struct lab_interval){0, 0, .95}, 0), 0);
     assert_true(isnan(lab_measure_relative_width((struct lab_interval){NAN, NAN, NAN}, 10)));
 }
 
-static void drift_is_told_from_noise(void **state) {
-    (void)state;
+LAB_TEST(drift_is_told_from_noise) {
     double x[400];
     for (size_t i = 0; i < 400; i++)
         x[i] = 1 + 0.2 * (double)i / 400 + 0.02 * lab_random_uniform(3, i);
@@ -200,23 +182,4 @@ static void drift_is_told_from_noise(void **state) {
     assert_true(lab_measure_drift(x, 400) == 0);
     x[0] = 1, x[1] = 2; /* too few to tell */
     assert_true(lab_measure_drift(x, 2) == 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_never_cross_a_stretch),
-        cmocka_unit_test(a_stretch_cut_by_the_limit_changes_no_series),
-        cmocka_unit_test(stages_that_do_not_exist_are_left_out),
-        cmocka_unit_test(stages_one_after_another_do_not_overlap),
-        cmocka_unit_test(a_full_pipeline_overlaps_but_for_its_ends),
-        cmocka_unit_test(computes_that_overlap_count_once),
-        cmocka_unit_test(copies_are_swept_in_any_order),
-        cmocka_unit_test(overlap_needs_copies_and_compute),
-        cmocka_unit_test(a_summary_holds_every_figure),
-        cmocka_unit_test(a_summary_of_nothing_is_nothing),
-        cmocka_unit_test(dependence_widens_the_interval),
-        cmocka_unit_test(relative_width_of_an_interval),
-        cmocka_unit_test(drift_is_told_from_noise),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,7 @@ static double falling_clock(void *state) {
     return mhz_now -= 10;
 }
 
-static void what_comes_before_an_iteration_is_not_in_its_time(void **state) {
-    (void)state;
+LAB_TEST(what_comes_before_an_iteration_is_not_in_its_time) {
     struct fake a = {.letter = 'a', .duration_ns = steady_1ms};
     struct fake b = {.letter = 'b', .duration_ns = steady_1ms};
     struct lab_subject subjects[] = {
@@ -76,8 +75,7 @@ static int measure_three(uint64_t seed, struct fake fakes[3], struct lab_measure
     return lab_measure(&plan, subjects, 3, &arena, ret, err);
 }
 
-static void subjects_take_turns_in_random_order(void **state) {
-    (void)state;
+LAB_TEST(subjects_take_turns_in_random_order) {
     char orders[2][sizeof run_order];
     for (int run = 0; run < 2; run++) {
         set_up(NULL);
@@ -111,8 +109,7 @@ static void subjects_take_turns_in_random_order(void **state) {
     assert_string_not_equal(run_order, orders[0]);
 }
 
-static void a_failing_subject_is_named(void **state) {
-    (void)state;
+LAB_TEST(a_failing_subject_is_named) {
     struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms, .fails_at = 150}, {'c', wild_1ms}};
     struct lab_measurement m[3];
     memset(m, 0x5a, sizeof m);
@@ -128,8 +125,7 @@ static int64_t backwards(int64_t index) {
     return index == 3 ? -5 : MS;
 }
 
-static void records_that_make_no_sense_are_refused(void **state) {
-    (void)state;
+LAB_TEST(records_that_make_no_sense_are_refused) {
     struct fake fake = {.letter = 'a', .duration_ns = backwards};
     struct lab_subject subject = {"odd", run_fake, &fake};
     struct lab_measure_plan plan = plan_by_hand();
@@ -159,8 +155,7 @@ static bool watch_progress(const struct lab_measure_progress *progress, void *st
            progress->phase == watch->stop_phase;
 }
 
-static void progress_only_grows(void **state) {
-    (void)state;
+LAB_TEST(progress_only_grows) {
     struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
     struct watch watch = {.stop_phase = LAB_MEASURE_MEASURE};
     struct lab_measure_plan plan = plan_by_hand();
@@ -178,8 +173,7 @@ static void progress_only_grows(void **state) {
     assert_int_equal(watch.calls, m.chunk_count);
 }
 
-static void the_user_can_stop_it_and_keep_what_there_is(void **state) {
-    (void)state;
+LAB_TEST(the_user_can_stop_it_and_keep_what_there_is) {
     struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
     struct watch watch = {.stop_phase = LAB_MEASURE_MEASURE, .stop_at = 2};
     struct lab_measure_plan plan = plan_by_hand();
@@ -192,8 +186,7 @@ static void the_user_can_stop_it_and_keep_what_there_is(void **state) {
     assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
 }
 
-static void stopped_while_warming_up_there_is_nothing(void **state) {
-    (void)state;
+LAB_TEST(stopped_while_warming_up_there_is_nothing) {
     struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
     struct watch watch = {.stop_phase = LAB_MEASURE_WARMUP, .stop_at = 1};
     struct lab_measure_plan plan = plan_by_hand();
@@ -223,8 +216,7 @@ static int agree_with_partner(void *state, int64_t own, int64_t *ret_size, struc
     return 0;
 }
 
-static void loops_side_by_side_have_the_stretches_that_they_agree_on(void **state) {
-    (void)state;
+LAB_TEST(loops_side_by_side_have_the_stretches_that_they_agree_on) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct partner partner = {.most = 37}; /* alone it would be 100 */
     struct lab_measure_plan plan = plan_by_hand();
@@ -242,8 +234,7 @@ static void loops_side_by_side_have_the_stretches_that_they_agree_on(void **stat
     assert_int_equal(partner.asked, fake.chunks);
 }
 
-static void loops_that_do_not_agree_end(void **state) {
-    (void)state;
+LAB_TEST(loops_that_do_not_agree_end) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct partner partner = {.most = 37, .fails_at = 5};
     struct lab_subject subject = {"together", run_fake, &fake};
@@ -260,17 +251,4 @@ static void loops_that_do_not_agree_end(void **state) {
     assert_int_equal(fake.chunks, 4);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(what_comes_before_an_iteration_is_not_in_its_time),
-        TEST(subjects_take_turns_in_random_order),
-        TEST(a_failing_subject_is_named),
-        TEST(records_that_make_no_sense_are_refused),
-        TEST(progress_only_grows),
-        TEST(the_user_can_stop_it_and_keep_what_there_is),
-        TEST(stopped_while_warming_up_there_is_nothing),
-        TEST(loops_side_by_side_have_the_stretches_that_they_agree_on),
-        TEST(loops_that_do_not_agree_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

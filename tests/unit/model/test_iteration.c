@@ -3,15 +3,9 @@
 #include "base/random.h"
 #include "model/iteration.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_arena arena;
 static struct lab_str packed;
@@ -72,8 +66,7 @@ static struct lab_iteration pipelined(int64_t index, int64_t jitter_ns) {
         .stages = {{times[0], times[1]}, {times[2], times[3]}, {times[4], times[5]}}};
 }
 
-static void any_number_of_iterations(void **state) {
-    (void)state;
+LAB_TEST(any_number_of_iterations) {
     struct lab_iteration items[300];
     for (int i = 0; i < 300; i++)
         items[i] = pipelined(i, 2000);
@@ -84,8 +77,7 @@ static void any_number_of_iterations(void **state) {
     comes_back(items, 300);
 }
 
-static void stages_that_do_not_exist(void **state) {
-    (void)state;
+LAB_TEST(stages_that_do_not_exist) {
     struct lab_iteration items[16] = {0};
     for (unsigned i = 0; i < 16; i++) {
         items[i] = pipelined(i, 50);
@@ -100,8 +92,7 @@ static void stages_that_do_not_exist(void **state) {
     comes_back(&odd, 1);
 }
 
-static void nonsense_is_exact_too(void **state) {
-    (void)state;
+LAB_TEST(nonsense_is_exact_too) {
     static const int64_t edges[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_MIN + 1, 63, 64, -65};
     static int64_t times[500 * sizeof(struct lab_iteration) / sizeof(int64_t)];
     struct lab_iteration items[500];
@@ -130,8 +121,7 @@ static double bytes_each(int64_t jitter_ns, int stages) {
     return (double)packed.length / COUNT;
 }
 
-static void repetition_is_small(void **state) {
-    (void)state;
+LAB_TEST(repetition_is_small) {
     assert_true(bytes_each(0, 3) < 7.1);
     assert_true(bytes_each(10, 3) < 10);
     assert_true(bytes_each(1000, 3) < 13.1);
@@ -139,8 +129,7 @@ static void repetition_is_small(void **state) {
     assert_true(bytes_each(100000, 3) < 20);
 }
 
-static void packing_appends(void **state) {
-    (void)state;
+LAB_TEST(packing_appends) {
     struct lab_iteration item = pipelined(0, 0), *again;
     struct lab_err err = LAB_ERR_INIT;
     size_t count;
@@ -155,8 +144,7 @@ static void packing_appends(void **state) {
 
 #define REFUSES(literal, max, gist) refuses(literal, sizeof(literal) - 1, max, gist)
 
-static void what_was_not_packed_so(void **state) {
-    (void)state;
+LAB_TEST(what_was_not_packed_so) {
     REFUSES("", 10, "no bytes at all");
     REFUSES("\x02\x00\x00", 10, "version 2, known is 1");
     REFUSES("\x01", 10, "the count doesn't read");
@@ -174,8 +162,7 @@ static void what_was_not_packed_so(void **state) {
     REFUSES("\x01\x00\x00more", 10, "4 bytes too many behind 0");
 }
 
-static void cut_off_anywhere(void **state) {
-    (void)state;
+LAB_TEST(cut_off_anywhere) {
     struct lab_iteration items[5];
     for (int i = 0; i < 5; i++)
         items[i] = pipelined(i, 2000);
@@ -185,14 +172,4 @@ static void cut_off_anywhere(void **state) {
     refuses(packed.text, packed.length, 4, "5, at most 4 may be here");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(any_number_of_iterations), TEST(stages_that_do_not_exist),
-        TEST(nonsense_is_exact_too),    TEST(repetition_is_small),
-        TEST(packing_appends),          TEST(what_was_not_packed_so),
-        TEST(cut_off_anywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

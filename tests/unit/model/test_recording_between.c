@@ -5,12 +5,8 @@
 #include "model/recording.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define TICKS 51
 #define MS    1000000LL
@@ -56,8 +52,7 @@ static void assert_near(double value, double expected) {
         fail_msg("%.12g instead of %.12g", value, expected);
 }
 
-static void gauges_are_told_of_the_readings_in_between(void **state) {
-    (void)state;
+LAB_TEST_WITH(gauges_are_told_of_the_readings_in_between, set_up, NULL) {
     struct lab_track_figures figures =
         lab_track_between(&track, LAB_METRIC_POWER, 11 * S + 800 * MS, 12 * S + 100 * MS);
     assert_int_equal(figures.count, 4); /* 11.8, 11.9: 100 W; 12.0, 12.1: 300 W */
@@ -78,8 +73,7 @@ static double joules(int64_t from_ns, int64_t until_ns) {
     return lab_track_energy(&track, INTERVAL, from_ns, until_ns).joules;
 }
 
-static void energy_is_the_counter_s_with_edges_by_power(void **state) {
-    (void)state;
+LAB_TEST_WITH(energy_is_the_counter_s_with_edges_by_power, set_up, NULL) {
     /* 10.5 to 13.5 s: 1.5 s of 100 W, 1.5 s of 300 W; the counter was read at 11, 12 and 13 s */
     struct lab_energy energy =
         lab_track_energy(&track, INTERVAL, 10 * S + 500 * MS, 13 * S + 500 * MS);
@@ -94,8 +88,7 @@ static void energy_is_the_counter_s_with_edges_by_power(void **state) {
     assert_near(joules(10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);
 }
 
-static void short_stretches_are_told_by_power(void **state) {
-    (void)state;
+LAB_TEST_WITH(short_stretches_are_told_by_power, set_up, NULL) {
     assert_near(joules(11 * S + 950 * MS, 12 * S + 50 * MS), 10 + 15); /* 200 W from 11.9 to 12 */
     /* a counter that is read twice within less than a second isn't believed alone */
     for (int i = 0; i < TICKS; i++)
@@ -104,8 +97,7 @@ static void short_stretches_are_told_by_power(void **state) {
     assert_true(isnan(joules(12 * S, 12 * S)));
 }
 
-static void what_lies_outside_of_the_readings_is_not_invented(void **state) {
-    (void)state;
+LAB_TEST_WITH(what_lies_outside_of_the_readings_is_not_invented, set_up, NULL) {
     assert_true(isnan(joules(9 * S, 10 * S)));
     assert_true(isnan(joules(15 * S, 99 * S)));
     struct lab_energy energy = lab_track_energy(&track, INTERVAL, 0, 99 * S);
@@ -113,8 +105,7 @@ static void what_lies_outside_of_the_readings_is_not_invented(void **state) {
     assert_near(energy.covered_s, 5);
 }
 
-static void gaps_add_nothing(void **state) {
-    (void)state;
+LAB_TEST_WITH(gaps_add_nothing, set_up, NULL) {
     /* lost at 12 s, back 5 h later, for three more seconds; its counter went too */
     for (int i = 20; i < TICKS; i++)
         times_ns[i] += 5 * 3600 * S;
@@ -130,8 +121,7 @@ static void gaps_add_nothing(void **state) {
     assert_true(isnan(lab_track_energy(&track, 0, 0, INT64_MAX).joules));
 }
 
-static void slow_readings_are_no_gaps(void **state) {
-    (void)state;
+LAB_TEST_WITH(slow_readings_are_no_gaps, set_up, NULL) {
     for (int i = 0; i < TICKS; i++) {
         times_ns[i] = i * 10 * S;
         valid[ENERGY][i] = 0;
@@ -141,8 +131,7 @@ static void slow_readings_are_no_gaps(void **state) {
     assert_near(lab_track_energy(&track, 10 * S, 0, 100 * S).joules, 1000);
 }
 
-static void a_counter_that_starts_anew_loses_nothing(void **state) {
-    (void)state;
+LAB_TEST_WITH(a_counter_that_starts_anew_loses_nothing, set_up, NULL) {
     int64_t lost = values[ENERGY][25];
     for (int i = 25; i < TICKS; i++) /* reset at 12.5 s */
         values[ENERGY][i] -= lost;
@@ -151,8 +140,7 @@ static void a_counter_that_starts_anew_loses_nothing(void **state) {
     assert_true(isnan(lab_track_growth(&track, LAB_METRIC_ENERGY, 15 * S, 16 * S)));
 }
 
-static void flags_are_held_until_the_next_reading(void **state) {
-    (void)state;
+LAB_TEST_WITH(flags_are_held_until_the_next_reading, set_up, NULL) {
     assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 10 * S, 15 * S), 1);
     assert_near(
         lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 13 * S + 50 * MS, 13 * S + 80 * MS),
@@ -160,27 +148,11 @@ static void flags_are_held_until_the_next_reading(void **state) {
     assert_true(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x8, 10 * S, 15 * S) == 0);
 }
 
-static void every_metric_is_found_by_its_name(void **state) {
-    (void)state;
+LAB_TEST(every_metric_is_found_by_its_name) {
     for (int i = 0; i < LAB_METRIC_COUNT; i++) {
         const struct lab_metric *metric = lab_metric((enum lab_metric_id)i);
         assert_int_equal(lab_metric_find(metric->name), i); /* so they are unique too */
         assert_true(metric->scale > 0 && *metric->title);
     }
     assert_int_equal(lab_metric_find("powr"), -1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(gauges_are_told_of_the_readings_in_between, set_up),
-        cmocka_unit_test_setup(energy_is_the_counter_s_with_edges_by_power, set_up),
-        cmocka_unit_test_setup(short_stretches_are_told_by_power, set_up),
-        cmocka_unit_test_setup(what_lies_outside_of_the_readings_is_not_invented, set_up),
-        cmocka_unit_test_setup(gaps_add_nothing, set_up),
-        cmocka_unit_test_setup(slow_readings_are_no_gaps, set_up),
-        cmocka_unit_test_setup(a_counter_that_starts_anew_loses_nothing, set_up),
-        cmocka_unit_test_setup(flags_are_held_until_the_next_reading, set_up),
-        cmocka_unit_test(every_metric_is_found_by_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,9 @@
  * grew. */
 #include "model/recording.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 /* Ticks at 0, 10, 20 … 70; power at each, energy at 10, 40 and 60. */
 enum { TICKS = 8 };
@@ -35,8 +29,7 @@ static struct lab_track tracks[] = {
      .valid = valid},
 };
 
-static void wall_time_goes_by_the_epoch_that_holds(void **state) {
-    (void)state;
+LAB_TEST(wall_time_goes_by_the_epoch_that_holds) {
     struct lab_recording_epoch epochs[] = {{100, 5000, "", ""}, {200, 4000, "", ""}};
     const struct lab_recording recording = {.epochs = epochs, .epoch_count = 2};
     assert_int_equal(lab_recording_wall_ns(&recording, 150), 5150);
@@ -45,8 +38,7 @@ static void wall_time_goes_by_the_epoch_that_holds(void **state) {
     assert_int_equal(lab_recording_wall_ns(&recording, 50), 5050); /* before all: the first */
 }
 
-static void a_column_is_in_its_unit_with_gaps(void **state) {
-    (void)state;
+LAB_TEST(a_column_is_in_its_unit_with_gaps) {
     double read[TICKS];
     assert_true(lab_track_read(&tracks[1], LAB_METRIC_POWER, -1, read));
     assert_true(read[0] == 1 && read[2] == 3 && isnan(read[3]) && read[7] == 8);
@@ -58,16 +50,14 @@ static double growth(int64_t from_ns, int64_t until_ns) {
     return lab_track_growth(&tracks[1], LAB_METRIC_ENERGY, from_ns, until_ns);
 }
 
-static void growth_is_between_the_readings_around_the_time(void **state) {
-    (void)state;
+LAB_TEST(growth_is_between_the_readings_around_the_time) {
     assert_true(growth(10, 60) == 6);
     assert_true(growth(15, 35) == 4); /* from 10 to 40 */
     assert_true(growth(40, 60) == 2);
     assert_true(growth(45, 47) == 2);
 }
 
-static void growth_takes_the_nearest_where_there_is_none_around(void **state) {
-    (void)state;
+LAB_TEST(growth_takes_the_nearest_where_there_is_none_around) {
     assert_true(growth(0, 40) == 4);   /* the first after */
     assert_true(growth(30, 100) == 6); /* until the last one */
     assert_true(growth(-50, 500) == 6);
@@ -75,8 +65,7 @@ static void growth_takes_the_nearest_where_there_is_none_around(void **state) {
     assert_true(isnan(lab_track_growth(&tracks[1], LAB_METRIC_FAN, 0, 70)));
 }
 
-static void a_counter_that_started_anew_counts_in_full(void **state) {
-    (void)state;
+LAB_TEST(a_counter_that_started_anew_counts_in_full) {
     energy[4] = 1000;
     energy[6] = 4000;
     assert_true(growth(10, 60) == 4); /* 1 since it began anew, then 3 */
@@ -84,21 +73,8 @@ static void a_counter_that_started_anew_counts_in_full(void **state) {
     energy[6] = 11000;
 }
 
-static void a_gpu_is_found_by_its_index(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_is_found_by_its_index) {
     const struct lab_recording recording = {.tracks = tracks, .track_count = 2};
     assert_ptr_equal(lab_recording_gpu(&recording, 2), &tracks[1]);
     assert_null(lab_recording_gpu(&recording, 0));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wall_time_goes_by_the_epoch_that_holds),
-        cmocka_unit_test(a_column_is_in_its_unit_with_gaps),
-        cmocka_unit_test(growth_is_between_the_readings_around_the_time),
-        cmocka_unit_test(growth_takes_the_nearest_where_there_is_none_around),
-        cmocka_unit_test(a_counter_that_started_anew_counts_in_full),
-        cmocka_unit_test(a_gpu_is_found_by_its_index),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* Which GPU a run's device is on, as its member name says. */
 #include "model/run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-static void a_device_names_its_gpu(void **state) {
-    (void)state;
+LAB_TEST(a_device_names_its_gpu) {
     assert_int_equal(lab_run_device_gpu("cuda:0"), 0);
     assert_int_equal(lab_run_device_gpu("cuda:12"), 12);
     assert_int_equal(lab_run_device_gpu("cuda:3/4.2"), 3); /* a slice */
@@ -25,18 +19,9 @@ static void a_device_names_its_gpu(void **state) {
     assert_false(lab_run_device_is_simulated("cuda:0"));
 }
 
-static void a_run_uses_a_gpu_if_any_rank_does(void **state) {
-    (void)state;
+LAB_TEST(a_run_uses_a_gpu_if_any_rank_does) {
     const struct lab_run_rank ranks[] = {{.device = "cpu:0"}, {.device = "cuda:1/2.0"}};
     assert_false(lab_run_uses_gpu(ranks, 0));
     assert_false(lab_run_uses_gpu(ranks, 1));
     assert_true(lab_run_uses_gpu(ranks, 2));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_device_names_its_gpu),
-        cmocka_unit_test(a_run_uses_a_gpu_if_any_rank_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

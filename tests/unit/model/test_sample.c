@@ -1,15 +1,9 @@
 /* test_sample.c: finding a value in a tick; what isn't known is never 0 instead. */
 #include "model/sample.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static const struct lab_column columns[] = {
     {LAB_METRIC_POWER, -1},
@@ -20,8 +14,7 @@ static const struct lab_column columns[] = {
 static const struct lab_entity entity = {
     .kind = LAB_ENTITY_CPU, .id = "cpu", .columns = columns, .column_count = 3};
 
-static void columns_are_found_by_metric_and_instance(void **state) {
-    (void)state;
+LAB_TEST(columns_are_found_by_metric_and_instance) {
     assert_int_equal(lab_entity_column(&entity, LAB_METRIC_POWER, -1), 0);
     assert_int_equal(lab_entity_column(&entity, LAB_METRIC_CORE_UTILIZATION, 70), 2);
     assert_int_equal(lab_entity_column(&entity, LAB_METRIC_CORE_UTILIZATION, 1), -1);
@@ -29,8 +22,7 @@ static void columns_are_found_by_metric_and_instance(void **state) {
     assert_int_equal(lab_entity_column(&entity, LAB_METRIC_FAN, -1), -1);
 }
 
-static void a_value_is_in_its_unit_or_not_a_number(void **state) {
-    (void)state;
+LAB_TEST(a_value_is_in_its_unit_or_not_a_number) {
     const int64_t values[] = {350250, 0, 999};
     uint64_t valid[LAB_VALID_WORDS(3)] = {0};
     lab_valid_set(valid, 0);
@@ -43,8 +35,7 @@ static void a_value_is_in_its_unit_or_not_a_number(void **state) {
     assert_true(isnan(lab_tick_value(&entity, &tick, LAB_METRIC_FAN, -1)));
 }
 
-static void validity_has_a_bit_for_each_column(void **state) {
-    (void)state;
+LAB_TEST(validity_has_a_bit_for_each_column) {
     uint64_t valid[LAB_VALID_WORDS(130)] = {0};
     assert_int_equal(sizeof valid / sizeof *valid, 3);
     static const int set[] = {0, 63, 64, 129};
@@ -58,8 +49,7 @@ static void validity_has_a_bit_for_each_column(void **state) {
         assert_true(lab_valid_get(valid, set[i]));
 }
 
-static void every_event_has_a_name_of_its_own(void **state) {
-    (void)state;
+LAB_TEST(every_event_has_a_name_of_its_own) {
     for (int i = 0; i < LAB_EVENT_KIND_COUNT; i++) {
         const char *name = lab_event_kind_name((enum lab_event_kind)i);
         assert_true(name && name[0]);
@@ -67,14 +57,4 @@ static void every_event_has_a_name_of_its_own(void **state) {
             assert_string_not_equal(name, lab_event_kind_name((enum lab_event_kind)k));
     }
     assert_string_equal(lab_event_kind_name(LAB_EVENT_NOT_STORED), "not_stored");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_found_by_metric_and_instance),
-        cmocka_unit_test(a_value_is_in_its_unit_or_not_a_number),
-        cmocka_unit_test(validity_has_a_bit_for_each_column),
-        cmocka_unit_test(every_event_has_a_name_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

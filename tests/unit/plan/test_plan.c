@@ -7,8 +7,7 @@ static void given_study(const char *text) {
           lab_arena_printf(&arena, "defaults: [_base, _self_]\nname: mine\n%s", text));
 }
 
-static void a_run_knows_all_about_itself(void **state) {
-    (void)state;
+LAB_TEST(a_run_knows_all_about_itself) {
     PLAN("experiment=numa_study", "experiment.order=as_given");
     const struct lab_plan_run *run = find_run("gpu3_numa2_vit16x12x1024");
     assert_ptr_equal(run, &plan.runs[47]);
@@ -31,16 +30,14 @@ static void a_run_knows_all_about_itself(void **state) {
     assert_int_equal(plan.devices.count, 4);
 }
 
-static void part_of_a_batch_is_an_iteration(void **state) {
-    (void)state;
+LAB_TEST(part_of_a_batch_is_an_iteration) {
     PLAN("experiment=quick_test", "experiment.test.num_samples=101",
          "experiment.test.warmup_samples=1");
     assert_int_equal(plan.runs[0].iterations, 21);
     assert_int_equal(plan.runs[0].warmup_iterations, 1);
 }
 
-static void the_last_axis_is_the_fastest(void **state) {
-    (void)state;
+LAB_TEST(the_last_axis_is_the_fastest) {
     PLAN("experiment=numa_study", "experiment.order=as_given", "experiment.hardware.gpu_ids=[0,1]");
     assert_string_equal(plan.runs[0].id, "gpu0_numa0_vit0x0x0");
     assert_string_equal(plan.runs[1].id, "gpu0_numa0_vit32x2x128");
@@ -48,8 +45,7 @@ static void the_last_axis_is_the_fastest(void **state) {
     assert_string_equal(plan.runs[12].id, "gpu1_numa0_vit0x0x0");
 }
 
-static void keys_of_one_entry_move_together(void **state) {
-    (void)state;
+LAB_TEST(keys_of_one_entry_move_together) {
     given_study("workload: vit\n"
                 "axes:\n"
                 "  - {test.batch_size: [4, 8], test.tensor_shape: [[3, 32, 32], [3, 64, 64]]}\n"
@@ -65,8 +61,7 @@ static void keys_of_one_entry_move_together(void **state) {
     REFUSED(FOUR_NODES, "the one has 2 values, the other 3", "experiment=mine");
 }
 
-static void lists_in_a_map_are_an_axis_each(void **state) {
-    (void)state;
+LAB_TEST(lists_in_a_map_are_an_axis_each) {
     given_study("workload: vit\nmodel: {depth: [1, 2], dim: [64, 128, 256], heads: 2}\n"
                 "axes: [model]\n");
     PLAN("experiment=mine", "experiment.order=as_given");
@@ -75,8 +70,7 @@ static void lists_in_a_map_are_an_axis_each(void **state) {
     assert_int_equal(lab_value_get(plan.runs[5].options, "heads")->integer, 2);
 }
 
-static void a_shape_is_one_value_and_shapes_are_an_axis(void **state) {
-    (void)state;
+LAB_TEST(a_shape_is_one_value_and_shapes_are_an_axis) {
     given_study("workload: vit\ntest: {tensor_shape: [3, 32, 32]}\naxes: [test.tensor_shape]\n");
     PLAN("experiment=mine");
     assert_int_equal(plan.run_count, 1);
@@ -87,8 +81,7 @@ static void a_shape_is_one_value_and_shapes_are_an_axis(void **state) {
 
 /* --- series --- */
 
-static void what_two_series_share_runs_once(void **state) {
-    (void)state;
+LAB_TEST(what_two_series_share_runs_once) {
     PLAN("experiment=scaling_study");
     const struct lab_plan_run *both = find_run("gpu0_numa0_vit32x6x512");
     assert_int_equal(both->point_count, 2);
@@ -98,15 +91,13 @@ static void what_two_series_share_runs_once(void **state) {
     assert_string_equal(find_run("gpu0_numa0_vit32x6x256")->series[0], "dim");
 }
 
-static void a_point_of_no_series_runs_all_the_same(void **state) {
-    (void)state;
+LAB_TEST(a_point_of_no_series_runs_all_the_same) {
     PLAN("experiment=scaling_study", "experiment.vit_configs[0].dim=384");
     assert_int_equal(plan.run_count, 8);
     assert_null(find_run("gpu0_numa0_vit32x2x384")->series[0]);
 }
 
-static void axes_of_a_series_are_its_own(void **state) {
-    (void)state;
+LAB_TEST(axes_of_a_series_are_its_own) {
     given_study("workload: vit\n"
                 "test: {batch_size: [4, 8]}\n"
                 "axes: [test.batch_size]\n"
@@ -121,8 +112,7 @@ static void axes_of_a_series_are_its_own(void **state) {
         lab_value_get(find_run("gpu0_numa0_vit32x6x64")->options, "batch_size")->integer, 16);
 }
 
-static void what_a_series_crosses_has_no_point_for_itself(void **state) {
-    (void)state;
+LAB_TEST(what_a_series_crosses_has_no_point_for_itself) {
     given_study("workload: vit\n"
                 "vit_configs: [{depth: 1}, {depth: 2}, {depth: 3}]\n"
                 "axes: [vit_configs]\n"
@@ -136,8 +126,7 @@ static void what_a_series_crosses_has_no_point_for_itself(void **state) {
 
 /* --- ranks --- */
 
-static void an_inner_list_is_a_gang(void **state) {
-    (void)state;
+LAB_TEST(an_inner_list_is_a_gang) {
     PLAN("experiment=quick_test", "experiment.hardware.gpu_ids=[0,[1,3]]",
          "experiment.hardware.numa_nodes=[2]");
     assert_int_equal(plan.run_count, 6);
@@ -156,8 +145,7 @@ static void an_inner_list_is_a_gang(void **state) {
             "experiment.hardware.gpu_ids=[[1,1]]");
 }
 
-static void a_gang_of_slices_is_one_process(void **state) {
-    (void)state;
+LAB_TEST(a_gang_of_slices_is_one_process) {
     PLAN("experiment=quick_test", "device=cpu:0/2", "experiment.hardware.gpu_ids=[[0,1]]");
     assert_int_equal(plan.processes, LAB_PLAN_SHARED);
     assert_string_equal(plan.runs[0].ranks[1].device, "cpu:0/2.1");
@@ -173,8 +161,7 @@ static void ids_in_order(const char **ids, int count) {
         ids[i] = plan.runs[i].id;
 }
 
-static void the_seed_is_the_order(void **state) {
-    (void)state;
+LAB_TEST(the_seed_is_the_order) {
     const char *first[48], *again[48], *other[48];
     PLAN("experiment=numa_study");
     ids_in_order(first, 48);
@@ -192,8 +179,7 @@ static void the_seed_is_the_order(void **state) {
     assert_string_equal(plan.runs[0].id, "gpu0_numa0_vit0x0x0");
 }
 
-static void each_block_has_every_run_once(void **state) {
-    (void)state;
+LAB_TEST(each_block_has_every_run_once) {
     PLAN("experiment=numa_study", "repeat=3");
     assert_int_equal(plan.run_count, 144);
     assert_int_equal(plan.point_count, 48);
@@ -220,8 +206,7 @@ static void each_block_has_every_run_once(void **state) {
 
 /* --- names --- */
 
-static void names_tell_apart_what_varies(void **state) {
-    (void)state;
+LAB_TEST(names_tell_apart_what_varies) {
     PLAN("-m", "experiment=quick_test", "experiment.test.compile_model=true,false",
          "experiment.test.batch_size=5,10");
     find_run("gpu0_numa0_vit32x2x256_batch_size5_compiled");
@@ -233,8 +218,7 @@ static void names_tell_apart_what_varies(void **state) {
     find_run("gpu0_numa0_vit32x2x256");
 }
 
-static void names_are_unique_and_fit_for_files(void **state) {
-    (void)state;
+LAB_TEST(names_are_unique_and_fit_for_files) {
     PLAN("-m", "experiment=numa_study", "experiment.test.batch_size=4,8",
          "experiment.test.memory_size_mb=512,1024", "experiment.vit_configs.mlp_dim=128,256",
          "experiment.test.fill=random,sequential,zeros", "experiment.test.sync_frequency=5,10",
@@ -253,8 +237,7 @@ static void names_are_unique_and_fit_for_files(void **state) {
 
 /* --- identity --- */
 
-static void what_a_result_does_not_depend_on_is_not_in_its_identity(void **state) {
-    (void)state;
+LAB_TEST(what_a_result_does_not_depend_on_is_not_in_its_identity) {
     PLAN("experiment=quick_test");
     uint64_t whole = plan.identity, run = find_run("gpu0_numa0_vit32x4x512")->identity;
     PLAN("experiment=quick_test", "seed=7", "output_dir=elsewhere", "experiment.order=as_given",
@@ -263,8 +246,7 @@ static void what_a_result_does_not_depend_on_is_not_in_its_identity(void **state
     assert_true(find_run("gpu0_numa0_vit32x4x512")->identity == run);
 }
 
-static void what_it_depends_on_is(void **state) {
-    (void)state;
+LAB_TEST(what_it_depends_on_is) {
     static const char *const changes[] = {
         "experiment.test.num_samples=200",
         "experiment.test.warmup_samples=5",
@@ -288,8 +270,7 @@ static void what_it_depends_on_is(void **state) {
     assert_true(find_run("gpu0_numa0_vit32x4x512_r1")->identity != run);
 }
 
-static void two_ways_to_write_the_same_work_are_one_run(void **state) {
-    (void)state;
+LAB_TEST(two_ways_to_write_the_same_work_are_one_run) {
     PLAN("-m", "experiment=numa_study", "experiment.vit_configs[1].mlp_dim=0,512");
     assert_int_equal(plan.run_count, 48);
     PLAN("-m", "experiment=numa_study", "experiment.vit_configs[0].dim=64,128");
@@ -302,8 +283,7 @@ static void two_ways_to_write_the_same_work_are_one_run(void **state) {
     assert_true(plan.runs[0].timeout_s == 200);
 }
 
-static void canonical_forms_are_settled_and_valid(void **state) {
-    (void)state;
+LAB_TEST(canonical_forms_are_settled_and_valid) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *workload = lab_workloads[i];
         if (!workload->canonical)
@@ -320,8 +300,7 @@ static void canonical_forms_are_settled_and_valid(void **state) {
     }
 }
 
-static void an_identity_stays_what_it_was(void **state) {
-    (void)state;
+LAB_TEST(an_identity_stays_what_it_was) {
     PLAN("experiment=quick_test");
     /* what studies on disk were written with; it may change only with the workload's version */
     assert_int_equal(find_run("gpu0_numa0_vit32x4x512")->identity, 0xbac0ddcd48516466ULL);
@@ -331,30 +310,4 @@ static void an_identity_stays_what_it_was(void **state) {
                          0xbac0ddcd48516466ULL);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_run_knows_all_about_itself),
-        TEST(part_of_a_batch_is_an_iteration),
-        TEST(the_last_axis_is_the_fastest),
-        TEST(keys_of_one_entry_move_together),
-        TEST(lists_in_a_map_are_an_axis_each),
-        TEST(a_shape_is_one_value_and_shapes_are_an_axis),
-        TEST(what_two_series_share_runs_once),
-        TEST(a_point_of_no_series_runs_all_the_same),
-        TEST(axes_of_a_series_are_its_own),
-        TEST(what_a_series_crosses_has_no_point_for_itself),
-        TEST(an_inner_list_is_a_gang),
-        TEST(a_gang_of_slices_is_one_process),
-        TEST(the_seed_is_the_order),
-        TEST(each_block_has_every_run_once),
-        TEST(names_tell_apart_what_varies),
-        TEST(names_are_unique_and_fit_for_files),
-        TEST(what_a_result_does_not_depend_on_is_not_in_its_identity),
-        TEST(what_it_depends_on_is),
-        TEST(two_ways_to_write_the_same_work_are_one_run),
-        TEST(canonical_forms_are_settled_and_valid),
-        TEST(an_identity_stays_what_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -3,8 +3,7 @@
 
 #define TRAIN "experiment.command='train --opt {optimizer} --iters {max_iters}'"
 
-static void a_matrix_is_crossed_with_the_hardware(void **state) {
-    (void)state;
+LAB_TEST(a_matrix_is_crossed_with_the_hardware) {
     PLAN("experiment=test_matrix", TRAIN, "experiment.order=as_given",
          "experiment.hardware.gpu_ids=[0,1]");
     assert_int_equal(plan.point_count, 6);
@@ -22,8 +21,7 @@ static void a_matrix_is_crossed_with_the_hardware(void **state) {
     assert_int_equal(run->device_bytes + run->host_bytes, 0);
 }
 
-static void a_program_runs_once_unless_told_otherwise(void **state) {
-    (void)state;
+LAB_TEST(a_program_runs_once_unless_told_otherwise) {
     PLAN("experiment=test_matrix", TRAIN);
     assert_int_equal(plan.runs[0].iterations, 1);
     assert_int_equal(plan.runs[0].warmup_iterations, 0);
@@ -33,8 +31,7 @@ static void a_program_runs_once_unless_told_otherwise(void **state) {
     assert_int_equal(plan.runs[0].warmup_iterations, 2);
 }
 
-static void presets_and_words_change_the_matrix(void **state) {
-    (void)state;
+LAB_TEST(presets_and_words_change_the_matrix) {
     PLAN("experiment=test_matrix", TRAIN, "experiment/matrix=quick");
     find_run("gpu0_numa0_max_iters500_optimizersgd");
     PLAN("experiment=test_matrix", TRAIN, "experiment.matrix.max_iters=7",
@@ -44,8 +41,7 @@ static void presets_and_words_change_the_matrix(void **state) {
 }
 
 /* The preset's optimizers make no other run where the command doesn't take them. */
-static void what_nothing_uses_makes_no_other_run(void **state) {
-    (void)state;
+LAB_TEST(what_nothing_uses_makes_no_other_run) {
     PLAN("experiment=test_matrix", "experiment.command='train --lr {lr} --iters {max_iters}'",
          "+experiment.matrix.lr=[0.1,0.01]", "experiment.matrix.max_iters=500");
     assert_int_equal(plan.point_count, 6);
@@ -55,15 +51,13 @@ static void what_nothing_uses_makes_no_other_run(void **state) {
     assert_null(lab_value_get(lab_value_get(plan.runs[0].options, "matrix"), "optimizer"));
 }
 
-static void a_variable_uses_it_as_well(void **state) {
-    (void)state;
+LAB_TEST(a_variable_uses_it_as_well) {
     PLAN("experiment=test_matrix", "experiment.command=train", "+experiment.env.OPT='{optimizer}'");
     assert_int_equal(plan.run_count, 3);
     find_run("gpu0_numa0_optimizeradamw");
 }
 
-static void variables_can_be_an_axis(void **state) {
-    (void)state;
+LAB_TEST(variables_can_be_an_axis) {
     PLAN("experiment=test_matrix", "experiment.command=train",
          "experiment.axes=[{env.THREADS: [1, 2]}]");
     assert_int_equal(plan.run_count, 2);
@@ -71,8 +65,7 @@ static void variables_can_be_an_axis(void **state) {
     assert_int_equal(lab_value_get(env, "THREADS")->type, LAB_VALUE_INT);
 }
 
-static void a_key_of_the_matrix_can_be_an_axis_alone(void **state) {
-    (void)state;
+LAB_TEST(a_key_of_the_matrix_can_be_an_axis_alone) {
     PLAN("experiment=test_matrix", "experiment.command='train {lr} {max_iters} {x}'",
          "+experiment.matrix={lr: [1, 2], max_iters: 5, x: 9}", "~experiment.matrix.optimizer",
          "experiment.axes=[matrix.lr]");
@@ -80,16 +73,14 @@ static void a_key_of_the_matrix_can_be_an_axis_alone(void **state) {
     find_run("gpu0_numa0_lr1_max_iters5_x9");
 }
 
-static void keys_of_one_element_move_together(void **state) {
-    (void)state;
+LAB_TEST(keys_of_one_element_move_together) {
     PLAN("experiment=test_matrix", "experiment.command='train {depth} {lr}'",
          "+experiment.matrix.model=[{depth: 2, lr: 0.1}, {depth: 4, lr: 0.05}]");
     assert_int_equal(plan.run_count, 2);
     find_run("gpu0_numa0_depth4_lr0.05");
 }
 
-static void a_sweep_is_as_good(void **state) {
-    (void)state;
+LAB_TEST(a_sweep_is_as_good) {
     PLAN("-m", "experiment=test_matrix", "experiment.command='train {lr}'",
          "+experiment.matrix.lr=0.1,0.01,1e-5");
     assert_int_equal(plan.job_count, 3);
@@ -98,8 +89,7 @@ static void a_sweep_is_as_good(void **state) {
     find_run("gpu0_numa0_lr1e-05");
 }
 
-static void commands_of_one_label_are_told_apart(void **state) {
-    (void)state;
+LAB_TEST(commands_of_one_label_are_told_apart) {
     PLAN("-m", "experiment=test_matrix", "experiment.command='train -a','train -b'");
     assert_int_equal(plan.run_count, 2);
     find_run("gpu0_numa0_train_commandtrain--a");
@@ -113,8 +103,7 @@ static uint64_t identity(const char *word) {
     return plan.runs[0].identity;
 }
 
-static void all_that_makes_a_run_is_in_its_identity(void **state) {
-    (void)state;
+LAB_TEST(all_that_makes_a_run_is_in_its_identity) {
     static const char *const changes[] = {
         "experiment.command='train2 --opt {optimizer} --iters {max_iters}'",
         "experiment.matrix.max_iters=7",
@@ -129,8 +118,7 @@ static void all_that_makes_a_run_is_in_its_identity(void **state) {
         assert_true(identity(changes[i]) != first);
 }
 
-static void the_order_of_keys_is_not(void **state) {
-    (void)state;
+LAB_TEST(the_order_of_keys_is_not) {
     PLAN("experiment=test_matrix", "experiment.command='t {a} {b}'", "+experiment.matrix.a=1",
          "+experiment.matrix.b=2", "+experiment.env={X: 1, Y: 2}");
     uint64_t first = plan.identity;
@@ -141,8 +129,7 @@ static void the_order_of_keys_is_not(void **state) {
 
 /* --- refused --- */
 
-static void mistakes_are_found_when_it_is_planned(void **state) {
-    (void)state;
+LAB_TEST(mistakes_are_found_when_it_is_planned) {
     REFUSED(FOUR_NODES, "experiment.command has no value yet: add experiment.command=VALUE",
             "device=cpu", "experiment=test_matrix");
     REFUSED(FOUR_NODES, "unknown placeholder {optimiser}; did you mean {optimizer}?", "device=cpu",
@@ -161,22 +148,4 @@ static void mistakes_are_found_when_it_is_planned(void **state) {
             "+experiment.matrix={lr: 1}");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_matrix_is_crossed_with_the_hardware),
-        TEST(a_program_runs_once_unless_told_otherwise),
-        TEST(presets_and_words_change_the_matrix),
-        TEST(what_nothing_uses_makes_no_other_run),
-        TEST(a_variable_uses_it_as_well),
-        TEST(variables_can_be_an_axis),
-        TEST(a_key_of_the_matrix_can_be_an_axis_alone),
-        TEST(keys_of_one_element_move_together),
-        TEST(a_sweep_is_as_good),
-        TEST(commands_of_one_label_are_told_apart),
-        TEST(all_that_makes_a_run_is_in_its_identity),
-        TEST(the_order_of_keys_is_not),
-        TEST(mistakes_are_found_when_it_is_planned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

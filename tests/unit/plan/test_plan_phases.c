@@ -17,8 +17,7 @@ static bool is_noted(const char *part) {
     return false;
 }
 
-static void each_kernel_is_done_alone_and_together(void **state) {
-    (void)state;
+LAB_TEST(each_kernel_is_done_alone_and_together) {
     PLAN("experiment=contention", "experiment.repeat=1");
     /* three kernels: four devices alone, all at once, all at once but apart, and the choices at the
      * end */
@@ -42,8 +41,7 @@ static void each_kernel_is_done_alone_and_together(void **state) {
                      LAB_PLAN_PROCESS | LAB_PLAN_AFFINITY | LAB_PLAN_NUMA);
 }
 
-static void kernels_and_blocks_share_a_phases_time(void **state) {
-    (void)state;
+LAB_TEST(kernels_and_blocks_share_a_phases_time) {
     PLAN("experiment=contention", "experiment.repeat=2", "experiment.duration=60s");
     const struct lab_plan_run *run = find_run("gpu0_gemm1024x1024x1024_baseline_r1");
     assert_true(run->tune_s == 5 && run->duration_s == 5); /* 60 s / 3 kernels / 2 blocks, halved */
@@ -54,8 +52,7 @@ static void kernels_and_blocks_share_a_phases_time(void **state) {
     assert_true(find_run("gpu0_gemm1024x1024x1024_baseline_r1")->duration_s == 1);
 }
 
-static void what_needs_a_choice_comes_behind_it(void **state) {
-    (void)state;
+LAB_TEST(what_needs_a_choice_comes_behind_it) {
     PLAN("experiment=contention", "experiment.repeat=3",
          "experiment.phases=[tuning_cache,regret,baseline,concurrent]");
     int block_runs = plan.run_count / 3;
@@ -71,8 +68,7 @@ static void what_needs_a_choice_comes_behind_it(void **state) {
     assert_true(find_run("gpu0+1+2+3_gemm1024x1024x1024_tuning_cache_r0")->tune_s == 0);
 }
 
-static void what_can_not_be_had_is_left_out_and_said(void **state) {
-    (void)state;
+LAB_TEST(what_can_not_be_had_is_left_out_and_said) {
     PLAN("experiment=contention", "experiment.phases=[baseline,topology,mps,process]");
     assert_int_equal(count_phase("topology") + count_phase("mps"), 0);
     assert_true(count_phase("process") > 0);
@@ -91,8 +87,7 @@ static void what_can_not_be_had_is_left_out_and_said(void **state) {
     assert_true(is_noted("phase tuning_cache is left out of gemm1024x1024x1024"));
 }
 
-static void devices_that_share_nothing_run_together(void **state) {
-    (void)state;
+LAB_TEST(devices_that_share_nothing_run_together) {
     const char *const words[] = {"device='cpu:0/2,cpu:1/2'",
                                  "experiment=contention",
                                  "experiment.repeat=1",
@@ -106,8 +101,7 @@ static void devices_that_share_nothing_run_together(void **state) {
     assert_int_equal(find_run("gpu1+3_gemm1024x1024x1024_topology")->rank_count, 2);
 }
 
-static void a_neighbour_on_purpose_has_a_phase_of_its_own(void **state) {
-    (void)state;
+LAB_TEST(a_neighbour_on_purpose_has_a_phase_of_its_own) {
     PLAN("experiment=contention", "experiment.phases=[baseline]", "experiment.disturb=membw");
     assert_int_equal(count_phase("disturbed"), count_phase("baseline"));
     const struct lab_plan_run *run = find_run("gpu1_softmax8192x2048_disturbed_r4");
@@ -117,8 +111,7 @@ static void a_neighbour_on_purpose_has_a_phase_of_its_own(void **state) {
     assert_non_null(strstr(record.test, "\"disturb\": \"membw\""));
 }
 
-static void a_phase_of_ones_own(void **state) {
-    (void)state;
+LAB_TEST(a_phase_of_ones_own) {
     PLAN("experiment=contention",
          "experiment.phases=[baseline,{name:pinned,place:together,apart:[affinity,numa]}]");
     assert_int_equal(
@@ -127,8 +120,7 @@ static void a_phase_of_ones_own(void **state) {
 }
 
 /* A phase more or less leaves the others what they are, so that a study can be widened. */
-static void a_phase_is_part_of_what_a_run_is(void **state) {
-    (void)state;
+LAB_TEST(a_phase_is_part_of_what_a_run_is) {
     PLAN("experiment=contention", "experiment.phases=[baseline,baseline_again]");
     uint64_t base = find_run("gpu0_gemm1024x1024x1024_baseline_r0")->identity;
     assert_true(base != find_run("gpu0_gemm1024x1024x1024_baseline_again_r0")->identity);
@@ -136,8 +128,7 @@ static void a_phase_is_part_of_what_a_run_is(void **state) {
     assert_true(base == find_run("gpu0_gemm1024x1024x1024_baseline_r0")->identity);
 }
 
-static void each_workload_has_its_own_keys(void **state) {
-    (void)state;
+LAB_TEST(each_workload_has_its_own_keys) {
     PLAN("experiment=contention", "experiment.workload=[gemm,softmax]", "experiment.gemm.m=64",
          "experiment.hardware.gpu_ids=[1,2]");
     assert_non_null(find_run("gpu1_gemm64x1024x1024_baseline_r0"));
@@ -148,8 +139,7 @@ static void each_workload_has_its_own_keys(void **state) {
             "experiment.workload=[gemm,gemm_benchmark]");
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_makes_no_sense_is_refused) {
     REFUSED(ONE_NODE, "must be none, cpu, membw, pcie, sm or power", "device=cpu:0/2",
             "experiment=contention", "experiment.disturb=noise");
     REFUSED(ONE_NODE, "regret times what other phases chose against what baseline chose",
@@ -179,20 +169,4 @@ static void what_makes_no_sense_is_refused(void **state) {
             "experiment.phases=[concurrent]");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_kernel_is_done_alone_and_together, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kernels_and_blocks_share_a_phases_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_needs_a_choice_comes_behind_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_can_not_be_had_is_left_out_and_said, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(devices_that_share_nothing_run_together, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_neighbour_on_purpose_has_a_phase_of_its_own, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_phase_of_ones_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_phase_is_part_of_what_a_run_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_workload_has_its_own_keys, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_makes_no_sense_is_refused, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -8,8 +8,7 @@ static void given_study(const char *text) {
 
 /* --- what isn't here --- */
 
-static void missing_devices_and_nodes_name_the_way_out(void **state) {
-    (void)state;
+LAB_TEST(missing_devices_and_nodes_name_the_way_out) {
     REFUSED(ONE_NODE, "asks for devices 1, 2 and 3, but device=auto has 1 here (0 is cpu:0)",
             "experiment=numa_study");
     REFUSED(ONE_NODE, "NUMA node 2, but this machine has only node 0", "experiment=numa_study");
@@ -25,8 +24,7 @@ static void missing_devices_and_nodes_name_the_way_out(void **state) {
     assert_int_equal(plan.run_count, 6);
 }
 
-static void a_hint_keeps_what_is_here(void **state) {
-    (void)state;
+LAB_TEST(a_hint_keeps_what_is_here) {
     REFUSED(FOUR_NODES,
             "add: experiment.hardware.gpu_ids=[3,[0,1]] experiment.hardware.numa_nodes=[2,0]",
             "device=cpu", "experiment=quick_test", "experiment.hardware.gpu_ids=[3,[0,1],7,[1,9]]",
@@ -36,8 +34,7 @@ static void a_hint_keeps_what_is_here(void **state) {
             "experiment=quick_test", "experiment.hardware.numa_nodes=[9]");
 }
 
-static void too_little_memory_names_what_would_fit(void **state) {
-    (void)state;
+LAB_TEST(too_little_memory_names_what_would_fit) {
     /* the nodes of this recorded machine have 126 GiB or so */
     REFUSED(FOUR_NODES, "to run it here, add: experiment.test.memory_size_mb=", "device=cpu",
             "experiment=quick_test", "experiment.test.memory_size_mb=1000000");
@@ -51,8 +48,7 @@ static void too_little_memory_names_what_would_fit(void **state) {
             "experiment.vit_configs.depth=200");
 }
 
-static void numbers_are_numbers(void **state) {
-    (void)state;
+LAB_TEST(numbers_are_numbers) {
     REFUSED(FOUR_NODES, "isn't a number from 0 on", "experiment=quick_test",
             "experiment.hardware.gpu_ids=[a]");
     REFUSED(FOUR_NODES, "isn't a number from 0 on", "experiment=quick_test",
@@ -66,8 +62,7 @@ static void numbers_are_numbers(void **state) {
 
 /* --- keys --- */
 
-static void unknown_keys_suggest_the_nearest(void **state) {
-    (void)state;
+LAB_TEST(unknown_keys_suggest_the_nearest) {
     REFUSED(FOUR_NODES, "'experiment.test.batchsize'; did you mean 'batch_size'?",
             "experiment=quick_test", "+experiment.test.batchsize=4");
     REFUSED(FOUR_NODES, "'experiment.repaet'; did you mean 'repeat'?", "experiment=quick_test",
@@ -82,8 +77,7 @@ static void unknown_keys_suggest_the_nearest(void **state) {
             "+experiment.models=[{depth:1}]");
 }
 
-static void errors_of_a_file_have_its_line(void **state) {
-    (void)state;
+LAB_TEST(errors_of_a_file_have_its_line) {
     given_study("test:\n  batch_size: many\naxes: []\n");
     REFUSED(FOUR_NODES, "experiment/mine.yaml:4: batch_size=many: must be a whole number",
             "experiment=mine");
@@ -99,8 +93,7 @@ static void errors_of_a_file_have_its_line(void **state) {
     REFUSED(FOUR_NODES, "did you mean 'hardware.gpu_ids'?", "experiment=mine");
 }
 
-static void a_word_says_it_once(void **state) {
-    (void)state;
+LAB_TEST(a_word_says_it_once) {
     REFUSED(FOUR_NODES, "experiment.test.batch_size=x: must be a whole number",
             "experiment=quick_test", "experiment.test.batch_size=x");
     REFUSED(FOUR_NODES, "experiment.order=sorted: must be random or as_given",
@@ -109,8 +102,7 @@ static void a_word_says_it_once(void **state) {
     assert_null(strstr(plan_err.text + 5, "experiment.order"));
 }
 
-static void a_run_does_something(void **state) {
-    (void)state;
+LAB_TEST(a_run_does_something) {
     REFUSED(FOUR_NODES, "experiment.test.num_samples=0: must be 1 to", "experiment=quick_test",
             "experiment.test.num_samples=0");
     REFUSED(FOUR_NODES,
@@ -123,35 +115,30 @@ static void a_run_does_something(void **state) {
     REFUSED(FOUR_NODES, "num_steps=0: must be at least 1", "experiment=mine");
 }
 
-static void lists_where_one_value_belongs_show_the_sweep(void **state) {
-    (void)state;
+LAB_TEST(lists_where_one_value_belongs_show_the_sweep) {
     REFUSED(FOUR_NODES, "sweep it (-m …batch_size=4,8) or name it in axes", "experiment=quick_test",
             "experiment.test.batch_size=[4,8]");
 }
 
-static void values_still_to_be_given_are_asked_for(void **state) {
-    (void)state;
+LAB_TEST(values_still_to_be_given_are_asked_for) {
     given_study("test:\n  batch_size: ???\naxes: []\n");
     REFUSED(FOUR_NODES, "has no value yet", "experiment=mine");
 }
 
-static void a_name_is_that_of_a_directory(void **state) {
-    (void)state;
+LAB_TEST(a_name_is_that_of_a_directory) {
     REFUSED(FOUR_NODES, "must be a directory's name", "experiment=quick_test",
             "experiment.name=../etc");
     REFUSED(FOUR_NODES, "experiment.name is missing", "experiment=quick_test", "~experiment.name");
 }
 
-static void rules_between_keys_hold(void **state) {
-    (void)state;
+LAB_TEST(rules_between_keys_hold) {
     REFUSED(FOUR_NODES, "quick_test: memory_size_mb=1: the pool must hold two batches",
             "experiment=quick_test", "experiment.test.memory_size_mb=1");
     REFUSED(FOUR_NODES, "tensor_shape has 2 numbers", "experiment=quick_test",
             "experiment.test.tensor_shape=[3,224]");
 }
 
-static void a_sweep_changes_what_runs_not_how(void **state) {
-    (void)state;
+LAB_TEST(a_sweep_changes_what_runs_not_how) {
     REFUSED(FOUR_NODES, "experiment.name can't be swept", "-m", "device=cpu",
             "experiment=quick_test,scaling_study");
     REFUSED(FOUR_NODES, "repeat=2 does each run twice", "-m", "experiment=quick_test", "seed=1,2");
@@ -161,8 +148,7 @@ static void a_sweep_changes_what_runs_not_how(void **state) {
 
 /* --- series --- */
 
-static void series_are_checked(void **state) {
-    (void)state;
+LAB_TEST(series_are_checked) {
     static const struct {
         const char *series, *part;
     } cases[] = {
@@ -185,8 +171,7 @@ static void series_are_checked(void **state) {
     }
 }
 
-static void too_many_points_are_refused_at_once(void **state) {
-    (void)state;
+LAB_TEST(too_many_points_are_refused_at_once) {
     REFUSED(FOUR_NODES, "a plan has 100000 at most", "-m", "device=cpu", "experiment=numa_study",
             "experiment.test.sync_frequency=range(1,10001)",
             "experiment.test.batch_size=range(1,11)");
@@ -194,24 +179,4 @@ static void too_many_points_are_refused_at_once(void **state) {
             "repeat=100000");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(missing_devices_and_nodes_name_the_way_out),
-        TEST(a_hint_keeps_what_is_here),
-        TEST(too_little_memory_names_what_would_fit),
-        TEST(numbers_are_numbers),
-        TEST(unknown_keys_suggest_the_nearest),
-        TEST(errors_of_a_file_have_its_line),
-        TEST(a_word_says_it_once),
-        TEST(a_run_does_something),
-        TEST(lists_where_one_value_belongs_show_the_sweep),
-        TEST(values_still_to_be_given_are_asked_for),
-        TEST(a_name_is_that_of_a_directory),
-        TEST(rules_between_keys_hold),
-        TEST(a_sweep_changes_what_runs_not_how),
-        TEST(series_are_checked),
-        TEST(too_many_points_are_refused_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -82,8 +82,7 @@ static const struct line lines[] = {
      48},
 };
 
-static void published_lines_plan_as_they_were_meant(void **state) {
-    (void)state;
+LAB_TEST(published_lines_plan_as_they_were_meant) {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *words[10] = {"device=cpu"};
         for (int k = 0; lines[i].words[k]; k++)
@@ -96,8 +95,7 @@ static void published_lines_plan_as_they_were_meant(void **state) {
     }
 }
 
-static void a_study_of_ones_own_is_added(void **state) {
-    (void)state;
+LAB_TEST(a_study_of_ones_own_is_added) {
     given("experiment/custom.yaml", "defaults: [numa_study, _self_]\nname: custom\n");
     PLAN("+experiment=custom", "experiment.vit_configs.patch_size=16");
     assert_string_equal(plan.study, "custom");
@@ -113,8 +111,7 @@ struct shipped {
     int runs;
 };
 
-static void studies_that_ship_have_their_figures(void **state) {
-    (void)state;
+LAB_TEST(studies_that_ship_have_their_figures) {
     static const struct shipped all[] = {
         {"experiment=quick_test", "quick_test", 3, 3},
         {"experiment=numa_study", "numa_locality_study", 48, 48},
@@ -153,8 +150,7 @@ static enum lab_plan_choice given_choice(void *state, const struct lab_plan_ques
 }
 
 /* What was measured decides, and the published rule only where nothing was. */
-static void measurements_decide_before_the_published_rule(void **state) {
-    (void)state;
+LAB_TEST(measurements_decide_before_the_published_rule) {
     struct given_law law = {LAB_PLAN_SEVERAL, LAB_PLAN_ONE, 0};
     plan_strategy = (struct lab_plan_strategy){given_choice, &law};
     PLAN("experiment=train_scaling", "experiment.gpu_mode=auto", "experiment.runs=1");
@@ -176,8 +172,7 @@ static void measurements_decide_before_the_published_rule(void **state) {
 
 /* The line of the published study, as it was meant, and what each gpu_mode comes to on four
  * devices. */
-static void training_is_planned_by_its_mode(void **state) {
-    (void)state;
+LAB_TEST(training_is_planned_by_its_mode) {
 #define LINE "experiment=train_scaling", "experiment.model=medium", "experiment.runs=20"
     PLAN(LINE, "experiment.gpu_mode=compare", "experiment.batch_sizes=[32,64,128]");
     assert_int_equal(plan.run_count, 3 * 3 * 20);
@@ -209,14 +204,4 @@ static void training_is_planned_by_its_mode(void **state) {
             "experiment=train_scaling", "experiment.hardware.gpu_ids=[0,7]");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(published_lines_plan_as_they_were_meant, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_study_of_ones_own_is_added, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(training_is_planned_by_its_mode, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(measurements_decide_before_the_published_rule, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(studies_that_ship_have_their_figures, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

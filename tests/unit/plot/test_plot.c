@@ -53,7 +53,7 @@ static bool has_gnuplot(struct lab_arena *arena) {
 
 /* Given a chart of every kind, when its script is written, then it is the one that was looked
  * at. */
-static void scripts_hold(void **state) {
+LAB_TEST(scripts_hold) {
     struct given *g = *state;
     for (int i = 0; i < GIVEN_CHARTS; i++) {
         lab_str_clear(&g->text);
@@ -62,7 +62,7 @@ static void scripts_hold(void **state) {
     }
 }
 
-static void data_hold(void **state) {
+LAB_TEST(data_hold) {
     struct given *g = *state;
     struct lab_chart heat = given_heat(&g->arena), law = given_law(&g->arena);
     lab_plot_data(&heat, &g->text);
@@ -78,7 +78,7 @@ static int count_lines(const char *text) {
 }
 
 /* Given 5000 points with one that stands out, when they are too many for a picture, it is kept. */
-static void long_series_keep_their_extremes(void **state) {
+LAB_TEST(long_series_keep_their_extremes) {
     struct given *g = *state;
     double *x = given_count(&g->arena, 5000, 1), *y = given_count(&g->arena, 5000, 0);
     y[3777] = 99;
@@ -95,7 +95,7 @@ static void long_series_keep_their_extremes(void **state) {
 }
 
 /* Given a simulated chart, then the word is drawn; given a real one, it isn't. */
-static void simulated_is_drawn_into_the_picture(void **state) {
+LAB_TEST(simulated_is_drawn_into_the_picture) {
     struct given *g = *state;
     for (int i = 0; i < GIVEN_CHARTS; i++) {
         lab_str_clear(&g->text);
@@ -105,7 +105,7 @@ static void simulated_is_drawn_into_the_picture(void **state) {
 }
 
 /* Given words that mean something to gnuplot, then they stay words: in single quotes. */
-static void words_stay_words(void **state) {
+LAB_TEST(words_stay_words) {
     struct given *g = *state;
     struct lab_chart_axis axis = given_axis("`rm -rf` it's");
     struct lab_chart_panel panel = {.title = "a\nb'", .x = axis, .y = given_axis("y")};
@@ -122,7 +122,7 @@ static bool is_there(struct given *g, const char *name, const char *ending) {
 }
 
 /* Given charts of which two have one name, when they are drawn, then each has its own files. */
-static void charts_are_drawn(void **state) {
+LAB_TEST(charts_are_drawn) {
     struct given *g = *state;
     struct lab_plot plots[3] = {0};
     struct lab_chart charts[] = {given_heat(&g->arena), given_heat(&g->arena),
@@ -149,7 +149,7 @@ static void charts_are_drawn(void **state) {
 
 /* Given no gnuplot on the path, then scripts and figures are written, and it is said how to get
  * it. */
-static void without_gnuplot_scripts_remain(void **state) {
+LAB_TEST(without_gnuplot_scripts_remain) {
     struct given *g = *state;
     struct lab_plot plot = {0};
     struct lab_chart chart = given_bars(&g->arena);
@@ -167,7 +167,7 @@ static void without_gnuplot_scripts_remain(void **state) {
 }
 
 /* Given a deadline that has passed, then nothing is drawn and the reason is said. */
-static void nothing_is_drawn_after_the_deadline(void **state) {
+LAB_TEST(nothing_is_drawn_after_the_deadline) {
     struct given *g = *state;
     struct lab_plot plot = {0};
     struct lab_chart chart = given_bars(&g->arena);
@@ -178,7 +178,7 @@ static void nothing_is_drawn_after_the_deadline(void **state) {
 
 /* Given gnuplot's SVG, when it goes into a page, then ids have a prefix and colours are the
  * page's. */
-static void svg_becomes_a_part_of_a_page(void **state) {
+LAB_TEST(svg_becomes_a_part_of_a_page) {
     struct given *g = *state;
     lab_plot_inline_svg(
         "<?xml version=\"1.0\"?>\n<svg \n width=\"8\" height=\"4\"\n viewBox=\"0 0 8 4\">\n"
@@ -195,19 +195,4 @@ static void svg_becomes_a_part_of_a_page(void **state) {
                         "<path fill='#010203'/><text>rgb(0, 114, 178) id='x'</text></g></svg>");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(scripts_hold),
-        TEST(data_hold),
-        TEST(long_series_keep_their_extremes),
-        TEST(simulated_is_drawn_into_the_picture),
-        TEST(words_stay_words),
-        TEST(charts_are_drawn),
-        TEST(without_gnuplot_scripts_remain),
-        TEST(nothing_is_drawn_after_the_deadline),
-        TEST(svg_becomes_a_part_of_a_page),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

@@ -6,12 +6,7 @@
 #ifndef NVML_FIXTURE_H
 #define NVML_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "probe/probe.h"
 #include "vendor/nvml.h"

@@ -8,14 +8,10 @@
 #include "base/str.h"
 #include "probe/probe_sampler.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define MS LAB_NS_PER_MS
 

@@ -1,12 +1,7 @@
 /* test_placement.c: is a process where its GPU is, on machines of one, two and four nodes? */
 #include "probe/placement.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define MIB ((int64_t)1 << 20)
 
@@ -38,27 +33,23 @@ static void judged(int node_count, const int *gpu_nodes, int gpus, int cpu_node,
 
 static const int on_0[] = {0}, on_0_and_2[] = {0, 2}, unknown[] = {-1}, one_unknown[] = {0, -1};
 
-static void on_one_node_nothing_can_be_wrong(void **state) {
-    (void)state;
+LAB_TEST(on_one_node_nothing_can_be_wrong) {
     judged(1, on_0, 1, 0, 1, NULL, LAB_PLACEMENT_ONE_NODE, "");
     judged(1, unknown, 1, -1, 0, NULL, LAB_PLACEMENT_ONE_NODE, "");
 }
 
-static void what_is_bound_to_the_gpus_node_is_local(void **state) {
-    (void)state;
+LAB_TEST(what_is_bound_to_the_gpus_node_is_local) {
     int64_t there[] = {900 * MIB, 100 * MIB};
     judged(2, on_0, 1, 0, 1, NULL, LAB_PLACEMENT_LOCAL, "");
     judged(2, on_0, 1, 0, 1, there, LAB_PLACEMENT_LOCAL, "");
     judged(2, on_0, 1, -1, 1, there, LAB_PLACEMENT_LOCAL, "");
 }
 
-static void what_only_happens_to_be_there_is_loose(void **state) {
-    (void)state;
+LAB_TEST(what_only_happens_to_be_there_is_loose) {
     judged(2, on_0, 1, 0, 3, NULL, LAB_PLACEMENT_LOOSE, "taskset -a -cp 0-1,8-9 4711");
 }
 
-static void wrong_cores_and_memory_are_told_apart(void **state) {
-    (void)state;
+LAB_TEST(wrong_cores_and_memory_are_told_apart) {
     int64_t there[] = {900 * MIB, 100 * MIB}, elsewhere[] = {100 * MIB, 900 * MIB};
     judged(2, on_0, 1, 1, 3, there, LAB_PLACEMENT_CORES, "taskset -a -cp 0-1,8-9 4711");
     judged(2, on_0, 1, -1, 2, NULL, LAB_PLACEMENT_CORES, "taskset -a -cp 0-1,8-9 4711");
@@ -67,16 +58,14 @@ static void wrong_cores_and_memory_are_told_apart(void **state) {
            "taskset -a -cp 0-1,8-9 4711 && migratepages 4711 1 0");
 }
 
-static void little_memory_and_half_of_it_do_not_count(void **state) {
-    (void)state;
+LAB_TEST(little_memory_and_half_of_it_do_not_count) {
     int64_t little[] = {0, 63 * MIB}, enough[] = {0, 64 * MIB}, half[] = {64 * MIB, 64 * MIB};
     judged(2, on_0, 1, 0, 1, little, LAB_PLACEMENT_LOCAL, "");
     judged(2, on_0, 1, 0, 1, enough, LAB_PLACEMENT_MEMORY, "migratepages 4711 1 0");
     judged(2, on_0, 1, 0, 1, half, LAB_PLACEMENT_LOCAL, "");
 }
 
-static void gpus_of_several_nodes_make_all_of_them_local(void **state) {
-    (void)state;
+LAB_TEST(gpus_of_several_nodes_make_all_of_them_local) {
     int64_t spread[] = {10 * MIB, 300 * MIB, 10 * MIB, 300 * MIB};
     judged(4, on_0_and_2, 2, 2, 1 << 2, NULL, LAB_PLACEMENT_LOCAL, "");
     judged(4, on_0_and_2, 2, 0, 1 | 1 << 2, NULL, LAB_PLACEMENT_LOCAL, "");
@@ -86,8 +75,7 @@ static void gpus_of_several_nodes_make_all_of_them_local(void **state) {
            "taskset -a -cp 0-1,4-5,8-9,12-13 4711 && migratepages 4711 1,3 0,2");
 }
 
-static void what_is_not_known_is_not_judged(void **state) {
-    (void)state;
+LAB_TEST(what_is_not_known_is_not_judged) {
     judged(2, unknown, 1, 1, 2, NULL, LAB_PLACEMENT_UNKNOWN, "");
     judged(2, on_0, 1, -1, 0, NULL, LAB_PLACEMENT_UNKNOWN, "");
     judged(2, on_0, 1, -1, 3, NULL, LAB_PLACEMENT_UNKNOWN, "");
@@ -103,21 +91,6 @@ static void what_is_not_known_is_not_judged(void **state) {
     nodes[0].cpus = kept;
 }
 
-static void a_verdict_has_words(void **state) {
-    (void)state;
+LAB_TEST(a_verdict_has_words) {
     assert_string_equal(lab_placement_words(LAB_PLACEMENT_CORES), "wrong cores");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_one_node_nothing_can_be_wrong),
-        cmocka_unit_test(what_is_bound_to_the_gpus_node_is_local),
-        cmocka_unit_test(what_only_happens_to_be_there_is_loose),
-        cmocka_unit_test(wrong_cores_and_memory_are_told_apart),
-        cmocka_unit_test(little_memory_and_half_of_it_do_not_count),
-        cmocka_unit_test(gpus_of_several_nodes_make_all_of_them_local),
-        cmocka_unit_test(what_is_not_known_is_not_judged),
-        cmocka_unit_test(a_verdict_has_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,7 @@ extern const struct lab_probe lab_probe_cpu, lab_probe_memory, lab_probe_numa;
 
 /* --- numbers --- */
 
-static void numbers_of_any_size_are_no_danger(void **state) {
-    (void)state;
+LAB_TEST(numbers_of_any_size_are_no_danger) {
     int64_t value = 0;
     const char *at = " \t42 -7";
     assert_true(probe_text_number(&at, &value) && value == 42);
@@ -39,8 +38,7 @@ static void write_pressure(struct host *host, const char *which, int total_us) {
     host_write(host, path, text);
 }
 
-static void cpus_are_as_busy_as_their_times_differ(void **state) {
-    (void)state;
+LAB_TEST(cpus_are_as_busy_as_their_times_differ) {
     struct host host;
     host_init(&host);
     /* user nice system idle iowait irq softirq steal guest guest_nice; CPU 1 is offline */
@@ -100,8 +98,7 @@ static void cpus_are_as_busy_as_their_times_differ(void **state) {
     host_release(&host);
 }
 
-static void frequencies_come_from_cpuinfo_where_there_is_no_cpufreq(void **state) {
-    (void)state;
+LAB_TEST(frequencies_come_from_cpuinfo_where_there_is_no_cpufreq) {
     struct host host;
     host_init(&host);
     host_write(&host, "/proc/stat", "cpu 1 1 1 1\ncpu0 1 1 1 1\ncpu1 1 1 1 1\n");
@@ -122,8 +119,7 @@ static void frequencies_come_from_cpuinfo_where_there_is_no_cpufreq(void **state
     host_release(&host);
 }
 
-static void without_proc_there_is_nothing_to_open(void **state) {
-    (void)state;
+LAB_TEST(without_proc_there_is_nothing_to_open) {
     struct host host;
     host_init(&host);
     const struct lab_probe *const probes[] = {&lab_probe_cpu, &lab_probe_memory, &lab_probe_numa};
@@ -141,8 +137,7 @@ static void without_proc_there_is_nothing_to_open(void **state) {
 
 /* --- memory --- */
 
-static void memory_is_used_where_it_is_not_available(void **state) {
-    (void)state;
+LAB_TEST(memory_is_used_where_it_is_not_available) {
     struct host host;
     host_init(&host);
     host_write(&host, "/proc/meminfo",
@@ -171,8 +166,7 @@ static void memory_is_used_where_it_is_not_available(void **state) {
 
 /* --- numa --- */
 
-static void nodes_have_memory_counters_and_busy_cpus(void **state) {
-    (void)state;
+LAB_TEST(nodes_have_memory_counters_and_busy_cpus) {
     struct host host;
     host_init(&host);
     host.setup.interval_ns = LAB_NS_PER_S;
@@ -202,16 +196,4 @@ static void nodes_have_memory_counters_and_busy_cpus(void **state) {
     assert_true(isnan(host_value(&host, LAB_METRIC_NODE_FREE, 10)));
     assert_true(isnan(host_value(&host, LAB_METRIC_NODE_HIT, 10)));
     host_release(&host);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_any_size_are_no_danger),
-        cmocka_unit_test(cpus_are_as_busy_as_their_times_differ),
-        cmocka_unit_test(frequencies_come_from_cpuinfo_where_there_is_no_cpufreq),
-        cmocka_unit_test(without_proc_there_is_nothing_to_open),
-        cmocka_unit_test(memory_is_used_where_it_is_not_available),
-        cmocka_unit_test(nodes_have_memory_counters_and_busy_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,7 @@
 
 /* --- who they are --- */
 
-static void a_gpu_is_a_lane_with_its_name_address_and_node(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_is_a_lane_with_its_name_address_and_node) {
     void *probe = open_script("gpus=3; name=NVIDIA H200; node=0,0,1");
     assert_int_equal(lab_probe_nvml.lane_count(probe), 3);
     assert_string_equal(lab_probe_nvml.lane_name(probe, 2), "GPU 2 (0000:19:00.0)");
@@ -32,8 +31,7 @@ static void a_gpu_is_a_lane_with_its_name_address_and_node(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void lanes_are_counted_as_cuda_counts_devices(void **state) {
-    (void)state;
+LAB_TEST(lanes_are_counted_as_cuda_counts_devices) {
     setenv("CUDA_VISIBLE_DEVICES", "2," GPU0, 1);
     void *probe = open_script("gpus=4");
     assert_int_equal(lab_probe_nvml.lane_count(probe), 2);
@@ -49,8 +47,7 @@ static void lanes_are_counted_as_cuda_counts_devices(void **state) {
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-static void a_node_that_is_not_here_feeds_nothing(void **state) {
-    (void)state;
+LAB_TEST(a_node_that_is_not_here_feeds_nothing) {
     struct lab_node node = {.number = 0};
     struct lab_machine machine = {.nodes = &node, .node_count = 1};
     struct lab_probe_setup setup = fixture_setup();
@@ -61,8 +58,7 @@ static void a_node_that_is_not_here_feeds_nothing(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void no_gpu_is_said_and_is_no_failure(void **state) {
-    (void)state;
+LAB_TEST(no_gpu_is_said_and_is_no_failure) {
     struct lab_probe_setup setup = fixture_setup();
     struct lab_err err = LAB_ERR_INIT;
     void *probe = NULL;
@@ -85,8 +81,7 @@ static void no_gpu_is_said_and_is_no_failure(void **state) {
 
 /* --- tiers --- */
 
-static void every_tick_reads_the_fast_tier(void **state) {
-    (void)state;
+LAB_TEST(every_tick_reads_the_fast_tier) {
     void *probe = open_script("gpus=2; memory_total=143771; memory=12800,12750; reserved=600;"
                               "utilization=93; memory_utilization=41; power=512.5;"
                               "temperature=61; memory_temperature=70; sm_clock=1755;"
@@ -115,8 +110,7 @@ static void every_tick_reads_the_fast_tier(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void gpm_compares_samples_a_tenth_of_a_second_apart(void **state) {
-    (void)state;
+LAB_TEST(gpm_compares_samples_a_tenth_of_a_second_apart) {
     void *probe = open_script("graphics=95; sm=80@0:40@0.25; occupancy=35; tensor=61.25; dram=44;"
                               "fp64=1; fp32=9; fp16=3; integer=12; pcie_tx=500; pcie_rx=4000;"
                               "nvlink_tx=100000; nvlink_rx=90000");
@@ -148,8 +142,7 @@ static void gpm_compares_samples_a_tenth_of_a_second_apart(void **state) {
     assert_int_equal(fake.calls("nvmlGpmSampleFree", -1), 3);
 }
 
-static void costly_figures_come_once_a_second_and_are_of_all_of_it(void **state) {
-    (void)state;
+LAB_TEST(costly_figures_come_once_a_second_and_are_of_all_of_it) {
     void *probe = open_script("dram=10@0:50@0.6; sm=10@0:50@0.6");
     for (int tick = 0; tick <= 11; tick++) {
         read_ok(probe, 0);
@@ -167,8 +160,7 @@ static void costly_figures_come_once_a_second_and_are_of_all_of_it(void **state)
     lab_probe_nvml.close(probe);
 }
 
-static void the_slow_tier_comes_each_second_and_at_edges(void **state) {
-    (void)state;
+LAB_TEST(the_slow_tier_comes_each_second_and_at_edges) {
     void *probe = open_script(
         "power=100@0:300@10; power_limit=700; pcie_tx=2; pcie_rx=3; nvlink_tx=7; nvlink_rx=8;"
         "replays=4; pcie_gen=5; pcie_width=16; ecc_corrected=9; ecc_uncorrected=1;"
@@ -210,8 +202,7 @@ static void the_slow_tier_comes_each_second_and_at_edges(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void what_takes_long_is_left_to_the_slow_tier(void **state) {
-    (void)state;
+LAB_TEST(what_takes_long_is_left_to_the_slow_tier) {
     void *probe = open_script("gpus=2; fan=44; hang=nvmlDeviceGetFanSpeed:0.0005@1x4/0");
     for (int i = 0; i < 4; i++) {
         read_ok(probe, 0);
@@ -228,8 +219,7 @@ static void what_takes_long_is_left_to_the_slow_tier(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void memory_of_the_host_is_that_of_a_gpu_without_its_own(void **state) {
-    (void)state;
+LAB_TEST(memory_of_the_host_is_that_of_a_gpu_without_its_own) {
     char root[] = "/tmp/gpulab-test-nvml-XXXXXX", path[64];
     assert_non_null(mkdtemp(root));
     snprintf(path, sizeof path, "%s/proc", root);
@@ -256,8 +246,7 @@ static void memory_of_the_host_is_that_of_a_gpu_without_its_own(void **state) {
 
 /* --- processes --- */
 
-static void processes_come_with_memory_and_what_they_use(void **state) {
-    (void)state;
+LAB_TEST(processes_come_with_memory_and_what_they_use) {
     void *probe = open_script("gpus=2; process=0:101:8000:85:C,0:102:-1:0:C,0:103:20:7:G,"
                               "0:101:8000:85:G,0:104:50:9:M,1:105:1:1:C");
     read_ok(probe, 0);
@@ -281,8 +270,7 @@ static void processes_come_with_memory_and_what_they_use(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void more_processes_than_room_are_all_listed(void **state) {
-    (void)state;
+LAB_TEST(more_processes_than_room_are_all_listed) {
     char script[4096] = "process=";
     for (int i = 0; i < 150; i++)
         snprintf(script + strlen(script), sizeof script - strlen(script), "0:%d:10:3:C,", 1000 + i);
@@ -295,8 +283,7 @@ static void more_processes_than_room_are_all_listed(void **state) {
 
 /* --- MIG --- */
 
-static void mig_instances_are_entities_of_their_gpu(void **state) {
-    (void)state;
+LAB_TEST(mig_instances_are_entities_of_their_gpu) {
     void *probe = open_script("gpus=2; mig=0:2; memory_total=80000; memory=4000; sm=50;"
                               "process=0.0:201:100:10:C,0.1:202:200:0:C");
     assert_int_equal(lab_probe_nvml.lane_count(probe), 2);
@@ -320,8 +307,7 @@ static void mig_instances_are_entities_of_their_gpu(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void only_visible_instances_are_told(void **state) {
-    (void)state;
+LAB_TEST(only_visible_instances_are_told) {
     setenv("CUDA_VISIBLE_DEVICES", MIG1, 1);
     void *probe = open_script("gpus=2; mig=0:2");
     assert_int_equal(lab_probe_nvml.lane_count(probe), 1);
@@ -335,8 +321,7 @@ static void only_visible_instances_are_told(void **state) {
 
 /* --- Xid --- */
 
-static void an_xid_is_an_event_and_a_count(void **state) {
-    (void)state;
+LAB_TEST(an_xid_is_an_event_and_a_count) {
     void *probe = open_script("gpus=2; xid=1:31@5,1:79@5,0:13@0.5");
     read_ok(probe, 1);
     ASSERT_VALUE(1, XIDS, 0);
@@ -356,8 +341,7 @@ static void an_xid_is_an_event_and_a_count(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void a_wait_for_events_that_returns_at_once_is_not_repeated(void **state) {
-    (void)state;
+LAB_TEST(a_wait_for_events_that_returns_at_once_is_not_repeated) {
     void *probe = open_script("storm=1");
     struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 10; i++)
@@ -370,8 +354,7 @@ static void a_wait_for_events_that_returns_at_once_is_not_repeated(void **state)
 
 /* --- the demonstration --- */
 
-static void the_demonstration_is_alive_and_plausible(void **state) {
-    (void)state;
+LAB_TEST(the_demonstration_is_alive_and_plausible) {
     void *probe = open_script("demo");
     assert_int_equal(lab_probe_nvml.lane_count(probe), 8);
     read_ok(probe, 0);
@@ -390,27 +373,10 @@ static void the_demonstration_is_alive_and_plausible(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     fixture_use_fake(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_is_a_lane_with_its_name_address_and_node),
-        cmocka_unit_test(lanes_are_counted_as_cuda_counts_devices),
-        cmocka_unit_test(a_node_that_is_not_here_feeds_nothing),
-        cmocka_unit_test(no_gpu_is_said_and_is_no_failure),
-        cmocka_unit_test(every_tick_reads_the_fast_tier),
-        cmocka_unit_test(gpm_compares_samples_a_tenth_of_a_second_apart),
-        cmocka_unit_test(costly_figures_come_once_a_second_and_are_of_all_of_it),
-        cmocka_unit_test(the_slow_tier_comes_each_second_and_at_edges),
-        cmocka_unit_test(what_takes_long_is_left_to_the_slow_tier),
-        cmocka_unit_test(memory_of_the_host_is_that_of_a_gpu_without_its_own),
-        cmocka_unit_test(processes_come_with_memory_and_what_they_use),
-        cmocka_unit_test(more_processes_than_room_are_all_listed),
-        cmocka_unit_test(mig_instances_are_entities_of_their_gpu),
-        cmocka_unit_test(only_visible_instances_are_told),
-        cmocka_unit_test(an_xid_is_an_event_and_a_count),
-        cmocka_unit_test(a_wait_for_events_that_returns_at_once_is_not_repeated),
-        cmocka_unit_test(the_demonstration_is_alive_and_plausible),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

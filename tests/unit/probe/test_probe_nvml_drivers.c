@@ -28,8 +28,7 @@ static bool is_missed(const char *effect) {
     return false;
 }
 
-static void values_are_the_same_under_every_driver(void **state) {
-    (void)state;
+LAB_TEST(values_are_the_same_under_every_driver) {
     void *probe = open_script(scripted("memory_total=80000; memory=1000; reserved=500; power=300;"
                                        "temperature=55; reasons=4; pstate=3; power_limit=400;"
                                        "ecc_corrected=2; xid=0:13@0.5"));
@@ -48,8 +47,7 @@ static void values_are_the_same_under_every_driver(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void processes_are_read_in_every_layout(void **state) {
-    (void)state;
+LAB_TEST(processes_are_read_in_every_layout) {
     void *probe =
         open_script(scripted("process=0:101:8000:85:C,0:102:-1:0:C,0:103:300:3:C,0:104:7:1:G"));
     size_t bytes = lab_nvml_process_bytes(lab_nvml_load(NULL));
@@ -66,8 +64,7 @@ static void processes_are_read_in_every_layout(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void gpm_is_there_since_520(void **state) {
-    (void)state;
+LAB_TEST(gpm_is_there_since_520) {
     void *probe = open_script(scripted("sm=50"));
     read_ok(probe, 0);
     advance(0.2);
@@ -80,8 +77,7 @@ static void gpm_is_there_since_520(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void what_has_another_name_is_not_missed(void **state) {
-    (void)state;
+LAB_TEST(what_has_another_name_is_not_missed) {
     assert_false(is_missed(LAB_NVML_HEAT));
     assert_false(is_missed(LAB_NVML_CLOCKS));
     assert_false(is_missed(LAB_NVML_PROCESSES));
@@ -89,20 +85,10 @@ static void what_has_another_name_is_not_missed(void **state) {
     assert_int_equal(is_missed(LAB_NVML_MPS), driver < 455);
 }
 
-static int run_here(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_the_same_under_every_driver),
-        cmocka_unit_test(processes_are_read_in_every_layout),
-        cmocka_unit_test(gpm_is_there_since_520),
-        cmocka_unit_test(what_has_another_name_is_not_missed),
-    };
-    print_message("driver %d\n", driver);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define OF_DRIVER_0 "what_the_driver_lacks_is_unknown"
 
 /* With few functions at all: what is left is told. */
-static void what_the_driver_lacks_is_unknown(void **state) {
-    (void)state;
+LAB_TEST(what_the_driver_lacks_is_unknown) {
     void *probe = open_script("power=300; utilization=20");
     read_ok(probe, 0);
     ASSERT_VALUE(0, UTILIZATION, 20);
@@ -123,11 +109,6 @@ static void what_the_driver_lacks_is_unknown(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static int run_lacking(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_the_driver_lacks_is_unknown)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 #define LACKING                                                                                    \
     "gpus=1; driver=440; missing=nvmlDeviceGetFieldValues,nvmlDeviceGetTemperature,"               \
     "nvmlEventSetWait,nvmlDeviceGetComputeRunningProcesses,nvmlDeviceGetMemoryInfo,"               \
@@ -146,12 +127,19 @@ static int run_child(char *program, char *argument, const char *script) {
     return status;
 }
 
-int main(int argc, char **argv) {
+/* Without an argument it starts itself once for each driver, which is its argument. */
+static int begin(int argc, char **argv) {
     int failed = 0;
     if (argc > 1) {
         fixture_use_fake(argv);
         driver = (int)strtol(argv[1], NULL, 10);
-        return driver ? run_here() : run_lacking();
+        if (driver) {
+            print_message("driver %d\n", driver);
+            cmocka_set_skip_filter(OF_DRIVER_0);
+        } else {
+            cmocka_set_test_filter(OF_DRIVER_0);
+        }
+        return LAB_TEST_GO;
     }
     setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -164,3 +152,5 @@ int main(int argc, char **argv) {
     failed |= run_child(argv[0], (char[]){"0"}, LACKING);
     return failed ? 1 : 0;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

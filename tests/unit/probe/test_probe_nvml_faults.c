@@ -24,8 +24,7 @@ static int tries_until_back(void *probe, int lane, double step_s) {
 
 /* --- lost --- */
 
-static void a_lost_gpu_comes_back_by_itself(void **state) {
-    (void)state;
+LAB_TEST(a_lost_gpu_comes_back_by_itself) {
     void *probe = open_script("gpus=3; power=100,200,300; lost=1@5..9; xid=1:79@5");
     for (int lane = 0; lane < 3; lane++)
         read_ok(probe, lane);
@@ -48,8 +47,7 @@ static void a_lost_gpu_comes_back_by_itself(void **state) {
     assert_int_equal(fake.calls("nvmlEventSetCreate", -1), fake.calls("nvmlEventSetFree", -1));
 }
 
-static void the_others_do_not_move_up_when_one_is_gone(void **state) {
-    (void)state;
+LAB_TEST(the_others_do_not_move_up_when_one_is_gone) {
     void *probe = open_script("gpus=3; power=100,200,300; gone=0@5..20");
     advance(5);
     read_fails(probe, 0, "the GPU is lost");
@@ -71,8 +69,7 @@ static void the_others_do_not_move_up_when_one_is_gone(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void restarts_that_disturb_others_become_rare(void **state) {
-    (void)state;
+LAB_TEST(restarts_that_disturb_others_become_rare) {
     void *probe = open_script("gpus=2; lost=1@0.05");
     struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 600; i++) { /* a minute and a bit */
@@ -85,8 +82,7 @@ static void restarts_that_disturb_others_become_rare(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void every_error_that_matters_fails_the_lane_and_it_recovers(void **state) {
-    (void)state;
+LAB_TEST(every_error_that_matters_fails_the_lane_and_it_recovers) {
     static const struct {
         int code;
         const char *text;
@@ -112,8 +108,7 @@ static void every_error_that_matters_fails_the_lane_and_it_recovers(void **state
     }
 }
 
-static void a_driver_that_is_unloaded_and_loaded_again_is_found(void **state) {
-    (void)state;
+LAB_TEST(a_driver_that_is_unloaded_and_loaded_again_is_found) {
     void *probe = open_script("gpus=2; fail=nvmlDeviceGetMemoryInfo_v2:1@2x1,nvmlInit_v2:9@1x3");
     read_ok(probe, 0);
     advance(0.1);
@@ -128,8 +123,7 @@ static void a_driver_that_is_unloaded_and_loaded_again_is_found(void **state) {
 
 /* --- one question that fails --- */
 
-static void a_question_that_fails_for_ever_costs_its_own_value_only(void **state) {
-    (void)state;
+LAB_TEST(a_question_that_fails_for_ever_costs_its_own_value_only) {
     void *probe = open_script("fail=nvmlDeviceGetPowerUsage:999; power=250; utilization=7");
     read_fails(probe, 0, "nvmlDeviceGetPowerUsage");
     tries_until_back(probe, 0, 0.1);
@@ -143,8 +137,7 @@ static void a_question_that_fails_for_ever_costs_its_own_value_only(void **state
     lab_probe_nvml.close(probe);
 }
 
-static void a_question_that_failed_for_a_while_is_answered_again(void **state) {
-    (void)state;
+LAB_TEST(a_question_that_failed_for_a_while_is_answered_again) {
     void *probe = open_script("fail=nvmlDeviceGetPowerUsage:999@2x3; power=250");
     read_ok(probe, 0);
     advance(0.1);
@@ -161,8 +154,7 @@ static void a_question_that_failed_for_a_while_is_answered_again(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void a_gpu_without_a_uuid_is_known_by_its_place(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_without_a_uuid_is_known_by_its_place) {
     void *probe = open_script("gpus=2; fail=nvmlDeviceGetUUID:3/1; lost=1@5..9; utilization=7");
     read_ok(probe, 1);
     assert_string_equal(told[1].ids[0], told[1].pcis[0]);
@@ -175,8 +167,7 @@ static void a_gpu_without_a_uuid_is_known_by_its_place(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void what_is_not_supported_is_asked_once(void **state) {
-    (void)state;
+LAB_TEST(what_is_not_supported_is_asked_once) {
     void *probe = open_script("gpus=2; fan=-,40; utilization=-; memory_temperature=-; gpm=0;"
                               "pcie_tx=-; fail=nvmlDeviceGetEncoderUtilization:4/0,"
                               "nvmlDeviceGetTemperatureV:26");
@@ -204,8 +195,7 @@ static void what_is_not_supported_is_asked_once(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void nonsense_is_not_valid(void **state) {
-    (void)state;
+LAB_TEST(nonsense_is_not_valid) {
     void *probe = open_script("gpus=2; garbage=0; temperature=40; utilization=?,3");
     struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 2; i++) {
@@ -223,8 +213,7 @@ static void nonsense_is_not_valid(void **state) {
 }
 
 /* Given nothing but nonsense, then the GPU is away; also when processes and Xids are counted. */
-static void a_gpu_that_talks_only_nonsense_is_away_all_the_time(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_that_talks_only_nonsense_is_away_all_the_time) {
     void *probe = open_script("gpus=2; garbage=0");
     for (int i = 0; i < 30; i++) { /* through several readings of the slow tier */
         read_fails(probe, 0, "answers nothing");
@@ -234,8 +223,7 @@ static void a_gpu_that_talks_only_nonsense_is_away_all_the_time(void **state) {
     lab_probe_nvml.close(probe);
 }
 
-static void a_counter_that_wraps_falls(void **state) {
-    (void)state;
+LAB_TEST(a_counter_that_wraps_falls) {
     void *probe = open_script("wrap=32; pcie_tx=4000");
     advance(1);
     read_ok(probe, 0);
@@ -266,8 +254,7 @@ static void write_status(const char *root, const char *text) {
     fclose(file);
 }
 
-static void a_sleeping_gpu_is_not_woken(void **state) {
-    (void)state;
+LAB_TEST(a_sleeping_gpu_is_not_woken) {
     char root[] = "/tmp/gpulab-test-nvml-XXXXXX", path[200];
     assert_non_null(mkdtemp(root));
     write_status(root, "active");
@@ -323,8 +310,7 @@ static void begin_hanging(struct reader *reader) {
         usleep(1000);
 }
 
-static void a_lane_that_hangs_does_not_hold_up_another(void **state) {
-    (void)state;
+LAB_TEST(a_lane_that_hangs_does_not_hold_up_another) {
     struct reader reader = {
         .probe = open_script("gpus=2; hang=nvmlDeviceGetPowerUsage:0.4@1/0; power=100,200;"
                              "fail=nvmlDeviceGetPowerUsage:15@2x1/1")};
@@ -341,8 +327,7 @@ static void a_lane_that_hangs_does_not_hold_up_another(void **state) {
     lab_probe_nvml.close(reader.probe);
 }
 
-static void nvml_is_not_restarted_under_a_call_that_hangs(void **state) {
-    (void)state;
+LAB_TEST(nvml_is_not_restarted_under_a_call_that_hangs) {
     struct reader reader = {
         .probe = open_script("gpus=2; hang=nvmlDeviceGetPowerUsage:0.5@1/0; lost=1@1..2")};
     begin_hanging(&reader);
@@ -360,8 +345,7 @@ static void nvml_is_not_restarted_under_a_call_that_hangs(void **state) {
     lab_probe_nvml.close(reader.probe);
 }
 
-static void closing_does_not_wait_and_the_late_reading_tells_nobody(void **state) {
-    (void)state;
+LAB_TEST(closing_does_not_wait_and_the_late_reading_tells_nobody) {
     struct reader reader = {.probe = open_script("gpus=2; hang=nvmlDeviceGetPowerUsage:0.3@1/0")};
     begin_hanging(&reader);
     lab_probe_nvml.close(reader.probe);
@@ -371,26 +355,10 @@ static void closing_does_not_wait_and_the_late_reading_tells_nobody(void **state
     assert_int_equal(fake.calls("nvmlEventSetFree", -1), 2); /* by the one who came last */
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     fixture_use_fake(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_gpu_comes_back_by_itself),
-        cmocka_unit_test(the_others_do_not_move_up_when_one_is_gone),
-        cmocka_unit_test(restarts_that_disturb_others_become_rare),
-        cmocka_unit_test(every_error_that_matters_fails_the_lane_and_it_recovers),
-        cmocka_unit_test(a_driver_that_is_unloaded_and_loaded_again_is_found),
-        cmocka_unit_test(a_question_that_fails_for_ever_costs_its_own_value_only),
-        cmocka_unit_test(a_question_that_failed_for_a_while_is_answered_again),
-        cmocka_unit_test(a_gpu_without_a_uuid_is_known_by_its_place),
-        cmocka_unit_test(what_is_not_supported_is_asked_once),
-        cmocka_unit_test(nonsense_is_not_valid),
-        cmocka_unit_test(a_gpu_that_talks_only_nonsense_is_away_all_the_time),
-        cmocka_unit_test(a_counter_that_wraps_falls),
-        cmocka_unit_test(a_sleeping_gpu_is_not_woken),
-        cmocka_unit_test(a_lane_that_hangs_does_not_hold_up_another),
-        cmocka_unit_test(nvml_is_not_restarted_under_a_call_that_hangs),
-        cmocka_unit_test(closing_does_not_wait_and_the_late_reading_tells_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

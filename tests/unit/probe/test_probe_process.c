@@ -62,8 +62,7 @@ static void put_on_gpu(struct host *host, int entity, int node, int32_t pid) {
     lab_gpu_process_table_tell(host->setup.table, entity, &item, 1);
 }
 
-static void a_process_on_a_gpu_is_known_in_full(void **state) {
-    (void)state;
+LAB_TEST(a_process_on_a_gpu_is_known_in_full) {
     struct host host;
     process_host(&host);
     /* a name that tries hard to look like more fields */
@@ -125,8 +124,7 @@ static void a_process_on_a_gpu_is_known_in_full(void **state) {
     process_host_release(&host);
 }
 
-static void a_process_that_ends_or_is_replaced_is_no_error(void **state) {
-    (void)state;
+LAB_TEST(a_process_that_ends_or_is_replaced_is_no_error) {
     struct host host;
     process_host(&host);
     struct fields fields = {"a", 1, 0, 1000, 1, 10, 5, 0};
@@ -159,8 +157,7 @@ static void a_process_that_ends_or_is_replaced_is_no_error(void **state) {
     process_host_release(&host);
 }
 
-static void of_all_processes_the_largest_and_busiest_are_listed(void **state) {
-    (void)state;
+LAB_TEST(of_all_processes_the_largest_and_busiest_are_listed) {
     struct host host;
     process_host(&host);
     host.setup.all_processes = true;
@@ -201,8 +198,7 @@ static void container_is(const char *cgroup, const char *expected) {
     assert_string_equal(name, expected);
 }
 
-static void containers_are_known_by_their_groups(void **state) {
-    (void)state;
+LAB_TEST(containers_are_known_by_their_groups) {
     container_is("0::/system.slice/docker-" ID ".scope\n", "3f4e01234567");
     container_is("12:cpu:/docker/" ID "\n11:memory:/docker/" ID "\n0::/\n", "3f4e01234567");
     container_is("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podab12.slice/"
@@ -220,14 +216,4 @@ static void containers_are_known_by_their_groups(void **state) {
     container_is("0::/\n", "");
     container_is("", "");
     container_is("0::/x/" ID "0\n", ""); /* 65 digits are no id */
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_on_a_gpu_is_known_in_full),
-        cmocka_unit_test(a_process_that_ends_or_is_replaced_is_no_error),
-        cmocka_unit_test(of_all_processes_the_largest_and_busiest_are_listed),
-        cmocka_unit_test(containers_are_known_by_their_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,7 @@ static void replay_start(struct rig *rig) {
         fail_msg("%s", err.text);
 }
 
-static void it_plays_when_the_time_comes(void **state) {
-    (void)state;
+LAB_TEST(it_plays_when_the_time_comes) {
     struct rig rig;
     replay_rig(&rig, 1);
     replay_start(&rig);
@@ -74,8 +73,7 @@ static void it_plays_when_the_time_comes(void **state) {
     rig_close(&rig);
 }
 
-static void it_plays_faster(void **state) {
-    (void)state;
+LAB_TEST(it_plays_faster) {
     struct rig rig;
     replay_rig(&rig, 1e6);
     replay_start(&rig);
@@ -85,8 +83,7 @@ static void it_plays_faster(void **state) {
     rig_close(&rig);
 }
 
-static void only_gpus_that_were_asked_for_are_played(void **state) {
-    (void)state;
+LAB_TEST(only_gpus_that_were_asked_for_are_played) {
     struct rig rig;
     replay_rig(&rig, 1);
     int gpus[] = {1};
@@ -102,8 +99,7 @@ static void only_gpus_that_were_asked_for_are_played(void **state) {
     rig_close(&rig);
 }
 
-static void an_empty_recording_ends_at_once_and_none_is_refused(void **state) {
-    (void)state;
+LAB_TEST(an_empty_recording_ends_at_once_and_none_is_refused) {
     struct rig rig;
     replay_rig(&rig, 1);
     struct lab_recording empty = {.path = "e.db"};
@@ -123,14 +119,4 @@ static void an_empty_recording_ends_at_once_and_none_is_refused(void **state) {
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
     assert_non_null(strstr(err.text, "there is no recording to be played"));
     told_release(&rig.told);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_plays_when_the_time_comes),
-        cmocka_unit_test(it_plays_faster),
-        cmocka_unit_test(only_gpus_that_were_asked_for_are_played),
-        cmocka_unit_test(an_empty_recording_ends_at_once_and_none_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,7 @@
 
 #include <poll.h>
 
-static void ticks_come_on_time_and_in_order(void **state) {
-    (void)state;
+LAB_TEST(ticks_come_on_time_and_in_order) {
     struct rig rig;
     rig_open(&rig, 2);
     rig_start(&rig);
@@ -27,8 +26,7 @@ static void ticks_come_on_time_and_in_order(void **state) {
     assert_int_equal(fake.closed, 1);
 }
 
-static void a_slow_reading_skips_what_it_missed_and_says_so(void **state) {
-    (void)state;
+LAB_TEST(a_slow_reading_skips_what_it_missed_and_says_so) {
     struct rig rig;
     rig_open(&rig, 2);
     fake.lanes[1].takes_ns = 270 * MS;
@@ -55,8 +53,7 @@ static void a_slow_reading_skips_what_it_missed_and_says_so(void **state) {
     rig_close(&rig);
 }
 
-static void a_reading_that_is_a_little_too_long_misses_nothing_but_is_late(void **state) {
-    (void)state;
+LAB_TEST(a_reading_that_is_a_little_too_long_misses_nothing_but_is_late) {
     struct rig rig;
     rig_open(&rig, 1);
     fake.lanes[0].takes_ns = 110 * MS;
@@ -73,8 +70,7 @@ static void a_reading_that_is_a_little_too_long_misses_nothing_but_is_late(void 
     rig_close(&rig);
 }
 
-static void a_lane_that_hangs_is_a_gap_and_the_others_go_on(void **state) {
-    (void)state;
+LAB_TEST(a_lane_that_hangs_is_a_gap_and_the_others_go_on) {
     struct rig rig;
     rig_open(&rig, 2);
     rig.config.patience_ns = 400 * MS;
@@ -110,8 +106,7 @@ static void a_lane_that_hangs_is_a_gap_and_the_others_go_on(void **state) {
     rig_close(&rig);
 }
 
-static void a_lane_that_fails_is_asked_less_and_less_often(void **state) {
-    (void)state;
+LAB_TEST(a_lane_that_fails_is_asked_less_and_less_often) {
     struct rig rig;
     rig_open(&rig, 1);
     rig.config.setup.interval_ns = 50 * MS;
@@ -144,8 +139,7 @@ static void a_lane_that_fails_is_asked_less_and_less_often(void **state) {
     rig_close(&rig);
 }
 
-static void a_ring_keeps_the_newest_whatever_their_sizes(void **state) {
-    (void)state;
+LAB_TEST(a_ring_keeps_the_newest_whatever_their_sizes) {
     struct sample_queue_ring ring;
     sample_queue_ring_init(&ring, 64 << 10);
     int64_t values[LAB_COLUMNS_MAX] = {0}, dropped = 0;
@@ -169,8 +163,7 @@ static void a_ring_keeps_the_newest_whatever_their_sizes(void **state) {
     sample_queue_ring_release(&ring);
 }
 
-static void ticks_that_nobody_takes_make_room_for_new_ones(void **state) {
-    (void)state;
+LAB_TEST(ticks_that_nobody_takes_make_room_for_new_ones) {
     struct rig rig;
     rig_open(&rig, 1);
     rig.config.setup.interval_ns = 10 * MS;
@@ -186,8 +179,7 @@ static void ticks_that_nobody_takes_make_room_for_new_ones(void **state) {
     rig_close(&rig);
 }
 
-static void a_full_outlet_drops_the_oldest_and_counts(void **state) {
-    (void)state;
+LAB_TEST(a_full_outlet_drops_the_oldest_and_counts) {
     struct sample_queue queue;
     sample_queue_init(&queue, 10 * sample_queue_tick_bytes(1));
     int64_t value = 0;
@@ -226,8 +218,7 @@ static void a_full_outlet_drops_the_oldest_and_counts(void **state) {
     sample_queue_release(&queue);
 }
 
-static void the_taker_is_woken_once_for_all_lanes(void **state) {
-    (void)state;
+LAB_TEST(the_taker_is_woken_once_for_all_lanes) {
     struct rig rig;
     rig_open(&rig, 3);
     rig_start(&rig);
@@ -253,8 +244,7 @@ static void the_taker_is_woken_once_for_all_lanes(void **state) {
     rig_close(&rig);
 }
 
-static void a_lane_that_rests_is_not_read_and_not_waited_for(void **state) {
-    (void)state;
+LAB_TEST(a_lane_that_rests_is_not_read_and_not_waited_for) {
     struct rig rig;
     rig_open(&rig, 2);
     fake.lanes[1].rests_ns = 320 * MS;
@@ -276,8 +266,7 @@ static void a_lane_that_rests_is_not_read_and_not_waited_for(void **state) {
     rig_close(&rig);
 }
 
-static void a_wall_clock_that_was_set_is_told(void **state) {
-    (void)state;
+LAB_TEST(a_wall_clock_that_was_set_is_told) {
     struct rig rig;
     rig_open(&rig, 1);
     rig_start(&rig);
@@ -292,21 +281,4 @@ static void a_wall_clock_that_was_set_is_told(void **state) {
         strstr(rig.told.events.text, "clock -3600000000000 the wall clock was set back; "));
     assert_null(strstr(strstr(rig.told.events.text, "clock") + 1, "clock -"));
     rig_close(&rig);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_come_on_time_and_in_order),
-        cmocka_unit_test(a_slow_reading_skips_what_it_missed_and_says_so),
-        cmocka_unit_test(a_reading_that_is_a_little_too_long_misses_nothing_but_is_late),
-        cmocka_unit_test(a_lane_that_hangs_is_a_gap_and_the_others_go_on),
-        cmocka_unit_test(a_lane_that_fails_is_asked_less_and_less_often),
-        cmocka_unit_test(a_ring_keeps_the_newest_whatever_their_sizes),
-        cmocka_unit_test(ticks_that_nobody_takes_make_room_for_new_ones),
-        cmocka_unit_test(a_full_outlet_drops_the_oldest_and_counts),
-        cmocka_unit_test(the_taker_is_woken_once_for_all_lanes),
-        cmocka_unit_test(a_lane_that_rests_is_not_read_and_not_waited_for),
-        cmocka_unit_test(a_wall_clock_that_was_set_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,8 +101,7 @@ static void check_recording(const char *path) {
     lab_arena_release(&arena);
 }
 
-static void a_day_takes_no_more_than_its_first_hours(void **state) {
-    (void)state;
+LAB_TEST(a_day_takes_no_more_than_its_first_hours) {
     char folder[] = "/tmp/gpulab-test-day-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/day.db", folder);
@@ -123,11 +122,4 @@ static void a_day_takes_no_more_than_its_first_hours(void **state) {
     check_recording(path);
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(folder), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_day_takes_no_more_than_its_first_hours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

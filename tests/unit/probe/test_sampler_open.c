@@ -19,8 +19,7 @@ static void refused(const struct lab_sampler_config *config, const char *text) {
     assert_null(sampler);
 }
 
-static void intervals_that_make_no_sense_are_refused(void **state) {
-    (void)state;
+LAB_TEST(intervals_that_make_no_sense_are_refused) {
     fake_reset(1);
     struct lab_sampler_config config = {0};
     refused(&config, "an interval of 0 ms is too short: the least is 1 ms");
@@ -32,8 +31,7 @@ static void intervals_that_make_no_sense_are_refused(void **state) {
     refused(&config, "the most is a day");
 }
 
-static void unknown_gpus_and_probes_are_refused_with_those_that_exist(void **state) {
-    (void)state;
+LAB_TEST(unknown_gpus_and_probes_are_refused_with_those_that_exist) {
     fake_reset(3);
     fake.lanes[0].entity.index = 4; /* lanes need not come in the order of indices */
     int gpus[] = {1, 3};
@@ -57,8 +55,7 @@ static int broken_open(const struct lab_probe_setup *setup, void **ret_state, st
 
 static const struct lab_probe broken_probe = {.name = "broken", .open = broken_open};
 
-static void a_probe_that_does_not_work_here_says_why(void **state) {
-    (void)state;
+LAB_TEST(a_probe_that_does_not_work_here_says_why) {
     struct rig rig;
     rig_open(&rig, 1);
     const struct lab_probe *const probes[] = {&broken_probe, &fake_probe, NULL};
@@ -78,8 +75,7 @@ static void a_probe_that_does_not_work_here_says_why(void **state) {
     told_release(&rig.told);
 }
 
-static void only_the_gpus_that_were_asked_for_are_read(void **state) {
-    (void)state;
+LAB_TEST(only_the_gpus_that_were_asked_for_are_read) {
     struct rig rig;
     rig_open(&rig, 3);
     int gpus[] = {2, 0};
@@ -120,8 +116,7 @@ static int mig_read(void *state, int lane, enum lab_probe_when when,
     return 0;
 }
 
-static void an_entity_that_appears_later_is_told_before_its_first_tick(void **state) {
-    (void)state;
+LAB_TEST(an_entity_that_appears_later_is_told_before_its_first_tick) {
     struct rig rig;
     rig_open(&rig, 2);
     struct lab_probe probe = fake_probe;
@@ -199,8 +194,7 @@ static const struct lab_probe lister_probe = {
     .read = lister_read,
 };
 
-static void processes_on_gpus_reach_the_lane_that_reads_proc(void **state) {
-    (void)state;
+LAB_TEST(processes_on_gpus_reach_the_lane_that_reads_proc) {
     struct rig rig;
     rig_open(&rig, 2);
     fake.lanes[0].processes[0].pid = 100;
@@ -235,8 +229,7 @@ static void wait_readable(struct lab_sampler *sampler) {
     assert_int_equal(poll(&fd, 1, 60000), 1);
 }
 
-static void an_edge_is_read_at_once_and_the_end_waits_for_no_tick(void **state) {
-    (void)state;
+LAB_TEST(an_edge_is_read_at_once_and_the_end_waits_for_no_tick) {
     struct rig rig;
     rig_open(&rig, 2);
     rig.config.setup.clock = lab_clock_system();
@@ -253,8 +246,7 @@ static void an_edge_is_read_at_once_and_the_end_waits_for_no_tick(void **state) 
     assert_int_equal(fake.closed, 1);
 }
 
-static void at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs(void **state) {
-    (void)state;
+LAB_TEST(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs) {
     struct rig rig;
     rig_open(&rig, 2);
     rig.config.setup.clock = lab_clock_system();
@@ -347,8 +339,7 @@ static void take_until(struct rig *rig, const struct lab_str *where, const char 
     fail_msg("'%s' was never told", text);
 }
 
-static void a_driver_that_starts_late_joins_by_itself(void **state) {
-    (void)state;
+LAB_TEST(a_driver_that_starts_late_joins_by_itself) {
     struct rig rig;
     open_without_driver(&rig);
     assert_true(lab_sampler_awaits(rig.sampler, "fake"));
@@ -367,8 +358,7 @@ static void a_driver_that_starts_late_joins_by_itself(void **state) {
     assert_int_equal(fake.closed, 2); /* and the lister */
 }
 
-static void a_driver_that_fails_late_says_why(void **state) {
-    (void)state;
+LAB_TEST(a_driver_that_fails_late_says_why) {
     struct rig rig;
     open_without_driver(&rig);
     let_driver_go(true);
@@ -378,8 +368,7 @@ static void a_driver_that_fails_late_says_why(void **state) {
     rig_close(&rig);
 }
 
-static void a_driver_that_is_not_there_yet_is_asked_again(void **state) {
-    (void)state;
+LAB_TEST(a_driver_that_is_not_there_yet_is_asked_again) {
     struct rig rig;
     driver_errors = 1;
     open_driver(&rig, false, 1000 * MS);
@@ -393,8 +382,7 @@ static void a_driver_that_is_not_there_yet_is_asked_again(void **state) {
     assert_int_equal(fake.closed, 2);
 }
 
-static void closing_waits_for_no_driver_that_is_asked_again(void **state) {
-    (void)state;
+LAB_TEST(closing_waits_for_no_driver_that_is_asked_again) {
     struct rig rig;
     driver_errors = 1000000;
     open_driver(&rig, false, 1000 * MS);
@@ -414,8 +402,7 @@ static void closing_waits_for_no_driver_that_is_asked_again(void **state) {
     told_release(&rig.told);
 }
 
-static void closing_leaves_a_driver_that_hangs_to_itself(void **state) {
-    (void)state;
+LAB_TEST(closing_leaves_a_driver_that_hangs_to_itself) {
     struct rig rig;
     open_without_driver(&rig);
     rig_close(&rig);
@@ -426,8 +413,7 @@ static void closing_leaves_a_driver_that_hangs_to_itself(void **state) {
     FAKE_WAIT(fake.closed == 2);
 }
 
-static void closing_leaves_a_lane_that_hangs_to_itself(void **state) {
-    (void)state;
+LAB_TEST(closing_leaves_a_lane_that_hangs_to_itself) {
     struct rig rig;
     rig_open(&rig, 2);
     fake.lanes[1].hangs = true;
@@ -446,8 +432,7 @@ static void closing_leaves_a_lane_that_hangs_to_itself(void **state) {
     FAKE_WAIT(fake.closed == 1);
 }
 
-static void what_one_sink_gets_all_get(void **state) {
-    (void)state;
+LAB_TEST(what_one_sink_gets_all_get) {
     struct told a, b;
     told_init(&a, 0);
     told_init(&b, 0);
@@ -474,25 +459,4 @@ static void what_one_sink_gets_all_get(void **state) {
     assert_string_equal(b.processes.text, a.processes.text);
     told_release(&a);
     told_release(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_that_make_no_sense_are_refused),
-        cmocka_unit_test(unknown_gpus_and_probes_are_refused_with_those_that_exist),
-        cmocka_unit_test(a_probe_that_does_not_work_here_says_why),
-        cmocka_unit_test(only_the_gpus_that_were_asked_for_are_read),
-        cmocka_unit_test(an_entity_that_appears_later_is_told_before_its_first_tick),
-        cmocka_unit_test(processes_on_gpus_reach_the_lane_that_reads_proc),
-        cmocka_unit_test(an_edge_is_read_at_once_and_the_end_waits_for_no_tick),
-        cmocka_unit_test(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs),
-        cmocka_unit_test(a_driver_that_starts_late_joins_by_itself),
-        cmocka_unit_test(a_driver_that_fails_late_says_why),
-        cmocka_unit_test(a_driver_that_is_not_there_yet_is_asked_again),
-        cmocka_unit_test(closing_waits_for_no_driver_that_is_asked_again),
-        cmocka_unit_test(closing_leaves_a_driver_that_hangs_to_itself),
-        cmocka_unit_test(closing_leaves_a_lane_that_hangs_to_itself),
-        cmocka_unit_test(what_one_sink_gets_all_get),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,13 +9,9 @@
 #include "report/study/study.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define FIXTURE_WALL_NS 1794739323000000000LL /* 2026-11-15 10:42:03 UTC */
 #define SECOND_NS       1000000000LL

@@ -3,13 +3,9 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_summary summary(size_t n, double median_s) {
     return (struct lab_summary){.n = n,
@@ -99,8 +95,7 @@ static void assert_contains(const char *text, const char *part) {
         fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static void rates_follow_their_definitions(void **state) {
-    (void)state;
+LAB_TEST(rates_follow_their_definitions) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -113,8 +108,7 @@ static void rates_follow_their_definitions(void **state) {
     assert_true(isnan(rates.memory_bytes_per_s));
 }
 
-static void one_run_says_so(void **state) {
-    (void)state;
+LAB_TEST(one_run_says_so) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -138,8 +132,7 @@ static void one_run_says_so(void **state) {
     lab_mem_free(text);
 }
 
-static void several_runs_are_the_unit(void **state) {
-    (void)state;
+LAB_TEST(several_runs_are_the_unit) {
     struct lab_measurement three[] = {measurement(0.012), measurement(0.010), measurement(0.011)};
     struct lab_bench_repetition repetitions[3];
     struct lab_bench_report report = report_of(repetitions, three, 3);
@@ -158,8 +151,7 @@ static void several_runs_are_the_unit(void **state) {
     lab_mem_free(text);
 }
 
-static void the_least_satisfying_stop_counts(void **state) {
-    (void)state;
+LAB_TEST(the_least_satisfying_stop_counts) {
     struct lab_measurement three[] = {measurement(0.012), measurement(0.010), measurement(0.011)};
     struct lab_bench_repetition repetitions[3];
     struct lab_bench_report report = report_of(repetitions, three, 3);
@@ -181,8 +173,7 @@ static void the_least_satisfying_stop_counts(void **state) {
 }
 
 /* A copy within the caches beats the memory's limit, and a busy machine has a low limit. */
-static void more_than_the_limit_is_no_share(void **state) {
-    (void)state;
+LAB_TEST(more_than_the_limit_is_no_share) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -197,8 +188,7 @@ static void more_than_the_limit_is_no_share(void **state) {
     lab_mem_free(text);
 }
 
-static void verification_speaks_of_what_was_checked(void **state) {
-    (void)state;
+LAB_TEST(verification_speaks_of_what_was_checked) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -219,8 +209,7 @@ static void verification_speaks_of_what_was_checked(void **state) {
     lab_mem_free(text);
 }
 
-static void large_rates_are_rounded(void **state) {
-    (void)state;
+LAB_TEST(large_rates_are_rounded) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -230,8 +219,7 @@ static void large_rates_are_rounded(void **state) {
     lab_mem_free(text);
 }
 
-static void no_overlap_gives_the_reason(void **state) {
-    (void)state;
+LAB_TEST(no_overlap_gives_the_reason) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -251,8 +239,7 @@ static void no_overlap_gives_the_reason(void **state) {
     lab_arena_release(&arena);
 }
 
-static void what_is_wrong_is_not_hidden(void **state) {
-    (void)state;
+LAB_TEST(what_is_wrong_is_not_hidden) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
@@ -270,8 +257,7 @@ static void what_is_wrong_is_not_hidden(void **state) {
     lab_mem_free(text);
 }
 
-static void every_line_fits(void **state) {
-    (void)state;
+LAB_TEST(every_line_fits) {
     struct lab_measurement two[] = {measurement(0.012), measurement(0.010)};
     struct lab_bench_repetition repetitions[2];
     struct lab_bench_report report = report_of(repetitions, two, 2);
@@ -290,8 +276,7 @@ static double number(const struct lab_value *map, const char *key) {
     return value->number;
 }
 
-static void json_has_the_promised_keys(void **state) {
-    (void)state;
+LAB_TEST(json_has_the_promised_keys) {
     struct lab_measurement one = measurement(0.01);
     one.overlap = NAN;
     struct lab_bench_repetition repetition;
@@ -320,21 +305,4 @@ static void json_has_the_promised_keys(void **state) {
     assert_int_equal(lab_value_get(lab_value_get(map, "conditions"), "steal")->type,
                      LAB_VALUE_NULL);
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rates_follow_their_definitions),
-        cmocka_unit_test(one_run_says_so),
-        cmocka_unit_test(several_runs_are_the_unit),
-        cmocka_unit_test(the_least_satisfying_stop_counts),
-        cmocka_unit_test(more_than_the_limit_is_no_share),
-        cmocka_unit_test(verification_speaks_of_what_was_checked),
-        cmocka_unit_test(large_rates_are_rounded),
-        cmocka_unit_test(no_overlap_gives_the_reason),
-        cmocka_unit_test(what_is_wrong_is_not_hidden),
-        cmocka_unit_test(every_line_fits),
-        cmocka_unit_test(json_has_the_promised_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,11 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const struct lab_style plain = {.columns = 80, .unicode = true};
 
@@ -35,8 +31,7 @@ static void assert_clock(int64_t later_s, const char *expected) {
     lab_str_release(&out);
 }
 
-static void another_day_is_named(void **state) {
-    (void)state;
+LAB_TEST(another_day_is_named) {
     assert_clock(0, "10:42");
     assert_clock(13 * 3600, "23:42");
     assert_clock(14 * 3600, "Mon 16 Nov 00:42");
@@ -86,8 +81,7 @@ static void assert_holds(const struct lab_report_estimate *estimate, const char 
     lab_str_release(&out);
 }
 
-static void running_study_says_what_is_left_and_why(void **state) {
-    (void)state;
+LAB_TEST(running_study_says_what_is_left_and_why) {
     assert_text(&a_study,
                 "quick_test: running, 1 of 4 runs done; about 6 min left\n"
                 "  Run                     State      Iterations   Taken   Left  By\n"
@@ -105,8 +99,7 @@ static void running_study_says_what_is_left_and_why(void **state) {
                 "  Run by    process 4711 on node7\n");
 }
 
-static void interrupted_study_says_how_to_go_on(void **state) {
-    (void)state;
+LAB_TEST(interrupted_study_says_how_to_go_on) {
     struct lab_report_estimate study = a_study;
     study.running = false;
     study.state = "interrupted";
@@ -116,8 +109,7 @@ static void interrupted_study_says_how_to_go_on(void **state) {
     assert_holds(&study, "  Resume    gpulab run quick_test\n");
 }
 
-static void planned_study_names_limit_and_disk(void **state) {
-    (void)state;
+LAB_TEST(planned_study_names_limit_and_disk) {
     struct lab_report_estimate study = a_study;
     study.folder = NULL;
     study.running = false;
@@ -144,8 +136,7 @@ static void planned_study_names_limit_and_disk(void **state) {
                 "  Start     gpulab run quick_test\n");
 }
 
-static void unknown_total_is_said(void **state) {
-    (void)state;
+LAB_TEST(unknown_total_is_said) {
     struct lab_report_estimate study = a_study;
     study.left_s = NAN;
     study.guessed = 3;
@@ -159,8 +150,7 @@ static void unknown_total_is_said(void **state) {
     assert_holds(&study, "quick_test: 4 runs, nothing like them has run here\n");
 }
 
-static void many_runs_leave_out_the_ended_first(void **state) {
-    (void)state;
+LAB_TEST(many_runs_leave_out_the_ended_first) {
     struct lab_report_estimate study = a_study;
     study.rows_max = 3;
     struct lab_str out;
@@ -174,8 +164,7 @@ static void many_runs_leave_out_the_ended_first(void **state) {
     assert_holds(&study, "  … and 1 more and 1 that has ended (--all)\n");
 }
 
-static void long_names_are_not_cut(void **state) {
-    (void)state;
+LAB_TEST(long_names_are_not_cut) {
     static const struct lab_report_estimate_run one = {
         "gpu0_numa0_vit16x12x1024_compiled_batch32", "measuring", false, 12, 20, 3, 2, "progress"};
     struct lab_report_estimate study = a_study;
@@ -185,15 +174,13 @@ static void long_names_are_not_cut(void **state) {
                  "  gpu0_numa0_vit16x12x1024_compiled_batch32  measuring       12/20   2 s\n");
 }
 
-static void simulated_stands_in_the_heading(void **state) {
-    (void)state;
+LAB_TEST(simulated_stands_in_the_heading) {
     struct lab_report_estimate study = a_study;
     study.simulated = true;
     assert_holds(&study, "quick_test (simulated): running");
 }
 
-static void programs_get_every_run(void **state) {
-    (void)state;
+LAB_TEST(programs_get_every_run) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_report_estimate study = a_study;
@@ -208,17 +195,4 @@ static void programs_get_every_run(void **state) {
     lab_arena_release(&arena);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_day_is_named),
-        cmocka_unit_test(running_study_says_what_is_left_and_why),
-        cmocka_unit_test(interrupted_study_says_how_to_go_on),
-        cmocka_unit_test(planned_study_names_limit_and_disk),
-        cmocka_unit_test(unknown_total_is_said),
-        cmocka_unit_test(many_runs_leave_out_the_ended_first),
-        cmocka_unit_test(long_names_are_not_cut),
-        cmocka_unit_test(simulated_stands_in_the_heading),
-        cmocka_unit_test(programs_get_every_run),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = set_up};

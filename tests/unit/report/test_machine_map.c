@@ -1,13 +1,9 @@
 /* The drawing of a machine: who shares a path with whom, and what is not known. */
 #include "report/report.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 /* Two nodes. GPU0 and NIC0 share a bridge, SSD0 the host bridge above it; GPU1's node is
  * unknown. */
@@ -62,8 +58,7 @@ static void assert_contains(const char *text, const char *part) {
         fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static void stacked_where_narrow(void **state) {
-    (void)state;
+LAB_TEST(stacked_where_narrow) {
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
     assert_contains(map, "┌─ NUMA node 0 ────────────────────────────────────┐\n"
@@ -79,8 +74,7 @@ static void stacked_where_narrow(void **state) {
     lab_mem_free(map);
 }
 
-static void side_by_side_where_wide(void **state) {
-    (void)state;
+LAB_TEST(side_by_side_where_wide) {
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 200, .unicode = true});
     const char *line = strstr(map, "┌─ NUMA node 0");
@@ -90,8 +84,7 @@ static void side_by_side_where_wide(void **state) {
     lab_mem_free(map);
 }
 
-static void every_line_fits(void **state) {
-    (void)state;
+LAB_TEST(every_line_fits) {
     struct lab_machine machine = two_nodes();
     for (int columns = 40; columns <= 200; columns += 7) {
         char *map = map_of(&machine, (struct lab_style){.columns = columns, .unicode = true});
@@ -104,8 +97,7 @@ static void every_line_fits(void **state) {
     }
 }
 
-static void unknown_is_said(void **state) {
-    (void)state;
+LAB_TEST(unknown_is_said) {
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
     assert_contains(map, "┌─ node unknown ─");
@@ -115,8 +107,7 @@ static void unknown_is_said(void **state) {
     lab_mem_free(map);
 }
 
-static void ascii_has_no_other_byte(void **state) {
-    (void)state;
+LAB_TEST(ascii_has_no_other_byte) {
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 80});
     for (const char *c = map; *c; c++)
@@ -125,8 +116,7 @@ static void ascii_has_no_other_byte(void **state) {
     lab_mem_free(map);
 }
 
-static void colour_changes_no_letter(void **state) {
-    (void)state;
+LAB_TEST(colour_changes_no_letter) {
     struct lab_machine machine = two_nodes();
     char *plain = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
     char *coloured =
@@ -146,8 +136,7 @@ static void colour_changes_no_letter(void **state) {
     lab_mem_free(plain);
 }
 
-static void cpus_as_ranges_and_strides(void **state) {
-    (void)state;
+LAB_TEST(cpus_as_ranges_and_strides) {
     struct lab_str out;
     lab_str_init(&out);
     int mixed[] = {0, 1, 2, 5, 8, 10, 12, 14, 16};
@@ -159,8 +148,7 @@ static void cpus_as_ranges_and_strides(void **state) {
     lab_str_release(&out);
 }
 
-static void tables_show_links(void **state) {
-    (void)state;
+LAB_TEST(tables_show_links) {
     struct lab_machine machine = two_nodes();
     struct lab_str out;
     lab_str_init(&out);
@@ -173,18 +161,4 @@ static void tables_show_links(void **state) {
                               "     0    10    21\n");
     assert_contains(out.text, "unknown  31.5 GB/s  L40S\n");
     lab_str_release(&out);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stacked_where_narrow),
-        cmocka_unit_test(side_by_side_where_wide),
-        cmocka_unit_test(every_line_fits),
-        cmocka_unit_test(unknown_is_said),
-        cmocka_unit_test(ascii_has_no_other_byte),
-        cmocka_unit_test(colour_changes_no_letter),
-        cmocka_unit_test(cpus_as_ranges_and_strides),
-        cmocka_unit_test(tables_show_links),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

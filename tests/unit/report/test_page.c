@@ -99,7 +99,7 @@ static int end(void **state) {
     return 0;
 }
 
-static void page_holds(void **state) {
+LAB_TEST(page_holds) {
     struct given *g = *state;
     lab_page_html(&g->page, &g->text);
     const char *body = strstr(g->text.text, "</style>"); /* how it looks isn't said twice */
@@ -107,19 +107,19 @@ static void page_holds(void **state) {
     assert_golden(body, "page-numa.html");
 }
 
-static void markdown_holds(void **state) {
+LAB_TEST(markdown_holds) {
     struct given *g = *state;
     lab_page_markdown(&g->page, &g->text);
     assert_golden(g->text.text, "page-numa.md");
 }
 
-static void practices_hold(void **state) {
+LAB_TEST(practices_hold) {
     struct given *g = *state;
     lab_page_practices(&g->page, &g->text);
     assert_golden(g->text.text, "page-numa-practices.md");
 }
 
-static void answers_hold(void **state) {
+LAB_TEST(answers_hold) {
     struct given *g = *state;
     lab_page_answers(&g->page, (struct lab_style){.columns = 80, .unicode = true}, &g->text);
     assert_fits(g->text.text, 80);
@@ -127,7 +127,7 @@ static void answers_hold(void **state) {
 }
 
 /* Given names with signs of HTML in them, then none of it becomes an element. */
-static void nothing_is_taken_as_code(void **state) {
+LAB_TEST(nothing_is_taken_as_code) {
     struct given *g = *state;
     g->page.title = "<script>alert(1)</script>";
     g->study.study.name = "\"><img src=x>";
@@ -143,7 +143,7 @@ static void nothing_is_taken_as_code(void **state) {
 }
 
 /* No network, no scripts: nothing but links to files beside it. */
-static void page_needs_nothing_else(void **state) {
+LAB_TEST(page_needs_nothing_else) {
     struct given *g = *state;
     lab_page_html(&g->page, &g->text);
     assert_null(strstr(g->text.text, "http"));
@@ -153,7 +153,7 @@ static void page_needs_nothing_else(void **state) {
 }
 
 /* Given a simulated study, then the word stands with every heading of figures and in every text. */
-static void simulated_is_said_everywhere(void **state) {
+LAB_TEST(simulated_is_said_everywhere) {
     struct given *g = *state;
     g->page.simulated = g->study.study.simulated = g->result.simulated = true;
     lab_page_html(&g->page, &g->text);
@@ -178,7 +178,7 @@ static void simulated_is_said_everywhere(void **state) {
 }
 
 /* Given an analysis that only says what it lacks, then the study's own sentence opens the page. */
-static void what_is_lacking_is_no_answer(void **state) {
+LAB_TEST(what_is_lacking_is_no_answer) {
     struct given *g = *state;
     g->result.part_count = 0;
     g->result.answer = "There is nothing to compare.";
@@ -192,7 +192,7 @@ static void what_is_lacking_is_no_answer(void **state) {
 
 /* Given an analysis with parts that says of itself that something is missing, then the same; and a
  * sentence from the runs stands before all. */
-static void what_lacks_something_opens_no_page(void **state) {
+LAB_TEST(what_lacks_something_opens_no_page) {
     struct given *g = *state;
     g->result.lacks = true;
     g->result.answer = "The samples don't reach.";
@@ -208,7 +208,7 @@ static void what_lacks_something_opens_no_page(void **state) {
 }
 
 /* Given no analysis at all, or recordings without a study, then there still is a page. */
-static void little_makes_a_page_too(void **state) {
+LAB_TEST(little_makes_a_page_too) {
     struct given *g = *state;
     g->page.analysis_count = 0;
     lab_page_html(&g->page, &g->text);
@@ -221,7 +221,7 @@ static void little_makes_a_page_too(void **state) {
 
 /* Given more parts than paper should carry, then those beyond a few stay folded there, and it is
  * said. */
-static void paper_has_some_of_many_parts(void **state) {
+LAB_TEST(paper_has_some_of_many_parts) {
     struct given *g = *state;
     struct lab_analysis_part *parts = lab_arena_alloc(&g->study.arena, 9, sizeof *parts);
     for (int i = 0; i < 9; i++)
@@ -238,7 +238,7 @@ static void paper_has_some_of_many_parts(void **state) {
 }
 
 /* Given 60,000 runs, then the page stays small enough to be sent, and says what it leaves out. */
-static void page_stays_small(void **state) {
+LAB_TEST(page_stays_small) {
     struct given *g = *state;
     struct lab_run *runs = lab_mem_alloc(60000, sizeof *runs);
     for (int i = 0; i < 60000; i++)
@@ -251,22 +251,4 @@ static void page_stays_small(void **state) {
     lab_mem_free(runs);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(page_holds),
-        TEST(markdown_holds),
-        TEST(practices_hold),
-        TEST(answers_hold),
-        TEST(nothing_is_taken_as_code),
-        TEST(page_needs_nothing_else),
-        TEST(simulated_is_said_everywhere),
-        TEST(what_is_lacking_is_no_answer),
-        TEST(what_lacks_something_opens_no_page),
-        TEST(little_makes_a_page_too),
-        TEST(paper_has_some_of_many_parts),
-        TEST(page_stays_small),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

@@ -62,8 +62,7 @@ static void begin(struct given *g, void (*make)(struct given *g)) {
     analyse(g);
 }
 
-static void golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(golden_files_hold) {
     static const struct {
         struct lab_style style;
         const char *suffix;
@@ -88,8 +87,7 @@ static void golden_files_hold(void **state) {
     }
 }
 
-static void markdown_golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(markdown_golden_files_hold) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given g;
         struct lab_str text;
@@ -105,8 +103,7 @@ static void markdown_golden_files_hold(void **state) {
 }
 
 /* Given a trace of a simulated device, the word stands wherever a figure does. */
-static void simulated_figures_say_so(void **state) {
-    (void)state;
+LAB_TEST(simulated_figures_say_so) {
     struct given g = {.count = 0};
     struct lab_str text;
     lab_arena_init(&g.arena);
@@ -126,11 +123,4 @@ static void simulated_figures_say_so(void **state) {
     lab_arena_release(&g.arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_files_hold),
-        cmocka_unit_test(markdown_golden_files_hold),
-        cmocka_unit_test(simulated_figures_say_so),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

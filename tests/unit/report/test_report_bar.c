@@ -27,8 +27,7 @@ static void assert_line(struct lab_report_bar bar, int columns, bool unicode, co
     lab_mem_free(text);
 }
 
-static void whole_where_wide(void **state) {
-    (void)state;
+LAB_TEST(whole_where_wide) {
     assert_line(
         half, 120, true,
         "  3/48 ▕████████████            ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min "
@@ -39,8 +38,7 @@ static void whole_where_wide(void **state) {
 }
 
 /* The bar gives way first, then the name, then words, and figures last. */
-static void narrow_keeps_figures(void **state) {
-    (void)state;
+LAB_TEST(narrow_keeps_figures) {
     assert_line(half, 80, true,
                 "  3/48 ▕██████      ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min left");
     assert_line(half, 64, true, "  3/48 ▕██████      ▏ gpu0_numa… measuring 120/200 · 2 min left");
@@ -51,8 +49,7 @@ static void narrow_keeps_figures(void **state) {
     assert_line(half, 20, true, "  3/48 50 %");
 }
 
-static void fits_any_width(void **state) {
-    (void)state;
+LAB_TEST(fits_any_width) {
     struct lab_report_bar bars[] = {half, half, half};
     bars[1].done = bars[1].total = bars[1].failed = 10000;
     bars[1].fraction = 1;
@@ -71,8 +68,7 @@ static void fits_any_width(void **state) {
             }
 }
 
-static void failures_and_the_unknown_are_said(void **state) {
-    (void)state;
+LAB_TEST(failures_and_the_unknown_are_said) {
     struct lab_report_bar bar = half;
     bar.failed = 2;
     bar.left_s = NAN;
@@ -88,8 +84,7 @@ static void failures_and_the_unknown_are_said(void **state) {
 }
 
 /* A coloured line is as wide as it looks, not as its escape sequences are long. */
-static void colour_takes_no_room(void **state) {
-    (void)state;
+LAB_TEST(colour_takes_no_room) {
     struct lab_report_bar bar = half;
     bar.failed = 2;
     struct lab_str plain, coloured;
@@ -104,8 +99,7 @@ static void colour_takes_no_room(void **state) {
 }
 
 /* In eighths of a column; full only when all is done. */
-static void the_bar_is_smooth(void **state) {
-    (void)state;
+LAB_TEST(the_bar_is_smooth) {
     struct lab_report_bar bar = {.total = 8, .left_s = NAN};
     static const struct {
         double fraction;
@@ -124,11 +118,4 @@ static void the_bar_is_smooth(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_where_wide),     cmocka_unit_test(narrow_keeps_figures),
-        cmocka_unit_test(fits_any_width),       cmocka_unit_test(failures_and_the_unknown_are_said),
-        cmocka_unit_test(colour_takes_no_room), cmocka_unit_test(the_bar_is_smooth),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

@@ -26,8 +26,7 @@ static void assert_hint(const char *error, const char *part) {
         fail_msg("'%s' is not in the hint for '%s': %s", part, error, hint);
 }
 
-static void memory(void **state) {
-    (void)state;
+LAB_TEST(memory) {
     assert_hint("device memory of cpu:0: node 0 has 1.00 GiB free, 2.31 GiB asked for",
                 "experiment.test.batch_size");
     assert_hint("pinned host memory of cpu:0: node 2 has 512 MiB free, 1.00 GiB asked for",
@@ -44,8 +43,7 @@ static void memory(void **state) {
     assert_hint("cuMemAlloc: out of memory (2)", "experiment.test.batch_size");
 }
 
-static void time_outs(void **state) {
-    (void)state;
+LAB_TEST(time_outs) {
     assert_hint("timed out after 300 s in phase measuring", "experiment.test.timeout_s=");
     assert_hint("timed out after 300 s in phase measuring", "experiment.test.num_samples=");
     assert_hint("timed out after 300 s in phase verifying", "double precision");
@@ -53,8 +51,7 @@ static void time_outs(void **state) {
     assert_hint("timed out after 0.5 s before its first phase", "experiment.test.timeout_s=");
 }
 
-static void places(void **state) {
-    (void)state;
+LAB_TEST(places) {
     assert_hint("there is no NUMA node 7: this machine has nodes 0 and 2",
                 "experiment.hardware.numa_nodes=");
     assert_hint("binding a thread to CPUs 0-3: Operation not permitted",
@@ -72,8 +69,7 @@ static void places(void **state) {
         "SYS_NICE");
 }
 
-static void processes(void **state) {
-    (void)state;
+LAB_TEST(processes) {
     assert_hint("the worker was ended by signal 9 (Killed); not by gpulab: out of memory?",
                 "dmesg");
     assert_hint("rank 1: the worker was ended by signal 11 (Segmentation fault)",
@@ -88,8 +84,7 @@ static void processes(void **state) {
 }
 
 /* A hint names what that workload has, or nothing. */
-static void keys_of_the_workload(void **state) {
-    (void)state;
+LAB_TEST(keys_of_the_workload) {
     static const char killed[] =
         "the worker was ended by signal 9 (Killed); not by gpulab: out of memory?";
     static const char dmesg[] =
@@ -112,8 +107,7 @@ static void keys_of_the_workload(void **state) {
     assert_string_equal(hint_for(full, OTHER), "");
 }
 
-static void results_and_disks(void **state) {
-    (void)state;
+LAB_TEST(results_and_disks) {
     assert_hint("wrong results: relative error 3.1e-02, allowed 1e-05", "gpulab bench");
     assert_hint("wrong results: relative error 3.1e-02, allowed 1e-05", "report a bug");
     assert_hint("outputs/x/study.db: database or disk is full", "same command again");
@@ -121,30 +115,14 @@ static void results_and_disks(void **state) {
 }
 
 /* "No space left on device" isn't the device's memory. */
-static void the_narrower_one_wins(void **state) {
-    (void)state;
+LAB_TEST(the_narrower_one_wins) {
     const char *full = hint_for("device memory: No space left on device, 1 MiB asked for", VIT);
     assert_non_null(strstr(full, "space"));
     assert_hint("memory is not on node 1: of 3 pages 3 on node 0, 2.00 MiB asked for", "balancing");
 }
 
-static void nothing_to_say(void **state) {
-    (void)state;
+LAB_TEST(nothing_to_say) {
     assert_string_equal(hint_for(NULL, VIT), "");
     assert_string_equal(hint_for("", VIT), "");
     assert_string_equal(hint_for("the moon is in the way", VIT), "");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory),
-        cmocka_unit_test(time_outs),
-        cmocka_unit_test(places),
-        cmocka_unit_test(processes),
-        cmocka_unit_test(keys_of_the_workload),
-        cmocka_unit_test(results_and_disks),
-        cmocka_unit_test(the_narrower_one_wins),
-        cmocka_unit_test(nothing_to_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,7 @@ static const char *text_of(const struct report_found *found, const char *name) {
     return NULL;
 }
 
-static void a_kernel_of_several_shapes_has_a_file_for_each(void **state) {
-    (void)state;
+LAB_TEST(a_kernel_of_several_shapes_has_a_file_for_each) {
     struct given_study given;
     given_begin(&given, "contention");
     given_shape(&given, "softmax", "softmax1024x2048");
@@ -58,8 +57,7 @@ static void a_kernel_of_several_shapes_has_a_file_for_each(void **state) {
     given_end(&given);
 }
 
-static void what_was_chosen_is_a_map_where_nothing_was_tuned_too(void **state) {
-    (void)state;
+LAB_TEST(what_was_chosen_is_a_map_where_nothing_was_tuned_too) {
     struct given_study given;
     given_begin(&given, "contention");
     given_shape(&given, "softmax", "softmax1024x2048");
@@ -71,12 +69,4 @@ static void what_was_chosen_is_a_map_where_nothing_was_tuned_too(void **state) {
     assert_int_equal(lab_value_get(best, "threads")->integer, 64);
     assert_string_equal(lab_value_get(regret, "best_config_text")->string, "rows=2,threads=64");
     given_end(&given);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_of_several_shapes_has_a_file_for_each),
-        cmocka_unit_test(what_was_chosen_is_a_map_where_nothing_was_tuned_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,7 @@ static void assert_json(const struct lab_report_plan *plan, const char *part) {
     lab_arena_release(&arena);
 }
 
-static void nothing_like_it_has_run(void **state) {
-    (void)state;
+LAB_TEST(nothing_like_it_has_run) {
     struct lab_report_plan_run runs[48];
     struct lab_report_plan plan = plan_of(runs);
     assert_says(&plan, "  Time      at most 4 h by their time-outs and retries; nothing like it "
@@ -68,8 +67,7 @@ static void nothing_like_it_has_run(void **state) {
         "at most 4 h by their time-outs and retries, and no run starts after 10 min; nothing like");
 }
 
-static void earlier_runs_tell(void **state) {
-    (void)state;
+LAB_TEST(earlier_runs_tell) {
     struct lab_report_plan_run runs[48];
     struct lab_report_plan plan = plan_of(runs);
     plan.expected_s = 731;
@@ -89,8 +87,7 @@ static void earlier_runs_tell(void **state) {
     assert_says(&plan, "takes about 12 min (from earlier runs here), at most");
 }
 
-static void a_duration_that_was_asked_for_is_no_history(void **state) {
-    (void)state;
+LAB_TEST(a_duration_that_was_asked_for_is_no_history) {
     struct lab_report_plan_run runs[48];
     struct lab_report_plan plan = plan_of(runs);
     plan.expected_s = 7704;
@@ -102,8 +99,7 @@ static void a_duration_that_was_asked_for_is_no_history(void **state) {
                        "experiment.duration), at most");
 }
 
-static void a_guess_is_not_told_as_knowledge(void **state) {
-    (void)state;
+LAB_TEST(a_guess_is_not_told_as_knowledge) {
     struct lab_report_plan_run runs[48];
     struct lab_report_plan plan = plan_of(runs);
     plan.expected_s = 731;
@@ -112,14 +108,4 @@ static void a_guess_is_not_told_as_knowledge(void **state) {
                        "unlike any that has run here\n");
     plan.expected_guessed = 24;
     assert_says(&plan, "takes about 12 min");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_like_it_has_run),
-        cmocka_unit_test(earlier_runs_tell),
-        cmocka_unit_test(a_duration_that_was_asked_for_is_no_history),
-        cmocka_unit_test(a_guess_is_not_told_as_knowledge),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

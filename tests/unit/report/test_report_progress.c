@@ -3,13 +3,7 @@
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
+#include "test.h"
 
 #define RUNS 4
 
@@ -57,8 +51,7 @@ static void carry_out(int index, enum lab_run_state how) {
                                                                 .outcome = &outcome});
 }
 
-static void every_run_that_ends_makes_it_shorter(void **state) {
-    (void)state;
+LAB_TEST(every_run_that_ends_makes_it_shorter) {
     for (int i = 0; i < RUNS; i++) {
         view.estimate_cost_ns = 0; /* however busy this machine is */
         carry_out(i, LAB_RUN_DONE);
@@ -66,8 +59,7 @@ static void every_run_that_ends_makes_it_shorter(void **state) {
     }
 }
 
-static void a_failed_run_is_over_for_now(void **state) {
-    (void)state;
+LAB_TEST(a_failed_run_is_over_for_now) {
     carry_out(0, LAB_RUN_DONE);
     view.estimate_cost_ns = 0;
     carry_out(1, LAB_RUN_FAILED);
@@ -76,11 +68,4 @@ static void a_failed_run_is_over_for_now(void **state) {
     assert_int_equal(view.failed, 1);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(every_run_that_ends_makes_it_shorter),
-        TEST(a_failed_run_is_over_for_now),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

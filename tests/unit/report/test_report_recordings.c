@@ -47,8 +47,7 @@ static const struct {
     {"compare", "compare-uneven", given_uneven},
 };
 
-static void golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(golden_files_hold) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given f = {.count = 0};
         struct lab_str text;
@@ -71,8 +70,7 @@ static void golden_files_hold(void **state) {
 }
 
 /* Lines as people see them are a block of their own in a document. */
-static void markdown_golden_file_holds(void **state) {
-    (void)state;
+LAB_TEST(markdown_golden_file_holds) {
     struct given f = {.count = 0};
     struct lab_str text;
     lab_arena_init(&f.arena);
@@ -86,8 +84,7 @@ static void markdown_golden_file_holds(void **state) {
 }
 
 /* Given a simulated recording, the word stands in every heading. */
-static void simulated_figures_say_so(void **state) {
-    (void)state;
+LAB_TEST(simulated_figures_say_so) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given f = {.count = 0};
         struct lab_str text;
@@ -105,8 +102,7 @@ static void simulated_figures_say_so(void **state) {
 }
 
 /* Programs get MiB under keys that say so, and nothing that is for people alone. */
-static void programs_get_units_in_keys(void **state) {
-    (void)state;
+LAB_TEST(programs_get_units_in_keys) {
     struct given f = {.count = 0};
     lab_arena_init(&f.arena);
     given_even(&f);
@@ -121,12 +117,4 @@ static void programs_get_units_in_keys(void **state) {
     lab_arena_release(&f.arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_files_hold),
-        cmocka_unit_test(markdown_golden_file_holds),
-        cmocka_unit_test(simulated_figures_say_so),
-        cmocka_unit_test(programs_get_units_in_keys),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

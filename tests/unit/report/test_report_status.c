@@ -15,8 +15,7 @@ static const struct {
     {{80, false, true}, "80"}, {{120, false, true}, "120"}, {{80, false, false}, "80-ascii"}};
 #define STYLE_COUNT (sizeof styles / sizeof *styles)
 
-static void status_golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(status_golden_files_hold) {
     static const struct {
         const char *name;
         void (*make)(struct fixture *f);
@@ -40,8 +39,7 @@ static void status_golden_files_hold(void **state) {
     }
 }
 
-static void list_golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(list_golden_files_hold) {
     void (*const makes[])(struct fixture *) = {fixture_numa_running, fixture_interrupted,
                                                fixture_repeats, fixture_simulated};
     enum { COUNT = sizeof makes / sizeof *makes };
@@ -66,8 +64,7 @@ static void list_golden_files_hold(void **state) {
 }
 
 /* Given counts alone, as a list that reads no runs has them, then the line is the same. */
-static void list_needs_no_runs(void **state) {
-    (void)state;
+LAB_TEST(list_needs_no_runs) {
     struct fixture f;
     fixture_repeats(&f);
     struct lab_style style = {.columns = 120, .unicode = true};
@@ -87,8 +84,7 @@ static void list_needs_no_runs(void **state) {
 }
 
 /* Given a folder that leaves no room beside it, then it stands whole on a line of its own. */
-static void folders_are_never_cut(void **state) {
-    (void)state;
+LAB_TEST(folders_are_never_cut) {
     struct fixture f;
     fixture_quick(&f);
     f.study.folder = "/home/somebody/projects/placement/outputs/quick_test/2026-11-15/10-42-03";
@@ -102,8 +98,7 @@ static void folders_are_never_cut(void **state) {
     fixture_release(&f);
 }
 
-static void no_studies_is_no_riddle(void **state) {
-    (void)state;
+LAB_TEST(no_studies_is_no_riddle) {
     struct lab_str out;
     lab_str_init(&out);
     lab_report_studies(NULL, 0, (struct lab_style){.columns = 80}, &out);
@@ -112,8 +107,7 @@ static void no_studies_is_no_riddle(void **state) {
 }
 
 /* 20 s for 10 warm-up and 40 measured iterations of 110: 60 more take 24 s. */
-static void time_left_follows_the_runs_own_pace(void **state) {
-    (void)state;
+LAB_TEST(time_left_follows_the_runs_own_pace) {
     struct fixture f;
     fixture_numa_running(&f);
     char *text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
@@ -138,8 +132,7 @@ static void time_left_follows_the_runs_own_pace(void **state) {
     fixture_release(&f);
 }
 
-static void many_under_way_are_counted(void **state) {
-    (void)state;
+LAB_TEST(many_under_way_are_counted) {
     struct fixture f;
     fixture_numa(&f, 8);
     for (int i = 8; i < 48; i++)
@@ -152,15 +145,4 @@ static void many_under_way_are_counted(void **state) {
     fixture_release(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(status_golden_files_hold),
-        cmocka_unit_test(list_golden_files_hold),
-        cmocka_unit_test(list_needs_no_runs),
-        cmocka_unit_test(folders_are_never_cut),
-        cmocka_unit_test(no_studies_is_no_riddle),
-        cmocka_unit_test(time_left_follows_the_runs_own_pace),
-        cmocka_unit_test(many_under_way_are_counted),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

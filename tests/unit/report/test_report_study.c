@@ -35,8 +35,7 @@ static const struct {
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
-static void golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(golden_files_hold) {
     static const struct {
         struct lab_style style;
         const char *suffix;
@@ -58,8 +57,7 @@ static void golden_files_hold(void **state) {
     }
 }
 
-static void markdown_golden_files_hold(void **state) {
-    (void)state;
+LAB_TEST(markdown_golden_files_hold) {
     for (size_t i = 0; i < CASE_COUNT; i++) {
         struct fixture f;
         cases[i].make(&f);
@@ -96,8 +94,7 @@ static void fixture_large(struct fixture *f) {
     }
 }
 
-static void many_runs_stay_short(void **state) {
-    (void)state;
+LAB_TEST(many_runs_stay_short) {
     struct fixture f;
     fixture_large(&f);
     int64_t begin_ns = lab_clock_now(lab_clock_system());
@@ -125,8 +122,7 @@ static void many_runs_stay_short(void **state) {
 }
 
 /* Given more rows than are shown whole and two units, which have no common order. */
-static void units_are_not_mixed(void **state) {
-    (void)state;
+LAB_TEST(units_are_not_mixed) {
     struct fixture f;
     fixture_numa(&f, 48);
     for (int i = 0; i < f.study.run_count; i += 2)
@@ -143,8 +139,7 @@ static void units_are_not_mixed(void **state) {
 }
 
 /* Given names longer than the terminal is wide, then both of their ends are kept. */
-static void long_names_keep_both_ends(void **state) {
-    (void)state;
+LAB_TEST(long_names_keep_both_ends) {
     struct fixture f;
     fixture_init(&f, "transfer_study", "transfer_study");
     static const char *const sizes[] = {"512", "1024", "2048"};
@@ -171,8 +166,7 @@ static void long_names_keep_both_ends(void **state) {
 }
 
 /* Given only invalid runs, then their figures are shown under a banner. */
-static void nothing_valid_has_a_banner(void **state) {
-    (void)state;
+LAB_TEST(nothing_valid_has_a_banner) {
     struct fixture f;
     fixture_invalid(&f);
     f.runs[1].valid = false;
@@ -188,8 +182,7 @@ static void nothing_valid_has_a_banner(void **state) {
     fixture_release(&f);
 }
 
-static void before_anything_has_ended(void **state) {
-    (void)state;
+LAB_TEST(before_anything_has_ended) {
     struct fixture f;
     fixture_numa(&f, 0);
     char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
@@ -210,8 +203,7 @@ static void before_anything_has_ended(void **state) {
 }
 
 /* Given several failures in words of their own that one hint fits, then it is given once. */
-static void a_hint_is_given_once(void **state) {
-    (void)state;
+LAB_TEST(a_hint_is_given_once) {
     struct fixture f;
     fixture_init(&f, "mine", "mine");
     fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "a"), "the program says no", 1);
@@ -224,8 +216,7 @@ static void a_hint_is_given_once(void **state) {
     fixture_release(&f);
 }
 
-static void all_failed_alike_is_said_once(void **state) {
-    (void)state;
+LAB_TEST(all_failed_alike_is_said_once) {
     struct fixture f;
     fixture_init(&f, "mine", "mine");
     for (int i = 0; i < 3; i++)
@@ -242,8 +233,7 @@ static void all_failed_alike_is_said_once(void **state) {
 }
 
 /* Whatever stands in an error, Markdown shows it and the table keeps its columns. */
-static void markdown_is_escaped(void **state) {
-    (void)state;
+LAB_TEST(markdown_is_escaped) {
     struct fixture f;
     fixture_init(&f, "mine", "mine");
     struct lab_run *run = fixture_plan(&f, 0, 1, 0, "a|b`c");
@@ -257,8 +247,7 @@ static void markdown_is_escaped(void **state) {
 }
 
 /* A result that was cut or isn't JSON at all costs its figures, nothing else. */
-static void torn_results_are_survived(void **state) {
-    (void)state;
+LAB_TEST(torn_results_are_survived) {
     struct fixture f;
     fixture_quick(&f);
     char *whole = lab_arena_strdup(&f.arena, f.runs[2].result);
@@ -285,8 +274,7 @@ static void torn_results_are_survived(void **state) {
     fixture_release(&f);
 }
 
-static void colour_changes_no_letter(void **state) {
-    (void)state;
+LAB_TEST(colour_changes_no_letter) {
     struct fixture f;
     fixture_numa_running(&f);
     char *plain = text_of(&f, narrow), *coloured = text_of(&f, (struct lab_style){80, true, true});
@@ -307,8 +295,7 @@ static void colour_changes_no_letter(void **state) {
 }
 
 /* Three significant digits, however large or small. */
-static void rates_have_three_digits(void **state) {
-    (void)state;
+LAB_TEST(rates_have_three_digits) {
     static const struct {
         double rate;
         const char *text;
@@ -338,21 +325,4 @@ static void rates_have_three_digits(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_files_hold),
-        cmocka_unit_test(markdown_golden_files_hold),
-        cmocka_unit_test(many_runs_stay_short),
-        cmocka_unit_test(units_are_not_mixed),
-        cmocka_unit_test(long_names_keep_both_ends),
-        cmocka_unit_test(nothing_valid_has_a_banner),
-        cmocka_unit_test(before_anything_has_ended),
-        cmocka_unit_test(a_hint_is_given_once),
-        cmocka_unit_test(all_failed_alike_is_said_once),
-        cmocka_unit_test(markdown_is_escaped),
-        cmocka_unit_test(torn_results_are_survived),
-        cmocka_unit_test(colour_changes_no_letter),
-        cmocka_unit_test(rates_have_three_digits),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

@@ -2,12 +2,7 @@
 #include "report/report_internal.h"
 #include "unit/analysis/study_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static struct given_study given;
 
@@ -52,8 +47,7 @@ static void has_file(const struct report_found *found, const char *start, int wi
     fail_msg("%s is missing", name);
 }
 
-static void every_model_has_its_files_however_many_there_are(void **state) {
-    (void)state;
+LAB_TEST(every_model_has_its_files_however_many_there_are) {
     enum { MODELS = 40 };
     for (int i = 0; i < MODELS; i++) {
         const char *model = lab_arena_printf(&given.arena, "mlp_50-%d-3_batch16", 8 * (i + 1));
@@ -72,19 +66,11 @@ static void every_model_has_its_files_however_many_there_are(void **state) {
     }
 }
 
-static void what_trains_nothing_has_none(void **state) {
-    (void)state;
+LAB_TEST(what_trains_nothing_has_none) {
     train("vit32x2x128", 1, 1000);
     struct report_found found = {.arena = &given.arena};
     report_training_files(&found, &given.table);
     assert_int_equal(found.file_count, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_model_has_its_files_however_many_there_are, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(what_trains_nothing_has_none, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

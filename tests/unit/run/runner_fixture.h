@@ -10,17 +10,11 @@
 #include "base/json.h"
 #include "run/runner.h"
 
+#include "test.h"
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #define RUNS_MAX   8
 #define EVENTS_MAX 1000

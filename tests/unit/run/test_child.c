@@ -4,22 +4,16 @@
 #include "base/str.h"
 #include "run/launch/child.h"
 
+#include "test.h"
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_children children;
 static struct lab_child child, other;
@@ -78,8 +72,7 @@ static bool is_alive(pid_t pid) {
     return kill(pid, 0) == 0;
 }
 
-static void an_exit_status(void **state) {
-    (void)state;
+LAB_TEST(an_exit_status) {
     start(&child, "exit 7", 0);
     wait_until_gone(&child);
     assert_int_equal(child.exit_status, 7);
@@ -87,16 +80,14 @@ static void an_exit_status(void **state) {
     assert_false(child.stopped || child.stuck);
 }
 
-static void a_signal(void **state) {
-    (void)state;
+LAB_TEST(a_signal) {
     start(&child, "kill -USR1 $$", 0);
     wait_until_gone(&child);
     assert_int_equal(child.exit_status, -1);
     assert_int_equal(child.signal, SIGUSR1);
 }
 
-static void a_program_that_is_not_there(void **state) {
-    (void)state;
+LAB_TEST(a_program_that_is_not_there) {
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_child_spec spec = {.argv = argv};
     assert_int_equal(lab_child_start(&child, &spec, &children, &err), -1);
@@ -104,8 +95,7 @@ static void a_program_that_is_not_there(void **state) {
                         "can't start 'gpulab-no-such-program': No such file or directory");
 }
 
-static void term_is_obeyed(void **state) {
-    (void)state;
+LAB_TEST(term_is_obeyed) {
     start(&child, "trap 'exit 5' TERM; echo $$; while :; do sleep 0.01; done", 60 * LAB_NS_PER_S);
     hear_pid(&child);
     lab_child_stop(&child, now());
@@ -114,8 +104,7 @@ static void term_is_obeyed(void **state) {
     assert_false(child.killed);
 }
 
-static void term_is_ignored(void **state) {
-    (void)state;
+LAB_TEST(term_is_ignored) {
     start(&child, "trap '' TERM; echo $$; while :; do sleep 0.01; done", 10 * LAB_NS_PER_MS);
     hear_pid(&child);
     lab_child_stop(&child, now());
@@ -124,8 +113,7 @@ static void term_is_ignored(void **state) {
     assert_true(child.killed);
 }
 
-static void the_group_has_its_grace_too(void **state) {
-    (void)state;
+LAB_TEST(the_group_has_its_grace_too) {
     /* given a parent that ends at once, and its child that has something to finish */
     start(&child,
           "sh -c 'trap \"sleep 0.05; echo 7; exit\" TERM; echo $$; while :; do sleep 0.01; done' &"
@@ -137,8 +125,7 @@ static void the_group_has_its_grace_too(void **state) {
     assert_int_equal(hear_pid(&child), 7);
 }
 
-static void what_it_leaves_in_its_session(void **state) {
-    (void)state;
+LAB_TEST(what_it_leaves_in_its_session) {
     start(&child, "sleep 1000 & echo $!", 0);
     pid_t left = hear_pid(&child);
     wait_until_gone(&child);
@@ -146,16 +133,14 @@ static void what_it_leaves_in_its_session(void **state) {
     assert_int_equal(child.exit_status, 0);
 }
 
-static void what_left_its_session(void **state) {
-    (void)state;
+LAB_TEST(what_left_its_session) {
     start(&child, "setsid sh -c 'echo $$; exec sleep 1000' &", 0);
     pid_t left = hear_pid(&child);
     wait_until_gone(&child);
     assert_false(is_alive(left));
 }
 
-static void what_left_and_forgot_where_it_came_from(void **state) {
-    (void)state;
+LAB_TEST(what_left_and_forgot_where_it_came_from) {
     /* given an orphan in another session and without our mark, which was seen below its parent */
     start(&child, "setsid env -i sh -c 'echo $$; exec sleep 1000' & wait", 0);
     pid_t left = hear_pid(&child);
@@ -193,8 +178,7 @@ static char read_state(pid_t pid) {
     return state;
 }
 
-static void what_only_seems_dead(void **state) {
-    (void)state;
+LAB_TEST(what_only_seems_dead) {
     char self[512] = "", script[600];
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     snprintf(script, sizeof script, "setsid '%s' headless & wait", self);
@@ -207,8 +191,7 @@ static void what_only_seems_dead(void **state) {
     assert_false(is_alive(left));
 }
 
-static void others_are_left_alone(void **state) {
-    (void)state;
+LAB_TEST(others_are_left_alone) {
     /* given two children with families, and a process of ours that is no child of the set */
     pid_t stranger = fork();
     if (stranger == 0) {
@@ -232,8 +215,7 @@ static void others_are_left_alone(void **state) {
     assert_int_equal(waitpid(stranger, NULL, 0), stranger);
 }
 
-static void variables_of_a_process(void **state) {
-    (void)state;
+LAB_TEST(variables_of_a_process) {
     setenv("LAB_TEST_VARIABLE", "value", 1);
     /* (not exec: while a process becomes another program its environment can't be read) */
     start(&child, "echo $$; sleep 1000; :", 0);
@@ -247,8 +229,7 @@ static void variables_of_a_process(void **state) {
     wait_until_gone(&child);
 }
 
-static void the_tree(void **state) {
-    (void)state;
+LAB_TEST(the_tree) {
     start(&child, "sleep 1000 & echo $!; wait", 0);
     pid_t grandchild = hear_pid(&child);
     struct lab_process_tree tree = {0};
@@ -269,24 +250,11 @@ static void the_tree(void **state) {
     lab_process_tree_release(&tree);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "headless") == 0)
         lose_the_head();
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_exit_status),
-        TEST(a_signal),
-        TEST(a_program_that_is_not_there),
-        TEST(term_is_obeyed),
-        TEST(term_is_ignored),
-        TEST(the_group_has_its_grace_too),
-        TEST(what_it_leaves_in_its_session),
-        TEST(what_left_its_session),
-        TEST(what_left_and_forgot_where_it_came_from),
-        TEST(what_only_seems_dead),
-        TEST(others_are_left_alone),
-        TEST(variables_of_a_process),
-        TEST(the_tree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = begin};

@@ -21,8 +21,7 @@ static const char *in_study(const char *name) {
 
 /* --- a new one --- */
 
-static void a_new_folder_is_hidden_until_it_is_published(void **state) {
-    (void)state;
+LAB_TEST(a_new_folder_is_hidden_until_it_is_published) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
     assert_works(lab_folder_open(&wanted, &folder, &err));
@@ -43,8 +42,7 @@ static void a_new_folder_is_hidden_until_it_is_published(void **state) {
     lab_folder_close(&folder);
 }
 
-static void a_relative_output_dir_gives_absolute_paths(void **state) {
-    (void)state;
+LAB_TEST(a_relative_output_dir_gives_absolute_paths) {
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(root), 0);
@@ -58,8 +56,7 @@ static void a_relative_output_dir_gives_absolute_paths(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
-static void one_that_is_never_published_leaves_nothing(void **state) {
-    (void)state;
+LAB_TEST(one_that_is_never_published_leaves_nothing) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
     assert_works(lab_folder_open(&wanted, &folder, &err));
@@ -69,8 +66,7 @@ static void one_that_is_never_published_leaves_nothing(void **state) {
     lab_folder_close(&folder); /* twice does no harm */
 }
 
-static void a_name_that_is_taken_gets_a_suffix(void **state) {
-    (void)state;
+LAB_TEST(a_name_that_is_taken_gets_a_suffix) {
     struct lab_folder folders[3];
     struct lab_folder_request wanted = request(false);
     for (int i = 0; i < 3; i++) {
@@ -90,8 +86,7 @@ static void a_name_that_is_taken_gets_a_suffix(void **state) {
         lab_folder_close(&folders[i]);
 }
 
-static void an_empty_directory_in_its_place_is_not_replaced(void **state) {
-    (void)state;
+LAB_TEST(an_empty_directory_in_its_place_is_not_replaced) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(false);
     assert_works(lab_folder_open(&wanted, &folder, &err));
@@ -102,8 +97,7 @@ static void an_empty_directory_in_its_place_is_not_replaced(void **state) {
     lab_folder_close(&folder);
 }
 
-static void places_where_nothing_can_be_made_are_refused(void **state) {
-    (void)state;
+LAB_TEST(places_where_nothing_can_be_made_are_refused) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
     write_file(in_root("outputs"), "a file");
@@ -120,8 +114,7 @@ static void places_where_nothing_can_be_made_are_refused(void **state) {
     assert_int_equal(folder.lock_fd, -1);
 }
 
-static void a_study_needs_a_name_that_can_be_a_directory(void **state) {
-    (void)state;
+LAB_TEST(a_study_needs_a_name_that_can_be_a_directory) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
     static const char *const names[] = {"", "..", ".hidden", "a/b"};
@@ -147,8 +140,7 @@ static bool open_and_keep(const void *what) {
     return lab_folder_open(what, &folder, &err) == 0;
 }
 
-static void hidden_folders_of_the_dead_are_removed_and_no_others(void **state) {
-    (void)state;
+LAB_TEST(hidden_folders_of_the_dead_are_removed_and_no_others) {
     /* given: one of a living process, one of a killed one, one that hadn't got its lock yet, and
      * things that look a little like it */
     struct lab_folder_request wanted = request(false);
@@ -175,8 +167,7 @@ static void hidden_folders_of_the_dead_are_removed_and_no_others(void **state) {
     wait_for_other(&living);
 }
 
-static void killed_around_its_naming_it_is_hidden_or_whole(void **state) {
-    (void)state;
+LAB_TEST(killed_around_its_naming_it_is_hidden_or_whole) {
     static const char *const points[] = {"before-publish", "after-publish"};
     for (int i = 0; i < 2; i++) {
         pid_t child = fork();
@@ -197,8 +188,7 @@ static void killed_around_its_naming_it_is_hidden_or_whole(void **state) {
 }
 
 /* Makers remove what looks dead while others are about to take their lock. */
-static void many_at_once_don_t_lose_a_folder(void **state) {
-    (void)state;
+LAB_TEST(many_at_once_don_t_lose_a_folder) {
     enum { PROCESSES = 4, EACH = 10 };
     pid_t children[PROCESSES];
     for (int i = 0; i < PROCESSES; i++) {
@@ -230,8 +220,7 @@ static void many_at_once_don_t_lose_a_folder(void **state) {
 
 /* --- resume --- */
 
-static void the_newest_unfinished_one_of_the_same_plan_goes_on(void **state) {
-    (void)state;
+LAB_TEST(the_newest_unfinished_one_of_the_same_plan_goes_on) {
     make_study(in_study("2026-11-13/09-00-00"), PLAN, MACHINE, 0);
     make_study(in_study("2026-11-14/23-59-59_9"), PLAN, MACHINE, 1);
     make_study(in_study("2026-11-14/23-59-59_10"), PLAN, MACHINE, 1);
@@ -251,8 +240,7 @@ static void the_newest_unfinished_one_of_the_same_plan_goes_on(void **state) {
     assert_true(exists(in_study("2026-11-14/23-59-59_10/study.db")));
 }
 
-static void a_failed_run_is_unfinished(void **state) {
-    (void)state;
+LAB_TEST(a_failed_run_is_unfinished) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 1);
     struct lab_store *store;
     assert_works(
@@ -266,8 +254,7 @@ static void a_failed_run_is_unfinished(void **state) {
     lab_folder_close(&folder);
 }
 
-static void without_resume_a_new_one_is_made(void **state) {
-    (void)state;
+LAB_TEST(without_resume_a_new_one_is_made) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(false);
@@ -276,8 +263,7 @@ static void without_resume_a_new_one_is_made(void **state) {
     lab_folder_close(&folder);
 }
 
-static void a_file_that_cannot_be_read_is_passed_over(void **state) {
-    (void)state;
+LAB_TEST(a_file_that_cannot_be_read_is_passed_over) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     make_directories(in_study("2026-11-15/10-00-00"));
     write_file(in_study("2026-11-15/10-00-00/study.db"), "this was never a database of ours");
@@ -290,8 +276,7 @@ static void a_file_that_cannot_be_read_is_passed_over(void **state) {
 
 /* --- two runners --- */
 
-static void a_held_one_is_refused_and_says_by_whom(void **state) {
-    (void)state;
+LAB_TEST(a_held_one_is_refused_and_says_by_whom) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     struct lab_folder_request wanted = request(true);
     struct lab_holder holder;
@@ -321,8 +306,7 @@ static void a_held_one_is_refused_and_says_by_whom(void **state) {
     lab_folder_close(&folder);
 }
 
-static void one_that_is_just_being_made_is_found(void **state) {
-    (void)state;
+LAB_TEST(one_that_is_just_being_made_is_found) {
     struct lab_folder_request wanted = request(true);
     struct lab_folder folder = LAB_FOLDER_INIT;
     int ready[2];
@@ -354,8 +338,7 @@ static bool open_for_a_moment(const void *what) {
     return true;
 }
 
-static void one_whose_holder_is_dying_is_waited_for(void **state) {
-    (void)state;
+LAB_TEST(one_whose_holder_is_dying_is_waited_for) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     struct lab_folder_request wanted = request(true);
     struct other other = start_other(open_for_a_moment, &wanted);
@@ -366,8 +349,7 @@ static void one_whose_holder_is_dying_is_waited_for(void **state) {
     wait_for_other(&other);
 }
 
-static void a_worker_that_lives_on_keeps_its_folder(void **state) {
-    (void)state;
+LAB_TEST(a_worker_that_lives_on_keeps_its_folder) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
@@ -390,8 +372,7 @@ static bool lock_file(const void *what) {
     return pwrite(folder.lock_fd, text, strlen(text), 0) == (ssize_t)strlen(text);
 }
 
-static void any_content_of_a_lock_is_survived(void **state) {
-    (void)state;
+LAB_TEST(any_content_of_a_lock_is_survived) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     char *long_text = lab_arena_alloc(&arena, 100001, 1);
     memset(long_text, '[', 100000);
@@ -415,8 +396,7 @@ static void any_content_of_a_lock_is_survived(void **state) {
     }
 }
 
-static void a_lock_cannot_steer_the_terminal(void **state) {
-    (void)state;
+LAB_TEST(a_lock_cannot_steer_the_terminal) {
     make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
     struct other other =
         start_other(lock_file, "{\"pid\": 7, \"host\": \"a\\u001b[2J\\u009bb\xc3\xa4\"}");
@@ -426,8 +406,7 @@ static void a_lock_cannot_steer_the_terminal(void **state) {
     kill_other(&other);
 }
 
-static void holders_are_described_by_what_is_known(void **state) {
-    (void)state;
+LAB_TEST(holders_are_described_by_what_is_known) {
     struct lab_str text;
     lab_str_init(&text);
     struct lab_holder holder = {.pid = 4711, .host = "node7"};
@@ -447,30 +426,4 @@ static void holders_are_described_by_what_is_known(void **state) {
     lab_str_release(&text);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_new_folder_is_hidden_until_it_is_published),
-        TEST(a_relative_output_dir_gives_absolute_paths),
-        TEST(one_that_is_never_published_leaves_nothing),
-        TEST(a_name_that_is_taken_gets_a_suffix),
-        TEST(an_empty_directory_in_its_place_is_not_replaced),
-        TEST(places_where_nothing_can_be_made_are_refused),
-        TEST(a_study_needs_a_name_that_can_be_a_directory),
-        TEST(hidden_folders_of_the_dead_are_removed_and_no_others),
-        TEST(killed_around_its_naming_it_is_hidden_or_whole),
-        TEST(many_at_once_don_t_lose_a_folder),
-        TEST(the_newest_unfinished_one_of_the_same_plan_goes_on),
-        TEST(a_failed_run_is_unfinished),
-        TEST(without_resume_a_new_one_is_made),
-        TEST(a_file_that_cannot_be_read_is_passed_over),
-        TEST(one_that_is_just_being_made_is_found),
-        TEST(a_held_one_is_refused_and_says_by_whom),
-        TEST(one_whose_holder_is_dying_is_waited_for),
-        TEST(a_worker_that_lives_on_keeps_its_folder),
-        TEST(any_content_of_a_lock_is_survived),
-        TEST(a_lock_cannot_steer_the_terminal),
-        TEST(holders_are_described_by_what_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -19,8 +19,7 @@ static const char *const *known(int expected_count) {
     return paths;
 }
 
-static void studies_are_known_wherever_they_lie_newest_first(void **state) {
-    (void)state;
+LAB_TEST(studies_are_known_wherever_they_lie_newest_first) {
     const char *second = make_known("here/quick_test/2026-11-14/10-00-00_2");
     const char *third = make_known("there/numa/2026-11-14/10-00-00");
     const char *first = make_known("here/quick_test/2026-11-15/09-00-00");
@@ -31,8 +30,7 @@ static void studies_are_known_wherever_they_lie_newest_first(void **state) {
     assert_string_equal(paths[2], third);
 }
 
-static void a_folder_of_another_name_is_as_old_as_its_file(void **state) {
-    (void)state;
+LAB_TEST(a_folder_of_another_name_is_as_old_as_its_file) {
     const char *old = make_known("quick_test/2001-01-01/10-00-00");
     const char *renamed = make_known("copies/mine");
     const char *coming = make_known("quick_test/2099-01-01/10-00-00");
@@ -44,8 +42,7 @@ static void a_folder_of_another_name_is_as_old_as_its_file(void **state) {
     assert_string_equal(paths[2], old);
 }
 
-static void what_is_gone_is_forgotten(void **state) {
-    (void)state;
+LAB_TEST(what_is_gone_is_forgotten) {
     const char *folder = make_known("outputs/quick_test/2026-11-14/10-00-00");
     make_known("outputs/quick_test/2026-11-15/10-00-00");
     assert_int_equal(count_entries(in_root("state/gpulab/studies")), 2);
@@ -61,8 +58,7 @@ static void what_is_gone_is_forgotten(void **state) {
     assert_int_equal(count_entries(in_root("state/gpulab/studies")), 1);
 }
 
-static void foreign_files_in_the_registry_are_left_alone(void **state) {
-    (void)state;
+LAB_TEST(foreign_files_in_the_registry_are_left_alone) {
     make_known("outputs/quick_test/2026-11-14/10-00-00");
     write_file(in_root("state/gpulab/studies/README"), "/tmp");
     write_file(in_root("state/gpulab/studies/0123456789abcdef"), "");
@@ -72,8 +68,7 @@ static void foreign_files_in_the_registry_are_left_alone(void **state) {
     assert_int_equal(count_entries(in_root("state/gpulab/studies")), 5);
 }
 
-static void a_registry_that_cannot_be_made_does_not_matter(void **state) {
-    (void)state;
+LAB_TEST(a_registry_that_cannot_be_made_does_not_matter) {
     write_file(in_root("state"), "a file");
     make_known("outputs/quick_test/2026-11-14/10-00-00");
     known(0);
@@ -87,8 +82,7 @@ static const char *resolve(const char *word) {
     return path;
 }
 
-static void a_path_to_or_into_a_study_is_that_study(void **state) {
-    (void)state;
+LAB_TEST(a_path_to_or_into_a_study_is_that_study) {
     const char *folder = in_root("elsewhere/mine"); /* not registered */
     make_study(folder, PLAN, MACHINE, 0);
     make_directories(lab_arena_printf(&arena, "%s/logs", folder));
@@ -108,8 +102,7 @@ static void a_path_to_or_into_a_study_is_that_study(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
-static void a_beginning_means_the_newest(void **state) {
-    (void)state;
+LAB_TEST(a_beginning_means_the_newest) {
     const char *old = make_known("outputs/quick_test/2026-11-14/10-00-00");
     const char *newer = make_known("outputs/quick_test/2026-11-14/12-00-00");
     const char *newest = make_known("other/quick_test/2026-11-15/09-00-00");
@@ -124,8 +117,7 @@ static void a_beginning_means_the_newest(void **state) {
     assert_string_equal(resolve("qu"), large);
 }
 
-static void a_directory_means_the_newest_below_it(void **state) {
-    (void)state;
+LAB_TEST(a_directory_means_the_newest_below_it) {
     const char *old = make_known("outputs/quick_test/2026-11-14/10-00-00");
     const char *newer = make_known("outputs/numa/2026-11-15/10-00-00");
     make_known("outputs-2/quick_test/2026-11-16/10-00-00");
@@ -134,14 +126,12 @@ static void a_directory_means_the_newest_below_it(void **state) {
     assert_string_equal(resolve(in_root("outputs/quick_test/2026-11-14/")), old);
 }
 
-static void the_name_that_it_was_run_by_works_too(void **state) {
-    (void)state;
+LAB_TEST(the_name_that_it_was_run_by_works_too) {
     const char *folder = make_known("outputs/locality/2026-11-14/10-00-00");
     assert_string_equal(resolve("quick"), folder); /* the fixture's option */
 }
 
-static void words_that_mean_no_study_are_refused(void **state) {
-    (void)state;
+LAB_TEST(words_that_mean_no_study_are_refused) {
     const char *path;
     assert_refused(lab_folder_resolve(NULL, &arena, &path, &err), LAB_ERR_USER,
                    "gpulab run quick_test");
@@ -154,19 +144,4 @@ static void words_that_mean_no_study_are_refused(void **state) {
                    "there is no study in");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(studies_are_known_wherever_they_lie_newest_first),
-        TEST(a_folder_of_another_name_is_as_old_as_its_file),
-        TEST(what_is_gone_is_forgotten),
-        TEST(foreign_files_in_the_registry_are_left_alone),
-        TEST(a_registry_that_cannot_be_made_does_not_matter),
-        TEST(a_path_to_or_into_a_study_is_that_study),
-        TEST(a_beginning_means_the_newest),
-        TEST(a_directory_means_the_newest_below_it),
-        TEST(the_name_that_it_was_run_by_works_too),
-        TEST(words_that_mean_no_study_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

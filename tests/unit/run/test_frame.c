@@ -5,16 +5,10 @@
 #include "base/random.h"
 #include "run/frame.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #define UNKNOWN_TYPE 77
 
@@ -137,8 +131,7 @@ static const struct lab_iteration some[] = {
     {5000, 6000, {{0, 0}, {5000, 6000}, {0, 0}}},
 };
 
-static void every_type_comes_back(void **state) {
-    (void)state;
+LAB_TEST(every_type_comes_back) {
     SAY(.type = LAB_FRAME_HELLO, .rank = 2, .hello = {3, INT64_MAX, 3});
     struct lab_frame frame = hear();
     assert_int_equal(frame.type, LAB_FRAME_HELLO);
@@ -195,15 +188,13 @@ static void every_type_comes_back(void **state) {
     assert_int_equal(reader.skipped, 0);
 }
 
-static void the_bytes_are_as_documented(void **state) {
-    (void)state;
+LAB_TEST(the_bytes_are_as_documented) {
     SAY(.type = LAB_FRAME_FAILURE, .rank = 0x0102, .failure = {LAB_ERR_MEMORY, "ä"});
     assert_int_equal(sent.length, 15);
     assert_memory_equal(sent.text, "\7\0\0\0\10\0\2\1\3\0\0\0\303\244\0", 15);
 }
 
-static void metrics_may_be_no_number(void **state) {
-    (void)state;
+LAB_TEST(metrics_may_be_no_number) {
     say_hello(1);
     hear();
     SAY(.type = LAB_FRAME_METRIC, .metric = {"loss", "", NAN, 0});
@@ -214,15 +205,13 @@ static void metrics_may_be_no_number(void **state) {
     assert_string_equal(frame.metric.unit, "");
 }
 
-static void a_worker_hears_its_acknowledgement(void **state) {
-    (void)state;
+LAB_TEST(a_worker_hears_its_acknowledgement) {
     reader.rank_count = 4;
     SAY(.type = LAB_FRAME_ACK, .rank = 3);
     assert_int_equal(hear().type, LAB_FRAME_ACK);
 }
 
-static void unknown_types_are_skipped_and_counted(void **state) {
-    (void)state;
+LAB_TEST(unknown_types_are_skipped_and_counted) {
     say_hello(1);
     RAW(UNKNOWN_TYPE, 0, "from the future");
     RAW(0, 0, "");
@@ -244,8 +233,7 @@ static char *text_of(size_t length, const char *end) {
     return text;
 }
 
-static void texts_are_cut_at_the_cap(void **state) {
-    (void)state;
+LAB_TEST(texts_are_cut_at_the_cap) {
     const size_t most = LAB_FRAME_MAX_BYTES - 1;
     say_hello(1);
     hear();
@@ -264,8 +252,7 @@ static void texts_are_cut_at_the_cap(void **state) {
     assert_int_equal(strlen(hear().metric.unit), (LAB_FRAME_MAX_BYTES - 16) / 2 - 1);
 }
 
-static void what_is_not_utf8_is_replaced_by_the_writer(void **state) {
-    (void)state;
+LAB_TEST(what_is_not_utf8_is_replaced_by_the_writer) {
     say_hello(1);
     hear();
     SAY(.type = LAB_FRAME_WARNING, .text = "a\xff\xfe ä \xc3");
@@ -274,8 +261,7 @@ static void what_is_not_utf8_is_replaced_by_the_writer(void **state) {
     assert_string_equal(hear().text, "");
 }
 
-static void the_worst_chunk_of_iterations_fits(void **state) {
-    (void)state;
+LAB_TEST(the_worst_chunk_of_iterations_fits) {
     const size_t numbers = LAB_FRAME_MAX_ITERATIONS * sizeof *some / sizeof(int64_t);
     uint64_t *noise = lab_arena_alloc(&arena, numbers, sizeof *noise);
     for (size_t i = 0; i < numbers; i++)
@@ -331,8 +317,7 @@ static void hear_all(struct lab_str *heard) {
         fail_msg("%s", err.text);
 }
 
-static void any_cuts_give_the_same_frames(void **state) {
-    (void)state;
+LAB_TEST(any_cuts_give_the_same_frames) {
     for (uint64_t seed = 0; seed < 60; seed++) {
         struct lab_str known, heard;
         lab_str_init(&heard);
@@ -365,8 +350,7 @@ static void any_cuts_give_the_same_frames(void **state) {
 }
 
 /* Were the buffer moved for each frame, this would move 600 GB, and run into the time limit. */
-static void a_long_backlog_is_taken_in_linear_time(void **state) {
-    (void)state;
+LAB_TEST(a_long_backlog_is_taken_in_linear_time) {
     enum { COUNT = 400000 };
     say_hello(1);
     hear();
@@ -384,8 +368,7 @@ static void a_long_backlog_is_taken_in_linear_time(void **state) {
 
 /* --- liars --- */
 
-static void nothing_comes_before_hello(void **state) {
-    (void)state;
+LAB_TEST(nothing_comes_before_hello) {
     SAY(.type = LAB_FRAME_WARNING, .text = "early");
     catches("a frame of type 6 came before HELLO");
     RAW(UNKNOWN_TYPE, 0, "");
@@ -396,8 +379,7 @@ static void nothing_comes_before_hello(void **state) {
     catches_after_hello("HELLO came a second time");
 }
 
-static void hello_is_checked(void **state) {
-    (void)state;
+LAB_TEST(hello_is_checked) {
     SAY(.type = LAB_FRAME_HELLO, .rank = 2, .hello = {1, 1, 2});
     catches("HELLO of rank 2, but the ranks are 0 to 1");
     SAY(.type = LAB_FRAME_HELLO, .hello = {1, 1, 0});
@@ -412,8 +394,7 @@ static void hello_is_checked(void **state) {
     catches("HELLO frame of rank 0: ends within a number");
 }
 
-static void a_length_above_the_cap_costs_no_memory(void **state) {
-    (void)state;
+LAB_TEST(a_length_above_the_cap_costs_no_memory) {
     say_raw((int64_t)LAB_FRAME_MAX_BYTES + 1, LAB_FRAME_RESULT, 0, "", 0);
     catches_after_hello("a frame of 4194305 bytes, at most 4194304 are allowed");
     say_raw(UINT32_MAX, UNKNOWN_TYPE, 0, "", 0);
@@ -422,8 +403,7 @@ static void a_length_above_the_cap_costs_no_memory(void **state) {
     catches("a frame of 4294967295 bytes");
 }
 
-static void ranks_exist(void **state) {
-    (void)state;
+LAB_TEST(ranks_exist) {
     SAY(.type = LAB_FRAME_ACK, .rank = 2);
     catches_after_hello("a frame of rank 2, but the ranks are 0 to 1");
     RAW(UNKNOWN_TYPE, 65535, "");
@@ -432,8 +412,7 @@ static void ranks_exist(void **state) {
     assert_int_equal(hear().rank, 65535);
 }
 
-static void payloads_decode(void **state) {
-    (void)state;
+LAB_TEST(payloads_decode) {
     CATCHES(LAB_FRAME_PHASE, "", "PHASE frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_WARNING, "endless", "WARNING frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_RESULT, "{}\0{}", "RESULT frame of rank 1: 2 bytes too many");
@@ -457,8 +436,7 @@ static void payloads_decode(void **state) {
     catches_after_hello("11 of 10 iterations done");
 }
 
-static void iterations_decode(void **state) {
-    (void)state;
+LAB_TEST(iterations_decode) {
     CATCHES(LAB_FRAME_ITERATIONS, "1234567", "ends within a number");
     CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0", "no bytes at all");
     CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\5\0", "ITERATIONS frame of rank 1: packed");
@@ -471,8 +449,7 @@ static void iterations_decode(void **state) {
     catches_after_hello("no iteration can have the index 9223372036854775806");
 }
 
-static void samples_come_back(void **state) {
-    (void)state;
+LAB_TEST(samples_come_back) {
     static const struct lab_column columns[] = {{LAB_METRIC_POWER, -1}, {LAB_METRIC_NODE_FREE, 2}};
     static const int64_t times_ns[] = {1000, 2000, INT64_MAX};
     static const int64_t values[] = {1, -2, 3, 4, INT64_MIN, INT64_MAX};
@@ -506,8 +483,7 @@ static void samples_come_back(void **state) {
     assert_memory_equal(frame.ticks.values, values, sizeof values);
 }
 
-static void samples_decode(void **state) {
-    (void)state;
+LAB_TEST(samples_decode) {
     CATCHES(LAB_FRAME_ENTITY, "\0\0", "ends within a number");
     CATCHES(LAB_FRAME_ENTITY, "\xff\xff\xff\xff", "number -1, possible is 0 to");
     CATCHES(LAB_FRAME_ENTITY,
@@ -518,8 +494,7 @@ static void samples_decode(void **state) {
     CATCHES(LAB_FRAME_TICKS, "\0\0\0\0\1\0\0\0\1\0\0\0xxxxxxxxxxxxxxxx!", "1 bytes too many");
 }
 
-static void a_conversation_that_breaks_off_is_seen(void **state) {
-    (void)state;
+LAB_TEST(a_conversation_that_breaks_off_is_seen) {
     say_hello(1);
     SAY(.type = LAB_FRAME_RESULT, .text = "{}");
     sent.length--;
@@ -528,29 +503,4 @@ static void a_conversation_that_breaks_off_is_seen(void **state) {
     assert_int_equal(lab_frame_reader_pending(&reader), 10);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_type_comes_back),
-        TEST(the_bytes_are_as_documented),
-        TEST(metrics_may_be_no_number),
-        TEST(a_worker_hears_its_acknowledgement),
-        TEST(unknown_types_are_skipped_and_counted),
-        TEST(texts_are_cut_at_the_cap),
-        TEST(what_is_not_utf8_is_replaced_by_the_writer),
-        TEST(the_worst_chunk_of_iterations_fits),
-        TEST(any_cuts_give_the_same_frames),
-        TEST(a_long_backlog_is_taken_in_linear_time),
-        TEST(nothing_comes_before_hello),
-        TEST(hello_is_checked),
-        TEST(a_length_above_the_cap_costs_no_memory),
-        TEST(ranks_exist),
-        TEST(payloads_decode),
-        TEST(iterations_decode),
-        TEST(samples_come_back),
-        TEST(samples_decode),
-        TEST(a_conversation_that_breaks_off_is_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

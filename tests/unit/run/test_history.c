@@ -60,8 +60,7 @@ static void assert_expects(const struct lab_history *history, const struct lab_r
 
 /* --- one run --- */
 
-static void the_same_work_takes_its_median(void **state) {
-    (void)state;
+LAB_TEST(the_same_work_takes_its_median) {
     /* one of them was disturbed; they differ in nothing but the repeat */
     struct lab_run runs[] = {done_run(1, 10), done_run(2, 12), done_run(3, 90)};
     struct lab_history *history = history_of(runs, 3);
@@ -71,8 +70,7 @@ static void the_same_work_takes_its_median(void **state) {
     lab_history_close(history);
 }
 
-static void other_counts_and_places_are_scaled_by_iterations(void **state) {
-    (void)state;
+LAB_TEST(other_counts_and_places_are_scaled_by_iterations) {
     struct lab_run runs[] = {done_run(1, 12)}; /* 0.1 s for each of 120 */
     struct lab_history *history = history_of(runs, 1);
     struct lab_run longer = planned_run(2), elsewhere = planned_run(3);
@@ -93,8 +91,7 @@ static void set_span(struct lab_run *run, double first_s, double last_s) {
                                    (long long)(run->start_ns + (int64_t)(last_s * S)));
 }
 
-static void what_a_run_takes_beside_its_iterations_is_not_scaled(void **state) {
-    (void)state;
+LAB_TEST(what_a_run_takes_beside_its_iterations_is_not_scaled) {
     /* 100 iterations from 4 s to 9 s of it, so 0.05 s each; with 20 to warm up they take 6 of 10
      * s */
     struct lab_run runs[] = {done_run(1, 10)};
@@ -109,8 +106,7 @@ static void what_a_run_takes_beside_its_iterations_is_not_scaled(void **state) {
     lab_history_close(history);
 }
 
-static void a_span_that_cannot_be_is_passed_over(void **state) {
-    (void)state;
+LAB_TEST(a_span_that_cannot_be_is_passed_over) {
     const double spans[][2] = {{-1, 9}, {4, 11}, {9, 4}, {0, 10}};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
         struct lab_run runs[] = {done_run(1, 12)};
@@ -124,8 +120,7 @@ static void a_span_that_cannot_be_is_passed_over(void **state) {
     }
 }
 
-static void other_options_take_what_the_workload_takes(void **state) {
-    (void)state;
+LAB_TEST(other_options_take_what_the_workload_takes) {
     struct lab_run runs[] = {done_run(1, 12), done_run(2, 14)};
     runs[1].options = "{\"depth\": 12}";
     struct lab_history *history = history_of(runs, 2);
@@ -137,8 +132,7 @@ static void other_options_take_what_the_workload_takes(void **state) {
     lab_history_close(history);
 }
 
-static void a_gang_is_other_work_than_one_of_its_ranks(void **state) {
-    (void)state;
+LAB_TEST(a_gang_is_other_work_than_one_of_its_ranks) {
     const struct lab_run_rank gang[] = {on_node0, on_node1};
     struct lab_run runs[] = {done_run(1, 12), done_run(2, 30)};
     runs[1].ranks = gang;
@@ -149,8 +143,7 @@ static void a_gang_is_other_work_than_one_of_its_ranks(void **state) {
     lab_history_close(history);
 }
 
-static void only_what_is_done_counts_and_only_once(void **state) {
-    (void)state;
+LAB_TEST(only_what_is_done_counts_and_only_once) {
     struct lab_run runs[] = {done_run(1, 10), done_run(1, 10), done_run(2, 20), running_run(3),
                              done_run(4, 1000)};
     runs[4].state = LAB_RUN_FAILED;
@@ -160,8 +153,7 @@ static void only_what_is_done_counts_and_only_once(void **state) {
     lab_history_close(history);
 }
 
-static void many_groups_are_kept_apart(void **state) {
-    (void)state;
+LAB_TEST(many_groups_are_kept_apart) {
     struct lab_history *history = lab_history_open(MACHINE, 0);
     for (int i = 1; i <= 1000; i++) {
         struct lab_run run = done_run(i, i);
@@ -178,8 +170,7 @@ static void many_groups_are_kept_apart(void **state) {
 
 /* --- what earlier studies left --- */
 
-static void earlier_studies_of_this_machine_count(void **state) {
-    (void)state;
+LAB_TEST(earlier_studies_of_this_machine_count) {
     const char *ours = in_root("outputs/quick_test/2026-11-14/10-00-00");
     const char *foreign = in_root("outputs/quick_test/2026-11-15/10-00-00");
     const char *broken = in_root("outputs/quick_test/2026-11-16/10-00-00");
@@ -212,8 +203,7 @@ static struct lab_estimate estimate(const struct lab_run *runs, int count,
     return result;
 }
 
-static void what_is_left_is_the_sum_of_what_is_expected(void **state) {
-    (void)state;
+LAB_TEST(what_is_left_is_the_sum_of_what_is_expected) {
     struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3), planned_run(4)};
     runs[3].state = LAB_RUN_FAILED;
     struct lab_estimate result = estimate(runs, 4, NULL, 0, 1);
@@ -226,15 +216,13 @@ static void what_is_left_is_the_sum_of_what_is_expected(void **state) {
     assert_float_equal(result.left_s, 10, 1e-6);
 }
 
-static void a_finished_study_has_nothing_left(void **state) {
-    (void)state;
+LAB_TEST(a_finished_study_has_nothing_left) {
     struct lab_run runs[] = {done_run(1, 10)};
     assert_float_equal(estimate(runs, 1, NULL, 0, 1).left_s, 0, 0);
     assert_float_equal(estimate(runs, 0, NULL, 0, 1).left_s, 0, 0);
 }
 
-static void unknown_runs_count_as_the_mean_of_the_known(void **state) {
-    (void)state;
+LAB_TEST(unknown_runs_count_as_the_mean_of_the_known) {
     struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3)};
     runs[2].workload = "gemm";
     struct lab_estimate result = estimate(runs, 3, NULL, 0, 1);
@@ -249,8 +237,7 @@ static void unknown_runs_count_as_the_mean_of_the_known(void **state) {
     assert_true(isnan(result.left_s));
 }
 
-static void an_estimate_is_fair_while_no_more_is_guessed_than_known(void **state) {
-    (void)state;
+LAB_TEST(an_estimate_is_fair_while_no_more_is_guessed_than_known) {
     struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3)};
     assert_true(estimate(runs, 3, NULL, 0, 1).fair); /* the same work again */
     runs[1].options = "{\"depth\": 12}";
@@ -266,8 +253,7 @@ static void an_estimate_is_fair_while_no_more_is_guessed_than_known(void **state
     assert_true(estimate(runs, 3, &progress, 106 * S, 1).fair); /* its own progress is known */
 }
 
-static void below_5_percent_a_run_goes_by_history(void **state) {
-    (void)state;
+LAB_TEST(below_5_percent_a_run_goes_by_history) {
     struct lab_run runs[] = {done_run(1, 10), running_run(2)};
     struct lab_run_progress progress = {2, "measuring", 4, 100, 101 * S};
     assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
@@ -281,8 +267,7 @@ static void below_5_percent_a_run_goes_by_history(void **state) {
     assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
 }
 
-static void from_5_percent_on_it_goes_by_its_own_progress(void **state) {
-    (void)state;
+LAB_TEST(from_5_percent_on_it_goes_by_its_own_progress) {
     /* 20 to warm up and 40 of 100 done in 6 s: 0.1 s each, whatever took 1 s before */
     struct lab_run runs[] = {done_run(1, 1), running_run(2)};
     struct lab_run_progress progress = {2, "measuring", 40, 100, 106 * S};
@@ -296,8 +281,7 @@ static void from_5_percent_on_it_goes_by_its_own_progress(void **state) {
     assert_float_equal(estimate(runs, 2, &progress, 105 * S, 1).left_s, 19, 1e-6);
 }
 
-static void its_own_progress_needs_no_history(void **state) {
-    (void)state;
+LAB_TEST(its_own_progress_needs_no_history) {
     struct lab_run runs[] = {running_run(1), planned_run(2)};
     runs[1].workload = "gemm";
     struct lab_run_progress progress = {1, "measuring", 40, 100, 106 * S};
@@ -306,8 +290,7 @@ static void its_own_progress_needs_no_history(void **state) {
     assert_float_equal(result.left_s, 6 + 12, 1e-6); /* the other as long as this one in all */
 }
 
-static void nonsense_in_a_file_does_no_harm(void **state) {
-    (void)state;
+LAB_TEST(nonsense_in_a_file_does_no_harm) {
     struct lab_run runs[] = {done_run(1, 10), running_run(2)};
     struct lab_run_progress progress = {2, "measuring", 200, 100, 101 * S};
     assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
@@ -317,26 +300,4 @@ static void nonsense_in_a_file_does_no_harm(void **state) {
     assert_float_equal(estimate(runs, 2, NULL, 103 * S, 0).left_s, 10, 1e-6);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_same_work_takes_its_median),
-        TEST(other_counts_and_places_are_scaled_by_iterations),
-        TEST(what_a_run_takes_beside_its_iterations_is_not_scaled),
-        TEST(a_span_that_cannot_be_is_passed_over),
-        TEST(other_options_take_what_the_workload_takes),
-        TEST(a_gang_is_other_work_than_one_of_its_ranks),
-        TEST(only_what_is_done_counts_and_only_once),
-        TEST(many_groups_are_kept_apart),
-        TEST(earlier_studies_of_this_machine_count),
-        TEST(what_is_left_is_the_sum_of_what_is_expected),
-        TEST(a_finished_study_has_nothing_left),
-        TEST(unknown_runs_count_as_the_mean_of_the_known),
-        TEST(an_estimate_is_fair_while_no_more_is_guessed_than_known),
-        TEST(below_5_percent_a_run_goes_by_history),
-        TEST(from_5_percent_on_it_goes_by_its_own_progress),
-        TEST(its_own_progress_needs_no_history),
-        TEST(nonsense_in_a_file_does_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -2,13 +2,9 @@
 #include "base/json.h"
 #include "run/job.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_arena arena;
 
@@ -56,8 +52,7 @@ static const char *text_of(const struct lab_job *job) {
     return kept;
 }
 
-static void a_job_arrives_as_it_was_sent(void **state) {
-    (void)state;
+LAB_TEST(a_job_arrives_as_it_was_sent) {
     struct lab_job sent = example(), job;
     struct lab_err err = LAB_ERR_INIT;
     const char *text = text_of(&sent);
@@ -82,8 +77,7 @@ static void a_job_arrives_as_it_was_sent(void **state) {
     assert_true(job.trace);
 }
 
-static void a_simulated_machine_comes_with_the_job(void **state) {
-    (void)state;
+LAB_TEST(a_simulated_machine_comes_with_the_job) {
     struct lab_job sent = example(), job;
     struct lab_err err = LAB_ERR_INIT;
     sent.machine = "l40s-10";
@@ -99,8 +93,7 @@ static void a_simulated_machine_comes_with_the_job(void **state) {
 }
 
 /* The example with one field set to a JSON text, or left out where it is NULL. */
-static void a_phase_comes_with_the_job(void **state) {
-    (void)state;
+LAB_TEST(a_phase_comes_with_the_job) {
     static const int cpus[] = {1, 3};
     static const struct lab_job_choice choices[] = {{"baseline", "rows=4"},
                                                     {"concurrent", "rows=8"}};
@@ -154,8 +147,7 @@ static void refuse(const char *key, const char *json, const char *message) {
         fail_msg("%s=%s: '%s' isn't in: %s", key, json, message, err.text);
 }
 
-static void whatever_is_missing_is_named(void **state) {
-    (void)state;
+LAB_TEST(whatever_is_missing_is_named) {
     static const char *const fields[] = {
         "run_id",     "folder",    "workload",   "options",
         "ranks",      "gang_size", "iterations", "warmup_iterations",
@@ -164,8 +156,7 @@ static void whatever_is_missing_is_named(void **state) {
         refuse(fields[i], NULL, lab_arena_printf(&arena, "job: '%s' is missing", fields[i]));
 }
 
-static void whatever_is_of_another_type_is_named(void **state) {
-    (void)state;
+LAB_TEST(whatever_is_of_another_type_is_named) {
     refuse("run_id", "3", "'run_id' must be text, not a whole number");
     refuse("folder", "null", "'folder' must be text");
     refuse("workload", "[]", "'workload' must be text, not a list");
@@ -179,8 +170,7 @@ static void whatever_is_of_another_type_is_named(void **state) {
     refuse("verify", "1", "'verify' must be true or false");
 }
 
-static void whatever_is_out_of_bounds_is_named(void **state) {
-    (void)state;
+LAB_TEST(whatever_is_out_of_bounds_is_named) {
     refuse("run_id", "\"\"", "'run_id' is empty");
     refuse("workload", "\"\"", "'workload' is empty");
     refuse("folder", "\"outputs/x\"", "'folder' must be an absolute path, not 'outputs/x'");
@@ -195,8 +185,7 @@ static void whatever_is_out_of_bounds_is_named(void **state) {
 
 #define RANK(index, more) "{\"index\":" index ",\"gpu_id\":0,\"device\":\"cpu:0\"" more "}"
 
-static void ranks_are_checked_one_by_one(void **state) {
-    (void)state;
+LAB_TEST(ranks_are_checked_one_by_one) {
     refuse("ranks", "[]", "'ranks' has 0, possible is 1 to 3");
     refuse("ranks", "[7]", "rank 0: must be a map, not a whole number");
     refuse("ranks", "[" RANK("0", "") "]", "rank 0: 'numa_node' is missing");
@@ -209,8 +198,7 @@ static void ranks_are_checked_one_by_one(void **state) {
            "rank 0: 'device' is empty");
 }
 
-static void a_job_says_how_much_to_measure(void **state) {
-    (void)state;
+LAB_TEST(a_job_says_how_much_to_measure) {
     struct lab_job sent = example(), job;
     struct lab_err err = LAB_ERR_INIT;
     sent.iterations = 0;
@@ -222,8 +210,7 @@ static void a_job_says_how_much_to_measure(void **state) {
     assert_non_null(strstr(err.text, "neither 'iterations' nor 'duration_s'"));
 }
 
-static void a_half_described_machine_is_refused(void **state) {
-    (void)state;
+LAB_TEST(a_half_described_machine_is_refused) {
     refuse("simulation", "7", "'simulation' must be a map");
     refuse("simulation", "{\"machine\": \"x\"}", "simulation: 'definition' is missing");
     refuse("simulation", "{\"machine\": \"\"}", "simulation: 'machine' is empty");
@@ -233,8 +220,7 @@ static void a_half_described_machine_is_refused(void **state) {
     refuse("simulation", "{\"machines\": \"x\"}", "'machines' is nothing that a worker knows");
 }
 
-static void what_is_no_map_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_map_is_refused) {
     struct lab_job job;
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_job_read("[1]", 3, &arena, &job, &err), -1);
@@ -243,15 +229,4 @@ static void what_is_no_map_is_refused(void **state) {
     assert_int_equal(lab_job_read("", 0, &arena, &job, &err), -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_job_arrives_as_it_was_sent),       TEST(a_simulated_machine_comes_with_the_job),
-        TEST(a_phase_comes_with_the_job),         TEST(a_half_described_machine_is_refused),
-        TEST(whatever_is_missing_is_named),       TEST(whatever_is_of_another_type_is_named),
-        TEST(whatever_is_out_of_bounds_is_named), TEST(ranks_are_checked_one_by_one),
-        TEST(a_job_says_how_much_to_measure),     TEST(what_is_no_map_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -21,8 +21,7 @@ static struct lab_value *parse(const char *text) {
     return value;
 }
 
-static void test_record_holds_the_plan(void **state) {
-    (void)state;
+LAB_TEST(test_record_holds_the_plan) {
     PLAN("experiment=scaling_study", "experiment.order=as_given");
     int last = plan.run_count - 1;
     struct lab_run run = lab_run_plan_record(&plan, last, &arena);
@@ -42,8 +41,7 @@ static void test_record_holds_the_plan(void **state) {
     assert_string_equal(run.result, "");
 }
 
-static void test_record_is_json_where_it_says_so(void **state) {
-    (void)state;
+LAB_TEST(test_record_is_json_where_it_says_so) {
     PLAN("experiment=scaling_study");
     for (int i = 0; i < plan.run_count; i++) {
         struct lab_run run = lab_run_plan_record(&plan, i, &arena);
@@ -60,16 +58,14 @@ static void test_record_is_json_where_it_says_so(void **state) {
 
 /* --- time --- */
 
-static void test_nothing_is_known_without_history(void **state) {
-    (void)state;
+LAB_TEST(test_nothing_is_known_without_history) {
     PLAN("experiment=quick_test");
     struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_true(isnan(estimate.expected_s));
     assert_int_equal(estimate.unknown, 3);
 }
 
-static void test_most_is_every_attempt_timing_out(void **state) {
-    (void)state;
+LAB_TEST(test_most_is_every_attempt_timing_out) {
     PLAN("experiment=quick_test"); /* 3 runs of 300 s, one retry */
     assert_true(lab_run_plan_estimate(&plan, NULL).most_s == 3 * 2 * 300);
     PLAN("experiment=quick_test", "experiment.max_retries=0", "experiment.cooldown=10s");
@@ -79,8 +75,7 @@ static void test_most_is_every_attempt_timing_out(void **state) {
     assert_true(lab_run_plan_estimate(&plan, NULL).most_s == 100 + 300);
 }
 
-static void test_a_given_duration_needs_no_history(void **state) {
-    (void)state;
+LAB_TEST(test_a_given_duration_needs_no_history) {
     PLAN("experiment=quick_test", "experiment.duration=60s", "experiment.cooldown=5s");
     struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_int_equal(estimate.unknown, 0);
@@ -103,8 +98,7 @@ static void given_run(struct lab_history *history, const char *label, double sec
     fail_msg("no run of %s", label);
 }
 
-static void test_runs_that_were_done_before_are_known(void **state) {
-    (void)state;
+LAB_TEST(test_runs_that_were_done_before_are_known) {
     struct lab_history *history = lab_history_open(0, 0);
     PLAN("experiment=quick_test");
     given_run(history, "vit0x0x0", 2);
@@ -123,8 +117,7 @@ static void test_runs_that_were_done_before_are_known(void **state) {
     lab_history_close(history);
 }
 
-static void test_basis_of_a_run_is_named(void **state) {
-    (void)state;
+LAB_TEST(test_basis_of_a_run_is_named) {
     struct lab_history *history = lab_history_open(0, 0);
     enum lab_history_basis basis;
     PLAN("experiment=quick_test");
@@ -147,8 +140,7 @@ static void test_basis_of_a_run_is_named(void **state) {
     lab_history_close(history);
 }
 
-static void test_workers_share_the_time_while_devices_have_room(void **state) {
-    (void)state;
+LAB_TEST(test_workers_share_the_time_while_devices_have_room) {
     PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=3");
     assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 3.0);
     /* four devices, one run on each */
@@ -252,8 +244,7 @@ static void assert_store_within_factor_two(void) {
                  estimate);
 }
 
-static void test_store_size_of_shipped_studies(void **state) {
-    (void)state;
+LAB_TEST(test_store_size_of_shipped_studies) {
     PLAN("experiment=quick_test");
     assert_store_within_factor_two();
     PLAN("experiment=scaling_study");
@@ -262,14 +253,12 @@ static void test_store_size_of_shipped_studies(void **state) {
     assert_store_within_factor_two();
 }
 
-static void test_store_size_where_iterations_are_most_of_it(void **state) {
-    (void)state;
+LAB_TEST(test_store_size_where_iterations_are_most_of_it) {
     PLAN("experiment=quick_test", "experiment.test.num_samples=400000");
     assert_store_within_factor_two();
 }
 
-static void test_folder_holds_more_than_the_store(void **state) {
-    (void)state;
+LAB_TEST(test_folder_holds_more_than_the_store) {
     PLAN("experiment=quick_test");
     struct lab_run_plan_estimate few = lab_run_plan_estimate(&plan, NULL);
     assert_true(few.disk_bytes > few.store_bytes);
@@ -277,8 +266,7 @@ static void test_folder_holds_more_than_the_store(void **state) {
     assert_true(lab_run_plan_estimate(&plan, NULL).disk_bytes > few.disk_bytes);
 }
 
-static void test_sizes_beyond_all_disks_are_still_numbers(void **state) {
-    (void)state;
+LAB_TEST(test_sizes_beyond_all_disks_are_still_numbers) {
     PLAN("experiment=numa_study", "experiment.test.num_samples=1000000000000",
          "experiment.test.batch_size=1", "experiment.repeat=200");
     struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
@@ -286,24 +274,4 @@ static void test_sizes_beyond_all_disks_are_still_numbers(void **state) {
     assert_true(estimate.disk_bytes >= estimate.store_bytes);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_record_holds_the_plan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_record_is_json_where_it_says_so, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_is_known_without_history, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_most_is_every_attempt_timing_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_given_duration_needs_no_history, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_runs_that_were_done_before_are_known, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_basis_of_a_run_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_workers_share_the_time_while_devices_have_room, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_store_size_of_shipped_studies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_store_size_where_iterations_are_most_of_it, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_folder_holds_more_than_the_store, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_sizes_beyond_all_disks_are_still_numbers, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

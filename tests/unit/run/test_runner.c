@@ -6,8 +6,7 @@
 
 /* --- one good run --- */
 
-static void a_good_run(void **state) {
-    (void)state;
+LAB_TEST(a_good_run) {
     /* given one run of a worker that prints, when it is carried out */
     add_run("prints.0", "cpu:0");
     assert_carried_out();
@@ -50,8 +49,7 @@ static void a_good_run(void **state) {
     assert_string_equal(read_log("prints.0.stderr"), "to stderr\n");
 }
 
-static void what_is_told(void **state) {
-    (void)state;
+LAB_TEST(what_is_told) {
     add_run("good.0", "cpu:0");
     assert_carried_out();
     static const enum lab_runner_event_kind order[] = {
@@ -70,8 +68,7 @@ static void what_is_told(void **state) {
     assert_string_equal(read_log("good.0.stderr"), "");
 }
 
-static void a_run_that_must_not_be_used(void **state) {
-    (void)state;
+LAB_TEST(a_run_that_must_not_be_used) {
     add_run("invalid.0", "cpu:0");
     assert_carried_out();
     assert_done(1);
@@ -80,8 +77,7 @@ static void a_run_that_must_not_be_used(void **state) {
     assert_string_equal(sentences(stored_result(1), "invalid"), "[\"a stranger was here\"]");
 }
 
-static void a_worker_inherits_what_it_is_given_and_nothing_else(void **state) {
-    (void)state;
+LAB_TEST(a_worker_inherits_what_it_is_given_and_nothing_else) {
     /* given two descriptors to inherit, one of them where the socket will be, and one not to */
     int given[2] = {open("/dev/null", O_RDONLY | O_CLOEXEC),
                     open("/dev/null", O_RDONLY | O_CLOEXEC)};
@@ -106,8 +102,7 @@ static void see_where(const struct lab_runner_event *event, void *state) {
     sched_getaffinity(0, sizeof at_work, &at_work);
 }
 
-static void the_runner_keeps_off_the_devices_cpus(void **state) {
-    (void)state;
+LAB_TEST(the_runner_keeps_off_the_devices_cpus) {
     /* given a device on the first of our CPUs */
     cpu_set_t before, after;
     int first = 0;
@@ -154,32 +149,28 @@ static void assert_gang(double peak_memory_mb) {
     }
 }
 
-static void a_gang_of_processes(void **state) {
-    (void)state;
+LAB_TEST(a_gang_of_processes) {
     plan.processes = LAB_PLAN_PER_RANK;
     add_run("good.0", "cpu:0/2.0,cpu:0/2.1");
     assert_carried_out();
     assert_gang(6);
 }
 
-static void a_gang_in_one_process(void **state) {
-    (void)state;
+LAB_TEST(a_gang_in_one_process) {
     plan.processes = LAB_PLAN_SHARED;
     add_run("good.0", "cpu:0/2.0,cpu:0/2.1");
     assert_carried_out();
     assert_gang(3); /* each rank told what the one process has */
 }
 
-static void a_gang_that_hardly_ran_together_warns(void **state) {
-    (void)state;
+LAB_TEST(a_gang_that_hardly_ran_together_warns) {
     add_run("good.0", "a,b,c"); /* rank 2 begins a fifth later */
     assert_carried_out();
     assert_non_null(strstr(sentences(stored_result(1), "warnings"),
                            "measured at the same time for only 80 % of the time"));
 }
 
-static void one_rank_fails_and_all_end(void **state) {
-    (void)state;
+LAB_TEST(one_rank_fails_and_all_end) {
     add_run("partner.0", "cpu:0/2.0,cpu:0/2.1");
     assert_carried_out();
     assert_failed(1, "rank 1: the worker was ended by signal 11 (Segmentation fault)");
@@ -188,8 +179,7 @@ static void one_rank_fails_and_all_end(void **state) {
 
 /* --- several at once --- */
 
-static void two_runs_at_once(void **state) {
-    (void)state;
+LAB_TEST(two_runs_at_once) {
     plan.max_workers = 2;
     add_run("meet.0", "cpu:0");
     add_run("meet.1", "cpu:1");
@@ -198,8 +188,7 @@ static void two_runs_at_once(void **state) {
     assert_true(stored(1).concurrent && stored(2).concurrent);
 }
 
-static void runs_on_one_device_wait_for_each_other(void **state) {
-    (void)state;
+LAB_TEST(runs_on_one_device_wait_for_each_other) {
     plan.max_workers = 4;
     for (int i = 0; i < 3; i++)
         add_run(lab_arena_printf(&arena, "alone.%d", i), "cpu:0");
@@ -208,8 +197,7 @@ static void runs_on_one_device_wait_for_each_other(void **state) {
     assert_false(stored(1).concurrent || stored(2).concurrent || stored(3).concurrent);
 }
 
-static void who_waits_for_a_device_holds_up_nobody(void **state) {
-    (void)state;
+LAB_TEST(who_waits_for_a_device_holds_up_nobody) {
     /* given a run that needs company, one that can't start, and behind it the company */
     plan.max_workers = 2;
     add_run("meet.0", "cpu:0");
@@ -219,8 +207,7 @@ static void who_waits_for_a_device_holds_up_nobody(void **state) {
     assert_int_equal(outcome.done, 3);
 }
 
-static void two_runs_on_one_device_if_asked_for(void **state) {
-    (void)state;
+LAB_TEST(two_runs_on_one_device_if_asked_for) {
     plan.max_workers = 2;
     plan.runs_per_device = 2;
     add_run("meet.0", "cpu:0");
@@ -231,8 +218,7 @@ static void two_runs_on_one_device_if_asked_for(void **state) {
 
 /* --- retries --- */
 
-static void a_crash_is_tried_again(void **state) {
-    (void)state;
+LAB_TEST(a_crash_is_tried_again) {
     plan.max_retries = 1;
     add_run("second.0", "cpu:0");
     assert_carried_out();
@@ -243,8 +229,7 @@ static void a_crash_is_tried_again(void **state) {
     assert_string_equal(read_log("second.0.stdout"), "=== attempt 2 ===\n");
 }
 
-static void a_crash_is_not_tried_for_ever(void **state) {
-    (void)state;
+LAB_TEST(a_crash_is_not_tried_for_ever) {
     plan.max_retries = 2;
     add_run("crash.0", "cpu:0");
     assert_carried_out();
@@ -254,8 +239,7 @@ static void a_crash_is_not_tried_for_ever(void **state) {
     assert_int_equal(count_events(LAB_RUNNER_FAILED), 1);
 }
 
-static void the_users_mistake_is_not_tried_again(void **state) {
-    (void)state;
+LAB_TEST(the_users_mistake_is_not_tried_again) {
     plan.max_retries = 3;
     add_run("user.0", "cpu:0");
     assert_carried_out();
@@ -264,8 +248,7 @@ static void the_users_mistake_is_not_tried_again(void **state) {
     assert_int_equal(stored(1).exit_code, 1);
 }
 
-static void the_systems_refusal_is(void **state) {
-    (void)state;
+LAB_TEST(the_systems_refusal_is) {
     plan.max_retries = 1;
     add_run("system.0", "cpu:0");
     assert_carried_out();
@@ -275,8 +258,7 @@ static void the_systems_refusal_is(void **state) {
 
 /* --- ends before the end --- */
 
-static void fail_fast(void **state) {
-    (void)state;
+LAB_TEST(fail_fast) {
     plan.fail_fast = true;
     add_run("good.0", "cpu:0");
     add_run("exit.1", "cpu:0");
@@ -289,8 +271,7 @@ static void fail_fast(void **state) {
     assert_int_equal(stored(3).state, LAB_RUN_PLANNED);
 }
 
-static void without_fail_fast_the_study_goes_on(void **state) {
-    (void)state;
+LAB_TEST(without_fail_fast_the_study_goes_on) {
     add_run("exit.0", "cpu:0");
     add_run("good.1", "cpu:0");
     assert_carried_out();
@@ -299,8 +280,7 @@ static void without_fail_fast_the_study_goes_on(void **state) {
     assert_done(2);
 }
 
-static void the_budget_is_used(void **state) {
-    (void)state;
+LAB_TEST(the_budget_is_used) {
     plan.budget_s = 1e-6;
     add_run("good.0", "cpu:0");
     assert_carried_out();
@@ -309,8 +289,7 @@ static void the_budget_is_used(void **state) {
     assert_non_null(find_event(LAB_RUNNER_STOPPING, "the budget of 1e-06 s is used"));
 }
 
-static void a_pause_between_runs_can_be_interrupted(void **state) {
-    (void)state;
+LAB_TEST(a_pause_between_runs_can_be_interrupted) {
     plan.cooldown_s = 1000;
     stopping.at = LAB_RUNNER_COOLING;
     stopping.level = 1;
@@ -322,8 +301,7 @@ static void a_pause_between_runs_can_be_interrupted(void **state) {
     assert_true(outcome.stopped);
 }
 
-static void a_pause_ends(void **state) {
-    (void)state;
+LAB_TEST(a_pause_ends) {
     plan.cooldown_s = 0.01;
     add_run("good.0", "cpu:0");
     add_run("good.1", "cpu:0");
@@ -332,8 +310,7 @@ static void a_pause_ends(void **state) {
     assert_int_equal(count_events(LAB_RUNNER_COOLING), 1); /* none behind the last */
 }
 
-static void asked_once_it_finishes_what_runs(void **state) {
-    (void)state;
+LAB_TEST(asked_once_it_finishes_what_runs) {
     stopping.at = LAB_RUNNER_STARTED;
     stopping.level = 1;
     add_run("good.0", "cpu:0");
@@ -346,8 +323,7 @@ static void asked_once_it_finishes_what_runs(void **state) {
     assert_int_equal(stored(2).state, LAB_RUN_PLANNED);
 }
 
-static void asked_twice_it_ends_at_once_and_goes_on_later(void **state) {
-    (void)state;
+LAB_TEST(asked_twice_it_ends_at_once_and_goes_on_later) {
     /* given a run that is stopped in the middle */
     stopping.at = LAB_RUNNER_PHASE;
     stopping.level = 2;
@@ -397,8 +373,7 @@ static void die_at(const char *place) {
         fail_msg("%s", err.text);
 }
 
-static void dead_before_the_commit(void **state) {
-    (void)state;
+LAB_TEST(dead_before_the_commit) {
     add_run("good.0", "cpu:0");
     die_at("before-commit");
     assert_int_equal(stored(1).state, LAB_RUN_RUNNING);
@@ -407,15 +382,13 @@ static void dead_before_the_commit(void **state) {
     assert_int_equal(stored(1).attempts, 2);
 }
 
-static void dead_after_the_commit(void **state) {
-    (void)state;
+LAB_TEST(dead_after_the_commit) {
     add_run("good.0", "cpu:0");
     die_at("after-commit");
     assert_done(1);
 }
 
-static void dead_before_the_acknowledgement(void **state) {
-    (void)state;
+LAB_TEST(dead_before_the_acknowledgement) {
     add_run("good.0", "cpu:0");
     add_run("good.1", "cpu:0");
     die_at("before-ack:2");
@@ -425,8 +398,7 @@ static void dead_before_the_acknowledgement(void **state) {
 
 /* --- no way to go on --- */
 
-static void a_worker_that_cannot_be_started(void **state) {
-    (void)state;
+LAB_TEST(a_worker_that_cannot_be_started) {
     static const char *const nowhere[] = {"/nowhere/gpulab", NULL};
     add_run("good.0", "cpu:0");
     add_run("good.1", "cpu:0");
@@ -451,8 +423,7 @@ static bool make_room(void *state) {
     return true;
 }
 
-static void the_disk_is_full(void **state) {
-    (void)state;
+LAB_TEST(the_disk_is_full) {
     /* given files that can't grow beyond a limit, and a run that tells more */
     signal(SIGXFSZ, SIG_IGN);
     add_run("good.0", "cpu:0")->iterations = 30000;
@@ -480,39 +451,10 @@ static void the_disk_is_full(void **state) {
     assert_done(1);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     rogue_main(argc, argv);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_good_run),
-        TEST(what_is_told),
-        TEST(a_run_that_must_not_be_used),
-        TEST(a_worker_inherits_what_it_is_given_and_nothing_else),
-        TEST(the_runner_keeps_off_the_devices_cpus),
-        TEST(a_gang_of_processes),
-        TEST(a_gang_in_one_process),
-        TEST(a_gang_that_hardly_ran_together_warns),
-        TEST(one_rank_fails_and_all_end),
-        TEST(two_runs_at_once),
-        TEST(runs_on_one_device_wait_for_each_other),
-        TEST(who_waits_for_a_device_holds_up_nobody),
-        TEST(two_runs_on_one_device_if_asked_for),
-        TEST(a_crash_is_tried_again),
-        TEST(a_crash_is_not_tried_for_ever),
-        TEST(the_users_mistake_is_not_tried_again),
-        TEST(the_systems_refusal_is),
-        TEST(fail_fast),
-        TEST(without_fail_fast_the_study_goes_on),
-        TEST(the_budget_is_used),
-        TEST(a_pause_between_runs_can_be_interrupted),
-        TEST(a_pause_ends),
-        TEST(asked_once_it_finishes_what_runs),
-        TEST(asked_twice_it_ends_at_once_and_goes_on_later),
-        TEST(dead_before_the_commit),
-        TEST(dead_after_the_commit),
-        TEST(dead_before_the_acknowledgement),
-        TEST(a_worker_that_cannot_be_started),
-        TEST(the_disk_is_full),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = begin};

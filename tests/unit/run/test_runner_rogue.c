@@ -1,46 +1,40 @@
 /* test_runner_rogue.c: whatever a worker does, it ends as a run that is done or failed. */
 #include "runner_fixture.h"
 
-static void a_silent_end(void **state) {
-    (void)state;
+LAB_TEST(a_silent_end) {
     add_run("silent.0", "cpu:0");
     assert_carried_out();
     assert_failed(1, "the worker ended with status 0 and without a result");
     assert_int_equal(stored(1).exit_code, 0);
 }
 
-static void a_kill_from_outside(void **state) {
-    (void)state;
+LAB_TEST(a_kill_from_outside) {
     add_run("killed.0", "cpu:0");
     assert_carried_out();
     assert_failed(1, "the worker was ended by signal 9 (Killed); ");
     assert_int_equal(stored(1).exit_code, -1);
 }
 
-static void never_a_word(void **state) {
-    (void)state;
+LAB_TEST(never_a_word) {
     add_run("mute.0", "cpu:0")->timeout_s = 0.1;
     assert_carried_out();
     assert_failed(1, "timed out after 0.1 s before its first phase");
 }
 
-static void it_takes_too_long(void **state) {
-    (void)state;
+LAB_TEST(it_takes_too_long) {
     add_run("forever.0", "cpu:0")->timeout_s = 2;
     assert_carried_out();
     assert_failed(1, "timed out after 2 s in phase measuring");
 }
 
-static void term_is_ignored(void **state) {
-    (void)state;
+LAB_TEST(term_is_ignored) {
     add_run("stubborn.0", "cpu:0")->timeout_s = 0.1;
     assert_carried_out();
     assert_failed(1, "timed out");
     assert_int_equal(stored(1).exit_code, -1);
 }
 
-static void a_family_is_left_behind(void **state) {
-    (void)state;
+LAB_TEST(a_family_is_left_behind) {
     /* given a worker that ends well but leaves others behind, in sessions of their own too */
     add_run("family.good", "cpu:0");
     assert_carried_out();
@@ -48,16 +42,14 @@ static void a_family_is_left_behind(void **state) {
     assert_family_is_gone(3);
 }
 
-static void a_family_loses_its_head(void **state) {
-    (void)state;
+LAB_TEST(a_family_loses_its_head) {
     add_run("family.crash", "cpu:0");
     assert_carried_out();
     assert_failed(1, "signal 11");
     assert_family_is_gone(3);
 }
 
-static void others_families_live_on(void **state) {
-    (void)state;
+LAB_TEST(others_families_live_on) {
     /* given a run that crashes while another one and its family are at work */
     plan.max_workers = 2;
     add_run("crash.0", "cpu:0");
@@ -67,8 +59,7 @@ static void others_families_live_on(void **state) {
     assert_done(2);
 }
 
-static void a_flood_of_output(void **state) {
-    (void)state;
+LAB_TEST(a_flood_of_output) {
     add_run("flood.0", "cpu:0");
     assert_carried_out();
     assert_done(1);
@@ -80,8 +71,7 @@ static void a_flood_of_output(void **state) {
     assert_non_null(find_event(LAB_RUNNER_WARNING, "4900000 more bytes of stdout were dropped"));
 }
 
-static void a_log_that_cannot_be_written(void **state) {
-    (void)state;
+LAB_TEST(a_log_that_cannot_be_written) {
     /* given a file where the folder of the logs should be */
     close(open(lab_arena_printf(&arena, "%s/logs", folder), O_CREAT | O_WRONLY, 0666));
     add_run("prints.0", "cpu:0");
@@ -90,22 +80,19 @@ static void a_log_that_cannot_be_written(void **state) {
     assert_non_null(find_event(LAB_RUNNER_WARNING, "can't be written: Not a directory"));
 }
 
-static void a_flood_of_frames(void **state) {
-    (void)state;
+LAB_TEST(a_flood_of_frames) {
     add_run("frames.0", "cpu:0");
     assert_carried_out();
     assert_failed(1, "it floods its runner with events");
 }
 
-static void everything_closed(void **state) {
-    (void)state;
+LAB_TEST(everything_closed) {
     add_run("closes.0", "cpu:0");
     assert_carried_out();
     assert_failed(1, "it closed its event socket without a result");
 }
 
-static void a_result_and_no_end(void **state) {
-    (void)state;
+LAB_TEST(a_result_and_no_end) {
     patience.exit_ns = 100 * LAB_NS_PER_MS;
     add_run("lingers.0", "cpu:0");
     assert_carried_out();
@@ -113,16 +100,14 @@ static void a_result_and_no_end(void **state) {
     assert_non_null(find_event(LAB_RUNNER_WARNING, "didn't end after its last word"));
 }
 
-static void a_crash_after_the_result(void **state) {
-    (void)state;
+LAB_TEST(a_crash_after_the_result) {
     add_run("dies_late.0", "cpu:0");
     assert_carried_out();
     assert_done(1);
     assert_non_null(find_event(LAB_RUNNER_WARNING, "ended by signal 11 after its result"));
 }
 
-static void lies(void **state) {
-    (void)state;
+LAB_TEST(lies) {
     static const struct {
         const char *id, *gist;
     } known[] = {
@@ -146,8 +131,7 @@ static void lies(void **state) {
     }
 }
 
-static void more_lies(void **state) {
-    (void)state;
+LAB_TEST(more_lies) {
     add_run("lie.twice", "cpu:0");
     add_run("lie.rank", "cpu:0,cpu:1");
     assert_carried_out();
@@ -155,26 +139,10 @@ static void more_lies(void **state) {
     assert_failed(2, "which isn't its own");
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     rogue_main(argc, argv);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_silent_end),
-        TEST(a_kill_from_outside),
-        TEST(never_a_word),
-        TEST(it_takes_too_long),
-        TEST(term_is_ignored),
-        TEST(a_family_is_left_behind),
-        TEST(a_family_loses_its_head),
-        TEST(others_families_live_on),
-        TEST(a_flood_of_output),
-        TEST(a_log_that_cannot_be_written),
-        TEST(a_flood_of_frames),
-        TEST(everything_closed),
-        TEST(a_result_and_no_end),
-        TEST(a_crash_after_the_result),
-        TEST(lies),
-        TEST(more_lies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = begin};

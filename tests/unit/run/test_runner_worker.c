@@ -5,18 +5,12 @@
 #include "run/runner.h"
 #include "worker/worker.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #define WORDS_MAX 16
 
@@ -122,8 +116,7 @@ static size_t count_iterations(int64_t run, int rank) {
     return count;
 }
 
-static void models_on_one_device(void **state) {
-    (void)state;
+LAB_TEST(models_on_one_device) {
     run_study((const char *const[]){
         "experiment=quick_test", "device=cpu", "experiment.test.num_samples=20",
         "experiment.test.warmup_samples=5", "experiment.test.memory_size_mb=8",
@@ -155,24 +148,19 @@ static void a_gang(const char *processes) {
         assert_int_equal(count_iterations(1, rank), 4);
 }
 
-static void a_gang_of_processes(void **state) {
-    (void)state;
+LAB_TEST(a_gang_of_processes) {
     a_gang("experiment.processes=per_rank");
 }
 
-static void a_gang_of_threads(void **state) {
-    (void)state;
+LAB_TEST(a_gang_of_threads) {
     a_gang("experiment.processes=shared");
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], LAB_WORKER_COMMAND) == 0)
         return lab_worker_run(LAB_WORKER_FD, NULL) == 0 ? 0 : 1;
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(models_on_one_device),
-        TEST(a_gang_of_processes),
-        TEST(a_gang_of_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = begin};

@@ -10,14 +10,10 @@
 #include "probe/sampler.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 /* Entities as they are numbered here. */
 enum { GPU0, GPU1, MIG0, CPU, MEMORY, NUMA, ENTITY_COUNT };

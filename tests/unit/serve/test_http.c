@@ -9,16 +9,12 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define TURNS 20000 /* of a server that doesn't answer: about a second */
 
@@ -115,8 +111,7 @@ static void assert_answer(struct fixture *f, const char *request, const char *st
 
 #define HOST "Host: x\r\n\r\n"
 
-static void pages_can_be_read_and_nothing_else(void **state) {
-    (void)state;
+LAB_TEST(pages_can_be_read_and_nothing_else) {
     struct fixture f;
     fixture_open(&f, (struct lab_http_setup){0});
     assert_answer(&f, "GET /metrics HTTP/1.1\r\n" HOST, "HTTP/1.1 200 OK\r\n", "\r\n\r\nvalue 1\n");
@@ -138,8 +133,7 @@ static void pages_can_be_read_and_nothing_else(void **state) {
     lab_http_close(f.http);
 }
 
-static void a_page_is_written_once_for_all_who_ask_until_it_changes(void **state) {
-    (void)state;
+LAB_TEST(a_page_is_written_once_for_all_who_ask_until_it_changes) {
     struct fixture f;
     fixture_open(&f, (struct lab_http_setup){0});
     for (int i = 0; i < 5; i++)
@@ -150,8 +144,7 @@ static void a_page_is_written_once_for_all_who_ask_until_it_changes(void **state
     lab_http_close(f.http);
 }
 
-static void a_large_page_changes_under_who_reads_it_slowly(void **state) {
-    (void)state;
+LAB_TEST(a_large_page_changes_under_who_reads_it_slowly) {
     struct fixture f;
     struct lab_str text;
     fixture_open(&f, (struct lab_http_setup){0});
@@ -167,8 +160,7 @@ static void a_large_page_changes_under_who_reads_it_slowly(void **state) {
     lab_http_close(f.http);
 }
 
-static void a_header_without_end_is_cut_off(void **state) {
-    (void)state;
+LAB_TEST(a_header_without_end_is_cut_off) {
     struct fixture f;
     struct lab_str text;
     fixture_open(&f, (struct lab_http_setup){0});
@@ -191,8 +183,7 @@ static void a_header_without_end_is_cut_off(void **state) {
     lab_http_close(f.http);
 }
 
-static void who_sends_slowly_but_steadily_is_cut_off_all_the_same(void **state) {
-    (void)state;
+LAB_TEST(who_sends_slowly_but_steadily_is_cut_off_all_the_same) {
     struct fixture f;
     fixture_open(&f, (struct lab_http_setup){.lifetime_ns = 20 * LAB_NS_PER_MS});
     int fd = dial(&f);
@@ -217,8 +208,7 @@ static bool is_closed(int fd) {
     return count == 0 || (count < 0 && errno != EAGAIN);
 }
 
-static void a_newcomer_is_served_however_many_sit_idle(void **state) {
-    (void)state;
+LAB_TEST(a_newcomer_is_served_however_many_sit_idle) {
     struct fixture f;
     int idle[60], closed = 0;
     fixture_open(&f, (struct lab_http_setup){.connections = 40, .per_address = 10});
@@ -240,8 +230,7 @@ static void a_newcomer_is_served_however_many_sit_idle(void **state) {
     lab_http_close(f.http);
 }
 
-static void who_hangs_up_in_the_middle_harms_nobody(void **state) {
-    (void)state;
+LAB_TEST(who_hangs_up_in_the_middle_harms_nobody) {
     struct fixture f;
     fixture_open(&f, (struct lab_http_setup){0});
     for (int i = 0; i < 20; i++) {
@@ -258,8 +247,7 @@ static void who_hangs_up_in_the_middle_harms_nobody(void **state) {
     close(open_at_the_end);
 }
 
-static void an_idle_server_asks_for_no_turn(void **state) {
-    (void)state;
+LAB_TEST(an_idle_server_asks_for_no_turn) {
     struct fixture f;
     fixture_open(&f, (struct lab_http_setup){0});
     assert_int_equal(lab_http_timeout_ms(f.http), -1);
@@ -269,18 +257,4 @@ static void an_idle_server_asks_for_no_turn(void **state) {
     assert_int_equal(lab_http_timeout_ms(f.http), -1);
     assert_true(lab_http_fd(f.http) >= 0);
     lab_http_close(f.http);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_can_be_read_and_nothing_else),
-        cmocka_unit_test(a_page_is_written_once_for_all_who_ask_until_it_changes),
-        cmocka_unit_test(a_large_page_changes_under_who_reads_it_slowly),
-        cmocka_unit_test(a_header_without_end_is_cut_off),
-        cmocka_unit_test(who_sends_slowly_but_steadily_is_cut_off_all_the_same),
-        cmocka_unit_test(a_newcomer_is_served_however_many_sit_idle),
-        cmocka_unit_test(who_hangs_up_in_the_middle_harms_nobody),
-        cmocka_unit_test(an_idle_server_asks_for_no_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* test_listen.c: addresses as people write them, and what is said when they can't be had. */
 #include "serve/serve.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_listen open_or_fail(const char *address) {
     struct lab_err err = LAB_ERR_INIT;
@@ -32,8 +28,7 @@ static bool has_ipv6(void) {
     return access("/proc/net/if_inet6", R_OK) == 0;
 }
 
-static void every_form_of_an_address_is_understood(void **state) {
-    (void)state;
+LAB_TEST(every_form_of_an_address_is_understood) {
     assert_url("127.0.0.1:0", "http://127.0.0.1:", true);
     assert_url("0", "http://127.0.0.1:", true); /* a port alone stays on this machine */
     assert_url("127.0.0.1", "http://127.0.0.1:", true);
@@ -41,8 +36,7 @@ static void every_form_of_an_address_is_understood(void **state) {
     assert_url("0.0.0.0:0", "http://0.0.0.0:", false);
 }
 
-static void ipv6_goes_in_brackets(void **state) {
-    (void)state;
+LAB_TEST(ipv6_goes_in_brackets) {
     if (!has_ipv6())
         skip();
     struct lab_err err = LAB_ERR_INIT;
@@ -66,8 +60,7 @@ static void assert_refused(const char *address, enum lab_err_code code, const ch
         fail_msg("'%s': '%s' doesn't say '%s'", address, err.text, words);
 }
 
-static void what_is_no_address_is_refused_with_what_is_right(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_address_is_refused_with_what_is_right) {
     const char *forms = "write it as 127.0.0.1:9400, [::1]:9400, :9400 or 9400";
     assert_refused("", LAB_ERR_USER, forms);
     assert_refused(":", LAB_ERR_USER, "0 to 65535");
@@ -88,22 +81,11 @@ static void what_is_no_address_is_refused_with_what_is_right(void **state) {
     assert_refused(name, LAB_ERR_USER, "too long");
 }
 
-static void a_port_in_use_is_no_fault_of_the_address(void **state) {
-    (void)state;
+LAB_TEST(a_port_in_use_is_no_fault_of_the_address) {
     struct lab_listen first = open_or_fail("127.0.0.1:0");
     assert_refused(first.url + strlen("http://"), LAB_ERR_SYSTEM,
                    "another program listens on port");
     close(first.fd);
     struct lab_listen again = open_or_fail(first.url + strlen("http://"));
     close(again.fd);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form_of_an_address_is_understood),
-        cmocka_unit_test(ipv6_goes_in_brackets),
-        cmocka_unit_test(what_is_no_address_is_refused_with_what_is_right),
-        cmocka_unit_test(a_port_in_use_is_no_fault_of_the_address),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

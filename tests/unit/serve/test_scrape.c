@@ -39,8 +39,7 @@ static struct lab_process_sample python(struct lab_process_gpu *gpus, int count)
     };
 }
 
-static void the_whole_machine_reads_as_the_golden_file(void **state) {
-    (void)state;
+LAB_TEST(the_whole_machine_reads_as_the_golden_file) {
     struct fixture f;
     fixture_open(&f);
     for (int i = 0; i < ENTITY_COUNT; i++)
@@ -84,8 +83,7 @@ static void the_whole_machine_reads_as_the_golden_file(void **state) {
     fixture_close(&f);
 }
 
-static void values_have_dcgm_exporters_units(void **state) {
-    (void)state;
+LAB_TEST(values_have_dcgm_exporters_units) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -105,8 +103,7 @@ static void values_have_dcgm_exporters_units(void **state) {
     fixture_close(&f);
 }
 
-static void what_is_not_valid_is_left_out(void **state) {
-    (void)state;
+LAB_TEST(what_is_not_valid_is_left_out) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -120,8 +117,7 @@ static void what_is_not_valid_is_left_out(void **state) {
     fixture_close(&f);
 }
 
-static void a_slow_value_stays_while_its_device_answers(void **state) {
-    (void)state;
+LAB_TEST(a_slow_value_stays_while_its_device_answers) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -133,8 +129,7 @@ static void a_slow_value_stays_while_its_device_answers(void **state) {
     fixture_close(&f);
 }
 
-static void a_value_of_every_tick_that_stops_coming_is_left_out(void **state) {
-    (void)state;
+LAB_TEST(a_value_of_every_tick_that_stops_coming_is_left_out) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, CPU);
@@ -151,8 +146,7 @@ static void a_value_of_every_tick_that_stops_coming_is_left_out(void **state) {
     fixture_close(&f);
 }
 
-static void in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down(void **state) {
-    (void)state;
+LAB_TEST(in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -186,8 +180,7 @@ static void in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down(void **state) 
     fixture_close(&f);
 }
 
-static void ticks_without_any_value_are_no_answer(void **state) {
-    (void)state;
+LAB_TEST(ticks_without_any_value_are_no_answer) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -201,8 +194,7 @@ static void ticks_without_any_value_are_no_answer(void **state) {
     fixture_close(&f);
 }
 
-static void instances_take_the_place_of_their_gpu_where_they_have_the_value(void **state) {
-    (void)state;
+LAB_TEST(instances_take_the_place_of_their_gpu_where_they_have_the_value) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU1);
@@ -218,8 +210,7 @@ static void instances_take_the_place_of_their_gpu_where_they_have_the_value(void
     fixture_close(&f);
 }
 
-static void no_xid_is_told_as_0_only_where_they_are_counted(void **state) {
-    (void)state;
+LAB_TEST(no_xid_is_told_as_0_only_where_they_are_counted) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -232,8 +223,7 @@ static void no_xid_is_told_as_0_only_where_they_are_counted(void **state) {
     fixture_close(&f);
 }
 
-static void what_is_simulated_says_so(void **state) {
-    (void)state;
+LAB_TEST(what_is_simulated_says_so) {
     struct fixture f;
     fixture_open(&f);
     struct lab_entity gpu = fixture_entities[GPU0];
@@ -245,8 +235,7 @@ static void what_is_simulated_says_so(void **state) {
     fixture_close(&f);
 }
 
-static void labels_are_escaped_and_valid_utf8(void **state) {
-    (void)state;
+LAB_TEST(labels_are_escaped_and_valid_utf8) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -261,8 +250,7 @@ static void labels_are_escaped_and_valid_utf8(void **state) {
     fixture_close(&f);
 }
 
-static void processes_of_a_list_that_is_no_longer_renewed_vanish(void **state) {
-    (void)state;
+LAB_TEST(processes_of_a_list_that_is_no_longer_renewed_vanish) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -284,8 +272,7 @@ static void processes_of_a_list_that_is_no_longer_renewed_vanish(void **state) {
     fixture_close(&f);
 }
 
-static void gpus_go_by_the_driver_s_numbers(void **state) {
-    (void)state;
+LAB_TEST(gpus_go_by_the_driver_s_numbers) {
     struct fixture f;
     fixture_open(&f);
     struct lab_entity gpu = fixture_entities[GPU0]; /* the first of those that are shown here */
@@ -303,8 +290,7 @@ static void gpus_go_by_the_driver_s_numbers(void **state) {
     fixture_close(&f);
 }
 
-static void a_gpu_told_again_under_another_id_starts_afresh(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_told_again_under_another_id_starts_afresh) {
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
@@ -321,24 +307,4 @@ static void a_gpu_told_again_under_another_id_starts_afresh(void **state) {
     fixture_gap(&f, CPU);
     assert_absent(&f, "gpu=\"1\"");
     fixture_close(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_whole_machine_reads_as_the_golden_file),
-        cmocka_unit_test(gpus_go_by_the_driver_s_numbers),
-        cmocka_unit_test(values_have_dcgm_exporters_units),
-        cmocka_unit_test(what_is_not_valid_is_left_out),
-        cmocka_unit_test(a_slow_value_stays_while_its_device_answers),
-        cmocka_unit_test(a_value_of_every_tick_that_stops_coming_is_left_out),
-        cmocka_unit_test(in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down),
-        cmocka_unit_test(ticks_without_any_value_are_no_answer),
-        cmocka_unit_test(instances_take_the_place_of_their_gpu_where_they_have_the_value),
-        cmocka_unit_test(no_xid_is_told_as_0_only_where_they_are_counted),
-        cmocka_unit_test(what_is_simulated_says_so),
-        cmocka_unit_test(labels_are_escaped_and_valid_utf8),
-        cmocka_unit_test(processes_of_a_list_that_is_no_longer_renewed_vanish),
-        cmocka_unit_test(a_gpu_told_again_under_another_id_starts_afresh),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

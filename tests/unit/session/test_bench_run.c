@@ -5,13 +5,9 @@
 #include "session/bench_run.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static struct {
     bool open_fails, run_fails, verify_fails, wrong, misplaced;
@@ -125,7 +121,7 @@ static int bench(struct fixture *fixture) {
                          &fixture->err);
 }
 
-static void a_good_workload_is_valid(void **state) {
+LAB_TEST(a_good_workload_is_valid) {
     struct fixture *fixture = *state;
     assert_int_equal(bench(fixture), 0);
     assert_null(fixture->report.invalid[0]);
@@ -138,7 +134,7 @@ static void a_good_workload_is_valid(void **state) {
     assert_true(fixture->report.verification.done && fixture->report.verification.passed);
 }
 
-static void each_repetition_opens_afresh_and_one_verifies(void **state) {
+LAB_TEST(each_repetition_opens_afresh_and_one_verifies) {
     struct fixture *fixture = *state;
     fixture->request.repeat = 3;
     assert_int_equal(bench(fixture), 0);
@@ -149,7 +145,7 @@ static void each_repetition_opens_afresh_and_one_verifies(void **state) {
     assert_int_equal(fake.proven, 3);
 }
 
-static void wrong_results_are_invalid_and_still_shown(void **state) {
+LAB_TEST(wrong_results_are_invalid_and_still_shown) {
     struct fixture *fixture = *state;
     fake.wrong = true;
     assert_int_equal(bench(fixture), 0);
@@ -157,7 +153,7 @@ static void wrong_results_are_invalid_and_still_shown(void **state) {
     assert_int_equal(fixture->report.repetition_count, 1);
 }
 
-static void wrong_placement_is_invalid(void **state) {
+LAB_TEST(wrong_placement_is_invalid) {
     struct fixture *fixture = *state;
     fake.misplaced = true;
     fixture->request.repeat = 2;
@@ -166,7 +162,7 @@ static void wrong_placement_is_invalid(void **state) {
     assert_null(fixture->report.invalid[1]); /* the same reason is given once */
 }
 
-static void unverified_is_said(void **state) {
+LAB_TEST(unverified_is_said) {
     struct fixture *fixture = *state;
     fixture->request.verify = false;
     assert_int_equal(bench(fixture), 0);
@@ -175,7 +171,7 @@ static void unverified_is_said(void **state) {
     assert_non_null(strstr(fixture->report.warnings[0], "not verified"));
 }
 
-static void too_little_memory_keeps_its_kind(void **state) {
+LAB_TEST(too_little_memory_keeps_its_kind) {
     struct fixture *fixture = *state;
     fake.open_fails = true;
     assert_int_equal(bench(fixture), -1);
@@ -184,7 +180,7 @@ static void too_little_memory_keeps_its_kind(void **state) {
     assert_int_equal(fake.closed, 0);
 }
 
-static void a_failing_run_is_closed_and_told(void **state) {
+LAB_TEST(a_failing_run_is_closed_and_told) {
     struct fixture *fixture = *state;
     fake.run_fails = true;
     assert_int_equal(bench(fixture), -1);
@@ -192,7 +188,7 @@ static void a_failing_run_is_closed_and_told(void **state) {
     assert_int_equal(fake.closed, 1);
 }
 
-static void a_verification_that_cannot_be_done_is_an_error(void **state) {
+LAB_TEST(a_verification_that_cannot_be_done_is_an_error) {
     struct fixture *fixture = *state;
     fake.verify_fails = true;
     assert_int_equal(bench(fixture), -1);
@@ -200,7 +196,7 @@ static void a_verification_that_cannot_be_done_is_an_error(void **state) {
     assert_int_equal(fake.closed, 1);
 }
 
-static void unknown_places_are_the_users_mistake(void **state) {
+LAB_TEST(unknown_places_are_the_users_mistake) {
     struct fixture *fixture = *state;
     fixture->request.numa_node = 4711;
     assert_int_equal(bench(fixture), -1);
@@ -223,7 +219,7 @@ static int external_open(const void *config, const struct lab_rank *rank, void *
     return 0;
 }
 
-static void a_program_opens_its_device_itself(void **state) {
+LAB_TEST(a_program_opens_its_device_itself) {
     struct fixture *fixture = *state;
     struct lab_workload external = workload;
     external.external = true;
@@ -243,20 +239,4 @@ static void a_program_opens_its_device_itself(void **state) {
     assert_int_equal(fixture->report.repetition_count, 2);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_good_workload_is_valid),
-        TEST(each_repetition_opens_afresh_and_one_verifies),
-        TEST(wrong_results_are_invalid_and_still_shown),
-        TEST(wrong_placement_is_invalid),
-        TEST(unverified_is_said),
-        TEST(too_little_memory_keeps_its_kind),
-        TEST(a_failing_run_is_closed_and_told),
-        TEST(a_verification_that_cannot_be_done_is_an_error),
-        TEST(unknown_places_are_the_users_mistake),
-        TEST(a_program_opens_its_device_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -33,8 +33,7 @@ static bool is_held(const char *device) {
     return held;
 }
 
-static void a_device_is_lent_once(void **state) {
-    (void)state;
+LAB_TEST(a_device_is_lent_once) {
     struct other other = start_other(take_cpu0, NULL);
     struct lab_lease lease = {0};
     assert_refused(take(cpu0, 1, &lease), LAB_ERR_USER,
@@ -47,8 +46,7 @@ static void a_device_is_lent_once(void **state) {
     lab_lease_release(&lease); /* a released one too */
 }
 
-static void names_may_repeat(void **state) {
-    (void)state;
+LAB_TEST(names_may_repeat) {
     struct lab_lease lease = {0};
     assert_works(take(both, 3, &lease));
     assert_int_equal(lease.count, 2);
@@ -58,16 +56,14 @@ static void names_may_repeat(void **state) {
     assert_false(is_held("cpu:0"));
 }
 
-static void none_at_all_is_fine(void **state) {
-    (void)state;
+LAB_TEST(none_at_all_is_fine) {
     struct lab_lease lease = {0};
     assert_works(take(NULL, 0, &lease));
     assert_int_equal(lease.count, 0);
     lab_lease_release(&lease);
 }
 
-static void all_or_none(void **state) {
-    (void)state;
+LAB_TEST(all_or_none) {
     static const char *const cpu1[] = {"cpu:1"};
     struct lab_lease one = {0}, all = {0};
     assert_works(take(cpu1, 1, &one));
@@ -95,8 +91,7 @@ static bool count_calls(const char *device, const struct lab_holder *holder, voi
     return waiting->calls != waiting->give_up_at;
 }
 
-static void one_can_wait_for_a_device(void **state) {
-    (void)state;
+LAB_TEST(one_can_wait_for_a_device) {
     struct other other = start_other(take_cpu0, NULL);
     pid_t pid = other.pid;
     struct waiting waiting = {.other = &other};
@@ -109,8 +104,7 @@ static void one_can_wait_for_a_device(void **state) {
     lab_lease_release(&lease);
 }
 
-static void one_can_stop_waiting(void **state) {
-    (void)state;
+LAB_TEST(one_can_stop_waiting) {
     struct other other = start_other(take_cpu0, NULL);
     struct waiting waiting = {.give_up_at = 2};
     struct lab_lease lease = {0};
@@ -122,8 +116,7 @@ static void one_can_stop_waiting(void **state) {
     wait_for_other(&other);
 }
 
-static void other_users_can_lock_the_file_too(void **state) {
-    (void)state;
+LAB_TEST(other_users_can_lock_the_file_too) {
     mode_t before = umask(0077);
     struct lab_lease lease = {0};
     assert_works(take(cpu0, 1, &lease));
@@ -135,8 +128,7 @@ static void other_users_can_lock_the_file_too(void **state) {
     assert_int_equal(stat(in_root("locks/gpulab-cpu:0.lock"), &info), 0); /* stays */
 }
 
-static void odd_names_become_plain_files(void **state) {
-    (void)state;
+LAB_TEST(odd_names_become_plain_files) {
     static const char *const names[] = {"../../etc/x", "a b\xc3\xa4"};
     struct lab_lease lease = {0};
     assert_works(take(names, 2, &lease));
@@ -146,8 +138,7 @@ static void odd_names_become_plain_files(void **state) {
 }
 
 /* Each of these would have us write into, or wait for, something of somebody else's. */
-static void traps_are_not_touched(void **state) {
-    (void)state;
+LAB_TEST(traps_are_not_touched) {
     struct lab_lease lease = {0};
     make_directories(in_root("locks"));
     const char *path = in_root("locks/gpulab-cpu:0.lock"), *precious = in_root("precious");
@@ -170,8 +161,7 @@ static void traps_are_not_touched(void **state) {
     assert_int_equal(info.st_size, strlen("precious"));
 }
 
-static void a_directory_that_cannot_be_used_is_passed_over(void **state) {
-    (void)state;
+LAB_TEST(a_directory_that_cannot_be_used_is_passed_over) {
     struct lab_lease lease = {0};
     write_file(in_root("file"), "");
     setenv("GPULAB_LOCK_DIR", in_root("file"), 1);
@@ -188,19 +178,4 @@ static void a_directory_that_cannot_be_used_is_passed_over(void **state) {
     lab_lease_release(&lease);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_device_is_lent_once),
-        TEST(names_may_repeat),
-        TEST(none_at_all_is_fine),
-        TEST(all_or_none),
-        TEST(one_can_wait_for_a_device),
-        TEST(one_can_stop_waiting),
-        TEST(other_users_can_lock_the_file_too),
-        TEST(odd_names_become_plain_files),
-        TEST(traps_are_not_touched),
-        TEST(a_directory_that_cannot_be_used_is_passed_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

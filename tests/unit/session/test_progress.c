@@ -2,13 +2,9 @@
 #include "session/session_progress.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static const char *line_of(struct lab_progress progress, struct lab_measure_progress now,
                            struct lab_str *out) {
@@ -17,8 +13,7 @@ static const char *line_of(struct lab_progress progress, struct lab_measure_prog
     return out->text;
 }
 
-static void says_phase_share_median_and_time_left(void **state) {
-    (void)state;
+LAB_TEST(says_phase_share_median_and_time_left) {
     struct lab_str out;
     lab_str_init(&out);
     struct lab_progress progress = {.columns = 100, .label = "gemm", .run = 2, .run_count = 5};
@@ -33,8 +28,7 @@ static void says_phase_share_median_and_time_left(void **state) {
     lab_str_release(&out);
 }
 
-static void figures_give_way_to_the_bar(void **state) {
-    (void)state;
+LAB_TEST(figures_give_way_to_the_bar) {
     struct lab_str out;
     lab_str_init(&out);
     struct lab_progress progress = {.label = "gemm", .run = 1, .run_count = 1};
@@ -57,8 +51,7 @@ static void figures_give_way_to_the_bar(void **state) {
 }
 
 /* The longest label that workloads have, several runs, and an ordinary terminal. */
-static void a_bar_fits_80_columns(void **state) {
-    (void)state;
+LAB_TEST(a_bar_fits_80_columns) {
     struct lab_str out;
     lab_str_init(&out);
     struct lab_progress progress = {
@@ -74,8 +67,7 @@ static void a_bar_fits_80_columns(void **state) {
     lab_str_release(&out);
 }
 
-static void leaves_out_what_is_unknown(void **state) {
-    (void)state;
+LAB_TEST(leaves_out_what_is_unknown) {
     struct lab_str out;
     lab_str_init(&out);
     struct lab_progress progress = {.columns = 100, .label = "gemm", .run = 1, .run_count = 1};
@@ -87,14 +79,4 @@ static void leaves_out_what_is_unknown(void **state) {
     assert_string_equal(line_of(progress, now, &out),
                         "gemm: warming up ░░░░░░░░░░░░░░░░░░░░░░░░   0 %");
     lab_str_release(&out);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_phase_share_median_and_time_left),
-        cmocka_unit_test(figures_give_way_to_the_bar),
-        cmocka_unit_test(a_bar_fits_80_columns),
-        cmocka_unit_test(leaves_out_what_is_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

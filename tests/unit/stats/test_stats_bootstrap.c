@@ -26,8 +26,7 @@ static void draw_skewed(double *x, size_t n, uint64_t seed) {
         assert_close(interval_.high, high_, relative);                                             \
     } while (0)
 
-static void bca_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(bca_is_that_of_r) {
     double skewed[40];
     draw_skewed(skewed, 40, 5);
     assert_close(skewed[1], 3.72615876545636, 1e-14); /* the same data as there */
@@ -48,8 +47,7 @@ static double plain_median(const double *x, size_t n) {
 }
 
 /* Medians are taken from counts of ranks; the same draws sorted each time have to give the same. */
-static void medians_are_those_of_sorted_resamples(void **state) {
-    (void)state;
+LAB_TEST(medians_are_those_of_sorted_resamples) {
     for (size_t n = 2; n < 30; n++) {
         double x[30], y[30];
         for (size_t i = 0; i < n; i++) {
@@ -65,8 +63,7 @@ static void medians_are_those_of_sorted_resamples(void **state) {
     }
 }
 
-static void bca_leans_to_the_long_tail(void **state) {
-    (void)state;
+LAB_TEST(bca_leans_to_the_long_tail) {
     double skewed[40];
     draw_skewed(skewed, 40, 5);
     double mean = lab_stats_mean(skewed, 40);
@@ -74,8 +71,7 @@ static void bca_leans_to_the_long_tail(void **state) {
     assert_true(bca.high - mean > 1.1 * (mean - bca.low));
 }
 
-static void the_same_seed_gives_the_same_interval(void **state) {
-    (void)state;
+LAB_TEST(the_same_seed_gives_the_same_interval) {
     struct lab_interval a[3];
     uint64_t seeds[] = {1, 1, 2};
     for (int i = 0; i < 3; i++)
@@ -84,8 +80,7 @@ static void the_same_seed_gives_the_same_interval(void **state) {
     assert_true(a[0].low != a[2].low);
 }
 
-static void constant_values_give_a_point(void **state) {
-    (void)state;
+LAB_TEST(constant_values_give_a_point) {
     assert_interval(
         lab_stats_bca_interval(constant, COUNT(constant), lab_stats_median, .95, 100, 1), 4, 4, 0);
     assert_interval(
@@ -93,8 +88,7 @@ static void constant_values_give_a_point(void **state) {
         0);
 }
 
-static void too_little_gives_no_interval(void **state) {
-    (void)state;
+LAB_TEST(too_little_gives_no_interval) {
     double one = 1;
     assert_nan(lab_stats_bca_interval(NULL, 0, lab_stats_mean, .95, 100, 1).low);
     assert_nan(lab_stats_bca_interval(&one, 1, lab_stats_mean, .95, 100, 1).low);
@@ -106,14 +100,12 @@ static void too_little_gives_no_interval(void **state) {
     assert_nan(lab_stats_block_interval(tied, COUNT(tied), lab_stats_mean, 0, 1.5, 100, 1).low);
 }
 
-static void two_values_give_both(void **state) {
-    (void)state;
+LAB_TEST(two_values_give_both) {
     assert_interval(lab_stats_bca_interval(two, 2, lab_stats_median, .95, 1000, 1), 2.7, 3.1,
                     1e-14);
 }
 
-static void huge_values_work(void **state) {
-    (void)state;
+LAB_TEST(huge_values_work) {
     struct lab_interval bca =
         lab_stats_bca_interval(huge, COUNT(huge), lab_stats_mean, .95, 1000, 1);
     assert_true(bca.low >= 1e300 && bca.low < 2.75e300);
@@ -128,8 +120,7 @@ static double counting_mean(const double *x, size_t n) {
 }
 
 /* 1 for the estimate, 10 resamples, and never more than 200 for the jackknife. */
-static void the_jackknife_of_many_values_goes_by_groups(void **state) {
-    (void)state;
+LAB_TEST(the_jackknife_of_many_values_goes_by_groups) {
     static double x[5000];
     draw_skewed(x, COUNT(x), 9);
     calls = 0;
@@ -142,8 +133,7 @@ static void the_jackknife_of_many_values_goes_by_groups(void **state) {
 
 /* With 1,000 values both jackknives must find the same skewness: the groups' interval is the one
  * that the exact acceleration, skewness/(6√n) for a mean, gives. */
-static void groups_give_the_acceleration_of_single_values(void **state) {
-    (void)state;
+LAB_TEST(groups_give_the_acceleration_of_single_values) {
     static double x[1000];
     draw_uniforms(x, 1000, 17);
     for (size_t i = 0; i < 1000; i++)
@@ -160,8 +150,7 @@ static void groups_give_the_acceleration_of_single_values(void **state) {
 }
 
 /* A block of one value is the plain percentile bootstrap: for a mean, mean ± z·σ/√n. */
-static void blocks_of_one_are_the_plain_bootstrap(void **state) {
-    (void)state;
+LAB_TEST(blocks_of_one_are_the_plain_bootstrap) {
     static double x[400];
     draw_ar1(x, 400, 0, 31);
     struct lab_interval block =
@@ -172,27 +161,8 @@ static void blocks_of_one_are_the_plain_bootstrap(void **state) {
 }
 
 /* Every block of n values is a rotation of the series: each resample has its very mean. */
-static void one_block_of_all_keeps_the_mean(void **state) {
-    (void)state;
+LAB_TEST(one_block_of_all_keeps_the_mean) {
     double x[] = {1, 2, 4, 8};
     assert_interval(lab_stats_block_interval(x, 4, lab_stats_mean, 4, .95, 50, 1), 3.75, 3.75, 0);
     assert_interval(lab_stats_block_interval(x, 4, lab_stats_mean, 99, .95, 50, 1), 3.75, 3.75, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bca_is_that_of_r),
-        cmocka_unit_test(medians_are_those_of_sorted_resamples),
-        cmocka_unit_test(bca_leans_to_the_long_tail),
-        cmocka_unit_test(the_same_seed_gives_the_same_interval),
-        cmocka_unit_test(constant_values_give_a_point),
-        cmocka_unit_test(too_little_gives_no_interval),
-        cmocka_unit_test(two_values_give_both),
-        cmocka_unit_test(huge_values_work),
-        cmocka_unit_test(the_jackknife_of_many_values_goes_by_groups),
-        cmocka_unit_test(groups_give_the_acceleration_of_single_values),
-        cmocka_unit_test(blocks_of_one_are_the_plain_bootstrap),
-        cmocka_unit_test(one_block_of_all_keeps_the_mean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,8 +42,7 @@ static bool find(const double *values, size_t n, enum lab_changes_cost cost, dou
             assert_int_equal(starts[k_], wanted_[k_]);                                             \
     } while (0)
 
-static void the_nile_changes_as_r_says(void **state) {
-    (void)state;
+LAB_TEST(the_nile_changes_as_r_says) {
     size_t n = COUNT(nile);
     assert_true(find(nile, n, LAB_CHANGES_MEAN, 3 * log(100), 2));
     assert_changes(28);
@@ -112,8 +111,7 @@ static size_t exhaustive(size_t n, enum lab_changes_cost cost, double penalty, s
     return found;
 }
 
-static void nothing_that_was_dropped_was_the_best(void **state) {
-    (void)state;
+LAB_TEST(nothing_that_was_dropped_was_the_best) {
     size_t wanted[101], changes = 0;
     for (uint64_t trial = 0; trial < 120; trial++) {
         size_t n = 40 + trial % 41, least = 2 + trial % 7;
@@ -140,8 +138,7 @@ static void nothing_that_was_dropped_was_the_best(void **state) {
     assert_true(changes > 300);
 }
 
-static void steady_noise_has_no_changes(void **state) {
-    (void)state;
+LAB_TEST(steady_noise_has_no_changes) {
     int alarms = 0;
     for (uint64_t trial = 0; trial < 150; trial++) {
         for (size_t i = 0; i < 200; i++)
@@ -154,8 +151,7 @@ static void steady_noise_has_no_changes(void **state) {
     assert_true(alarms <= 1);
 }
 
-static void a_step_of_two_sigma_is_found(void **state) {
-    (void)state;
+LAB_TEST(a_step_of_two_sigma_is_found) {
     int found = 0, near = 0;
     for (uint64_t trial = 0; trial < 150; trial++) {
         for (size_t i = 0; i < 200; i++)
@@ -168,8 +164,7 @@ static void a_step_of_two_sigma_is_found(void **state) {
     assert_true(near >= 138);
 }
 
-static void spread_alone_is_a_change_of_both(void **state) {
-    (void)state;
+LAB_TEST(spread_alone_is_a_change_of_both) {
     for (size_t i = 0; i < 400; i++)
         x[i] = 10 + (i < 150 ? 4 : 1) * normal(5, i);
     assert_true(find(x, 400, LAB_CHANGES_MEAN_VARIANCE, 0, 0));
@@ -177,8 +172,7 @@ static void spread_alone_is_a_change_of_both(void **state) {
     assert_true(starts[0] > 140 && starts[0] < 160);
 }
 
-static void long_series_are_searched_on_a_grid_and_refined(void **state) {
-    (void)state;
+LAB_TEST(long_series_are_searched_on_a_grid_and_refined) {
     for (size_t i = 0; i < MOST; i++)
         x[i] = (i < 3333 ? 30 : i < 15002 ? 10 : 18) + 0.5 * normal(77, i);
     x[0] = 1e7; /* a first iteration that loads everything costs the rest no digits */
@@ -191,8 +185,7 @@ static void long_series_are_searched_on_a_grid_and_refined(void **state) {
     assert_changes(3333, 15002);
 }
 
-static void little_constant_and_unusable_series(void **state) {
-    (void)state;
+LAB_TEST(little_constant_and_unusable_series) {
     assert_false(find(x, 0, LAB_CHANGES_MEAN, 0, 0));
     assert_false(find(with_nan, COUNT(with_nan), LAB_CHANGES_MEAN, 0, 0));
     assert_true(find(two, 1, LAB_CHANGES_MEAN_VARIANCE, 0, 0));
@@ -231,8 +224,7 @@ static struct lab_steadiness classify(const double *means, const size_t *lengths
     return lab_changes_steadiness(x, n);
 }
 
-static void series_are_put_into_classes(void **state) {
-    (void)state;
+LAB_TEST(series_are_put_into_classes) {
     struct lab_steadiness flat = classify((double[]){2}, (size_t[]){400}, 1);
     assert_int_equal(flat.steady, LAB_STEADY_FLAT);
     assert_int_equal(flat.from, 0);
@@ -252,8 +244,7 @@ static void series_are_put_into_classes(void **state) {
     assert_string_equal(lab_steady_name(none.steady), "no steady state");
 }
 
-static void segments_alike_belong_together(void **state) {
-    (void)state;
+LAB_TEST(segments_alike_belong_together) {
     /* means 1, 1.0005, 1: within 0.001 of the last, though cut */
     for (size_t i = 0; i < 90; i++)
         x[i] = i >= 30 && i < 60 ? 1.0005 : 1;
@@ -272,19 +263,4 @@ static void segments_alike_belong_together(void **state) {
     assert_int_equal(lab_changes_steadiness(NULL, 0).steady, LAB_STEADY_UNKNOWN);
     assert_int_equal(lab_changes_steadiness(constant, COUNT(constant)).steady, LAB_STEADY_FLAT);
     assert_int_equal(lab_changes_steadiness(two, 1).steady, LAB_STEADY_FLAT);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nile_changes_as_r_says),
-        cmocka_unit_test(nothing_that_was_dropped_was_the_best),
-        cmocka_unit_test(steady_noise_has_no_changes),
-        cmocka_unit_test(a_step_of_two_sigma_is_found),
-        cmocka_unit_test(spread_alone_is_a_change_of_both),
-        cmocka_unit_test(long_series_are_searched_on_a_grid_and_refined),
-        cmocka_unit_test(little_constant_and_unusable_series),
-        cmocka_unit_test(series_are_put_into_classes),
-        cmocka_unit_test(segments_alike_belong_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

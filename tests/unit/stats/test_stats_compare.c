@@ -9,8 +9,7 @@
         assert_int_equal(test_.how, how_);                                                         \
     } while (0)
 
-static void mann_whitney_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(mann_whitney_is_that_of_r) {
     /* R: wilcox.test(x, y, exact = TRUE) */
     draw_pair();
     assert_test(lab_stats_mann_whitney(a, 12, b, 9), 29, 0.0815432245772803, LAB_TEST_EXACT, 1e-12);
@@ -25,8 +24,7 @@ static void mann_whitney_is_that_of_r(void **state) {
                 1e-12);
 }
 
-static void exact_tails_keep_their_figures(void **state) {
-    (void)state;
+LAB_TEST(exact_tails_keep_their_figures) {
     double x[100], y[100];
     for (size_t i = 0; i < 100; i++) {
         x[i] = (double)i + 1.5;
@@ -36,8 +34,7 @@ static void exact_tails_keep_their_figures(void **state) {
                 1e-12);
 }
 
-static void ties_are_counted_exactly(void **state) {
-    (void)state;
+LAB_TEST(ties_are_counted_exactly) {
     /* R: twice the smaller tail of the rank sum over combn */
     assert_test(lab_stats_mann_whitney(tied, 10, tied2, 7), 16, 0.0553270259152612, LAB_TEST_EXACT,
                 1e-12);
@@ -48,15 +45,13 @@ static void ties_are_counted_exactly(void **state) {
                 1e-12);
 }
 
-static void many_ties_are_normal(void **state) {
-    (void)state;
+LAB_TEST(many_ties_are_normal) {
     /* R: wilcox.test(newcomb[1:33], newcomb[34:66]) */
     assert_test(lab_stats_mann_whitney(newcomb, 33, newcomb + 33, 33), 467.5, 0.325474419658658,
                 LAB_TEST_APPROX, 1e-12);
 }
 
-static void exact_and_normal_agree_where_they_meet(void **state) {
-    (void)state;
+LAB_TEST(exact_and_normal_agree_where_they_meet) {
     double x[101], y[101];
     draw_ar1(x, 101, 0, 41);
     draw_ar1(y, 101, 0, 42);
@@ -71,8 +66,7 @@ static void exact_and_normal_agree_where_they_meet(void **state) {
     assert_true(exact.p > 0 && exact.p < 1 && fabs(exact.p / normal.p - 1) < .4);
 }
 
-static void a_million_values_are_compared(void **state) {
-    (void)state;
+LAB_TEST(a_million_values_are_compared) {
     draw_big();
     assert_test(lab_stats_mann_whitney(big_x, BIG, big_y, BIG), 124627328569, 0.00982460611605696,
                 LAB_TEST_APPROX, 1e-10);
@@ -86,8 +80,7 @@ static void a_million_values_are_compared(void **state) {
     assert_true(shift.interval.low < -.001 && shift.interval.high > -.001);
 }
 
-static void nothing_to_compare(void **state) {
-    (void)state;
+LAB_TEST(nothing_to_compare) {
     double one = 1, other = 2, same[] = {4, 4};
     double few[] = {1, 2}, more[] = {3, 4, 5}, endless[] = {-INFINITY, 1, INFINITY};
     assert_test(lab_stats_mann_whitney(&one, 1, &other, 1), 0, 1, LAB_TEST_EXACT, 1e-12);
@@ -107,8 +100,7 @@ static void nothing_to_compare(void **state) {
     free(flat);
 }
 
-static void the_least_p_of_few_values(void **state) {
-    (void)state;
+LAB_TEST(the_least_p_of_few_values) {
     assert_close(lab_stats_mann_whitney_least_p(3, 3), .1, 1e-12);
     assert_close(lab_stats_mann_whitney_least_p(4, 4), 2 / 70.0, 1e-12);
     assert_close(lab_stats_mann_whitney_least_p(1, 1), 1, 0);
@@ -116,8 +108,7 @@ static void the_least_p_of_few_values(void **state) {
     assert_nan(lab_stats_mann_whitney_least_p(0, 3));
 }
 
-static void cliff_is_that_of_all_pairs(void **state) {
-    (void)state;
+LAB_TEST(cliff_is_that_of_all_pairs) {
     /* R: from sign(outer(x, y, "-")) */
     draw_pair();
     struct lab_effect delta = lab_stats_cliff_delta(a, 12, b, 9, .95);
@@ -131,8 +122,7 @@ static void cliff_is_that_of_all_pairs(void **state) {
     assert_interval(delta.interval, -0.406689432274883, 0.145853923094355, .95, 1e-11);
 }
 
-static void cliff_at_its_ends(void **state) {
-    (void)state;
+LAB_TEST(cliff_at_its_ends) {
     double low[] = {1, 2, 3, 4}, high[] = {5, 6, 7, 8, 9, 10};
     struct lab_effect delta = lab_stats_cliff_delta(high, 6, low, 4, .95);
     assert_close(delta.value, 1, 0);
@@ -152,8 +142,7 @@ static void cliff_at_its_ends(void **state) {
     assert_nan(lab_stats_cliff_delta(low, 4, high, 6, 1).interval.high);
 }
 
-static void shifts_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(shifts_are_those_of_r) {
     /* R: wilcox.test(x, y, conf.int = TRUE, exact = TRUE), reached by pwilcox */
     draw_pair();
     struct lab_effect shift = lab_stats_shift(a, 12, b, 9, .95);
@@ -177,8 +166,7 @@ static void shifts_are_those_of_r(void **state) {
     assert_interval(shift.interval, -0.572148698555376, -0.319533004015467, .95, 1e-12);
 }
 
-static void shifts_that_are_points_or_none(void **state) {
-    (void)state;
+LAB_TEST(shifts_that_are_points_or_none) {
     double one = 1, other = 3, endless[] = {1, INFINITY}, same[] = {1, 1, 1};
     struct lab_effect shift = lab_stats_shift(&one, 1, &other, 1, .95);
     assert_close(shift.value, -2, 0);
@@ -195,8 +183,7 @@ static void shifts_that_are_points_or_none(void **state) {
 }
 
 /* R: boot, 200,000 resamples, strata, jackknife influence. Ends of 20,000 resamples wander. */
-static void ratios_are_those_of_boot(void **state) {
-    (void)state;
+LAB_TEST(ratios_are_those_of_boot) {
     double x[40], y[40];
     draw_uniforms(x, 40, 5);
     draw_uniforms(y, 40, 8);
@@ -212,8 +199,7 @@ static void ratios_are_those_of_boot(void **state) {
     assert_interval(ratio.interval, 1.610535478581, 2.36773385970576, .95, .008);
 }
 
-static void ratios_repeat_by_their_seed(void **state) {
-    (void)state;
+LAB_TEST(ratios_repeat_by_their_seed) {
     draw_pair();
     double first = lab_stats_bca_ratio(a, 12, b, 9, lab_stats_mean, .95, 200, 1).interval.low;
     double again = lab_stats_bca_ratio(a, 12, b, 9, lab_stats_mean, .95, 200, 1).interval.low;
@@ -222,8 +208,7 @@ static void ratios_repeat_by_their_seed(void **state) {
     assert_true(first != other);
 }
 
-static void ratios_that_are_points_or_none(void **state) {
-    (void)state;
+LAB_TEST(ratios_that_are_points_or_none) {
     double same[] = {2, 2, 2}, none[] = {0, 0}, one = 3, apart[] = {4e300, 6e300, 7e300};
     struct lab_effect ratio =
         lab_stats_bca_ratio(constant, 8, same, 3, lab_stats_median, .95, 99, 1);
@@ -242,25 +227,4 @@ static void ratios_that_are_points_or_none(void **state) {
     assert_nan(ratio.value);
     assert_nan(ratio.interval.low);
     assert_nan(lab_stats_bca_ratio(tied, 10, tied2, 7, lab_stats_median, 1, 99, 1).interval.low);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mann_whitney_is_that_of_r),
-        cmocka_unit_test(exact_tails_keep_their_figures),
-        cmocka_unit_test(ties_are_counted_exactly),
-        cmocka_unit_test(many_ties_are_normal),
-        cmocka_unit_test(exact_and_normal_agree_where_they_meet),
-        cmocka_unit_test(a_million_values_are_compared),
-        cmocka_unit_test(nothing_to_compare),
-        cmocka_unit_test(the_least_p_of_few_values),
-        cmocka_unit_test(cliff_is_that_of_all_pairs),
-        cmocka_unit_test(cliff_at_its_ends),
-        cmocka_unit_test(shifts_are_those_of_r),
-        cmocka_unit_test(shifts_that_are_points_or_none),
-        cmocka_unit_test(ratios_are_those_of_boot),
-        cmocka_unit_test(ratios_repeat_by_their_seed),
-        cmocka_unit_test(ratios_that_are_points_or_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,8 +63,7 @@ static double chance(double share, int trials) {
     assert_between((double)(count) / (trials), (share)-chance(share, trials),                      \
                    (share) + chance(share, trials))
 
-static void mann_whitney_is_wrong_as_often_as_it_says(void **state) {
-    (void)state;
+LAB_TEST(mann_whitney_is_wrong_as_often_as_it_says) {
     int alarms = 0, tied_alarms = 0;
     for (int t = 0; t < TRIALS; t++) {
         draw(8, 8, t);
@@ -79,8 +78,7 @@ static void mann_whitney_is_wrong_as_often_as_it_says(void **state) {
     assert_share(tied_alarms, .0305, TRIALS);
 }
 
-static void welch_with_unequal_spread(void **state) {
-    (void)state;
+LAB_TEST(welch_with_unequal_spread) {
     int alarms = 0, covered = 0;
     for (int t = 0; t < TRIALS; t++) {
         draw(8, 20, t);
@@ -109,8 +107,7 @@ static double delta_covered(size_t n, double shift, bool rounded) {
     return covered;
 }
 
-static void cliff_covers(void **state) {
-    (void)state;
+LAB_TEST(cliff_covers) {
     assert_share(delta_covered(5, 0, false), .968, TRIALS);
     assert_share(delta_covered(5, 1, false), .987, TRIALS);
     assert_share(delta_covered(10, 0, false), .968, TRIALS);
@@ -119,8 +116,7 @@ static void cliff_covers(void **state) {
     assert_share(delta_covered(40, .5, false), .953, TRIALS);
 }
 
-static void shifts_cover_as_they_say(void **state) {
-    (void)state;
+LAB_TEST(shifts_cover_as_they_say) {
     size_t sizes[] = {3, 5, 12};
     for (size_t s = 0; s < COUNT(sizes); s++) {
         int covered = 0;
@@ -154,16 +150,14 @@ static int ratio_covered(size_t n) {
     return covered;
 }
 
-static void ratios_of_medians_cover(void **state) {
-    (void)state;
+LAB_TEST(ratios_of_medians_cover) {
     assert_share(ratio_covered(5), .960, RATIOS);
     assert_share(ratio_covered(10), .946, RATIOS);
     assert_share(ratio_covered(40), .944, RATIOS);
 }
 
 /* Twenty of a hundred differ: of those named, the false ones are 5 % of 80 % at most. */
-static void discoveries_are_seldom_false(void **state) {
-    (void)state;
+LAB_TEST(discoveries_are_seldom_false) {
     double false_share = 0, found = 0, p[100];
     for (int t = 0; t < TRIALS; t++) {
         draw(100, 0, t);
@@ -185,8 +179,7 @@ static void discoveries_are_seldom_false(void **state) {
     assert_between(found / TRIALS, .7, 1);
 }
 
-static void correlations_cover(void **state) {
-    (void)state;
+LAB_TEST(correlations_cover) {
     int pearson = 0, spearman = 0;
     double truth = 6 / acos(-1) * asin(.5 / 2); /* Spearman's of normal pairs with ρ = 0.5 */
     for (int t = 0; t < TRIALS; t++) {
@@ -201,8 +194,7 @@ static void correlations_cover(void **state) {
 }
 
 /* Two series that have nothing to do with each other, but each with itself. */
-static void dependence_is_no_correlation(void **state) {
-    (void)state;
+LAB_TEST(dependence_is_no_correlation) {
     int naive = 0, counted = 0, by_rank = 0, covered = 0;
     static double ranks_x[MOST_VALUES], ranks_y[MOST_VALUES];
     for (int t = 0; t < TRIALS; t++) {
@@ -225,8 +217,7 @@ static void dependence_is_no_correlation(void **state) {
     assert_share(covered, .949, TRIALS);
 }
 
-static void lags_are_seldom_found_by_chance(void **state) {
-    (void)state;
+LAB_TEST(lags_are_seldom_found_by_chance) {
     int alarms = 0, naive = 0, found = 0;
     for (int t = 0; t < LAGS; t++) {
         draw(150, 150, t);
@@ -245,8 +236,7 @@ static void lags_are_seldom_found_by_chance(void **state) {
     assert_between((double)found / LAGS, .99, 1);
 }
 
-static void trends_are_seldom_found_by_chance(void **state) {
-    (void)state;
+LAB_TEST(trends_are_seldom_found_by_chance) {
     int alarms = 0, many = 0;
     for (int t = 0; t < TRIALS; t++) {
         draw(60, 0, t);
@@ -257,8 +247,7 @@ static void trends_are_seldom_found_by_chance(void **state) {
     assert_share(many, .05, TRIALS);
 }
 
-static void power_is_what_it_says(void **state) {
-    (void)state;
+LAB_TEST(power_is_what_it_says) {
     int by_t = 0, by_rank = 0, few = 0;
     for (int t = 0; t < TRIALS; t++) {
         draw(12, 12, t);
@@ -275,8 +264,7 @@ static void power_is_what_it_says(void **state) {
 }
 
 /* No trials: every outcome's probability is known. */
-static void shares_cover_at_least_as_they_say(void **state) {
-    (void)state;
+LAB_TEST(shares_cover_at_least_as_they_say) {
     for (int percent = 1; percent < 100; percent += 7) {
         double covered = 0, alarms = 0;
         for (int64_t k = 0; k <= 30; k++) {
@@ -287,22 +275,4 @@ static void shares_cover_at_least_as_they_say(void **state) {
         assert_between(covered, .95, 1 + 1e-9);
         assert_between(alarms, 0, .05);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mann_whitney_is_wrong_as_often_as_it_says),
-        cmocka_unit_test(welch_with_unequal_spread),
-        cmocka_unit_test(cliff_covers),
-        cmocka_unit_test(shifts_cover_as_they_say),
-        cmocka_unit_test(ratios_of_medians_cover),
-        cmocka_unit_test(discoveries_are_seldom_false),
-        cmocka_unit_test(correlations_cover),
-        cmocka_unit_test(dependence_is_no_correlation),
-        cmocka_unit_test(lags_are_seldom_found_by_chance),
-        cmocka_unit_test(trends_are_seldom_found_by_chance),
-        cmocka_unit_test(power_is_what_it_says),
-        cmocka_unit_test(shares_cover_at_least_as_they_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

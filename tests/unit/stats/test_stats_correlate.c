@@ -11,8 +11,7 @@ static void draw_related(void) {
         v[i] = .5 * a[i] + 5 * v[i];
 }
 
-static void ranks_share_ties(void **state) {
-    (void)state;
+LAB_TEST(ranks_share_ties) {
     /* R: rank(tied) */
     const double wanted[] = {2, 2, 2, 4.5, 4.5, 7.5, 7.5, 7.5, 7.5, 10};
     double ranks[10] = {0}, last[] = {INFINITY, -INFINITY, 0};
@@ -35,8 +34,7 @@ static void ranks_share_ties(void **state) {
         assert_int_equal(correlation_.how, how_);                                                  \
     } while (0)
 
-static void pearson_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(pearson_is_that_of_r) {
     /* R: cor.test(x, y) */
     draw_related();
     struct lab_correlation found = lab_stats_pearson(a, v, 12, 12, .95);
@@ -51,8 +49,7 @@ static void pearson_is_that_of_r(void **state) {
     assert_nan(found.interval.low);
 }
 
-static void fewer_independent_pairs_say_less(void **state) {
-    (void)state;
+LAB_TEST(fewer_independent_pairs_say_less) {
     /* R: pt with 3.5 degrees, Fisher's z with 1/2.5 */
     draw_related();
     struct lab_correlation found = lab_stats_pearson(a, v, 12, 5.5, .95);
@@ -67,8 +64,7 @@ static void fewer_independent_pairs_say_less(void **state) {
     assert_close(lab_stats_pearson(a, v, 12, 99, .95).p, 0.000503342931683593, 1e-10);
 }
 
-static void spearman_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(spearman_is_that_of_r) {
     /* R: cor.test(x, y, method = "spearman", exact = FALSE, and TRUE up to 9) */
     draw_related();
     struct lab_correlation found = lab_stats_spearman(a, v, 12, 12, .95);
@@ -87,8 +83,7 @@ static void spearman_is_that_of_r(void **state) {
                        0.0380952380952381, LAB_TEST_EXACT, 1e-12);
 }
 
-static void straight_lines_are_certain(void **state) {
-    (void)state;
+LAB_TEST(straight_lines_are_certain) {
     double x[] = {1, 2, 3, 4, 5}, falls[] = {8, 6, 4, 2, 0};
     struct lab_correlation found = lab_stats_pearson(x, falls, 5, 5, .95);
     assert_close(found.r, -1, 1e-15);
@@ -102,8 +97,7 @@ static void straight_lines_are_certain(void **state) {
                        1e-12);
 }
 
-static void half_a_million_pairs(void **state) {
-    (void)state;
+LAB_TEST(half_a_million_pairs) {
     draw_big();
     struct lab_correlation found = lab_stats_pearson(big_x, big_y, BIG, BIG, .95);
     assert_correlation(found, -0.00276910829143669, 0.0502236638228403, LAB_TEST_APPROX, 1e-7);
@@ -117,8 +111,7 @@ static void half_a_million_pairs(void **state) {
                        LAB_TEST_APPROX, 0);
 }
 
-static void nothing_to_correlate(void **state) {
-    (void)state;
+LAB_TEST(nothing_to_correlate) {
     double x[] = {1, 2, 3, 4, 5}, endless[] = {1, 2, INFINITY, 4, 9};
     assert_nan(lab_stats_pearson(x, constant, 5, 5, .95).r);
     assert_nan(lab_stats_spearman(constant, x, 5, 5, .95).p);
@@ -136,8 +129,7 @@ static void nothing_to_correlate(void **state) {
     assert_close(lab_stats_pearson(huge, apart, 4, 4, .95).r, 1, 1e-14);
 }
 
-static void pairs_are_counted_by_both_series(void **state) {
-    (void)state;
+LAB_TEST(pairs_are_counted_by_both_series) {
     /* R: from acf */
     static double x[2000], y[2000];
     draw_ar1(x, 400, .9, 12345);
@@ -165,8 +157,7 @@ static void pairs_are_counted_by_both_series(void **state) {
         assert_close(best_.effective_n, effective_, 1e-9);                                         \
     } while (0)
 
-static void lags_are_found(void **state) {
-    (void)state;
+LAB_TEST(lags_are_found) {
     /* R: cor of what overlaps, at each lag */
     double x[400], noise[400], late[400];
     draw_ar1(x, 400, .9, 12345);
@@ -185,8 +176,7 @@ static void lags_are_found(void **state) {
                0.990473424709987, 54.2394623616468);
 }
 
-static void lags_of_too_little(void **state) {
-    (void)state;
+LAB_TEST(lags_of_too_little) {
     draw_related();
     struct lab_lag one = lab_stats_lag(a, v, 12, 0);
     assert_int_equal(one.tried, 1);
@@ -208,8 +198,7 @@ static void lags_of_too_little(void **state) {
         assert_int_equal(trend_.how, how_);                                                        \
     } while (0)
 
-static void trends_are_kendalls_tau_with_time(void **state) {
-    (void)state;
+LAB_TEST(trends_are_kendalls_tau_with_time) {
     /* R: cor.test(seq_along(x), x, method = "kendall", continuity = TRUE) */
     draw_pair();
     assert_trend(lab_stats_mann_kendall(a, 12), 2, 0.946559289154775, LAB_TEST_EXACT);
@@ -225,8 +214,7 @@ static void trends_are_kendalls_tau_with_time(void **state) {
                  LAB_TEST_APPROX);
 }
 
-static void trends_of_anything(void **state) {
-    (void)state;
+LAB_TEST(trends_of_anything) {
     assert_trend(lab_stats_mann_kendall(constant, 8), 0, 1, LAB_TEST_APPROX);
     assert_trend(lab_stats_mann_kendall(two, 2), -1, 1, LAB_TEST_EXACT);
     assert_trend(lab_stats_mann_kendall(huge, 4), 6, 2 / 24.0, LAB_TEST_EXACT);
@@ -238,22 +226,4 @@ static void trends_of_anything(void **state) {
         many[i] = -(double)i;
     assert_close(lab_stats_mann_kendall(many, COUNT(many)).s, -499999500000, 0);
     assert_close(lab_stats_mann_kendall(many, COUNT(many)).p, 0, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_share_ties),
-        cmocka_unit_test(pearson_is_that_of_r),
-        cmocka_unit_test(fewer_independent_pairs_say_less),
-        cmocka_unit_test(spearman_is_that_of_r),
-        cmocka_unit_test(straight_lines_are_certain),
-        cmocka_unit_test(half_a_million_pairs),
-        cmocka_unit_test(nothing_to_correlate),
-        cmocka_unit_test(pairs_are_counted_by_both_series),
-        cmocka_unit_test(lags_are_found),
-        cmocka_unit_test(lags_of_too_little),
-        cmocka_unit_test(trends_are_kendalls_tau_with_time),
-        cmocka_unit_test(trends_of_anything),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,7 @@ static struct lab_interval by_effective_order(size_t n, uint64_t trial) {
     return lab_stats_median_interval_sorted(sorted, n, lab_stats_effective_size(x, n), .95);
 }
 
-static void order_statistics_cover_as_they_say(void **state) {
-    (void)state;
+LAB_TEST(order_statistics_cover_as_they_say) {
     size_t sizes[] = {6, 15, 51, 120};
     for (size_t i = 0; i < COUNT(sizes); i++) {
         draw_normal(sizes[i], 0);
@@ -117,46 +116,29 @@ static void order_statistics_cover_as_they_say(void **state) {
     }
 }
 
-static void t_covers_normal_means(void **state) {
-    (void)state;
+LAB_TEST(t_covers_normal_means) {
     assert_share(coverage(draw_normal, by_t, 8, 0, TRIALS), .95, TRIALS);
 }
 
-static void bca_of_medians(void **state) {
-    (void)state;
+LAB_TEST(bca_of_medians) {
     assert_share(coverage(draw_normal, by_bca_median, 40, 0, BOOTSTRAPS), .935, BOOTSTRAPS);
     assert_share(coverage(draw_lognormal, by_bca_median, 40, 1, BOOTSTRAPS), .935, BOOTSTRAPS);
 }
 
-static void bca_of_skewed_means(void **state) {
-    (void)state;
+LAB_TEST(bca_of_skewed_means) {
     double truth = exp(0.125);
     assert_share(coverage(draw_lognormal, by_bca_mean, 40, truth, BOOTSTRAPS), .919, BOOTSTRAPS);
 }
 
 /* Correlated values: intervals for independent ones are far too narrow. Blocks come much nearer;
  * ranks of the effective size are on the safe side. */
-static void dependence_needs_blocks(void **state) {
-    (void)state;
+LAB_TEST(dependence_needs_blocks) {
     assert_share(coverage(draw_correlated, by_order, 200, 0, BLOCKS), .686, BLOCKS);
     assert_share(coverage(draw_correlated, by_blocks, 200, 0, BLOCKS), .912, BLOCKS);
     assert_share(coverage(draw_correlated, by_effective_order, 200, 0, BLOCKS), .981, BLOCKS);
 }
 
 /* Independent values lose little by being treated with suspicion. */
-static void blocks_of_independent_values(void **state) {
-    (void)state;
+LAB_TEST(blocks_of_independent_values) {
     assert_share(coverage(draw_normal, by_blocks, 100, 0, BLOCKS), .937, BLOCKS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_statistics_cover_as_they_say),
-        cmocka_unit_test(t_covers_normal_means),
-        cmocka_unit_test(bca_of_medians),
-        cmocka_unit_test(bca_of_skewed_means),
-        cmocka_unit_test(dependence_needs_blocks),
-        cmocka_unit_test(blocks_of_independent_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

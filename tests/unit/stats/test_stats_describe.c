@@ -38,8 +38,7 @@ static const struct expected from_r[] = {
      0.29652},
 };
 
-static void figures_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(figures_are_those_of_r) {
     for (size_t i = 0; i < COUNT(from_r); i++) {
         const struct expected *e = &from_r[i];
         assert_close(lab_stats_mean(e->x, e->n), e->mean, 1e-14);
@@ -62,8 +61,7 @@ static void figures_are_those_of_r(void **state) {
     assert_close(lab_stats_stddev_population(newcomb, COUNT(newcomb)), 10.6636100992555, 1e-14);
 }
 
-static void one_value_has_a_place_but_no_spread(void **state) {
-    (void)state;
+LAB_TEST(one_value_has_a_place_but_no_spread) {
     double x = 7;
     assert_close(lab_stats_mean(&x, 1), 7, 0);
     assert_close(lab_stats_median(&x, 1), 7, 0);
@@ -74,8 +72,7 @@ static void one_value_has_a_place_but_no_spread(void **state) {
     assert_nan(lab_stats_cv(&x, 1));
 }
 
-static void nothing_gives_nothing(void **state) {
-    (void)state;
+LAB_TEST(nothing_gives_nothing) {
     assert_nan(lab_stats_mean(NULL, 0));
     assert_nan(lab_stats_stddev(NULL, 0));
     assert_nan(lab_stats_stddev_population(NULL, 0));
@@ -88,8 +85,7 @@ static void nothing_gives_nothing(void **state) {
     assert_true(lab_stats_sort(NULL, 0, NULL));
 }
 
-static void a_nan_spoils_all(void **state) {
-    (void)state;
+LAB_TEST(a_nan_spoils_all) {
     size_t n = COUNT(with_nan);
     double sorted[COUNT(with_nan)];
     assert_nan(lab_stats_mean(with_nan, n));
@@ -104,8 +100,7 @@ static void a_nan_spoils_all(void **state) {
     assert_nan(lab_stats_quantile(tied, COUNT(tied), -0.01));
 }
 
-static void constant_values_have_no_spread(void **state) {
-    (void)state;
+LAB_TEST(constant_values_have_no_spread) {
     size_t n = COUNT(constant);
     assert_close(lab_stats_stddev(constant, n), 0, 0);
     assert_close(lab_stats_mad(constant, n, true), 0, 0);
@@ -118,15 +113,13 @@ static void constant_values_have_no_spread(void **state) {
     assert_close(lab_stats_stddev(tenths, COUNT(tenths)), 0, 0);
 }
 
-static void small_terms_survive_large_ones(void **state) {
-    (void)state;
+LAB_TEST(small_terms_survive_large_ones) {
     /* a plain sum gives 0 */
     double x[] = {1e16, 1, 1, -1e16};
     assert_close(lab_stats_mean(x, COUNT(x)), 0.5, 0);
 }
 
-static void the_largest_doubles_do_not_overflow(void **state) {
-    (void)state;
+LAB_TEST(the_largest_doubles_do_not_overflow) {
     double x[] = {1.7e308, 1.7e308, 1.5e308, 1.5e308};
     assert_close(lab_stats_mean(x, COUNT(x)), 1.6e308, 1e-15);
     assert_close(lab_stats_median(x, COUNT(x)), 1.6e308, 1e-15);
@@ -141,8 +134,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Selection against a plain sort, in every shape that troubles partitioning. */
-static void quantiles_agree_with_sorting(void **state) {
-    (void)state;
+LAB_TEST(quantiles_agree_with_sorting) {
     enum { MOST = 700 };
     static double x[MOST], sorted[MOST];
     for (size_t n = 1; n <= MOST; n += n < 20 ? 1 : 61) {
@@ -165,8 +157,7 @@ static void quantiles_agree_with_sorting(void **state) {
     }
 }
 
-static void inputs_stay_as_they_were(void **state) {
-    (void)state;
+LAB_TEST(inputs_stay_as_they_were) {
     double copy[COUNT(newcomb)];
     memcpy(copy, newcomb, sizeof copy);
     lab_stats_median(copy, COUNT(copy));
@@ -174,19 +165,4 @@ static void inputs_stay_as_they_were(void **state) {
     lab_stats_median_interval(copy, COUNT(copy), 0.95);
     lab_stats_tukey(copy, COUNT(copy), NULL);
     assert_memory_equal(copy, newcomb, sizeof copy);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_are_those_of_r),
-        cmocka_unit_test(one_value_has_a_place_but_no_spread),
-        cmocka_unit_test(nothing_gives_nothing),
-        cmocka_unit_test(a_nan_spoils_all),
-        cmocka_unit_test(constant_values_have_no_spread),
-        cmocka_unit_test(small_terms_survive_large_ones),
-        cmocka_unit_test(the_largest_doubles_do_not_overflow),
-        cmocka_unit_test(quantiles_agree_with_sorting),
-        cmocka_unit_test(inputs_stay_as_they_were),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

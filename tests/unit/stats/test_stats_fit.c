@@ -15,8 +15,7 @@ static const double work_and_bytes[] = {1, 5, 2, 3, 4, 8, 8, 2, 16, 9,
 static const double inside[] = {1.72, 1.81, 2.69, 3.13, 5.65, 1.32, 2.14, 2.31, 3.54, 5.83};
 static const double bound[] = {0.31, 0.29, 1.18, 1.89, 4.33, 0.16, 0.75, 0.87, 2.13, 4.35};
 
-static void longleys_nearly_collinear_figures(void **state) {
-    (void)state;
+LAB_TEST(longleys_nearly_collinear_figures) {
     static const double x[16][7] = {
         {1, 83, 234.289, 235.6, 159, 107.608, 1947},
         {1, 88.5, 259.426, 232.5, 145.6, 108.632, 1948},
@@ -56,8 +55,7 @@ static void longleys_nearly_collinear_figures(void **state) {
     assert_close(fit.adjusted_r_squared, 0.992465007628826, 1e-12);
 }
 
-static void a_weighted_line_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(a_weighted_line_is_that_of_r) {
     struct lab_fit_data data = {line_x, line_y, line_weights, COUNT(line_y), 1};
     struct lab_fit fit = lab_fit_run(&lab_law_line, &data);
     /* R: lm(y ~ x, weights = w), vcov, confint, predict */
@@ -88,8 +86,7 @@ static void a_weighted_line_is_that_of_r(void **state) {
     assert_close(errors[7], 0.160748476936462, 1e-11);
 }
 
-static void without_a_constant_r_squared_is_about_zero(void **state) {
-    (void)state;
+LAB_TEST(without_a_constant_r_squared_is_about_zero) {
     struct lab_fit fit = lab_fit_linear(DATA(line_x, line_y, 1));
     /* R: lm(y ~ x - 1) */
     assert_close(fit.coefficients[0], 2.01411764705882, 1e-13);
@@ -99,8 +96,7 @@ static void without_a_constant_r_squared_is_about_zero(void **state) {
     assert_close(fit.residual_error, 0.238799518600926, 1e-12);
 }
 
-static void tied_values(void **state) {
-    (void)state;
+LAB_TEST(tied_values) {
     static const double x[] = {1, 1, 1, 2, 2, 2, 3, 3}, y[] = {2, 2, 3, 3, 3, 5, 5, 5};
     struct lab_fit fit = lab_fit_run(&lab_law_line, DATA(x, y, 1));
     /* R: lm */
@@ -111,8 +107,7 @@ static void tied_values(void **state) {
     assert_close(fit.r_squared, 0.722222222222222, 1e-13);
 }
 
-static void units_change_nothing_but_units(void **state) {
-    (void)state;
+LAB_TEST(units_change_nothing_but_units) {
     double x[COUNT(line_x)], y[COUNT(line_y)];
     double scales[][2] = {{1e300, 1e300}, {1e-300, 1e-300}, {1e-12, 1e9}};
     for (size_t k = 0; k < COUNT(scales); k++) {
@@ -138,8 +133,7 @@ static void units_change_nothing_but_units(void **state) {
     }
 }
 
-static void constant_values_are_a_flat_line(void **state) {
-    (void)state;
+LAB_TEST(constant_values_are_a_flat_line) {
     struct lab_fit fit = lab_fit_run(&lab_law_line, DATA(line_x, constant, 1));
     assert_int_equal(fit.state, LAB_FIT_OK);
     assert_close(fit.coefficients[0], 4, 1e-14);
@@ -148,8 +142,7 @@ static void constant_values_are_a_flat_line(void **state) {
     assert_nan(fit.r_squared); /* nothing to explain */
 }
 
-static void what_cannot_be_told_apart_is_said(void **state) {
-    (void)state;
+LAB_TEST(what_cannot_be_told_apart_is_said) {
     /* bytes are always 3 × work */
     double x[20];
     for (size_t i = 0; i < 10; i++) {
@@ -171,8 +164,7 @@ static void what_cannot_be_told_apart_is_said(void **state) {
     assert_int_equal(nothing.rank, 0);
 }
 
-static void too_few_and_unusable_values(void **state) {
-    (void)state;
+LAB_TEST(too_few_and_unusable_values) {
     struct lab_fit_data none = {.inputs = 1};
     assert_int_equal(lab_fit_run(&lab_law_line, &none).state, LAB_FIT_TOO_FEW);
     assert_int_equal(lab_fit_run(&lab_law_power, &none).state, LAB_FIT_TOO_FEW);
@@ -201,8 +193,7 @@ static void too_few_and_unusable_values(void **state) {
     assert_nan(lab_fit_predict(&fit, line_x, 0, .95).next.low);
 }
 
-static void positive_coefficients_are_those_of_the_free_fit(void **state) {
-    (void)state;
+LAB_TEST(positive_coefficients_are_those_of_the_free_fit) {
     struct lab_fit fit = lab_fit_run(&lab_law_overhead, DATA(work_and_bytes, inside, 2));
     /* R: nonnegative(), summary(lm) */
     assert_close(fit.coefficients[0], 1.01135530625044, 1e-12);
@@ -217,8 +208,7 @@ static void positive_coefficients_are_those_of_the_free_fit(void **state) {
     assert_true(rate.low < 1 / fit.coefficients[1] && 1 / fit.coefficients[1] < rate.high);
 }
 
-static void a_bound_coefficient_is_zero_and_not_certain(void **state) {
-    (void)state;
+LAB_TEST(a_bound_coefficient_is_zero_and_not_certain) {
     struct lab_fit_data data = {work_and_bytes, bound, NULL, COUNT(bound), 2};
     struct lab_fit fit = lab_fit_run(&lab_law_overhead, &data);
     /* R: nonnegative(), lm */
@@ -245,8 +235,7 @@ static void a_bound_coefficient_is_zero_and_not_certain(void **state) {
 
 /* Karush, Kuhn and Tucker: ≥ 0, no descent where positive, none upwards where 0. A convex problem
  * has one such point. */
-static void random_problems_meet_the_conditions_of_a_minimum(void **state) {
-    (void)state;
+LAB_TEST(random_problems_meet_the_conditions_of_a_minimum) {
     enum { N = 12, P = 6 };
     double x[N * P], y[N];
     int bounds_met = 0;
@@ -272,21 +261,4 @@ static void random_problems_meet_the_conditions_of_a_minimum(void **state) {
         }
     }
     assert_true(bounds_met > 500 && bounds_met < 2500);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longleys_nearly_collinear_figures),
-        cmocka_unit_test(a_weighted_line_is_that_of_r),
-        cmocka_unit_test(without_a_constant_r_squared_is_about_zero),
-        cmocka_unit_test(tied_values),
-        cmocka_unit_test(units_change_nothing_but_units),
-        cmocka_unit_test(constant_values_are_a_flat_line),
-        cmocka_unit_test(what_cannot_be_told_apart_is_said),
-        cmocka_unit_test(too_few_and_unusable_values),
-        cmocka_unit_test(positive_coefficients_are_those_of_the_free_fit),
-        cmocka_unit_test(a_bound_coefficient_is_zero_and_not_certain),
-        cmocka_unit_test(random_problems_meet_the_conditions_of_a_minimum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,7 @@ static bool covers(struct lab_interval interval, double truth) {
             fail_msg("%s: coverage %.4f isn't 0.95 within %.4f", #covered, share_, chance_);       \
     } while (0)
 
-static void lines(void **state) {
-    (void)state;
+LAB_TEST(lines) {
     int slope = 0, law = 0, next = 0;
     double at = 15;
     for (uint64_t t = 0; t < TRIALS; t++) {
@@ -52,8 +51,7 @@ static void lines(void **state) {
 }
 
 /* Overhead 1, rate 4, bandwidth 10; then without overhead, and without bytes to pay for. */
-static void nonnegative_coefficients(void **state) {
-    (void)state;
+LAB_TEST(nonnegative_coefficients) {
     static const double truths[][3] = {{1, .25, .1}, {0, .25, .1}, {1, .25, 0}};
     for (size_t k = 0; k < COUNT(truths); k++) {
         int coefficient[3] = {0}, next = 0, bound = 0;
@@ -84,8 +82,7 @@ static void nonnegative_coefficients(void **state) {
     }
 }
 
-static void power_laws(void **state) {
-    (void)state;
+LAB_TEST(power_laws) {
     int exponent = 0, next = 0;
     double at = N + 4;
     for (uint64_t t = 0; t < TRIALS; t++) {
@@ -103,8 +100,7 @@ static void power_laws(void **state) {
     assert_share(next, .004);
 }
 
-static void universal_scalability(void **state) {
-    (void)state;
+LAB_TEST(universal_scalability) {
     int sigma = 0, kappa = 0, peak = 0;
     double truth[] = {100, 0.05, 0.003};
     for (uint64_t t = 0; t < TRIALS; t++) {
@@ -125,8 +121,7 @@ static void universal_scalability(void **state) {
 }
 
 /* At x = 6 both take 8; slopes differ clearly, then hardly: intervals are unbounded often. */
-static void crossovers(void **state) {
-    (void)state;
+LAB_TEST(crossovers) {
     static const double noises[] = {0.5, 6};
     for (size_t k = 0; k < COUNT(noises); k++) {
         int covered = 0, unbounded = 0;
@@ -152,13 +147,4 @@ static void crossovers(void **state) {
             assert_true(unbounded > TRIALS / 2);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines),      cmocka_unit_test(nonnegative_coefficients),
-        cmocka_unit_test(power_laws), cmocka_unit_test(universal_scalability),
-        cmocka_unit_test(crossovers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,8 +26,7 @@ static const double misra1a_y[] = {10.07, 14.73, 17.94, 23.93, 29.61, 35.18, 40.
                                    44.82, 50.76, 55.05, 61.01, 66.4,  75.47, 81.78};
 
 /* NIST's StRD, "Misra1a", from its harder start */
-static void misra1a_with_and_without_a_gradient(void **state) {
-    (void)state;
+LAB_TEST(misra1a_with_and_without_a_gradient) {
     struct lab_fit_model models[] = {
         {"given", LAB_FIT_NONLINEAR, 1, 2, misra1a, misra1a_gradient, NULL},
         {"by differences", LAB_FIT_NONLINEAR, 1, 2, misra1a, NULL, NULL},
@@ -51,8 +50,7 @@ static void misra1a_with_and_without_a_gradient(void **state) {
     }
 }
 
-static void a_fit_that_was_cut_short_says_so(void **state) {
-    (void)state;
+LAB_TEST(a_fit_that_was_cut_short_says_so) {
     struct lab_fit_model model = {"", LAB_FIT_NONLINEAR, 1, 2, misra1a, misra1a_gradient, NULL};
     double start[] = {500, 1e-4}, unusable[] = {NAN, 1};
     struct lab_fit fit = lab_fit_run_from(&model, DATA(misra1a_x, misra1a_y), start, 1);
@@ -74,8 +72,7 @@ static double impossible(const double *c, const double *x) {
     return c[0] > 1 ? NAN : sqrt(c[0] - 2) * x[0];
 }
 
-static void coefficients_that_do_the_same_are_told(void **state) {
-    (void)state;
+LAB_TEST(coefficients_that_do_the_same_are_told) {
     struct lab_fit_model model = {"", LAB_FIT_NONLINEAR, 1, 2, twice, NULL, NULL};
     double start[] = {1, 1};
     struct lab_fit fit = lab_fit_run_from(&model, DATA(power_x, power_y), start, 50);
@@ -87,8 +84,7 @@ static void coefficients_that_do_the_same_are_told(void **state) {
                      LAB_FIT_NOT_CONVERGED);
 }
 
-static void power_laws_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(power_laws_are_those_of_r) {
     double at = 128, weights[COUNT(power_y)];
     struct lab_fit fit = lab_fit_run(&lab_law_power, DATA(power_x, power_y));
     /* R: nls(y ~ a * x^b) */
@@ -116,8 +112,7 @@ static void power_laws_are_those_of_r(void **state) {
     assert_close(relative.residual_error, 0.0138284977399297, NLS);
 }
 
-static void power_laws_in_any_unit(void **state) {
-    (void)state;
+LAB_TEST(power_laws_in_any_unit) {
     double y[COUNT(power_y)], scales[] = {1e250, 1e-250};
     struct lab_fit plain = lab_fit_run(&lab_law_power, DATA(power_x, power_y));
     for (size_t k = 0; k < COUNT(scales); k++) {
@@ -136,8 +131,7 @@ static void power_laws_in_any_unit(void **state) {
     assert_nan(flat.r_squared);
 }
 
-static void inputs_that_a_law_cannot_take(void **state) {
-    (void)state;
+LAB_TEST(inputs_that_a_law_cannot_take) {
     double zero_x[] = {0, 1, 2, 3, 4}, y[] = {1, 2, 3, 4, 5}, negative[] = {-1, -2, -3, -4, -5};
     assert_int_equal(lab_fit_run(&lab_law_power, DATA(zero_x, y)).state, LAB_FIT_UNUSABLE);
     assert_int_equal(lab_fit_run(&lab_law_amdahl, DATA(zero_x, y)).state, LAB_FIT_UNUSABLE);
@@ -146,8 +140,7 @@ static void inputs_that_a_law_cannot_take(void **state) {
     assert_int_equal(lab_fit_run(&lab_law_usl, DATA(y, with_nan)).state, LAB_FIT_UNUSABLE);
 }
 
-static void scaling_laws_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(scaling_laws_are_those_of_r) {
     static const double amdahl_y[] = {101, 188, 339, 575, 733, 861, 1018, 1141};
     static const double gustafson_y[] = {100.5, 193, 381, 751, 1128, 1496, 2239, 2986};
     /* R: nls */
@@ -167,8 +160,7 @@ static void scaling_laws_are_those_of_r(void **state) {
     assert_close(gustafson.residual_error, 1.87184503831333, NLS);
 }
 
-static void the_universal_scalability_law_and_its_peak(void **state) {
-    (void)state;
+LAB_TEST(the_universal_scalability_law_and_its_peak) {
     double at = 48;
     struct lab_fit fit = lab_fit_run(&lab_law_usl, DATA(processors, usl_y));
     /* R: nls; delta method by hand */
@@ -190,8 +182,7 @@ static void the_universal_scalability_law_and_its_peak(void **state) {
     assert_true(peak.interval.low < peak.value && peak.value < peak.interval.high);
 }
 
-static void lines_meet_where_r_says(void **state) {
-    (void)state;
+LAB_TEST(lines_meet_where_r_says) {
     static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const double a[] = {5.1, 5.4, 6.1, 6.4, 7.1, 7.4, 8.1, 8.4};
     static const double b[] = {2.2, 3.1, 4.2, 5.2, 6.1, 7.3, 8.1, 9.2};
@@ -211,8 +202,7 @@ static void lines_meet_where_r_says(void **state) {
     assert_close(cut.interval.high, 6.5, 0);
 }
 
-static void lines_that_may_be_parallel_meet_anywhere_or_far_off(void **state) {
-    (void)state;
+LAB_TEST(lines_that_may_be_parallel_meet_anywhere_or_far_off) {
     static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const double a[] = {2.1, 2.9, 4.2, 4.8, 6.1, 6.9, 8.2, 8.8};
     double near[8], above[8];
@@ -242,8 +232,7 @@ static void lines_that_may_be_parallel_meet_anywhere_or_far_off(void **state) {
     assert_nan(lab_fit_crossover(&one, &power, 0, 100, .95).interval.low);
 }
 
-static void exact_lines_meet_in_a_point(void **state) {
-    (void)state;
+LAB_TEST(exact_lines_meet_in_a_point) {
     double scales[] = {1, 1e150, 1e-150};
     for (size_t k = 0; k < COUNT(scales); k++) {
         double x[4], a[4], b[4];
@@ -259,21 +248,4 @@ static void exact_lines_meet_in_a_point(void **state) {
         assert_close(cross.interval.low, 5 * scales[k], 1e-6);
         assert_close(cross.interval.high, 5 * scales[k], 1e-6);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misra1a_with_and_without_a_gradient),
-        cmocka_unit_test(a_fit_that_was_cut_short_says_so),
-        cmocka_unit_test(coefficients_that_do_the_same_are_told),
-        cmocka_unit_test(power_laws_are_those_of_r),
-        cmocka_unit_test(power_laws_in_any_unit),
-        cmocka_unit_test(inputs_that_a_law_cannot_take),
-        cmocka_unit_test(scaling_laws_are_those_of_r),
-        cmocka_unit_test(the_universal_scalability_law_and_its_peak),
-        cmocka_unit_test(lines_meet_where_r_says),
-        cmocka_unit_test(lines_that_may_be_parallel_meet_anywhere_or_far_off),
-        cmocka_unit_test(exact_lines_meet_in_a_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,7 @@
 #include "fixtures/stats/reference.h"
 #include "stats/stats.h"
 
-static void distributions_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(distributions_are_those_of_r) {
     /* R: qnorm, pnorm, qt, pbinom */
     assert_close(lab_stats_normal_quantile(.001), -3.09023230616781, 1e-13);
     assert_close(lab_stats_normal_quantile(.025), -1.95996398454005, 1e-13);
@@ -24,8 +23,7 @@ static void distributions_are_those_of_r(void **state) {
 }
 
 /* GSL would end the process at any of these. */
-static void impossible_arguments_give_no_number(void **state) {
-    (void)state;
+LAB_TEST(impossible_arguments_give_no_number) {
     assert_nan(lab_stats_normal_quantile(-0.1));
     assert_nan(lab_stats_normal_quantile(NAN));
     assert_nan(lab_stats_normal_cdf(NAN));
@@ -47,8 +45,7 @@ static void impossible_arguments_give_no_number(void **state) {
         assert_close(interval_.confidence, confidence_, 1e-12);                                    \
     } while (0)
 
-static void median_intervals_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(median_intervals_are_those_of_r) {
     /* R: order statistics at qbinom(tail, n, 0.5), 1 - 2 pbinom(k - 1, n, 0.5) */
     size_t n = COUNT(newcomb);
     assert_interval(lab_stats_median_interval(newcomb, n, .95), 26, 29, 0.964417275547768, 0);
@@ -63,8 +60,7 @@ static void median_intervals_are_those_of_r(void **state) {
                     0);
 }
 
-static void fewer_effective_values_widen_the_interval(void **state) {
-    (void)state;
+LAB_TEST(fewer_effective_values_widen_the_interval) {
     double count[1000];
     for (size_t i = 0; i < COUNT(count); i++)
         count[i] = (double)(i + 1);
@@ -79,8 +75,7 @@ static void fewer_effective_values_widen_the_interval(void **state) {
     assert_nan(lab_stats_median_interval_sorted(count, 1000, NAN, .95).low);
 }
 
-static void mean_intervals_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(mean_intervals_are_those_of_r) {
     /* R: t.test(x)$conf.int */
     size_t n = COUNT(newcomb);
     assert_interval(lab_stats_mean_interval(newcomb, n, .95), 23.5705906837739, 28.8536517404685,
@@ -91,8 +86,7 @@ static void mean_intervals_are_those_of_r(void **state) {
                     1e-12);
 }
 
-static void too_little_gives_no_interval(void **state) {
-    (void)state;
+LAB_TEST(too_little_gives_no_interval) {
     double one = 1;
     assert_nan(lab_stats_median_interval(NULL, 0, .95).low);
     assert_nan(lab_stats_median_interval(&one, 1, .95).high);
@@ -104,33 +98,17 @@ static void too_little_gives_no_interval(void **state) {
     assert_nan(lab_stats_mean_interval(tied, COUNT(tied), 0).low);
 }
 
-static void constant_values_give_a_point(void **state) {
-    (void)state;
+LAB_TEST(constant_values_give_a_point) {
     assert_interval(lab_stats_mean_interval(constant, COUNT(constant), .95), 4, 4, .95, 0);
     struct lab_interval median = lab_stats_median_interval(constant, COUNT(constant), .95);
     assert_close(median.low, 4, 0);
     assert_close(median.high, 4, 0);
 }
 
-static void huge_values_work(void **state) {
-    (void)state;
+LAB_TEST(huge_values_work) {
     struct lab_interval mean = lab_stats_mean_interval(huge, COUNT(huge), .95);
     /* R: 1e300 * t.test(c(1, 2, 3, 5))$conf.int */
     assert_close(mean.low, 0.0324691162039848e300, 1e-11);
     assert_close(mean.high, 5.46753088379602e300, 1e-12);
     assert_close(lab_stats_median_interval(huge, COUNT(huge), .95).high, 5e300, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distributions_are_those_of_r),
-        cmocka_unit_test(impossible_arguments_give_no_number),
-        cmocka_unit_test(median_intervals_are_those_of_r),
-        cmocka_unit_test(fewer_effective_values_widen_the_interval),
-        cmocka_unit_test(mean_intervals_are_those_of_r),
-        cmocka_unit_test(too_little_gives_no_interval),
-        cmocka_unit_test(constant_values_give_a_point),
-        cmocka_unit_test(huge_values_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

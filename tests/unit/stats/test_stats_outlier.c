@@ -2,8 +2,7 @@
 #include "fixtures/stats/reference.h"
 #include "stats/stats.h"
 
-static void tukey_marks_newcombs_two(void **state) {
-    (void)state;
+LAB_TEST(tukey_marks_newcombs_two) {
     enum lab_outlier marks[COUNT(newcomb)];
     struct lab_outlier_count count = lab_stats_tukey(newcomb, COUNT(newcomb), marks);
     /* NumPy: both below Q1 − 3 IQR */
@@ -13,8 +12,7 @@ static void tukey_marks_newcombs_two(void **state) {
         assert_int_equal(marks[i], newcomb[i] < 0 ? LAB_OUTLIER_SEVERE : LAB_OUTLIER_NONE);
 }
 
-static void tukey_tells_mild_from_severe(void **state) {
-    (void)state;
+LAB_TEST(tukey_tells_mild_from_severe) {
     /* Q1 = 3, Q3 = 9, IQR 6: fences at −6, 18 (mild) and −15, 27 (severe) */
     double x[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 18, 18.5, 27.5};
     enum lab_outlier marks[COUNT(x)];
@@ -32,8 +30,7 @@ static size_t outliers_of(const double *x, size_t n) {
     return c.low_mild + c.low_severe + c.high_mild + c.high_severe;
 }
 
-static void nothing_stands_apart_where_nothing_can(void **state) {
-    (void)state;
+LAB_TEST(nothing_stands_apart_where_nothing_can) {
     assert_int_equal(outliers_of(NULL, 0), 0);
     assert_int_equal(outliers_of(two, 1), 0);
     assert_int_equal(outliers_of(two, 2), 0);
@@ -45,8 +42,7 @@ static void nothing_stands_apart_where_nothing_can(void **state) {
     assert_int_equal(marks[0], LAB_OUTLIER_NONE);
 }
 
-static void modified_z_is_that_of_numpy(void **state) {
-    (void)state;
+LAB_TEST(modified_z_is_that_of_numpy) {
     double z[COUNT(newcomb)];
     lab_stats_modified_z(newcomb, COUNT(newcomb), z);
     assert_close(z[5], -15.963166666666666, 1e-14);
@@ -55,8 +51,7 @@ static void modified_z_is_that_of_numpy(void **state) {
     assert_close(z[8], 2.922833333333333, 1e-14);
 }
 
-static void modified_z_without_spread(void **state) {
-    (void)state;
+LAB_TEST(modified_z_without_spread) {
     double x[] = {1, 1, 1, 1, 5}, z[5];
     lab_stats_modified_z(x, 5, z);
     assert_close(z[0], 0, 0);
@@ -72,8 +67,7 @@ static void draw_falling(double *x, size_t n, double start, double rate, uint64_
         x[i] = 1 + start * exp(-(double)i / rate) + 0.04 * (x[i] - 0.5);
 }
 
-static void warmup_ends_where_pyperf_says(void **state) {
-    (void)state;
+LAB_TEST(warmup_ends_where_pyperf_says) {
     double x[200];
     bool steady;
     struct {
@@ -88,8 +82,7 @@ static void warmup_ends_where_pyperf_says(void **state) {
     }
 }
 
-static void warmup_without_end_is_not_steady(void **state) {
-    (void)state;
+LAB_TEST(warmup_without_end_is_not_steady) {
     double x[60];
     bool steady = true;
     draw_falling(x, 40, 5, 30, 14); /* still falling; pyperf's rule finds nothing either */
@@ -101,8 +94,7 @@ static void warmup_without_end_is_not_steady(void **state) {
     assert_false(steady);
 }
 
-static void warmup_of_odd_series(void **state) {
-    (void)state;
+LAB_TEST(warmup_of_odd_series) {
     bool steady;
     assert_int_equal(lab_stats_warmup(constant, COUNT(constant), &steady), 0);
     assert_true(steady);
@@ -126,8 +118,7 @@ static void warmup_of_odd_series(void **state) {
     assert_true(steady);
 }
 
-static void warmup_of_a_long_series_is_found_in_steps(void **state) {
-    (void)state;
+LAB_TEST(warmup_of_a_long_series_is_found_in_steps) {
     static double x[20000];
     draw_falling(x, COUNT(x), 2, 1000, 77);
     bool steady;
@@ -135,19 +126,4 @@ static void warmup_of_a_long_series_is_found_in_steps(void **state) {
     assert_true(steady);
     assert_int_equal(skip % 40, 0);
     assert_true(skip > 1000 && skip < 10000);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tukey_marks_newcombs_two),
-        cmocka_unit_test(tukey_tells_mild_from_severe),
-        cmocka_unit_test(nothing_stands_apart_where_nothing_can),
-        cmocka_unit_test(modified_z_is_that_of_numpy),
-        cmocka_unit_test(modified_z_without_spread),
-        cmocka_unit_test(warmup_ends_where_pyperf_says),
-        cmocka_unit_test(warmup_without_end_is_not_steady),
-        cmocka_unit_test(warmup_of_odd_series),
-        cmocka_unit_test(warmup_of_a_long_series_is_found_in_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

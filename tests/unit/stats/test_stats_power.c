@@ -2,8 +2,7 @@
 #include "fixtures/stats/reference.h"
 #include "stats/stats.h"
 
-static void power_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(power_is_that_of_r) {
     /* R: power.t.test(strict = TRUE); unequal samples by pt(ncp) */
     assert_close(lab_stats_power_t(.5, 20, 20, .05), 0.33793902892509, 1e-9);
     assert_close(lab_stats_power_t(-2, 5, 5, .01), 0.476934734630697, 1e-9);
@@ -14,22 +13,19 @@ static void power_is_that_of_r(void **state) {
                  0.54052004412277, 1e-9);
 }
 
-static void no_effect_is_found_by_chance(void **state) {
-    (void)state;
+LAB_TEST(no_effect_is_found_by_chance) {
     assert_close(lab_stats_power_t(0, 10, 10, .05), .05, 1e-9);
     assert_close(lab_stats_power_t(1e300, 10, 10, .05), 1, 1e-12);
     assert_close(lab_stats_power_t(1e-9, 1e6, 1e6, .05), .05, 1e-6);
 }
 
-static void three_and_three_ranks_find_nothing(void **state) {
-    (void)state;
+LAB_TEST(three_and_three_ranks_find_nothing) {
     assert_close(lab_stats_power_mann_whitney(9, 3, 3, .05, LAB_STATS_ARE_NORMAL), 0, 0);
     assert_true(lab_stats_power_mann_whitney(9, 4, 4, .05, LAB_STATS_ARE_NORMAL) > .99);
     assert_close(lab_stats_needed_mann_whitney(9, .8, .05, LAB_STATS_ARE_NORMAL), 4, 0);
 }
 
-static void needed_values_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(needed_values_are_those_of_r) {
     /* R: power.t.test(power = ...) gives 63.77, 31.46, 6280.05 and 3.07 */
     assert_close(lab_stats_needed_t(.5, .8, .05), 64, 0);
     assert_close(lab_stats_needed_t(1, .9, .01), 32, 0);
@@ -42,8 +38,7 @@ static void needed_values_are_those_of_r(void **state) {
 }
 
 /* The number found has the power, one less hasn't. */
-static void needed_values_are_the_fewest(void **state) {
-    (void)state;
+LAB_TEST(needed_values_are_the_fewest) {
     double effects[] = {.2, .7, 1.3, 2.5};
     for (size_t i = 0; i < COUNT(effects); i++) {
         double n = lab_stats_needed_mann_whitney(effects[i], .9, .05, LAB_STATS_ARE_LEAST);
@@ -53,8 +48,7 @@ static void needed_values_are_the_fewest(void **state) {
     }
 }
 
-static void effects_at_their_ends(void **state) {
-    (void)state;
+LAB_TEST(effects_at_their_ends) {
     assert_true(isinf(lab_stats_needed_t(0, .8, .05)));
     assert_true(isinf(lab_stats_needed_mann_whitney(0, .8, .05, 1)));
     assert_true(isinf(lab_stats_needed_delta(0, .8, .05)));
@@ -66,8 +60,7 @@ static void effects_at_their_ends(void **state) {
     assert_close(lab_stats_needed_t(.00397, .8, .05), 15.6977594686982 / .00397 / .00397, 1e-5);
 }
 
-static void impossible_arguments_give_no_number(void **state) {
-    (void)state;
+LAB_TEST(impossible_arguments_give_no_number) {
     assert_nan(lab_stats_power_t(NAN, 5, 5, .05));
     assert_nan(lab_stats_power_t(1, 1, 5, .05));
     assert_nan(lab_stats_power_t(1, 5, 0, .05));
@@ -80,17 +73,4 @@ static void impossible_arguments_give_no_number(void **state) {
     assert_nan(lab_stats_needed_mann_whitney(1, .8, .05, NAN));
     assert_nan(lab_stats_needed_delta(1.5, .8, .05));
     assert_nan(lab_stats_needed_delta(.5, .8, 1));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(power_is_that_of_r),
-        cmocka_unit_test(no_effect_is_found_by_chance),
-        cmocka_unit_test(three_and_three_ranks_find_nothing),
-        cmocka_unit_test(needed_values_are_those_of_r),
-        cmocka_unit_test(needed_values_are_the_fewest),
-        cmocka_unit_test(effects_at_their_ends),
-        cmocka_unit_test(impossible_arguments_give_no_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

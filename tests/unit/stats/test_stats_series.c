@@ -5,8 +5,7 @@
 
 static double x[100000];
 
-static void autocorrelation_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(autocorrelation_is_that_of_r) {
     draw_ar1(x, 400, .7, 12345);
     assert_close(x[0], 10.3783136535801, 1e-14); /* the same data as there */
     /* R: acf(x)$acf */
@@ -22,8 +21,7 @@ static void autocorrelation_is_that_of_r(void **state) {
     assert_nan(lab_stats_autocorrelation(NULL, 0, 1));
 }
 
-static void effective_sizes_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(effective_sizes_are_those_of_r) {
     /* R: n * initseq(x)$gamma0 / initseq(x)$var.pos */
     draw_ar1(x, 400, .7, 12345);
     assert_close(lab_stats_effective_size(x, 400), 66.7246702011613, 1e-11);
@@ -33,8 +31,7 @@ static void effective_sizes_are_those_of_r(void **state) {
     assert_close(lab_stats_effective_size(x, 500), 422.925214531766, 1e-11);
 }
 
-static void effective_sizes_stay_between_one_and_n(void **state) {
-    (void)state;
+LAB_TEST(effective_sizes_stay_between_one_and_n) {
     assert_nan(lab_stats_effective_size(NULL, 0));
     assert_nan(lab_stats_effective_size(with_nan, COUNT(with_nan)));
     assert_close(lab_stats_effective_size(two, 1), 1, 0);
@@ -52,8 +49,7 @@ static void effective_sizes_stay_between_one_and_n(void **state) {
     assert_true(lab_stats_effective_size(huge, COUNT(huge)) >= 1);
 }
 
-static void block_lengths_are_those_of_numpy(void **state) {
-    (void)state;
+LAB_TEST(block_lengths_are_those_of_numpy) {
     /* reference.py: 14.55, 79.04, 0.0 and 14.48 before rounding */
     draw_ar1(x, 400, .7, 12345);
     assert_int_equal(lab_stats_block_length(x, 400), 15);
@@ -65,8 +61,7 @@ static void block_lengths_are_those_of_numpy(void **state) {
     assert_int_equal(lab_stats_block_length(x, 300), 14);
 }
 
-static void block_lengths_stay_in_bounds(void **state) {
-    (void)state;
+LAB_TEST(block_lengths_stay_in_bounds) {
     assert_int_equal(lab_stats_block_length(NULL, 0), 1);
     assert_int_equal(lab_stats_block_length(two, 2), 1);
     assert_int_equal(lab_stats_block_length(constant, COUNT(constant)), 1);
@@ -77,15 +72,4 @@ static void block_lengths_stay_in_bounds(void **state) {
         size_t block = lab_stats_block_length(x, n);
         assert_true(block >= 1 && block <= n / 3);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(autocorrelation_is_that_of_r),
-        cmocka_unit_test(effective_sizes_are_those_of_r),
-        cmocka_unit_test(effective_sizes_stay_between_one_and_n),
-        cmocka_unit_test(block_lengths_are_those_of_numpy),
-        cmocka_unit_test(block_lengths_stay_in_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

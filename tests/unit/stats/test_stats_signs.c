@@ -5,12 +5,8 @@
 #include "base/random.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define LONGEST 512
 
@@ -53,8 +49,7 @@ static double most_alarms(double level, int studies) {
     return level + 3.3 * sqrt(level * (1 - level) / studies);
 }
 
-static void test_series_that_remember_raise_no_more_alarms_than_promised(void **state) {
-    (void)state;
+LAB_TEST(test_series_that_remember_raise_no_more_alarms_than_promised) {
     static const double memories[] = {0, 20, INFINITY};
     static const size_t lengths[] = {10, 60, 240};
     for (int a = 0; a < 3; a++)
@@ -67,8 +62,7 @@ static void test_series_that_remember_raise_no_more_alarms_than_promised(void **
             }
 }
 
-static void test_what_goes_together_is_found(void **state) {
-    (void)state;
+LAB_TEST(test_what_goes_together_is_found) {
     double x[200], y[200];
     struct lab_surrogate room;
     lab_surrogate_init(&room);
@@ -84,8 +78,7 @@ static void test_what_goes_together_is_found(void **state) {
     lab_surrogate_release(&room);
 }
 
-static void test_few_values_are_tried_in_every_combination_of_signs(void **state) {
-    (void)state;
+LAB_TEST(test_few_values_are_tried_in_every_combination_of_signs) {
     /* Waves of (a, b, c): (a − c) / √2 and (a − 2 b + c) / √6. Of x: √2 and 0; of y: √2 / 2 and √6
      * / 2 */
     const double x[] = {2, 1, 0}, y[] = {1, 0, 0}, z[] = {1, 0, 1};
@@ -102,8 +95,7 @@ static void test_few_values_are_tried_in_every_combination_of_signs(void **state
     lab_surrogate_release(&room);
 }
 
-static void test_two_runs_with_levels_of_their_own_say_nothing(void **state) {
-    (void)state;
+LAB_TEST(test_two_runs_with_levels_of_their_own_say_nothing) {
     double x[40], y[40];
     int runs[40];
     struct lab_surrogate room;
@@ -118,8 +110,7 @@ static void test_two_runs_with_levels_of_their_own_say_nothing(void **state) {
     lab_surrogate_release(&room);
 }
 
-static void test_what_is_constant_or_too_short_has_no_answer(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_constant_or_too_short_has_no_answer) {
     const double x[] = {1, 1, 1, 1}, y[] = {1, 2, 4, 3}, z[] = {1, (double)NAN, 2, 3};
     struct lab_surrogate room;
     lab_surrogate_init(&room);
@@ -127,15 +118,4 @@ static void test_what_is_constant_or_too_short_has_no_answer(void **state) {
     assert_true(isnan(lab_surrogate_test(&room, y, y, NULL, 2).p));
     assert_true(isnan(lab_surrogate_test(&room, y, z, NULL, 4).p));
     lab_surrogate_release(&room);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_series_that_remember_raise_no_more_alarms_than_promised),
-        cmocka_unit_test(test_what_goes_together_is_found),
-        cmocka_unit_test(test_few_values_are_tried_in_every_combination_of_signs),
-        cmocka_unit_test(test_two_runs_with_levels_of_their_own_say_nothing),
-        cmocka_unit_test(test_what_is_constant_or_too_short_has_no_answer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,7 @@
  * (tests/fixtures/stats/reference_compare.R). */
 #include "fixtures/stats/reference_compare.h"
 
-static void distributions_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(distributions_are_those_of_r) {
     /* R: 2 * pt(-t, v) */
     assert_close(lab_stats_t_two_sided(.5, 1), 0.704832764699134, 1e-12);
     assert_close(lab_stats_t_two_sided(-2, 3), 0.139325968558843, 1e-12);
@@ -27,8 +26,7 @@ static void distributions_are_those_of_r(void **state) {
     assert_close(lab_stats_binomial_pmf(950, 1000, .95), 0.0577879837141071, 1e-11);
 }
 
-static void impossible_arguments_give_no_number(void **state) {
-    (void)state;
+LAB_TEST(impossible_arguments_give_no_number) {
     assert_nan(lab_stats_t_two_sided(NAN, 3));
     assert_nan(lab_stats_t_two_sided(1, 0));
     assert_close(lab_stats_t_two_sided(INFINITY, 3), 0, 0);
@@ -55,8 +53,7 @@ static void impossible_arguments_give_no_number(void **state) {
         assert_interval(test_.interval, low_, high_, confidence_, relative);                       \
     } while (0)
 
-static void welch_is_that_of_r(void **state) {
-    (void)state;
+LAB_TEST(welch_is_that_of_r) {
     /* R: t.test(x, y) */
     draw_pair();
     assert_welch(lab_stats_welch(a, 12, b, 9, .95), -1.49211174227307, 15.7315161861738,
@@ -74,8 +71,7 @@ static void welch_is_that_of_r(void **state) {
                  -5.57241060772843, 7.57241060772843, .95, 1e-11);
 }
 
-static void welch_of_huge_and_many(void **state) {
-    (void)state;
+LAB_TEST(welch_of_huge_and_many) {
     /* R: 1e300 times t.test(c(1, 2, 3, 5), c(4, 6, 7)) */
     double apart[] = {4e300, 6e300, 7e300};
     assert_welch(lab_stats_welch(huge, 4, apart, 3, .95), -2.37595481655746, 4.73399014778325,
@@ -85,8 +81,7 @@ static void welch_of_huge_and_many(void **state) {
                  0.00980589174455561, -0.00262269582314406, -0.000359486226861493, .95, 1e-8);
 }
 
-static void welch_without_spread_or_values(void **state) {
-    (void)state;
+LAB_TEST(welch_without_spread_or_values) {
     double same[] = {1, 1}, one = 1;
     struct lab_mean_test test = lab_stats_welch(constant, 8, same, 2, .95);
     assert_close(test.difference, 3, 0);
@@ -102,8 +97,7 @@ static void welch_without_spread_or_values(void **state) {
     assert_nan(lab_stats_welch(tied, 10, tied2, 7, 2).interval.low);
 }
 
-static void adjusted_as_by_r(void **state) {
-    (void)state;
+LAB_TEST(adjusted_as_by_r) {
     /* R: p.adjust(p, "BH") */
     double p[] = {.01, .02, .03, .04, .05, .5, .5, NAN, 1e-300, 1, 0};
     const double wanted[] = {0.0333333333333333,
@@ -136,8 +130,7 @@ static void adjusted_as_by_r(void **state) {
     assert_close(odd[2], .3, 0);
 }
 
-static void half_a_million_tests(void **state) {
-    (void)state;
+LAB_TEST(half_a_million_tests) {
     draw_big();
     static double adjusted[BIG];
     lab_stats_adjust_bh(big_x, BIG, adjusted);
@@ -146,8 +139,7 @@ static void half_a_million_tests(void **state) {
     assert_close(lab_stats_min(adjusted, BIG), 0.684813130965835, 1e-12);
 }
 
-static void shares_are_those_of_r(void **state) {
-    (void)state;
+LAB_TEST(shares_are_those_of_r) {
     /* R: binom.test(k, n, p) */
     static const struct {
         int64_t k, n;
@@ -171,8 +163,7 @@ static void shares_are_those_of_r(void **state) {
     }
 }
 
-static void shares_of_nothing(void **state) {
-    (void)state;
+LAB_TEST(shares_of_nothing) {
     assert_nan(lab_stats_binomial_test(0, 0, .5));
     assert_nan(lab_stats_binomial_test(3, 2, .5));
     assert_nan(lab_stats_binomial_test(-1, 2, .5));
@@ -183,19 +174,4 @@ static void shares_of_nothing(void **state) {
     assert_nan(lab_stats_binomial_interval(0, 0, .95).low);
     assert_nan(lab_stats_binomial_interval(3, 2, .95).low);
     assert_nan(lab_stats_binomial_interval(1, 2, 0).high);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distributions_are_those_of_r),
-        cmocka_unit_test(impossible_arguments_give_no_number),
-        cmocka_unit_test(welch_is_that_of_r),
-        cmocka_unit_test(welch_of_huge_and_many),
-        cmocka_unit_test(welch_without_spread_or_values),
-        cmocka_unit_test(adjusted_as_by_r),
-        cmocka_unit_test(half_a_million_tests),
-        cmocka_unit_test(shares_are_those_of_r),
-        cmocka_unit_test(shares_of_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,8 @@
 #include "base/random.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define LONGEST 400
 
@@ -36,8 +32,7 @@ static void given_wander(struct given *given, size_t n, double memory_s, double 
     given->series = (struct lab_trend_series){given->times_s, given->values, n};
 }
 
-static void test_slopes_are_covered_whatever_is_remembered(void **state) {
-    (void)state;
+LAB_TEST(test_slopes_are_covered_whatever_is_remembered) {
     static const double memories[] = {0, 5, 30, 120, 600}, shares[] = {1, 0.3};
     const int studies = 120;
     struct given given;
@@ -55,8 +50,7 @@ static void test_slopes_are_covered_whatever_is_remembered(void **state) {
         }
 }
 
-static void test_a_line_is_found_with_its_slope(void **state) {
-    (void)state;
+LAB_TEST(test_a_line_is_found_with_its_slope) {
     struct given given;
     given_wander(&given, 200, 2, 0.5);
     for (int i = 0; i < 200; i++)
@@ -66,8 +60,7 @@ static void test_a_line_is_found_with_its_slope(void **state) {
     assert_true(slope.p < 1e-3);
 }
 
-static void test_memory_is_told(void **state) {
-    (void)state;
+LAB_TEST(test_memory_is_told) {
     struct given given;
     given_wander(&given, 400, 0, 1);
     double none_s = lab_trend_slope(&given.series, 0.95).memory_s;
@@ -77,8 +70,7 @@ static void test_memory_is_told(void **state) {
     assert_true(some_s > 5 && some_s < 80);
 }
 
-static void test_a_step_is_told_from_a_walk(void **state) {
-    (void)state;
+LAB_TEST(test_a_step_is_told_from_a_walk) {
     struct given given;
     const size_t half = 60;
     /* abrupt, beside a wander that takes long to get as far */
@@ -94,8 +86,7 @@ static void test_a_step_is_told_from_a_walk(void **state) {
     assert_true(step.low < 0);
 }
 
-static void test_few_values_and_equal_ones_have_intervals(void **state) {
-    (void)state;
+LAB_TEST(test_few_values_and_equal_ones_have_intervals) {
     const double times_s[] = {0, 1, 2, 3}, values[] = {0, 1, 5, 6}, same[] = {2, 2, 2, 2};
     const size_t start = 2;
     struct lab_trend_series series = {times_s, values, 4};
@@ -106,22 +97,9 @@ static void test_few_values_and_equal_ones_have_intervals(void **state) {
     assert_true(fabs(slope.low) < 1e-6 && fabs(slope.high) < 1e-6);
 }
 
-static void test_what_is_too_short_has_no_answer(void **state) {
-    (void)state;
+LAB_TEST(test_what_is_too_short_has_no_answer) {
     const double times_s[] = {0, 1, 2, 3}, values[] = {0, (double)NAN, 5, 6};
     struct lab_trend_series three = {times_s, times_s, 3}, hole = {times_s, values, 4};
     assert_true(isnan(lab_trend_slope(&three, 0.95).low));
     assert_true(isnan(lab_trend_slope(&hole, 0.95).low));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slopes_are_covered_whatever_is_remembered),
-        cmocka_unit_test(test_a_line_is_found_with_its_slope),
-        cmocka_unit_test(test_memory_is_told),
-        cmocka_unit_test(test_a_step_is_told_from_a_walk),
-        cmocka_unit_test(test_few_values_and_equal_ones_have_intervals),
-        cmocka_unit_test(test_what_is_too_short_has_no_answer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,7 @@ static double normal(uint64_t index) {
     return lab_stats_normal_quantile(lab_random_uniform(5, index) + 0x1p-54);
 }
 
-static void equal_samples_win_alike(void **state) {
-    (void)state;
+LAB_TEST(equal_samples_win_alike) {
     const double a[] = {1, 2, 3}, b[] = {2, 1, 3}, c[] = {3, 2, 1}, d[] = {1, 3, 2};
     const double *samples[] = {a, b, c, d};
     const size_t sizes[] = {3, 3, 3, 3};
@@ -23,8 +22,7 @@ static void equal_samples_win_alike(void **state) {
     assert_int_equal(sum, RESAMPLES);
 }
 
-static void a_gap_far_beyond_the_spread_always_wins(void **state) {
-    (void)state;
+LAB_TEST(a_gap_far_beyond_the_spread_always_wins) {
     const double slow[] = {1, 1.01}, fast[] = {5, 5.01};
     const double *samples[] = {slow, fast};
     const size_t sizes[] = {2, 2};
@@ -34,8 +32,7 @@ static void a_gap_far_beyond_the_spread_always_wins(void **state) {
 }
 
 /* The spread of the others stands for a single value too. */
-static void a_single_value_is_as_uncertain_as_the_others(void **state) {
-    (void)state;
+LAB_TEST(a_single_value_is_as_uncertain_as_the_others) {
     const double single[] = {1.2}, several[] = {0, 2, 1, .5, 1.5};
     const double *samples[] = {single, several};
     const size_t sizes[] = {1, 5};
@@ -44,8 +41,7 @@ static void a_single_value_is_as_uncertain_as_the_others(void **state) {
     assert_true(wins[0] > RESAMPLES / 2 && wins[0] < RESAMPLES * 4 / 5);
 }
 
-static void without_any_spread_nothing_is_known(void **state) {
-    (void)state;
+LAB_TEST(without_any_spread_nothing_is_known) {
     const double a[] = {1}, b[] = {2}, broken[] = {1, NAN};
     const double *samples[] = {a, b}, *others[] = {a, broken};
     const size_t sizes[] = {1, 1}, other_sizes[] = {1, 2};
@@ -61,8 +57,7 @@ static void without_any_spread_nothing_is_known(void **state) {
  * larger is truly the larger in about p of the trials. The widening for few values makes it say a
  * little less.
  */
-static void it_promises_no_more_than_it_keeps(void **state) {
-    (void)state;
+LAB_TEST(it_promises_no_more_than_it_keeps) {
     double promised = 0, kept = 0;
     enum { TRIALS = 1500, VALUES = 3 };
     for (int t = 0; t < TRIALS; t++) {
@@ -82,15 +77,4 @@ static void it_promises_no_more_than_it_keeps(void **state) {
     }
     assert_true(kept / TRIALS >= promised / TRIALS - .01);
     assert_true(promised / TRIALS > kept / TRIALS - .1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_samples_win_alike),
-        cmocka_unit_test(a_gap_far_beyond_the_spread_always_wins),
-        cmocka_unit_test(a_single_value_is_as_uncertain_as_the_others),
-        cmocka_unit_test(without_any_spread_nothing_is_known),
-        cmocka_unit_test(it_promises_no_more_than_it_keeps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,22 +9,16 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+#include "test.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #define assert_works(call)                                                                         \
     do {                                                                                           \

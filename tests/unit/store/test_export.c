@@ -101,8 +101,7 @@ static struct lab_store *open_fixture(struct lab_run **ret_runs, int *ret_count)
 
 /* --- tests --- */
 
-static void runs_are_a_line_each(void **state) {
-    (void)state;
+LAB_TEST(runs_are_a_line_each) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
@@ -141,8 +140,7 @@ static void runs_are_a_line_each(void **state) {
     lab_store_close(store);
 }
 
-static void odd_texts_keep_their_field(void **state) {
-    (void)state;
+LAB_TEST(odd_texts_keep_their_field) {
     struct lab_run run = two_runs[0];
     run.id = "a,\"b\"\r\nc";
     run.options = "{\"text\": \"x, \\\"y\\\"\", \"list\": [1, 2], \"none\": null, \"a,b\": true}";
@@ -159,14 +157,12 @@ static void odd_texts_keep_their_field(void **state) {
     assert_string_equal(cell(table, 1, "series"), "");
 }
 
-static void no_runs_are_a_header(void **state) {
-    (void)state;
+LAB_TEST(no_runs_are_a_header) {
     assert_works(lab_export_csv(NULL, 0, &out, &err));
     assert_int_equal(read_table(sink.text.text)->height, 1);
 }
 
-static void iterations_are_a_line_each(void **state) {
-    (void)state;
+LAB_TEST(iterations_are_a_line_each) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
@@ -186,8 +182,7 @@ static void iterations_are_a_line_each(void **state) {
     lab_store_close(store);
 }
 
-static void metrics_are_a_line_each(void **state) {
-    (void)state;
+LAB_TEST(metrics_are_a_line_each) {
     struct lab_store *store = create(path);
     int64_t epoch;
     static const struct lab_store_metric metrics[] = {
@@ -211,8 +206,7 @@ static struct lab_value *read_document(void) {
     return document;
 }
 
-static void the_document_holds_everything(void **state) {
-    (void)state;
+LAB_TEST(the_document_holds_everything) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
@@ -235,8 +229,7 @@ static void the_document_holds_everything(void **state) {
     lab_store_close(store);
 }
 
-static void the_document_holds_iterations_if_asked(void **state) {
-    (void)state;
+LAB_TEST(the_document_holds_iterations_if_asked) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
@@ -265,8 +258,7 @@ static struct lab_store *with_many_iterations(int chunks) {
     return store;
 }
 
-static void large_tables_come_in_small_pieces(void **state) {
-    (void)state;
+LAB_TEST(large_tables_come_in_small_pieces) {
     struct lab_store *store = with_many_iterations(30);
     struct lab_run run = read_run(store, 1);
     assert_works(lab_export_iterations_csv(store, &run, 1, &out, &err));
@@ -275,8 +267,7 @@ static void large_tables_come_in_small_pieces(void **state) {
     lab_store_close(store);
 }
 
-static void whoever_has_enough_ends_it(void **state) {
-    (void)state;
+LAB_TEST(whoever_has_enough_ends_it) {
     struct lab_store *store = with_many_iterations(5);
     struct lab_run run = read_run(store, 1);
     sink.accepted = 1;
@@ -290,20 +281,5 @@ static void whoever_has_enough_ends_it(void **state) {
     lab_store_close(store);
 }
 
-int main(void) {
-    setenv("TZ", "UTC", 1);
-    tzset();
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_sink, tear_down_sink)
-    const struct CMUnitTest tests[] = {
-        TEST(runs_are_a_line_each),
-        TEST(odd_texts_keep_their_field),
-        TEST(no_runs_are_a_header),
-        TEST(iterations_are_a_line_each),
-        TEST(metrics_are_a_line_each),
-        TEST(the_document_holds_everything),
-        TEST(the_document_holds_iterations_if_asked),
-        TEST(large_tables_come_in_small_pieces),
-        TEST(whoever_has_enough_ends_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up_sink, .tear_down = tear_down_sink, .begin = lab_test_in_utc};

@@ -15,8 +15,7 @@ static bool parses(const char *text, size_t length) {
     return good;
 }
 
-static void members_are_found_as_they_stand(void **state) {
-    (void)state;
+LAB_TEST(members_are_found_as_they_stand) {
     struct lab_members members = LAB_MEMBERS_INIT, inner = LAB_MEMBERS_INIT;
     const char *text =
         " {\"a\" : {\"b\": [1, {\"c\": 2}], \"d\": \"}\"} ,\n\"e\":-0.5e+3, \"f\": \"\\\"\"} ";
@@ -38,8 +37,7 @@ static void members_are_found_as_they_stand(void **state) {
     lab_members_release(&inner);
 }
 
-static void deep_nesting_is_refused(void **state) {
-    (void)state;
+LAB_TEST(deep_nesting_is_refused) {
     char text[100001];
     memset(text, '[', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -48,8 +46,7 @@ static void deep_nesting_is_refused(void **state) {
 
 /* Texts with a byte or two changed: both agree, but for what only a parser that converts can
  * see. */
-static void it_agrees_with_the_parser(void **state) {
-    (void)state;
+LAB_TEST(it_agrees_with_the_parser) {
     static const char original[] = "{\"rate\": -850.5e2, \"ok\": [true, false, null, "
                                    "\"\\u00e9\\n\", 0], \"n\": {\"é\": 10, \"x\": {}}}";
     static const char bytes[] = "{}[]\":,.-+eE0179 \n\\u\xc3\xa9nt\x01\x7f";
@@ -74,12 +71,4 @@ static void it_agrees_with_the_parser(void **state) {
     assert_true(accepted > ROUNDS / 50 && accepted < ROUNDS / 2);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(members_are_found_as_they_stand),
-        TEST(deep_nesting_is_refused),
-        TEST(it_agrees_with_the_parser),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -3,8 +3,7 @@
 
 /* --- single --- */
 
-static void a_single_gpu_is_a_list_of_records(void **state) {
-    (void)state;
+LAB_TEST(a_single_gpu_is_a_list_of_records) {
     struct lab_recording machine = make_machine(3);
     export_as(&machine, LAB_MONITOR_SINGLE, 1);
     struct lab_value *list = parse(written.text, written.length), *first = list->items[0];
@@ -24,8 +23,7 @@ static void a_single_gpu_is_a_list_of_records(void **state) {
     assert_null(lab_value_get(first, "simulated"));
 }
 
-static void what_is_not_known_is_null(void **state) {
-    (void)state;
+LAB_TEST(what_is_not_known_is_null) {
     struct lab_recording machine = make_machine(3);
     machine.tracks[0].valid[0][1] = 0;
     export_as(&machine, LAB_MONITOR_SINGLE, -1);
@@ -38,8 +36,7 @@ static void what_is_not_known_is_null(void **state) {
     assert_true(get_number(list->items[1], "memory_total") == 24576);
 }
 
-static void a_tick_without_an_answer_is_no_record(void **state) {
-    (void)state;
+LAB_TEST(a_tick_without_an_answer_is_no_record) {
     struct lab_recording machine = make_machine(3);
     for (int i = 0; i < GPU_COLUMNS; i++)
         machine.tracks[0].valid[i][1] = 0;
@@ -49,8 +46,7 @@ static void a_tick_without_an_answer_is_no_record(void **state) {
 
 /* --- multi --- */
 
-static void all_gpus_of_an_interval_are_one_record(void **state) {
-    (void)state;
+LAB_TEST(all_gpus_of_an_interval_are_one_record) {
     struct lab_recording machine = make_machine(3);
     export_as(&machine, LAB_MONITOR_MULTI, -1);
     struct lab_value *list = parse(written.text, written.length);
@@ -71,8 +67,7 @@ static void all_gpus_of_an_interval_are_one_record(void **state) {
 }
 
 /* The order in which threads come in says nothing, and lateness below an interval neither. */
-static void late_gpus_belong_to_their_interval(void **state) {
-    (void)state;
+LAB_TEST(late_gpus_belong_to_their_interval) {
     struct lab_recording machine = make_machine(3);
     machine.tracks[0].times_ns[1] += 60 * LAB_NS_PER_MS;
     machine.tracks[3].times_ns[2] -= 20 * LAB_NS_PER_MS;
@@ -83,8 +78,7 @@ static void late_gpus_belong_to_their_interval(void **state) {
         assert_int_equal(lab_value_get(list->items[i], "multi_gpu_data")->count, 4);
 }
 
-static void a_gpu_in_a_gap_is_in_no_sum(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_in_a_gap_is_in_no_sum) {
     struct lab_recording machine = make_machine(4);
     struct lab_track *gone = &machine.tracks[1]; /* answers in the first tick and the last */
     gone->count = 2;
@@ -102,8 +96,7 @@ static void a_gpu_in_a_gap_is_in_no_sum(void **state) {
     assert_true(get_number(sums, "total_memory_used") == 51155 - 12750);
 }
 
-static void sums_are_over_what_is_known(void **state) {
-    (void)state;
+LAB_TEST(sums_are_over_what_is_known) {
     struct lab_recording machine = make_machine(1);
     machine.tracks[0].valid[1][0] = 0; /* memory used of GPU 0 */
     for (int i = 0; i < 4; i++)
@@ -118,8 +111,7 @@ static void sums_are_over_what_is_known(void **state) {
     assert_int_equal(lab_value_get(sums, "gpu_count")->integer, 4);
 }
 
-static void what_is_simulated_says_so(void **state) {
-    (void)state;
+LAB_TEST(what_is_simulated_says_so) {
     struct lab_recording machine = make_machine(2);
     machine.tracks[2].entity.simulated = machine.simulated = true;
     export_as(&machine, LAB_MONITOR_MULTI, -1);
@@ -136,8 +128,7 @@ static void what_is_simulated_says_so(void **state) {
 
 /* --- experiment and system --- */
 
-static void an_experiment_has_the_source_s_fields(void **state) {
-    (void)state;
+LAB_TEST(an_experiment_has_the_source_s_fields) {
     struct lab_recording machine = make_machine(11);
     export_as(&machine, LAB_MONITOR_EXPERIMENT, -1);
     struct lab_value *document = parse(written.text, written.length);
@@ -163,8 +154,7 @@ static struct lab_process_sample some_processes[] = {
     {.pid = 4712, .name = "bash", .cpu_percent = NAN, .memory_bytes = 1 << 20},
 };
 
-static void the_system_has_the_source_s_fields(void **state) {
-    (void)state;
+LAB_TEST(the_system_has_the_source_s_fields) {
     struct lab_recording machine = make_machine(3);
     struct lab_process_list list = {
         .time_ns = START_NS + 50 * LAB_NS_PER_MS, .items = some_processes, .count = 2};
@@ -201,8 +191,7 @@ static void the_system_has_the_source_s_fields(void **state) {
 
 /* --- tables --- */
 
-static void pcie_rates_are_a_line_each(void **state) {
-    (void)state;
+LAB_TEST(pcie_rates_are_a_line_each) {
     struct lab_recording machine = make_machine(2);
     export_as(&machine, LAB_MONITOR_PCIE_CSV, -1);
     assert_string_equal(written.text, "timestamp,gpu,pcie_rx_mb,pcie_tx_mb\n"
@@ -212,8 +201,7 @@ static void pcie_rates_are_a_line_each(void **state) {
                                       "1736937000.103000,3,2.049,\n");
 }
 
-static void a_counter_that_fell_gives_no_rate(void **state) {
-    (void)state;
+LAB_TEST(a_counter_that_fell_gives_no_rate) {
     struct lab_recording machine = make_machine(21);
     machine.tracks[0].values[7][10] = 5; /* reset */
     machine.track_count = 1;
@@ -224,8 +212,7 @@ static void a_counter_that_fell_gives_no_rate(void **state) {
     assert_true(fabs(rate - (1100000 - 5) * 1024e-6) < 1e-3);
 }
 
-static void the_table_has_every_metric(void **state) {
-    (void)state;
+LAB_TEST(the_table_has_every_metric) {
     struct lab_recording machine = make_machine(1);
     machine.tracks[0].entity.name = "NVIDIA \"A10G\", 24 GB";
     export_as(&machine, LAB_MONITOR_CSV, -1);
@@ -246,16 +233,14 @@ static void the_table_has_every_metric(void **state) {
 
 /* --- what is refused --- */
 
-static void a_gpu_that_is_not_there_is_an_error(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_that_is_not_there_is_an_error) {
     struct lab_recording machine = make_machine(1);
     assert_int_equal(lab_monitor_export(&machine, LAB_MONITOR_SINGLE, 7, &out, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_non_null(strstr(err.text, "no GPU 7, but 0, 1, 2, 3"));
 }
 
-static void a_format_that_would_be_empty_is_an_error(void **state) {
-    (void)state;
+LAB_TEST(a_format_that_would_be_empty_is_an_error) {
     struct lab_recording machine = make_machine(1);
     machine.track_count = 4;
     assert_int_equal(lab_monitor_export(&machine, LAB_MONITOR_SYSTEM, -1, &out, &err), -1);
@@ -267,26 +252,5 @@ static void a_format_that_would_be_empty_is_an_error(void **state) {
     assert_int_equal(written.length, 0);
 }
 
-int main(void) {
-    setenv("TZ", "UTC", 1);
-    tzset();
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_single_gpu_is_a_list_of_records),
-        TEST(what_is_not_known_is_null),
-        TEST(a_tick_without_an_answer_is_no_record),
-        TEST(all_gpus_of_an_interval_are_one_record),
-        TEST(late_gpus_belong_to_their_interval),
-        TEST(a_gpu_in_a_gap_is_in_no_sum),
-        TEST(sums_are_over_what_is_known),
-        TEST(what_is_simulated_says_so),
-        TEST(an_experiment_has_the_source_s_fields),
-        TEST(the_system_has_the_source_s_fields),
-        TEST(pcie_rates_are_a_line_each),
-        TEST(a_counter_that_fell_gives_no_rate),
-        TEST(the_table_has_every_metric),
-        TEST(a_gpu_that_is_not_there_is_an_error),
-        TEST(a_format_that_would_be_empty_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = lab_test_in_utc};

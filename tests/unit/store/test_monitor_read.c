@@ -34,8 +34,7 @@ static void assert_same_track(const struct lab_track *a, const struct lab_track 
     }
 }
 
-static void our_own_document_gives_everything_back(void **state) {
-    (void)state;
+LAB_TEST(our_own_document_gives_everything_back) {
     struct lab_recording machine = make_machine(12);
     machine.tracks[1].entity.simulated = machine.simulated = true;
     machine.tracks[1].values[3][0] = -7; /* a negative power is odd, but it is what was read */
@@ -104,8 +103,7 @@ static void our_own_document_gives_everything_back(void **state) {
     assert_int_equal(read->placement, LAB_PLACEMENT_CORES);
 }
 
-static void the_table_gives_every_metric_back(void **state) {
-    (void)state;
+LAB_TEST(the_table_gives_every_metric_back) {
     struct lab_recording machine = make_machine(12);
     struct lab_recording *back = again(&machine, LAB_MONITOR_CSV);
     assert_null(back->missing);
@@ -118,8 +116,7 @@ static void the_table_gives_every_metric_back(void **state) {
                      START_NS + OFFSET_NS + 103 * LAB_NS_PER_MS);
 }
 
-static void gpus_come_back_from_each_format(void **state) {
-    (void)state;
+LAB_TEST(gpus_come_back_from_each_format) {
     struct lab_recording machine = make_machine(12);
     static const enum lab_monitor_format formats[] = {LAB_MONITOR_SINGLE, LAB_MONITOR_MULTI,
                                                       LAB_MONITOR_EXPERIMENT};
@@ -144,8 +141,7 @@ static void gpus_come_back_from_each_format(void **state) {
                 2001 * 1024);
 }
 
-static void the_host_comes_back(void **state) {
-    (void)state;
+LAB_TEST(the_host_comes_back) {
     struct lab_recording machine = make_machine(3);
     struct lab_process_sample process = {
         .pid = 9, .name = "python", .cpu_percent = 50, .memory_bytes = 1 << 30};
@@ -164,8 +160,7 @@ static void the_host_comes_back(void **state) {
 
 /* --- what others wrote --- */
 
-static void the_guide_s_experiment_is_read(void **state) {
-    (void)state;
+LAB_TEST(the_guide_s_experiment_is_read) {
     struct lab_recording *recording = read_text(
         "{\n  \"start_time\": \"2025-07-01T12:00:00.250000\",\n  \"samples\": [\n    {\n"
         "      \"timestamp\": 0.5,\n      \"gpus\": [\n        {\n          \"gpu_id\": 0,\n"
@@ -182,8 +177,7 @@ static void the_guide_s_experiment_is_read(void **state) {
                      INT64_C(1751371200750) * LAB_NS_PER_MS);
 }
 
-static void the_guide_s_system_is_read(void **state) {
-    (void)state;
+LAB_TEST(the_guide_s_system_is_read) {
     struct lab_recording *recording =
         read_text("{\"start_time\": \"2025-07-01T12:00:00\", \"samples\": [{\"timestamp\": 0.1, "
                   "\"cpu_percent\": [10.0, 30.0], \"memory\": {\"total_gb\": 100, \"used_gb\": 20, "
@@ -204,8 +198,7 @@ static void the_guide_s_system_is_read(void **state) {
     assert_int_equal(recording->processes[0].items[0].pid, 12);
 }
 
-static void the_guide_s_pcie_log_is_read(void **state) {
-    (void)state;
+LAB_TEST(the_guide_s_pcie_log_is_read) {
     struct lab_recording *recording =
         read_text("timestamp,gpu,pcie_rx_mb,pcie_tx_mb\n1751371200.123456789,0, 12, 34\n"
                   "1751371200.123456789,1,0,[N/A]\n\n1751371200.223456789,0, 13, 35\n");
@@ -219,8 +212,7 @@ static void the_guide_s_pcie_log_is_read(void **state) {
 }
 
 /* One object, objects behind each other, a line each, lists behind each other. */
-static void records_may_stand_in_any_way(void **state) {
-    (void)state;
+LAB_TEST(records_may_stand_in_any_way) {
 #define A RECORD("2025-01-15T10:30:00", 0, 12800)
 #define B RECORD("2025-01-15 10:30:01.5", 0, 12801)
     static const char *const texts[] = {
@@ -243,8 +235,7 @@ static void records_may_stand_in_any_way(void **state) {
     }
 }
 
-static void python_s_numbers_are_read(void **state) {
-    (void)state;
+LAB_TEST(python_s_numbers_are_read) {
     struct lab_recording *recording = read_text(
         "[{\"timestamp\": 1736937000.25, \"gpu_index\": 0, \"gpu_name\": \"NaN \\\" Infinity\", "
         "\"utilization\": NaN, \"memory_used\": 1, \"power\": -Infinity, \"temperature\": 50}]");
@@ -256,8 +247,7 @@ static void python_s_numbers_are_read(void **state) {
     assert_int_equal(gpu->times_ns[0], INT64_C(1736937000250) * LAB_NS_PER_MS);
 }
 
-static void wrong_types_are_left_out_and_told(void **state) {
-    (void)state;
+LAB_TEST(wrong_types_are_left_out_and_told) {
     struct lab_recording *recording = read_text(
         "[{\"timestamp\": \"2025-01-15T10:30:00\", \"gpu_index\": 0, \"utilization\": \"85 %\", "
         "\"memory_used\": 1e300, \"power\": [1], \"temperature\": 50},"
@@ -274,16 +264,14 @@ static void wrong_types_are_left_out_and_told(void **state) {
     assert_true(is_missing(recording, "bytes that belong to no record (8)"));
 }
 
-static void times_may_be_relative(void **state) {
-    (void)state;
+LAB_TEST(times_may_be_relative) {
     struct lab_recording *recording =
         read_text("[{\"timestamp\": 0.5, \"gpu_index\": 0, \"utilization\": 1}]");
     assert_int_equal(lab_recording_gpu(recording, 0)->times_ns[0], LAB_NS_PER_S / 2);
     assert_true(is_missing(recording, "when it was recorded isn't told"));
 }
 
-static void zones_are_understood(void **state) {
-    (void)state;
+LAB_TEST(zones_are_understood) {
     static const char *const stamps[] = {"2025-01-15T10:30:00Z", "2025-01-15T11:30:00+01:00",
                                          "2025-01-15T05:30:00.000000-0500", "1736937000",
                                          "1736937000000"};
@@ -300,8 +288,7 @@ static void zones_are_understood(void **state) {
 }
 
 /* A wall clock set back an hour: the steady time goes on, the wall clock's is as it was written. */
-static void a_clock_set_back_begins_an_epoch(void **state) {
-    (void)state;
+LAB_TEST(a_clock_set_back_begins_an_epoch) {
     struct lab_recording *recording = read_text(
         "[" RECORD("2025-01-15T10:30:00", 0, 1) "," RECORD("2025-01-15T10:30:01", 0, 2) "," RECORD(
             "2025-01-15T09:30:02", 0, 3) "," RECORD("2025-01-15T09:30:03", 0, 4) "]");
@@ -320,8 +307,7 @@ static void a_clock_set_back_begins_an_epoch(void **state) {
 }
 
 /* Files of several GPUs, one behind the other. */
-static void each_gpu_has_its_own_time(void **state) {
-    (void)state;
+LAB_TEST(each_gpu_has_its_own_time) {
     struct lab_recording *recording = read_text("[" RECORD("2025-01-15T10:30:00", 0, 1) "," RECORD(
         "2025-01-15T10:30:09", 0, 2) "]\n"
                                      "[" RECORD("2025-01-15T10:30:00", 1,
@@ -340,8 +326,7 @@ static size_t whole_records(const char *text, size_t length) {
     return count;
 }
 
-static void a_list_cut_off_anywhere_gives_all_whole_records(void **state) {
-    (void)state;
+LAB_TEST(a_list_cut_off_anywhere_gives_all_whole_records) {
     size_t length = strlen(three);
     for (size_t cut = 1; cut <= length; cut++) {
         struct lab_recording *recording = read_bytes(three, cut);
@@ -352,8 +337,7 @@ static void a_list_cut_off_anywhere_gives_all_whole_records(void **state) {
 }
 
 /* No byte at which any of our formats fails, and never more than there was. */
-static void every_format_can_be_cut_off_anywhere(void **state) {
-    (void)state;
+LAB_TEST(every_format_can_be_cut_off_anywhere) {
     struct lab_recording machine = make_machine(2);
     for (int format = 0; format < LAB_MONITOR_FORMAT_COUNT; format++) {
         export_as(&machine, (enum lab_monitor_format)format, -1);
@@ -379,8 +363,7 @@ static void every_format_can_be_cut_off_anywhere(void **state) {
 }
 
 /* The first writer was killed, and another went on behind it. */
-static void a_record_that_never_ends_costs_only_itself(void **state) {
-    (void)state;
+LAB_TEST(a_record_that_never_ends_costs_only_itself) {
     static const char *const texts[] = {
         "[\n" RECORD("2025-01-15T10:30:00", 0,
                      1) ",\n{\"timestamp\": \"2025-01-15T10:30:01\", "
@@ -402,16 +385,14 @@ static void a_record_that_never_ends_costs_only_itself(void **state) {
     }
 }
 
-static void a_record_that_is_no_json_costs_only_itself(void **state) {
-    (void)state;
+LAB_TEST(a_record_that_is_no_json_costs_only_itself) {
     struct lab_recording *recording = read_text("[" RECORD(
         "2025-01-15T10:30:00", 0, 1) ", {\"a\" 5}, " RECORD("2025-01-15T10:30:01", 0, 2) "]");
     assert_int_equal(lab_recording_gpu(recording, 0)->count, 2);
     assert_true(is_missing(recording, "records that are no valid JSON (1)"));
 }
 
-static void a_table_s_last_line_may_be_cut_off(void **state) {
-    (void)state;
+LAB_TEST(a_table_s_last_line_may_be_cut_off) {
     struct lab_recording *recording = read_text(
         "timestamp,gpu,pcie_rx_mb,pcie_tx_mb\n1751371200.1,0,12,34\n"
         "1751371200.2,0,12\n1751371200.3,\"0,12,34\n1751371200.4,0,1,2\n1751371200.5,0,1,2");
@@ -421,8 +402,7 @@ static void a_table_s_last_line_may_be_cut_off(void **state) {
     assert_true(is_missing(recording, "records that don't end (1)"));
 }
 
-static void foreign_files_are_refused(void **state) {
-    (void)state;
+LAB_TEST(foreign_files_are_refused) {
     static const char *const texts[] = {
         "",       " \n",          "hello",      "{}",          "{\"a\": 1}",
         "[1, 2]", "[{\"a\": 1}]", "a,b\n1,2\n", "{\"run_id\"", "\1\2\3"};
@@ -440,8 +420,7 @@ static void foreign_files_are_refused(void **state) {
     }
 }
 
-static void an_empty_list_is_an_empty_recording(void **state) {
-    (void)state;
+LAB_TEST(an_empty_list_is_an_empty_recording) {
     static const char *const texts[] = {
         "[]", "[\n]\n", "[", "{\"start_time\": \"2025-01-15T10:30:00\", \"samples\": []}"};
     for (int i = 0; i < 4; i++)
@@ -449,8 +428,7 @@ static void an_empty_list_is_an_empty_recording(void **state) {
 }
 
 /* A line of many records without an end each must not take its length squared. */
-static void garbage_ends(void **state) {
-    (void)state;
+LAB_TEST(garbage_ends) {
     struct lab_str text;
     lab_str_init(&text);
     lab_str_add(&text, "[\n" RECORD("2025-01-15T10:30:00", 0, 1));
@@ -459,33 +437,5 @@ static void garbage_ends(void **state) {
     lab_str_release(&text);
 }
 
-int main(void) {
-    setenv("TZ", "UTC", 1);
-    tzset();
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(our_own_document_gives_everything_back),
-        TEST(the_table_gives_every_metric_back),
-        TEST(gpus_come_back_from_each_format),
-        TEST(the_host_comes_back),
-        TEST(the_guide_s_experiment_is_read),
-        TEST(the_guide_s_system_is_read),
-        TEST(the_guide_s_pcie_log_is_read),
-        TEST(records_may_stand_in_any_way),
-        TEST(python_s_numbers_are_read),
-        TEST(wrong_types_are_left_out_and_told),
-        TEST(times_may_be_relative),
-        TEST(zones_are_understood),
-        TEST(a_clock_set_back_begins_an_epoch),
-        TEST(each_gpu_has_its_own_time),
-        TEST(a_list_cut_off_anywhere_gives_all_whole_records),
-        TEST(every_format_can_be_cut_off_anywhere),
-        TEST(a_record_that_never_ends_costs_only_itself),
-        TEST(a_record_that_is_no_json_costs_only_itself),
-        TEST(a_table_s_last_line_may_be_cut_off),
-        TEST(foreign_files_are_refused),
-        TEST(an_empty_list_is_an_empty_recording),
-        TEST(garbage_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = lab_test_in_utc};

@@ -78,8 +78,7 @@ static struct lab_value *read_list(const char *name) {
 
 /* --- JSON --- */
 
-static void files_are_valid_after_each_flush(void **state) {
-    (void)state;
+LAB_TEST(files_are_valid_after_each_flush) {
     struct lab_recording machine = make_machine(12);
     struct lab_monitor_stream *stream = open_files("gpu_monitoring.json");
     assert_int_equal(read_list("gpu_monitoring.json")->count, 0);
@@ -102,8 +101,7 @@ static void files_are_valid_after_each_flush(void **state) {
                                 read_list("gpu_monitoring_multi_gpu.json")));
 }
 
-static void a_gpu_that_is_away_is_left_out_until_it_is_back(void **state) {
-    (void)state;
+LAB_TEST(a_gpu_that_is_away_is_left_out_until_it_is_back) {
     struct lab_recording machine = make_machine(6);
     struct lab_monitor_stream *stream = open_files("x");
     tell_machine(stream, &machine);
@@ -125,8 +123,7 @@ static void a_gpu_that_is_away_is_left_out_until_it_is_back(void **state) {
         assert_int_equal(lab_value_get(multi->items[i], "multi_gpu_data")->count, counts[i]);
 }
 
-static void killed_between_flushes_files_are_valid(void **state) {
-    (void)state;
+LAB_TEST(killed_between_flushes_files_are_valid) {
     for (int turn = 1; turn <= 5; turn++) {
         const char *name = lab_arena_printf(&arena, "killed%d", turn);
         pid_t child = fork();
@@ -152,8 +149,7 @@ static void killed_between_flushes_files_are_valid(void **state) {
     }
 }
 
-static void an_existing_file_is_gone_on_with(void **state) {
-    (void)state;
+LAB_TEST(an_existing_file_is_gone_on_with) {
     struct lab_recording machine = make_machine(3);
     /* as Python's json.dump leaves it */
     static const char old[] =
@@ -175,8 +171,7 @@ static void an_existing_file_is_gone_on_with(void **state) {
 }
 
 /* Cut off at every byte of its second record: mended to the first, then gone on with. */
-static void a_file_that_was_cut_off_is_mended(void **state) {
-    (void)state;
+LAB_TEST(a_file_that_was_cut_off_is_mended) {
     struct lab_recording machine = make_machine(3);
     struct lab_monitor_stream *stream = open_files("m.json");
     tell_machine(stream, &machine);
@@ -202,8 +197,7 @@ static void a_file_that_was_cut_off_is_mended(void **state) {
     }
 }
 
-static void foreign_files_are_refused(void **state) {
-    (void)state;
+LAB_TEST(foreign_files_are_refused) {
     static const char *const texts[] = {
         "hello",
         "{\"a\": 1}",
@@ -237,8 +231,7 @@ static void foreign_files_are_refused(void **state) {
     assert_int_equal(lab_monitor_stream_files(in_folder(".json"), &setup, &stream, &err), -1);
 }
 
-static void two_writers_exclude_each_other(void **state) {
-    (void)state;
+LAB_TEST(two_writers_exclude_each_other) {
     struct lab_monitor_stream *first = open_files("x"), *second = NULL;
     assert_int_equal(lab_monitor_stream_files(in_folder("x"), &setup, &second, &err), -1);
     assert_non_null(strstr(err.text, "being written by another process"));
@@ -247,8 +240,7 @@ static void two_writers_exclude_each_other(void **state) {
 }
 
 /* A limit of the file's size behaves as a full disk does: part of a write, then none. */
-static void a_full_disk_leaves_valid_files(void **state) {
-    (void)state;
+LAB_TEST(a_full_disk_leaves_valid_files) {
     struct lab_recording machine = make_machine(12);
     struct lab_monitor_stream *stream = open_files("full");
     struct rlimit old, small;
@@ -274,8 +266,7 @@ static void a_full_disk_leaves_valid_files(void **state) {
 
 /* --- CSV --- */
 
-static void lines_come_as_ticks_do(void **state) {
-    (void)state;
+LAB_TEST(lines_come_as_ticks_do) {
     struct lab_recording machine = make_machine(2);
     struct lab_monitor_stream *stream = NULL;
     int ends[2];
@@ -299,8 +290,7 @@ static void lines_come_as_ticks_do(void **state) {
     assert_true(track_value(lab_recording_gpu(back, 2), LAB_METRIC_TEMPERATURE, -1, 1) == 72);
 }
 
-static void a_reader_who_goes_away_ends_it_quietly(void **state) {
-    (void)state;
+LAB_TEST(a_reader_who_goes_away_ends_it_quietly) {
     struct lab_recording machine = make_machine(2);
     struct lab_monitor_stream *stream = NULL;
     int ends[2];
@@ -318,8 +308,7 @@ static void a_reader_who_goes_away_ends_it_quietly(void **state) {
     close(ends[1]);
 }
 
-static void a_slow_reader_is_not_waited_for(void **state) {
-    (void)state;
+LAB_TEST(a_slow_reader_is_not_waited_for) {
     struct lab_recording machine = make_machine(1);
     struct lab_monitor_stream *stream = NULL;
     int ends[2];
@@ -347,22 +336,5 @@ static void a_slow_reader_is_not_waited_for(void **state) {
     waitpid(reader, &status, 0);
 }
 
-int main(void) {
-    setenv("TZ", "UTC", 1);
-    tzset();
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_log, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(files_are_valid_after_each_flush),
-        TEST(a_gpu_that_is_away_is_left_out_until_it_is_back),
-        TEST(killed_between_flushes_files_are_valid),
-        TEST(an_existing_file_is_gone_on_with),
-        TEST(a_file_that_was_cut_off_is_mended),
-        TEST(foreign_files_are_refused),
-        TEST(two_writers_exclude_each_other),
-        TEST(a_full_disk_leaves_valid_files),
-        TEST(lines_come_as_ticks_do),
-        TEST(a_reader_who_goes_away_ends_it_quietly),
-        TEST(a_slow_reader_is_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up_log, .tear_down = tear_down, .begin = lab_test_in_utc};

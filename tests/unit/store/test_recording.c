@@ -4,8 +4,7 @@
  */
 #include "recording_fixture.h"
 
-static void ticks_come_back(void **state) {
-    (void)state;
+LAB_TEST(ticks_come_back) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -35,8 +34,7 @@ static void ticks_come_back(void **state) {
 
 /* --- entities --- */
 
-static void entities_come_back_as_they_were_told(void **state) {
-    (void)state;
+LAB_TEST(entities_come_back_as_they_were_told) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -79,8 +77,7 @@ static void record_some(int64_t ticks) {
 }
 
 /* A later version may know more metrics and kinds; the rest of its file is of use all the same. */
-static void what_is_unknown_is_left_out(void **state) {
-    (void)state;
+LAB_TEST(what_is_unknown_is_left_out) {
     record_some(20);
     change("UPDATE entity SET columns = replace(columns, 'power', 'aura[3]') WHERE kind = 'gpu';"
            "UPDATE entity SET kind = 'quantum' WHERE kind = 'cpu';"
@@ -99,8 +96,7 @@ static void what_is_unknown_is_left_out(void **state) {
 }
 
 /* A GPU whose driver learnt a metric in between is one GPU. */
-static void rows_of_one_device_are_one_track(void **state) {
-    (void)state;
+LAB_TEST(rows_of_one_device_are_one_track) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     struct lab_entity poor = machine[GPU];
@@ -122,8 +118,7 @@ static void rows_of_one_device_are_one_track(void **state) {
 
 /* --- asking for less --- */
 
-static void only_what_is_asked_for_is_read(void **state) {
-    (void)state;
+LAB_TEST(only_what_is_asked_for_is_read) {
     record_some(1000);
     const enum lab_metric_id metrics[] = {LAB_METRIC_ENERGY, LAB_METRIC_UTILIZATION};
     const struct lab_recording_query query = {.metrics = metrics,
@@ -140,8 +135,7 @@ static void only_what_is_asked_for_is_read(void **state) {
     assert_true(growth == 400 * 30000 * 0.001);
 }
 
-static void a_time_without_anything_is_empty(void **state) {
-    (void)state;
+LAB_TEST(a_time_without_anything_is_empty) {
     record_some(100);
     const struct lab_recording_query query = {.from_ns = tick_time(200),
                                               .until_ns = tick_time(300)};
@@ -151,8 +145,7 @@ static void a_time_without_anything_is_empty(void **state) {
     assert_all_there(recording);
 }
 
-static void more_than_fits_in_memory_is_refused(void **state) {
-    (void)state;
+LAB_TEST(more_than_fits_in_memory_is_refused) {
     record_some(1000);
     const struct lab_recording_query query = {.max_bytes = 50000};
     struct lab_recording recording;
@@ -167,8 +160,7 @@ static void more_than_fits_in_memory_is_refused(void **state) {
 
 /* --- events --- */
 
-static void events_come_back_in_order(void **state) {
-    (void)state;
+LAB_TEST(events_come_back_in_order) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -205,8 +197,7 @@ static int64_t wall(void) {
 }
 
 /* Set back by an hour: no time in between is negative, and each tick has the wall time it had. */
-static void a_wall_clock_that_is_set_begins_an_epoch(void **state) {
-    (void)state;
+LAB_TEST(a_wall_clock_that_is_set_begins_an_epoch) {
     struct lab_clock clock = lab_clock_manual(&now_ns);
     const struct lab_recorder_setup setup = {.clock = &clock, .wall_ns = wall};
     struct lab_recorder *recorder;
@@ -234,8 +225,7 @@ static void a_wall_clock_that_is_set_begins_an_epoch(void **state) {
     assert_true(llabs(after - (start_ns + tick_time(200) - hour_ns)) < LAB_NS_PER_MS);
 }
 
-static void a_clock_event_begins_an_epoch(void **state) {
-    (void)state;
+LAB_TEST(a_clock_event_begins_an_epoch) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -271,8 +261,7 @@ static void record_into(struct lab_store *store, int64_t from, int64_t until) {
     assert_works(lab_recorder_close(recorder, &err));
 }
 
-static void a_study_records_while_it_runs(void **state) {
-    (void)state;
+LAB_TEST(a_study_records_while_it_runs) {
     struct lab_store *store = create(path);
     int64_t epoch;
     now_ns = 0;
@@ -295,8 +284,7 @@ static void a_study_records_while_it_runs(void **state) {
     assert_all_there(recording);
 }
 
-static void a_study_that_never_recorded_is_empty(void **state) {
-    (void)state;
+LAB_TEST(a_study_that_never_recorded_is_empty) {
     lab_store_close(create(path));
     struct lab_recording recording = read_back(path, NULL);
     assert_int_equal(recording.track_count, 0);
@@ -308,8 +296,7 @@ static void a_study_that_never_recorded_is_empty(void **state) {
 
 /* After a reboot CLOCK_MONOTONIC begins anew: read whole, the second boot comes behind the
  * first. */
-static void a_study_that_went_on_after_a_reboot_is_in_order(void **state) {
-    (void)state;
+LAB_TEST(a_study_that_went_on_after_a_reboot_is_in_order) {
     struct lab_store *store = create(path);
     record_into(store, 100, 200);
     int64_t epoch;
@@ -338,8 +325,7 @@ static void a_study_that_went_on_after_a_reboot_is_in_order(void **state) {
 }
 
 /* A reader sees each flush of a writer that goes on. */
-static void a_recording_is_read_while_it_is_written(void **state) {
-    (void)state;
+LAB_TEST(a_recording_is_read_while_it_is_written) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -356,8 +342,7 @@ static void a_recording_is_read_while_it_is_written(void **state) {
     assert_all_there(closed);
 }
 
-static void nothing_is_written_before_it_is_due(void **state) {
-    (void)state;
+LAB_TEST(nothing_is_written_before_it_is_due) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -372,24 +357,4 @@ static void nothing_is_written_before_it_is_due(void **state) {
     assert_works(lab_recorder_close(NULL, &err));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(ticks_come_back),
-        TEST(entities_come_back_as_they_were_told),
-        TEST(what_is_unknown_is_left_out),
-        TEST(rows_of_one_device_are_one_track),
-        TEST(only_what_is_asked_for_is_read),
-        TEST(a_time_without_anything_is_empty),
-        TEST(more_than_fits_in_memory_is_refused),
-        TEST(events_come_back_in_order),
-        TEST(a_wall_clock_that_is_set_begins_an_epoch),
-        TEST(a_clock_event_begins_an_epoch),
-        TEST(a_study_records_while_it_runs),
-        TEST(a_study_that_never_recorded_is_empty),
-        TEST(a_study_that_went_on_after_a_reboot_is_in_order),
-        TEST(a_recording_is_read_while_it_is_written),
-        TEST(nothing_is_written_before_it_is_due),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

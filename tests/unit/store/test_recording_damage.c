@@ -80,8 +80,7 @@ static size_t read_rest(bool *ret_complete) {
     return ticks;
 }
 
-static void a_file_cut_off_anywhere_is_read_as_far_as_it_goes(void **state) {
-    (void)state;
+LAB_TEST(a_file_cut_off_anywhere_is_read_as_far_as_it_goes) {
     record_some();
     load();
     bool complete;
@@ -102,8 +101,7 @@ static void a_file_cut_off_anywhere_is_read_as_far_as_it_goes(void **state) {
 }
 
 /* A table of more than some hundred pages has inner ones, and the first of them lies far back. */
-static void a_cut_that_takes_the_tree_leaves_the_chunks(void **state) {
-    (void)state;
+LAB_TEST(a_cut_that_takes_the_tree_leaves_the_chunks) {
     enum { MANY = 260000 };
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
@@ -118,8 +116,7 @@ static void a_cut_that_takes_the_tree_leaves_the_chunks(void **state) {
     assert_non_null(strstr(recording.missing[0], "the file is cut off: "));
 }
 
-static void the_note_says_how_much_is_left(void **state) {
-    (void)state;
+LAB_TEST(the_note_says_how_much_is_left) {
     record_some();
     load();
     store_bytes(whole, whole_length / 2);
@@ -130,8 +127,7 @@ static void the_note_says_how_much_is_left(void **state) {
 }
 
 /* SQLite reads a page that is there in part as if the rest were zeros. */
-static void a_cut_within_the_last_page_is_told_too(void **state) {
-    (void)state;
+LAB_TEST(a_cut_within_the_last_page_is_told_too) {
     bool complete;
     record_some();
     load();
@@ -142,8 +138,7 @@ static void a_cut_within_the_last_page_is_told_too(void **state) {
     }
 }
 
-static void a_damaged_chunk_loses_only_itself(void **state) {
-    (void)state;
+LAB_TEST(a_damaged_chunk_loses_only_itself) {
     record_some();
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -160,8 +155,7 @@ static void a_damaged_chunk_loses_only_itself(void **state) {
     assert_null(recording.missing[1]);
 }
 
-static void damage_anywhere_spoils_no_other_tick(void **state) {
-    (void)state;
+LAB_TEST(damage_anywhere_spoils_no_other_tick) {
     record_some();
     load();
     enum { TRIES = SANITIZED ? 25 : 120 };
@@ -189,8 +183,7 @@ static void copy_beside(const char *from, const char *to) {
     assert_works(lab_file_replace(to, bytes, length, &err));
 }
 
-static void a_file_without_its_wal_says_so(void **state) {
-    (void)state;
+LAB_TEST(a_file_without_its_wal_says_so) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -217,8 +210,7 @@ static void write_at(off_t offset, const char *bytes, size_t length) {
     close(fd);
 }
 
-static void what_is_no_recording_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_recording_is_refused) {
     struct lab_recording recording;
 #define assert_not_read(code, gist)                                                                \
     assert_refused(lab_recording_read(path, NULL, &arena, &recording, &err), code, gist)
@@ -244,17 +236,4 @@ static void what_is_no_recording_is_refused(void **state) {
                    "of another program");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_file_cut_off_anywhere_is_read_as_far_as_it_goes),
-        TEST(a_cut_that_takes_the_tree_leaves_the_chunks),
-        TEST(the_note_says_how_much_is_left),
-        TEST(a_cut_within_the_last_page_is_told_too),
-        TEST(a_damaged_chunk_loses_only_itself),
-        TEST(damage_anywhere_spoils_no_other_tick),
-        TEST(a_file_without_its_wal_says_so),
-        TEST(what_is_no_recording_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -8,15 +8,9 @@
 #include "base/random.h"
 #include "model/sample.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
 #include <string.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 static struct lab_chunk chunk;
 static struct lab_str packed;
@@ -94,8 +88,7 @@ static void check(void) {
     lab_mem_free(valid);
 }
 
-static void any_value_comes_back(void **state) {
-    (void)state;
+LAB_TEST(any_value_comes_back) {
     begin(6, 200);
     static const int64_t odd[] = {0, -1, INT64_MIN, INT64_MAX, 1, INT64_MIN + 1, 4096};
     for (int i = 0; i < 200; i++) {
@@ -112,8 +105,7 @@ static void any_value_comes_back(void **state) {
     check();
 }
 
-static void any_number_of_ticks_comes_back(void **state) {
-    (void)state;
+LAB_TEST(any_number_of_ticks_comes_back) {
     for (int ticks = 1; ticks <= 130; ticks++) {
         begin(2, ticks);
         for (int i = 0; i < ticks; i++) {
@@ -131,8 +123,7 @@ static void any_number_of_ticks_comes_back(void **state) {
     }
 }
 
-static void a_chunk_as_large_as_can_be_comes_back(void **state) {
-    (void)state;
+LAB_TEST(a_chunk_as_large_as_can_be_comes_back) {
     begin(LAB_COLUMNS_MAX, LAB_CHUNK_TICKS_MAX);
     for (int c = 0; c < LAB_COLUMNS_MAX; c++)
         for (int i = c % 3; i < LAB_CHUNK_TICKS_MAX; i += 1 + c % 2)
@@ -153,30 +144,26 @@ static size_t cost(int columns) {
     return with - without;
 }
 
-static void what_never_changes_takes_two_bytes_and_its_value(void **state) {
-    (void)state;
+LAB_TEST(what_never_changes_takes_two_bytes_and_its_value) {
     begin(1, 256);
     for (int i = 0; i < 256; i++)
         set(0, i, 45);
     assert_int_equal(cost(1), 3);
 }
 
-static void what_was_never_read_takes_one_byte(void **state) {
-    (void)state;
+LAB_TEST(what_was_never_read_takes_one_byte) {
     begin(1, 256);
     assert_int_equal(cost(1), 1);
 }
 
-static void steady_times_take_nearly_nothing(void **state) {
-    (void)state;
+LAB_TEST(steady_times_take_nearly_nothing) {
     begin(0, 256);
     assert_true(pack() < 40);
     check();
 }
 
 /* A counter read each tenth tick costs what its 26 readings do: the others nothing. */
-static void slow_metrics_share_when_they_were_read(void **state) {
-    (void)state;
+LAB_TEST(slow_metrics_share_when_they_were_read) {
     begin(10, 256);
     for (int c = 0; c < 10; c++)
         for (int i = 0; i < 256; i += 10)
@@ -187,16 +174,14 @@ static void slow_metrics_share_when_they_were_read(void **state) {
 }
 
 /* Noise of 8 bits takes hardly more than 8 bits. */
-static void noise_takes_its_own_width(void **state) {
-    (void)state;
+LAB_TEST(noise_takes_its_own_width) {
     begin(1, 256);
     for (int i = 0; i < 256; i++)
         set(0, i, 350000 + (int64_t)lab_random_below(3, (uint64_t)i, 256));
     assert_true(cost(1) <= 256 + 8 + 8);
 }
 
-static void a_burst_costs_only_where_it_is(void **state) {
-    (void)state;
+LAB_TEST(a_burst_costs_only_where_it_is) {
     begin(1, 256);
     for (int i = 0; i < 256; i++)
         set(0, i, i == 100 ? INT64_C(1) << 40 : (int64_t)lab_random_below(3, (uint64_t)i, 4));
@@ -228,8 +213,7 @@ static void make_some(void) {
     pack();
 }
 
-static void every_cut_is_noticed(void **state) {
-    (void)state;
+LAB_TEST(every_cut_is_noticed) {
     make_some();
     for (size_t length = 0; length < packed.length; length++) {
         char *exact = lab_mem_alloc(length + 1, 1); /* the sanitizers see a read behind it */
@@ -242,8 +226,7 @@ static void every_cut_is_noticed(void **state) {
     assert_int_equal(read_all(packed.text, packed.length), 0);
 }
 
-static void every_changed_bit_is_noticed(void **state) {
-    (void)state;
+LAB_TEST(every_changed_bit_is_noticed) {
     make_some();
     for (size_t i = 0; i < 8 * packed.length; i++) {
         packed.text[i / 8] ^= (char)(1 << (i % 8));
@@ -264,8 +247,7 @@ static void refuses(const char *bytes, size_t length, const char *gist) {
         fail_msg("'%s' doesn't say '%s'", err.text, gist);
 }
 
-static void nonsense_is_refused(void **state) {
-    (void)state;
+LAB_TEST(nonsense_is_refused) {
 #define REFUSES(bytes, gist) refuses(bytes, sizeof(bytes) - 1, gist)
     REFUSES("", "no bytes");
     REFUSES("\x02\x01\x00\x00\x00", "version 2, known is 1");
@@ -285,21 +267,4 @@ static void nonsense_is_refused(void **state) {
     REFUSES("\x01\x01\x01\x01\x02\x02\x02\x00\x02\x01\x09\x04\x02", "values don't"); /* run of 9 */
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(any_value_comes_back),
-        TEST(any_number_of_ticks_comes_back),
-        TEST(a_chunk_as_large_as_can_be_comes_back),
-        TEST(what_never_changes_takes_two_bytes_and_its_value),
-        TEST(what_was_never_read_takes_one_byte),
-        TEST(steady_times_take_nearly_nothing),
-        TEST(slow_metrics_share_when_they_were_read),
-        TEST(noise_takes_its_own_width),
-        TEST(a_burst_costs_only_where_it_is),
-        TEST(every_cut_is_noticed),
-        TEST(every_changed_bit_is_noticed),
-        TEST(nonsense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

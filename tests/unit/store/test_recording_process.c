@@ -131,8 +131,7 @@ static int64_t ask(const char *sql) {
     return number;
 }
 
-static void lists_come_back(void **state) {
-    (void)state;
+LAB_TEST(lists_come_back) {
     record_lists(1, 200);
     struct lab_recording recording = read_back(path, NULL);
     assert_all_there(recording);
@@ -141,8 +140,7 @@ static void lists_come_back(void **state) {
     assert_int_equal(ask("SELECT count(*) FROM process"), PROCESSES);
 }
 
-static void lists_of_a_time_come_back(void **state) {
-    (void)state;
+LAB_TEST(lists_of_a_time_come_back) {
     record_lists(1, 200);
     struct lab_recording_query query = {.from_ns = 70 * LAB_NS_PER_S,
                                         .until_ns = 130 * LAB_NS_PER_S};
@@ -155,16 +153,14 @@ static void lists_of_a_time_come_back(void **state) {
 }
 
 /* 32 that sleep cost a byte each, 8 that work some more. */
-static void what_does_not_change_costs_a_byte(void **state) {
-    (void)state;
+LAB_TEST(what_does_not_change_costs_a_byte) {
     record_lists(1, 200);
     int64_t bytes = ask("SELECT sum(length(bytes)) FROM process_chunk");
     int64_t processes = ask("SELECT sum(items) FROM process_chunk");
     assert_true(bytes < 7 * processes);
 }
 
-static void a_damaged_stretch_loses_only_itself(void **state) {
-    (void)state;
+LAB_TEST(a_damaged_stretch_loses_only_itself) {
     record_lists(1, 200);
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -178,8 +174,7 @@ static void a_damaged_stretch_loses_only_itself(void **state) {
     assert_string_equal(recording.processes[138].items[5].name, "?");
 }
 
-static void lists_beyond_memory_are_left_out(void **state) {
-    (void)state;
+LAB_TEST(lists_beyond_memory_are_left_out) {
     record_lists(1, 200);
     const struct lab_recording_query query = {.max_bytes = 2000000};
     struct lab_recording recording = read_back(path, &query);
@@ -187,14 +182,4 @@ static void lists_beyond_memory_are_left_out(void **state) {
     assert_non_null(strstr(recording.missing[0], "don't fit in memory"));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(lists_come_back),
-        TEST(lists_of_a_time_come_back),
-        TEST(what_does_not_change_costs_a_byte),
-        TEST(a_damaged_stretch_loses_only_itself),
-        TEST(lists_beyond_memory_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -32,8 +32,7 @@ static void record_until_killed(int fd, int64_t ticks) {
     _exit(1);
 }
 
-static void a_kill_loses_at_most_a_second(void **state) {
-    (void)state;
+LAB_TEST(a_kill_loses_at_most_a_second) {
     for (int64_t ticks = 15; ticks < 900; ticks += 177) {
         int fds[2], status;
         int64_t flushed = 0;
@@ -80,8 +79,7 @@ static int go_on(struct lab_recorder *recorder, int64_t from, int64_t until) {
     return refusals;
 }
 
-static void a_full_disk_is_told_once_and_costs_nothing(void **state) {
-    (void)state;
+LAB_TEST(a_full_disk_is_told_once_and_costs_nothing) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -101,8 +99,7 @@ static void a_full_disk_is_told_once_and_costs_nothing(void **state) {
     assert_all_there(recording);
 }
 
-static void what_had_to_be_dropped_is_counted(void **state) {
-    (void)state;
+LAB_TEST(what_had_to_be_dropped_is_counted) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -130,8 +127,14 @@ static void what_had_to_be_dropped_is_counted(void **state) {
     assert_all_there(recording);
 }
 
-static void a_disk_that_is_really_full(void **state) {
-    (void)state;
+static int unmount(void **state) {
+    const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
+    umount2(disk, MNT_DETACH);
+    rmdir(disk);
+    return tear_down(state);
+}
+
+LAB_TEST_WITH(a_disk_that_is_really_full, set_up, unmount) {
     const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
     assert_int_equal(mkdir(disk, 0700), 0);
     if (mount("none", disk, "tmpfs", 0, "size=512k") < 0) {
@@ -161,17 +164,9 @@ static void a_disk_that_is_really_full(void **state) {
     check_ticks(track_of(&recording, GPU), GPU, 0, 2100);
 }
 
-static int unmount(void **state) {
-    const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
-    umount2(disk, MNT_DETACH);
-    rmdir(disk);
-    return tear_down(state);
-}
-
 /* --- a file that is taken away, or can't be made --- */
 
-static void a_file_that_is_gone_is_noticed(void **state) {
-    (void)state;
+LAB_TEST(a_file_that_is_gone_is_noticed) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -183,8 +178,7 @@ static void a_file_that_is_gone_is_noticed(void **state) {
     assert_refused(lab_recorder_close(recorder, &err), LAB_ERR_SYSTEM, "is gone");
 }
 
-static void nothing_that_is_there_is_written_over(void **state) {
-    (void)state;
+LAB_TEST(nothing_that_is_there_is_written_over) {
     const struct lab_recorder_setup setup = {.interval_ns = TICK_NS};
     struct lab_recorder *recorder;
     lab_store_close(create(path));
@@ -203,8 +197,7 @@ static void nothing_that_is_there_is_written_over(void **state) {
 }
 
 /* The order of time is the sampler's promise; what breaks it is left out and counted. */
-static void a_tick_from_the_past_is_counted(void **state) {
-    (void)state;
+LAB_TEST(a_tick_from_the_past_is_counted) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
@@ -237,8 +230,7 @@ static size_t count_bytes(void) {
 
 enum { DAY = SANITIZED ? 43200 : 864000 };
 
-static void a_day_takes_no_more_memory_than_a_minute(void **state) {
-    (void)state;
+LAB_TEST(a_day_takes_no_more_memory_than_a_minute) {
     struct lab_clock clock = lab_clock_manual(&now_ns);
     const struct lab_recorder_setup setup = {
         .interval_ns = TICK_NS, .clock = &clock, .flush_ns = 20 * LAB_NS_PER_S};
@@ -277,17 +269,4 @@ static void a_day_takes_no_more_memory_than_a_minute(void **state) {
     assert_int_equal(recording.process_count, DAY / 100);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_kill_loses_at_most_a_second),
-        TEST(a_full_disk_is_told_once_and_costs_nothing),
-        TEST(what_had_to_be_dropped_is_counted),
-        cmocka_unit_test_setup_teardown(a_disk_that_is_really_full, set_up, unmount),
-        TEST(a_file_that_is_gone_is_noticed),
-        TEST(nothing_that_is_there_is_written_over),
-        TEST(a_tick_from_the_past_is_counted),
-        TEST(a_day_takes_no_more_memory_than_a_minute),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -78,8 +78,7 @@ static void expect(struct lab_value *map, const char *key, const char *expected)
     lab_str_release(&text);
 }
 
-static void a_run_has_every_field(void **state) {
-    (void)state;
+LAB_TEST(a_run_has_every_field) {
     struct lab_run run = done_run();
     struct lab_value *map = lab_results_run(&run, &arena);
     expect(map, "run_id", "\"gpu0_gpu1_vit32x6x512\"");
@@ -121,8 +120,7 @@ static void a_run_has_every_field(void **state) {
     expect(map, "ranks", "[{\"device\": \"cpu:0/2.0\"}, {\"device\": \"cpu:0/2.1\"}]");
 }
 
-static void a_failure_has_the_same_fields(void **state) {
-    (void)state;
+LAB_TEST(a_failure_has_the_same_fields) {
     struct lab_run done = done_run(), failed = failed_run();
     struct lab_value *other = lab_results_run(&done, &arena);
     struct lab_value *map = lab_results_run(&failed, &arena);
@@ -140,8 +138,7 @@ static void a_failure_has_the_same_fields(void **state) {
     expect(map, "ranks", "[]");
 }
 
-static void a_run_that_has_not_begun_has_no_times(void **state) {
-    (void)state;
+LAB_TEST(a_run_that_has_not_begun_has_no_times) {
     struct lab_run run = {.id = "a", .workload = "null", .state = LAB_RUN_PLANNED, .valid = true};
     struct lab_value *map = lab_results_run(&run, &arena);
     expect(map, "state", "\"planned\"");
@@ -163,8 +160,7 @@ static struct lab_value *write_and_read(const struct lab_run *runs, int count) {
     return value;
 }
 
-static void the_file_holds_the_runs_that_ended(void **state) {
-    (void)state;
+LAB_TEST(the_file_holds_the_runs_that_ended) {
     struct lab_run runs[] = {done_run(), failed_run(), done_run(), done_run()};
     runs[2].state = LAB_RUN_RUNNING;
     runs[3].state = LAB_RUN_PLANNED;
@@ -176,8 +172,7 @@ static void the_file_holds_the_runs_that_ended(void **state) {
 }
 
 /* Stored texts come from workers and files: none of them may break the document. */
-static void a_broken_text_counts_as_absent(void **state) {
-    (void)state;
+LAB_TEST(a_broken_text_counts_as_absent) {
     static const char *const broken[] = {"",
                                          "{",
                                          "{\"rate\": }",
@@ -206,8 +201,7 @@ static void a_broken_text_counts_as_absent(void **state) {
     expect(at(map, "test_config"), "num_samples", "100");
 }
 
-static void the_summary_counts(void **state) {
-    (void)state;
+LAB_TEST(the_summary_counts) {
     struct lab_run runs[] = {done_run(), failed_run(), done_run(), done_run(), done_run()};
     runs[2].end_ns = runs[2].start_ns + 1500000000;
     runs[2].options = "{\"patch_size\": 32, \"depth\": 6, \"heads\": 4, \"dim\": 512}";
@@ -236,8 +230,7 @@ static void the_summary_counts(void **state) {
     expect(map, "gpu_ids_tested", "[]");
 }
 
-static void a_summary_of_simulated_time_says_so(void **state) {
-    (void)state;
+LAB_TEST(a_summary_of_simulated_time_says_so) {
     struct lab_run run = done_run();
     struct lab_run_rank rank = {0, "sim:dgx-h100:0", 0};
     run.ranks = &rank;
@@ -245,8 +238,7 @@ static void a_summary_of_simulated_time_says_so(void **state) {
     expect(lab_results_summary("quick_test", &run, 1, &arena), "simulated", "true");
 }
 
-static void thousands_of_runs_are_written(void **state) {
-    (void)state;
+LAB_TEST(thousands_of_runs_are_written) {
     enum { COUNT = 2000 };
     struct lab_run *runs = lab_arena_alloc(&arena, COUNT, sizeof *runs);
     for (int i = 0; i < COUNT; i++)
@@ -269,19 +261,5 @@ static void thousands_of_runs_are_written(void **state) {
     lab_str_release(&text);
 }
 
-int main(void) {
-    setenv("TZ", "UTC", 1);
-    tzset();
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_run_has_every_field),
-        TEST(a_failure_has_the_same_fields),
-        TEST(a_run_that_has_not_begun_has_no_times),
-        TEST(the_file_holds_the_runs_that_ended),
-        TEST(a_broken_text_counts_as_absent),
-        TEST(the_summary_counts),
-        TEST(a_summary_of_simulated_time_says_so),
-        TEST(thousands_of_runs_are_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = lab_test_in_utc};

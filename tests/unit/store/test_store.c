@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-static void the_study_and_its_plan_are_kept(void **state) {
-    (void)state;
+LAB_TEST(the_study_and_its_plan_are_kept) {
     lab_store_close(create(path));
     struct lab_store *store = reopen(LAB_STORE_READ);
     struct lab_store_study study;
@@ -55,8 +54,7 @@ static void the_study_and_its_plan_are_kept(void **state) {
     lab_store_close(store);
 }
 
-static void a_runs_life_is_kept(void **state) {
-    (void)state;
+LAB_TEST(a_runs_life_is_kept) {
     struct lab_store *store = create(path);
     int64_t epoch = 0, start_ns = lab_clock_now(lab_clock_system());
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
@@ -93,8 +91,7 @@ static void a_runs_life_is_kept(void **state) {
     lab_store_close(store);
 }
 
-static void a_failure_is_kept_with_its_error(void **state) {
-    (void)state;
+LAB_TEST(a_failure_is_kept_with_its_error) {
     struct lab_store *store = create(path);
     int64_t epoch;
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
@@ -110,8 +107,7 @@ static void a_failure_is_kept_with_its_error(void **state) {
     lab_store_close(store);
 }
 
-static void metrics_keep_every_kind_of_number(void **state) {
-    (void)state;
+LAB_TEST(metrics_keep_every_kind_of_number) {
     static const double values[] = {0.1, -0.0, INFINITY, -INFINITY, NAN, 5e-324};
     enum { COUNT = sizeof values / sizeof *values };
     struct lab_store *store = create(path);
@@ -138,8 +134,7 @@ static void metrics_keep_every_kind_of_number(void **state) {
     lab_store_close(store);
 }
 
-static void the_same_boot_is_the_same_epoch(void **state) {
-    (void)state;
+LAB_TEST(the_same_boot_is_the_same_epoch) {
     struct lab_store *store = create(path);
     int64_t first, again, other;
     assert_works(lab_store_epoch(store, "runner", &first, &err));
@@ -153,8 +148,7 @@ static void the_same_boot_is_the_same_epoch(void **state) {
     lab_store_close(store);
 }
 
-static void beginning_again_drops_what_the_earlier_attempt_left(void **state) {
-    (void)state;
+LAB_TEST(beginning_again_drops_what_the_earlier_attempt_left) {
     struct lab_store *store = create(path);
     int64_t epoch;
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
@@ -187,8 +181,7 @@ static void beginning_again_drops_what_the_earlier_attempt_left(void **state) {
     lab_store_close(store);
 }
 
-static void what_contradicts_a_runs_life_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_contradicts_a_runs_life_is_refused) {
     struct lab_store *store = create(path);
     int64_t epoch;
     struct lab_store_metric metric = {"loss", "", 2, 1, 1};
@@ -211,8 +204,7 @@ static void what_contradicts_a_runs_life_is_refused(void **state) {
     lab_store_close(store);
 }
 
-static void a_reader_sees_every_commit_while_the_writer_works(void **state) {
-    (void)state;
+LAB_TEST(a_reader_sees_every_commit_while_the_writer_works) {
     struct lab_store *writer = create(path), *reader = reopen(LAB_STORE_READ);
     int64_t epoch;
     assert_works(lab_store_epoch(writer, "runner", &epoch, &err));
@@ -244,8 +236,7 @@ static void expect_progress(struct lab_store *store, int expected,
     assert_true(items[0].time_ns == first->time_ns);
 }
 
-static void progress_is_what_was_said_last(void **state) {
-    (void)state;
+LAB_TEST(progress_is_what_was_said_last) {
     struct lab_store *writer = create(path), *reader = reopen(LAB_STORE_READ);
     int64_t epoch;
     assert_works(lab_store_epoch(writer, "runner", &epoch, &err));
@@ -273,8 +264,7 @@ static void progress_is_what_was_said_last(void **state) {
     lab_store_close(writer);
 }
 
-static void runs_are_counted_by_state(void **state) {
-    (void)state;
+LAB_TEST(runs_are_counted_by_state) {
     struct lab_store *store = create(path);
     int counts[LAB_RUN_STATE_COUNT] = {9, 9, 9, 9};
     assert_works(lab_store_count(store, counts, &err));
@@ -292,8 +282,7 @@ static void runs_are_counted_by_state(void **state) {
     lab_store_close(store);
 }
 
-static void one_file_remains(void **state) {
-    (void)state;
+LAB_TEST(one_file_remains) {
     lab_store_close(create(path));
     assert_int_equal(count_files(folder, false), 1);
     struct lab_store *store = reopen(LAB_STORE_WRITE);
@@ -305,8 +294,7 @@ static void one_file_remains(void **state) {
     lab_store_close(NULL);
 }
 
-static void ten_thousand_runs_are_listed(void **state) {
-    (void)state;
+LAB_TEST(ten_thousand_runs_are_listed) {
     enum { COUNT = 10000 };
     struct lab_run *runs = lab_arena_alloc(&arena, COUNT, sizeof *runs);
     for (int i = 0; i < COUNT; i++) {
@@ -332,21 +320,4 @@ static void ten_thousand_runs_are_listed(void **state) {
     lab_store_close(store);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_study_and_its_plan_are_kept),
-        TEST(a_runs_life_is_kept),
-        TEST(a_failure_is_kept_with_its_error),
-        TEST(metrics_keep_every_kind_of_number),
-        TEST(the_same_boot_is_the_same_epoch),
-        TEST(beginning_again_drops_what_the_earlier_attempt_left),
-        TEST(what_contradicts_a_runs_life_is_refused),
-        TEST(a_reader_sees_every_commit_while_the_writer_works),
-        TEST(progress_is_what_was_said_last),
-        TEST(runs_are_counted_by_state),
-        TEST(one_file_remains),
-        TEST(ten_thousand_runs_are_listed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

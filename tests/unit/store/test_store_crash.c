@@ -136,8 +136,7 @@ static int check(const struct told *told) {
     return done;
 }
 
-static void what_was_told_survives_a_kill(void **state) {
-    (void)state;
+LAB_TEST(what_was_told_survives_a_kill) {
     plan_runs();
     struct lab_store *store;
     assert_works(lab_store_create(path, &a_study, planned, RUNS, &store, &err));
@@ -176,8 +175,7 @@ static void leave_a_run(int fd) {
     raise(SIGKILL);
 }
 
-static void a_run_without_result_is_found_running(void **state) {
-    (void)state;
+LAB_TEST(a_run_without_result_is_found_running) {
     lab_store_close(create(path));
     struct told told = {0};
     assert_true(WIFSIGNALED(in_child(leave_a_run, NEVER, 0, &told)));
@@ -197,8 +195,7 @@ static void make_file(int fd) {
     _exit(lab_store_create(path, &a_study, planned, RUNS, &store, &err) < 0);
 }
 
-static void a_new_file_is_whole_or_not_there(void **state) {
-    (void)state;
+LAB_TEST(a_new_file_is_whole_or_not_there) {
     plan_runs();
     struct told told = {0};
     int64_t start_ns = lab_clock_now(lab_clock_system());
@@ -221,12 +218,4 @@ static void a_new_file_is_whole_or_not_there(void **state) {
     print_message("the file was there after %d of 30 kills\n", whole);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_told_survives_a_kill),
-        TEST(a_run_without_result_is_found_running),
-        TEST(a_new_file_is_whole_or_not_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

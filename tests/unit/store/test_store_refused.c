@@ -27,8 +27,7 @@ static void write_bytes(const char *where, const char *bytes, size_t length, off
 
 /* --- files --- */
 
-static void what_is_no_database_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_database_is_refused) {
     assert_not_read(LAB_ERR_USER, "No such file");
     write_bytes(path, "", 0, 0);
     assert_not_read(LAB_ERR_USER, "it is empty");
@@ -44,23 +43,20 @@ static void what_is_no_database_is_refused(void **state) {
 /* Offsets in the header of an SQLite file. */
 enum { USER_VERSION_LAST_BYTE = 63, APPLICATION_ID = 68 };
 
-static void somebody_elses_database_is_refused(void **state) {
-    (void)state;
+LAB_TEST(somebody_elses_database_is_refused) {
     lab_store_close(create(path));
     write_bytes(path, "\x0f\x05\x51\x12", 4, APPLICATION_ID);
     assert_not_read(LAB_ERR_USER, "of another program");
 }
 
-static void a_later_version_is_refused_by_its_number(void **state) {
-    (void)state;
+LAB_TEST(a_later_version_is_refused_by_its_number) {
     lab_store_close(create(path));
     write_bytes(path, "\x4d", 1, USER_VERSION_LAST_BYTE);
     assert_not_read(LAB_ERR_USER, "(file version 77): gpulab " LAB_VERSION
                                   " reads up to file version 3. Use gpulab ");
 }
 
-static void a_truncated_file_is_refused(void **state) {
-    (void)state;
+LAB_TEST(a_truncated_file_is_refused) {
     lab_store_close(create(path));
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
@@ -72,8 +68,7 @@ static void a_truncated_file_is_refused(void **state) {
     assert_not_read(LAB_ERR_SYSTEM, "is damaged");
 }
 
-static void damaged_iterations_are_an_error(void **state) {
-    (void)state;
+LAB_TEST(damaged_iterations_are_an_error) {
     struct lab_store *store = create(path);
     int64_t epoch;
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
@@ -94,8 +89,7 @@ static void damaged_iterations_are_an_error(void **state) {
     lab_store_close(store);
 }
 
-static void an_existing_file_is_never_replaced(void **state) {
-    (void)state;
+LAB_TEST(an_existing_file_is_never_replaced) {
     write_bytes(path, "mine", 4, 0);
     assert_refused(lab_store_create(path, &a_study, two_runs, 2, &unused, &err), LAB_ERR_USER,
                    "exists already");
@@ -105,8 +99,7 @@ static void an_existing_file_is_never_replaced(void **state) {
     assert_int_equal(count_files(folder, false), 1);
 }
 
-static void a_second_writer_is_told_so(void **state) {
-    (void)state;
+LAB_TEST(a_second_writer_is_told_so) {
     struct lab_store *first = create(path);
     assert_works(lab_store_begin(first, true, &err));
     assert_refused(lab_store_open(path, LAB_STORE_WRITE, &unused, &err), LAB_ERR_SYSTEM,
@@ -119,8 +112,7 @@ static void a_second_writer_is_told_so(void **state) {
     lab_store_close(reopen(LAB_STORE_WRITE));
 }
 
-static void what_nobody_would_find_is_not_written(void **state) {
-    (void)state;
+LAB_TEST(what_nobody_would_find_is_not_written) {
     struct lab_store *store = create(path);
     int64_t epoch;
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
@@ -133,8 +125,7 @@ static void what_nobody_would_find_is_not_written(void **state) {
     lab_store_close(store);
 }
 
-static void names_that_mean_something_to_sqlite_are_only_names(void **state) {
-    (void)state;
+LAB_TEST(names_that_mean_something_to_sqlite_are_only_names) {
     static const char *const names[] = {":memory:", "file:a?mode=memory", "50%41#1?immutable=0",
                                         "größer ' \" ;"};
     char before[4096];
@@ -149,8 +140,7 @@ static void names_that_mean_something_to_sqlite_are_only_names(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
-static void network_file_systems_share_no_memory(void **state) {
-    (void)state;
+LAB_TEST(network_file_systems_share_no_memory) {
     assert_false(lab_store_shares_memory(0x6969));                         /* NFS */
     assert_false(lab_store_shares_memory(0xff534d42));                     /* CIFS */
     assert_false(lab_store_shares_memory((unsigned long)(int)0xfe534d42)); /* SMB2, sign extended */
@@ -206,8 +196,7 @@ static int is_read(void) {
     return count == 2 && runs[0].state == wanted_state ? 0 : 2;
 }
 
-static void permissions_are_named(void **state) {
-    (void)state;
+LAB_TEST(permissions_are_named) {
     lab_store_close(create(path));
     chmod(folder, 0755);
     chmod(path, 0444);
@@ -245,8 +234,7 @@ static void leave_open(void) {
     assert_int_equal(status, 0);
 }
 
-static void a_file_that_was_not_closed_is_read_where_nothing_can_be_written(void **state) {
-    (void)state;
+LAB_TEST(a_file_that_was_not_closed_is_read_where_nothing_can_be_written) {
     lab_store_close(create(path));
     leave_open();
     assert_int_equal(count_files(folder, false), 3);
@@ -288,8 +276,7 @@ static void leave_half_a_change(void) {
     assert_int_equal(status, 0);
 }
 
-static void half_a_change_is_undone_for_a_reader(void **state) {
-    (void)state;
+LAB_TEST(half_a_change_is_undone_for_a_reader) {
     lab_store_close(create(path));
     leave_half_a_change();
     assert_int_equal(count_files(folder, false), 2);
@@ -351,8 +338,14 @@ static void on_full_disk(const char *filler) {
     lab_store_close(store);
 }
 
-static void a_full_disk_costs_nothing_that_was_kept(void **state) {
-    (void)state;
+static int unmount(void **state) {
+    const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
+    umount2(disk, MNT_DETACH);
+    rmdir(disk);
+    return tear_down(state);
+}
+
+LAB_TEST_WITH(a_full_disk_costs_nothing_that_was_kept, set_up, unmount) {
     const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
     assert_int_equal(mkdir(disk, 0700), 0);
     if (mount("none", disk, "tmpfs", 0, "size=512k") < 0) {
@@ -365,30 +358,4 @@ static void a_full_disk_costs_nothing_that_was_kept(void **state) {
     assert_int_equal(count_files(disk, false), 1);
 }
 
-static int unmount(void **state) {
-    const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
-    umount2(disk, MNT_DETACH);
-    rmdir(disk);
-    return tear_down(state);
-}
-
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_no_database_is_refused),
-        TEST(somebody_elses_database_is_refused),
-        TEST(a_later_version_is_refused_by_its_number),
-        TEST(a_truncated_file_is_refused),
-        TEST(damaged_iterations_are_an_error),
-        TEST(an_existing_file_is_never_replaced),
-        TEST(a_second_writer_is_told_so),
-        TEST(what_nobody_would_find_is_not_written),
-        TEST(names_that_mean_something_to_sqlite_are_only_names),
-        TEST(network_file_systems_share_no_memory),
-        TEST(permissions_are_named),
-        TEST(a_file_that_was_not_closed_is_read_where_nothing_can_be_written),
-        TEST(half_a_change_is_undone_for_a_reader),
-        cmocka_unit_test_setup_teardown(a_full_disk_costs_nothing_that_was_kept, set_up, unmount),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -280,24 +280,21 @@ static void check_3(struct lab_store *store) {
 
 /* --- reading --- */
 
-static void version_1_is_read(void **state) {
-    (void)state;
+LAB_TEST(version_1_is_read) {
     path = FIXTURE(1);
     struct lab_store *store = reopen(LAB_STORE_READ);
     check_1(store);
     lab_store_close(store);
 }
 
-static void version_2_is_read(void **state) {
-    (void)state;
+LAB_TEST(version_2_is_read) {
     path = FIXTURE(2);
     struct lab_store *store = reopen(LAB_STORE_READ);
     check_2(store);
     lab_store_close(store);
 }
 
-static void version_3_is_read(void **state) {
-    (void)state;
+LAB_TEST(version_3_is_read) {
     path = FIXTURE(3);
     struct lab_store *store = reopen(LAB_STORE_READ);
     check_3(store);
@@ -306,8 +303,7 @@ static void version_3_is_read(void **state) {
     check_samples(&recording);
 }
 
-static void a_recording_of_version_1_is_read(void **state) {
-    (void)state;
+LAB_TEST(a_recording_of_version_1_is_read) {
     struct lab_recording recording = read_back(RECORDING(1), NULL);
     check_samples(&recording);
     assert_string_equal(recording.maker, "gpulab 0.1.0");
@@ -335,8 +331,7 @@ static void run_again(struct lab_store *store, int64_t run) {
     assert_true(again.rate == a_result.rate);
 }
 
-static void version_1_goes_on(void **state) {
-    (void)state;
+LAB_TEST(version_1_goes_on) {
     copy_fixture(FIXTURE(1));
     struct lab_store *reader = reopen(LAB_STORE_READ); /* of before, while it is upgraded */
     struct lab_store *store = reopen(LAB_STORE_WRITE);
@@ -350,8 +345,7 @@ static void version_1_goes_on(void **state) {
     lab_store_close(store);
 }
 
-static void version_2_goes_on(void **state) {
-    (void)state;
+LAB_TEST(version_2_goes_on) {
     copy_fixture(FIXTURE(2));
     struct lab_store *store = reopen(LAB_STORE_WRITE);
     check_2(store);
@@ -363,8 +357,7 @@ static void version_2_goes_on(void **state) {
     lab_store_close(store);
 }
 
-static void version_3_goes_on(void **state) {
-    (void)state;
+LAB_TEST(version_3_goes_on) {
     copy_fixture(FIXTURE(3));
     struct lab_store *store = reopen(LAB_STORE_WRITE);
     check_3(store);
@@ -373,8 +366,7 @@ static void version_3_goes_on(void **state) {
 }
 
 /* A reader leaves a file of another version as it is. */
-static void a_reader_upgrades_nothing(void **state) {
-    (void)state;
+LAB_TEST(a_reader_upgrades_nothing) {
     copy_fixture(FIXTURE(1));
     lab_store_close(reopen(LAB_STORE_READ));
     char *before, *after;
@@ -405,8 +397,7 @@ static const char *describe_tables(void) {
     return text;
 }
 
-static void an_upgraded_file_has_the_tables_of_a_new_one(void **state) {
-    (void)state;
+LAB_TEST(an_upgraded_file_has_the_tables_of_a_new_one) {
     lab_store_close(create(path));
     const char *new = describe_tables();
     assert_non_null(strstr(new, "table run: valid INTEGER 1 1"));
@@ -416,22 +407,13 @@ static void an_upgraded_file_has_the_tables_of_a_new_one(void **state) {
     assert_string_equal(describe_tables(), new);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--make") == 0)
         return make(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--record") == 0)
         return make_recording(argv[2]);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(version_1_is_read),
-        TEST(version_2_is_read),
-        TEST(version_3_is_read),
-        TEST(a_recording_of_version_1_is_read),
-        TEST(version_3_goes_on),
-        TEST(version_1_goes_on),
-        TEST(version_2_goes_on),
-        TEST(a_reader_upgrades_nothing),
-        TEST(an_upgraded_file_has_the_tables_of_a_new_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = begin};

@@ -99,8 +99,7 @@ static const char *written(const char *sql) {
     return query(trace_path(), sql);
 }
 
-static void kernels_have_their_names_and_shapes(void **state) {
-    (void)state;
+LAB_TEST(kernels_have_their_names_and_shapes) {
     assert_string_equal(
         written(
             "SELECT start, end, deviceId, contextId, greenContextId, streamId, correlationId,"
@@ -113,20 +112,17 @@ static void kernels_have_their_names_and_shapes(void **state) {
         "4|5|16|1024|8|NULL");
 }
 
-static void what_is_not_known_is_null(void **state) {
-    (void)state;
+LAB_TEST(what_is_not_known_is_null) {
     assert_string_equal(written("SELECT greenContextId, correlationId, graphNodeId"
                                 " FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start > 150"),
                         "NULL|NULL|5 NULL|NULL|NULL");
 }
 
-static void a_text_has_one_number(void **state) {
-    (void)state;
+LAB_TEST(a_text_has_one_number) {
     assert_string_equal(written("SELECT count(*), count(DISTINCT value) FROM StringIds"), "5|5");
 }
 
-static void copies_have_direction_and_kinds(void **state) {
-    (void)state;
+LAB_TEST(copies_have_direction_and_kinds) {
     assert_string_equal(
         written("SELECT start, end, streamId, bytes, copyKind, o.label, f.label, t.label"
                 " FROM CUPTI_ACTIVITY_KIND_MEMCPY c"
@@ -138,8 +134,7 @@ static void copies_have_direction_and_kinds(void **state) {
                         "1|2|255|64");
 }
 
-static void calls_and_ranges_name_process_and_thread(void **state) {
-    (void)state;
+LAB_TEST(calls_and_ranges_name_process_and_thread) {
     assert_string_equal(written("SELECT start, end, eventClass, globalTid / 0x1000000 % 0x1000000,"
                                 " globalTid % 0x1000000, correlationId, value, returnValue"
                                 " FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId"),
@@ -150,8 +145,7 @@ static void calls_and_ranges_name_process_and_thread(void **state) {
                         "4243");
 }
 
-static void it_says_what_it_is_about(void **state) {
-    (void)state;
+LAB_TEST(it_says_what_it_is_about) {
     assert_string_equal(
         written("SELECT id, name, busLocation, smCount, uuid, totalMemory, computeMajor,"
                 " computeMinor, smMajor, cuDevice FROM TARGET_INFO_GPU"),
@@ -164,8 +158,7 @@ static void it_says_what_it_is_about(void **state) {
 }
 
 /* Thousands of different names make the table of texts grow more than once. */
-static void many_texts_keep_their_numbers(void **state) {
-    (void)state;
+LAB_TEST(many_texts_keep_their_numbers) {
     enum { COUNT = 3000 };
     struct lab_trace_kernel *many = lab_arena_alloc(&arena, COUNT, sizeof *many);
     for (int i = 0; i < COUNT; i++)
@@ -180,8 +173,7 @@ static void many_texts_keep_their_numbers(void **state) {
     assert_string_equal(query(trace_path(), "SELECT count(*) FROM StringIds"), "1500");
 }
 
-static void an_empty_trace_has_all_tables(void **state) {
-    (void)state;
+LAB_TEST(an_empty_trace_has_all_tables) {
     struct lab_trace trace = {0};
     assert_int_equal(lab_trace_write(trace_path(), &trace, &err), 0);
     assert_string_equal(query(trace_path(), "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"),
@@ -190,8 +182,7 @@ static void an_empty_trace_has_all_tables(void **state) {
     assert_string_equal(query(trace_path(), "PRAGMA integrity_check"), "ok");
 }
 
-static void a_second_trace_takes_the_place_of_the_first(void **state) {
-    (void)state;
+LAB_TEST(a_second_trace_takes_the_place_of_the_first) {
     struct lab_trace trace = {0};
     assert_int_equal(lab_trace_write(trace_path(), &a_trace, &err), 0);
     assert_int_equal(lab_trace_write(trace_path(), &trace, &err), 0);
@@ -199,27 +190,10 @@ static void a_second_trace_takes_the_place_of_the_first(void **state) {
     assert_int_equal(count_files(folder, false), 1);
 }
 
-static void a_folder_that_is_not_there_is_an_error(void **state) {
-    (void)state;
+LAB_TEST(a_folder_that_is_not_there_is_an_error) {
     const char *file = lab_arena_printf(&arena, "%s/no/trace.sqlite", folder);
     assert_int_equal(lab_trace_write(file, &a_trace, &err), -1);
     assert_non_null(strstr(err.text, "no/trace.sqlite"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(kernels_have_their_names_and_shapes),
-        TEST(what_is_not_known_is_null),
-        TEST(a_text_has_one_number),
-        TEST(copies_have_direction_and_kinds),
-        TEST(calls_and_ranges_name_process_and_thread),
-        TEST(it_says_what_it_is_about),
-        TEST(many_texts_keep_their_numbers),
-        TEST(an_empty_trace_has_all_tables),
-        TEST(a_second_trace_takes_the_place_of_the_first),
-        TEST(a_folder_that_is_not_there_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -6,17 +6,13 @@
 #include "store/trace/trace_read.h"
 
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define FIXTURES LAB_TEST_SOURCE_DIR "/tests/fixtures/traces/"
 
@@ -77,7 +73,7 @@ static void assert_refused(struct fixture *f, const char *path, enum lab_err_cod
 
 /* --- layouts --- */
 
-static void every_layout_gives_the_same_records(void **state) {
+LAB_TEST(every_layout_gives_the_same_records) {
     struct fixture *f = *state;
     static const char *const names[] = {"nsight2022.sqlite", "nsight2026.sqlite",
                                         "pipeline_gpu0_numa1_vit32x6x512.sqlite"};
@@ -113,7 +109,7 @@ static void every_layout_gives_the_same_records(void **state) {
     assert_string_equal(f->file.traces[0].notes[1].name, LAB_TRACE_NOTE_SOURCE);
 }
 
-static void devices_have_their_names(void **state) {
+LAB_TEST(devices_have_their_names) {
     struct fixture *f = *state;
     read_fixture(f, "nsight2026.sqlite");
     assert_int_equal(f->file.traces[0].gpu_count, 1);
@@ -122,7 +118,7 @@ static void devices_have_their_names(void **state) {
     assert_string_equal(f->file.traces[0].gpus[0].uuid, "GPU-0");
 }
 
-static void tables_that_are_missing_are_named(void **state) {
+LAB_TEST(tables_that_are_missing_are_named) {
     struct fixture *f = *state;
     read_fixture(f, "bare.sqlite");
     assert_string_equal(f->file.missing, "CUPTI_ACTIVITY_KIND_RUNTIME and NVTX_EVENTS");
@@ -131,7 +127,7 @@ static void tables_that_are_missing_are_named(void **state) {
     assert_int_equal(f->file.traces[0].range_count, 0);
 }
 
-static void graphs_as_a_whole_stand_for_kernels(void **state) {
+LAB_TEST(graphs_as_a_whole_stand_for_kernels) {
     struct fixture *f = *state;
     read_fixture(f, "graphs.sqlite");
     const struct lab_trace *trace = &f->file.traces[0];
@@ -142,7 +138,7 @@ static void graphs_as_a_whole_stand_for_kernels(void **state) {
     assert_string_equal(f->file.missing, "CUPTI_ACTIVITY_KIND_MEMCPY");
 }
 
-static void processes_are_traces_of_their_own(void **state) {
+LAB_TEST(processes_are_traces_of_their_own) {
     struct fixture *f = *state;
     read_fixture(f, "two_processes.sqlite");
     assert_int_equal(f->file.trace_count, 2);
@@ -154,7 +150,7 @@ static void processes_are_traces_of_their_own(void **state) {
     assert_int_equal(f->file.traces[1].call_count, 96);
 }
 
-static void nothing_on_a_device_is_no_process(void **state) {
+LAB_TEST(nothing_on_a_device_is_no_process) {
     struct fixture *f = *state;
     read_fixture(f, "no_rows.sqlite");
     assert_int_equal(f->file.trace_count, 0);
@@ -166,7 +162,7 @@ static void nothing_on_a_device_is_no_process(void **state) {
 
 /* --- what is no trace --- */
 
-static void other_files_are_refused(void **state) {
+LAB_TEST(other_files_are_refused) {
     struct fixture *f = *state;
     static const char text[] =
         "this is no database, whatever its name says. It is long enough, too";
@@ -180,7 +176,7 @@ static void other_files_are_refused(void **state) {
     assert_refused(f, "/nowhere/trace.sqlite", LAB_ERR_USER, "No such file");
 }
 
-static void files_that_are_cut_off_are_told_from_whole_ones(void **state) {
+LAB_TEST(files_that_are_cut_off_are_told_from_whole_ones) {
     struct fixture *f = *state;
     static char bytes[64 << 10];
     FILE *file = fopen(FIXTURES "nsight2026.sqlite", "r");
@@ -212,7 +208,7 @@ static void make_nsys(struct fixture *f, const char *script) {
     assert_int_equal(chmod(path, 0755), 0);
 }
 
-static void reports_are_exported_by_nsys(void **state) {
+LAB_TEST(reports_are_exported_by_nsys) {
     struct fixture *f = *state;
     const char *before = lab_arena_strdup(&f->arena, getenv("PATH"));
     const char *report = make_file(f, "a.nsys-rep", "report", 6);
@@ -246,7 +242,7 @@ static int find(struct fixture *f, const char *const *words, struct lab_trace_so
     return lab_trace_find(words, count, &f->arena, ret_sources, ret_count, &f->err);
 }
 
-static void folders_hold_traces(void **state) {
+LAB_TEST(folders_hold_traces) {
     struct fixture *f = *state;
     struct lab_trace_source *sources;
     int count;
@@ -279,7 +275,7 @@ static void folders_hold_traces(void **state) {
     assert_true(sources[3].named);
 }
 
-static void names_are_told_apart_and_files_count_once(void **state) {
+LAB_TEST(names_are_told_apart_and_files_count_once) {
     struct fixture *f = *state;
     struct lab_trace_source *sources;
     int count;
@@ -297,21 +293,4 @@ static void names_are_told_apart_and_files_count_once(void **state) {
     assert_string_equal(f->err.text, "/nowhere: No such file or directory");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_layout_gives_the_same_records),
-        TEST(devices_have_their_names),
-        TEST(tables_that_are_missing_are_named),
-        TEST(graphs_as_a_whole_stand_for_kernels),
-        TEST(processes_are_traces_of_their_own),
-        TEST(nothing_on_a_device_is_no_process),
-        TEST(other_files_are_refused),
-        TEST(files_that_are_cut_off_are_told_from_whole_ones),
-        TEST(reports_are_exported_by_nsys),
-        TEST(folders_hold_traces),
-        TEST(names_are_told_apart_and_files_count_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = setup, .tear_down = teardown};

@@ -7,10 +7,6 @@
 
 #include <ftw.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test.h"
 #include <sqlite3.h>
-#include <cmocka.h>
 
 static struct lab_arena arena;
 static struct lab_err err;
@@ -82,8 +78,7 @@ static const char *config_of(struct lab_tuning_cache *cache, const char *key) {
     return found ? entry.config : NULL;
 }
 
-static void what_is_put_comes_back(void **state) {
-    (void)state;
+LAB_TEST(what_is_put_comes_back) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     struct lab_tuning_entry entry, *list;
     int count;
@@ -108,8 +103,7 @@ static void what_is_put_comes_back(void **state) {
     lab_tuning_cache_close(cache);
 }
 
-static void one_that_is_not_there_is_empty_and_stays_away(void **state) {
-    (void)state;
+LAB_TEST(one_that_is_not_there_is_empty_and_stays_away) {
     struct lab_tuning_entry *list;
     int count = 7;
     const char *note = "";
@@ -129,8 +123,7 @@ static void exec(const char *sql) {
     sqlite3_close(db);
 }
 
-static void another_version_is_set_aside_with_a_note(void **state) {
-    (void)state;
+LAB_TEST(another_version_is_set_aside_with_a_note) {
     const char *note = NULL;
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     put(cache, entry_of("a", "x=1", 10));
@@ -155,8 +148,7 @@ static void another_version_is_set_aside_with_a_note(void **state) {
     lab_tuning_cache_close(cache);
 }
 
-static void what_is_no_cache_is_set_aside_too(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_cache_is_set_aside_too) {
     static const char text[] = "this was a shopping list once, long before it became a cache";
     const char *note = NULL;
     lab_tuning_cache_close(open_cache(true, NULL));
@@ -189,8 +181,7 @@ static void check_damaged(void) {
     lab_tuning_cache_close(cache);
 }
 
-static void a_damaged_one_is_set_aside(void **state) {
-    (void)state;
+LAB_TEST(a_damaged_one_is_set_aside) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     put(cache, entry_of("a", "x=1", 10));
     lab_tuning_cache_close(cache);
@@ -208,8 +199,7 @@ static void a_damaged_one_is_set_aside(void **state) {
     check_damaged();
 }
 
-static void what_a_killed_process_left_is_played_back(void **state) {
-    (void)state;
+LAB_TEST(what_a_killed_process_left_is_played_back) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     put(cache, entry_of("a", "x=1", 10));
     lab_tuning_cache_close(cache);
@@ -239,8 +229,7 @@ static void what_a_killed_process_left_is_played_back(void **state) {
 }
 
 /* What is no fault of the file's must not cost the user his tunings. */
-static void a_file_that_can_not_be_read_stays(void **state) {
-    (void)state;
+LAB_TEST(a_file_that_can_not_be_read_stays) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     put(cache, entry_of("a", "x=1", 10));
     lab_tuning_cache_close(cache);
@@ -268,8 +257,7 @@ static void write_some(int writer) {
     }
 }
 
-static void several_processes_lose_nothing(void **state) {
-    (void)state;
+LAB_TEST(several_processes_lose_nothing) {
     pid_t children[WRITERS];
     struct lab_tuning_entry *list;
     int count;
@@ -295,8 +283,7 @@ static void several_processes_lose_nothing(void **state) {
     lab_tuning_cache_close(cache);
 }
 
-static void trials_are_kept_until_they_are_forgotten(void **state) {
-    (void)state;
+LAB_TEST(trials_are_kept_until_they_are_forgotten) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     struct lab_trial *list;
     int count;
@@ -329,8 +316,7 @@ static void trials_are_kept_until_they_are_forgotten(void **state) {
     lab_tuning_cache_close(cache);
 }
 
-static void the_later_of_two_tunings_stands_after_an_import(void **state) {
-    (void)state;
+LAB_TEST(the_later_of_two_tunings_stands_after_an_import) {
     struct lab_value *value;
     int count, taken;
     struct lab_tuning_cache *cache = open_cache(true, NULL);
@@ -359,8 +345,7 @@ static void refuse_import(struct lab_tuning_cache *cache, const char *text, cons
         fail_msg("'%s' lacks '%s'", err.text, part);
 }
 
-static void what_is_no_export_changes_nothing(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_export_changes_nothing) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     refuse_import(cache, "[]", "no export of a tuning cache");
     refuse_import(cache, "{\"format\": \"gpulab tuning\", \"version\": 2, \"entries\": []}",
@@ -373,20 +358,4 @@ static void what_is_no_export_changes_nothing(void **state) {
     lab_tuning_cache_close(cache);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_put_comes_back),
-        TEST(one_that_is_not_there_is_empty_and_stays_away),
-        TEST(another_version_is_set_aside_with_a_note),
-        TEST(what_is_no_cache_is_set_aside_too),
-        TEST(a_damaged_one_is_set_aside),
-        TEST(what_a_killed_process_left_is_played_back),
-        TEST(a_file_that_can_not_be_read_stays),
-        TEST(several_processes_lose_nothing),
-        TEST(trials_are_kept_until_they_are_forgotten),
-        TEST(the_later_of_two_tunings_stands_after_an_import),
-        TEST(what_is_no_export_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -75,8 +75,7 @@ static void press(struct lab_top_view *view, const struct lab_top_history *histo
                     *keys == 'v' && view->prompt == LAB_TOP_NO_PROMPT ? LAB_TOP_KEY_DOWN : *keys);
 }
 
-static void golden_screens_hold(void **state) {
-    (void)state;
+LAB_TEST(golden_screens_hold) {
     for (size_t i = 0; i < sizeof screens / sizeof *screens; i++) {
         const struct screen *screen = &screens[i];
         struct top_fixture f;
@@ -122,8 +121,7 @@ static void draw(const struct lab_top_history *history, const struct lab_top_vie
 }
 
 /* Given a simulated machine, the word stands on each page, also in the snapshot and the summary. */
-static void simulated_devices_say_so_everywhere(void **state) {
-    (void)state;
+LAB_TEST(simulated_devices_say_so_everywhere) {
     struct top_fixture f;
     struct lab_str text;
     top_fixture_init(&f, 2, true);
@@ -153,8 +151,7 @@ static void simulated_devices_say_so_everywhere(void **state) {
 }
 
 /* Given any size, however small, drawing stays within it; below the least it says what it needs. */
-static void every_size_is_drawn(void **state) {
-    (void)state;
+LAB_TEST(every_size_is_drawn) {
     static const int columns[] = {1, 2, 5, 12, 39, 40, 41, 60, 79, 101, 133, 250};
     static const int rows[] = {1, 2, 3, 11, 12, 13, 17, 25, 70};
     struct top_fixture f;
@@ -183,8 +180,7 @@ static void every_size_is_drawn(void **state) {
 }
 
 /* Given names with escapes, wide letters and broken bytes, nothing of them reaches the terminal. */
-static void names_cannot_disturb_the_screen(void **state) {
-    (void)state;
+LAB_TEST(names_cannot_disturb_the_screen) {
     struct top_fixture f;
     struct lab_str text;
     top_fixture_init(&f, 1, false);
@@ -203,8 +199,7 @@ static void names_cannot_disturb_the_screen(void **state) {
 }
 
 /* Given nothing at all, each page says that it waits. */
-static void an_empty_history_is_drawn(void **state) {
-    (void)state;
+LAB_TEST(an_empty_history_is_drawn) {
     struct lab_top_setup setup = {.interval_ns = SECOND_NS};
     struct lab_top_history *history = lab_top_history_open(&setup);
     struct lab_str text;
@@ -220,13 +215,4 @@ static void an_empty_history_is_drawn(void **state) {
     lab_top_history_close(history);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_screens_hold),
-        cmocka_unit_test(simulated_devices_say_so_everywhere),
-        cmocka_unit_test(every_size_is_drawn),
-        cmocka_unit_test(names_cannot_disturb_the_screen),
-        cmocka_unit_test(an_empty_history_is_drawn),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

@@ -19,8 +19,7 @@ static void draw(const struct lab_top_history *history, const struct lab_top_vie
 }
 
 /* Given a recording, a time in it looks the same however one came there. */
-static void seeking_shows_what_playing_shows(void **state) {
-    (void)state;
+LAB_TEST(seeking_shows_what_playing_shows) {
     struct top_fixture f;
     struct lab_str played, sought;
     top_fixture_init(&f, 2, false);
@@ -51,8 +50,7 @@ static void seeking_shows_what_playing_shows(void **state) {
 }
 
 /* Given a pause, the copy stays as it was while the history goes on. */
-static void a_copy_stands_still(void **state) {
-    (void)state;
+LAB_TEST(a_copy_stands_still) {
     struct top_fixture f;
     struct lab_str before, after;
     top_fixture_init(&f, 2, false);
@@ -76,8 +74,7 @@ static void a_copy_stands_still(void **state) {
 }
 
 /* Given a GPU that is lost and comes back, it is named while it is away and shown again after. */
-static void a_gap_is_said_and_ends(void **state) {
-    (void)state;
+LAB_TEST(a_gap_is_said_and_ends) {
     struct top_fixture f;
     struct lab_str text;
     top_fixture_init(&f, 2, false);
@@ -103,8 +100,7 @@ static void a_gap_is_said_and_ends(void **state) {
 }
 
 /* Given counters of bytes alone, as older GPUs have them, rates come from their growth. */
-static void rates_come_from_counters(void **state) {
-    (void)state;
+LAB_TEST(rates_come_from_counters) {
     struct top_fixture f = {.interval_ns = SECOND_NS, .ticks = 10};
     lab_arena_init(&f.arena);
     const struct top_series series[] = {
@@ -132,8 +128,7 @@ static void rates_come_from_counters(void **state) {
 }
 
 /* Given an hour at ten a second, the history is as large as after ten minutes. */
-static void a_long_time_is_bounded(void **state) {
-    (void)state;
+LAB_TEST(a_long_time_is_bounded) {
     struct lab_column column = {LAB_METRIC_UTILIZATION, -1};
     struct lab_entity entity = {.kind = LAB_ENTITY_GPU,
                                 .id = "G",
@@ -172,8 +167,7 @@ static void a_long_time_is_bounded(void **state) {
 
 /* --- what stays --- */
 
-static void the_summary_holds(void **state) {
-    (void)state;
+LAB_TEST(the_summary_holds) {
     struct top_fixture f;
     struct lab_str text;
     top_fixture_init(&f, 2, false);
@@ -194,8 +188,7 @@ static void the_summary_holds(void **state) {
     top_fixture_release(&f);
 }
 
-static void the_value_is_whole(void **state) {
-    (void)state;
+LAB_TEST(the_value_is_whole) {
     struct top_fixture f;
     struct lab_arena arena;
     top_fixture_init(&f, 2, false);
@@ -226,8 +219,7 @@ static void the_value_is_whole(void **state) {
 }
 
 /* Given no gnuplot, the error says so and the script is there. */
-static void a_picture_needs_gnuplot(void **state) {
-    (void)state;
+LAB_TEST(a_picture_needs_gnuplot) {
     struct top_fixture f;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_arena arena;
@@ -263,16 +255,4 @@ static void a_picture_needs_gnuplot(void **state) {
     lab_arena_release(&arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seeking_shows_what_playing_shows),
-        cmocka_unit_test(a_copy_stands_still),
-        cmocka_unit_test(a_gap_is_said_and_ends),
-        cmocka_unit_test(rates_come_from_counters),
-        cmocka_unit_test(a_long_time_is_bounded),
-        cmocka_unit_test(the_summary_holds),
-        cmocka_unit_test(the_value_is_whole),
-        cmocka_unit_test(a_picture_needs_gnuplot),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

@@ -32,8 +32,7 @@ static void type(struct given *g, const char *text) {
         press(g, *text);
 }
 
-static void pages_are_reached(void **state) {
-    (void)state;
+LAB_TEST(pages_are_reached) {
     struct given g;
     begin(&g, 4);
     press(&g, LAB_TOP_KEY_TAB);
@@ -53,8 +52,7 @@ static void pages_are_reached(void **state) {
     end(&g);
 }
 
-static void devices_are_selected(void **state) {
-    (void)state;
+LAB_TEST(devices_are_selected) {
     struct given g;
     begin(&g, 4);
     press(&g, LAB_TOP_KEY_DOWN);
@@ -74,8 +72,7 @@ static void devices_are_selected(void **state) {
     end(&g);
 }
 
-static void two_digits_select_a_gpu_from_10_on(void **state) {
-    (void)state;
+LAB_TEST(two_digits_select_a_gpu_from_10_on) {
     struct given g;
     begin(&g, 16);
     press(&g, '1');
@@ -94,8 +91,7 @@ static void two_digits_select_a_gpu_from_10_on(void **state) {
     end(&g);
 }
 
-static void quitting_asks_only_for_w(void **state) {
-    (void)state;
+LAB_TEST(quitting_asks_only_for_w) {
     struct given g;
     begin(&g, 1);
     assert_int_equal(press(&g, 'q').action, LAB_TOP_QUIT);
@@ -111,8 +107,7 @@ static void quitting_asks_only_for_w(void **state) {
 }
 
 /* Given a selected process: TERM after a yes, KILL the second time, nothing after anything else. */
-static void killing_is_confirmed(void **state) {
-    (void)state;
+LAB_TEST(killing_is_confirmed) {
     struct given g;
     begin(&g, 4);
     press(&g, 'l');
@@ -137,8 +132,7 @@ static void killing_is_confirmed(void **state) {
     end(&g);
 }
 
-static void killing_is_refused_where_it_must_be(void **state) {
-    (void)state;
+LAB_TEST(killing_is_refused_where_it_must_be) {
     struct given g;
     begin(&g, 4);
     press(&g, 'k');
@@ -155,8 +149,7 @@ static void killing_is_refused_where_it_must_be(void **state) {
     end(&g);
 }
 
-static void the_filter_is_typed(void **state) {
-    (void)state;
+LAB_TEST(the_filter_is_typed) {
     struct given g;
     begin(&g, 4);
     press(&g, 'l');
@@ -183,8 +176,7 @@ static void the_filter_is_typed(void **state) {
     end(&g);
 }
 
-static void sorting_goes_round(void **state) {
-    (void)state;
+LAB_TEST(sorting_goes_round) {
     struct given g;
     begin(&g, 4);
     press(&g, 'l');
@@ -203,8 +195,7 @@ static void sorting_goes_round(void **state) {
     end(&g);
 }
 
-static void a_replay_is_steered(void **state) {
-    (void)state;
+LAB_TEST(a_replay_is_steered) {
     struct given g;
     begin(&g, 1);
     g.view.replay = true;
@@ -229,8 +220,7 @@ static void a_replay_is_steered(void **state) {
 }
 
 /* Given nothing to select, no key does harm. */
-static void keys_on_an_empty_history_do_nothing(void **state) {
-    (void)state;
+LAB_TEST(keys_on_an_empty_history_do_nothing) {
     struct lab_top_setup setup = {.interval_ns = SECOND_NS};
     struct lab_top_history *history = lab_top_history_open(&setup);
     for (int page = 0; page < LAB_TOP_PAGE_COUNT; page++)
@@ -243,18 +233,4 @@ static void keys_on_an_empty_history_do_nothing(void **state) {
     lab_top_history_close(history);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_are_reached),
-        cmocka_unit_test(devices_are_selected),
-        cmocka_unit_test(two_digits_select_a_gpu_from_10_on),
-        cmocka_unit_test(quitting_asks_only_for_w),
-        cmocka_unit_test(killing_is_confirmed),
-        cmocka_unit_test(killing_is_refused_where_it_must_be),
-        cmocka_unit_test(the_filter_is_typed),
-        cmocka_unit_test(sorting_goes_round),
-        cmocka_unit_test(a_replay_is_steered),
-        cmocka_unit_test(keys_on_an_empty_history_do_nothing),
-    };
-    return cmocka_run_group_tests(tests, fixture_setup, NULL);
-}
+const struct lab_test_program lab_test_program = {.open = fixture_setup};

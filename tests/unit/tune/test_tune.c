@@ -158,8 +158,7 @@ static double streaming_is_twice_as_fast_with_16(const struct lab_tuning *tuning
     return tuning->values[0] == 16 && tuning->values[1] ? 50 : 100 + tuning->values[0];
 }
 
-static void a_clear_winner_is_named_with_every_strategy(void **state) {
-    (void)state;
+LAB_TEST(a_clear_winner_is_named_with_every_strategy) {
     time_us = streaming_is_twice_as_fast_with_16;
     for (int strategy = 0; lab_tune_strategies[strategy]; strategy++) {
         struct lab_tune_plan plan = plan_of(&pretending, NULL);
@@ -183,8 +182,7 @@ static double all_alike(const struct lab_tuning *tuning) {
     return 100;
 }
 
-static void what_can_not_be_told_apart_is_a_set_and_the_default_stays(void **state) {
-    (void)state;
+LAB_TEST(what_can_not_be_told_apart_is_a_set_and_the_default_stays) {
     time_us = all_alike;
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
     struct lab_tuning_result result = tune(&plan);
@@ -202,8 +200,7 @@ static double drifts(const struct lab_tuning *tuning) {
 }
 
 /* Unpaired, five per cent would drown in a drift of several hundred. */
-static void a_drift_hits_all_alike(void **state) {
-    (void)state;
+LAB_TEST(a_drift_hits_all_alike) {
     time_us = drifts;
     drifting_us = 100;
     noise = 0.001;
@@ -221,8 +218,7 @@ static void a_drift_hits_all_alike(void **state) {
 
 /* --- what is ruled out --- */
 
-static void planted_faults_are_ruled_out_with_the_reason(void **state) {
-    (void)state;
+LAB_TEST(planted_faults_are_ruled_out_with_the_reason) {
     time_us = streaming_is_twice_as_fast_with_16;
     wrong_one = tuning_of(16, 1); /* the fastest, of all */
     failing_one = tuning_of(4, 1);
@@ -240,8 +236,7 @@ static void planted_faults_are_ruled_out_with_the_reason(void **state) {
 }
 
 /* It was right when it was verified; then it fails, while narrowing or as late as in the finals. */
-static void what_fails_while_it_is_timed_is_out_and_the_others_go_on(void **state) {
-    (void)state;
+LAB_TEST(what_fails_while_it_is_timed_is_out_and_the_others_go_on) {
     time_us = streaming_is_twice_as_fast_with_16;
     for (int strategy = 0; lab_tune_strategies[strategy]; strategy++)
         for (int after = 1; after <= 13; after += 12) {
@@ -270,8 +265,7 @@ static int spoil(struct lab_stream *stream, const struct lab_launch *launch, str
     return real_ops->launch(stream, &spoilt, err);
 }
 
-static void a_real_kernel_that_is_wrong_is_found_out(void **state) {
-    (void)state;
+LAB_TEST(a_real_kernel_that_is_wrong_is_found_out) {
     const struct lab_workload *flash = lab_workload_find("flash_attention_v2", NULL);
     void *config = on_cpu_configure(&cpu, flash, WORDS("batch=1", "heads=1", "seq=20"));
     struct lab_device_ops ops = *cpu.device->ops;
@@ -303,8 +297,7 @@ static const struct lab_tunable *find_narrow(const struct lab_tunable_place *pla
     return &narrow_space;
 }
 
-static void a_shape_that_nothing_supports_is_refused(void **state) {
-    (void)state;
+LAB_TEST(a_shape_that_nothing_supports_is_refused) {
     struct lab_launch launch;
     struct lab_backend backend = *cpu.device->ref.backend;
     const struct lab_tunable_place place = {cpu.machine, &cpu.device->ref};
@@ -319,8 +312,7 @@ static void a_shape_that_nothing_supports_is_refused(void **state) {
     refused(&plan, LAB_ERR_UNSUPPORTED, "has no configurations of pretending in fp32");
 }
 
-static void nothing_to_tune_is_refused(void **state) {
-    (void)state;
+LAB_TEST(nothing_to_tune_is_refused) {
     const struct lab_workload *memcpy_workload = lab_workload_find("memcpy", NULL);
     struct lab_tune_plan plan = plan_of(memcpy_workload, NULL);
     refused(&plan, LAB_ERR_USER, "memcpy is no kernel that can be tuned");
@@ -347,8 +339,7 @@ static bool stop_soon(const struct lab_tune_progress *progress, void *state) {
     return tells_left-- <= 0;
 }
 
-static void a_device_that_vanishes_leaves_what_was_known(void **state) {
-    (void)state;
+LAB_TEST(a_device_that_vanishes_leaves_what_was_known) {
     time_us = all_alike;
     kept_count = 0;
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
@@ -366,8 +357,7 @@ static void a_device_that_vanishes_leaves_what_was_known(void **state) {
     assert_int_equal(kept_count, 8);
 }
 
-static void what_was_known_is_not_done_again(void **state) {
-    (void)state;
+LAB_TEST(what_was_known_is_not_done_again) {
     time_us = streaming_is_twice_as_fast_with_16;
     kept_count = 0;
     wrong_one = tuning_of(1, 0);
@@ -388,8 +378,7 @@ static void what_was_known_is_not_done_again(void **state) {
     assert_int_equal(trial_of(&result, "rows=1,stream=0,part=0")->state, LAB_TRIAL_WRONG);
 }
 
-static void stopped_while_timing_names_nobody(void **state) {
-    (void)state;
+LAB_TEST(stopped_while_timing_names_nobody) {
     time_us = streaming_is_twice_as_fast_with_16;
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
     plan.progress = stop_soon;
@@ -402,8 +391,7 @@ static void stopped_while_timing_names_nobody(void **state) {
 
 /* --- the result --- */
 
-static void the_result_has_the_published_fields(void **state) {
-    (void)state;
+LAB_TEST(the_result_has_the_published_fields) {
     time_us = streaming_is_twice_as_fast_with_16;
     wrong_one = tuning_of(1, 1);
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
@@ -424,8 +412,7 @@ static void the_result_has_the_published_fields(void **state) {
     assert_true(lab_value_get(value, "autotune_duration_seconds")->number > 0);
 }
 
-static void strategies_have_names(void **state) {
-    (void)state;
+LAB_TEST(strategies_have_names) {
     enum lab_tune_strategy strategy;
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_tune_strategy_parse("exhaustive", &strategy, &err), 0);
@@ -434,22 +421,4 @@ static void strategies_have_names(void **state) {
     assert_non_null(strstr(err.text, "must be successive_halving, exhaustive or random"));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_clear_winner_is_named_with_every_strategy),
-        TEST(what_can_not_be_told_apart_is_a_set_and_the_default_stays),
-        TEST(a_drift_hits_all_alike),
-        TEST(planted_faults_are_ruled_out_with_the_reason),
-        TEST(what_fails_while_it_is_timed_is_out_and_the_others_go_on),
-        TEST(a_real_kernel_that_is_wrong_is_found_out),
-        TEST(a_shape_that_nothing_supports_is_refused),
-        TEST(nothing_to_tune_is_refused),
-        TEST(a_device_that_vanishes_leaves_what_was_known),
-        TEST(what_was_known_is_not_done_again),
-        TEST(stopped_while_timing_names_nobody),
-        TEST(the_result_has_the_published_fields),
-        TEST(strategies_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

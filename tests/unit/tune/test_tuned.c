@@ -67,8 +67,7 @@ static struct lab_tuned find(const void *config) {
     return tuned;
 }
 
-static void the_key_says_all_that_a_tuning_holds_for(void **state) {
-    (void)state;
+LAB_TEST(the_key_says_all_that_a_tuning_holds_for) {
     void *one = on_cpu_configure(&cpu, flash, WORDS("seq=1000"));
     void *near = on_cpu_configure(&cpu, flash, WORDS("seq=1024"));
     void *causal = on_cpu_configure(&cpu, flash, WORDS("seq=1024", "causal=true"));
@@ -86,8 +85,7 @@ static void the_key_says_all_that_a_tuning_holds_for(void **state) {
     assert_string_not_equal(key_of(flash, one).text, whole);
 }
 
-static void what_was_tuned_is_used_and_nothing_else(void **state) {
-    (void)state;
+LAB_TEST(what_was_tuned_is_used_and_nothing_else) {
     void *config = on_cpu_configure(&cpu, flash, WORDS("seq=512"));
     struct lab_tuned tuned = find(config);
     assert_false(tuned.found);
@@ -104,8 +102,7 @@ static void what_was_tuned_is_used_and_nothing_else(void **state) {
     assert_null(tuned.config);
 }
 
-static void a_tuned_one_that_does_not_fit_is_left_with_a_note(void **state) {
-    (void)state;
+LAB_TEST(a_tuned_one_that_does_not_fit_is_left_with_a_note) {
     void *config = on_cpu_configure(&cpu, flash, WORDS("seq=33")); /* shares s48 with 48 */
     tune_to(config, "block_q=96,block_k=64");
     struct lab_tuned tuned = find(config);
@@ -116,8 +113,7 @@ static void a_tuned_one_that_does_not_fit_is_left_with_a_note(void **state) {
     assert_non_null(strstr(find(config).note, "no parameter"));
 }
 
-static void a_cache_that_can_not_be_read_is_no_failure(void **state) {
-    (void)state;
+LAB_TEST(a_cache_that_can_not_be_read_is_no_failure) {
     void *config = on_cpu_configure(&cpu, flash, WORDS("seq=512"));
     path = folder; /* a directory */
     struct lab_tuned tuned = find(config);
@@ -128,8 +124,7 @@ static void a_cache_that_can_not_be_read_is_no_failure(void **state) {
     assert_non_null(strstr(tuned.note, "the default is used"));
 }
 
-static void a_plan_gets_the_configuration_frozen_in(void **state) {
-    (void)state;
+LAB_TEST(a_plan_gets_the_configuration_frozen_in) {
     setenv("XDG_CACHE_HOME", folder, 1);
     path = lab_tuning_cache_path(&cpu.arena);
     void *config = on_cpu_configure(&cpu, flash, WORDS("seq=512"));
@@ -144,8 +139,7 @@ static void a_plan_gets_the_configuration_frozen_in(void **state) {
     assert_ptr_equal(lab_tuned_options(null, options, cpu.machine, "cpu", &cpu.arena), options);
 }
 
-static void the_frozen_text_opens_and_runs(void **state) {
-    (void)state;
+LAB_TEST(the_frozen_text_opens_and_runs) {
     void *running;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_verification found;
@@ -172,8 +166,7 @@ static int count_tuned(void *state, const struct lab_launch *launch, struct lab_
     return 0;
 }
 
-static void a_model_gets_those_of_its_products_that_were_tuned(void **state) {
-    (void)state;
+LAB_TEST(a_model_gets_those_of_its_products_that_were_tuned) {
     const struct lab_workload *vit = lab_workload_find("vit", NULL);
     const char *const *small = WORDS("depth=1", "heads=2", "dim=64", "batch_size=2",
                                      "patch_size=32", "tensor_shape=[3,64,96]", "memory_size_mb=1");
@@ -214,8 +207,7 @@ static void a_model_gets_those_of_its_products_that_were_tuned(void **state) {
     vit->close(running);
 }
 
-static void what_no_product_of_a_model_is_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_no_product_of_a_model_is_is_refused) {
     static const struct {
         const char *word, *part;
     } cases[] = {
@@ -236,17 +228,4 @@ static void what_no_product_of_a_model_is_is_refused(void **state) {
     }
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_key_says_all_that_a_tuning_holds_for),
-        TEST(what_was_tuned_is_used_and_nothing_else),
-        TEST(a_tuned_one_that_does_not_fit_is_left_with_a_note),
-        TEST(a_cache_that_can_not_be_read_is_no_failure),
-        TEST(a_plan_gets_the_configuration_frozen_in),
-        TEST(the_frozen_text_opens_and_runs),
-        TEST(a_model_gets_those_of_its_products_that_were_tuned),
-        TEST(what_no_product_of_a_model_is_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -3,15 +3,9 @@
  * and a toolkit's stubs are none. Copies of a fake library stand for the vendor's; the fake driver
  * is one for CUDA 12.4.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #include "base/file/file.h"
 #include "base/str.h"
@@ -95,15 +89,13 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void nothing_found_names_all_that_was_looked_for(void **state) {
-    (void)state;
+LAB_TEST(nothing_found_names_all_that_was_looked_for) {
     struct lab_dl_report report = find("gpulab-none");
     assert_null(report.handle);
     assert_string_equal(report.reason, "libgpulab-none.so.13 or libgpulab-none.so.12 not found");
 }
 
-static void a_wheel_of_a_virtual_environment_will_do(void **state) {
-    (void)state;
+LAB_TEST(a_wheel_of_a_virtual_environment_will_do) {
     put(WHEEL, "libgpulab-wheel.so.13");
     struct lab_dl_report report = find("gpulab-wheel");
     assert_string_equal(report.path, below(WHEEL "/libgpulab-wheel.so.13"));
@@ -111,16 +103,14 @@ static void a_wheel_of_a_virtual_environment_will_do(void **state) {
     assert_string_equal(report.effects[0], "no nonsense");
 }
 
-static void where_the_user_points_to_goes_first(void **state) {
-    (void)state;
+LAB_TEST(where_the_user_points_to_goes_first) {
     put(WHEEL, "libgpulab-home.so.12");
     put("toolkit/lib64", "libgpulab-home.so.12");
     setenv("CUDA_HOME", below("toolkit"), 1);
     assert_string_equal(find("gpulab-home").path, below("toolkit/lib64/libgpulab-home.so.12"));
 }
 
-static void a_toolkit_may_be_laid_out_in_several_ways(void **state) {
-    (void)state;
+LAB_TEST(a_toolkit_may_be_laid_out_in_several_ways) {
     setenv("CUDA_HOME", below("toolkit"), 1);
     put("toolkit/lib", "libgpulab-plain.so.13");
     assert_string_equal(find("gpulab-plain").path, below("toolkit/lib/libgpulab-plain.so.13"));
@@ -129,8 +119,7 @@ static void a_toolkit_may_be_laid_out_in_several_ways(void **state) {
                         below("toolkit/extras/CUPTI/lib64/libgpulab-extra.so.13"));
 }
 
-static void the_drivers_major_version_goes_before_a_newer_one(void **state) {
-    (void)state;
+LAB_TEST(the_drivers_major_version_goes_before_a_newer_one) {
     assert_int_equal(lab_cuda_version(), 12040);
     put("toolkit/lib64", "libgpulab-major.so.13");
     put(WHEEL, "libgpulab-major.so.12");
@@ -138,8 +127,7 @@ static void the_drivers_major_version_goes_before_a_newer_one(void **state) {
     assert_string_equal(find("gpulab-major").path, below(WHEEL "/libgpulab-major.so.12"));
 }
 
-static void stubs_are_none(void **state) {
-    (void)state;
+LAB_TEST(stubs_are_none) {
     put("toolkit/lib64/stubs/lib64", "libgpulab-stub.so.13");
     setenv("CUDA_HOME", below("toolkit/lib64/stubs"), 1);
     struct lab_dl_report report = find("gpulab-stub");
@@ -155,8 +143,7 @@ static const struct lab_vendor_library *find_library(const struct lab_vendor_lib
     return NULL;
 }
 
-static void what_is_missing_is_listed_once_for_each_effect(void **state) {
-    (void)state;
+LAB_TEST(what_is_missing_is_listed_once_for_each_effect) {
     struct lab_vendor_library *libraries;
     put("toolkit/lib64", "libnccl.so.2"); /* which has none of NCCL's functions */
     setenv("CUDA_HOME", below("toolkit"), 1);
@@ -178,8 +165,7 @@ static void what_is_missing_is_listed_once_for_each_effect(void **state) {
 
 /* The fakes of cuBLASLt and CUPTI are of CUDA 13; where a toolkit of 12 is installed, its own are
  * taken. */
-static void a_library_of_a_later_major_version_is_too_new(void **state) {
-    (void)state;
+LAB_TEST(a_library_of_a_later_major_version_is_too_new) {
     struct lab_vendor_library *libraries;
     int count = lab_vendor_list(&arena, &libraries);
     const struct {
@@ -206,8 +192,7 @@ static void a_library_of_a_later_major_version_is_too_new(void **state) {
 }
 
 /* In a process of its own: the driver's version and the libraries are looked up once. */
-static void a_driver_takes_every_minor_version_of_its_own_major_one(void **state) {
-    (void)state;
+LAB_TEST(a_driver_takes_every_minor_version_of_its_own_major_one) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -222,25 +207,15 @@ static void a_driver_takes_every_minor_version_of_its_own_major_one(void **state
     assert_int_equal(status, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     (void)argc;
     if (!getenv("FAKE_CUDA_VERSION")) {
         setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
         setenv("FAKE_CUDA_VERSION", "12040", 1);
         execv("/proc/self/exe", argv);
     }
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_found_names_all_that_was_looked_for),
-        TEST(a_wheel_of_a_virtual_environment_will_do),
-        TEST(where_the_user_points_to_goes_first),
-        TEST(a_toolkit_may_be_laid_out_in_several_ways),
-        TEST(the_drivers_major_version_goes_before_a_newer_one),
-        TEST(stubs_are_none),
-        TEST(what_is_missing_is_listed_once_for_each_effect),
-        TEST(a_library_of_a_later_major_version_is_too_new),
-        TEST(a_driver_takes_every_minor_version_of_its_own_major_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = begin};

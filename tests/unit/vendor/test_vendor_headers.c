@@ -3,14 +3,8 @@
  * headers, where a toolkit has put them: sizes, offsets, values, and the signature of every
  * function for the version that its row names. Nearly all of it happens when this file is compiled.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #include "model/trace.h"
 #include "vendor/cublaslt.h"
@@ -369,24 +363,20 @@ typedef cublasLtMatmulHeuristicResult_t their_heuristic;
 LAB_LT_FUNCTIONS(CHECK_LT)
 #undef struct
 
-static void declarations_agree_with_the_vendors_headers(void **state) {
-    (void)state;
+LAB_TEST(declarations_agree_with_the_vendors_headers) {
     print_message("compared with the headers of CUDA %d.%d\n", CUDA_VERSION / 1000,
                   CUDA_VERSION % 1000 / 10);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(declarations_agree_with_the_vendors_headers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 #else
 
-int main(void) {
+static int begin(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
     print_message("skipped: no CUDA toolkit here (looked in CUDA_HOME and /usr/local/cuda)\n");
-    return 77; /* CTest's word for it */
+    return LAB_TEST_SKIPPED;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};
 
 #endif

@@ -2,14 +2,8 @@
  * test_vendor_nccl.c: what is declared of NCCL by hand agrees with its own header, where a toolkit
  * has put it, and the library that is here, if any, has all of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #include "vendor/nccl.h"
 
@@ -69,16 +63,14 @@ static const struct { unsigned magic; } initial = {0xcafebeef};
 
 #endif
 
-static void a_config_is_marked_as_the_vendor_marks_it(void **state) {
-    (void)state;
+LAB_TEST(a_config_is_marked_as_the_vendor_marks_it) {
     assert_int_equal(LAB_NCCL_CONFIG.magic, initial.magic);
     assert_true(LAB_NCCL_CONFIG.blocking == 1);
 }
 
 static bool is_missing;
 
-static void the_library_here_has_all_that_is_declared(void **state) {
-    (void)state;
+LAB_TEST(the_library_here_has_all_that_is_declared) {
     const struct lab_dl_report *report;
     lab_nccl_load(&report);
     is_missing = !report->handle;
@@ -94,11 +86,8 @@ static void the_library_here_has_all_that_is_declared(void **state) {
     assert_in_range(lab_nccl_version(), 20000, 29999); /* its soname says 2 */
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_config_is_marked_as_the_vendor_marks_it),
-        cmocka_unit_test(the_library_here_has_all_that_is_declared),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return failed ? failed : is_missing ? 77 : 0;
+static int end(int failed) {
+    return failed ? failed : is_missing ? LAB_TEST_SKIPPED : 0;
 }
+
+const struct lab_test_program lab_test_program = {.end = end};

@@ -4,15 +4,9 @@
  *
  * Where a toolkit has put nvml.h, its declarations are compared; otherwise the known sizes are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #include "vendor/nvml_session.h"
 #include "vendor/visible.h"
@@ -97,8 +91,7 @@ SAME(LAB_NVML_FI_RECOVERY_ACTION, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION);
 
 /* --- CUDA_VISIBLE_DEVICES --- */
 
-static void visible_devices_are_ordered_as_the_driver_does(void **state) {
-    (void)state;
+LAB_TEST(visible_devices_are_ordered_as_the_driver_does) {
     static const struct lab_visible_gpu gpus[] = {
         {"GPU-aaaa", -1}, {"GPU-aabb", -1}, {"MIG-cccc", 1}, {"MIG-dddd", 1}, {"GPU-eeee", -1}};
     static const struct {
@@ -129,8 +122,7 @@ static void visible_devices_are_ordered_as_the_driver_does(void **state) {
 
 /* --- the demonstration; before anything else loads NVML --- */
 
-static void the_demonstration_lies_beside_the_program(void **state) {
-    (void)state;
+LAB_TEST(the_demonstration_lies_beside_the_program) {
     struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_dl_report *report;
@@ -156,8 +148,7 @@ static void release(void *state) {
     released++;
 }
 
-static void a_restart_waits_until_nobody_is_inside(void **state) {
-    (void)state;
+LAB_TEST(a_restart_waits_until_nobody_is_inside) {
     struct lab_nvml_holder holder = {.release = release};
     struct lab_err err = LAB_ERR_INIT;
     unsigned before, after;
@@ -181,13 +172,12 @@ static void a_restart_waits_until_nobody_is_inside(void **state) {
     assert_int_equal(released, 1);
 }
 
-int main(void) {
+static int begin(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
     unsetenv("GPULAB_FAKE_NVML");
     unsetenv("LD_LIBRARY_PATH");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(visible_devices_are_ordered_as_the_driver_does),
-        cmocka_unit_test(the_demonstration_lies_beside_the_program),
-        cmocka_unit_test(a_restart_waits_until_nobody_is_inside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return LAB_TEST_GO;
 }
+
+const struct lab_test_program lab_test_program = {.begin = begin};

@@ -6,15 +6,9 @@
  *
  * A process lets a tool in once, so each test is a process of its own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdlib.h>
 #include <unistd.h>
-// clang-format off
-#include <cmocka.h>
-// clang-format on
 
 #include "base/file/file.h"
 #include "base/str.h"
@@ -117,13 +111,11 @@ static const char *heard(const char *tool, const char *variable, const char *val
 #define ALL                                                                                        \
     "push test_double_buffer;push batch_7;push h2d_batch_7;pop;push compute_batch_7;pop;pop;pop;"
 
-static void the_tool_gets_every_range_and_its_end(void **state) {
-    (void)state;
+LAB_TEST(the_tool_gets_every_range_and_its_end) {
     assert_string_equal(heard(TOOL, "FAKE_NVTX", "", tell_ranges), ALL);
 }
 
-static void a_tool_may_take_ranges_with_attributes_alone(void **state) {
-    (void)state;
+LAB_TEST(a_tool_may_take_ranges_with_attributes_alone) {
     assert_string_equal(heard(TOOL, "FAKE_NVTX_ONLY", "ex", tell_ranges), ALL);
 }
 
@@ -133,8 +125,7 @@ static void say_whether_it_is_on(void) {
     tell_ranges();
 }
 
-static void without_a_tool_that_works_there_are_no_ranges(void **state) {
-    (void)state;
+LAB_TEST(without_a_tool_that_works_there_are_no_ranges) {
     assert_string_equal(heard(NULL, "FAKE_NVTX", "", say_whether_it_is_on), "");
     assert_string_equal(heard("", "FAKE_NVTX", "", say_whether_it_is_on), "");
     assert_string_equal(heard("/nowhere/tool.so", "FAKE_NVTX", "", say_whether_it_is_on), "");
@@ -157,8 +148,7 @@ static void tell_as_the_vendor_does(void) {
     nvtxRangePop();
 }
 
-static void the_tool_of_these_tests_is_one_to_the_vendor_too(void **state) {
-    (void)state;
+LAB_TEST(the_tool_of_these_tests_is_one_to_the_vendor_too) {
     assert_string_equal(heard(TOOL, "FAKE_NVTX", "", tell_as_the_vendor_does),
                         "push test_double_buffer;push batch_7;pop;pop;");
 }
@@ -179,16 +169,4 @@ static int tear_down(void **state) {
     return unlink(log_path);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_tool_gets_every_range_and_its_end),
-        TEST(a_tool_may_take_ranges_with_attributes_alone),
-        TEST(without_a_tool_that_works_there_are_no_ranges),
-#ifdef LAB_TEST_CUDA_HEADERS
-        TEST(the_tool_of_these_tests_is_one_to_the_vendor_too),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -20,8 +20,7 @@ static bool is_silent(struct runner *runner, int ms) {
     return lab_frame_reader_pending(&runner->reader) == 0 && poll(&fd, 1, ms) == 0;
 }
 
-static void a_run_is_told_step_by_step(void **state) {
-    (void)state;
+LAB_TEST(a_run_is_told_step_by_step) {
     struct lab_job job = job_of("null", NULL, whole_node, 1);
     job.verify = true;
     struct runner runner = start_job(&job);
@@ -68,8 +67,7 @@ static void a_run_is_told_step_by_step(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void a_run_without_warmup_is_ready_once_it_is_open(void **state) {
-    (void)state;
+LAB_TEST(a_run_without_warmup_is_ready_once_it_is_open) {
     struct lab_job job = job_of("null", NULL, whole_node, 1);
     job.warmup_iterations = 0;
     struct runner runner = start_job(&job);
@@ -86,8 +84,7 @@ static void a_run_without_warmup_is_ready_once_it_is_open(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void a_runner_may_hang_up_right_after_the_acknowledgement(void **state) {
-    (void)state;
+LAB_TEST(a_runner_may_hang_up_right_after_the_acknowledgement) {
     struct lab_job job = job_of("null", NULL, whole_node, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
@@ -116,8 +113,7 @@ static void check_times(const struct lab_value *result, const char *key) {
     assert_true(min <= mean && mean <= max);
 }
 
-static void a_result_holds_every_figure(void **state) {
-    (void)state;
+LAB_TEST(a_result_holds_every_figure) {
     struct lab_job job = job_of("vit", small_vit, whole_node, 1);
     job.verify = true;
     job.iterations = 50;
@@ -166,8 +162,7 @@ static void a_result_holds_every_figure(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void work_without_samples_counts_iterations(void **state) {
-    (void)state;
+LAB_TEST(work_without_samples_counts_iterations) {
     struct lab_job job = job_of("null", NULL, whole_node, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
@@ -183,8 +178,7 @@ static void work_without_samples_counts_iterations(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void a_duration_measures_by_time(void **state) {
-    (void)state;
+LAB_TEST(a_duration_measures_by_time) {
     struct lab_job job = job_of("vit", small_vit, whole_node, 1);
     job.duration_s = 0.2;
     job.iterations = 0;
@@ -219,8 +213,7 @@ static bool has_two_cores(void) {
     return has;
 }
 
-static void ranks_of_one_worker_go_together(void **state) {
-    (void)state;
+LAB_TEST(ranks_of_one_worker_go_together) {
     if (!has_two_cores())
         skip();
     struct lab_job job = job_of("vit", small_vit, both_halves, 2);
@@ -256,8 +249,7 @@ static void ranks_of_one_worker_go_together(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void a_part_of_a_gang_speaks_as_its_rank(void **state) {
-    (void)state;
+LAB_TEST(a_part_of_a_gang_speaks_as_its_rank) {
     static const struct lab_job_rank third[] = {{2, 7, "cpu:0", 0}};
     struct lab_job job = job_of("null", NULL, third, 1);
     job.gang_size = 4;
@@ -290,16 +282,14 @@ static void expect_failure(struct runner *runner, int rank, enum lab_err_code co
     assert_int_equal(end_worker(runner), 1);
 }
 
-static void a_device_that_is_not_there_is_the_users_mistake(void **state) {
-    (void)state;
+LAB_TEST(a_device_that_is_not_there_is_the_users_mistake) {
     static const struct lab_job_rank nowhere[] = {{0, 0, "cpu:999", 0}};
     struct lab_job job = job_of("null", NULL, nowhere, 1);
     struct runner runner = start_job(&job);
     expect_failure(&runner, 0, LAB_ERR_USER, "cpu:999");
 }
 
-static void a_rank_has_one_device(void **state) {
-    (void)state;
+LAB_TEST(a_rank_has_one_device) {
     if (!has_two_cores())
         skip();
     static const struct lab_job_rank two[] = {{0, 0, "cpu:0/2", 0}};
@@ -308,24 +298,21 @@ static void a_rank_has_one_device(void **state) {
     expect_failure(&runner, 0, LAB_ERR_USER, "cpu:0/2 names 2 devices, a rank has one");
 }
 
-static void a_node_that_is_not_there_is_the_users_mistake(void **state) {
-    (void)state;
+LAB_TEST(a_node_that_is_not_there_is_the_users_mistake) {
     static const struct lab_job_rank nowhere[] = {{0, 0, "cpu:0", 99}};
     struct lab_job job = job_of("null", NULL, nowhere, 1);
     struct runner runner = start_job(&job);
     expect_failure(&runner, 0, LAB_ERR_USER, "NUMA node 99");
 }
 
-static void too_little_memory_is_told_as_such(void **state) {
-    (void)state;
+LAB_TEST(too_little_memory_is_told_as_such) {
     static const char *const huge[] = {"memory_size_mb=1000000", NULL};
     struct lab_job job = job_of("vit", huge, whole_node, 1);
     struct runner runner = start_job(&job);
     expect_failure(&runner, 0, LAB_ERR_MEMORY, "cpu:0: ");
 }
 
-static void a_rank_that_fails_takes_the_others_along(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_fails_takes_the_others_along) {
     static const struct lab_job_rank half[] = {{0, 0, "cpu:0", 0}, {1, 1, "cpu:999", 0}};
     struct lab_job job = job_of("null", NULL, half, 2);
     struct runner runner = start_job(&job);
@@ -333,8 +320,7 @@ static void a_rank_that_fails_takes_the_others_along(void **state) {
     expect_failure(&runner, 1, LAB_ERR_USER, "cpu:999");
 }
 
-static void a_job_is_checked_before_anything_is_opened(void **state) {
-    (void)state;
+LAB_TEST(a_job_is_checked_before_anything_is_opened) {
     struct lab_job job = job_of("null", NULL, whole_node, 1);
     job.workload = "nul";
     struct runner runner = start_job(&job);
@@ -348,8 +334,7 @@ static void a_job_is_checked_before_anything_is_opened(void **state) {
     expect_failure(&runner, 0, LAB_ERR_USER, "'run_id' must be text");
 }
 
-static void without_a_job_there_is_no_conversation(void **state) {
-    (void)state;
+LAB_TEST(without_a_job_there_is_no_conversation) {
     char text[256] = "";
     struct runner runner = start_worker();
     shutdown(runner.fd, SHUT_WR);
@@ -364,8 +349,7 @@ static void without_a_job_there_is_no_conversation(void **state) {
     assert_int_equal(end_worker(&runner), NO_CONVERSATION);
 }
 
-static void only_a_socket_can_be_spoken_on(void **state) {
-    (void)state;
+LAB_TEST(only_a_socket_can_be_spoken_on) {
     int pipes[2];
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
@@ -377,28 +361,5 @@ static void only_a_socket_can_be_spoken_on(void **state) {
     assert_int_equal(lab_worker_run(pipes[0], &err), -1); /* closed */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv) {
-    if (is_worker(argc, argv))
-        return be_worker();
-    const struct CMUnitTest tests[] = {
-        TEST(a_run_is_told_step_by_step),
-        TEST(a_run_without_warmup_is_ready_once_it_is_open),
-        TEST(a_runner_may_hang_up_right_after_the_acknowledgement),
-        TEST(a_result_holds_every_figure),
-        TEST(work_without_samples_counts_iterations),
-        TEST(a_duration_measures_by_time),
-        TEST(ranks_of_one_worker_go_together),
-        TEST(a_part_of_a_gang_speaks_as_its_rank),
-        TEST(a_device_that_is_not_there_is_the_users_mistake),
-        TEST(a_rank_has_one_device),
-        TEST(a_node_that_is_not_there_is_the_users_mistake),
-        TEST(too_little_memory_is_told_as_such),
-        TEST(a_rank_that_fails_takes_the_others_along),
-        TEST(a_job_is_checked_before_anything_is_opened),
-        TEST(without_a_job_there_is_no_conversation),
-        TEST(only_a_socket_can_be_spoken_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = worker_begin};

@@ -181,8 +181,7 @@ const struct lab_workload *const lab_workloads[] = {&wrong,        &unproven, &t
 
 static const struct lab_job_rank one[] = {{0, 3, "cpu:0", 0}};
 
-static void wrong_results_are_a_failure(void **state) {
-    (void)state;
+LAB_TEST(wrong_results_are_a_failure) {
     struct lab_job job = job_of("wrong", NULL, one, 1);
     job.verify = true;
     struct runner runner = start_job(&job);
@@ -193,8 +192,7 @@ static void wrong_results_are_a_failure(void **state) {
     assert_int_equal(end_worker(&runner), 1);
 }
 
-static void memory_in_the_wrong_place_makes_a_result_invalid(void **state) {
-    (void)state;
+LAB_TEST(memory_in_the_wrong_place_makes_a_result_invalid) {
     struct lab_job job = job_of("unproven", NULL, one, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
@@ -209,8 +207,7 @@ static void memory_in_the_wrong_place_makes_a_result_invalid(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void an_external_workload_opens_its_own_device_and_talks(void **state) {
-    (void)state;
+LAB_TEST(an_external_workload_opens_its_own_device_and_talks) {
     struct lab_job job = job_of("talking", NULL, one, 1);
     job.run_id = "gpu3_numa0_talking";
     job.folder = "/tmp";
@@ -241,8 +238,7 @@ static void an_external_workload_opens_its_own_device_and_talks(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void a_failing_rank_stops_the_others_in_their_work(void **state) {
-    (void)state;
+LAB_TEST(a_failing_rank_stops_the_others_in_their_work) {
     static const struct lab_job_rank pair[] = {{0, 0, "cpu:0", 0}, {1, 1, "cpu:0", 0}};
     struct lab_job job = job_of("partners", NULL, pair, 2);
     struct runner runner = start_job(&job);
@@ -280,8 +276,7 @@ static void assert_killed(pid_t pid) {
     assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-static void a_worker_ends_when_its_runner_hangs_up(void **state) {
-    (void)state;
+LAB_TEST(a_worker_ends_when_its_runner_hangs_up) {
     struct lab_job job = job_of("stuck", NULL, one, 1); /* in its warm-up */
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_PHASE);
@@ -289,8 +284,7 @@ static void a_worker_ends_when_its_runner_hangs_up(void **state) {
     assert_int_equal(end_worker(&runner), -1);
 }
 
-static void a_waiting_worker_ends_when_its_runner_hangs_up(void **state) {
-    (void)state;
+LAB_TEST(a_waiting_worker_ends_when_its_runner_hangs_up) {
     struct lab_job job = job_of("wrong", NULL, one, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
@@ -298,8 +292,7 @@ static void a_waiting_worker_ends_when_its_runner_hangs_up(void **state) {
     assert_int_equal(end_worker(&runner), -1);
 }
 
-static void a_worker_that_nobody_hears_ends_with_its_runner(void **state) {
-    (void)state;
+LAB_TEST(a_worker_that_nobody_hears_ends_with_its_runner) {
     struct lab_job job = job_of("flooding", NULL, one, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_METRIC);
@@ -313,8 +306,7 @@ static void a_worker_that_nobody_hears_ends_with_its_runner(void **state) {
     assert_int_equal(end_worker(&runner), -1);
 }
 
-static void what_a_workload_started_ends_with_the_worker(void **state) {
-    (void)state;
+LAB_TEST(what_a_workload_started_ends_with_the_worker) {
     struct lab_job job = job_of("stuck_family", NULL, one, 1);
     struct runner runner = start_job(&job);
     pid_t child, orphan;
@@ -325,8 +317,7 @@ static void what_a_workload_started_ends_with_the_worker(void **state) {
     assert_killed(orphan);
 }
 
-static void nothing_is_left_behind_by_a_run_that_worked(void **state) {
-    (void)state;
+LAB_TEST(nothing_is_left_behind_by_a_run_that_worked) {
     struct lab_job job = job_of("family", NULL, one, 1);
     job.iterations = 1;
     job.warmup_iterations = 0;
@@ -342,8 +333,7 @@ static void nothing_is_left_behind_by_a_run_that_worked(void **state) {
     assert_killed(orphan);
 }
 
-static void a_program_is_asked_to_end_and_has_its_say(void **state) {
-    (void)state;
+LAB_TEST(a_program_is_asked_to_end_and_has_its_say) {
     struct lab_job job = job_of("saving", NULL, one, 1);
     struct runner runner = start_job(&job);
     assert_string_equal(hear_type(&runner, LAB_FRAME_METRIC).metric.name, "begun");
@@ -352,8 +342,7 @@ static void a_program_is_asked_to_end_and_has_its_say(void **state) {
     assert_int_equal(end_worker(&runner), 1);
 }
 
-static void any_other_workload_is_ended_at_once(void **state) {
-    (void)state;
+LAB_TEST(any_other_workload_is_ended_at_once) {
     struct lab_job job = job_of("stuck", NULL, one, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_PHASE);
@@ -365,8 +354,7 @@ static void any_other_workload_is_ended_at_once(void **state) {
     lab_frame_reader_release(&runner.reader);
 }
 
-static void a_runner_that_lies_is_none(void **state) {
-    (void)state;
+LAB_TEST(a_runner_that_lies_is_none) {
     struct lab_job job = job_of("stuck", NULL, one, 1);
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_PHASE);
@@ -375,8 +363,7 @@ static void a_runner_that_lies_is_none(void **state) {
 }
 
 /* The socket stays open in this process, so that only the parent's death can tell the worker. */
-static void a_worker_ends_with_its_parent(void **state) {
-    (void)state;
+LAB_TEST(a_worker_ends_with_its_parent) {
     int sockets[2], pipes[2], news[2];
     open_channels(sockets, pipes);
     assert_int_equal(pipe2(news, O_CLOEXEC), 0);
@@ -406,25 +393,5 @@ static void a_worker_ends_with_its_parent(void **state) {
     assert_killed(orphan);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv) {
-    if (is_worker(argc, argv))
-        return be_worker();
-    const struct CMUnitTest tests[] = {
-        TEST(wrong_results_are_a_failure),
-        TEST(memory_in_the_wrong_place_makes_a_result_invalid),
-        TEST(an_external_workload_opens_its_own_device_and_talks),
-        TEST(a_failing_rank_stops_the_others_in_their_work),
-        TEST(a_worker_ends_when_its_runner_hangs_up),
-        TEST(a_waiting_worker_ends_when_its_runner_hangs_up),
-        TEST(a_worker_that_nobody_hears_ends_with_its_runner),
-        TEST(what_a_workload_started_ends_with_the_worker),
-        TEST(nothing_is_left_behind_by_a_run_that_worked),
-        TEST(a_program_is_asked_to_end_and_has_its_say),
-        TEST(any_other_workload_is_ended_at_once),
-        TEST(a_runner_that_lies_is_none),
-        TEST(a_worker_ends_with_its_parent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = worker_begin};

@@ -68,27 +68,17 @@ static void check_stretches(const char *workload, const char *const *words, uint
     }
 }
 
-static void ranks_that_sum_have_the_same_stretches(void **state) {
-    (void)state;
+LAB_TEST(ranks_that_sum_have_the_same_stretches) {
     static const char *const words[] = {"bytes=2MiB", "allreduce=ring", NULL};
     for (uint64_t chance = 1; chance <= CHANCES; chance++)
         check_stretches("allreduce", words, chance);
 }
 
-static void ranks_that_train_have_the_same_stretches(void **state) {
-    (void)state;
+LAB_TEST(ranks_that_train_have_the_same_stretches) {
     static const char *const words[] = {"model=medium", "batch_size=64", NULL};
     for (uint64_t chance = 1; chance <= CHANCES; chance++)
         check_stretches("mlp", words, chance);
 }
 
-int main(int argc, char **argv) {
-    if (is_worker(argc, argv))
-        return be_worker();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ranks_that_sum_have_the_same_stretches, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranks_that_train_have_the_same_stretches, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = worker_begin};

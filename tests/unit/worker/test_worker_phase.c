@@ -44,8 +44,7 @@ static bool warns(const struct lab_value *result, const char *part) {
     return false;
 }
 
-static void it_tunes_and_runs_what_it_chose(void **state) {
-    (void)state;
+LAB_TEST(it_tunes_and_runs_what_it_chose) {
     struct lab_job job = small_job(any_node);
     job.tune_s = 0.3;
     job.probe = true;
@@ -61,8 +60,7 @@ static void it_tunes_and_runs_what_it_chose(void **state) {
     assert_true(is_null(lab_value_get(result, "capacity"), "h2d_gb_per_s")); /* a CPU has no bus */
 }
 
-static void it_runs_what_it_is_told(void **state) {
-    (void)state;
+LAB_TEST(it_runs_what_it_is_told) {
     struct lab_job_rank told = any_node[0];
     told.config = "rows=4,stream=1,part=0";
     struct lab_job job = small_job(&told);
@@ -77,8 +75,7 @@ static void it_runs_what_it_is_told(void **state) {
     assert_int_equal(end_worker(&runner), 1);
 }
 
-static void choices_are_timed_side_by_side(void **state) {
-    (void)state;
+LAB_TEST(choices_are_timed_side_by_side) {
     static const struct lab_job_choice choices[] = {
         {"baseline", "rows=1,stream=0,part=0"},
         {"concurrent", "rows=64,stream=0,part=0"},
@@ -100,8 +97,7 @@ static void choices_are_timed_side_by_side(void **state) {
     assert_true(number(result, "iterations") == 60); /* the first one's are the run's own */
 }
 
-static void a_neighbour_on_purpose_is_said(void **state) {
-    (void)state;
+LAB_TEST(a_neighbour_on_purpose_is_said) {
     static const char *const kinds[] = {"cpu", "membw"};
     for (int i = 0; i < 2; i++) {
         struct lab_job job = small_job(any_node);
@@ -112,8 +108,7 @@ static void a_neighbour_on_purpose_is_said(void **state) {
     }
 }
 
-static void what_is_no_kernel_can_not_be_tuned(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_kernel_can_not_be_tuned) {
     struct lab_job job = job_of("memcpy", NULL, any_node, 1);
     job.iterations = 5;
     job.tune_s = 0.3;
@@ -123,15 +118,5 @@ static void what_is_no_kernel_can_not_be_tuned(void **state) {
     assert_int_equal(end_worker(&runner), 1);
 }
 
-int main(int argc, char **argv) {
-    if (is_worker(argc, argv))
-        return be_worker();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_tunes_and_runs_what_it_chose, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_runs_what_it_is_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(choices_are_timed_side_by_side, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_neighbour_on_purpose_is_said, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_kernel_can_not_be_tuned, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = set_up, .tear_down = tear_down, .begin = worker_begin};

@@ -87,8 +87,7 @@ static int traced_count(const struct lab_value *result) {
     return (int)count;
 }
 
-static void a_trace_comes_after_the_timed_pass(void **state) {
-    (void)state;
+LAB_TEST(a_trace_comes_after_the_timed_pass) {
     struct lab_job job = traced("vit", small_vit, whole_node, 1);
     struct runner runner = start_job(&job);
     struct lab_frame frame;
@@ -113,8 +112,7 @@ static void a_trace_comes_after_the_timed_pass(void **state) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
-static void the_ranges_have_the_names_that_readers_know(void **state) {
-    (void)state;
+LAB_TEST(the_ranges_have_the_names_that_readers_know) {
     struct lab_job job = traced("vit", small_vit, whole_node, 1);
     struct lab_value *result[1];
     carry_out(&job, result);
@@ -134,8 +132,7 @@ static void the_ranges_have_the_names_that_readers_know(void **state) {
 }
 
 /* Each batch's copy in, its operations and its copy out lie in the ranges that say so. */
-static void commands_lie_in_their_ranges(void **state) {
-    (void)state;
+LAB_TEST(commands_lie_in_their_ranges) {
     struct lab_job job = traced("vit", small_vit, whole_node, 1);
     struct lab_value *result[1];
     carry_out(&job, result);
@@ -165,8 +162,7 @@ static void commands_lie_in_their_ranges(void **state) {
                      1);
 }
 
-static void ranks_of_a_gang_have_a_file_each(void **state) {
-    (void)state;
+LAB_TEST(ranks_of_a_gang_have_a_file_each) {
     struct lab_job job =
         traced("gemm", (const char *const[]){"m=32", "n=32", "k=32", NULL}, twins, 2);
     struct lab_value *results[2] = {NULL, NULL};
@@ -180,8 +176,7 @@ static void ranks_of_a_gang_have_a_file_each(void **state) {
     }
 }
 
-static void nobody_asked_and_nowhere_to_put_it_is_no_trace(void **state) {
-    (void)state;
+LAB_TEST(nobody_asked_and_nowhere_to_put_it_is_no_trace) {
     struct lab_value *result[1];
     struct lab_job job = traced("null", NULL, whole_node, 1);
     job.trace = false;
@@ -203,8 +198,7 @@ static bool warns(const struct lab_value *result, const char *begin) {
 }
 
 /* given a file where the folder should be, then the run is done all the same and says so */
-static void a_trace_that_cannot_be_written_is_a_warning(void **state) {
-    (void)state;
+LAB_TEST(a_trace_that_cannot_be_written_is_a_warning) {
     const char *path = lab_arena_printf(&arena, "%s/traces", folder);
     close(open(path, O_CREAT | O_WRONLY, 0600));
     struct lab_job job = traced("vit", small_vit, whole_node, 1);
@@ -218,8 +212,7 @@ static void a_trace_that_cannot_be_written_is_a_warning(void **state) {
 
 /* given ranks that sum, when one can't be traced, then the others don't wait for it, and the run is
  * done */
-static void a_rank_that_cannot_be_traced_ends_the_trace_of_all(void **state) {
-    (void)state;
+LAB_TEST(a_rank_that_cannot_be_traced_ends_the_trace_of_all) {
     static const char *const words[] = {"bytes=4KiB", NULL};
     struct lab_job job = traced("allreduce", words, twins, 2);
     struct lab_value *results[2] = {NULL, NULL};
@@ -236,19 +229,5 @@ static void a_rank_that_cannot_be_traced_ends_the_trace_of_all(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
-
-int main(int argc, char **argv) {
-    if (is_worker(argc, argv))
-        return be_worker();
-    const struct CMUnitTest tests[] = {
-        TEST(a_trace_comes_after_the_timed_pass),
-        TEST(the_ranges_have_the_names_that_readers_know),
-        TEST(commands_lie_in_their_ranges),
-        TEST(ranks_of_a_gang_have_a_file_each),
-        TEST(nobody_asked_and_nowhere_to_put_it_is_no_trace),
-        TEST(a_trace_that_cannot_be_written_is_a_warning),
-        TEST(a_rank_that_cannot_be_traced_ends_the_trace_of_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {
+    .set_up = open_folder, .tear_down = close_folder, .begin = worker_begin};

@@ -16,19 +16,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define NO_CONVERSATION 100                 /* exit status of a worker that got no job */
 #define PATIENCE_NS     (30 * LAB_NS_PER_S) /* against hanging; a sanitized build is slow */
@@ -52,12 +48,11 @@ static int tear_down(void **state) {
 
 /* --- the worker's side --- */
 
-static bool is_worker(int argc, char **argv) {
-    return argc == 2 && lab_str_equal(argv[1], "worker");
-}
-
-static int be_worker(void) {
+/* A program's `begin`: as "worker" it is one. */
+static int worker_begin(int argc, char **argv) {
     struct lab_err err = LAB_ERR_INIT;
+    if (argc != 2 || !lab_str_equal(argv[1], "worker"))
+        return LAB_TEST_GO;
     int status = lab_worker_run(LAB_WORKER_FD, &err);
     if (status >= 0)
         return status;

@@ -8,11 +8,7 @@
 #include "machine/machine.h"
 #include "workload/workload.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

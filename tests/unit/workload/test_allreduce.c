@@ -50,7 +50,7 @@ static void check_times(const struct lab_iteration *records, int count) {
 
 /* --- alone --- */
 
-static void it_sums_over_the_slices_of_its_device(void **state) {
+LAB_TEST(it_sums_over_the_slices_of_its_device) {
     struct on_cpu *cpu = *state;
     struct lab_device_list list = {0};
     struct lab_device *slice = NULL;
@@ -85,7 +85,7 @@ static void it_sums_over_the_slices_of_its_device(void **state) {
     lab_device_close(slice);
 }
 
-static void one_rank_is_its_own_sum(void **state) {
+LAB_TEST(one_rank_is_its_own_sum) {
     struct on_cpu *cpu = *state;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_iteration records[3] = {{0}};
@@ -145,8 +145,7 @@ static void gang_of(struct rank *ranks, const char *const words[RANKS][4]) {
     lab_group_close(group);
 }
 
-static void ranks_of_a_gang_sum_together(void **state) {
-    (void)state;
+LAB_TEST(ranks_of_a_gang_sum_together) {
     struct rank ranks[RANKS] = {{{0}}};
     gang_of(ranks, (const char *const[RANKS][4]){{"bytes=4004"}, {"bytes=4004"}, {"bytes=4004"}});
     for (int i = 0; i < RANKS; i++) {
@@ -155,7 +154,7 @@ static void ranks_of_a_gang_sum_together(void **state) {
     }
 }
 
-static void ranks_without_a_group_are_refused(void **state) {
+LAB_TEST(ranks_without_a_group_are_refused) {
     struct on_cpu *cpu = *state;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_rank rank = cpu->rank;
@@ -168,7 +167,7 @@ static void ranks_without_a_group_are_refused(void **state) {
 
 /* --- NCCL's settings --- */
 
-static void settings_become_variables_of_nccl(void **state) {
+LAB_TEST(settings_become_variables_of_nccl) {
     struct on_cpu *cpu = *state;
     const struct allreduce_config *config =
         on_cpu_configure(cpu, workload,
@@ -192,7 +191,7 @@ static void settings_become_variables_of_nccl(void **state) {
     unsetenv("NCCL_PROTO");
 }
 
-static void values_that_nccl_does_not_accept_are_refused(void **state) {
+LAB_TEST(values_that_nccl_does_not_accept_are_refused) {
     struct on_cpu *cpu = *state;
     static const struct {
         const char *words[3], *complaint;
@@ -216,7 +215,7 @@ static void values_that_nccl_does_not_accept_are_refused(void **state) {
     }
 }
 
-static void settings_play_no_part_where_nccl_is_not_asked_for(void **state) {
+LAB_TEST(settings_play_no_part_where_nccl_is_not_asked_for) {
     struct on_cpu *cpu = *state;
     struct allreduce_config *config =
         on_cpu_configure(cpu, workload, WORDS("allreduce=ring", "nccl_algo=tree"));
@@ -229,8 +228,7 @@ static void settings_play_no_part_where_nccl_is_not_asked_for(void **state) {
 
 /* --- */
 
-static void the_bus_carries_twice_all_but_one_part(void **state) {
-    (void)state;
+LAB_TEST(the_bus_carries_twice_all_but_one_part) {
     assert_true(allreduce_bus_bytes(8e6, 1) == 0);
     assert_true(allreduce_bus_bytes(8e6, 2) == 8e6);
     assert_true(allreduce_bus_bytes(8e6, 4) == 12e6);
@@ -248,16 +246,4 @@ static int close_cpu(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_sums_over_the_slices_of_its_device),
-        cmocka_unit_test(one_rank_is_its_own_sum),
-        cmocka_unit_test(ranks_of_a_gang_sum_together),
-        cmocka_unit_test(ranks_without_a_group_are_refused),
-        cmocka_unit_test(settings_become_variables_of_nccl),
-        cmocka_unit_test(values_that_nccl_does_not_accept_are_refused),
-        cmocka_unit_test(settings_play_no_part_where_nccl_is_not_asked_for),
-        cmocka_unit_test(the_bus_carries_twice_all_but_one_part),
-    };
-    return cmocka_run_group_tests(tests, open_cpu, close_cpu);
-}
+const struct lab_test_program lab_test_program = {.open = open_cpu, .close = close_cpu};

@@ -2,13 +2,9 @@
 #include "machine/machine.h"
 #include "workload/command/command.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 extern const struct lab_workload lab_workload_command;
 
@@ -98,8 +94,7 @@ static int use(int count, const char *const *words) {
             fail_msg("no '%s' in: %s", part, err.text);                                            \
     } while (0)
 
-static void an_iteration_is_a_run_from_start_to_exit(void **state) {
-    (void)state;
+LAB_TEST(an_iteration_is_a_run_from_start_to_exit) {
     DO(3, "command=[sh, -c, 'sleep 0.01; echo x']");
     assert_string_equal(out.text, "x\nx\nx\n");
     for (int i = 0; i < 3; i++) {
@@ -108,8 +103,7 @@ static void an_iteration_is_a_run_from_start_to_exit(void **state) {
     }
 }
 
-static void words_and_variables_are_filled(void **state) {
-    (void)state;
+LAB_TEST(words_and_variables_are_filled) {
     rank.gpu_id = 2;
     rank.run_id = "gpu2_numa0_lr0.1";
     DO(1, "command=[printenv, A, B, RATE]", "matrix={lr: 0.1}",
@@ -129,8 +123,7 @@ static const char *variable(const char *name, const struct command_config *confi
     return NULL;
 }
 
-static void variables_say_where_a_program_runs(void **state) {
-    (void)state;
+LAB_TEST(variables_say_where_a_program_runs) {
     struct command_config config = {0};
     int cpus[] = {4, 5, 6};
     static const struct lab_backend cpu = {.name = "cpu"}, cuda = {.name = "cuda"};
@@ -160,15 +153,13 @@ static void variables_say_where_a_program_runs(void **state) {
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=MIG-1234");
 }
 
-static void what_the_user_sets_wins(void **state) {
-    (void)state;
+LAB_TEST(what_the_user_sets_wins) {
     DO(1, "command=[sh, -c, 'echo $OMP_NUM_THREADS ${{CUDA_VISIBLE_DEVICES-unset}}']",
        "env={OMP_NUM_THREADS: 7, CUDA_VISIBLE_DEVICES: null}");
     assert_string_equal(out.text, "7 unset\n");
 }
 
-static void a_cpu_device_is_its_cores(void **state) {
-    (void)state;
+LAB_TEST(a_cpu_device_is_its_cores) {
     struct lab_cpus before = {0}, after = {0};
     assert_int_equal(lab_bind_read_cpus(0, &before, &err), 0);
     int last[] = {before.items[before.count - 1]};
@@ -193,8 +184,7 @@ static void a_cpu_device_is_its_cores(void **state) {
     "command=[sh, -c, \"echo Iter 1: loss=2.5; echo Iter 2 loss 1.5 >&2; "                         \
     "echo Final loss 0.5; printf '{{\\\"acc\\\": 3}}'\"]"
 
-static void figures_and_progress_are_told(void **state) {
-    (void)state;
+LAB_TEST(figures_and_progress_are_told) {
     DO(1, TRAINING, "metrics={patterns: ['Iter {iter} loss {loss}', 'Final * {final}']}",
        "matrix={max_iters: 500}");
     /* two streams: their lines may come in either order */
@@ -207,8 +197,7 @@ static void figures_and_progress_are_told(void **state) {
     assert_non_null(strstr(out.text, "!Iter 2 loss 1.5\n"));
 }
 
-static void nobody_needs_to_listen(void **state) {
-    (void)state;
+LAB_TEST(nobody_needs_to_listen) {
     rank.sink = NULL;
     DO(1, TRAINING, "metrics={patterns: ['Iter {iter} loss {loss}']}");
     static const struct lab_sink deaf = {0};
@@ -218,8 +207,7 @@ static void nobody_needs_to_listen(void **state) {
 
 /* --- when it goes wrong --- */
 
-static void a_failure_has_the_program_s_last_words(void **state) {
-    (void)state;
+LAB_TEST(a_failure_has_the_program_s_last_words) {
     FAILS(LAB_ERR_SYSTEM, "the program ended with status 3; its last words: no such data",
           "command=[sh, -c, 'echo done; echo a >&2; echo no such data >&2; echo >&2; exit 3']");
     FAILS(LAB_ERR_SYSTEM, "ended with status 1; its last words: bye",
@@ -229,20 +217,17 @@ static void a_failure_has_the_program_s_last_words(void **state) {
     assert_null(strchr(err.text, '\n'));
 }
 
-static void a_program_that_is_not_there_is_the_user_s(void **state) {
-    (void)state;
+LAB_TEST(a_program_that_is_not_there_is_the_user_s) {
     FAILS(LAB_ERR_USER, "can't start 'gpulab-no-such-program'", "command=gpulab-no-such-program");
     FAILS(LAB_ERR_USER, "can't start '/etc/passwd'", "command=/etc/passwd");
 }
 
-static void it_can_be_stopped(void **state) {
-    (void)state;
+LAB_TEST(it_can_be_stopped) {
     stop = true;
     FAILS(LAB_ERR_INTERRUPTED, "stopped", "command='sleep 60'");
 }
 
-static void mistakes_are_found_before_it_runs(void **state) {
-    (void)state;
+LAB_TEST(mistakes_are_found_before_it_runs) {
     FAILS(LAB_ERR_USER, "command is missing", "env={}");
     FAILS(LAB_ERR_USER, "unknown placeholder {lrr}", "command='a \\{lrr\\}'", "matrix={lr: 1}");
     FAILS(LAB_ERR_USER, "env.A: unknown placeholder {x}", "command=a", "env={A: '{x}'}");
@@ -253,16 +238,14 @@ static void mistakes_are_found_before_it_runs(void **state) {
     FAILS(LAB_ERR_USER, "matrix: must be a map", "command=a", "matrix=3");
 }
 
-static void a_simulated_device_runs_no_program(void **state) {
-    (void)state;
+LAB_TEST(a_simulated_device_runs_no_program) {
     struct lab_device_ref ref = {.name = "sim:l40s-10:3", .simulated = true};
     rank.ref = &ref;
     FAILS(LAB_ERR_UNSUPPORTED, "sim:l40s-10:3 is simulated", "command=true");
 }
 
 /* A variable shows it a GPU or none: it would run beside those on the other slices, unseen. */
-static void a_slice_of_a_gpu_runs_no_program(void **state) {
-    (void)state;
+LAB_TEST(a_slice_of_a_gpu_runs_no_program) {
     static const struct lab_backend cuda = {.name = "cuda"};
     struct lab_device_ref ref = {
         .name = "cuda:1/4.2", .backend = &cuda, .unit = 1, .slices = 4, .slice = 2};
@@ -284,8 +267,7 @@ static const char *label_of(const char *const *words) {
 
 #define LABEL(...) label_of((const char *const[]){__VA_ARGS__, NULL})
 
-static void a_label_is_the_matrix_or_the_program(void **state) {
-    (void)state;
+LAB_TEST(a_label_is_the_matrix_or_the_program) {
     assert_string_equal(LABEL("command=a", "matrix={max_iters: 500, lr: 0.1}"),
                         "lr0.1_max_iters500");
     assert_string_equal(LABEL("command=a", "matrix={opt: 'a/b c'}"), "opta-b-c");
@@ -293,23 +275,4 @@ static void a_label_is_the_matrix_or_the_program(void **state) {
     assert_string_equal(LABEL("command=[train]"), "train");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_iteration_is_a_run_from_start_to_exit),
-        TEST(words_and_variables_are_filled),
-        TEST(variables_say_where_a_program_runs),
-        TEST(what_the_user_sets_wins),
-        TEST(a_cpu_device_is_its_cores),
-        TEST(figures_and_progress_are_told),
-        TEST(nobody_needs_to_listen),
-        TEST(a_failure_has_the_program_s_last_words),
-        TEST(a_program_that_is_not_there_is_the_user_s),
-        TEST(it_can_be_stopped),
-        TEST(mistakes_are_found_before_it_runs),
-        TEST(a_simulated_device_runs_no_program),
-        TEST(a_slice_of_a_gpu_runs_no_program),
-        TEST(a_label_is_the_matrix_or_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -1,13 +1,9 @@
 /* Figures out of what a program prints: patterns, JSON lines, lines of a stream. */
 #include "workload/command/command.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 static struct lab_arena arena;
 static struct lab_err err;
@@ -55,8 +51,7 @@ static const char *reads(const char *pattern, const char *line) {
 
 #define ITER "Iter {iter} loss {loss}"
 
-static void blanks_colons_and_equals_signs_are_alike(void **state) {
-    (void)state;
+LAB_TEST(blanks_colons_and_equals_signs_are_alike) {
     static const char *const lines[] = {
         "Iter 120 loss 3.21",
         "Iter 120: loss=3.21",
@@ -70,8 +65,7 @@ static void blanks_colons_and_equals_signs_are_alike(void **state) {
         assert_string_equal(reads(ITER, lines[i]), "iter=120 loss=3.21");
 }
 
-static void what_is_written_otherwise_does_not_match(void **state) {
-    (void)state;
+LAB_TEST(what_is_written_otherwise_does_not_match) {
     static const char *const lines[] = {
         "",
         "Iter",
@@ -89,14 +83,12 @@ static void what_is_written_otherwise_does_not_match(void **state) {
         assert_string_equal(reads(ITER, lines[i]), "");
 }
 
-static void a_later_place_in_the_line_is_found(void **state) {
-    (void)state;
+LAB_TEST(a_later_place_in_the_line_is_found) {
     assert_string_equal(reads(ITER, "Iter a Iter 120 loss x Iter 5 loss 2"), "iter=5 loss=2");
     assert_string_equal(reads("{a}/{b} done", "at 3 of 7/9 done"), "a=7 b=9");
 }
 
-static void a_star_is_anything_as_little_as_will_do(void **state) {
-    (void)state;
+LAB_TEST(a_star_is_anything_as_little_as_will_do) {
     assert_string_equal(reads("Final * {final}", "Final loss 0.93 after 7"), "final=0.93");
     assert_string_equal(reads("Final * {final}", "Final: 0.93"), "final=0.93");
     assert_string_equal(reads("Final * {final}", "Final accuracy top5 0.93"), "final=0.93");
@@ -108,8 +100,7 @@ static void a_star_is_anything_as_little_as_will_do(void **state) {
     assert_string_equal(reads("*{x}*", "it is 7 now"), "x=7");
 }
 
-static void numbers_come_in_many_forms(void **state) {
-    (void)state;
+LAB_TEST(numbers_come_in_many_forms) {
     static const struct {
         const char *line, *found;
     } cases[] = {
@@ -137,8 +128,7 @@ static void numbers_come_in_many_forms(void **state) {
     assert_string_equal(reads("{a}, {b}", "12,345"), "a=12 b=345");
 }
 
-static void patterns_are_checked(void **state) {
-    (void)state;
+LAB_TEST(patterns_are_checked) {
     static const struct {
         const char *metrics, *part;
     } cases[] = {
@@ -161,8 +151,7 @@ static void patterns_are_checked(void **state) {
     }
 }
 
-static void a_long_line_of_temptations_takes_no_time(void **state) {
-    (void)state;
+LAB_TEST(a_long_line_of_temptations_takes_no_time) {
     char *line = lab_arena_alloc(&arena, COMMAND_LINE_MAX, 1);
     for (int i = 0; i + 5 < COMMAND_LINE_MAX; i += 4)
         snprintf(line + i, 6, "1,23%d", i % 10);
@@ -174,8 +163,7 @@ static void a_long_line_of_temptations_takes_no_time(void **state) {
 
 /* --- JSON --- */
 
-static void numbers_of_a_json_line_go_by_their_keys(void **state) {
-    (void)state;
+LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
     static const struct {
         const char *line, *found;
     } cases[] = {
@@ -196,8 +184,7 @@ static void numbers_of_a_json_line_go_by_their_keys(void **state) {
     }
 }
 
-static void json_can_be_switched_off_and_patterns_see_the_rest(void **state) {
-    (void)state;
+LAB_TEST(json_can_be_switched_off_and_patterns_see_the_rest) {
     static const char line[] = "{\"loss\": 2}";
     command_reader_line(reader_of("{json: false}"), line, strlen(line), note, NULL);
     assert_string_equal(seen.text, "");
@@ -216,8 +203,7 @@ static void add(struct command_lines *lines, const char *text) {
     command_lines_add(lines, text, strlen(text), show, NULL);
 }
 
-static void a_stream_is_cut_into_lines(void **state) {
-    (void)state;
+LAB_TEST(a_stream_is_cut_into_lines) {
     struct command_lines lines = {0};
     add(&lines, "a\nb");
     assert_string_equal(seen.text, "<a>");
@@ -228,8 +214,7 @@ static void a_stream_is_cut_into_lines(void **state) {
     assert_string_equal(seen.text, "<a><bc><10%><20%><end>");
 }
 
-static void colours_are_taken_out(void **state) {
-    (void)state;
+LAB_TEST(colours_are_taken_out) {
     struct command_lines lines = {0};
     add(&lines, "\033[1;32mIter\033[0m 3\033[K\n\033[");
     command_lines_end(&lines, show, NULL);
@@ -243,8 +228,7 @@ static void measure(void *state, const char *text, size_t length) {
     longest = length > longest ? length : longest;
 }
 
-static void a_line_without_end_takes_no_memory(void **state) {
-    (void)state;
+LAB_TEST(a_line_without_end_takes_no_memory) {
     struct command_lines lines = {0};
     char chunk[4096];
     memset(chunk, 'x', sizeof chunk);
@@ -255,21 +239,4 @@ static void a_line_without_end_takes_no_memory(void **state) {
     assert_int_equal(longest, COMMAND_LINE_MAX);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(blanks_colons_and_equals_signs_are_alike),
-        TEST(what_is_written_otherwise_does_not_match),
-        TEST(a_later_place_in_the_line_is_found),
-        TEST(a_star_is_anything_as_little_as_will_do),
-        TEST(numbers_come_in_many_forms),
-        TEST(patterns_are_checked),
-        TEST(a_long_line_of_temptations_takes_no_time),
-        TEST(numbers_of_a_json_line_go_by_their_keys),
-        TEST(json_can_be_switched_off_and_patterns_see_the_rest),
-        TEST(a_stream_is_cut_into_lines),
-        TEST(colours_are_taken_out),
-        TEST(a_line_without_end_takes_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

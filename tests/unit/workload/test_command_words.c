@@ -1,11 +1,7 @@
 /* A command as its words, and what is filled into them. */
 #include "workload/command/command.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 static struct lab_arena arena;
 static struct lab_err err;
@@ -46,8 +42,7 @@ static const char *split(const struct lab_value *command) {
     return kept;
 }
 
-static void words_are_split_as_a_shell_would(void **state) {
-    (void)state;
+LAB_TEST(words_are_split_as_a_shell_would) {
     static const struct {
         const char *text, *words;
     } cases[] = {
@@ -66,15 +61,13 @@ static void words_are_split_as_a_shell_would(void **state) {
         assert_string_equal(split(lab_value_string(&arena, cases[i].text)), cases[i].words);
 }
 
-static void a_list_is_its_words(void **state) {
-    (void)state;
+LAB_TEST(a_list_is_its_words) {
     assert_string_equal(split(value_of("[sh, -c, 'a | b', 3, 0.1, true]")),
                         "sh|-c|a | b|3|0.1|true");
     assert_string_equal(split(value_of("true")), "true"); /* a program, too */
 }
 
-static void what_is_no_command_is_refused(void **state) {
-    (void)state;
+LAB_TEST(what_is_no_command_is_refused) {
     static const struct {
         const char *text, *part;
     } cases[] = {
@@ -124,8 +117,7 @@ static const char *fill(const char *text, const char *matrix) {
     return kept;
 }
 
-static void numbers_are_filled_in_as_they_were_written(void **state) {
-    (void)state;
+LAB_TEST(numbers_are_filled_in_as_they_were_written) {
     assert_string_equal(fill("--lr={lr}", "{lr: 0.1}"), "--lr=0.1");
     assert_string_equal(fill("{a}{b}{a}", "{a: 500, b: -1.5e-7}"), "500-1.5e-07500");
     assert_string_equal(fill("{a} {b} {c}", "{a: true, b: null, c: 'x y {lr}'}"),
@@ -133,8 +125,7 @@ static void numbers_are_filled_in_as_they_were_written(void **state) {
     assert_string_equal(fill("{a.b}{c-d}", "{a.b: 1, c-d: 2}"), "12");
 }
 
-static void a_run_knows_where_it_is(void **state) {
-    (void)state;
+LAB_TEST(a_run_knows_where_it_is) {
     assert_string_equal(fill("{gpu_id},{numa_node},{seed},{rank}/{world_size}", "{}"),
                         "3,1,42,1/4");
     assert_string_equal(fill("{output_dir}/{run_id} {device}", "{}"),
@@ -142,14 +133,12 @@ static void a_run_knows_where_it_is(void **state) {
     assert_string_equal(fill("{seed}", "{seed: 7}"), "7"); /* the matrix goes first */
 }
 
-static void doubled_braces_are_braces(void **state) {
-    (void)state;
+LAB_TEST(doubled_braces_are_braces) {
     assert_string_equal(fill("{{\"a\": {{\"b\": {x}}}}}", "{x: 1}"), "{\"a\": {\"b\": 1}}");
     assert_string_equal(fill("{{x}} a} {{", "{x: 1}"), "{x} a} {");
 }
 
-static void unknown_names_suggest_the_nearest(void **state) {
-    (void)state;
+LAB_TEST(unknown_names_suggest_the_nearest) {
     struct lab_value *matrix = value_of("{lr: 0.1, max_iters: 500}");
     assert_int_equal(command_check_text("command", "--it {max_iter}", matrix, NULL, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
@@ -162,8 +151,7 @@ static void unknown_names_suggest_the_nearest(void **state) {
     assert_int_equal(command_check_text("command", "{lr}", NULL, NULL, &err), -1);
 }
 
-static void a_matrix_has_single_values(void **state) {
-    (void)state;
+LAB_TEST(a_matrix_has_single_values) {
     assert_int_equal(command_check_matrix(NULL, &err), 0);
     assert_int_equal(command_check_matrix(value_of("[1]"), &err), -1);
     assert_int_equal(command_check_matrix(value_of("{1a: 1}"), &err), -1);
@@ -176,21 +164,10 @@ static void a_matrix_has_single_values(void **state) {
     }
 }
 
-static void a_text_tells_what_it_uses(void **state) {
-    (void)state;
+LAB_TEST(a_text_tells_what_it_uses) {
     assert_true(command_text_uses("a {lr} b", "lr"));
     assert_false(command_text_uses("a {lr} b", "l"));
     assert_false(command_text_uses("a {{lr}} b", "lr"));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(words_are_split_as_a_shell_would),  TEST(a_list_is_its_words),
-        TEST(what_is_no_command_is_refused),     TEST(numbers_are_filled_in_as_they_were_written),
-        TEST(a_run_knows_where_it_is),           TEST(doubled_braces_are_braces),
-        TEST(unknown_names_suggest_the_nearest), TEST(a_matrix_has_single_values),
-        TEST(a_text_tells_what_it_uses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -146,7 +146,7 @@ static void check_ranks(struct rank *ranks, int count, const char *const *words,
 }
 
 /* A batch that doesn't divide: 9 + 8 rows on two ranks, 6 + 6 + 5 on three. */
-static void ranks_learn_what_one_device_learns(void **state) {
+LAB_TEST(ranks_learn_what_one_device_learns) {
     struct rank *ranks = *state;
     int64_t size = 0;
     double *expected = state_of_one(&ranks[0], WORDS(MODEL), &size);
@@ -164,7 +164,7 @@ static void ranks_learn_what_one_device_learns(void **state) {
 }
 
 /* Rounded operands are the same numbers wherever they are multiplied. */
-static void ranks_learn_the_same_in_fewer_digits(void **state) {
+LAB_TEST(ranks_learn_the_same_in_fewer_digits) {
     struct rank *ranks = *state;
     int64_t size = 0;
     double *expected = state_of_one(&ranks[0], WORDS(MODEL, "dtype=bf16"), &size);
@@ -185,7 +185,7 @@ static int zeros_of(const struct mlp_training *t, bool *zero) {
     return count;
 }
 
-static void what_is_dropped_is_the_same_on_any_number_of_ranks(void **state) {
+LAB_TEST(what_is_dropped_is_the_same_on_any_number_of_ranks) {
     struct rank *ranks = *state;
     bool one[17 * 40], several[17 * 40];
     int zeros[RANKS + 1] = {0};
@@ -203,7 +203,7 @@ static void what_is_dropped_is_the_same_on_any_number_of_ranks(void **state) {
     assert_true(zeros[1] > 0.56 * 680 && zeros[1] < 0.74 * 680);
 }
 
-static void weak_scaling_is_a_larger_batch(void **state) {
+LAB_TEST(weak_scaling_is_a_larger_batch) {
     struct rank *ranks = *state;
     int64_t size = 0;
     double *expected = state_of_one(&ranks[0], WORDS(MODEL, "batch_size=20"), &size);
@@ -211,7 +211,7 @@ static void weak_scaling_is_a_larger_batch(void **state) {
     lab_mem_free(expected);
 }
 
-static void shares_add_up_to_the_batch(void **state) {
+LAB_TEST(shares_add_up_to_the_batch) {
     struct rank *ranks = *state;
     struct lab_workload_cost cost;
     const void *config = on_cpu_configure(&ranks[0].cpu, &lab_workload_mlp, WORDS(MODEL));
@@ -225,7 +225,7 @@ static void shares_add_up_to_the_batch(void **state) {
     assert_true(samples == 17);
 }
 
-static void too_few_samples_are_refused(void **state) {
+LAB_TEST(too_few_samples_are_refused) {
     struct rank *ranks = *state;
     struct lab_group *group = train_together(ranks, 3, WORDS(MODEL, "batch_size=2"), STEPS);
     assert_true(ranks[2].failed);
@@ -233,14 +233,4 @@ static void too_few_samples_are_refused(void **state) {
     close_together(ranks, 3, group);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_learn_what_one_device_learns),
-        cmocka_unit_test(ranks_learn_the_same_in_fewer_digits),
-        cmocka_unit_test(what_is_dropped_is_the_same_on_any_number_of_ranks),
-        cmocka_unit_test(weak_scaling_is_a_larger_batch),
-        cmocka_unit_test(shares_add_up_to_the_batch),
-        cmocka_unit_test(too_few_samples_are_refused),
-    };
-    return cmocka_run_group_tests(tests, open_ranks, close_ranks);
-}
+const struct lab_test_program lab_test_program = {.open = open_ranks, .close = close_ranks};

@@ -39,7 +39,7 @@ static double correlation(const float *x, int64_t rows, int64_t width, int a, in
     return ab / sqrt(aa * bb);
 }
 
-static void features_are_correlated_as_published(void **state) {
+LAB_TEST(features_are_correlated_as_published) {
     const struct mlp_config *config = on_cpu_configure(*state, &lab_workload_mlp, WORDS("lr=1"));
     struct mlp_shape shape = mlp_shape_of(config);
     struct mlp_data data;
@@ -56,7 +56,7 @@ static void features_are_correlated_as_published(void **state) {
     mlp_data_release(&data);
 }
 
-static void every_epoch_has_each_sample_once_in_another_order(void **state) {
+LAB_TEST(every_epoch_has_each_sample_once_in_another_order) {
     const struct mlp_config *config = on_cpu_configure(*state, &lab_workload_mlp, WORDS(SMALL));
     struct mlp_shape shape = mlp_shape_of(config);
     struct mlp_data data;
@@ -102,7 +102,7 @@ static float *state_after(void *training, int steps) {
 }
 
 /* A hundred steps that the reference does by itself, never looking at the device. */
-static void training_follows_double_precision(void **state) {
+LAB_TEST(training_follows_double_precision) {
     const char *const dropouts[] = {"dropout=0", "dropout=0.3"};
     for (int d = 0; d < 2; d++) {
         struct mlp_training *t = on_cpu_start(*state, &lab_workload_mlp, WORDS(SMALL, dropouts[d]));
@@ -144,7 +144,7 @@ static void training_follows_double_precision(void **state) {
     }
 }
 
-static void it_is_the_same_each_time_and_however_it_is_launched(void **state) {
+LAB_TEST(it_is_the_same_each_time_and_however_it_is_launched) {
     void *parts = on_cpu_start(*state, &lab_workload_mlp, WORDS(SMALL));
     void *fused = on_cpu_start(*state, &lab_workload_mlp, WORDS(SMALL, "compile_model=true"));
     struct mlp_training *t = parts;
@@ -188,7 +188,7 @@ static double *gradient_of_rows(struct mlp_training *t, int64_t first, int64_t r
     return out;
 }
 
-static void shards_add_up_to_the_batch(void **state) {
+LAB_TEST(shards_add_up_to_the_batch) {
     const int64_t cuts[] = {8, 5, 1};
     struct mlp_training *t =
         on_cpu_start(*state, &lab_workload_mlp, WORDS("batch_size=16", "dataset_size=200"));
@@ -211,7 +211,7 @@ static void shards_add_up_to_the_batch(void **state) {
 }
 
 /* The last layers' gradients can be on their way while the first ones' are still computed. */
-static void layers_come_in_any_buckets_the_same(void **state) {
+LAB_TEST(layers_come_in_any_buckets_the_same) {
     struct mlp_training *t =
         on_cpu_start(*state, &lab_workload_mlp, WORDS("batch_size=16", "dataset_size=200"));
     int64_t count = lab_mlp_gradient_count(&t->shape.mlp);
@@ -254,7 +254,7 @@ static void on_metric(void *state, const char *name, const char *unit, double va
         told->loss = value;
 }
 
-static void losses_and_the_parts_of_a_step_are_told(void **state) {
+LAB_TEST(losses_and_the_parts_of_a_step_are_told) {
     struct on_cpu cpu = *(struct on_cpu *)*state;
     struct told told = {0};
     const struct lab_sink sink = {.metric = on_metric, .state = &told};
@@ -279,7 +279,7 @@ static void losses_and_the_parts_of_a_step_are_told(void **state) {
 
 /* --- what goes wrong --- */
 
-static void a_lost_launch_is_noticed(void **state) {
+LAB_TEST(a_lost_launch_is_noticed) {
     struct on_cpu *cpu = *state;
     void *training = on_cpu_start(cpu, &lab_workload_mlp, WORDS(SMALL));
     faulty_begin(cpu->device, -1, -1);
@@ -297,7 +297,7 @@ static void a_lost_launch_is_noticed(void **state) {
     lab_workload_mlp.close(training);
 }
 
-static void a_wrong_learning_rate_or_mask_is_noticed(void **state) {
+LAB_TEST(a_wrong_learning_rate_or_mask_is_noticed) {
     struct mlp_training *t = on_cpu_start(*state, &lab_workload_mlp, WORDS(SMALL));
     assert_true(verify(t, 7).passed);
     t->launches[2].adam.learning_rate *= 1.1f;
@@ -361,7 +361,7 @@ static void spoil_rounding(const struct lab_mlp *mlp, float *gradient) {
         gradient[i] *= 1 + (i % 2 ? 1e-6f : -1e-6f);
 }
 
-static void a_gradient_wrong_in_one_place_is_noticed(void **state) {
+LAB_TEST(a_gradient_wrong_in_one_place_is_noticed) {
     const struct {
         void (*spoil)(const struct lab_mlp *mlp, float *gradient);
         int every;
@@ -390,7 +390,7 @@ static void a_gradient_wrong_in_one_place_is_noticed(void **state) {
     lab_workload_mlp.close(spoilt.training);
 }
 
-static void each_refusal_while_opening_is_passed_on(void **state) {
+LAB_TEST(each_refusal_while_opening_is_passed_on) {
     struct on_cpu *cpu = *state;
     const char *const ways[] = {"compile_model=true", "compile_model=false"};
     for (int w = 0; w < 2; w++) {
@@ -410,7 +410,7 @@ static void each_refusal_while_opening_is_passed_on(void **state) {
     }
 }
 
-static void the_same_work_has_one_form(void **state) {
+LAB_TEST(the_same_work_has_one_form) {
     struct mlp_config *named = on_cpu_configure(*state, &lab_workload_mlp, WORDS("model=large"));
     struct mlp_config *spelt = on_cpu_configure(
         *state, &lab_workload_mlp, WORDS("widths=50-1024-1024-512-512-256-3", "dropout=0.3"));
@@ -429,20 +429,4 @@ static void the_same_work_has_one_form(void **state) {
     lab_str_release(&text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features_are_correlated_as_published),
-        cmocka_unit_test(every_epoch_has_each_sample_once_in_another_order),
-        cmocka_unit_test(training_follows_double_precision),
-        cmocka_unit_test(it_is_the_same_each_time_and_however_it_is_launched),
-        cmocka_unit_test(shards_add_up_to_the_batch),
-        cmocka_unit_test(layers_come_in_any_buckets_the_same),
-        cmocka_unit_test(losses_and_the_parts_of_a_step_are_told),
-        cmocka_unit_test(a_lost_launch_is_noticed),
-        cmocka_unit_test(a_wrong_learning_rate_or_mask_is_noticed),
-        cmocka_unit_test(a_gradient_wrong_in_one_place_is_noticed),
-        cmocka_unit_test(each_refusal_while_opening_is_passed_on),
-        cmocka_unit_test(the_same_work_has_one_form),
-    };
-    return cmocka_run_group_tests(tests, cpu_open, cpu_close);
-}
+const struct lab_test_program lab_test_program = {.open = cpu_open, .close = cpu_close};

@@ -6,12 +6,8 @@
 #include "base/random.h"
 #include "workload/vit/vit.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 extern const struct lab_workload lab_workload_vit;
 
@@ -39,8 +35,7 @@ static struct vit_shape shape_of(const char *const *words) {
 
 /* --- sizes --- */
 
-static void bytes_of_an_image_are_those_of_the_published_models(void **state) {
-    (void)state;
+LAB_TEST(bytes_of_an_image_are_those_of_the_published_models) {
     const struct {
         const char *patch, *depth, *heads, *dim;
         double output_kib;
@@ -56,8 +51,7 @@ static void bytes_of_an_image_are_those_of_the_published_models(void **state) {
     }
 }
 
-static void cost_tells_what_is_moved(void **state) {
-    (void)state;
+LAB_TEST(cost_tells_what_is_moved) {
     struct lab_arena arena;
     struct lab_workload_cost cost;
     lab_arena_init(&arena);
@@ -73,8 +67,7 @@ static void cost_tells_what_is_moved(void **state) {
     lab_arena_release(&arena);
 }
 
-static void flops_follow_the_formula(void **state) {
-    (void)state;
+LAB_TEST(flops_follow_the_formula) {
     /* products alone: 2·(patches·3072·512 + 6·(50·512·(3·512 + 512 + 2·2048) + 2·8·50²·64)) an
      * image; norms, GELU and softmax add some percent */
     struct lab_arena arena;
@@ -93,8 +86,7 @@ static void flops_follow_the_formula(void **state) {
     lab_arena_release(&arena);
 }
 
-static void parameters_are_counted(void **state) {
-    (void)state;
+LAB_TEST(parameters_are_counted) {
     /* vit32x6x512: patch 2·3072 + 3072·512 + 512 + 2·512, class and positions 512 + 50·512, a block
      * 2·512 + 3·512·512 + 512·512 + 512 + 2·512 + 2·512·2048 + 2048 + 512, final 2·512 */
     struct vit_shape s = shape_of(WORDS("depth=6"));
@@ -110,8 +102,7 @@ static void parameters_are_counted(void **state) {
                      3 * 64 * 64 + 64 * 128 + 64);
 }
 
-static void images_round_up_to_whole_patches(void **state) {
-    (void)state;
+LAB_TEST(images_round_up_to_whole_patches) {
     struct vit_shape s = shape_of(WORDS("patch_size=16", "tensor_shape=[1,17,40]"));
     assert_int_equal(s.height, 32);
     assert_int_equal(s.width, 48);
@@ -120,8 +111,7 @@ static void images_round_up_to_whole_patches(void **state) {
     assert_int_equal(s.patch_dim, 256);
 }
 
-static void labels_are_derived(void **state) {
-    (void)state;
+LAB_TEST(labels_are_derived) {
     struct lab_arena arena;
     struct lab_str out;
     lab_arena_init(&arena);
@@ -150,8 +140,7 @@ static void expect_refusal(const char *const *words, const char *part) {
     lab_arena_release(&arena);
 }
 
-static void bad_configurations_are_refused(void **state) {
-    (void)state;
+LAB_TEST(bad_configurations_are_refused) {
     expect_refusal(WORDS("tensor_shape=[224,224]"), "[channels,height,width]");
     expect_refusal(WORDS("tensor_shape=[3,224,224,1]"), "has 4 numbers");
     expect_refusal(WORDS("memory_size_mb=11"), "two batches of 10 images, which takes 12");
@@ -163,8 +152,7 @@ static void bad_configurations_are_refused(void **state) {
 
 /* --- drawing --- */
 
-static void weights_are_scaled_as_in_pytorch(void **state) {
-    (void)state;
+LAB_TEST(weights_are_scaled_as_in_pytorch) {
     struct vit_shape s = shape_of(WORDS("depth=1", "dim=64", "heads=2"));
     float values[4096];
     int up = vit_block_parameter(0, VIT_MLP_UP);
@@ -181,8 +169,7 @@ static void weights_are_scaled_as_in_pytorch(void **state) {
         assert_true(fabsf(values[i] - 1) <= 0.125f && values[i] != 1);
 }
 
-static void any_part_of_a_parameter_can_be_drawn(void **state) {
-    (void)state;
+LAB_TEST(any_part_of_a_parameter_can_be_drawn) {
     struct vit_shape s = shape_of(WORDS("depth=1"));
     float whole[300], part[100];
     vit_parameter_draw(&s, 42, VIT_PATCH, 0, 300, whole);
@@ -233,8 +220,7 @@ static double norm_of_pair(double a) {
     return a / sqrt(a * a + 1e-5);
 }
 
-static void without_blocks_tokens_are_embedded_and_normed(void **state) {
-    (void)state;
+LAB_TEST(without_blocks_tokens_are_embedded_and_normed) {
     /* one patch of one pixel: its norm is beta (0.5) whatever the image, its embedding
      * (2·0.5 + 1, −2·0.5 − 1) = (2, −2), normed to ±a; the class token is (3, 5) */
     struct by_hand hand;
@@ -256,8 +242,7 @@ static void without_blocks_tokens_are_embedded_and_normed(void **state) {
     by_hand_release(&hand);
 }
 
-static void positions_are_added_to_every_token(void **state) {
-    (void)state;
+LAB_TEST(positions_are_added_to_every_token) {
     /* embedded patches are zero but for beta (1, −1): token t = beta + position t */
     struct by_hand hand;
     by_hand_init(&hand, WORDS("patch_size=1", "tensor_shape=[1,1,2]", "dim=2", "depth=0"));
@@ -271,8 +256,7 @@ static void positions_are_added_to_every_token(void **state) {
     by_hand_release(&hand);
 }
 
-static void pixels_go_row_by_row_with_channels_fastest(void **state) {
-    (void)state;
+LAB_TEST(pixels_go_row_by_row_with_channels_fastest) {
     /* a 2×2 patch of two channels; norm of 1 … 8 in patch order is (x − 4.5)/√(5.25 + ε), and the
      * weight picks elements 1 and 2: pixel (0,0) of channel 1, pixel (0,1) of channel 0 */
     struct by_hand hand;
@@ -291,8 +275,7 @@ static void pixels_go_row_by_row_with_channels_fastest(void **state) {
     by_hand_release(&hand);
 }
 
-static void even_attention_adds_the_mean_of_all_tokens(void **state) {
-    (void)state;
+LAB_TEST(even_attention_adds_the_mean_of_all_tokens) {
     /* one head, no projection; q = k = 0 makes all weights equal, v is the identity: a token
      * becomes x + mean of all normed tokens. Even dims hold +a_t, odd −a_t */
     struct by_hand hand;
@@ -316,8 +299,7 @@ static void even_attention_adds_the_mean_of_all_tokens(void **state) {
     by_hand_release(&hand);
 }
 
-static void attention_is_scaled_by_the_head_width(void **state) {
-    (void)state;
+LAB_TEST(attention_is_scaled_by_the_head_width) {
     /* q and k see one element each: scores are n_i·n_j/8 with normed tokens ±1 (nearly) */
     struct by_hand hand;
     by_hand_init(&hand,
@@ -340,8 +322,7 @@ static void attention_is_scaled_by_the_head_width(void **state) {
     by_hand_release(&hand);
 }
 
-static void the_mlp_adds_its_gelu(void **state) {
-    (void)state;
+LAB_TEST(the_mlp_adds_its_gelu) {
     /* up is its bias alone, down the identity plus a bias: x + gelu(u) + b */
     struct by_hand hand;
     by_hand_init(&hand, WORDS("patch_size=1", "tensor_shape=[1,1,1]", "dim=2", "heads=1",
@@ -450,8 +431,7 @@ static const char *const narrow[] = {
     "patch_size=2", "tensor_shape=[1,2,2]", "dim=1", "heads=1", "mlp_dim=1",
     "depth=1",      "batch_size=1",         NULL};
 
-static void launches_compute_the_reference(void **state) {
-    (void)state;
+LAB_TEST(launches_compute_the_reference) {
     const char *const *const cases[] = {small, unprojected, narrow};
     for (size_t i = 0; i < 3; i++) {
         int fused_launches[2];
@@ -467,8 +447,7 @@ static void launches_compute_the_reference(void **state) {
     }
 }
 
-static void every_launch_matters(void **state) {
-    (void)state;
+LAB_TEST(every_launch_matters) {
     for (int fused = 0; fused < 2; fused++) {
         struct vit_shape shape = shape_of(small);
         struct interpreter all = {.skip = -1};
@@ -479,27 +458,4 @@ static void every_launch_matters(void **state) {
                 fail_msg("launch %d of %d changes nothing", skip, all.launches);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_an_image_are_those_of_the_published_models),
-        cmocka_unit_test(cost_tells_what_is_moved),
-        cmocka_unit_test(flops_follow_the_formula),
-        cmocka_unit_test(parameters_are_counted),
-        cmocka_unit_test(images_round_up_to_whole_patches),
-        cmocka_unit_test(labels_are_derived),
-        cmocka_unit_test(bad_configurations_are_refused),
-        cmocka_unit_test(weights_are_scaled_as_in_pytorch),
-        cmocka_unit_test(any_part_of_a_parameter_can_be_drawn),
-        cmocka_unit_test(without_blocks_tokens_are_embedded_and_normed),
-        cmocka_unit_test(positions_are_added_to_every_token),
-        cmocka_unit_test(pixels_go_row_by_row_with_channels_fastest),
-        cmocka_unit_test(even_attention_adds_the_mean_of_all_tokens),
-        cmocka_unit_test(attention_is_scaled_by_the_head_width),
-        cmocka_unit_test(the_mlp_adds_its_gelu),
-        cmocka_unit_test(launches_compute_the_reference),
-        cmocka_unit_test(every_launch_matters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

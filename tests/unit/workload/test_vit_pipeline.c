@@ -52,7 +52,7 @@ static void assert_ordered(const struct lab_iteration *records, int count, bool 
     }
 }
 
-static void stages_keep_their_order(void **state) {
+LAB_TEST(stages_keep_their_order) {
     struct lab_iteration records[23];
     const char *const frequencies[] = {"sync_frequency=1", "sync_frequency=2", "sync_frequency=3",
                                        "sync_frequency=10"};
@@ -67,7 +67,7 @@ static void stages_keep_their_order(void **state) {
     }
 }
 
-static void without_a_model_there_is_no_compute_stage(void **state) {
+LAB_TEST(without_a_model_there_is_no_compute_stage) {
     struct lab_iteration records[11];
     void *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL, "depth=0"));
     run_some(pipeline, 11, records);
@@ -75,7 +75,7 @@ static void without_a_model_there_is_no_compute_stage(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void without_the_forward_the_same_bytes_are_copied(void **state) {
+LAB_TEST(without_the_forward_the_same_bytes_are_copied) {
     struct lab_iteration records[11];
     struct lab_verification verification = {.passed = true};
     struct lab_err err = LAB_ERR_INIT;
@@ -95,7 +95,7 @@ static void without_the_forward_the_same_bytes_are_copied(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void serial_stages_never_overlap(void **state) {
+LAB_TEST(serial_stages_never_overlap) {
     struct lab_iteration records[13];
     void *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL, "overlap=false"));
     run_some(pipeline, 13, records);
@@ -105,7 +105,7 @@ static void serial_stages_never_overlap(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void the_pool_is_cycled(void **state) {
+LAB_TEST(the_pool_is_cycled) {
     struct lab_iteration records[7];
     struct vit_pipeline *pipeline =
         on_cpu_start(*state, &lab_workload_vit,
@@ -122,7 +122,7 @@ static void the_pool_is_cycled(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void images_are_filled_as_told(void **state) {
+LAB_TEST(images_are_filled_as_told) {
     struct vit_pipeline *pipeline =
         on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL, "fill=sequential"));
     const float *pool = pipeline->pool.data;
@@ -147,7 +147,7 @@ static struct lab_verification verify(struct vit_pipeline *pipeline) {
     return ret;
 }
 
-static void results_agree_with_double_precision(void **state) {
+LAB_TEST(results_agree_with_double_precision) {
     const char *const *const variants[] = {
         WORDS(SMALL),
         WORDS(SMALL, "compile_model=true"),
@@ -168,7 +168,7 @@ static void results_agree_with_double_precision(void **state) {
     }
 }
 
-static void verifying_leaves_the_pool_as_it_was(void **state) {
+LAB_TEST(verifying_leaves_the_pool_as_it_was) {
     struct vit_pipeline *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL));
     size_t bytes = pipeline->pool.size_bytes;
     void *before = lab_mem_alloc(bytes, 1);
@@ -179,7 +179,7 @@ static void verifying_leaves_the_pool_as_it_was(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void a_lost_launch_is_noticed(void **state) {
+LAB_TEST(a_lost_launch_is_noticed) {
     struct on_cpu *cpu = *state;
     struct vit_pipeline *pipeline = on_cpu_start(cpu, &lab_workload_vit, WORDS(SMALL));
     faulty_begin(cpu->device, -1, -1);
@@ -197,7 +197,7 @@ static void a_lost_launch_is_noticed(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void wrong_weights_are_noticed(void **state) {
+LAB_TEST(wrong_weights_are_noticed) {
     struct vit_pipeline *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL));
     for (int i = 0; i < vit_parameter_number(&pipeline->shape); i++) {
         struct lab_err err = LAB_ERR_INIT;
@@ -217,7 +217,7 @@ static void wrong_weights_are_noticed(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void memory_lies_on_the_rank_s_node(void **state) {
+LAB_TEST(memory_lies_on_the_rank_s_node) {
     struct lab_err err = LAB_ERR_INIT;
     struct vit_pipeline *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL));
     if (lab_workload_vit.prove_placement(pipeline, &err))
@@ -229,7 +229,7 @@ static void memory_lies_on_the_rank_s_node(void **state) {
 
 /* --- failures --- */
 
-static void a_pool_beyond_the_node_is_an_ordinary_failure(void **state) {
+LAB_TEST(a_pool_beyond_the_node_is_an_ordinary_failure) {
     struct on_cpu *cpu = *state;
     struct lab_err err = LAB_ERR_INIT;
     void *opened = NULL;
@@ -240,7 +240,7 @@ static void a_pool_beyond_the_node_is_an_ordinary_failure(void **state) {
     assert_null(opened);
 }
 
-static void each_refusal_while_opening_is_passed_on(void **state) {
+LAB_TEST(each_refusal_while_opening_is_passed_on) {
     struct on_cpu *cpu = *state;
     const struct vit_config *config = on_cpu_configure(
         cpu, &lab_workload_vit, WORDS(SMALL, "compile_model=true", "sync_frequency=2"));
@@ -264,7 +264,7 @@ static void each_refusal_while_opening_is_passed_on(void **state) {
     assert_true(calls > 50 && calls < 1000);
 }
 
-static void a_refusal_while_running_leaves_it_usable(void **state) {
+LAB_TEST(a_refusal_while_running_leaves_it_usable) {
     struct on_cpu *cpu = *state;
     struct lab_iteration records[5];
     struct vit_pipeline *pipeline =
@@ -282,28 +282,8 @@ static void a_refusal_while_running_leaves_it_usable(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
-static void closing_nothing_is_allowed(void **state) {
-    (void)state;
+LAB_TEST(closing_nothing_is_allowed) {
     lab_workload_vit.close(NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stages_keep_their_order),
-        cmocka_unit_test(without_a_model_there_is_no_compute_stage),
-        cmocka_unit_test(without_the_forward_the_same_bytes_are_copied),
-        cmocka_unit_test(serial_stages_never_overlap),
-        cmocka_unit_test(the_pool_is_cycled),
-        cmocka_unit_test(images_are_filled_as_told),
-        cmocka_unit_test(results_agree_with_double_precision),
-        cmocka_unit_test(verifying_leaves_the_pool_as_it_was),
-        cmocka_unit_test(a_lost_launch_is_noticed),
-        cmocka_unit_test(wrong_weights_are_noticed),
-        cmocka_unit_test(memory_lies_on_the_rank_s_node),
-        cmocka_unit_test(a_pool_beyond_the_node_is_an_ordinary_failure),
-        cmocka_unit_test(each_refusal_while_opening_is_passed_on),
-        cmocka_unit_test(a_refusal_while_running_leaves_it_usable),
-        cmocka_unit_test(closing_nothing_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, cpu_open, cpu_close);
-}
+const struct lab_test_program lab_test_program = {.open = cpu_open, .close = cpu_close};

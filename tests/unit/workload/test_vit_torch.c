@@ -6,13 +6,9 @@
 #include "base/json.h"
 #include "workload/vit/vit.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 extern const struct lab_workload lab_workload_vit;
 
@@ -74,8 +70,7 @@ static void compare_case(const struct lab_value *item, struct lab_arena *arena) 
     lab_mem_free(out);
 }
 
-static void the_reference_agrees_with_pytorch(void **state) {
-    (void)state;
+LAB_TEST(the_reference_agrees_with_pytorch) {
     if (access(FIXTURE, R_OK)) {
         print_message("skipped: no tests/fixtures/vit_torch.json; vit_torch.py beside it writes it "
                       "where PyTorch is installed\n");
@@ -96,11 +91,4 @@ static void the_reference_agrees_with_pytorch(void **state) {
     for (int i = 0; i < cases->count; i++)
         compare_case(cases->items[i], &arena);
     lab_arena_release(&arena);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_reference_agrees_with_pytorch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,8 @@
 #include "machine/machine.h"
 #include "workload/workload.h"
 
+#include "test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 static struct lab_verification compare(const float *out, const double *reference, int64_t count) {
     struct lab_verification ret;
@@ -16,8 +12,7 @@ static struct lab_verification compare(const float *out, const double *reference
     return ret;
 }
 
-static void equal_outputs_pass(void **state) {
-    (void)state;
+LAB_TEST(equal_outputs_pass) {
     struct lab_verification v = compare((float[]){1, 2, 2}, (double[]){1, 2, 2}, 3);
     assert_true(v.passed);
     assert_true(v.relative_error == 0);
@@ -25,8 +20,7 @@ static void equal_outputs_pass(void **state) {
     assert_true(v.tolerance == 1e-5);
 }
 
-static void error_is_relative_to_the_norm(void **state) {
-    (void)state;
+LAB_TEST(error_is_relative_to_the_norm) {
     /* ‖(0, 0, 0.5)‖ / ‖(2, 2, 1)‖ = 0.5/3 */
     struct lab_verification v = compare((float[]){2, 2, 1.5f}, (double[]){2, 2, 1}, 3);
     assert_false(v.passed);
@@ -34,8 +28,7 @@ static void error_is_relative_to_the_norm(void **state) {
     assert_non_null(strstr(v.text, "1.67e-01"));
 }
 
-static void what_was_never_written_fails(void **state) {
-    (void)state;
+LAB_TEST(what_was_never_written_fails) {
     /* even where the reference happens to be the poison itself */
     struct lab_verification v =
         compare((float[]){1, LAB_POISON, LAB_POISON}, (double[]){1, LAB_POISON, 3}, 3);
@@ -43,43 +36,37 @@ static void what_was_never_written_fails(void **state) {
     assert_string_equal(v.text, "2 of 3 outputs still poisoned");
 }
 
-static void poison_may_be_nan(void **state) {
-    (void)state;
+LAB_TEST(poison_may_be_nan) {
     struct lab_verification v;
     lab_verify_compare((float[]){NAN, 1}, (double[]){1, 1}, 2, NAN, 1e-5, &v);
     assert_false(v.passed);
     assert_string_equal(v.text, "1 of 2 outputs still poisoned");
 }
 
-static void nan_fails(void **state) {
-    (void)state;
+LAB_TEST(nan_fails) {
     struct lab_verification v = compare((float[]){1, NAN}, (double[]){1, 2}, 2);
     assert_false(v.passed);
     assert_true(isinf(v.relative_error));
     assert_string_equal(v.text, "1 of 2 outputs are NaN");
 }
 
-static void infinity_fails(void **state) {
-    (void)state;
+LAB_TEST(infinity_fails) {
     assert_false(compare((float[]){1, INFINITY}, (double[]){1, 2}, 2).passed);
     assert_false(compare((float[]){1, -INFINITY}, (double[]){1, -INFINITY}, 2).passed);
 }
 
-static void zero_reference_wants_zeros(void **state) {
-    (void)state;
+LAB_TEST(zero_reference_wants_zeros) {
     assert_true(compare((float[]){0, 0}, (double[]){0, 0}, 2).passed);
     struct lab_verification v = compare((float[]){0, 1e-30f}, (double[]){0, 0}, 2);
     assert_false(v.passed);
     assert_true(isinf(v.relative_error));
 }
 
-static void nothing_compared_is_no_pass(void **state) {
-    (void)state;
+LAB_TEST(nothing_compared_is_no_pass) {
     assert_false(compare(NULL, NULL, 0).passed);
 }
 
-static void large_counts_are_readable(void **state) {
-    (void)state;
+LAB_TEST(large_counts_are_readable) {
     enum { COUNT = 25600 };
     static float out[COUNT];
     static double reference[COUNT];
@@ -91,8 +78,7 @@ static void large_counts_are_readable(void **state) {
                         "1,280 of 25,600 outputs still poisoned");
 }
 
-static void a_partial_check_says_so_and_misses_no_poison(void **state) {
-    (void)state;
+LAB_TEST(a_partial_check_says_so_and_misses_no_poison) {
     struct lab_verification v = compare((float[]){1, 2}, (double[]){1, 2}, 2);
     lab_verify_partial(&v, 1, 1024, "rows", 0, 2048);
     assert_true(v.passed);
@@ -102,8 +88,7 @@ static void a_partial_check_says_so_and_misses_no_poison(void **state) {
     assert_string_equal(v.text, "3 of 2,048 outputs still poisoned or not finite");
 }
 
-static void bytes_must_be_equal(void **state) {
-    (void)state;
+LAB_TEST(bytes_must_be_equal) {
     struct lab_verification v;
     lab_verify_bytes("abcd", "abcd", 4, &v);
     assert_true(v.applicable && v.passed);
@@ -114,8 +99,7 @@ static void bytes_must_be_equal(void **state) {
     assert_string_equal(v.text, "2 of 4 bytes are wrong, the first at offset 2");
 }
 
-static void simulated_devices_compute_nothing(void **state) {
-    (void)state;
+LAB_TEST(simulated_devices_compute_nothing) {
     struct lab_verification v = {.applicable = true};
     struct lab_device device = {.ref = {.simulated = false}};
     assert_false(lab_verify_skip(&device, &v));
@@ -125,8 +109,7 @@ static void simulated_devices_compute_nothing(void **state) {
     assert_string_equal(v.text, "simulated"); /* who shows it says "not applicable" */
 }
 
-static void memory_for_checking_is_asked_for_first(void **state) {
-    (void)state;
+LAB_TEST(memory_for_checking_is_asked_for_first) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_machine *machine = NULL;
     assert_int_equal(lab_machine_open(NULL, &machine, &err), 0);
@@ -146,8 +129,7 @@ static uint16_t encode_half(enum lab_dtype dtype, float value) {
     return half;
 }
 
-static void bf16_rounds_to_even(void **state) {
-    (void)state;
+LAB_TEST(bf16_rounds_to_even) {
     assert_int_equal(encode_half(LAB_BF16, 1.0f), 0x3f80);
     assert_int_equal(encode_half(LAB_BF16, -2.0f), 0xc000);
     assert_int_equal(encode_half(LAB_BF16, 1 + 0x1p-8f), 0x3f80);            /* tie: down */
@@ -156,8 +138,7 @@ static void bf16_rounds_to_even(void **state) {
     assert_int_equal(encode_half(LAB_BF16, INFINITY), 0x7f80);
 }
 
-static void fp16_rounds_to_even(void **state) {
-    (void)state;
+LAB_TEST(fp16_rounds_to_even) {
     assert_int_equal(encode_half(LAB_FP16, 1.0f), 0x3c00);
     assert_int_equal(encode_half(LAB_FP16, -1.5f), 0xbe00);
     assert_int_equal(encode_half(LAB_FP16, 1 + 0x1p-11f), 0x3c00);
@@ -172,8 +153,7 @@ static void fp16_rounds_to_even(void **state) {
     assert_int_equal(encode_half(LAB_FP16, 0x1.ffcp-15f), 0x0400);  /* into the normal range */
 }
 
-static void every_half_survives_the_round_trip(void **state) {
-    (void)state;
+LAB_TEST(every_half_survives_the_round_trip) {
     const enum lab_dtype dtypes[] = {LAB_BF16, LAB_FP16};
     for (size_t d = 0; d < 2; d++)
         for (uint32_t bits = 0; bits < 0x10000; bits++) {
@@ -188,8 +168,7 @@ static void every_half_survives_the_round_trip(void **state) {
         }
 }
 
-static void poison_is_exact_in_every_format(void **state) {
-    (void)state;
+LAB_TEST(poison_is_exact_in_every_format) {
     const enum lab_dtype dtypes[] = {LAB_FP32, LAB_TF32, LAB_BF16, LAB_FP16};
     for (size_t d = 0; d < 4; d++) {
         float value = LAB_POISON, back = 0;
@@ -202,44 +181,17 @@ static void poison_is_exact_in_every_format(void **state) {
 
 /* --- finding --- */
 
-static void workloads_are_found_by_name(void **state) {
-    (void)state;
+LAB_TEST(workloads_are_found_by_name) {
     struct lab_err err = LAB_ERR_INIT;
     assert_string_equal(lab_workload_find("gemm", &err)->name, "gemm");
     assert_int_equal(err.code, LAB_ERR_NONE);
 }
 
-static void an_unknown_one_names_the_nearest_and_all(void **state) {
-    (void)state;
+LAB_TEST(an_unknown_one_names_the_nearest_and_all) {
     struct lab_err err = LAB_ERR_INIT;
     assert_null(lab_workload_find("gem", &err));
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_non_null(strstr(err.text, "did you mean 'gemm'?"));
     assert_non_null(strstr(err.text, "softmax"));
     assert_non_null(strstr(err.text, "vit"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_outputs_pass),
-        cmocka_unit_test(error_is_relative_to_the_norm),
-        cmocka_unit_test(what_was_never_written_fails),
-        cmocka_unit_test(poison_may_be_nan),
-        cmocka_unit_test(nan_fails),
-        cmocka_unit_test(infinity_fails),
-        cmocka_unit_test(zero_reference_wants_zeros),
-        cmocka_unit_test(nothing_compared_is_no_pass),
-        cmocka_unit_test(large_counts_are_readable),
-        cmocka_unit_test(a_partial_check_says_so_and_misses_no_poison),
-        cmocka_unit_test(bytes_must_be_equal),
-        cmocka_unit_test(simulated_devices_compute_nothing),
-        cmocka_unit_test(memory_for_checking_is_asked_for_first),
-        cmocka_unit_test(bf16_rounds_to_even),
-        cmocka_unit_test(fp16_rounds_to_even),
-        cmocka_unit_test(every_half_survives_the_round_trip),
-        cmocka_unit_test(poison_is_exact_in_every_format),
-        cmocka_unit_test(workloads_are_found_by_name),
-        cmocka_unit_test(an_unknown_one_names_the_nearest_and_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

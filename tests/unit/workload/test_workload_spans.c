@@ -82,7 +82,7 @@ static void assert_in_order(const struct lab_iteration *records, int count) {
     }
 }
 
-static void streams_have_work_while_the_host_waits(void **state) {
+LAB_TEST(streams_have_work_while_the_host_waits) {
     struct cpu_fixture *fixture = *state;
     static const int counts[] = {1, 2, 7, 10, 11, MOST};
     for (int frequency = 1; frequency <= 5; frequency++) {
@@ -102,7 +102,7 @@ static void streams_have_work_while_the_host_waits(void **state) {
     }
 }
 
-static void a_failure_leaves_the_stream_idle(void **state) {
+LAB_TEST(a_failure_leaves_the_stream_idle) {
     struct cpu_fixture *fixture = *state;
     struct ahead ahead = ahead_open(fixture->device, 3);
     struct lab_iteration records[MOST];
@@ -117,10 +117,4 @@ static void a_failure_leaves_the_stream_idle(void **state) {
     ahead_close(&ahead);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_have_work_while_the_host_waits),
-        cmocka_unit_test(a_failure_leaves_the_stream_idle),
-    };
-    return RUN_ON_ALL_AND_ON_ONE(tests);
-}
+const struct lab_test_program lab_test_program = {.begin = on_all_and_on_one};

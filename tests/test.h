@@ -1,0 +1,61 @@
+/*
+ * test.h: tests that list themselves. A test is written once, and runs in the order in which it
+ * stands in its file; a test program is one such file with main from test.c:
+ *
+ *     LAB_TEST(a_clock_never_goes_back) {
+ *         assert_true(…);
+ *     }
+ *
+ * The state that a set-up left is in `state`. What all tests of a program have in common is said
+ * once, all of it optional:
+ *
+ *     const struct lab_test_program lab_test_program = {.set_up = …, .tear_down = …};
+ */
+#ifndef LAB_TEST_H
+#define LAB_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define LAB_TEST(name) LAB_TEST_WITH(name, NULL, NULL)
+
+/* A test with a set-up and a tear-down of its own. */
+#define LAB_TEST_WITH(name, set_up, tear_down)                                                     \
+    static void name(void **state);                                                                \
+    static const struct lab_test lab_test_of_##name = {{#name, name, set_up, tear_down, NULL},     \
+                                                       __COUNTER__};                               \
+    __attribute__((used,                                                                           \
+                   section("lab_tests"))) static const struct lab_test *const lab_test_at_##name = \
+        &lab_test_of_##name;                                                                       \
+    static void name(__attribute__((unused)) void **state)
+
+struct lab_test {
+    struct CMUnitTest test;
+    int place; /* in the file: a compiler may lay the tests out in any order */
+};
+
+#define LAB_TEST_GO      (-1)
+#define LAB_TEST_SKIPPED 77 /* CTest's word for it */
+
+struct lab_test_program {
+    CMFixtureFunction open, close;       /* once, around all tests */
+    CMFixtureFunction set_up, tear_down; /* around each test that has none of its own */
+    /* first of all: LAB_TEST_GO to run the tests, or else what the program returns */
+    int (*begin)(int argc, char **argv);
+    int (*end)(int failed); /* what the program returns after that many failures */
+};
+
+extern const struct lab_test_program lab_test_program;
+
+/* A `begin` for tests of times that are printed. */
+int lab_test_in_utc(int argc, char **argv);
+
+/* Runs the program's tests as a group of this name; how many failed. For a `begin` that runs them
+ * more than once; cmocka's filters choose among them. */
+int lab_test_run(const char *group, CMFixtureFunction open, CMFixtureFunction close);
+
+#endif
