@@ -4,9 +4,7 @@
 #include "analysis/analysis.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "load/studies.h"
 #include "run/folder.h"
-#include "store/store.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -41,31 +39,24 @@ int lab_advise_known(struct lab_arena *arena, const char *const **ret_paths, int
 
 /* --- what they are --- */
 
-/* As machine.json says; studies from before it did say so by their devices' names alone. */
-static bool is_simulated(const char *machine_json, struct lab_arena *arena) {
+bool lab_advise_is_simulated(const struct lab_study_file *file) {
     struct lab_value *map;
-    if (lab_json_parse(machine_json, strlen(machine_json), "machine.json", arena, &map, NULL) < 0)
+    const char *json = file->study.machine;
+    if (lab_json_parse(json, strlen(json), "machine.json", file->arena, &map, NULL) < 0)
         return false;
     const struct lab_value *simulated = lab_value_get(map, "simulated");
     return simulated && simulated->type == LAB_VALUE_BOOL && simulated->boolean;
 }
 
-struct lab_advise_header lab_advise_header_read(const char *folder, struct lab_arena *arena) {
-    struct lab_advise_header header = {.option = NULL};
-    struct lab_store *store;
-    struct lab_store_study study;
-    const char *path = lab_arena_printf(arena, "%s/study.db", folder);
-    if (lab_store_open(path, LAB_STORE_READ, &store, NULL) < 0)
-        return header;
-    if (lab_store_study(store, arena, &study, NULL) == 0)
-        header = (struct lab_advise_header){.option = study.option,
-                                            .machine_identity = study.machine_identity,
-                                            .simulated = is_simulated(study.machine, arena)};
-    lab_store_close(store);
-    return header;
-}
-
 /* --- those to go by --- */
+
+static bool read_table(struct lab_study_file *file, uint64_t machine_identity, bool newest,
+                       struct lab_study_table *ret_table) {
+    bool simulated = lab_advise_is_simulated(file);
+    bool fits = simulated ? newest : file->study.machine_identity == machine_identity;
+    return fits && lab_study_file_table(file, LAB_STUDY_WITH_ITERATIONS, ret_table, NULL) == 0 &&
+           (newest || !ret_table->simulated);
+}
 
 struct lab_advise_studies lab_advise_studies_read(uint64_t machine_identity,
                                                   struct lab_arena *arena) {
@@ -75,15 +66,14 @@ struct lab_advise_studies lab_advise_studies_read(uint64_t machine_identity,
         .tables = lab_arena_alloc(arena, STUDIES_MAX, sizeof *studies.tables)};
     for (int i = 0; i < known && studies.count < STUDIES_MAX; i++) {
         struct lab_study_table *table = &studies.tables[studies.count];
-        struct lab_advise_header header = lab_advise_header_read(paths[i], arena);
-        bool newest = i < below && studies.count == 0;
-        bool fits = header.simulated ? newest : header.machine_identity == machine_identity;
-        if (!header.option || !fits ||
-            lab_studies_read_one(paths[i], LAB_STUDY_WITH_ITERATIONS, arena, table, NULL) < 0 ||
-            (table->simulated && !newest))
+        struct lab_study_file *file;
+        if (lab_study_file_open(paths[i], arena, &file, NULL) < 0)
             continue;
-        studies.first_simulated |= table->simulated;
-        studies.count++;
+        if (read_table(file, machine_identity, i < below && studies.count == 0, table)) {
+            studies.first_simulated |= table->simulated;
+            studies.count++;
+        }
+        lab_study_file_close(file);
     }
     return studies;
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/analysis_study.h"
 #include "base/mem.h"
+#include "load/study_file.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,13 +19,8 @@
  * both. Returns how many; `ret_below` of them are below it. */
 int lab_advise_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_below);
 
-/* What a study is, from its header alone, so that other studies cost little. */
-struct lab_advise_header {
-    const char *option; /* "numa_study"; NULL = it can't be read */
-    uint64_t machine_identity;
-    bool simulated; /* its machine is */
-};
-struct lab_advise_header lab_advise_header_read(const char *folder, struct lab_arena *arena);
+/* As its machine.json says; studies from before it did say so by their devices' names alone. */
+bool lab_advise_is_simulated(const struct lab_study_file *file);
 
 struct lab_advise_studies {
     struct lab_study_table *tables;

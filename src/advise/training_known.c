@@ -4,7 +4,6 @@
 #include "advise/advise_studies.h"
 #include "analysis/training/analysis_training_words.h"
 #include "base/str.h"
-#include "load/studies.h"
 #include "load/study_view.h"
 #include "machine/machine.h"
 #include "run/folder.h"
@@ -48,19 +47,28 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
     return found;
 }
 
+static bool fits(struct lab_study_file *file, const struct lab_training_wanted *wanted, bool newest,
+                 struct lab_training_known *ret_known) {
+    struct lab_study_table table;
+    return lab_str_equal(file->study.option, "train_scaling") &&
+           (file->study.machine_identity == wanted->machine_identity ||
+            (newest && lab_advise_is_simulated(file))) &&
+           lab_study_file_table(file, 0, &table, NULL) == 0 &&
+           (!wanted->done || table.run_count + table.failed_count >= table.planned_count) &&
+           lab_training_of_study(&table, wanted->keys, file->arena, ret_known) &&
+           (wanted->device ? lab_str_equal(ret_known->device, wanted->device)
+                           : newest || !ret_known->simulated);
+}
+
 /* `newest`: of those below the working directory, so that it may be a simulated one. */
 static bool read_known(const char *folder, const struct lab_training_wanted *wanted, bool newest,
                        struct lab_arena *arena, struct lab_training_known *ret_known) {
-    struct lab_advise_header header = lab_advise_header_read(folder, arena);
-    struct lab_study_table table;
-    if (!lab_str_equal(header.option, "train_scaling") ||
-        (header.machine_identity != wanted->machine_identity && !(header.simulated && newest)) ||
-        lab_studies_read_one(folder, 0, arena, &table, NULL) < 0 ||
-        (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
-        !lab_training_of_study(&table, wanted->keys, arena, ret_known))
+    struct lab_study_file *file;
+    if (lab_study_file_open(folder, arena, &file, NULL) < 0)
         return false;
-    return wanted->device ? lab_str_equal(ret_known->device, wanted->device)
-                          : newest || !ret_known->simulated;
+    bool found = fits(file, wanted, newest, ret_known);
+    lab_study_file_close(file);
+    return found;
 }
 
 bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_arena *arena,

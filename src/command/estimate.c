@@ -77,7 +77,8 @@ static int estimate_watched(const struct lab_command_call *call, struct lab_stud
             return -1;
         estimates[i] = lab_estimate_of_study(&view, watch->items[i].history, call->arena);
         struct lab_report_estimate_memory *memory;
-        estimates[i].memory_count = lab_estimate_memory(watch->items[i].path, call->arena, &memory);
+        estimates[i].memory_count = lab_estimate_memory(view.file, &memory);
+        lab_study_file_close(view.file);
         estimates[i].memory = memory;
     }
     print(call, estimates, watch->count, watch->more);

@@ -28,7 +28,7 @@ static int read_views(const struct lab_command_call *call, const char *const *pa
     int read = 0;
     for (int i = 0; i < count; i++) {
         struct lab_err err = LAB_ERR_INIT;
-        if (lab_study_view_open(paths[i], false, call->arena, &views[read], &err) == 0)
+        if (lab_study_view_look(paths[i], false, call->arena, &views[read], &err) == 0)
             read++;
         else
             lab_console_note("%s", err.text);

@@ -144,12 +144,18 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
         return lab_report_build_recordings(call->words, call->word_count, &request, call->arena,
                                            ret_made, err);
     }
-    if (lab_study_view_open(path, true, call->arena, view, err) < 0 ||
-        lab_study_view_metrics(view, call->arena, err) < 0)
+    struct lab_study_file *file;
+    if (lab_study_file_open(path, call->arena, &file, err) < 0)
         return -1;
-    if (writes(config) && choose_folder(call, path, &request, err) < 0)
-        return -1;
-    return lab_report_build_study(view, &request, call->arena, ret_made, err);
+    int result = lab_study_view_read(file, true, view, err);
+    if (result == 0)
+        result = lab_study_view_metrics(view, err);
+    if (result == 0 && writes(config))
+        result = choose_folder(call, path, &request, err);
+    if (result == 0)
+        result = lab_report_build_study(view, &request, call->arena, ret_made, err);
+    lab_study_file_close(file);
+    return result;
 }
 
 /* --- what is printed --- */

@@ -339,7 +339,7 @@ static void prepare_view(struct execution *execution, const struct lab_command_c
     /* what simulated runs take is simulated, too */
     if (lines && !study->machine->simulated)
         execution->view.history =
-            lab_history_open(lab_machine_identity(study->machine), HISTORY_STUDIES);
+            lab_history_open(lab_machine_identity(study->machine), HISTORY_STUDIES, NULL);
 }
 
 static int exit_status(const struct lab_runner_outcome *outcome) {

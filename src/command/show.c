@@ -105,14 +105,9 @@ static const struct lab_run *find_run(const struct lab_study_view *view, const c
 static int print_run(const struct lab_command_call *call, const struct lab_study_view *view,
                      const char *id, struct lab_err *err) {
     const struct lab_run *found = find_run(view, id, call->arena, err);
-    struct lab_store *store;
     struct lab_show_run shown = {.run = found, .study = &view->report};
-    if (!found || lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
-        return -1;
-    int result = lab_store_metrics(store, found->number, call->arena, &shown.metrics,
-                                   &shown.metric_count, err);
-    lab_store_close(store);
-    if (result < 0)
+    if (!found || lab_store_metrics(view->file->store, found->number, call->arena, &shown.metrics,
+                                    &shown.metric_count, err) < 0)
         return -1;
     if (call->console->json) {
         lab_console_print_json(call->console, lab_show_run_value(&shown, call->arena));
@@ -145,22 +140,16 @@ static int print_config(const struct lab_command_call *call, const struct lab_st
 
 /* --- the command --- */
 
-static int show_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
-    (void)ret_status;
+static int show_file(const struct lab_command_call *call, struct lab_study_file *file,
+                     struct lab_err *err) {
     const struct show_config *config = call->config;
     struct lab_study_view view;
-    const char *path;
-    if (config->runs + config->config + (config->run != NULL) > 1)
-        return lab_err_set(err, LAB_ERR_USER, "give one of --runs, --run and --config");
-    if (lab_folder_resolve(call->word_count ? call->words[0] : NULL, call->arena, &path, err) < 0)
-        return -1;
     /* only the report says how long it still takes, which means a look at other studies */
     bool report = !config->runs && !config->config && !config->run;
-    int result = report           ? lab_study_view_open(path, true, call->arena, &view, err)
-                 : config->config ? lab_study_view_open(path, false, call->arena, &view, err)
-                                  : lab_study_view_follow(path, NULL, call->arena, &view, err);
+    int result = report || config->config ? lab_study_view_read(file, report, &view, err)
+                                          : lab_study_view_follow(file, NULL, &view, err);
     if (result == 0 && report)
-        result = lab_study_view_metrics(&view, call->arena, err);
+        result = lab_study_view_metrics(&view, err);
     if (result < 0)
         return -1;
     if (config->config)
@@ -172,6 +161,21 @@ static int show_run(const struct lab_command_call *call, int *ret_status, struct
     else
         print_report(call, &view);
     return 0;
+}
+
+static int show_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct show_config *config = call->config;
+    struct lab_study_file *file;
+    const char *path;
+    if (config->runs + config->config + (config->run != NULL) > 1)
+        return lab_err_set(err, LAB_ERR_USER, "give one of --runs, --run and --config");
+    if (lab_folder_resolve(call->word_count ? call->words[0] : NULL, call->arena, &path, err) < 0 ||
+        lab_study_file_open(path, call->arena, &file, err) < 0)
+        return -1;
+    int result = show_file(call, file, err);
+    lab_study_file_close(file);
+    return result;
 }
 
 static const char *const *show_complete(struct lab_arena *arena) {

@@ -158,9 +158,11 @@ static void print_change(const struct lab_console *console, const struct lab_stu
 static int read_views(struct lab_study_watch *watch, struct lab_arena *arena,
                       struct lab_study_view **ret_views, struct lab_err *err) {
     struct lab_study_view *views = lab_arena_alloc(arena, (size_t)watch->count + 1, sizeof *views);
-    for (int i = 0; i < watch->count; i++)
+    for (int i = 0; i < watch->count; i++) {
         if (lab_study_watch_read(watch, i, arena, &views[i], err) < 0)
             return -1;
+        lab_study_file_close(views[i].file);
+    }
     *ret_views = views;
     return 0;
 }

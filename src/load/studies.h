@@ -18,12 +18,8 @@
 int lab_studies_find(const char *const *words, int count, struct lab_arena *arena,
                      const char *const **ret_folders, int *ret_count, struct lab_err *err);
 
-/*
- * The study in that folder. `needs` (LAB_STUDY_WITH_ITERATIONS, …) says what is read beside the
- * runs. Samples are those between the beginning and the end of a run, of all entities: other GPUs
- * are its neighbours. A trace or samples that aren't there are NULL; the analysis says so where it
- * matters.
- */
+/* The study in that folder, opened and closed: lab_study_file_table for one that nothing else is
+ * asked of. It lives in the arena. */
 int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *arena,
                          struct lab_study_table *ret_table, struct lab_err *err);
 

@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "load/study_view.h"
 #include "store/recording/recording.h"
-#include "store/store.h"
 #include "store/study/results.h"
 #include "store/trace/trace_read.h"
 
@@ -14,7 +13,7 @@
 #include <unistd.h>
 
 struct reading {
-    struct lab_store *store;
+    struct lab_study_file *file;
     struct lab_study_table *table;
     struct lab_recording gpus; /* entities alone; no track = none were watched */
     unsigned needs;
@@ -207,7 +206,7 @@ static int read_ranks(const struct reading *reading, struct lab_study_run *run,
         size_t count;
         if (!(reading->needs & LAB_STUDY_WITH_ITERATIONS))
             continue;
-        if (lab_store_iterations(reading->store, kept->number, i, reading->arena, &iterations,
+        if (lab_store_iterations(reading->file->store, kept->number, i, reading->arena, &iterations,
                                  &count, err) < 0)
             return -1;
         rank->iterations = count ? iterations : NULL;
@@ -221,7 +220,7 @@ static int read_samples(const struct reading *reading, struct lab_study_run *run
     struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
     struct lab_recording_query query = {
         .from_ns = run->run->start_ns, .until_ns = run->run->end_ns, .epoch = run->run->epoch};
-    if (lab_recording_read_store(reading->store, &query, reading->arena, recording, err) < 0)
+    if (lab_recording_read_store(reading->file->store, &query, reading->arena, recording, err) < 0)
         return -1;
     for (int i = 0; i < recording->track_count && !run->recording; i++)
         if (recording->tracks[i].count > 0)
@@ -239,26 +238,14 @@ static void read_trace(const struct reading *reading, struct lab_study_run *run)
         run->trace = file.traces; /* of its only process */
 }
 
-/* The last value of each name and rank; only programs of the user's say any. */
+/* Only programs of the user's report any. */
 static int read_metrics(const struct reading *reading, struct lab_study_run *run,
                         struct lab_err *err) {
-    struct lab_store_metric *said;
-    int count;
+    struct lab_study_metric *metrics;
     if (!lab_str_equal(run->run->workload, "command"))
         return 0;
-    if (lab_store_metrics(reading->store, run->run->number, reading->arena, &said, &count, err) < 0)
+    if (lab_study_file_metrics(reading->file, run->run, &metrics, &run->metric_count, err) < 0)
         return -1;
-    struct lab_study_metric *metrics =
-        lab_arena_alloc(reading->arena, (size_t)count + 1, sizeof *metrics);
-    for (int i = 0; i < count; i++) {
-        int at = 0;
-        while (at < run->metric_count &&
-               (metrics[at].rank != said[i].rank || !lab_str_equal(metrics[at].name, said[i].name)))
-            at++;
-        metrics[at] =
-            (struct lab_study_metric){said[i].name, said[i].unit, said[i].rank, said[i].value};
-        run->metric_count += at == run->metric_count;
-    }
     run->metrics = metrics;
     return 0;
 }
@@ -292,7 +279,7 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
 /* --- a study --- */
 
 static int by_start(const void *a, const void *b) {
-    const struct lab_run *x = a, *y = b;
+    const struct lab_run *x = *(struct lab_run *const *)a, *y = *(struct lab_run *const *)b;
     if (x->epoch != y->epoch)
         return x->epoch < y->epoch ? -1 : 1;
     if (x->start_ns != y->start_ns)
@@ -323,21 +310,24 @@ static void decide_used(struct lab_study_table *table) {
 /* Runs that are done, in the order in which they began. */
 static int read_runs(struct reading *reading, struct lab_err *err) {
     struct lab_study_table *table = reading->table;
-    struct lab_run *runs;
-    int count;
-    if (lab_store_runs(reading->store, reading->arena, &runs, &count, err) < 0)
+    struct lab_study_file *file = reading->file;
+    if (lab_study_file_runs(file, err) < 0)
         return -1;
-    table->planned_count = count;
-    table->runs = lab_arena_alloc(reading->arena, (size_t)count + 1, sizeof *table->runs);
-    qsort(runs, (size_t)count, sizeof *runs, by_start);
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < runs[i].rank_count; k++)
-            table->simulated |= lab_str_starts(runs[i].ranks[k].device, "sim:");
-        table->failed_count += runs[i].state == LAB_RUN_FAILED;
-        if (runs[i].state != LAB_RUN_DONE)
+    size_t count = (size_t)file->run_count;
+    const struct lab_run **runs = lab_arena_alloc(reading->arena, count + 1, sizeof *runs);
+    for (size_t i = 0; i < count; i++)
+        runs[i] = &file->runs[i];
+    qsort(runs, count, sizeof *runs, by_start);
+    table->planned_count = file->run_count;
+    table->runs = lab_arena_alloc(reading->arena, count + 1, sizeof *table->runs);
+    for (size_t i = 0; i < count; i++) {
+        for (int k = 0; k < runs[i]->rank_count; k++)
+            table->simulated |= lab_str_starts(runs[i]->ranks[k].device, "sim:");
+        table->failed_count += runs[i]->state == LAB_RUN_FAILED;
+        if (runs[i]->state != LAB_RUN_DONE)
             continue;
-        table->invalid_count += !runs[i].valid;
-        if (read_run(reading, &runs[i], &table->runs[table->run_count++], err) < 0)
+        table->invalid_count += !runs[i]->valid;
+        if (read_run(reading, runs[i], &table->runs[table->run_count++], err) < 0)
             return -1;
     }
     decide_used(table);
@@ -349,32 +339,32 @@ static int read_gpus(struct reading *reading, struct lab_err *err) {
     static const enum lab_metric_id no_metric;
     struct lab_recording_query query = {
         .metrics = &no_metric, .from_ns = 1, .until_ns = 1, .without_processes = true};
-    return lab_recording_read_store(reading->store, &query, reading->arena, &reading->gpus, err);
+    return lab_recording_read_store(reading->file->store, &query, reading->arena, &reading->gpus,
+                                    err);
 }
 
-static int read_store(struct reading *reading, struct lab_err *err) {
-    struct lab_study_table *table = reading->table;
-    struct lab_store_study study;
-    if (lab_store_study(reading->store, reading->arena, &study, err) < 0)
+int lab_study_file_table(struct lab_study_file *file, unsigned needs,
+                         struct lab_study_table *ret_table, struct lab_err *err) {
+    struct lab_study_table table = {.name = file->study.name,
+                                    .option = file->study.option,
+                                    .folder = file->folder,
+                                    .machine =
+                                        lab_studies_machine(file->study.machine, file->arena),
+                                    .work_of = lab_studies_work};
+    struct reading reading = {.file = file, .table = &table, .needs = needs, .arena = file->arena};
+    if (read_gpus(&reading, err) < 0 || read_runs(&reading, err) < 0)
         return -1;
-    table->name = study.name;
-    table->option = study.option;
-    table->machine = lab_studies_machine(study.machine, reading->arena);
-    return read_gpus(reading, err) < 0 ? -1 : read_runs(reading, err);
+    *ret_table = table;
+    return 0;
 }
 
 int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *arena,
                          struct lab_study_table *ret_table, struct lab_err *err) {
-    struct lab_study_table table = {.folder = lab_arena_strdup(arena, folder),
-                                    .work_of = lab_studies_work};
-    struct reading reading = {.table = &table, .needs = needs, .arena = arena};
-    const char *path = lab_arena_printf(arena, "%s/study.db", folder);
-    if (lab_store_open(path, LAB_STORE_READ, &reading.store, err) < 0)
+    struct lab_study_file *file;
+    if (lab_study_file_open(folder, arena, &file, err) < 0)
         return -1;
-    int result = read_store(&reading, err);
-    lab_store_close(reading.store);
-    if (result == 0)
-        *ret_table = table;
+    int result = lab_study_file_table(file, needs, ret_table, err);
+    lab_study_file_close(file);
     return result;
 }
 

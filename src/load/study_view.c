@@ -114,31 +114,28 @@ static bool on_simulation(const struct lab_run *run) {
     return false;
 }
 
-static int read_counts(struct lab_store *store, struct lab_study_view *view,
-                       struct lab_arena *arena, struct lab_err *err) {
-    if (lab_store_count(store, view->counts, err) < 0)
+static int read_counts(struct lab_study_view *view, struct lab_err *err) {
+    if (lab_store_count(view->file->store, view->counts, err) < 0)
         return -1;
-    int *counts = lab_arena_alloc(arena, LAB_RUN_STATE_COUNT, sizeof *counts);
+    int *counts = lab_arena_alloc(view->file->arena, LAB_RUN_STATE_COUNT, sizeof *counts);
     memcpy(counts, view->counts, sizeof view->counts);
     view->report.state_counts = counts;
     return 0;
 }
 
-static int read_runs(struct lab_store *store, struct lab_study_view *view, struct lab_arena *arena,
-                     struct lab_err *err) {
+static int read_runs(struct lab_study_view *view, struct lab_err *err) {
     struct lab_study_info *report = &view->report;
-    struct lab_run *runs;
+    struct lab_study_file *file = view->file;
     struct lab_run_progress *progress;
-    if (lab_store_runs(store, arena, &runs, &report->run_count, err) < 0 ||
-        lab_store_progress(store, arena, &progress, &report->progress_count, err) < 0)
+    if (lab_study_file_runs(file, err) < 0 ||
+        lab_store_progress(file->store, file->arena, &progress, &report->progress_count, err) < 0)
         return -1;
-    report->runs = runs;
+    report->runs = file->runs;
+    report->run_count = file->run_count;
     report->progress = progress;
-    /* the writer went on in between: what is shown together has to agree */
-    memset(view->counts, 0, sizeof view->counts);
     for (int i = 0; i < report->run_count; i++) {
-        view->counts[runs[i].state]++;
-        report->simulated = report->simulated || on_simulation(&runs[i]);
+        view->counts[file->runs[i].state]++;
+        report->simulated = report->simulated || on_simulation(&file->runs[i]);
     }
     if (!report->running)
         report->progress_count = 0; /* of runs that were interrupted */
@@ -205,38 +202,30 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     }
 }
 
-static int read_view(const char *path, bool with_runs, struct lab_arena *arena,
-                     struct lab_study_view *view, struct lab_err *err) {
+static int read_view(struct lab_study_file *file, bool with_runs, struct lab_study_view *view,
+                     struct lab_err *err) {
     *view = (struct lab_study_view){
-        .path = lab_arena_strdup(arena, path),
-        .database = lab_arena_printf(arena, "%s/study.db", path),
+        .file = file,
+        .path = file->folder,
+        .study = file->study,
         .estimate = {.left_s = NAN},
         .report = {.left_s = NAN},
     };
-    struct lab_store *store;
-    if (lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
-        return -1;
-    int result = lab_store_study(store, arena, &view->study, err);
-    if (result == 0) {
-        describe(view, arena);
-        read_config(view, arena);
-        result =
-            with_runs ? read_runs(store, view, arena, err) : read_counts(store, view, arena, err);
-    }
-    lab_store_close(store);
-    return result;
+    describe(view, file->arena);
+    read_config(view, file->arena);
+    return with_runs ? read_runs(view, err) : read_counts(view, err);
 }
 
 /* --- what others call --- */
 
-struct lab_history *lab_study_view_history(const struct lab_study_view *view) {
-    return lab_history_open(view->study.machine_identity, HISTORY_STUDIES);
+struct lab_history *lab_study_view_history(const struct lab_study_file *file) {
+    return lab_history_open(file->study.machine_identity, HISTORY_STUDIES, file->folder);
 }
 
-int lab_study_view_follow(const char *path, struct lab_history *history, struct lab_arena *arena,
+int lab_study_view_follow(struct lab_study_file *file, struct lab_history *history,
                           struct lab_study_view *ret_view, struct lab_err *err) {
     struct lab_study_view view;
-    if (read_view(path, true, arena, &view, err) < 0)
+    if (read_view(file, true, &view, err) < 0)
         return -1;
     if (history)
         estimate(&view, history);
@@ -244,14 +233,15 @@ int lab_study_view_follow(const char *path, struct lab_history *history, struct 
     return 0;
 }
 
-int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *arena,
+int lab_study_view_read(struct lab_study_file *file, bool with_runs,
                         struct lab_study_view *ret_view, struct lab_err *err) {
     struct lab_study_view view;
-    if (read_view(path, with_runs, arena, &view, err) < 0)
+    if (read_view(file, with_runs, &view, err) < 0)
         return -1;
     if (with_runs) {
         bool done = view.counts[LAB_RUN_DONE] == view.report.run_count; /* nothing to look up */
-        struct lab_history *history = done ? lab_history_open(0, 0) : lab_study_view_history(&view);
+        struct lab_history *history =
+            done ? lab_history_open(0, 0, NULL) : lab_study_view_history(file);
         estimate(&view, history);
         lab_history_close(history);
     }
@@ -259,31 +249,13 @@ int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *aren
     return 0;
 }
 
-/* The last value of each name and rank, in the order in which they were first said. */
-static int add_last(struct lab_store *store, const struct lab_run *run, struct lab_arena *arena,
-                    struct lab_study_info_metric **metrics, int *count, int *capacity,
-                    struct lab_err *err) {
-    struct lab_arena scratch;
-    struct lab_store_metric *said;
-    int said_count = 0, from = *count;
-    lab_arena_init(&scratch);
-    int result = lab_store_metrics(store, run->number, &scratch, &said, &said_count, err);
-    for (int i = 0; result == 0 && i < said_count; i++) {
-        int at = from;
-        while (at < *count && ((*metrics)[at].rank != said[i].rank ||
-                               !lab_str_equal((*metrics)[at].name, said[i].name)))
-            at++;
-        if (at == *count) {
-            LAB_MEM_GROW(metrics, *count, capacity);
-            (*metrics)[(*count)++] =
-                (struct lab_study_info_metric){.run = run->id,
-                                               .name = lab_arena_strdup(arena, said[i].name),
-                                               .unit = lab_arena_strdup(arena, said[i].unit),
-                                               .rank = said[i].rank};
-        }
-        (*metrics)[at].value = said[i].value;
-    }
-    lab_arena_release(&scratch);
+int lab_study_view_look(const char *folder, bool with_runs, struct lab_arena *arena,
+                        struct lab_study_view *ret_view, struct lab_err *err) {
+    struct lab_study_file *file;
+    if (lab_study_file_open(folder, arena, &file, err) < 0)
+        return -1;
+    int result = lab_study_view_read(file, with_runs, ret_view, err);
+    lab_study_file_close(file);
     return result;
 }
 
@@ -292,35 +264,42 @@ static int by_id(const void *a, const void *b) {
     return strverscmp((*x)->id, (*y)->id);
 }
 
-int lab_study_view_metrics(struct lab_study_view *view, struct lab_arena *arena,
-                           struct lab_err *err) {
+static int add_metrics(struct lab_study_view *view, const struct lab_run *run,
+                       struct lab_study_info_metric **metrics, int *capacity, struct lab_err *err) {
+    struct lab_study_metric *last;
+    int count;
+    if (lab_study_file_metrics(view->file, run, &last, &count, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        LAB_MEM_GROW(metrics, view->report.metric_count, capacity);
+        (*metrics)[view->report.metric_count++] = (struct lab_study_info_metric){
+            run->id, last[i].name, last[i].unit, last[i].rank, last[i].value};
+    }
+    return 0;
+}
+
+int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     enum { RUNS_MOST = 1000 }; /* every value is read: beyond that it is for `export` */
     struct lab_study_info *report = &view->report;
     struct lab_study_info_metric *metrics = NULL;
-    struct lab_store *store;
-    int count = 0, capacity = 0, result = 0;
-    if (report->run_count == 0 || report->run_count > RUNS_MOST ||
+    struct lab_arena *arena = view->file->arena;
+    size_t run_count = (size_t)report->run_count;
+    int capacity = 0, result = 0;
+    if (run_count == 0 || run_count > RUNS_MOST ||
         !lab_str_equal(report->runs[0].workload, "command"))
         return 0;
-    if (lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
-        return -1;
-    const struct lab_run **sorted =
-        lab_arena_alloc(arena, (size_t)report->run_count, sizeof *sorted);
-    for (int i = 0; i < report->run_count; i++)
+    const struct lab_run **sorted = lab_arena_alloc(arena, run_count, sizeof *sorted);
+    for (size_t i = 0; i < run_count; i++)
         sorted[i] = &report->runs[i];
-    qsort(sorted, (size_t)report->run_count, sizeof *sorted, by_id);
-    for (int i = 0; result == 0 && i < report->run_count; i++)
+    qsort(sorted, run_count, sizeof *sorted, by_id);
+    for (size_t i = 0; result == 0 && i < run_count; i++)
         if (sorted[i]->state == LAB_RUN_DONE)
-            result = add_last(store, sorted[i], arena, &metrics, &count, &capacity, err);
-    lab_store_close(store);
-    if (result == 0) {
-        struct lab_study_info_metric *kept =
-            lab_arena_alloc(arena, (size_t)count + 1, sizeof *kept);
-        for (int i = 0; i < count; i++)
-            kept[i] = metrics[i];
-        report->metrics = kept;
-        report->metric_count = count;
-    }
+            result = add_metrics(view, sorted[i], &metrics, &capacity, err);
+    struct lab_study_info_metric *kept =
+        lab_arena_alloc(arena, (size_t)report->metric_count + 1, sizeof *kept);
+    for (int i = 0; i < report->metric_count; i++)
+        kept[i] = metrics[i];
+    report->metrics = kept;
     lab_mem_free(metrics);
     return result;
 }

@@ -5,21 +5,14 @@ static bool is_unfinished(const struct lab_study_view *view) {
     return view->report.running || view->counts[LAB_RUN_PLANNED] || view->counts[LAB_RUN_RUNNING];
 }
 
-static struct lab_study_watch_item make_item(const struct lab_study_view *view) {
-    return (struct lab_study_watch_item){.path = view->path,
-                                         .machine = view->study.machine_identity,
-                                         .running = view->report.running};
-}
-
 static int watch_one(const char *word, struct lab_arena *arena, struct lab_study_watch *watch,
                      struct lab_err *err) {
     const char *path;
-    struct lab_study_view view;
-    if (lab_folder_resolve(word, arena, &path, err) < 0 ||
-        lab_study_view_open(path, false, arena, &view, err) < 0)
+    if (lab_folder_resolve(word, arena, &path, err) < 0)
         return -1;
     watch->items = lab_arena_alloc(arena, 1, sizeof *watch->items);
-    watch->items[watch->count++] = make_item(&view);
+    watch->items[watch->count++] =
+        (struct lab_study_watch_item){.path = path, .running = lab_folder_held(path, NULL)};
     return 0;
 }
 
@@ -32,13 +25,12 @@ static void watch_unfinished(int max, struct lab_arena *arena, struct lab_study_
         struct lab_arena scratch; /* a view of a study that has ended isn't wanted any longer */
         lab_arena_init(&scratch);
         struct lab_study_view view;
-        if (lab_study_view_open(paths[i], false, &scratch, &view, NULL) == 0 &&
+        if (lab_study_view_look(paths[i], false, &scratch, &view, NULL) == 0 &&
             is_unfinished(&view)) {
             watch->more = watch->count == room;
-            if (!watch->more) {
-                watch->items[watch->count] = make_item(&view);
-                watch->items[watch->count++].path = paths[i];
-            }
+            if (!watch->more)
+                watch->items[watch->count++] =
+                    (struct lab_study_watch_item){.path = paths[i], .running = view.report.running};
         }
         lab_arena_release(&scratch);
     }
@@ -81,23 +73,27 @@ void lab_study_watch_keep_running(struct lab_study_watch *watch) {
     watch->count = kept;
 }
 
-/* Its own history: another item's of the same machine, or a new one. */
-static struct lab_history *find_history(struct lab_study_watch *watch, int index,
-                                        const struct lab_study_view *view) {
+/* Another item's of the same machine, or a new one. */
+static struct lab_history *find_history(const struct lab_study_watch *watch,
+                                        const struct lab_study_file *file) {
     for (int i = 0; i < watch->count; i++)
-        if (watch->items[i].history && watch->items[i].machine == watch->items[index].machine)
+        if (watch->items[i].history && watch->items[i].machine == file->study.machine_identity)
             return watch->items[i].history;
-    return lab_study_view_history(view);
+    return lab_study_view_history(file);
 }
 
 int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_arena *arena,
                          struct lab_study_view *ret_view, struct lab_err *err) {
     struct lab_study_watch_item *item = &watch->items[index];
+    struct lab_study_file *file;
+    if (lab_study_file_open(item->path, arena, &file, err) < 0)
+        return -1;
     if (!item->history) {
-        struct lab_study_view view;
-        if (lab_study_view_open(item->path, false, arena, &view, err) < 0)
-            return -1;
-        item->history = find_history(watch, index, &view);
+        item->history = find_history(watch, file);
+        item->machine = file->study.machine_identity;
     }
-    return lab_study_view_follow(item->path, item->history, arena, ret_view, err);
+    if (lab_study_view_follow(file, item->history, ret_view, err) == 0)
+        return 0;
+    lab_study_file_close(file);
+    return -1;
 }

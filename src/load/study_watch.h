@@ -10,8 +10,8 @@
 
 struct lab_study_watch_item {
     const char *path;
-    uint64_t machine;            /* identity of where it runs */
     struct lab_history *history; /* NULL until it is read; studies of one machine share it */
+    uint64_t machine;            /* identity of where it runs, set with the history */
     bool running;                /* as it was found */
 };
 
@@ -23,10 +23,9 @@ struct lab_study_watch {
 };
 
 /*
- * `word` as for lab_folder_resolve; NULL = at most `max` (0 = all) that run or have runs left that
- * never ended. One that can't be read is an error where it was named, else passed over. A study
- * whose runs have all ended, some of them failed, isn't among them, though the same command would
- * try these again.
+ * `word` as for lab_folder_resolve, whatever its state. NULL = at most `max` (0 = all) that run or
+ * have runs left that never ended; one that can't be read is passed over. A study whose runs have
+ * all ended, some of them failed, isn't among them, though the same command would try these again.
  */
 int lab_study_watch_open(const char *word, int max, struct lab_arena *arena,
                          struct lab_study_watch *ret_watch, struct lab_err *err);
@@ -36,7 +35,8 @@ void lab_study_watch_close(struct lab_study_watch *watch); /* accepts a zeroed o
 bool lab_study_watch_any_running(const struct lab_study_watch *watch);
 void lab_study_watch_keep_running(struct lab_study_watch *watch);
 
-/* Reads item `index` as it stands now, with its runs and the time left. */
+/* Reads item `index` as it stands now, with its runs and the time left. The caller closes the
+ * view's file. */
 int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_arena *arena,
                          struct lab_study_view *ret_view, struct lab_err *err);
 

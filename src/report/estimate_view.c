@@ -135,17 +135,17 @@ static bool find_memory(const struct lab_track *track, enum lab_metric_id metric
     return found;
 }
 
-int lab_estimate_memory(const char *folder, struct lab_arena *arena,
+int lab_estimate_memory(const struct lab_study_file *file,
                         struct lab_report_estimate_memory **ret_items) {
     static const enum lab_metric_id metrics[] = {LAB_METRIC_MEMORY_USED, LAB_METRIC_MEMORY_TOTAL,
                                                  LAB_METRIC_HOST_USED, LAB_METRIC_HOST_TOTAL};
     const struct lab_recording_query query = {.metrics = metrics,
                                               .metric_count = sizeof metrics / sizeof *metrics,
                                               .without_processes = true};
+    struct lab_arena *arena = file->arena;
     struct lab_recording recording;
     int count = 0;
-    if (lab_recording_read(lab_arena_printf(arena, "%s/study.db", folder), &query, arena,
-                           &recording, NULL) < 0)
+    if (lab_recording_read_store(file->store, &query, arena, &recording, NULL) < 0)
         return 0;
     *ret_items = lab_arena_alloc(arena, (size_t)recording.track_count + 1, sizeof **ret_items);
     for (int i = 0; i < recording.track_count; i++) {

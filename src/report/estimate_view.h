@@ -19,8 +19,9 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
                                                 const struct lab_history *history,
                                                 struct lab_arena *arena);
 
-/* What the study's samples say of its devices' memory: so many items, in the arena; 0 = nothing. */
-int lab_estimate_memory(const char *folder, struct lab_arena *arena,
+/* What an open study's samples say of its devices' memory: so many items, in its arena; 0 =
+ * nothing. */
+int lab_estimate_memory(const struct lab_study_file *file,
                         struct lab_report_estimate_memory **ret_items);
 
 #endif

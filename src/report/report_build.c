@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/yaml.h"
 #include "load/recordings.h"
-#include "load/studies.h"
 #include "version.h"
 
 #include <math.h>
@@ -176,7 +175,7 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     struct candidate candidates[REPORT_ANALYSES_MOST];
     struct lab_err err = LAB_ERR_INIT;
     unsigned needs = LAB_STUDY_WITH_SAMPLES;
-    if (lab_studies_read_one(view->path, 0, found->arena, &study, &err) < 0) {
+    if (lab_study_file_table(view->file, 0, &study, &err) < 0) {
         found->items[found->count++] = (struct lab_page_analysis){
             .name = "study", .failure = lab_arena_strdup(found->arena, err.text)};
         return;
@@ -185,7 +184,7 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     for (int i = 0; i < count; i++)
         needs |= candidates[i].analysis->needs;
     /* what can't be read beside the runs is missing from the analyses that ask for it, no more */
-    if (lab_studies_read_one(view->path, needs, found->arena, whole, &err) < 0)
+    if (lab_study_file_table(view->file, needs, whole, &err) < 0)
         *whole = study;
     struct lab_analysis_input input = {.studies = whole, .study_count = 1};
     bool told = false;

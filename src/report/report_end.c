@@ -62,11 +62,11 @@ static void print_json(const struct lab_console *console, struct lab_arena *aren
     lab_console_print_json(console, map);
 }
 
-int lab_report_end(const struct lab_report_end *end, const struct lab_console *console,
-                   struct lab_arena *arena, struct lab_err *err) {
+static int report_study(const struct lab_report_end *end, struct lab_study_file *file,
+                        const struct lab_console *console, struct lab_arena *arena,
+                        struct lab_err *err) {
     struct lab_study_view view;
-    if (lab_study_view_open(end->folder, true, arena, &view, err) < 0 ||
-        lab_study_view_metrics(&view, arena, err) < 0)
+    if (lab_study_view_read(file, true, &view, err) < 0 || lab_study_view_metrics(&view, err) < 0)
         return -1;
     view.report.running = false; /* it is held by this process, which has ended its runs */
     view.report.holder = "";
@@ -91,4 +91,14 @@ int lab_report_end(const struct lab_report_end *end, const struct lab_console *c
     lab_console_print(console, &text);
     lab_str_release(&text);
     return 0;
+}
+
+int lab_report_end(const struct lab_report_end *end, const struct lab_console *console,
+                   struct lab_arena *arena, struct lab_err *err) {
+    struct lab_study_file *file;
+    if (lab_study_file_open(end->folder, arena, &file, err) < 0)
+        return -1;
+    int result = report_study(end, file, console, arena, err);
+    lab_study_file_close(file);
+    return result;
 }

@@ -205,7 +205,7 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
     return ours;
 }
 
-struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies) {
+struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own) {
     struct lab_history *history = lab_mem_alloc(1, sizeof *history);
     struct lab_arena arena;
     const char *const *paths;
@@ -214,7 +214,8 @@ struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies)
     if (max_studies > 0)
         lab_folder_known(&arena, &paths, &count);
     for (int i = 0; i < count && max_studies > 0; i++)
-        max_studies -= read_study(history, paths[i], machine_identity);
+        max_studies -=
+            lab_str_equal(paths[i], own) || read_study(history, paths[i], machine_identity);
     lab_arena_release(&arena);
     return history;
 }

@@ -11,8 +11,9 @@
 struct lab_history;
 
 /* Reads at most the newest `max_studies` known ones of this machine; those that can't be read are
- * passed over. */
-struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies);
+ * passed over. `own` is the folder of one that isn't opened, though it counts: the caller has it
+ * open and adds its runs. NULL = none. */
+struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own);
 void lab_history_close(struct lab_history *history); /* accepts NULL */
 
 /* Adds what a run took, from begin to end; runs that aren't done are passed over. */

@@ -181,7 +181,7 @@ static struct lab_report_plan_run report_run(const struct lab_plan_run *run,
 
 struct lab_history *lab_run_history(const struct lab_machine *machine) {
     enum { STUDIES = 50 }; /* more of them don't make an estimate better, only slower */
-    return lab_history_open(lab_machine_identity(machine), STUDIES);
+    return lab_history_open(lab_machine_identity(machine), STUDIES, NULL);
 }
 
 struct lab_report_plan lab_run_report(const struct lab_plan *plan,

@@ -25,7 +25,7 @@ static bool hold(const void *what) {
 
 LAB_TEST(an_interrupted_study_says_what_is_left) {
     struct lab_study_view view;
-    assert_works(lab_study_view_open(a_study(1), true, &arena, &view, &err));
+    assert_works(lab_study_view_look(a_study(1), true, &arena, &view, &err));
     assert_string_equal(view.report.name, "quick_test");
     assert_string_equal(view.report.option, "quick");
     assert_string_equal(view.report.command, "gpulab run quick");
@@ -42,13 +42,13 @@ LAB_TEST(an_interrupted_study_says_what_is_left) {
 
 LAB_TEST(a_finished_study_has_nothing_left) {
     struct lab_study_view view;
-    assert_works(lab_study_view_open(a_study(2), true, &arena, &view, &err));
+    assert_works(lab_study_view_look(a_study(2), true, &arena, &view, &err));
     assert_float_equal(view.report.left_s, 0, 0);
 }
 
 LAB_TEST(without_its_runs_there_are_counts) {
     struct lab_study_view view;
-    assert_works(lab_study_view_open(a_study(1), false, &arena, &view, &err));
+    assert_works(lab_study_view_look(a_study(1), false, &arena, &view, &err));
     assert_int_equal(view.counts[LAB_RUN_DONE], 1);
     assert_int_equal(view.report.state_counts[LAB_RUN_DONE], 1);
     assert_int_equal(view.report.state_counts[LAB_RUN_PLANNED], 1);
@@ -60,7 +60,7 @@ LAB_TEST(a_study_that_is_worked_on_names_its_runner) {
     const char *folder = a_study(1);
     struct other other = start_other(hold, in_root("outputs"));
     struct lab_study_view view;
-    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_true(view.report.running);
     assert_int_equal(view.holder.pid, other.pid);
     assert_non_null(strstr(view.report.holder, "gpulab run quick"));
@@ -89,7 +89,7 @@ LAB_TEST(an_interrupted_run_starts_anew) {
     const char *folder = a_study(1);
     begin_second_run(folder, 1000000000, false);
     struct lab_study_view view;
-    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_int_equal(view.counts[LAB_RUN_RUNNING], 1);
     assert_float_equal(view.report.left_s, 2, 1e-6); /* however long ago it began */
 }
@@ -98,32 +98,34 @@ LAB_TEST(what_failed_is_left_unless_its_runner_still_works) {
     const char *folder = a_study(1);
     begin_second_run(folder, 1000000000, true); /* a second after the machine started */
     struct lab_study_view view;
-    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_float_equal(view.report.left_s, 2, 1e-6);
     /* a runner that came later tries it again */
     struct other other = start_other(hold, in_root("outputs"));
-    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_true(view.report.running);
     assert_float_equal(view.report.left_s, 2, 1e-6);
     /* when it has failed there too, it doesn't */
     begin_second_run(folder, lab_clock_now(lab_clock_system()) + 60 * LAB_NS_PER_S, true);
-    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_float_equal(view.report.left_s, 0, 0);
     wait_for_other(&other);
 }
 
 LAB_TEST(looking_again_counts_nothing_twice) {
     const char *folder = a_study(1);
+    struct lab_study_file *file;
     struct lab_study_view view;
-    assert_works(lab_study_view_open(folder, false, &arena, &view, &err));
-    struct lab_history *history = lab_study_view_history(&view);
+    assert_works(lab_study_file_open(folder, &arena, &file, &err));
+    struct lab_history *history = lab_study_view_history(file);
     for (int i = 0; i < 3; i++) {
-        assert_works(lab_study_view_follow(folder, history, &arena, &view, &err));
+        assert_works(lab_study_view_follow(file, history, &view, &err));
         assert_float_equal(view.report.left_s, 2, 1e-6);
     }
     lab_history_close(history);
-    assert_works(lab_study_view_follow(folder, NULL, &arena, &view, &err));
+    assert_works(lab_study_view_follow(file, NULL, &view, &err));
     assert_true(isnan(view.report.left_s));
+    lab_study_file_close(file);
 }
 
 LAB_TEST(config_and_machine_are_read_as_far_as_they_go) {
@@ -139,7 +141,7 @@ LAB_TEST(config_and_machine_are_read_as_far_as_they_go) {
     make_directories(broken);
     assert_works(lab_store_create(in_root("a/study.db"), &study, NULL, 0, &store, &err));
     lab_store_close(store);
-    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_string_equal(view.report.machine, "node7: EPYC, 64 cores, 2 NUMA nodes, 1 GPU");
     assert_true(view.report.simulated);
     assert_int_equal(view.max_workers, 4);
@@ -149,7 +151,7 @@ LAB_TEST(config_and_machine_are_read_as_far_as_they_go) {
     study.words = "{}";
     assert_works(lab_store_create(in_root("b/study.db"), &study, NULL, 0, &store, &err));
     lab_store_close(store);
-    assert_works(lab_study_view_open(broken, true, &arena, &view, &err));
+    assert_works(lab_study_view_look(broken, true, &arena, &view, &err));
     assert_string_equal(view.report.machine, "");
     assert_string_equal(view.report.command, "");
     assert_int_equal(view.max_workers, 1);
@@ -186,7 +188,7 @@ LAB_TEST(paths_are_as_short_as_a_user_would_write_them) {
 
 LAB_TEST(what_is_no_study_is_refused) {
     struct lab_study_view view;
-    assert_int_equal(lab_study_view_open(root, true, &arena, &view, &err), -1);
+    assert_int_equal(lab_study_view_look(root, true, &arena, &view, &err), -1);
     assert_non_null(strstr(err.text, "study.db"));
 }
 

@@ -99,15 +99,18 @@ LAB_TEST(looking_again_sees_what_has_happened) {
     struct lab_study_view view;
     given_progress(path, 2, "warm-up", 3);
     assert_works(lab_study_watch_read(&watch, 0, &arena, &view, &err));
+    lab_study_file_close(view.file);
     assert_true(view.report.running);
     assert_string_equal(view.report.progress[0].phase, "warm-up");
     given_progress(path, 2, "measuring", 60);
     assert_works(lab_study_watch_read(&watch, 0, &arena, &view, &err));
+    lab_study_file_close(view.file);
     assert_string_equal(view.report.progress[0].phase, "measuring");
     assert_int_equal(view.report.progress[0].done, 60);
     let_go(runner);
     holder_count--;
     assert_works(lab_study_watch_read(&watch, 0, &arena, &view, &err));
+    lab_study_file_close(view.file);
     assert_false(view.report.running);
     lab_study_watch_close(&watch);
 }
@@ -118,6 +121,7 @@ static struct lab_report_estimate estimate(const char *path, struct lab_study_wa
     struct lab_study_view view;
     assert_works(lab_study_watch_open(path, 1, &arena, watch, &err));
     assert_works(lab_study_watch_read(watch, 0, &arena, &view, &err));
+    lab_study_file_close(view.file);
     return lab_estimate_of_study(&view, watch->items[0].history, &arena);
 }
 

@@ -23,7 +23,7 @@ static int set_up(void **state) {
         items[i] = (struct lab_runner_item){.planned = &planned[i], .number = i + 1};
     }
     view = (struct lab_report_progress){
-        .history = lab_history_open(0, 0), .max_workers = 1, .arena = &arena};
+        .history = lab_history_open(0, 0, NULL), .max_workers = 1, .arena = &arena};
     lab_report_progress_start(&view, runs, RUNS);
     return 0;
 }

@@ -41,7 +41,7 @@ static struct lab_run running_run(int64_t number) { /* since 100 s on the clock 
 }
 
 static struct lab_history *history_of(const struct lab_run *runs, int count) {
-    struct lab_history *history = lab_history_open(MACHINE, 0);
+    struct lab_history *history = lab_history_open(MACHINE, 0, NULL);
     for (int i = 0; i < count; i++)
         lab_history_add(history, &runs[i]);
     return history;
@@ -154,7 +154,7 @@ LAB_TEST(only_what_is_done_counts_and_only_once) {
 }
 
 LAB_TEST(many_groups_are_kept_apart) {
-    struct lab_history *history = lab_history_open(MACHINE, 0);
+    struct lab_history *history = lab_history_open(MACHINE, 0, NULL);
     for (int i = 1; i <= 1000; i++) {
         struct lab_run run = done_run(i, i);
         run.options = lab_arena_printf(&arena, "{\"depth\": %d}", i);
@@ -182,10 +182,10 @@ LAB_TEST(earlier_studies_of_this_machine_count) {
     lab_folder_register(foreign);
     lab_folder_register(broken);
     struct lab_run run = {.workload = "null", .options = "{}", .iterations = 30};
-    struct lab_history *history = lab_history_open(MACHINE, 1); /* others don't use it up */
+    struct lab_history *history = lab_history_open(MACHINE, 1, NULL); /* others don't use it up */
     assert_expects(history, &run, LAB_HISTORY_SCALED, 6);
     lab_history_close(history);
-    history = lab_history_open(MACHINE + 2, 10);
+    history = lab_history_open(MACHINE + 2, 10, NULL);
     assert_expects(history, &run, LAB_HISTORY_NONE, NAN);
     lab_history_close(history);
     lab_history_close(NULL);

@@ -99,7 +99,7 @@ static void given_run(struct lab_history *history, const char *label, double sec
 }
 
 LAB_TEST(test_runs_that_were_done_before_are_known) {
-    struct lab_history *history = lab_history_open(0, 0);
+    struct lab_history *history = lab_history_open(0, 0, NULL);
     PLAN("experiment=quick_test");
     given_run(history, "vit0x0x0", 2);
     given_run(history, "vit32x2x256", 4);
@@ -118,7 +118,7 @@ LAB_TEST(test_runs_that_were_done_before_are_known) {
 }
 
 LAB_TEST(test_basis_of_a_run_is_named) {
-    struct lab_history *history = lab_history_open(0, 0);
+    struct lab_history *history = lab_history_open(0, 0, NULL);
     enum lab_history_basis basis;
     PLAN("experiment=quick_test");
     given_run(history, "vit0x0x0", 2);

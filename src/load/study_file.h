@@ -1,0 +1,46 @@
+/*
+ * study_file.h: one study on disk, opened once. Whoever needs several things of a study (its state,
+ * its runs, tables for analyses, samples) opens it here and asks for all of them; its runs are read
+ * once, so that what is shown together agrees.
+ *
+ * It only reads: a study may be open while its runner works on it.
+ */
+#ifndef LAB_LOAD_STUDY_FILE_H
+#define LAB_LOAD_STUDY_FILE_H
+
+#include "model/study_table.h"
+#include "store/store.h"
+
+struct lab_study_file {
+    const char *folder; /* as it was given */
+    struct lab_store_study study;
+    struct lab_store *store;
+    struct lab_run *runs; /* all, in the planned order; NULL = not read yet */
+    int run_count;
+    struct lab_arena *arena; /* holds all that is handed out, also after the file is closed */
+};
+
+/* Opens study.db of the folder and reads what the study is. The handle lives in the arena. */
+int lab_study_file_open(const char *folder, struct lab_arena *arena,
+                        struct lab_study_file **ret_file, struct lab_err *err);
+void lab_study_file_close(struct lab_study_file *file); /* accepts NULL */
+
+/* Fills in `runs`; the second time it does nothing. */
+int lab_study_file_runs(struct lab_study_file *file, struct lab_err *err);
+
+/* The last value of each metric that a run reported, by name and rank, in the order of their first
+ * values. */
+int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run,
+                           struct lab_study_metric **ret_metrics, int *ret_count,
+                           struct lab_err *err);
+
+/*
+ * The study as analyses take it. `needs` (LAB_STUDY_WITH_ITERATIONS, …) says what is read beside
+ * the runs. Samples are those between the beginning and the end of a run, of all entities: other
+ * GPUs are its neighbours. A trace or samples that aren't there are NULL; the analysis says so
+ * where it matters.
+ */
+int lab_study_file_table(struct lab_study_file *file, unsigned needs,
+                         struct lab_study_table *ret_table, struct lab_err *err);
+
+#endif
