@@ -105,39 +105,19 @@ int lab_kernel_cache_load(const char *folder, const char *key, struct lab_arena 
     return 0;
 }
 
-/* The folder and those above it, as the user's own. */
-static int make_folder(const char *folder, struct lab_arena *arena) {
-    char *path = lab_arena_strdup(arena, folder);
-    for (char *at = path + 1;; at++) {
-        if (*at && *at != '/')
-            continue;
-        bool last = !*at;
-        *at = '\0';
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-            return -1;
-        if (last)
-            return 0;
-        *at = '/';
-    }
-}
-
 void lab_kernel_cache_store(const char *folder, const char *key, const char *title,
                             const char *code, size_t length) {
-    struct lab_arena arena;
-    struct lab_str text;
-    if (!folder)
-        return;
-    lab_arena_init(&arena);
-    lab_str_init(&text);
-    if (make_folder(folder, &arena) == 0) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
+    const char *refused;
+    /* as the user's own */
+    if (folder && lab_file_make_folders(folder, 0700, &arena, &refused) == 0) {
         struct lab_err ignored = LAB_ERR_INIT;
         lab_str_printf(&text, MAGIC "\n%s\n%s\n%zu %016" PRIx64 "\n", title, key, length,
                        lab_kernel_cache_hash(code, length));
         lab_str_add_bytes(&text, code, length);
         lab_file_write_atomic(entry_path(folder, key, &arena), text.text, text.length, &ignored);
     }
-    lab_str_release(&text);
-    lab_arena_release(&arena);
 }
 
 /* --- all of them --- */

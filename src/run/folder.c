@@ -293,7 +293,7 @@ static int make(const struct lab_folder_request *request, struct lab_arena *aren
     const char *path = folder;
     int reason = 0;
     for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
-        reason = lab_file_make_folders(folder, arena, &path);
+        reason = lab_file_make_folders(folder, 0777, arena, &path);
         if (reason)
             break;
         remove_stale(folder, arena);
@@ -323,7 +323,7 @@ static int make(const struct lab_folder_request *request, struct lab_arena *aren
 static int take_turn(const struct lab_folder_request *request, struct lab_arena *arena) {
     const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
     const char *refused;
-    if (lab_file_make_folders(study, arena, &refused) != 0)
+    if (lab_file_make_folders(study, 0777, arena, &refused) != 0)
         return -1; /* making the folder will say why */
     int64_t until_ns = lab_clock_now(lab_clock_system()) + PATIENCE_NS;
     int fd = open(study, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -45,7 +45,7 @@ void lab_folder_register(const char *path) {
     lab_arena_init(&arena);
     const char *registry = registry_path(&arena), *refused;
     char *real = realpath(path, NULL);
-    if (registry && real && lab_file_make_folders(registry, &arena, &refused) == 0) {
+    if (registry && real && lab_file_make_folders(registry, 0777, &arena, &refused) == 0) {
         const char *entry =
             lab_arena_printf(&arena, "%s/%016llx", registry,
                              (unsigned long long)lab_hash_text(LAB_HASH_START, real));

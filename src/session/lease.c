@@ -87,7 +87,7 @@ static int check_file(int fd, const char *path, struct lab_err *err) {
 static const char *lock_directory(struct lab_arena *arena, struct lab_err *err) {
     const char *own = getenv("GPULAB_LOCK_DIR"), *refused;
     if (own && *own) {
-        int reason = lab_file_make_folders(own, arena, &refused);
+        int reason = lab_file_make_folders(own, 0777, arena, &refused);
         if (!reason && access(own, W_OK | X_OK) == 0)
             return own;
         lab_log(LAB_LOG_WARNING, "GPULAB_LOCK_DIR=%s can't be used for locks: %s", own,

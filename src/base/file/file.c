@@ -185,14 +185,15 @@ static bool is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-int lab_file_make_folders(const char *path, struct lab_arena *arena, const char **ret_refused) {
+int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena,
+                          const char **ret_refused) {
     char *part = lab_arena_strdup(arena, path);
     for (char *end = part + 1;; end++) {
         if (*end != '/' && *end != '\0')
             continue;
         char kept = *end;
         *end = '\0';
-        int refused = mkdir(part, 0777) < 0 ? errno : 0;
+        int refused = mkdir(part, mode) < 0 ? errno : 0;
         if (refused && !is_directory(part)) {
             *ret_refused = part;
             return refused == EEXIST ? ENOTDIR : refused;

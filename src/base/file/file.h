@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Reads a regular file of at most `max_bytes` into the arena, with a NUL behind it. A directory, a
@@ -37,7 +38,9 @@ int lab_file_replace(const char *path, const char *bytes, size_t length, struct 
  */
 int lab_file_read_int(const char *path, int64_t *ret_value);
 
-/* As mkdir -p; 0, or errno with the path that was refused, in the arena. */
-int lab_file_make_folders(const char *path, struct lab_arena *arena, const char **ret_refused);
+/* As mkdir -p -m; 0, or errno with the path that was refused, in the arena. A file in the way is
+ * ENOTDIR. */
+int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena,
+                          const char **ret_refused);
 
 #endif

@@ -250,14 +250,12 @@ static int open_writable(struct lab_tuning_cache *cache, struct lab_arena *arena
 }
 
 static int make_folder(const char *path, struct lab_arena *arena, struct lab_err *err) {
-    char *folder = lab_arena_strdup(arena, path);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-            return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be made", folder);
-        *slash = '/';
-    }
-    return 0;
+    const char *slash = strrchr(path, '/'), *refused;
+    if (!slash || slash == path)
+        return 0;
+    const char *folder = lab_arena_strndup(arena, path, (size_t)(slash - path));
+    int reason = lab_file_make_folders(folder, 0700, arena, &refused);
+    return reason ? lab_err_set_errno(err, LAB_ERR_SYSTEM, reason, "%s can't be made", refused) : 0;
 }
 
 static int open_for_writing(struct lab_tuning_cache *cache, struct lab_arena *arena,
