@@ -2,42 +2,28 @@
  * labels. */
 #include "load/recordings.h"
 
+#include "base/file/walk.h"
 #include "base/str.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 16 /* of folders below the one that was named */
+/* Best first: of files that differ in these alone, one is taken. */
+static const char *const endings[] = {".db", ".sqlite", "_multi_gpu.json", ".json", ".csv", NULL};
+static const struct lab_walk recordings_below = {
+    .holds = "study.db", .endings = endings, .depth = 16};
 
 struct found {
     struct lab_recording_source *items;
     int count, capacity;
+    struct lab_walk_seen seen;
     struct lab_arena *arena;
 };
 
 /* --- names --- */
-
-/* Best first: of files that differ in these alone, one is taken. */
-static const char *const endings[] = {".db", ".sqlite", "_multi_gpu.json", ".json", ".csv"};
-enum { ENDINGS = sizeof endings / sizeof *endings };
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-/* -1 = none of them */
-static int ending_of(const char *name) {
-    for (int i = 0; i < ENDINGS; i++)
-        if (ends_with(name, endings[i]))
-            return i;
-    return -1;
-}
 
 static const char *base_of(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -45,7 +31,7 @@ static const char *base_of(const char *path) {
 }
 
 static const char *without_ending(const char *name, struct lab_arena *arena) {
-    int ending = ending_of(name);
+    int ending = lab_walk_ending(name, endings);
     return ending < 0 ? name
                       : lab_arena_strndup(arena, name, strlen(name) - strlen(endings[ending]));
 }
@@ -80,10 +66,10 @@ static size_t common_length(const char *name, size_t length) {
 }
 
 const char *lab_recordings_label(const char *name, struct lab_arena *arena) {
-    static const char all_gpus[] = "_multi_gpu";
+    static const char *const all_gpus[] = {"_multi_gpu", NULL};
     size_t length = strlen(name);
-    if (ends_with(name, all_gpus))
-        length -= strlen(all_gpus);
+    if (lab_walk_ending(name, all_gpus) == 0)
+        length -= strlen(all_gpus[0]);
     return lab_arena_strndup(arena, name, common_length(name, length));
 }
 
@@ -99,18 +85,8 @@ const char *lab_recordings_split(const char *word, struct lab_arena *arena, cons
 
 /* --- files --- */
 
-static bool is_there(const struct found *found, const char *path) {
-    struct stat a, b;
-    if (stat(path, &a) < 0)
-        return false;
-    for (int i = 0; i < found->count; i++)
-        if (stat(found->items[i].path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-            return true;
-    return false;
-}
-
 static void add(struct found *found, const char *path, const char *label, bool study, bool named) {
-    if (is_there(found, path))
+    if (lab_walk_again(&found->seen, path))
         return;
     LAB_MEM_GROW(&found->items, found->count, &found->capacity);
     found->items[found->count++] =
@@ -122,72 +98,32 @@ static const char *database_in(const char *folder, struct lab_arena *arena) {
     return access(path, F_OK) == 0 ? path : NULL;
 }
 
-/* A file of the same name with a better ending lies beside it. */
-static bool has_better(const char *path, struct lab_arena *arena) {
-    int ending = ending_of(path);
-    const char *stem = without_ending(path, arena);
-    for (int i = 0; i < ending; i++)
-        if (access(lab_arena_printf(arena, "%s%s", stem, endings[i]), F_OK) == 0)
-            return true;
-    return false;
-}
-
 /* --- folders --- */
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* `label`: of all there is; NULL = by the file's name here, by the folder's below. */
-static int look(struct found *found, const char *folder, const char *below, const char *label,
-                int depth, struct lab_err *err) {
-    struct lab_arena *arena = found->arena;
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, by_name);
-    if (count < 0 && depth > 0 && (errno == EACCES || errno == ENOENT))
-        return 0; /* somebody else's, or gone meanwhile */
-    if (count < 0)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s can't be read", folder);
-    int result = 0;
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        const char *path = lab_arena_printf(arena, "%s/%s", folder, name);
-        const char *own = label ? label : *below ? below : NULL;
-        struct stat info;
-        if (result < 0 || name[0] == '.' || lstat(path, &info) < 0) {
-            free(entries[i]);
-            continue;
-        }
-        const char *database = S_ISDIR(info.st_mode) ? database_in(path, arena) : NULL;
-        if (database)
-            add(found, database, label, true, false);
-        else if (S_ISDIR(info.st_mode) && depth < DEPTH_MAX)
-            result =
-                look(found, path, lab_arena_printf(arena, "%s%s%s", below, *below ? "/" : "", name),
-                     label, depth + 1, err);
-        else if (S_ISREG(info.st_mode) && ending_of(name) >= 0 && !has_better(path, arena))
-            add(found, path, own ? own : lab_recordings_label(without_ending(name, arena), arena),
-                false, false);
-        free(entries[i]);
-    }
-    free(entries);
-    return result;
-}
-
+/* Without `label` files are labelled by their names here, by their folders below. */
 static int look_in(struct found *found, const char *word, const char *label, struct lab_err *err) {
     struct lab_arena *arena = found->arena;
-    size_t length = strlen(word);
-    while (length > 1 && word[length - 1] == '/')
-        length--;
-    const char *folder = lab_arena_strndup(arena, word, length);
-    const char *database = database_in(folder, arena);
-    int before = found->count;
+    const char *folder = lab_walk_trim(word, arena), *database = database_in(folder, arena);
+    struct lab_walk_find *finds;
+    int count;
     if (database) {
         add(found, database, label, true, true);
         return 0;
     }
-    if (look(found, folder, "", label, 0, err) < 0)
+    if (lab_walk(folder, &recordings_below, arena, &finds, &count, err) < 0)
         return -1;
+    int before = found->count;
+    for (int i = 0; i < count; i++) {
+        const struct lab_walk_find *find = &finds[i];
+        if (find->folder)
+            add(found, lab_arena_printf(arena, "%s/study.db", find->path), label, true, false);
+        else
+            add(found, find->path,
+                label          ? label
+                : *find->below ? find->below
+                               : lab_recordings_label(without_ending(find->name, arena), arena),
+                false, false);
+    }
     if (found->count > before)
         return 0;
     return lab_err_set(err, LAB_ERR_USER,
@@ -256,5 +192,6 @@ int lab_recordings_find(const char *const *words, int count, struct lab_arena *a
         *ret_count = found.count;
     }
     lab_mem_free(found.items);
+    lab_walk_forget(&found.seen);
     return result;
 }

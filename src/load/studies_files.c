@@ -1,19 +1,16 @@
 /* studies_files.c: which words are studies, which are files, and which of these is what. */
 #include "load/studies_files.h"
 
-#include "base/str.h"
+#include "base/file/walk.h"
 #include "load/recordings.h"
 #include "store/foreign/monitor_file.h"
 #include "store/foreign/timing_file.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 3 /* of files below a folder */
+static const struct lab_walk files_below = {.any_file = true, .depth = 3};
 
 struct sorted {
     const char **studies;
@@ -24,12 +21,9 @@ struct sorted {
 };
 
 static bool is_timing(const char *path) {
-    struct lab_arena scratch;
+    LAB_AUTO(arena, scratch);
     struct lab_timing_file file;
-    lab_arena_init(&scratch);
-    bool is = lab_timing_file_read(path, &scratch, &file, NULL) == 0;
-    lab_arena_release(&scratch);
-    return is;
+    return lab_timing_file_read(path, &scratch, &file, NULL) == 0;
 }
 
 /* False: neither timings nor a recording. */
@@ -51,36 +45,16 @@ static void take_study(struct sorted *sorted, const char *word) {
     sorted->studies[sorted->study_count++] = word;
 }
 
-/* --- folders --- */
-
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* What is none of them is no mistake here: folders hold notes and pictures too. */
-static void look(struct sorted *sorted, const char *folder, const char *phase, int depth) {
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, by_name);
-    for (int i = 0; i < count; i++) {
-        const char *path = lab_arena_printf(sorted->arena, "%s/%s", folder, entries[i]->d_name);
-        struct stat info;
-        bool seen = entries[i]->d_name[0] != '.' && lstat(path, &info) == 0;
-        if (seen && S_ISREG(info.st_mode))
-            take_file(sorted, path, phase, false);
-        else if (seen && S_ISDIR(info.st_mode) && depth < DEPTH_MAX)
-            look(sorted, path, phase, depth + 1);
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-}
-
-/* A folder of studies is that, whatever else lies in it. */
+/* A folder of studies is that, whatever else lies in it. A file in it that is neither timings nor a
+ * recording is no mistake: folders hold notes and pictures, too. */
 static void take_folder(struct sorted *sorted, const char *path, const char *phase) {
     const char *const *folders;
+    struct lab_walk_find *finds;
     int count, before = sorted->timing_count + sorted->recording_count;
-    if (lab_studies_find(&path, 1, sorted->arena, &folders, &count, NULL) < 0)
-        look(sorted, path, phase, 0);
+    if (lab_studies_find(&path, 1, sorted->arena, &folders, &count, NULL) < 0 &&
+        lab_walk(path, &files_below, sorted->arena, &finds, &count, NULL) == 0)
+        for (int i = 0; i < count; i++)
+            take_file(sorted, finds[i].path, phase, false);
     if (sorted->timing_count + sorted->recording_count == before)
         take_study(sorted, path); /* which says what it lacks */
 }

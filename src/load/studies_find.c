@@ -1,64 +1,50 @@
 /* studies_find.c: which studies the words of a command line mean. */
 #include "load/studies.h"
 
-#include "base/str.h"
+#include "base/file/walk.h"
 #include "run/folder.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#define DEPTH_MAX 8 /* of studies below a folder: output_dir/study/date/time and some room above */
+/* Studies below a folder: output_dir/study/date/time and some room above. */
+static const struct lab_walk studies_below = {.holds = "study.db", .depth = 8};
 
 struct found {
     const char **items;
     int count, capacity;
+    struct lab_walk_seen seen;
     struct lab_arena *arena;
 };
 
-static bool holds_study(const char *folder, struct lab_arena *arena) {
-    return access(lab_arena_printf(arena, "%s/study.db", folder), F_OK) == 0;
-}
-
 static void add(struct found *found, const char *folder) {
-    struct stat a, b;
-    for (int i = 0; i < found->count; i++)
-        if (stat(folder, &a) == 0 && stat(found->items[i], &b) == 0 && a.st_dev == b.st_dev &&
-            a.st_ino == b.st_ino)
-            return;
+    if (lab_walk_again(&found->seen, folder))
+        return;
     LAB_MEM_GROW(&found->items, found->count, &found->capacity);
     found->items[found->count++] = folder;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Links aren't followed: a study is found once, and a circle ends. */
-static int look(struct found *found, const char *folder, int depth, struct lab_err *err) {
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, by_name), result = 0;
-    if (count < 0 && depth > 0 && (errno == EACCES || errno == ENOENT))
-        return 0; /* somebody else's, or gone meanwhile */
-    if (count < 0)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s can't be read", folder);
-    for (int i = 0; i < count; i++) {
-        const char *path = lab_arena_printf(found->arena, "%s/%s", folder, entries[i]->d_name);
-        struct stat info;
-        if (result == 0 && entries[i]->d_name[0] != '.' && lstat(path, &info) == 0 &&
-            S_ISDIR(info.st_mode)) {
-            if (holds_study(path, found->arena))
-                add(found, path);
-            else if (depth < DEPTH_MAX)
-                result = look(found, path, depth + 1, err);
-        }
-        free(entries[i]);
+/* The folder's own study, or else those below it. */
+static int look_in(struct found *found, const char *word, struct lab_err *err) {
+    const char *folder = lab_walk_trim(word, found->arena);
+    int before = found->count, count;
+    struct lab_walk_find *finds;
+    struct stat info;
+    if (stat(lab_arena_printf(found->arena, "%s/study.db", folder), &info) == 0) {
+        add(found, folder);
+        return 0;
     }
-    free(entries);
-    return result;
+    if (lab_walk(folder, &studies_below, found->arena, &finds, &count, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        add(found, finds[i].path);
+    /* a folder within a study, such as its traces */
+    if (found->count == before && lab_folder_resolve(word, found->arena, &folder, NULL) == 0)
+        add(found, folder);
+    if (found->count == before)
+        return lab_err_set(err, LAB_ERR_USER, "no study in %s: a study's folder holds study.db",
+                           word);
+    return 0;
 }
 
 static int take_word(struct found *found, const char *word, struct lab_err *err) {
@@ -74,24 +60,7 @@ static int take_word(struct found *found, const char *word, struct lab_err *err)
         add(found, folder);
         return 0;
     }
-    size_t length = strlen(word);
-    while (length > 1 && word[length - 1] == '/')
-        length--;
-    folder = lab_arena_strndup(found->arena, word, length);
-    if (holds_study(folder, found->arena)) {
-        add(found, folder);
-        return 0;
-    }
-    int before = found->count;
-    if (look(found, folder, 0, err) < 0)
-        return -1;
-    /* a folder within a study, such as its traces */
-    if (found->count == before && lab_folder_resolve(word, found->arena, &folder, NULL) == 0)
-        add(found, folder);
-    if (found->count == before)
-        return lab_err_set(err, LAB_ERR_USER, "no study in %s: a study's folder holds study.db",
-                           word);
-    return 0;
+    return look_in(found, word, err);
 }
 
 int lab_studies_find(const char *const *words, int count, struct lab_arena *arena,
@@ -108,5 +77,6 @@ int lab_studies_find(const char *const *words, int count, struct lab_arena *aren
         *ret_count = found.count;
     }
     lab_mem_free(found.items);
+    lab_walk_forget(&found.seen);
     return result;
 }

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file/file.h"
+#include "base/file/walk.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "run/launch/child.h"
 #include "store/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,10 +40,7 @@ static void end_turn(int *fd) {
 }
 
 static const char *without_slashes(const char *path, struct lab_arena *arena) {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    return length ? lab_arena_strndup(arena, path, length) : ".";
+    return *path ? lab_walk_trim(path, arena) : ".";
 }
 
 static int open_lock(const char *path, int more_flags) {
@@ -53,22 +50,18 @@ static int open_lock(const char *path, int more_flags) {
 /* --- what is there already --- */
 
 /* Names in a directory that `wanted` takes, the last one first. */
-static char **list_names(const char *path, bool (*wanted)(const char *name),
-                         int (*compare)(const void *a, const void *b), struct lab_arena *arena,
-                         int *ret_count) {
-    char **names = NULL;
-    int count = 0, capacity = 0;
-    DIR *directory = opendir(path);
-    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
-        if (!wanted(entry->d_name))
-            continue;
-        LAB_MEM_GROW(&names, count, &capacity);
-        names[count++] = lab_arena_strdup(arena, entry->d_name);
-    }
-    if (directory)
-        closedir(directory);
-    if (count)
-        qsort(names, (size_t)count, sizeof *names, compare);
+static const char **list_names(const char *path, bool (*wanted)(const char *name),
+                               int (*compare)(const void *a, const void *b),
+                               struct lab_arena *arena, int *ret_count) {
+    const char *const *all = lab_walk_names(path, arena);
+    int room = 0, count = 0;
+    while (all && all[room])
+        room++;
+    const char **names = lab_arena_alloc(arena, (size_t)room + 1, sizeof *names);
+    for (int i = 0; i < room; i++)
+        if (wanted(all[i]))
+            names[count++] = all[i];
+    qsort(names, (size_t)count, sizeof *names, compare);
     *ret_count = count;
     return names;
 }
@@ -203,18 +196,17 @@ static int find(const struct lab_folder_request *request, struct lab_arena *aren
                 const char **ret_path, int *ret_fd, struct lab_err *err) {
     const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
     int date_count, result = 0;
-    char **dates = list_names(study, folder_is_date, latest_date_first, arena, &date_count);
+    const char **dates = list_names(study, folder_is_date, latest_date_first, arena, &date_count);
     for (int i = 0; i < date_count && result == 0; i++) {
         const char *date = lab_arena_printf(arena, "%s/%s", study, dates[i]);
         int time_count;
-        char **times = list_names(date, folder_is_time, latest_time_first, arena, &time_count);
+        const char **times =
+            list_names(date, folder_is_time, latest_time_first, arena, &time_count);
         for (int j = 0; j < time_count && result == 0; j++) {
             *ret_path = lab_arena_printf(arena, "%s/%s", date, times[j]);
             result = try_existing(request, *ret_path, ret_fd, err);
         }
-        lab_mem_free(times);
     }
-    lab_mem_free(dates);
     return result;
 }
 
@@ -230,7 +222,7 @@ static bool is_hidden(const char *name) {
 
 static void remove_stale(const char *date, struct lab_arena *arena) {
     int count;
-    char **names = list_names(date, is_hidden, latest_date_first, arena, &count);
+    const char **names = list_names(date, is_hidden, latest_date_first, arena, &count);
     for (int i = 0; i < count; i++) {
         const char *path = lab_arena_printf(arena, "%s/%s", date, names[i]);
         const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
@@ -240,7 +232,6 @@ static void remove_stale(const char *date, struct lab_arena *arena) {
         if (fd >= 0)
             close(fd);
     }
-    lab_mem_free(names);
 }
 
 /* Makes a hidden folder and takes its lock; a descriptor, or -1 with errno. EAGAIN = somebody came

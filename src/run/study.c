@@ -7,6 +7,7 @@
 
 #include "base/failpoint.h"
 #include "base/file/file.h"
+#include "base/file/walk.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/yaml.h"
@@ -14,7 +15,6 @@
 #include "store/study/results.h"
 #include "version.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -316,12 +316,10 @@ static int fill_new(struct lab_study *study, const struct lab_study_request *req
 
 /* Files that a killed program had not yet given their names. */
 static void remove_leftovers(const char *folder, struct lab_arena *arena) {
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (lab_str_starts(entry->d_name, LAB_FILE_TEMPORARY))
-            unlink(lab_arena_printf(arena, "%s/%s", folder, entry->d_name));
-    if (directory)
-        closedir(directory);
+    const char *const *names = lab_walk_names(folder, arena);
+    for (; names && *names; names++)
+        if (lab_str_starts(*names, LAB_FILE_TEMPORARY))
+            unlink(lab_arena_printf(arena, "%s/%s", folder, *names));
 }
 
 static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_err *err) {

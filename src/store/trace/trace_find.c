@@ -1,118 +1,58 @@
 /* trace_find.c: files and folders of traces, in an order that doesn't depend on the file system. */
 #include "store/trace/trace_find.h"
 
+#include "base/file/walk.h"
 #include "base/str.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 16 /* of folders below the one that was named */
+/* A report of Nsight's beside a trace of the same name tells of the same run. */
+static const char *const endings[] = {".sqlite", ".nsys-rep", ".qdrep", NULL};
+static const struct lab_walk traces_below = {.endings = endings, .depth = 16};
 
 struct found {
     struct lab_trace_source *items;
-    dev_t *devices;
-    ino_t *inodes;
-    int count, capacity, device_capacity, inode_capacity;
+    int count, capacity;
+    struct lab_walk_seen seen;
     struct lab_arena *arena;
 };
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-static const char *const endings[] = {".sqlite", ".nsys-rep", ".qdrep"};
-enum { ENDINGS = sizeof endings / sizeof *endings };
 
 static const char *make_name(const char *path, bool whole_path, struct lab_arena *arena) {
     const char *slash = strrchr(path, '/'), *name = whole_path || !slash ? path : slash + 1;
     if (!whole_path && lab_str_starts(name, "pipeline_") && name[strlen("pipeline_")])
         name += strlen("pipeline_");
-    for (int i = 0; i < ENDINGS; i++)
-        if (ends_with(name, endings[i]))
-            return lab_arena_strndup(arena, name, strlen(name) - strlen(endings[i]));
-    return name;
+    int ending = lab_walk_ending(name, endings);
+    return ending < 0 ? name
+                      : lab_arena_strndup(arena, name, strlen(name) - strlen(endings[ending]));
 }
 
-static void add(struct found *found, const char *path, const struct stat *info, bool named) {
-    for (int i = 0; i < found->count; i++)
-        if (found->devices[i] == info->st_dev && found->inodes[i] == info->st_ino)
-            return;
+static void add(struct found *found, const char *path, bool named) {
+    if (lab_walk_again(&found->seen, path))
+        return;
     LAB_MEM_GROW(&found->items, found->count, &found->capacity);
-    LAB_MEM_GROW(&found->devices, found->count, &found->device_capacity);
-    LAB_MEM_GROW(&found->inodes, found->count, &found->inode_capacity);
-    found->devices[found->count] = info->st_dev;
-    found->inodes[found->count] = info->st_ino;
     found->items[found->count++] = (struct lab_trace_source){.path = path, .named = named};
 }
 
 /* --- folders --- */
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* A report of Nsight's beside a trace of the same name: both tell of the same run. */
-static bool has_sibling(const char *path, struct lab_arena *arena) {
-    for (int i = 1; i < ENDINGS; i++)
-        if (ends_with(path, endings[i]))
-            return access(lab_arena_printf(arena, "%.*s%s",
-                                           (int)(strlen(path) - strlen(endings[i])), path,
-                                           endings[0]),
-                          F_OK) == 0;
-    return false;
-}
-
-static bool is_named_as_trace(const char *path) {
-    for (int i = 0; i < ENDINGS; i++)
-        if (ends_with(path, endings[i]))
-            return true;
-    return false;
-}
-
-static int look(struct found *found, const char *folder, int depth, struct lab_err *err) {
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, by_name);
-    if (count < 0 && depth > 0 && (errno == EACCES || errno == ENOENT))
-        return 0; /* somebody else's, or gone meanwhile */
-    if (count < 0)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s can't be read", folder);
-    int result = 0;
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        const char *path = lab_arena_printf(found->arena, "%s/%s", folder, name);
-        struct stat info;
-        if (result == 0 && name[0] != '.' && lstat(path, &info) == 0) {
-            if (S_ISDIR(info.st_mode) && depth < DEPTH_MAX)
-                result = look(found, path, depth + 1, err);
-            else if (S_ISREG(info.st_mode) && is_named_as_trace(name) &&
-                     !has_sibling(path, found->arena))
-                add(found, path, &info, false);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return result;
-}
-
 static int look_in(struct found *found, const char *word, struct lab_err *err) {
     struct lab_arena *arena = found->arena;
-    size_t length = strlen(word);
-    while (length > 1 && word[length - 1] == '/')
-        length--;
-    const char *folder = lab_arena_strndup(arena, word, length);
+    const char *folder = lab_walk_trim(word, arena);
     const char *traces = lab_arena_printf(arena, "%s/traces", folder);
     struct stat info;
     bool study = access(lab_arena_printf(arena, "%s/study.db", folder), F_OK) == 0;
-    int before = found->count;
+    int before = found->count, count;
+    struct lab_walk_find *finds;
     if (study && stat(traces, &info) == 0 && S_ISDIR(info.st_mode))
         folder = traces;
-    if (look(found, folder, 0, err) < 0)
+    if (lab_walk(folder, &traces_below, arena, &finds, &count, err) < 0)
         return -1;
+    for (int i = 0; i < count; i++)
+        add(found, finds[i].path, false);
     if (found->count > before)
         return 0;
     if (study)
@@ -162,7 +102,7 @@ int lab_trace_find(const char *const *words, int count, struct lab_arena *arena,
         else if (S_ISDIR(info.st_mode))
             result = look_in(&found, words[i], err);
         else
-            add(&found, words[i], &info, true);
+            add(&found, words[i], true);
     }
     if (result == 0) {
         make_names(&found);
@@ -172,7 +112,6 @@ int lab_trace_find(const char *const *words, int count, struct lab_arena *arena,
         *ret_count = found.count;
     }
     lab_mem_free(found.items);
-    lab_mem_free(found.devices);
-    lab_mem_free(found.inodes);
+    lab_walk_forget(&found.seen);
     return result;
 }
