@@ -2,8 +2,9 @@
 #include "advise/advise_studies.h"
 
 #include "analysis/analysis.h"
-#include "base/json.h"
 #include "base/str.h"
+#include "load/study_file.h"
+#include "machine/machine_json.h"
 #include "run/folder.h"
 
 #include <string.h>
@@ -37,22 +38,11 @@ int lab_advise_known(struct lab_arena *arena, const char *const **ret_paths, int
     return count;
 }
 
-/* --- what they are --- */
-
-bool lab_advise_is_simulated(const struct lab_study_file *file) {
-    struct lab_value *map;
-    const char *json = file->study.machine;
-    if (lab_json_parse(json, strlen(json), "machine.json", file->arena, &map, NULL) < 0)
-        return false;
-    const struct lab_value *simulated = lab_value_get(map, "simulated");
-    return simulated && simulated->type == LAB_VALUE_BOOL && simulated->boolean;
-}
-
 /* --- those to go by --- */
 
 static bool read_table(struct lab_study_file *file, uint64_t machine_identity, bool newest,
                        struct lab_study_table *ret_table) {
-    bool simulated = lab_advise_is_simulated(file);
+    bool simulated = lab_machine_json_is_simulated(file->study.machine, file->arena);
     bool fits = simulated ? newest : file->study.machine_identity == machine_identity;
     return fits && lab_study_file_table(file, LAB_STUDY_WITH_ITERATIONS, ret_table, NULL) == 0 &&
            (newest || !ret_table->simulated);

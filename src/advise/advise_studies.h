@@ -10,7 +10,6 @@
 
 #include "analysis/analysis_study.h"
 #include "base/mem.h"
-#include "load/study_file.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,9 +17,6 @@
 /* All of this user's studies: those below the working directory, then all others, newest first
  * both. Returns how many; `ret_below` of them are below it. */
 int lab_advise_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_below);
-
-/* As its machine.json says; studies from before it did say so by their devices' names alone. */
-bool lab_advise_is_simulated(const struct lab_study_file *file);
 
 struct lab_advise_studies {
     struct lab_study_table *tables;

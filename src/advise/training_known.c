@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "load/study_view.h"
 #include "machine/machine.h"
+#include "machine/machine_json.h"
 #include "run/folder.h"
 
 #include <math.h>
@@ -52,7 +53,7 @@ static bool fits(struct lab_study_file *file, const struct lab_training_wanted *
     struct lab_study_table table;
     return lab_str_equal(file->study.option, "train_scaling") &&
            (file->study.machine_identity == wanted->machine_identity ||
-            (newest && lab_advise_is_simulated(file))) &&
+            (newest && lab_machine_json_is_simulated(file->study.machine, file->arena))) &&
            lab_study_file_table(file, 0, &table, NULL) == 0 &&
            (!wanted->done || table.run_count + table.failed_count >= table.planned_count) &&
            lab_training_of_study(&table, wanted->keys, file->arena, ret_known) &&

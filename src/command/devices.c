@@ -7,6 +7,7 @@
 
 #include "device/device_info.h"
 #include "machine/machine.h"
+#include "machine/machine_json.h"
 #include "vendor/vendor.h"
 #include "version.h"
 
@@ -54,7 +55,7 @@ static void print_json(const struct lab_command_call *call, const struct lab_mac
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "gpulab", LAB_VERSION);
     lab_value_set_string(arena, map, "selector", call->shared->device);
-    lab_value_set(arena, map, "machine", lab_report_machine_value(machine, arena));
+    lab_value_set(arena, map, "machine", lab_machine_json_value(machine, arena));
     lab_value_set(arena, map, "backends", lab_report_backends_value(backends, count, arena));
     struct libraries libraries = find_libraries(machine, arena);
     lab_value_set(arena, map, "libraries",

@@ -12,6 +12,7 @@
 #include "doc/table.h"
 #include "load/study_view.h"
 #include "machine/machine.h"
+#include "machine/machine_json.h"
 #include "report/report.h"
 #include "report/report_end.h"
 #include "report/report_progress.h"
@@ -391,7 +392,7 @@ static int carry_out(const struct lab_command_call *call, const struct lab_plan 
     const char *const *words = command_words(call);
     struct lab_str json;
     lab_str_init(&json);
-    lab_json_write(lab_report_machine_value(machine, call->arena), 2, &json);
+    lab_json_write(lab_machine_json_value(machine, call->arena), 2, &json);
     lab_str_add(&json, "\n");
     struct lab_study study = {.folder = LAB_FOLDER_INIT};
     struct lab_study_request wanted = {

@@ -32,8 +32,4 @@ int lab_studies_read(const char *const *folders, int count, unsigned needs, stru
 int lab_studies_work(const char *workload, const struct lab_value *options,
                      struct lab_study_work *ret_work, struct lab_err *err);
 
-/* The machine from the text of a study's machine.json; NULL where it says nothing of nodes. Cores
- * and caches aren't kept one by one there, and are empty. */
-const struct lab_machine *lab_studies_machine(const char *json, struct lab_arena *arena);
-
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "load/study_view.h"
+#include "machine/machine_json.h"
 #include "store/recording/recording.h"
 #include "store/study/results.h"
 #include "store/trace/trace_read.h"
@@ -349,7 +350,7 @@ int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                                     .option = file->study.option,
                                     .folder = file->folder,
                                     .machine =
-                                        lab_studies_machine(file->study.machine, file->arena),
+                                        lab_machine_json_read(file->study.machine, file->arena),
                                     .work_of = lab_studies_work};
     struct reading reading = {.file = file, .table = &table, .needs = needs, .arena = file->arena};
     if (read_gpus(&reading, err) < 0 || read_runs(&reading, err) < 0)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/yaml.h"
+#include "machine/machine_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,43 +53,6 @@ const char *lab_study_view_shorten(const char *path, struct lab_arena *arena) {
 static int64_t whole(const struct lab_value *map, const char *key) {
     const struct lab_value *value = lab_value_get(map, key);
     return value && value->type == LAB_VALUE_INT ? value->integer : 0;
-}
-
-static void add_count(struct lab_str *text, int64_t count, const char *noun) {
-    if (count > 0)
-        lab_str_printf(text, "%s%lld %s%s", text->length ? ", " : "", (long long)count, noun,
-                       count == 1 ? "" : "s");
-}
-
-static int64_t count_gpus(const struct lab_value *pci) {
-    int64_t count = 0;
-    for (int i = 0; pci && i < pci->count; i++) {
-        const struct lab_value *name = lab_value_get(pci->items[i], "name");
-        count += name && name->type == LAB_VALUE_STRING && lab_str_starts(name->string, "GPU");
-    }
-    return count;
-}
-
-/* "node7: AMD EPYC 7763, 64 cores, 2 NUMA nodes, 4 GPUs", as much of it as was kept. */
-static const char *machine_line(const char *json, struct lab_arena *arena) {
-    struct lab_value *machine;
-    if (lab_json_parse(json, strlen(json), "machine", arena, &machine, NULL) < 0)
-        return "";
-    struct lab_str text;
-    lab_str_init(&text);
-    const struct lab_value *host = lab_value_get(machine, "host");
-    const struct lab_value *model = lab_value_get(machine, "cpu_model");
-    const struct lab_value *nodes = lab_value_get(machine, "nodes");
-    if (model && model->type == LAB_VALUE_STRING)
-        lab_str_add(&text, model->string);
-    add_count(&text, whole(machine, "cores"), "core");
-    add_count(&text, nodes ? nodes->count : 0, "NUMA node");
-    add_count(&text, count_gpus(lab_value_get(machine, "pci")), "GPU");
-    bool named = host && host->type == LAB_VALUE_STRING;
-    const char *line = lab_arena_printf(arena, "%s%s%s", named ? host->string : "",
-                                        named && text.length ? ": " : "", text.text);
-    lab_str_release(&text);
-    return line;
 }
 
 /* --- how it stands --- */
@@ -186,7 +150,7 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->option = study->option;
     report->folder = lab_study_view_shorten(view->path, arena);
     report->command = lab_study_view_command(study->words, arena);
-    report->machine = machine_line(study->machine, arena);
+    report->machine = lab_machine_json_line(study->machine, arena);
     report->version = study->version;
     report->created_wall_ns = study->created_wall_ns;
     report->seed = study->seed;

@@ -5,7 +5,9 @@
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* How many CPUs from `at` on lie `stride` apart. */
@@ -149,4 +151,39 @@ const char *lab_link_explanation(enum lab_link link) {
         "the topology doesn't tell",
     };
     return texts[link];
+}
+
+/* --- PCI devices --- */
+
+bool lab_pci_is_gpu(const struct lab_pci *pci) {
+    /* ASPEED, Matrox: management chips; Cirrus, Bochs, QXL, virtio, VMware: emulated */
+    static const uint16_t plain[] = {0x1a03, 0x102b, 0x1013, 0x1234, 0x1b36, 0x1af4, 0x15ad};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (pci->vendor_id == plain[i])
+            return false;
+    return pci->kind == LAB_PCI_GPU;
+}
+
+static const char *name_prefix(const struct lab_pci *pci) {
+    static const char *const prefixes[] = {"GPU", "NIC", "SSD", ""};
+    return pci->kind == LAB_PCI_GPU && !lab_pci_is_gpu(pci) ? "VGA" : prefixes[pci->kind];
+}
+
+void lab_machine_pci_name(const struct lab_machine *machine, int index,
+                          char ret_name[LAB_PCI_NAME_BYTES]) {
+    const char *prefix = name_prefix(&machine->pci[index]);
+    int number = 0;
+    for (int i = 0; i < index; i++)
+        number += lab_str_equal(name_prefix(&machine->pci[i]), prefix);
+    if (*prefix)
+        snprintf(ret_name, LAB_PCI_NAME_BYTES, "%s%d", prefix, number);
+    else
+        ret_name[0] = '\0';
+}
+
+struct lab_value *lab_cpus_value(const struct lab_cpus *cpus, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < cpus->count; i++)
+        lab_value_append(arena, list, lab_value_int(arena, cpus->items[i]));
+    return list;
 }

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lab_arena;
 struct lab_str;
+struct lab_value;
 
 struct lab_cpus { /* logical CPUs by the kernel's number, ascending */
     int *items;
@@ -93,6 +95,7 @@ struct lab_machine {
 /* "0-15,64-79"; a regular stride as taskset writes it, "0-62:2". "none" for no CPU at all. */
 void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out);
 bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu);
+struct lab_value *lab_cpus_value(const struct lab_cpus *cpus, struct lab_arena *arena); /* a list */
 
 /*
  * A hash that is the same as long as what is measured here means the same: CPU model, cores and
@@ -106,6 +109,17 @@ int lab_machine_node_index(const struct lab_machine *machine, int number);
 
 /* The kernel's distance (10 = local), 0 if unknown; arguments are indices. */
 int lab_machine_distance(const struct lab_machine *machine, int from, int to);
+
+/* A GPU that computes: graphics of a server's management chip or of an emulator are none. */
+bool lab_pci_is_gpu(const struct lab_pci *pci);
+
+#define LAB_PCI_NAME_BYTES 16
+/*
+ * "GPU0", "NIC1", "SSD0", "VGA0" (graphics that don't compute): the index counts devices of that
+ * kind in PCI order, so that GPU0 is what CUDA calls 0. Other kinds: "".
+ */
+void lab_machine_pci_name(const struct lab_machine *machine, int index,
+                          char ret_name[LAB_PCI_NAME_BYTES]);
 
 /*
  * A switch is one bridge here, as for nvidia-smi, although it shows as an upstream port with

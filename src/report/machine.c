@@ -7,32 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool lab_report_is_gpu(const struct lab_pci *pci) {
-    /* ASPEED, Matrox: management chips; Cirrus, Bochs, QXL, virtio, VMware: emulated */
-    static const uint16_t plain[] = {0x1a03, 0x102b, 0x1013, 0x1234, 0x1b36, 0x1af4, 0x15ad};
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (pci->vendor_id == plain[i])
-            return false;
-    return pci->kind == LAB_PCI_GPU;
-}
-
-static const char *name_prefix(const struct lab_pci *pci) {
-    static const char *const prefixes[] = {"GPU", "NIC", "SSD", ""};
-    return pci->kind == LAB_PCI_GPU && !lab_report_is_gpu(pci) ? "VGA" : prefixes[pci->kind];
-}
-
-void lab_report_pci_name(const struct lab_machine *machine, int index,
-                         char ret_name[LAB_PCI_NAME_BYTES]) {
-    const char *prefix = name_prefix(&machine->pci[index]);
-    int number = 0;
-    for (int i = 0; i < index; i++)
-        number += lab_str_equal(name_prefix(&machine->pci[i]), prefix);
-    if (*prefix)
-        snprintf(ret_name, LAB_PCI_NAME_BYTES, "%s%d", prefix, number);
-    else
-        ret_name[0] = '\0';
-}
-
 void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out) {
     const char *open = strchr(pci->name, '['), *close = open ? strchr(open, ']') : NULL;
     if (close && close > open + 1)
@@ -192,7 +166,7 @@ void lab_report_distances(const struct lab_machine *machine, struct lab_style st
 static void add_pci_row(const struct lab_machine *machine, int index, struct lab_table *table) {
     const struct lab_pci *pci = &machine->pci[index];
     char name[LAB_PCI_NAME_BYTES];
-    lab_report_pci_name(machine, index, name);
+    lab_machine_pci_name(machine, index, name);
     lab_table_cell(table, "%s", name);
     lab_table_cell(table, "%s", pci->address);
     if (pci->node >= 0)
@@ -221,11 +195,14 @@ static void add_pci(const struct lab_machine *machine, struct lab_style style,
     lab_table_column(table, "Device", LAB_ALIGN_LEFT);
     static const char *const order[] = {"GPU", "NIC", "SSD", "VGA"};
     for (size_t group = 0; group < sizeof order / sizeof *order; group++)
-        for (int i = 0; i < machine->pci_count; i++)
-            if (lab_str_equal(name_prefix(&machine->pci[i]), order[group])) {
-                add_pci_row(machine, i, table);
-                shown++;
-            }
+        for (int i = 0; i < machine->pci_count; i++) {
+            char name[LAB_PCI_NAME_BYTES];
+            lab_machine_pci_name(machine, i, name);
+            if (!lab_str_starts(name, order[group]))
+                continue;
+            add_pci_row(machine, i, table);
+            shown++;
+        }
     for (int i = 0; i < machine->pci_count; i++)
         other += machine->pci[i].kind == LAB_PCI_OTHER;
     lab_text_heading("PCI devices", style, out);

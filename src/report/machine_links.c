@@ -12,7 +12,7 @@ static int pick_members(const struct lab_machine *machine, int *members) {
     for (enum lab_pci_kind kind = LAB_PCI_GPU; kind <= LAB_PCI_NETWORK; kind++)
         for (int i = 0; i < machine->pci_count; i++)
             if (machine->pci[i].kind == kind &&
-                (kind != LAB_PCI_GPU || lab_report_is_gpu(&machine->pci[i])))
+                (kind != LAB_PCI_GPU || lab_pci_is_gpu(&machine->pci[i])))
                 members[count++] = i;
     return count;
 }
@@ -21,7 +21,7 @@ static int widest_name(const struct lab_machine *machine, const int *members, in
     int widest = 4; /* "NODE" */
     for (int i = 0; i < count; i++) {
         char name[LAB_PCI_NAME_BYTES];
-        lab_report_pci_name(machine, members[i], name);
+        lab_machine_pci_name(machine, members[i], name);
         widest = lab_str_columns(name) > widest ? lab_str_columns(name) : widest;
     }
     return widest;
@@ -30,7 +30,7 @@ static int widest_name(const struct lab_machine *machine, const int *members, in
 static void add_row(const struct lab_machine *machine, const int *members, int row, int begin,
                     int end, int width, bool seen[LAB_LINK_UNKNOWN + 1], struct lab_str *out) {
     char name[LAB_PCI_NAME_BYTES];
-    lab_report_pci_name(machine, members[row], name);
+    lab_machine_pci_name(machine, members[row], name);
     lab_str_printf(out, "  %-*s", width, name);
     for (int i = begin; i < end; i++) {
         enum lab_link link =
@@ -68,7 +68,7 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
         lab_str_add_repeat(out, " ", 2 + width);
         for (int i = begin; i < end; i++) {
             char name[LAB_PCI_NAME_BYTES];
-            lab_report_pci_name(machine, members[i], name);
+            lab_machine_pci_name(machine, members[i], name);
             lab_str_printf(out, " %*s", width, name);
         }
         lab_str_add(out, "\n");
@@ -104,10 +104,10 @@ static int gpus_on_node(const struct lab_machine *machine, int node, struct lab_
     const char **names = lab_arena_alloc(arena, (size_t)machine->pci_count + 1, sizeof *names);
     int count = 0;
     for (int i = 0; i < machine->pci_count; i++) {
-        if (!lab_report_is_gpu(&machine->pci[i]) || machine->pci[i].node != node)
+        if (!lab_pci_is_gpu(&machine->pci[i]) || machine->pci[i].node != node)
             continue;
         char name[LAB_PCI_NAME_BYTES];
-        lab_report_pci_name(machine, i, name);
+        lab_machine_pci_name(machine, i, name);
         names[count++] = lab_arena_strdup(arena, name);
     }
     *ret_names = names;

@@ -59,7 +59,7 @@ static int group_length(const struct map *map, const int *members, int count, in
 static void add_device(const struct map *map, struct box *box, int index, const char *stem) {
     const struct lab_pci *pci = &map->machine->pci[index];
     char name[LAB_PCI_NAME_BYTES];
-    lab_report_pci_name(map->machine, index, name);
+    lab_machine_pci_name(map->machine, index, name);
     struct lab_str line;
     lab_str_init(&line);
     const char *address = pci->address + (map->one_domain ? strlen("0000:") : 0);

@@ -17,16 +17,6 @@
 
 /* --- the machine --- */
 
-/* A GPU that computes: graphics of a server's management chip or of an emulator are none. */
-bool lab_report_is_gpu(const struct lab_pci *pci);
-
-#define LAB_PCI_NAME_BYTES 16
-/*
- * "GPU0", "NIC1", "SSD0", "VGA0" (graphics that don't compute): the index counts devices of that
- * kind in PCI order, so that GPU0 is what CUDA calls 0. Other kinds: "".
- */
-void lab_report_pci_name(const struct lab_machine *machine, int index,
-                         char ret_name[LAB_PCI_NAME_BYTES]);
 /* "H100 SXM5 80GB" of "GH100 [H100 SXM5 80GB]", else the name, the vendor, or the ids. */
 void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out);
 
@@ -83,8 +73,6 @@ void lab_report_backends(const struct lab_report_backend *backends, int count,
                          struct lab_style style, struct lab_str *out);
 
 /* All of the above for programs. */
-struct lab_value *lab_report_machine_value(const struct lab_machine *machine,
-                                           struct lab_arena *arena);
 struct lab_value *lab_report_device_value(const struct lab_report_device *device,
                                           struct lab_arena *arena);
 struct lab_value *lab_report_libraries_value(const struct lab_report_library *libraries, int count,

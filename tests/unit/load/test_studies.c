@@ -3,6 +3,7 @@
 #include "load/studies.h"
 
 #include "base/str.h"
+#include "machine/machine_json.h"
 #include "store/recording/recording.h"
 #include "store/store.h"
 
@@ -281,11 +282,11 @@ LAB_TEST(runs_that_are_not_valid_count_only_where_none_is) {
 }
 
 LAB_TEST(a_machine_that_says_nothing_is_unknown) {
-    assert_null(lab_studies_machine("{}", &arena));
-    assert_null(lab_studies_machine("not JSON", &arena));
-    assert_null(lab_studies_machine("{\"nodes\": 3, \"pci\": {}}", &arena));
+    assert_null(lab_machine_json_read("{}", &arena));
+    assert_null(lab_machine_json_read("not JSON", &arena));
+    assert_null(lab_machine_json_read("{\"nodes\": 3, \"pci\": {}}", &arena));
     const struct lab_machine *machine =
-        lab_studies_machine("{\"nodes\": [{}], \"pci\": [{\"node\": 99}]}", &arena);
+        lab_machine_json_read("{\"nodes\": [{}], \"pci\": [{\"node\": 99}]}", &arena);
     assert_int_equal(machine->pci[0].node, -1);
 }
 

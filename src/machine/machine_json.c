@@ -1,0 +1,273 @@
+/* machine_json.c: a machine as JSON, and back as far as analyses ask. */
+#include "machine/machine_json.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_MAX 100000 /* of nodes, CPUs and devices that are read */
+
+static const char *const pci_kinds[] = {"gpu", "network", "storage", "other"};
+
+/* --- writing --- */
+
+/* Unknown is null, never a magic number. */
+static void set_known(struct lab_arena *arena, struct lab_value *map, const char *key,
+                      int64_t value) {
+    lab_value_set(arena, map, key,
+                  value >= 0 ? lab_value_int(arena, value) : lab_value_null(arena));
+}
+
+static struct lab_value *nodes_value(const struct lab_machine *machine, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < machine->node_count; i++) {
+        const struct lab_node *node = &machine->nodes[i];
+        struct lab_value *map = lab_value_map(arena);
+        lab_value_set_int(arena, map, "node", node->number);
+        lab_value_set_int(arena, map, "cores", node->core_count);
+        lab_value_set(arena, map, "cpus", lab_cpus_value(&node->cpus, arena));
+        lab_value_set_int(arena, map, "memory_bytes", node->memory_bytes);
+        set_known(arena, map, "free_bytes", node->free_bytes);
+        struct lab_value *distances = lab_value_map(arena);
+        for (int j = 0; j < machine->node_count; j++) {
+            int distance = lab_machine_distance(machine, i, j);
+            set_known(arena, distances, lab_arena_printf(arena, "%d", machine->nodes[j].number),
+                      distance ? distance : -1);
+        }
+        lab_value_set(arena, map, "distances", distances);
+        lab_value_append(arena, list, map);
+    }
+    return list;
+}
+
+static struct lab_value *caches_value(const struct lab_machine *machine, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < machine->cache_count; i++) {
+        const struct lab_cache *cache = &machine->caches[i];
+        struct lab_value *map = lab_value_map(arena);
+        lab_value_set_int(arena, map, "level", cache->level);
+        lab_value_set_string(arena, map, "kind",
+                             cache->kind == 'd'   ? "data"
+                             : cache->kind == 'i' ? "instruction"
+                                                  : "unified");
+        lab_value_set_int(arena, map, "size_bytes", cache->size_bytes);
+        lab_value_set_int(arena, map, "line_bytes", cache->line_bytes);
+        lab_value_set_int(arena, map, "count", cache->count);
+        lab_value_set_int(arena, map, "shared_by_cores", cache->shared_by_cores);
+        lab_value_append(arena, list, map);
+    }
+    return list;
+}
+
+static struct lab_value *pci_value(const struct lab_machine *machine, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < machine->pci_count; i++) {
+        const struct lab_pci *pci = &machine->pci[i];
+        struct lab_value *map = lab_value_map(arena);
+        char name[LAB_PCI_NAME_BYTES];
+        lab_machine_pci_name(machine, i, name);
+        lab_value_set_string(arena, map, "name", *name ? name : NULL);
+        lab_value_set_string(arena, map, "address", pci->address);
+        lab_value_set_string(arena, map, "kind", pci_kinds[pci->kind]);
+        lab_value_set_string(arena, map, "vendor", *pci->vendor ? pci->vendor : NULL);
+        lab_value_set_string(arena, map, "model", *pci->name ? pci->name : NULL);
+        lab_value_set_string(arena, map, "id",
+                             lab_arena_printf(arena, "%04x:%04x", pci->vendor_id, pci->device_id));
+        lab_value_set_string(arena, map, "os_name", *pci->os_name ? pci->os_name : NULL);
+        set_known(arena, map, "node", pci->node < 0 ? -1 : machine->nodes[pci->node].number);
+        lab_value_set(arena, map, "link_gb_per_second",
+                      pci->link_gbs > 0 ? lab_value_float(arena, pci->link_gbs)
+                                        : lab_value_null(arena));
+        lab_value_append(arena, list, map);
+    }
+    return list;
+}
+
+static bool is_linked(const struct lab_pci *pci) {
+    return lab_pci_is_gpu(pci) || pci->kind == LAB_PCI_NETWORK;
+}
+
+/* Each pair of GPUs and network cards once. */
+static struct lab_value *links_value(const struct lab_machine *machine, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < machine->pci_count; i++)
+        for (int j = i + 1; j < machine->pci_count; j++) {
+            const struct lab_pci *a = &machine->pci[i], *b = &machine->pci[j];
+            if (!is_linked(a) || !is_linked(b))
+                continue;
+            char name[LAB_PCI_NAME_BYTES];
+            struct lab_value *map = lab_value_map(arena);
+            lab_machine_pci_name(machine, i, name);
+            lab_value_set_string(arena, map, "a", name);
+            lab_machine_pci_name(machine, j, name);
+            lab_value_set_string(arena, map, "b", name);
+            enum lab_link link = lab_machine_link(machine, a, b);
+            lab_value_set_string(arena, map, "link",
+                                 link == LAB_LINK_UNKNOWN ? NULL : lab_link_name(link));
+            lab_value_append(arena, list, map);
+        }
+    return list;
+}
+
+struct lab_value *lab_machine_json_value(const struct lab_machine *machine,
+                                         struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "source", machine->source);
+    lab_value_set_bool(arena, map, "recorded", machine->recorded);
+    lab_value_set_bool(arena, map, "simulated", machine->simulated);
+    lab_value_set_string(arena, map, "host", *machine->host ? machine->host : NULL);
+    lab_value_set_string(arena, map, "cpu_model", *machine->cpu_model ? machine->cpu_model : NULL);
+    lab_value_set_int(arena, map, "packages", machine->package_count);
+    lab_value_set_int(arena, map, "cores", machine->core_count);
+    lab_value_set_bool(arena, map, "numa_in_kernel", machine->numa_in_kernel);
+    lab_value_set(arena, map, "nodes", nodes_value(machine, arena));
+    lab_value_set(arena, map, "caches", caches_value(machine, arena));
+    lab_value_set(arena, map, "pci", pci_value(machine, arena));
+    lab_value_set(arena, map, "links", links_value(machine, arena));
+    return map;
+}
+
+/* --- reading --- */
+
+static const char *text_of(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_STRING ? value->string : "";
+}
+
+static int64_t whole(const struct lab_value *map, const char *key, int64_t fallback) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_INT ? value->integer : fallback;
+}
+
+static bool is_true(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_BOOL && value->boolean;
+}
+
+static int count_of(const struct lab_value *list) {
+    return list && list->type == LAB_VALUE_LIST && list->count <= COUNT_MAX ? list->count : 0;
+}
+
+static struct lab_cpus read_cpus(const struct lab_value *list, struct lab_arena *arena) {
+    struct lab_cpus cpus = {.items =
+                                lab_arena_alloc(arena, (size_t)count_of(list) + 1, sizeof(int))};
+    for (int i = 0; i < count_of(list); i++)
+        if (list->items[i]->type == LAB_VALUE_INT)
+            cpus.items[cpus.count++] = (int)list->items[i]->integer;
+    return cpus;
+}
+
+static void read_nodes(struct lab_machine *machine, const struct lab_value *list,
+                       struct lab_arena *arena) {
+    int count = machine->node_count;
+    for (int i = 0; i < count; i++)
+        machine->nodes[i] = (struct lab_node){
+            .number = (int)whole(list->items[i], "node", i),
+            .cpus = read_cpus(lab_value_get(list->items[i], "cpus"), arena),
+            .core_count = (int)whole(list->items[i], "cores", 0),
+            .memory_bytes = whole(list->items[i], "memory_bytes", 0),
+            .free_bytes = whole(list->items[i], "free_bytes", -1),
+        };
+    for (int from = 0; from < count; from++)
+        for (int to = 0; to < count; to++) {
+            char key[16];
+            snprintf(key, sizeof key, "%d", machine->nodes[to].number);
+            machine->distances[from * count + to] =
+                (int)whole(lab_value_get(list->items[from], "distances"), key, 0);
+        }
+}
+
+static enum lab_pci_kind kind_of(const char *name) {
+    for (int kind = LAB_PCI_GPU; kind < LAB_PCI_OTHER; kind++)
+        if (lab_str_equal(name, pci_kinds[kind]))
+            return (enum lab_pci_kind)kind;
+    return LAB_PCI_OTHER;
+}
+
+static void read_pci(struct lab_machine *machine, const struct lab_value *list) {
+    for (int i = 0; i < machine->pci_count; i++) {
+        const struct lab_value *item = list->items[i];
+        struct lab_pci *pci = &machine->pci[i];
+        unsigned vendor = 0, device = 0;
+        sscanf(text_of(item, "id"), "%4x:%4x", &vendor, &device);
+        *pci =
+            (struct lab_pci){.kind = kind_of(text_of(item, "kind")),
+                             .vendor_id = (uint16_t)vendor,
+                             .device_id = (uint16_t)device,
+                             .vendor = text_of(item, "vendor"),
+                             .name = text_of(item, "model"),
+                             .os_name = text_of(item, "os_name"),
+                             .node = lab_machine_node_index(machine, (int)whole(item, "node", -1))};
+        snprintf(pci->address, sizeof pci->address, "%s", text_of(item, "address"));
+    }
+}
+
+const struct lab_machine *lab_machine_json_read(const char *json, struct lab_arena *arena) {
+    struct lab_value *map;
+    if (lab_json_parse(json, strlen(json), "machine.json", arena, &map, NULL) < 0)
+        return NULL;
+    const struct lab_value *nodes = lab_value_get(map, "nodes"), *pci = lab_value_get(map, "pci");
+    size_t node_count = (size_t)count_of(nodes);
+    if (node_count == 0)
+        return NULL;
+    struct lab_machine *machine = lab_arena_alloc(arena, 1, sizeof *machine);
+    *machine = (struct lab_machine){
+        .source = "machine.json",
+        .recorded = true,
+        .simulated = is_true(map, "simulated"),
+        .host = text_of(map, "host"),
+        .cpu_model = text_of(map, "cpu_model"),
+        .package_count = (int)whole(map, "packages", 0),
+        .nodes = lab_arena_alloc(arena, node_count, sizeof *machine->nodes),
+        .node_count = (int)node_count,
+        .numa_in_kernel = is_true(map, "numa_in_kernel"),
+        .distances = lab_arena_alloc(arena, node_count * node_count, sizeof(int)),
+        .pci_count = count_of(pci),
+        .pci = lab_arena_alloc(arena, (size_t)count_of(pci) + 1, sizeof *machine->pci)};
+    read_nodes(machine, nodes, arena);
+    read_pci(machine, pci);
+    return machine;
+}
+
+bool lab_machine_json_is_simulated(const char *json, struct lab_arena *arena) {
+    struct lab_value *map;
+    return lab_json_parse(json, strlen(json), "machine.json", arena, &map, NULL) == 0 &&
+           is_true(map, "simulated");
+}
+
+/* --- in words --- */
+
+static void add_count(struct lab_str *text, int64_t count, const char *noun) {
+    if (count > 0)
+        lab_str_printf(text, "%s%lld %s%s", text->length ? ", " : "", (long long)count, noun,
+                       count == 1 ? "" : "s");
+}
+
+static int64_t count_gpus(const struct lab_value *pci) {
+    int64_t count = 0;
+    for (int i = 0; pci && i < pci->count; i++) {
+        const struct lab_value *name = lab_value_get(pci->items[i], "name");
+        count += name && name->type == LAB_VALUE_STRING && lab_str_starts(name->string, "GPU");
+    }
+    return count;
+}
+
+const char *lab_machine_json_line(const char *json, struct lab_arena *arena) {
+    struct lab_value *machine;
+    if (lab_json_parse(json, strlen(json), "machine", arena, &machine, NULL) < 0)
+        return "";
+    LAB_AUTO(str, text);
+    const struct lab_value *host = lab_value_get(machine, "host");
+    const struct lab_value *model = lab_value_get(machine, "cpu_model");
+    const struct lab_value *nodes = lab_value_get(machine, "nodes");
+    if (model && model->type == LAB_VALUE_STRING)
+        lab_str_add(&text, model->string);
+    add_count(&text, whole(machine, "cores", 0), "core");
+    add_count(&text, nodes ? nodes->count : 0, "NUMA node");
+    add_count(&text, count_gpus(lab_value_get(machine, "pci")), "GPU");
+    bool named = host && host->type == LAB_VALUE_STRING;
+    return lab_arena_printf(arena, "%s%s%s", named ? host->string : "",
+                            named && text.length ? ": " : "", text.text);
+}
