@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "report/tuning.h"
+#include "store/tuning/timing_file.h"
 #include "tune/tune_run.h"
 
 #include <stddef.h>
@@ -136,25 +137,6 @@ static int make_request(const struct lab_command_call *call, struct lab_tune_req
 
 /* --- the answer --- */
 
-/* What is known of a tuning that came from another machine: no times but the winner's. */
-static struct lab_value *imported_value(const struct lab_command_call *call,
-                                        const struct lab_tune_outcome *outcome) {
-    const struct lab_tuning_entry *entry = &outcome->entry;
-    struct lab_arena *arena = call->arena;
-    struct lab_value *map = lab_value_map(arena);
-    lab_value_set_string(arena, map, "kernel_name", lab_workload_find(call->words[0], NULL)->name);
-    lab_value_set_string(arena, map, "gpu", outcome->device);
-    lab_tune_add_best(map,
-                      (struct lab_tune_best){entry->config, entry->time_s, entry->low_s,
-                                             entry->high_s, entry->certain},
-                      arena);
-    lab_value_set(arena, map, "all_benchmark_times", lab_value_list(arena));
-    lab_value_set(arena, map, "detailed_timings", lab_value_list(arena));
-    lab_value_set(arena, map, "num_configs_tested", lab_value_null(arena));
-    lab_value_set(arena, map, "autotune_duration_seconds", lab_value_null(arena));
-    return map;
-}
-
 /* What an earlier tuning found: its own JSON, or the entry where it was imported without. */
 static struct lab_value *cached_value(const struct lab_command_call *call,
                                       const struct lab_tune_outcome *outcome) {
@@ -164,7 +146,8 @@ static struct lab_value *cached_value(const struct lab_command_call *call,
     if (*entry->result)
         lab_json_parse(entry->result, strlen(entry->result), NULL, arena, &map, NULL);
     if (!map || map->type != LAB_VALUE_MAP)
-        map = imported_value(call, outcome);
+        map = lab_timing_file_imported(entry, lab_workload_find(call->words[0], NULL)->name,
+                                       outcome->device, arena);
     lab_value_set_bool(arena, map, "from_cache", true);
     lab_value_set_float(arena, map, "lookup_ms", 1e3 * outcome->lookup_s);
     lab_value_set_float(arena, map, "tuned_unix_s",
@@ -223,7 +206,7 @@ static int tune_run(const struct lab_command_call *call, int *ret_status, struct
     if (call->console->json)
         lab_console_print_json(
             call->console, outcome.cached ? cached_value(call, &outcome)
-                                          : lab_tune_result_value(&outcome.result, call->arena));
+                                          : lab_timing_file_value(&outcome.result, call->arena));
     else if (outcome.cached)
         print_cached(call, &outcome.entry);
     else

@@ -4,7 +4,7 @@
 #include "base/file/walk.h"
 #include "load/recordings.h"
 #include "store/foreign/monitor_file.h"
-#include "store/foreign/timing_file.h"
+#include "store/tuning/timing_file.h"
 
 #include <string.h>
 #include <sys/stat.h>

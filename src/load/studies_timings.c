@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "stats/stats.h"
-#include "store/foreign/timing_file.h"
+#include "store/tuning/timing_file.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "report/analysis.h"
-#include "tune/tune.h"
+#include "store/tuning/timing_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void set_configuration(struct lab_value *map, const struct lab_value *con
                               struct lab_arena *arena) {
     if (!configuration || configuration->type != LAB_VALUE_STRING)
         return;
-    lab_value_set(arena, map, "best_config", lab_tune_config_value(configuration->string, arena));
+    lab_value_set(arena, map, "best_config", lab_timing_file_config(configuration->string, arena));
     lab_value_set_string(arena, map, "best_config_text", configuration->string);
 }
 

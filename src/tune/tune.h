@@ -70,18 +70,4 @@ struct lab_tune_plan {
 int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
              struct lab_tuning_result *ret_result, struct lab_err *err);
 
-/* PRODUCT's "tuning result": docs/TUNING.md. */
-struct lab_value *lab_tune_result_value(const struct lab_tuning_result *result,
-                                        struct lab_arena *arena);
-/* "block_q=64,block_k=128" as {"block_q": 64, "block_k": 128}. */
-struct lab_value *lab_tune_config_value(const char *config, struct lab_arena *arena);
-/* The winner's part of a tuning result: its configuration, its time with interval, whether it is
- * certain. */
-struct lab_tune_best {
-    const char *config;
-    double time_s, low_s, high_s;
-    bool certain;
-};
-void lab_tune_add_best(struct lab_value *map, struct lab_tune_best best, struct lab_arena *arena);
-
 #endif

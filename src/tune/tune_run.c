@@ -12,6 +12,7 @@
 #include "base/tty/interrupt.h"
 #include "machine/machine.h"
 #include "session/lease.h"
+#include "store/tuning/timing_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -214,7 +215,7 @@ static void keep_result(struct run *run) {
         return;
     struct lab_str json;
     lab_str_init(&json);
-    lab_json_write(lab_tune_result_value(result, run->arena), 0, &json);
+    lab_json_write(lab_timing_file_value(result, run->arena), 0, &json);
     run->outcome->entry = (struct lab_tuning_entry){
         .key = run->key.text,
         .kernel = run->key.kernel,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "device/tunable.h"
+#include "store/tuning/timing_file.h"
 #include "tune/tune.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static bool on_tuning(const struct lab_tune_progress *progress, void *state) {
 /* Without the many single timings of races that were lost long before the end. */
 static struct lab_value *tuning_value(const struct lab_tuning_result *result,
                                       struct lab_arena *arena) {
-    struct lab_value *map = lab_tune_result_value(result, arena);
+    struct lab_value *map = lab_timing_file_value(result, arena);
     const struct lab_value *all = lab_value_get(map, "detailed_timings");
     if (!all || all->type != LAB_VALUE_LIST || all->count <= TIMINGS_MOST)
         return map;

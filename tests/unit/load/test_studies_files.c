@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/file/file.h"
 #include "base/str.h"
-#include "store/foreign/timing_file.h"
+#include "store/tuning/timing_file.h"
 
 #include <math.h>
 #include <stdio.h>

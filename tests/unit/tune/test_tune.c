@@ -9,9 +9,13 @@
 
 #include "base/json.h"
 #include "base/random.h"
+#include "store/tuning/timing_file.h"
+#include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- a kernel that only pretends: the space of softmax, times as the test wants them --- */
 
@@ -116,6 +120,8 @@ static int tear_down(void **state) {
     on_cpu_close(&cpu);
     return 0;
 }
+
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
 
 static struct lab_tuning tuning_of(int rows, int stream) {
     return (struct lab_tuning){.count = 3, .values = {rows, stream, 0}};
@@ -396,7 +402,7 @@ LAB_TEST(the_result_has_the_published_fields) {
     wrong_one = tuning_of(1, 1);
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
     struct lab_tuning_result result = tune(&plan);
-    struct lab_value *value = lab_tune_result_value(&result, &cpu.arena);
+    struct lab_value *value = lab_timing_file_value(&result, &cpu.arena);
     assert_string_equal(lab_value_get(value, "kernel_name")->string, "pretending");
     assert_string_equal(lab_value_get(value, "gpu")->string, cpu.device->ref.name);
     const struct lab_value *best = lab_value_get(value, "best_config");
@@ -412,6 +418,30 @@ LAB_TEST(the_result_has_the_published_fields) {
     assert_true(lab_value_get(value, "autotune_duration_seconds")->number > 0);
 }
 
+LAB_TEST(a_result_that_was_written_is_read) {
+    struct lab_tune_plan plan = plan_of(&pretending, NULL);
+    struct lab_tuning_result result = tune(&plan);
+    const struct lab_trial *best = &result.trials[result.best];
+    struct lab_timing_file file;
+    struct lab_err err = LAB_ERR_INIT;
+    char path[] = "/tmp/gpulab-test-tune-XXXXXX";
+    int fd = mkstemp(path), timings = 0;
+    LAB_AUTO(str, text);
+    lab_json_write(lab_timing_file_value(&result, &cpu.arena), 2, &text);
+    assert_int_equal(write(fd, text.text, text.length), text.length);
+    close(fd);
+    if (lab_timing_file_read(path, &cpu.arena, &file, &err) < 0)
+        fail_msg("%s", err.text);
+    unlink(path);
+    for (int i = 0; i < result.trial_count; i++)
+        timings += result.trials[i].time_count;
+    assert_string_equal(file.kernel, result.kernel);
+    assert_string_equal(file.gpu, result.device);
+    assert_string_equal(file.best_text, best->config);
+    assert_float_equal(file.best_time_s, best->median_s, 1e-12);
+    assert_int_equal(file.timing_count, timings);
+}
+
 LAB_TEST(strategies_have_names) {
     enum lab_tune_strategy strategy;
     struct lab_err err = LAB_ERR_INIT;
@@ -420,5 +450,3 @@ LAB_TEST(strategies_have_names) {
     assert_int_equal(lab_tune_strategy_parse("greedy", &strategy, &err), -1);
     assert_non_null(strstr(err.text, "must be successive_halving, exhaustive or random"));
 }
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -1,15 +1,31 @@
 /*
  * timing_file.h: what an auto-tuner left of one kernel on one device, as JSON: kernel_name, gpu,
- * best_config, best_time_ms, all_benchmark_times, detailed_timings. Field by field as `gpulab tune
- * --json` writes it (docs/TUNING.md), and with less: any of them may be missing, timings may be
- * bare numbers.
+ * best_config, best_time_ms, all_benchmark_times, detailed_timings; docs/TUNING.md has all fields.
+ * `gpulab tune --json` writes it. Of other tuners' files any field may be missing, and timings may
+ * be bare numbers.
  */
-#ifndef LAB_STORE_FOREIGN_TIMING_FILE_H
-#define LAB_STORE_FOREIGN_TIMING_FILE_H
+#ifndef LAB_STORE_TUNING_TIMING_FILE_H
+#define LAB_STORE_TUNING_TIMING_FILE_H
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "store/tuning/tuning.h"
+
+/* --- writing --- */
+
+/* The whole result as a map in the arena. */
+struct lab_value *lab_timing_file_value(const struct lab_tuning_result *result,
+                                        struct lab_arena *arena);
+
+/* What is known of a tuning that came from another machine: no times but the winner's. */
+struct lab_value *lab_timing_file_imported(const struct lab_tuning_entry *entry, const char *kernel,
+                                           const char *device, struct lab_arena *arena);
+
+/* "block_q=64,block_k=128" as {"block_q": 64, "block_k": 128}. */
+struct lab_value *lab_timing_file_config(const char *config, struct lab_arena *arena);
+
+/* --- reading --- */
 
 struct lab_timing {
     int64_t start_ns;   /* since 1970; -1 = it has no time stamp */
