@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "device/device.h"
 
 #include <errno.h>
 #include <fcntl.h>

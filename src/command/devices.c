@@ -5,9 +5,10 @@
  */
 #include "command/command.h"
 
-#include "device/device_info.h"
+#include "device/device.h"
 #include "machine/machine.h"
 #include "machine/machine_json.h"
+#include "report/report.h"
 #include "vendor/vendor.h"
 #include "version.h"
 
@@ -26,45 +27,28 @@ static const struct lab_option devices_options[] = {
     {NULL},
 };
 
-struct libraries {
-    struct lab_report_library *items;
-    int count;
-};
-
 /* A machine that isn't here has none. */
-static struct libraries find_libraries(const struct lab_machine *machine, struct lab_arena *arena) {
-    struct lab_vendor_library *found;
-    struct libraries libraries = {0};
-    if (machine->recorded)
-        return libraries;
-    libraries.count = lab_vendor_list(arena, &found);
-    libraries.items = lab_arena_alloc(arena, (size_t)libraries.count, sizeof *libraries.items);
-    for (int i = 0; i < libraries.count; i++)
-        libraries.items[i] = (struct lab_report_library){.title = found[i].title,
-                                                         .path = found[i].path,
-                                                         .version = found[i].version,
-                                                         .reason = found[i].reason,
-                                                         .effect = found[i].effect,
-                                                         .effects = found[i].effects};
-    return libraries;
+static int find_libraries(const struct lab_machine *machine, struct lab_arena *arena,
+                          struct lab_vendor_library **ret_libraries) {
+    return machine->recorded ? 0 : lab_vendor_list(arena, ret_libraries);
 }
 
 static void print_json(const struct lab_command_call *call, const struct lab_machine *machine,
-                       const struct lab_report_backend *backends, int count) {
+                       const struct lab_device_offer *offers, int count) {
     struct lab_arena *arena = call->arena;
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "gpulab", LAB_VERSION);
     lab_value_set_string(arena, map, "selector", call->shared->device);
     lab_value_set(arena, map, "machine", lab_machine_json_value(machine, arena));
-    lab_value_set(arena, map, "backends", lab_report_backends_value(backends, count, arena));
-    struct libraries libraries = find_libraries(machine, arena);
-    lab_value_set(arena, map, "libraries",
-                  lab_report_libraries_value(libraries.items, libraries.count, arena));
+    lab_value_set(arena, map, "backends", lab_report_backends_value(offers, count, arena));
+    struct lab_vendor_library *libraries = NULL;
+    int found = find_libraries(machine, arena, &libraries);
+    lab_value_set(arena, map, "libraries", lab_report_libraries_value(libraries, found, arena));
     lab_console_print_json(call->console, map);
 }
 
 static void print_text(const struct lab_command_call *call, const struct lab_machine *machine,
-                       const struct lab_report_backend *backends, int count) {
+                       const struct lab_device_offer *offers, int count) {
     const struct devices_config *config = call->config;
     struct lab_str text;
     lab_str_init(&text);
@@ -75,15 +59,16 @@ static void print_text(const struct lab_command_call *call, const struct lab_mac
     /* the drawing is of the machine; what was asked for by name is shown all the same */
     if (!config->map || call->shared->device) {
         lab_str_add(&text, "\n");
-        lab_report_backends(backends, count, call->console->style, &text);
+        lab_report_backends(offers, count, call->console->style, &text);
     }
-    struct libraries libraries = {0};
+    struct lab_vendor_library *libraries = NULL;
+    int found = 0;
     if (!config->map && !call->shared->device)
-        libraries = find_libraries(machine, call->arena);
+        found = find_libraries(machine, call->arena, &libraries);
     /* without the driver there is nothing to add to why the backend has no devices */
-    if (libraries.count && libraries.items[0].path) {
+    if (found && libraries[0].path) {
         lab_str_add(&text, "\n");
-        lab_report_libraries(libraries.items, libraries.count, call->console->style, &text);
+        lab_report_libraries(libraries, found, call->console->style, &text);
     }
     lab_console_print(call->console, &text);
     lab_str_release(&text);
@@ -104,18 +89,18 @@ static int machine_of(const struct lab_command_call *call, const struct lab_mach
 
 static int show(const struct lab_command_call *call, const struct lab_machine *machine,
                 struct lab_err *err) {
-    struct lab_report_backend *backends;
+    struct lab_device_offer *offers;
     const char *selector = call->shared->device;
     if (machine_of(call, &machine, err) < 0)
         return -1;
-    int count = selector ? lab_device_selected(machine, selector, call->arena, &backends, err)
-                         : lab_device_backends(machine, call->arena, &backends);
+    int count = selector ? lab_device_offers_selected(machine, selector, call->arena, &offers, err)
+                         : lab_device_offers(machine, call->arena, &offers);
     if (count < 0)
         return -1;
     if (call->console->json)
-        print_json(call, machine, backends, count);
+        print_json(call, machine, offers, count);
     else
-        print_text(call, machine, backends, count);
+        print_text(call, machine, offers, count);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "advise/training_known.h"
 #include "base/json.h"
+#include "device/device.h"
 #include "load/study_watch.h"
 #include "machine/machine.h"
 #include "report/estimate_view.h"

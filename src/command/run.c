@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/tty/stop.h"
 #include "base/yaml.h"
+#include "device/device.h"
 #include "doc/table.h"
 #include "load/study_view.h"
 #include "machine/machine.h"
@@ -17,6 +18,7 @@
 #include "report/report_end.h"
 #include "report/report_progress.h"
 #include "run/launch/profiler.h"
+#include "run/plan_estimate.h"
 #include "run/run_study.h"
 #include "run/study.h"
 
@@ -228,16 +230,17 @@ static void print_path(const struct lab_command_call *call, const struct lab_con
 
 /* --- the plan --- */
 
-static void print_plan(const struct lab_command_call *call, const struct lab_plan *plan,
-                       const struct lab_machine *machine) {
-    struct lab_report_plan report = lab_run_report(plan, machine, call->arena);
+static void print_plan(const struct lab_command_call *call, const struct lab_plan *plan) {
+    struct lab_history *history = lab_run_history(plan->machine);
+    struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
+    lab_history_close(history);
     if (call->console->json) {
-        lab_console_print_json(call->console, lab_report_plan_value(&report, call->arena));
+        lab_console_print_json(call->console, lab_report_plan_value(plan, &estimate, call->arena));
         return;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_report_plan(&report, call->console->style, &text);
+    lab_report_plan(plan, &estimate, call->console->style, &text);
     lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
@@ -422,7 +425,7 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
     struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
     int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
     if (result == 0 && only_show)
-        print_plan(call, &plan, plan.machine);
+        print_plan(call, &plan);
     else if (result == 0)
         result = carry_out(call, &plan, plan.machine, ret_status, err);
     lab_machine_close(machine);

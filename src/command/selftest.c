@@ -11,6 +11,7 @@
 #include "campaign/selftest.h"
 #include "load/studies.h"
 #include "machine/machine.h"
+#include "plan/plan.h"
 #include "report/study/study.h"
 #include "run/folder.h"
 #include "run/run_study.h"

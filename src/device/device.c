@@ -16,18 +16,24 @@
 int lab_device_open(const struct lab_machine *machine, const struct lab_device_ref *ref,
                     struct lab_device_setup setup, struct lab_device **ret_device,
                     struct lab_err *err) {
-    if (ref->backend->open(machine, ref, setup, ret_device, err))
+    const struct lab_backend *backend = lab_backend_find(ref->backend);
+    if (!backend)
+        return lab_err_set(err, LAB_ERR_USER, "opening %s: there is no backend '%s'", ref->name,
+                           ref->backend);
+    if (backend->open(machine, ref, setup, ret_device, err))
         return lab_err_context(err, "opening %s", ref->name);
     return 0;
 }
 
 const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena) {
+    const struct lab_backend *backend = lab_backend_find(ref->backend);
     bool shares = ref->slices > 1 || ref->simulated;
-    return shares && ref->backend->why_together ? ref->backend->why_together(arena) : NULL;
+    return shares && backend->why_together ? backend->why_together(arena) : NULL;
 }
 
 const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena *arena) {
-    return ref->backend->lacks ? ref->backend->lacks(arena) : NULL;
+    const struct lab_backend *backend = lab_backend_find(ref->backend);
+    return backend->lacks ? backend->lacks(arena) : NULL;
 }
 
 void lab_device_close(struct lab_device *device) {
@@ -134,7 +140,7 @@ static int refuse(const struct lab_device *device, const struct lab_launch *laun
     for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
         if (supports(device, launch->op, (enum lab_dtype)dtype))
             lab_str_printf(&able, "%s%s", count++ ? ", " : "", lab_dtype_names[dtype]);
-    const char *op = lab_op_get(launch->op)->name, *backend = device->ref.backend->name;
+    const char *op = lab_op_get(launch->op)->name, *backend = device->ref.backend;
     if (!count)
         lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s lacks the operation %s", backend, op);
     else
@@ -181,7 +187,7 @@ static int check_tuning(const struct lab_device *device, const struct lab_launch
     const struct lab_tunable *tunable = lab_tunable_find(&place, launch);
     if (!tunable)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: %s has no configurations to choose from",
-                           lab_op_get(launch->op)->name, device->ref.backend->name);
+                           lab_op_get(launch->op)->name, device->ref.backend);
     return lab_tuning_check(tunable, &place, launch, &launch->tuning, err);
 }
 
@@ -254,7 +260,7 @@ int lab_event_time(struct lab_event *event, int64_t *ret_time_ns, struct lab_err
 int lab_graph_begin(struct lab_stream *stream, struct lab_err *err) {
     const struct lab_device *device = stream->device;
     if (!device->ops->graph_begin)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s has no graphs", device->ref.backend->name);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s has no graphs", device->ref.backend);
     if (stream->capturing)
         return lab_err_set(
             err, LAB_ERR_SYSTEM,
@@ -292,7 +298,7 @@ void lab_graph_close(struct lab_graph *graph) {
 int lab_device_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err) {
     if (!device->ops->trace_begin)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s devices can't be traced",
-                           device->ref.backend->name);
+                           device->ref.backend);
     return device->ops->trace_begin(device, capacity, err);
 }
 

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "device/op.h"
-#include "model/machine.h"
+#include "model/device_ref.h"
 #include "model/sample.h"
 #include "model/trace.h"
 
@@ -36,37 +36,7 @@
  * GPUs first; what it passes over is a warning in the log. `sim:l40s-10` are the GPUs of a
  * simulated machine, `sim:l40s-10:3` is one of them, `sim:./mine.yaml` are those of a machine in a
  * file; `auto` never takes them.
- */
-struct lab_device_ref { /* one member: a name for a device that isn't open */
-    const struct lab_backend *backend;
-    const char *name;        /* "cpu:0/2.1"; selecting it again gives this member */
-    const char *description; /* "2 of 4 cores of NUMA node 0" */
-    const char *physical;    /* what it shares with its sisters: "cpu:0" */
-    int unit, slices, slice; /* 0, 2, 1; slices is 1 for a whole device */
-    int node;                /* the kernel's number of the node it sits on; -1 = unknown */
-    struct lab_cpus cpus;    /* cpu backend: one logical CPU for each of its cores */
-    int64_t memory_bytes;    /* of the whole physical device */
-    /* GPUs, as far as it is known without opening them: this member's multiprocessors, and 90 for
-     * compute capability 9.0; 0 = unknown */
-    int compute_units, capability;
-    bool simulated;
-    const char *uuid; /* of the physical device, "GPU-…" or "MIG-…"; NULL = it has none */
-    /* simulated: the machine that it is part of, and the text that describes it; else NULL */
-    const struct lab_machine *machine;
-    const char *definition;
-};
-
-struct lab_sum_kind; /* device/sum.h */
-struct lab_tunable;  /* device/tunable.h */
-struct lab_tunable_place;
-struct lab_device_identity;
-
-struct lab_device_list {
-    struct lab_device_ref *items; /* in the arena */
-    int count, capacity;
-};
-
-/*
+ *
  * Resolves a selector; the list and its strings live in the arena. Errors are LAB_ERR_USER and name
  * what is there: "cpu:0/9: node 0 has 2 cores, so at most 2 slices".
  */
@@ -77,6 +47,16 @@ int lab_device_select(const struct lab_machine *machine, const char *selector,
 /* A word of a selector in full, after the one before it (NULL = the first): the 3 of "cuda:1,3" is
  * "cuda:3". */
 const char *lab_device_word(const char *before, const char *word, struct lab_arena *arena);
+
+/* Asks every backend what it has on this machine; returns how many backends there are. */
+int lab_device_offers(const struct lab_machine *machine, struct lab_arena *arena,
+                      struct lab_device_offer **ret_offers);
+
+/* Only what the selector names, backend by backend; backends without a member are left out. Returns
+ * how many there are, or -1. */
+int lab_device_offers_selected(const struct lab_machine *machine, const char *selector,
+                               struct lab_arena *arena, struct lab_device_offer **ret_offers,
+                               struct lab_err *err);
 
 /* --- life --- */
 
@@ -289,6 +269,11 @@ int lab_device_definitions(struct lab_arena *arena, const char *const **ret_name
 
 /* --- backends --- */
 
+struct lab_sum_kind; /* device/sum.h */
+struct lab_tunable;  /* device/tunable.h */
+struct lab_tunable_place;
+struct lab_device_identity;
+
 struct lab_backend {
     const char *name;
     const char *help; /* one line for `gpulab help devices` */
@@ -330,6 +315,8 @@ const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab
 const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena *arena);
 
 extern const struct lab_backend *const lab_backends[]; /* NULL-terminated, generated */
+/* By name, as lab_device_ref has it; NULL = there is none. */
+const struct lab_backend *lab_backend_find(const char *name);
 
 /* Reads ":UNIT[/SLICES[.SLICE]]"; -1 marks what isn't given. Backends that use numbers share it. */
 struct lab_device_part {

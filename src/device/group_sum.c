@@ -3,6 +3,7 @@
  * life. The ways themselves are group_host.c's and the backends' (sum.h).
  */
 #include "base/mem.h"
+#include "base/str.h"
 #include "device/sum.h"
 
 #include <stdio.h>
@@ -98,11 +99,12 @@ static int try_kind(struct lab_sum *sum, const struct lab_sum_kind *kind, bool *
 /* The kinds that do for the way, the best first. */
 static int list_kinds(const struct lab_sum *sum, enum lab_sum_way asked,
                       const struct lab_sum_kind *ret_kinds[KINDS_MOST]) {
-    const struct lab_backend *backend = sum->place.device->ref.backend;
+    const char *name = sum->place.device->ref.backend;
+    const struct lab_backend *backend = lab_backend_find(name);
     bool alike = true;
     int count = 0;
     for (int i = 0; i < sum->place.ranks; i++)
-        alike &= sum->devices[i]->ref.backend == backend;
+        alike &= lab_str_equal(sum->devices[i]->ref.backend, name);
     for (int pass = 0; pass < 2; pass++) /* what was asked for, then what else there is */
         for (int i = 0; alike && backend && backend->sums && backend->sums[i]; i++) {
             const struct lab_sum_kind *kind = backend->sums[i];

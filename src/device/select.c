@@ -78,26 +78,30 @@ int lab_device_parse_part(const char *backend, const char *rest, struct lab_devi
     return 0;
 }
 
-static const struct lab_backend *backend_find(const char *name, size_t length) {
+const struct lab_backend *lab_backend_find(const char *name) {
     for (int i = 0; lab_backends[i]; i++)
-        if (strlen(lab_backends[i]->name) == length && !memcmp(lab_backends[i]->name, name, length))
+        if (lab_str_equal(lab_backends[i]->name, name))
             return lab_backends[i];
     return NULL;
 }
 
-static int unknown_backend(const char *word, size_t name_length, struct lab_arena *arena,
-                           struct lab_err *err) {
+static int count_backends(void) {
     int count = 0;
     while (lab_backends[count])
         count++;
+    return count;
+}
+
+static int unknown_backend(const char *word, const char *name, struct lab_arena *arena,
+                           struct lab_err *err) {
+    int count = count_backends();
     const char **names = lab_arena_alloc(arena, (size_t)count + 2, sizeof *names);
     for (int i = 0; i < count; i++)
         names[i] = lab_backends[i]->name;
     names[count] = "auto";
-    const char *name = lab_arena_strndup(arena, word, name_length);
     /* what everybody calls it, and one letter from another backend's name */
     bool gpu = lab_str_equal(name, "gpu") || lab_str_equal(name, "nvidia");
-    const char *nearest = gpu && backend_find("cuda", 4) ? "cuda" : lab_str_nearest(name, names);
+    const char *nearest = gpu && lab_backend_find("cuda") ? "cuda" : lab_str_nearest(name, names);
     LAB_AUTO(str, text);
     lab_str_printf(&text, "unknown device '%s'", word);
     if (nearest)
@@ -149,9 +153,10 @@ static int select_word(const struct lab_machine *machine, const char *word, stru
     int before = list->count;
     if (lab_str_equal(word, "auto"))
         return select_auto(machine, arena, list, err);
-    const struct lab_backend *backend = backend_find(word, name_length);
+    const char *name = lab_arena_strndup(arena, word, name_length);
+    const struct lab_backend *backend = lab_backend_find(name);
     if (!backend)
-        return unknown_backend(word, name_length, arena, err);
+        return unknown_backend(word, name, arena, err);
     const char *why = "none found";
     if (backend->select(machine, word + name_length, arena, list, &why, err))
         return -1;
@@ -202,4 +207,50 @@ int lab_device_select(const struct lab_machine *machine, const char *selector,
         return -1;
     *ret_list = list;
     return 0;
+}
+
+/* --- backend by backend --- */
+
+int lab_device_offers(const struct lab_machine *machine, struct lab_arena *arena,
+                      struct lab_device_offer **ret_offers) {
+    struct lab_device_offer *offers =
+        lab_arena_alloc(arena, (size_t)count_backends(), sizeof *offers);
+    int count = 0;
+    for (int i = 0; lab_backends[i]; i++) {
+        const struct lab_backend *backend = lab_backends[i];
+        if (backend->rank < 0) /* its devices are nowhere: they have to be named */
+            continue;
+        struct lab_device_offer *offer = &offers[count++];
+        *offer = (struct lab_device_offer){.backend = backend->name, .help = backend->help};
+        struct lab_err err = LAB_ERR_INIT;
+        /* a backend that fails has no devices to offer, and its failure is the reason */
+        if (backend->select(machine, "", arena, &offer->devices, &offer->why_none, &err) < 0) {
+            offer->devices.count = 0;
+            offer->why_none = lab_arena_strdup(arena, err.text);
+        }
+    }
+    *ret_offers = offers;
+    return count;
+}
+
+int lab_device_offers_selected(const struct lab_machine *machine, const char *selector,
+                               struct lab_arena *arena, struct lab_device_offer **ret_offers,
+                               struct lab_err *err) {
+    struct lab_device_list list;
+    if (lab_device_select(machine, selector, arena, &list, err) < 0)
+        return -1;
+    struct lab_device_offer *offers =
+        lab_arena_alloc(arena, (size_t)count_backends(), sizeof *offers);
+    int count = 0;
+    for (int i = 0; lab_backends[i]; i++) {
+        struct lab_device_offer *offer = &offers[count];
+        *offer = (struct lab_device_offer){.backend = lab_backends[i]->name,
+                                           .help = lab_backends[i]->help};
+        for (int k = 0; k < list.count; k++)
+            if (lab_str_equal(list.items[k].backend, offer->backend))
+                *lab_device_list_add(&offer->devices, arena) = list.items[k];
+        count += offer->devices.count > 0;
+    }
+    *ret_offers = offers;
+    return count;
 }

@@ -10,7 +10,7 @@
 
 const struct lab_tunable *lab_tunable_find(const struct lab_tunable_place *place,
                                            const struct lab_launch *launch) {
-    const struct lab_backend *backend = place->ref->backend;
+    const struct lab_backend *backend = lab_backend_find(place->ref->backend);
     return backend->tunable ? backend->tunable(place, launch) : NULL;
 }
 
@@ -192,7 +192,7 @@ int lab_device_identity(const struct lab_tunable_place *place, struct lab_arena 
                         struct lab_device_identity *ret_identity, struct lab_err *err) {
     struct lab_device_identity identity = {
         .model = place->ref->description, .driver = "", .compiler = ""};
-    const struct lab_backend *backend = place->ref->backend;
+    const struct lab_backend *backend = lab_backend_find(place->ref->backend);
     if (backend->identity && backend->identity(place, arena, &identity, err))
         return -1;
     *ret_identity = identity;

@@ -36,7 +36,7 @@ static int add_selected(const struct lab_machine *machine, const char *word,
     if (lab_device_select(machine, word, arena, &list, err) < 0)
         return -1;
     for (int i = 0; i < list.count; i++) {
-        const char *backend = list.items[i].backend->name;
+        const char *backend = list.items[i].backend;
         if (lab_str_equal(backend, "cuda"))
             add(chosen, arena, list.items[i].unit);
         else if (!lab_str_equal(backend, "cpu"))

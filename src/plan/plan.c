@@ -164,9 +164,8 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
     return (struct lab_plan_run){
         .id = repeats > 1 ? lab_arena_printf(book->arena, "%s_r%d", id, repeat) : id,
         .identity = lab_hash_text(draft->hash, text),
-        .workload = work->workload,
+        .workload = work->workload->name,
         .options = work->options,
-        .workload_config = work->config,
         .label = work->label,
         .ranks = draft->ranks,
         .rank_count = draft->rank_count,

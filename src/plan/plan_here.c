@@ -355,7 +355,7 @@ static int check_rank(const struct plan_book *book, const struct plan_work *work
                 err, LAB_ERR_USER,
                 "%s: %s: a program of one's own gets the whole GPU, never a slice of "
                 "it; to run it here, add: device=%s:%d",
-                book->option, ref->name, ref->backend->name, ref->unit);
+                book->option, ref->name, ref->backend, ref->unit);
         return 0;
     }
     const char *lacks = work->cost.compute.flops > 0 ? lab_device_lacks(ref, book->arena) : NULL;

@@ -17,6 +17,8 @@
 #include "plan/plan.h"
 
 #include "base/hash.h"
+#include "device/device.h"
+#include "workload/workload.h"
 
 /* --- keys --- */
 

@@ -150,7 +150,7 @@ void plan_mode_note_nccl(struct plan_book *book, const struct plan_work *work,
     if (count < 2 || !asks_nccl(work->options))
         return;
     const struct lab_device_ref *first = &book->devices.items[ranks[0].gpu_id];
-    if (!lab_str_equal(first->backend->name, "cuda") || first->slices > 1)
+    if (!lab_str_equal(first->backend, "cuda") || first->slices > 1)
         plan_note(
             book,
             "allreduce=nccl: NCCL sums between whole NVIDIA GPUs alone; on %s sums go another "

@@ -10,9 +10,6 @@
 
 #include <stdarg.h>
 
-const char *const lab_plan_mitigations[] = {"process",      "affinity", "numa", "topology",
-                                            "tuning_cache", "mps",      NULL};
-
 #define ISOLATED (LAB_PLAN_PROCESS | LAB_PLAN_AFFINITY | LAB_PLAN_NUMA)
 
 static const struct lab_plan_phase known[] = {
@@ -167,10 +164,12 @@ static const char *why_not(const struct plan_book *book, unsigned bit) {
     switch (bit) {
     case LAB_PLAN_PROCESS:
         return why_shared(book);
-    case LAB_PLAN_MPS:
+    case LAB_PLAN_MPS: {
+        const struct lab_backend *backend = lab_backend_find(first->backend);
         if (first->cpus.count > 0 || first->simulated)
             return "MPS is the driver's, for processes that share a GPU";
-        return first->backend->why_together ? first->backend->why_together(book->arena) : NULL;
+        return backend->why_together ? backend->why_together(book->arena) : NULL;
+    }
     case LAB_PLAN_AFFINITY:
         return first->simulated ? "a simulated machine has no CPUs to bind to" : NULL;
     case LAB_PLAN_TOPOLOGY:

@@ -74,7 +74,7 @@ static struct writer series_value(const struct lab_summary *summary, struct lab_
 
 static struct writer device_value(const struct lab_bench_report *report, struct lab_arena *arena) {
     struct writer writer = {arena, lab_report_device_value(&report->device, arena)};
-    lab_value_set_string(arena, writer.map, "backend", report->backend);
+    lab_value_set_string(arena, writer.map, "backend", report->device.backend);
     lab_value_set_int(arena, writer.map, "cores", report->compute_units);
     lab_value_set_string(arena, writer.map, "arithmetic", report->arithmetic);
     return writer;

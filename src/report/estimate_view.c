@@ -231,7 +231,7 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
             .basis = by_duration ? "duration" : basis_name(basis),
         };
     }
-    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(plan, history);
+    struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     bool fair = 2 * estimate.guessed <= plan->run_count;
     if (!fair)
         forget_guesses(runs, plan->run_count);

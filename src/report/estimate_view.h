@@ -6,7 +6,7 @@
 #define LAB_REPORT_ESTIMATE_VIEW_H
 
 #include "load/study_view.h"
-#include "plan/plan.h"
+#include "model/plan.h"
 #include "report/estimate.h"
 
 /* Of a study on disk. `history` is the one that the view was read with. Lives in the arena. */

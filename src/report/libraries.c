@@ -15,7 +15,7 @@ static void add_line(const char *title, const char *text, const char *effect,
     lab_str_release(&line);
 }
 
-void lab_report_libraries(const struct lab_report_library *libraries, int count,
+void lab_report_libraries(const struct lab_vendor_library *libraries, int count,
                           struct lab_style style, struct lab_str *out) {
     struct lab_table *table = lab_table_open();
     int found = 0;
@@ -24,7 +24,7 @@ void lab_report_libraries(const struct lab_report_library *libraries, int count,
     lab_table_column(table, "Version", LAB_ALIGN_LEFT);
     lab_table_column(table, "File", LAB_ALIGN_LEFT);
     for (int i = 0; i < count; i++) {
-        const struct lab_report_library *library = &libraries[i];
+        const struct lab_vendor_library *library = &libraries[i];
         if (!library->path)
             continue;
         lab_table_cell(table, "%s", library->title);
@@ -36,7 +36,7 @@ void lab_report_libraries(const struct lab_report_library *libraries, int count,
         lab_table_write(table, style, out);
     lab_table_close(table);
     for (int i = 0; i < count; i++) {
-        const struct lab_report_library *library = &libraries[i];
+        const struct lab_vendor_library *library = &libraries[i];
         if (library->reason)
             add_line(library->title, library->reason, library->effect, style, out);
         for (int k = 0; library->path && library->effects[k]; k++)
@@ -44,11 +44,11 @@ void lab_report_libraries(const struct lab_report_library *libraries, int count,
     }
 }
 
-struct lab_value *lab_report_libraries_value(const struct lab_report_library *libraries, int count,
+struct lab_value *lab_report_libraries_value(const struct lab_vendor_library *libraries, int count,
                                              struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < count; i++) {
-        const struct lab_report_library *library = &libraries[i];
+        const struct lab_vendor_library *library = &libraries[i];
         struct lab_value *map = lab_value_map(arena), *missing = lab_value_list(arena);
         lab_value_set_string(arena, map, "library", library->title);
         lab_value_set_string(arena, map, "path", library->path);

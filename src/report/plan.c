@@ -22,8 +22,7 @@ static void add_line(const char *title, const char *text, struct lab_style style
     lab_str_add(out, "\n");
 }
 
-static void add_title(const struct lab_report_plan *plan, struct lab_style style,
-                      struct lab_str *out) {
+static void add_title(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
     struct lab_str title;
     lab_str_init(&title);
     lab_str_printf(&title, "%s: %d run%s", plan->option, plan->run_count,
@@ -39,7 +38,7 @@ static void add_title(const struct lab_report_plan *plan, struct lab_style style
     lab_str_release(&title);
 }
 
-static bool is_used(const struct lab_report_plan *plan, int device) {
+static bool is_used(const struct lab_plan *plan, int device) {
     for (int i = 0; i < plan->run_count; i++)
         for (int k = 0; k < plan->runs[i].rank_count; k++)
             if (plan->runs[i].ranks[k].gpu_id == device)
@@ -47,13 +46,12 @@ static bool is_used(const struct lab_report_plan *plan, int device) {
     return false;
 }
 
-static void add_devices(const struct lab_report_plan *plan, struct lab_style style,
-                        struct lab_str *out) {
+static void add_devices(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
     int used = 0;
-    for (int i = 0; i < plan->device_count && used <= DEVICES_SHOWN; i++) {
+    for (int i = 0; i < plan->devices.count && used <= DEVICES_SHOWN; i++) {
         if (!is_used(plan, i))
             continue;
-        const struct lab_report_device *device = &plan->devices[i];
+        const struct lab_device_ref *device = &plan->devices.items[i];
         struct lab_str line;
         lab_str_init(&line);
         if (used == DEVICES_SHOWN)
@@ -66,8 +64,7 @@ static void add_devices(const struct lab_report_plan *plan, struct lab_style sty
     }
 }
 
-static void add_order(const struct lab_report_plan *plan, struct lab_style style,
-                      struct lab_str *out) {
+static void add_order(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
     struct lab_str line;
     lab_str_init(&line);
     if (plan->ordered_as_given)
@@ -87,20 +84,17 @@ static void add_order(const struct lab_report_plan *plan, struct lab_style style
 }
 
 /* What the time-outs allow; runs that fail and are tried again come on top. */
-static double time_limit_s(const struct lab_report_plan *plan) {
+static double time_limit_s(const struct lab_plan *plan) {
     double sum = 0;
     for (int i = 0; i < plan->run_count; i++)
         sum += plan->runs[i].timeout_s + (i ? plan->cooldown_s : 0);
     return sum;
 }
 
-static double most_s(const struct lab_report_plan *plan) {
-    return plan->expected_most_s > 0 ? plan->expected_most_s : time_limit_s(plan);
-}
-
 /* Where the expected time comes from. */
-static void add_basis(const struct lab_report_plan *plan, struct lab_str *line) {
-    int asked = plan->expected_by_duration;
+static void add_basis(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                      struct lab_str *line) {
+    int asked = estimate->by_duration;
     if (asked == plan->run_count) {
         lab_str_add(line, " (by experiment.duration), ");
         return;
@@ -108,24 +102,24 @@ static void add_basis(const struct lab_report_plan *plan, struct lab_str *line) 
     lab_str_add(line, " (from earlier runs here");
     if (asked > 0)
         lab_str_printf(line, "; %d of %d runs by experiment.duration", asked, plan->run_count);
-    if (plan->expected_guessed > 0)
-        lab_str_printf(line, "; %d of %d runs guessed", plan->expected_guessed, plan->run_count);
+    if (estimate->guessed > 0)
+        lab_str_printf(line, "; %d of %d runs guessed", estimate->guessed, plan->run_count);
     lab_str_add(line, "), ");
 }
 
-static void add_time(const struct lab_report_plan *plan, struct lab_style style,
-                     struct lab_str *out) {
+static void add_time(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                     struct lab_style style, struct lab_str *out) {
     struct lab_str line;
     lab_str_init(&line);
-    int guessed = plan->expected_guessed;
-    bool known = plan->expected_s > 0, fair = known && 2 * guessed <= plan->run_count;
+    int guessed = estimate->guessed;
+    bool known = !isnan(estimate->expected_s), fair = known && 2 * guessed <= plan->run_count;
     if (fair) {
         lab_str_add(&line, "takes about ");
-        lab_str_add_duration(&line, plan->expected_s, LAB_DURATION_ROUNDED);
-        add_basis(plan, &line);
+        lab_str_add_duration(&line, estimate->expected_s, LAB_DURATION_ROUNDED);
+        add_basis(plan, estimate, &line);
     }
     lab_str_add(&line, "at most ");
-    lab_str_add_duration(&line, most_s(plan), LAB_DURATION_ROUNDED);
+    lab_str_add_duration(&line, estimate->most_s, LAB_DURATION_ROUNDED);
     lab_str_printf(&line, " by %s time-out%s and retries", plan->run_count == 1 ? "its" : "their",
                    study_plural(plan->run_count));
     if (plan->budget_s > 0) {
@@ -141,21 +135,19 @@ static void add_time(const struct lab_report_plan *plan, struct lab_style style,
     lab_str_release(&line);
 }
 
-static void add_disk(const struct lab_report_plan *plan, struct lab_style style,
+static void add_disk(const struct lab_plan_estimate *estimate, struct lab_style style,
                      struct lab_str *out) {
-    if (plan->disk_bytes <= 0)
-        return;
     struct lab_str line;
     lab_str_init(&line);
     lab_str_add(&line, "writes about ");
-    lab_str_add_bytes_binary(&line, (double)plan->disk_bytes);
+    lab_str_add_bytes_binary(&line, (double)estimate->disk_bytes);
     add_line("Disk", line.text, style, out);
     lab_str_release(&line);
 }
 
 /* --- the table --- */
 
-static void add_rank_cells(struct lab_table *table, const struct lab_report_plan_run *run) {
+static void add_rank_cells(struct lab_table *table, const struct lab_plan_run *run) {
     struct lab_str devices, nodes;
     lab_str_init(&devices);
     lab_str_init(&nodes);
@@ -189,10 +181,10 @@ struct shown {
     bool places, sizes;
 };
 
-static struct shown fitting(const struct lab_report_plan *plan, int columns) {
+static struct shown fitting(const struct lab_plan *plan, int columns) {
     int name = 0, device = 0;
     for (int i = 0; i < plan->run_count && i < RUNS_SHOWN; i++) {
-        const struct lab_report_plan_run *run = &plan->runs[i];
+        const struct lab_plan_run *run = &plan->runs[i];
         int devices = run->rank_count - 1;
         for (int k = 0; k < run->rank_count; k++)
             devices += lab_str_columns(run->ranks[k].device);
@@ -205,8 +197,7 @@ static struct shown fitting(const struct lab_report_plan *plan, int columns) {
                           .sizes = least + places + SIZES <= columns};
 }
 
-static void add_runs(const struct lab_report_plan *plan, struct lab_style style,
-                     struct lab_str *out) {
+static void add_runs(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
     struct shown shown = fitting(plan, style.columns);
     struct lab_table *table = lab_table_open();
     lab_table_column(table, "#", LAB_ALIGN_RIGHT);
@@ -222,7 +213,7 @@ static void add_runs(const struct lab_report_plan *plan, struct lab_style style,
         lab_table_column(table, "On device", LAB_ALIGN_RIGHT);
     }
     for (int i = 0; i < plan->run_count && i < RUNS_SHOWN; i++) {
-        const struct lab_report_plan_run *run = &plan->runs[i];
+        const struct lab_plan_run *run = &plan->runs[i];
         lab_table_cell(table, "%d", i + 1);
         lab_table_cell(table, "%s", run->id);
         if (shown.places)
@@ -241,15 +232,15 @@ static void add_runs(const struct lab_report_plan *plan, struct lab_style style,
                        plan->run_count - RUNS_SHOWN);
 }
 
-void lab_report_plan(const struct lab_report_plan *plan, struct lab_style style,
-                     struct lab_str *out) {
+void lab_report_plan(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                     struct lab_style style, struct lab_str *out) {
     add_title(plan, style, out);
-    if (plan->machine)
-        add_line("Machine", plan->machine, style, out);
+    if (plan->machine->recorded)
+        add_line("Machine", plan->machine->source, style, out);
     add_devices(plan, style, out);
     add_order(plan, style, out);
-    add_time(plan, style, out);
-    add_disk(plan, style, out);
+    add_time(plan, estimate, style, out);
+    add_disk(estimate, style, out);
     for (int i = 0; plan->notes && plan->notes[i]; i++)
         add_line("Note", plan->notes[i], style, out);
     struct lab_str results;
@@ -268,7 +259,7 @@ static struct lab_value *hash_value(uint64_t hash, struct lab_arena *arena) {
     return lab_value_string(arena, lab_arena_printf(arena, "%016llx", (unsigned long long)hash));
 }
 
-static struct lab_value *run_value(const struct lab_report_plan_run *run, struct lab_arena *arena) {
+static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *ranks = lab_value_list(arena);
     struct lab_value *series = lab_value_list(arena);
     for (int i = 0; i < run->rank_count; i++) {
@@ -299,18 +290,20 @@ static struct lab_value *run_value(const struct lab_report_plan_run *run, struct
     return map;
 }
 
-struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
+struct lab_value *lab_report_plan_value(const struct lab_plan *plan,
+                                        const struct lab_plan_estimate *estimate,
                                         struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *runs = lab_value_list(arena);
     struct lab_value *devices = lab_value_list(arena);
-    for (int i = 0; i < plan->device_count; i++)
-        lab_value_append(arena, devices, lab_report_device_value(&plan->devices[i], arena));
+    for (int i = 0; i < plan->devices.count; i++)
+        lab_value_append(arena, devices, lab_report_device_value(&plan->devices.items[i], arena));
     for (int i = 0; i < plan->run_count; i++)
         lab_value_append(arena, runs, run_value(&plan->runs[i], arena));
     lab_value_set_string(arena, map, "study", plan->option);
     lab_value_set_string(arena, map, "name", plan->study);
     lab_value_set(arena, map, "identity", hash_value(plan->identity, arena));
-    lab_value_set_string(arena, map, "machine", plan->machine);
+    lab_value_set_string(arena, map, "machine",
+                         plan->machine->recorded ? plan->machine->source : NULL);
     lab_value_set_string(arena, map, "output_dir", plan->output_dir);
     lab_value_set_string(arena, map, "device", plan->selector);
     lab_value_set(arena, map, "devices", devices);
@@ -322,16 +315,12 @@ struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
     lab_value_set_int(arena, map, "repeat", plan->repeat);
     lab_value_set_int(arena, map, "max_workers", plan->max_workers);
     lab_value_set_float(arena, map, "timeouts_s", time_limit_s(plan));
-    lab_value_set_float(arena, map, "expected_s", plan->expected_s > 0 ? plan->expected_s : NAN);
-    lab_value_set_int(arena, map, "expected_unknown",
-                      plan->expected_s > 0 ? plan->expected_unknown : plan->run_count);
-    lab_value_set_int(arena, map, "expected_guessed",
-                      plan->expected_s > 0 ? plan->expected_guessed : plan->run_count);
-    lab_value_set_int(arena, map, "expected_by_duration", plan->expected_by_duration);
-    lab_value_set_float(arena, map, "expected_most_s", most_s(plan));
-    lab_value_set(arena, map, "disk_bytes",
-                  plan->disk_bytes > 0 ? lab_value_int(arena, plan->disk_bytes)
-                                       : lab_value_null(arena));
+    lab_value_set_float(arena, map, "expected_s", estimate->expected_s);
+    lab_value_set_int(arena, map, "expected_unknown", estimate->unknown);
+    lab_value_set_int(arena, map, "expected_guessed", estimate->guessed);
+    lab_value_set_int(arena, map, "expected_by_duration", estimate->by_duration);
+    lab_value_set_float(arena, map, "expected_most_s", estimate->most_s);
+    lab_value_set_int(arena, map, "disk_bytes", estimate->disk_bytes);
     struct lab_value *notes = lab_value_list(arena);
     for (int n = 0; plan->notes && plan->notes[n]; n++)
         lab_value_append(arena, notes, lab_value_string(arena, plan->notes[n]));

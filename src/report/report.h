@@ -11,7 +11,8 @@
 #include "base/value.h"
 #include "doc/table.h"
 #include "measure/measure.h"
-#include "model/machine.h"
+#include "model/plan.h"
+#include "vendor/vendor.h"
 
 #include <stdbool.h>
 
@@ -39,45 +40,20 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
 void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
                         struct lab_str *out);
 
-struct lab_report_device {
-    const char *name, *description; /* "cpu:0/2.1", "1 of 2 cores of NUMA node 0" */
-    const char *physical;           /* what it shares with its sisters */
-    int node;                       /* the kernel's number; -1 = unknown */
-    struct lab_cpus cpus;           /* empty for a GPU */
-    int64_t memory_bytes;
-    bool simulated;
-};
-
-struct lab_report_backend {
-    const char *name, *help;
-    const struct lab_report_device *devices;
-    int device_count;
-    const char *why_none; /* where there are none */
-};
-
-struct lab_report_library { /* one that is looked up at run time */
-    const char *title;
-    const char *path;     /* NULL: not found */
-    const char *version;  /* may be NULL */
-    const char *reason;   /* not found, or found but of no use: why; else NULL */
-    const char *effect;   /* likewise: what is then unavailable */
-    const char **effects; /* found, but lacking functions: what they are for; NULL ends */
-};
-
 /* Where the vendor's libraries lie, and below the table a line for each thing that is missing. */
-void lab_report_libraries(const struct lab_report_library *libraries, int count,
+void lab_report_libraries(const struct lab_vendor_library *libraries, int count,
                           struct lab_style style, struct lab_str *out);
 
 /* What can be given to --device, backend by backend. */
-void lab_report_backends(const struct lab_report_backend *backends, int count,
-                         struct lab_style style, struct lab_str *out);
+void lab_report_backends(const struct lab_device_offer *offers, int count, struct lab_style style,
+                         struct lab_str *out);
 
 /* All of the above for programs. */
-struct lab_value *lab_report_device_value(const struct lab_report_device *device,
+struct lab_value *lab_report_device_value(const struct lab_device_ref *device,
                                           struct lab_arena *arena);
-struct lab_value *lab_report_libraries_value(const struct lab_report_library *libraries, int count,
+struct lab_value *lab_report_libraries_value(const struct lab_vendor_library *libraries, int count,
                                              struct lab_arena *arena);
-struct lab_value *lab_report_backends_value(const struct lab_report_backend *backends, int count,
+struct lab_value *lab_report_backends_value(const struct lab_device_offer *offers, int count,
                                             struct lab_arena *arena);
 
 /* --- one bench --- */
@@ -102,8 +78,7 @@ struct lab_bench_report {
     const char *workload, *label;
     struct lab_value *config;  /* all keys */
     const char *configuration; /* how the kernel does it, in words; NULL = nothing was looked up */
-    struct lab_report_device device;
-    const char *backend;
+    struct lab_device_ref device;
     int compute_units;
     const char *arithmetic;      /* may be NULL */
     bool overlaps;               /* copies can run beside compute on this device */
@@ -169,54 +144,12 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
 
 /* --- the plan of a study --- */
 
-struct lab_report_rank {
-    int gpu_id;         /* index into the list of devices */
-    const char *device; /* "cpu:0/2.1" */
-    int numa_node;
-};
-
-struct lab_report_plan_run {
-    const char *id, *workload, *label;
-    uint64_t identity;
-    struct lab_value *options; /* all keys */
-    const struct lab_report_rank *ranks;
-    int rank_count, repeat;
-    int64_t num_samples, warmup_samples, iterations, warmup_iterations;
-    int64_t host_bytes, device_bytes; /* of one rank */
-    double timeout_s;
-    const char *const *series; /* NULL-terminated */
-    int point_count;
-};
-
-struct lab_report_plan {
-    const char *option, *study; /* "numa_study", "numa_locality_study" */
-    const char *output_dir;
-    const char *machine; /* where it is planned for, if it isn't this machine; else NULL */
-    const char *selector;
-    const struct lab_report_device *devices; /* all that the selector names */
-    int device_count;
-    const struct lab_report_plan_run *runs; /* in their order */
-    int run_count;
-    int64_t point_count, job_count;
-    uint64_t seed, identity;
-    bool ordered_as_given;
-    int repeat, max_workers;
-    double cooldown_s, budget_s; /* 0 = none */
-
-    double expected_s; /* from runs that were timed here before; 0 or NaN = nothing is known */
-    int expected_by_duration; /* runs that are in it by the duration that was asked for instead */
-    int expected_unknown;   /* runs that nothing is known about: in it by the mean of the others */
-    int expected_guessed;   /* those, and runs that only other work tells about */
-    double expected_most_s; /* by the time-outs and retries; 0 = the time-outs' sum */
-    int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
-    const char *const *notes; /* sentences; NULL-terminated, NULL = none */
-};
-
 /* The first runs and all that is said about them together. */
-void lab_report_plan(const struct lab_report_plan *plan, struct lab_style style,
-                     struct lab_str *out);
+void lab_report_plan(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                     struct lab_style style, struct lab_str *out);
 /* All of it. */
-struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
+struct lab_value *lab_report_plan_value(const struct lab_plan *plan,
+                                        const struct lab_plan_estimate *estimate,
                                         struct lab_arena *arena);
 
 #endif

@@ -120,9 +120,9 @@ static int64_t whole(double bytes) {
 
 /* --- both --- */
 
-struct lab_run_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
-                                                   const struct lab_history *history) {
-    struct lab_run_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
+struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
+                                               const struct lab_history *history) {
+    struct lab_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
     double known_s = 0, longest_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
     double beside = FOLDER_BYTES + config_bytes(plan);
     for (int i = 0; i < plan->run_count; i++) {

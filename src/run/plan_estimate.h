@@ -4,18 +4,8 @@
 #ifndef LAB_RUN_PLAN_ESTIMATE_H
 #define LAB_RUN_PLAN_ESTIMATE_H
 
-#include "plan/plan.h"
+#include "model/plan.h"
 #include "run/history.h"
-
-struct lab_run_plan_estimate {
-    double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
-    int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
-    int guessed;     /* runs that only other work than their own tells about; unknown ones too */
-    int by_duration; /* runs whose time is what was asked for, whatever ran before */
-    double most_s;   /* holds whatever happens: see below */
-    int64_t disk_bytes;
-    int64_t store_bytes; /* of them in study.db */
-};
 
 /*
  * expected_s shares the runs' time among as many workers as can be busy at once: at most
@@ -32,8 +22,8 @@ struct lab_run_plan_estimate {
  *
  * `history` may be NULL: nothing is known.
  */
-struct lab_run_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
-                                                   const struct lab_history *history);
+struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
+                                               const struct lab_history *history);
 
 /*
  * One run: expected seconds (NaN = unknown), cool-down excluded. `record` is

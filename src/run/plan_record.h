@@ -6,8 +6,8 @@
 #define LAB_RUN_PLAN_RECORD_H
 
 #include "base/mem.h"
+#include "model/plan.h"
 #include "model/run.h"
-#include "plan/plan.h"
 
 /*
  * Run `index` of the plan, planned and never started: number index + 1, position index, no rate.

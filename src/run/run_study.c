@@ -1,9 +1,6 @@
 /* run_study.c: the words of `gpulab run`: config path, study, overrides. */
 #include "run/run_study.h"
 
-#include "device/device_info.h"
-#include "run/plan_estimate.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,80 +147,11 @@ const char *lab_run_summary(const char *text, struct lab_arena *arena) {
     return summary;
 }
 
-/* --- the plan --- */
-
-static struct lab_report_plan_run report_run(const struct lab_plan_run *run,
-                                             struct lab_arena *arena) {
-    struct lab_report_rank *ranks = lab_arena_alloc(arena, (size_t)run->rank_count, sizeof *ranks);
-    for (int i = 0; i < run->rank_count; i++)
-        ranks[i] = (struct lab_report_rank){run->ranks[i].gpu_id, run->ranks[i].device,
-                                            run->ranks[i].numa_node};
-    return (struct lab_report_plan_run){
-        .id = run->id,
-        .workload = run->workload->name,
-        .label = run->label,
-        .identity = run->identity,
-        .options = run->options,
-        .ranks = ranks,
-        .rank_count = run->rank_count,
-        .repeat = run->repeat,
-        .num_samples = run->num_samples,
-        .warmup_samples = run->warmup_samples,
-        .iterations = run->iterations,
-        .warmup_iterations = run->warmup_iterations,
-        .host_bytes = run->host_bytes,
-        .device_bytes = run->device_bytes,
-        .timeout_s = run->timeout_s,
-        .series = run->series,
-        .point_count = run->point_count,
-    };
-}
+/* --- history --- */
 
 struct lab_history *lab_run_history(const struct lab_machine *machine) {
     enum { STUDIES = 50 }; /* more of them don't make an estimate better, only slower */
     return lab_history_open(lab_machine_identity(machine), STUDIES, NULL);
-}
-
-struct lab_report_plan lab_run_report(const struct lab_plan *plan,
-                                      const struct lab_machine *machine, struct lab_arena *arena) {
-    struct lab_report_device *devices =
-        lab_arena_alloc(arena, (size_t)plan->devices.count, sizeof *devices);
-    for (int i = 0; i < plan->devices.count; i++)
-        devices[i] = lab_device_describe(&plan->devices.items[i]);
-    struct lab_report_plan_run *runs =
-        lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
-    for (int i = 0; i < plan->run_count; i++)
-        runs[i] = report_run(&plan->runs[i], arena);
-    struct lab_history *history = lab_run_history(machine);
-    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(plan, history);
-    lab_history_close(history);
-    return (struct lab_report_plan){
-        .option = plan->option,
-        .study = plan->study,
-        .output_dir = plan->output_dir,
-        .machine = machine->recorded ? lab_arena_strdup(arena, machine->source) : NULL,
-        .selector = plan->selector,
-        .devices = devices,
-        .device_count = plan->devices.count,
-        .runs = runs,
-        .run_count = plan->run_count,
-        .point_count = plan->point_count,
-        .job_count = plan->job_count,
-        .seed = plan->seed,
-        .identity = plan->identity,
-        .ordered_as_given = plan->ordered_as_given,
-        .repeat = plan->repeat,
-        .max_workers = plan->max_workers,
-        .cooldown_s = plan->cooldown_s,
-        .budget_s = plan->budget_s,
-        .expected_s = estimate.expected_s,
-        .expected_unknown = estimate.unknown,
-        .expected_guessed = estimate.guessed,
-        .expected_by_duration = estimate.by_duration,
-        .expected_most_s = estimate.most_s,
-        .disk_bytes = estimate.disk_bytes,
-        .notes = plan->notes,
-    };
 }
 
 /* --- as it can be pasted --- */

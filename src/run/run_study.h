@@ -1,13 +1,12 @@
 /*
  * run_study.h: what `gpulab run` and its relatives read from a command line: where configs
- * come from, which study is meant, and the plan in a report's form.
+ * come from, and which study is meant.
  */
 #ifndef LAB_RUN_RUN_STUDY_H
 #define LAB_RUN_RUN_STUDY_H
 
 #include "compose/config.h"
-#include "plan/plan.h"
-#include "report/report.h"
+#include "model/machine.h"
 #include "run/history.h"
 
 /* --config-dir (may be NULL), the user's own folder if there is one, then the built-in files. */
@@ -33,10 +32,6 @@ const char *lab_run_summary(const char *text, struct lab_arena *arena);
 
 /* What earlier studies on this machine took. */
 struct lab_history *lab_run_history(const struct lab_machine *machine);
-
-/* Shares the plan's memory. */
-struct lab_report_plan lab_run_report(const struct lab_plan *plan,
-                                      const struct lab_machine *machine, struct lab_arena *arena);
 
 /* "gpulab run …" as it can be pasted into a shell; `words` ends with NULL. */
 const char *lab_run_command(const char *const *words, struct lab_arena *arena);

@@ -16,8 +16,8 @@
 
 #include "base/err.h"
 #include "machine/machine.h"
+#include "model/plan.h"
 #include "model/run.h"
-#include "plan/plan.h"
 #include "store/store.h"
 
 struct lab_runner_item {

@@ -6,6 +6,7 @@
 #include "run/runner_internal.h"
 
 #include "base/json.h"
+#include "workload/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +161,8 @@ int runner_phase_rank(const struct runner *runner, const struct lab_plan_run *pl
     const struct lab_plan_phase *phase = planned->phase;
     if (phase->mitigations & LAB_PLAN_AFFINITY && !runner->simulated)
         choose_cpus(runner, planned, index, arena, rank);
-    if (phase->regret || (phase->mitigations & LAB_PLAN_TUNING_CACHE && planned->workload->launch))
+    if (phase->regret || (phase->mitigations & LAB_PLAN_TUNING_CACHE &&
+                          lab_workload_find(planned->workload, NULL)->launch))
         return add_choices(runner, planned, arena, rank, err);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "run/job.h"
 #include "run/launch/profiler.h"
 #include "tune/tuned.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <signal.h>
@@ -58,11 +59,11 @@ static struct lab_value *options_of(const struct runner *runner, const struct ru
                                     const char *device, struct lab_arena *arena) {
     const struct lab_plan_run *planned = run->item->planned;
     struct lab_tuned none = {.config = LAB_CONFIG_DEFAULT};
-    if (planned->phase && (planned->workload->launch || planned->workload->launches) &&
+    const struct lab_workload *workload = lab_workload_find(planned->workload, NULL);
+    if (planned->phase && (workload->launch || workload->launches) &&
         lab_value_get(planned->options, LAB_WORKLOAD_CONFIG))
         return lab_tuned_freeze(planned->options, &none, arena);
-    return lab_tuned_options(planned->workload, planned->options, runner->spec->machine, device,
-                             arena);
+    return lab_tuned_options(workload, planned->options, runner->spec->machine, device, arena);
 }
 
 static int say_job(const struct runner *runner, struct runner_run *run,
@@ -83,7 +84,7 @@ static int say_job(const struct runner *runner, struct runner_run *run,
     }
     struct lab_job job = {.run_id = planned->id,
                           .folder = runner->folder,
-                          .workload = planned->workload->name,
+                          .workload = planned->workload,
                           .options = options_of(runner, run, ranks[0].device, &run->arena),
                           .ranks = ranks,
                           .rank_count = worker->rank_count,
@@ -322,7 +323,7 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
                             .id = planned->id,
                             .identity = planned->identity,
                             .repeat = planned->repeat,
-                            .workload = planned->workload->name,
+                            .workload = planned->workload,
                             .label = planned->label,
                             .iterations = planned->iterations,
                             .warmup_iterations = planned->warmup_iterations,

@@ -5,6 +5,7 @@
  */
 #include "run/study.h"
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file/file.h"
 #include "base/file/walk.h"

@@ -13,7 +13,7 @@
 #ifndef LAB_RUN_STUDY_H
 #define LAB_RUN_STUDY_H
 
-#include "plan/plan.h"
+#include "model/plan.h"
 #include "run/folder.h"
 #include "run/runner.h"
 #include "session/lease.h"

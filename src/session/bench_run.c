@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "base/tty/interrupt.h"
-#include "device/device_info.h"
+#include "device/device.h"
 #include "machine/machine.h"
 #include "tune/tuned.h"
 
@@ -159,8 +159,7 @@ static void describe_work(struct bench *bench) {
     report->parameters = cost.parameters;
     report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;
-    report->backend = bench->ref.backend->name;
-    report->device = lab_device_describe(&bench->ref);
+    report->device = bench->ref;
     report->repetitions_asked = bench->request->repeat;
     struct lab_str label;
     lab_str_init(&label);

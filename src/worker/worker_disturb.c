@@ -287,7 +287,7 @@ static int choose_gpus(struct disturber *disturber, struct lab_arena *arena, str
         return 0;
     }
     const char *selector =
-        lab_arena_printf(arena, "%s:%d/%d", ref->backend->name, ref->unit, ref->slices);
+        lab_arena_printf(arena, "%s:%d/%d", ref->backend, ref->unit, ref->slices);
     if (lab_device_select(rank->worker->machine, selector, arena, &all, err) < 0)
         return -1;
     for (int i = 0; i < all.count && disturber->count < THREADS_MAX; i++)

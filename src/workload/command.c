@@ -182,7 +182,7 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "%s: a program of one's own gets the whole GPU, never a slice of it; "
                            "write device=%s:%d",
-                           ref->name, ref->backend->name, ref->unit);
+                           ref->name, ref->backend, ref->unit);
     struct command_state *state = lab_mem_alloc(1, sizeof *state);
     lab_arena_init(&state->arena);
     struct command_reader *reader;

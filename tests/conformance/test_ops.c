@@ -88,7 +88,7 @@ static void compare(struct bench *bench, const struct op_case *c, const void *ou
     lab_data_decode(dtype, bench->host.data, c->count, found);
     double error = op_case_error(c, found);
     lab_mem_free(found);
-    bool on_cpu = lab_str_equal(bench->device->ref.backend->name, "cpu");
+    bool on_cpu = lab_str_equal(bench->device->ref.backend, "cpu");
     enum lab_dtype computed = lab_launch_dtype(&c->launch);
     if (!(error <= op_case_tolerance(computed, on_cpu)))
         fail_msg("%s in %s on %s, %s, over input %d, shifted by %d: relative error %g", c->name,

@@ -257,7 +257,7 @@ static void use_once(const struct place *place, struct lab_device *device) {
     void *state = NULL;
     if (w->open(place->config, &rank, &state, &err)) {
         /* CPUs do everything; another backend may lack an operation and must then say so */
-        if (err.code != LAB_ERR_UNSUPPORTED || lab_str_equal(place->ref.backend->name, "cpu"))
+        if (err.code != LAB_ERR_UNSUPPORTED || lab_str_equal(place->ref.backend, "cpu"))
             fail_msg("%s on %s: %s", w->name, place->ref.name, err.text);
         print_message("    %s\n", err.text);
         return;
@@ -315,7 +315,8 @@ static void use_workload(struct place *place, struct lab_arena *arena) {
     for (int i = 0; i < CASES; i++)
         if (lab_str_equal(cases[i].workload, place->workload->name)) {
             listed = true;
-            if (!place->ref.backend->tunable && names_a_configuration(cases[i].words))
+            if (!lab_backend_find(place->ref.backend)->tunable &&
+                names_a_configuration(cases[i].words))
                 continue;
             use_case(place, arena, cases[i].words);
         }

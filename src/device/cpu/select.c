@@ -36,7 +36,7 @@ static void add_slice(const struct lab_machine *machine, int node_index, int sli
     int begin = slice * (cores / slices) + (slice < cores % slices ? slice : cores % slices);
     int count = cores / slices + (slice < cores % slices);
     struct lab_device_ref *ref = lab_device_list_add(list, arena);
-    *ref = (struct lab_device_ref){.backend = &lab_backend_cpu,
+    *ref = (struct lab_device_ref){.backend = "cpu",
                                    .physical = lab_arena_printf(arena, "cpu:%d", node->number),
                                    .unit = node->number,
                                    .slices = slices,

@@ -50,7 +50,7 @@ static void add(const struct lab_machine *machine, const struct cuda_gpu *gpu, i
     struct lab_device_ref *ref = lab_device_list_add(list, arena);
     int size = cuda_slice_size(gpu, slices);
     *ref = (struct lab_device_ref){
-        .backend = &lab_backend_cuda,
+        .backend = "cuda",
         .description = describe(gpu, slices, arena),
         .physical = lab_arena_printf(arena, "cuda:%s", *gpu->uuid ? gpu->uuid : gpu->address),
         .unit = unit,

@@ -29,7 +29,7 @@ static void add(const struct sim_machine *machine, int unit, struct lab_arena *a
     struct lab_device_ref *ref = lab_device_list_add(list, arena);
     const char *name = lab_arena_printf(arena, "sim:%s:%d", machine->name, unit);
     *ref = (struct lab_device_ref){
-        .backend = &lab_backend_sim,
+        .backend = "sim",
         .name = name,
         .description = gpu->model->name,
         .physical = name,

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "plan/plan.h"
+#include "model/plan.h"
 
 /* What a report may take after the worker's end before the profiler is killed. */
 #define LAB_PROFILER_EXIT_NS 300000000000LL

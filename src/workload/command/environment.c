@@ -63,7 +63,7 @@ static void set_int(struct variables *v, const char *name, int value) {
 }
 
 static bool is_cuda(const struct lab_device_ref *ref) {
-    return ref && lab_str_equal(ref->backend->name, "cuda");
+    return ref && lab_str_equal(ref->backend, "cuda");
 }
 
 /* The one device, by the name that doesn't change; none at all where none was asked for. */

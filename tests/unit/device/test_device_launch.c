@@ -33,10 +33,8 @@ static bool nothing(const struct lab_device *device, enum lab_op_id op, enum lab
     return false;
 }
 
-static const struct lab_backend backend = {.name = "bare"};
-
 static struct lab_stream stream_of(struct lab_device *device, const struct lab_device_ops *ops) {
-    *device = (struct lab_device){.ops = ops, .ref = {.backend = &backend, .name = "bare:0"}};
+    *device = (struct lab_device){.ops = ops, .ref = {.backend = "bare", .name = "bare:0"}};
     kept.count = 0;
     return (struct lab_stream){.device = device};
 }

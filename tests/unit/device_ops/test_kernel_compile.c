@@ -180,7 +180,7 @@ static void draw_tiles(uint64_t number, const struct lab_tunable_place *place,
 LAB_TEST(tiles_at_random_compile) {
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_device_ref rtx4090 = {
-        .backend = &lab_backend_cuda, .compute_units = 128, .capability = 89};
+        .backend = "cuda", .compute_units = 128, .capability = 89};
     const struct lab_tunable_place place = {NULL, &rtx4090};
     struct cuda_variant variants[TILES_AT_RANDOM];
     for (int i = 0; i < TILES_AT_RANDOM; i++) {

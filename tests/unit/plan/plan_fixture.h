@@ -8,6 +8,7 @@
 #include "machine/machine.h"
 #include "plan/plan.h"
 #include "unit/compose/config_fixture.h"
+#include "workload/workload.h"
 
 #define FOUR_NODES LAB_TEST_SOURCE_DIR "/tests/fixtures/4node-10gpu.xml"
 #define ONE_NODE   LAB_TEST_SOURCE_DIR "/tests/fixtures/1node-nogpu.xml"

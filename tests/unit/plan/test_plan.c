@@ -11,7 +11,7 @@ LAB_TEST(a_run_knows_all_about_itself) {
     PLAN("experiment=numa_study", "experiment.order=as_given");
     const struct lab_plan_run *run = find_run("gpu3_numa2_vit16x12x1024");
     assert_ptr_equal(run, &plan.runs[47]);
-    assert_string_equal(run->workload->name, "vit");
+    assert_string_equal(run->workload, "vit");
     assert_string_equal(run->label, "vit16x12x1024");
     assert_int_equal(run->rank_count, 1);
     assert_int_equal(run->ranks[0].gpu_id, 3);

@@ -11,7 +11,7 @@ LAB_TEST(a_matrix_is_crossed_with_the_hardware) {
     assert_string_equal(plan.runs[0].id, "gpu0_numa0_max_iters5000_optimizersgd");
     assert_string_equal(plan.runs[5].id, "gpu1_numa0_max_iters5000_optimizeradamw");
     const struct lab_plan_run *run = &plan.runs[1];
-    assert_string_equal(run->workload->name, "command");
+    assert_string_equal(run->workload, "command");
     assert_string_equal(run->label, "max_iters5000_optimizeradam");
     const struct lab_value *matrix = lab_value_get(run->options, "matrix");
     assert_string_equal(lab_value_get(matrix, "optimizer")->string, "adam");

@@ -53,8 +53,10 @@ static struct lab_bench_report report_of(struct lab_bench_repetition *repetition
     struct lab_bench_report report = {
         .workload = "vit",
         .label = "vit32x4x512",
-        .device = {.name = "cpu:0", .description = "2 cores of NUMA node 0", .physical = "cpu:0"},
-        .backend = "cpu",
+        .device = {.name = "cpu:0",
+                   .backend = "cpu",
+                   .description = "2 cores of NUMA node 0",
+                   .physical = "cpu:0"},
         .compute_units = 2,
         .overlaps = true,
         .dtype = "fp32",

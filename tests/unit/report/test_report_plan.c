@@ -3,109 +3,125 @@
 
 #include "base/json.h"
 
-static struct lab_report_plan plan_of(struct lab_report_plan_run runs[48]) {
-    static const struct lab_report_rank rank = {0, "cpu:0", 0};
+static struct lab_plan plan_of(struct lab_plan_run runs[48]) {
+    static const struct lab_run_rank rank = {0, "cpu:0", 0};
     static const char *const no_series[] = {NULL};
     static struct lab_value options = {.type = LAB_VALUE_MAP};
-    static const struct lab_report_device device = {.name = "cpu:0", .description = "2 cores"};
+    static const struct lab_machine machine;
+    static struct lab_device_ref device = {.name = "cpu:0", .description = "2 cores"};
     for (int i = 0; i < 48; i++)
-        runs[i] = (struct lab_report_plan_run){.id = "gpu0_numa0_vit0x0x0",
-                                               .workload = "vit",
-                                               .label = "vit0x0x0",
-                                               .options = &options,
-                                               .ranks = &rank,
-                                               .rank_count = 1,
-                                               .timeout_s = 300,
-                                               .series = no_series,
-                                               .point_count = 1};
-    return (struct lab_report_plan){.option = "numa_study",
-                                    .study = "numa_locality_study",
-                                    .output_dir = "outputs",
-                                    .selector = "cpu",
-                                    .devices = &device,
-                                    .device_count = 1,
-                                    .runs = runs,
-                                    .run_count = 48,
-                                    .point_count = 48,
-                                    .job_count = 1,
-                                    .repeat = 1,
-                                    .max_workers = 1};
+        runs[i] = (struct lab_plan_run){.id = "gpu0_numa0_vit0x0x0",
+                                        .workload = "vit",
+                                        .label = "vit0x0x0",
+                                        .options = &options,
+                                        .ranks = &rank,
+                                        .rank_count = 1,
+                                        .timeout_s = 300,
+                                        .series = no_series,
+                                        .point_count = 1};
+    return (struct lab_plan){.option = "numa_study",
+                             .study = "numa_locality_study",
+                             .output_dir = "outputs",
+                             .selector = "cpu",
+                             .devices = {&device, 1},
+                             .machine = &machine,
+                             .runs = runs,
+                             .run_count = 48,
+                             .point_count = 48,
+                             .job_count = 1,
+                             .repeat = 1,
+                             .max_workers = 1};
 }
 
-static void assert_says(const struct lab_report_plan *plan, const char *part) {
+/* As it is where none of them is like any that has run. */
+#define NOTHING_KNOWN                                                                              \
+    { .expected_s = NAN, .unknown = 48, .guessed = 48, .most_s = 14400, .disk_bytes = 81920 }
+
+static void assert_says(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                        const char *part) {
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_plan(plan, (struct lab_style){.columns = 200, .unicode = true}, &out);
+    lab_report_plan(plan, estimate, (struct lab_style){.columns = 200, .unicode = true}, &out);
     assert_contains(out.text, part);
     lab_str_release(&out);
 }
 
-static void assert_json(const struct lab_report_plan *plan, const char *part) {
+static void assert_json(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                        const char *part) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_str out;
     lab_str_init(&out);
-    lab_json_write(lab_report_plan_value(plan, &arena), 0, &out);
+    lab_json_write(lab_report_plan_value(plan, estimate, &arena), 0, &out);
     assert_contains(out.text, part);
     lab_str_release(&out);
     lab_arena_release(&arena);
 }
 
 LAB_TEST(nothing_like_it_has_run) {
-    struct lab_report_plan_run runs[48];
-    struct lab_report_plan plan = plan_of(runs);
-    assert_says(&plan, "  Time      at most 4 h by their time-outs and retries; nothing like it "
-                       "has run here yet\n");
-    assert_json(&plan, "\"expected_s\": null, \"expected_unknown\": 48, \"expected_guessed\": 48, "
-                       "\"expected_by_duration\": 0, "
-                       "\"expected_most_s\": 14400.0, "
-                       "\"disk_bytes\": null");
-    plan.expected_s = NAN;
+    struct lab_plan_run runs[48];
+    struct lab_plan plan = plan_of(runs);
+    struct lab_plan_estimate estimate = NOTHING_KNOWN;
+    assert_says(&plan, &estimate,
+                "  Time      at most 4 h by their time-outs and retries; nothing like it "
+                "has run here yet\n");
+    assert_json(&plan, &estimate,
+                "\"expected_s\": null, \"expected_unknown\": 48, \"expected_guessed\": 48, "
+                "\"expected_by_duration\": 0, "
+                "\"expected_most_s\": 14400.0, "
+                "\"disk_bytes\": 81920");
     plan.budget_s = 600;
     assert_says(
-        &plan,
+        &plan, &estimate,
         "at most 4 h by their time-outs and retries, and no run starts after 10 min; nothing like");
 }
 
 LAB_TEST(earlier_runs_tell) {
-    struct lab_report_plan_run runs[48];
-    struct lab_report_plan plan = plan_of(runs);
-    plan.expected_s = 731;
-    plan.expected_unknown = 3;
-    plan.expected_guessed = 5;
-    plan.expected_most_s = 7200;
-    plan.disk_bytes = 1258291;
-    assert_says(&plan,
+    struct lab_plan_run runs[48];
+    struct lab_plan plan = plan_of(runs);
+    struct lab_plan_estimate estimate = NOTHING_KNOWN;
+    estimate.expected_s = 731;
+    estimate.unknown = 3;
+    estimate.guessed = 5;
+    estimate.most_s = 7200;
+    estimate.disk_bytes = 1258291;
+    assert_says(&plan, &estimate,
                 "  Time      takes about 12 min (from earlier runs here; 5 of 48 runs guessed), at "
                 "most 2 h by their time-outs and retries\n"
                 "  Disk      writes about 1.20 MiB\n");
-    assert_json(&plan, "\"expected_s\": 731.0, \"expected_unknown\": 3, \"expected_guessed\": 5, "
-                       "\"expected_by_duration\": 0, "
-                       "\"expected_most_s\": 7200.0, "
-                       "\"disk_bytes\": 1258291");
-    plan.expected_unknown = plan.expected_guessed = 0;
-    assert_says(&plan, "takes about 12 min (from earlier runs here), at most");
+    assert_json(&plan, &estimate,
+                "\"expected_s\": 731.0, \"expected_unknown\": 3, \"expected_guessed\": 5, "
+                "\"expected_by_duration\": 0, "
+                "\"expected_most_s\": 7200.0, "
+                "\"disk_bytes\": 1258291");
+    estimate.unknown = estimate.guessed = 0;
+    assert_says(&plan, &estimate, "takes about 12 min (from earlier runs here), at most");
 }
 
 LAB_TEST(a_duration_that_was_asked_for_is_no_history) {
-    struct lab_report_plan_run runs[48];
-    struct lab_report_plan plan = plan_of(runs);
-    plan.expected_s = 7704;
-    plan.expected_by_duration = 48;
-    assert_says(&plan, "takes about 2.14 h (by experiment.duration), at most");
-    assert_json(&plan, "\"expected_by_duration\": 48");
-    plan.expected_by_duration = 12;
-    assert_says(&plan, "takes about 2.14 h (from earlier runs here; 12 of 48 runs by "
-                       "experiment.duration), at most");
+    struct lab_plan_run runs[48];
+    struct lab_plan plan = plan_of(runs);
+    struct lab_plan_estimate estimate = NOTHING_KNOWN;
+    estimate.expected_s = 7704;
+    estimate.unknown = estimate.guessed = 0;
+    estimate.by_duration = 48;
+    assert_says(&plan, &estimate, "takes about 2.14 h (by experiment.duration), at most");
+    assert_json(&plan, &estimate, "\"expected_by_duration\": 48");
+    estimate.by_duration = 12;
+    assert_says(&plan, &estimate,
+                "takes about 2.14 h (from earlier runs here; 12 of 48 runs by "
+                "experiment.duration), at most");
 }
 
 LAB_TEST(a_guess_is_not_told_as_knowledge) {
-    struct lab_report_plan_run runs[48];
-    struct lab_report_plan plan = plan_of(runs);
-    plan.expected_s = 731;
-    plan.expected_guessed = 25;
-    assert_says(&plan, "  Time      at most 4 h by their time-outs and retries; 25 of 48 runs are "
-                       "unlike any that has run here\n");
-    plan.expected_guessed = 24;
-    assert_says(&plan, "takes about 12 min");
+    struct lab_plan_run runs[48];
+    struct lab_plan plan = plan_of(runs);
+    struct lab_plan_estimate estimate = NOTHING_KNOWN;
+    estimate.expected_s = 731;
+    estimate.guessed = 25;
+    assert_says(&plan, &estimate,
+                "  Time      at most 4 h by their time-outs and retries; 25 of 48 runs are "
+                "unlike any that has run here\n");
+    estimate.guessed = 24;
+    assert_says(&plan, &estimate, "takes about 12 min");
 }

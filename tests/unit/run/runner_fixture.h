@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "base/json.h"
 #include "run/runner.h"
+#include "workload/workload.h"
 
 #include "test.h"
 #include <dirent.h>
@@ -30,7 +31,6 @@ static struct lab_store *store;
 static struct lab_runner_spec spec;
 static struct lab_runner_patience patience;
 static struct lab_runner_outcome outcome;
-static const struct lab_workload a_workload = {.name = "null"};
 static const char *const rogue_argv[] = {"/proc/self/exe", "rogue", NULL};
 static const char *const *worker_argv = rogue_argv;
 
@@ -147,7 +147,7 @@ static struct lab_plan_run *add_run(const char *id, const char *devices) {
         ranks[run->rank_count++].device = device;
     run->id = id;
     run->identity = (uint64_t)run_count + 1;
-    run->workload = &a_workload;
+    run->workload = "null";
     run->options = lab_value_map(&arena);
     run->label = "null";
     run->ranks = ranks;

@@ -60,7 +60,7 @@ LAB_TEST(test_record_is_json_where_it_says_so) {
 
 LAB_TEST(test_nothing_is_known_without_history) {
     PLAN("experiment=quick_test");
-    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
+    struct lab_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_true(isnan(estimate.expected_s));
     assert_int_equal(estimate.unknown, 3);
 }
@@ -77,7 +77,7 @@ LAB_TEST(test_most_is_every_attempt_timing_out) {
 
 LAB_TEST(test_a_given_duration_needs_no_history) {
     PLAN("experiment=quick_test", "experiment.duration=60s", "experiment.cooldown=5s");
-    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
+    struct lab_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_int_equal(estimate.unknown, 0);
     assert_true(estimate.expected_s == 3 * 60 + 2 * 5);
     assert_int_equal(estimate.by_duration, 3);
@@ -104,7 +104,7 @@ LAB_TEST(test_runs_that_were_done_before_are_known) {
     given_run(history, "vit0x0x0", 2);
     given_run(history, "vit32x2x256", 4);
     given_run(history, "vit32x4x512", 9);
-    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, history);
+    struct lab_plan_estimate estimate = lab_run_plan_estimate(&plan, history);
     assert_int_equal(estimate.unknown, 0);
     assert_true(estimate.expected_s == 2 + 4 + 9);
     /* ten times as many iterations, and as many to warm up: scaled */
@@ -260,7 +260,7 @@ LAB_TEST(test_store_size_where_iterations_are_most_of_it) {
 
 LAB_TEST(test_folder_holds_more_than_the_store) {
     PLAN("experiment=quick_test");
-    struct lab_run_plan_estimate few = lab_run_plan_estimate(&plan, NULL);
+    struct lab_plan_estimate few = lab_run_plan_estimate(&plan, NULL);
     assert_true(few.disk_bytes > few.store_bytes);
     PLAN("experiment=quick_test", "experiment.repeat=10");
     assert_true(lab_run_plan_estimate(&plan, NULL).disk_bytes > few.disk_bytes);
@@ -269,7 +269,7 @@ LAB_TEST(test_folder_holds_more_than_the_store) {
 LAB_TEST(test_sizes_beyond_all_disks_are_still_numbers) {
     PLAN("experiment=numa_study", "experiment.test.num_samples=1000000000000",
          "experiment.test.batch_size=1", "experiment.repeat=200");
-    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
+    struct lab_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_true(estimate.store_bytes > INT64_C(1000000000000000));
     assert_true(estimate.disk_bytes >= estimate.store_bytes);
 }

@@ -1,6 +1,7 @@
 /* test_runner_worker.c: runner and worker together: a real plan on this machine's CPUs, really
  * run. */
 #include "base/json.h"
+#include "plan/plan.h"
 #include "run/frame.h"
 #include "run/runner.h"
 #include "worker/worker.h"
@@ -72,7 +73,7 @@ static void make_store(void) {
         records[i] = (struct lab_run){.id = run->id,
                                       .identity = run->identity,
                                       .position = i,
-                                      .workload = run->workload->name,
+                                      .workload = run->workload,
                                       .label = run->label,
                                       .options = "{}",
                                       .series = "[]",

@@ -303,18 +303,24 @@ static const struct lab_tunable *find_narrow(const struct lab_tunable_place *pla
     return &narrow_space;
 }
 
+/* The registry of this program: the CPU, and the same with another space. */
+extern const struct lab_backend lab_backend_cpu;
+static struct lab_backend narrow;
+const struct lab_backend *const lab_backends[] = {&lab_backend_cpu, &narrow, NULL};
+
 LAB_TEST(a_shape_that_nothing_supports_is_refused) {
     struct lab_launch launch;
-    struct lab_backend backend = *cpu.device->ref.backend;
     const struct lab_tunable_place place = {cpu.machine, &cpu.device->ref};
     pretend_launch(NULL, &launch);
     narrow_space = *lab_tunable_find(&place, &launch);
     narrow_space.check = never;
-    backend.tunable = find_narrow;
-    cpu.device->ref.backend = &backend;
+    narrow = lab_backend_cpu;
+    narrow.name = "narrow";
+    narrow.tunable = find_narrow;
+    cpu.device->ref.backend = "narrow";
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
     refused(&plan, LAB_ERR_UNSUPPORTED, "heads of 80 don't fit");
-    backend.tunable = NULL;
+    narrow.tunable = NULL;
     refused(&plan, LAB_ERR_UNSUPPORTED, "has no configurations of pretending in fp32");
 }
 

@@ -126,8 +126,7 @@ static const char *variable(const char *name, const struct command_config *confi
 LAB_TEST(variables_say_where_a_program_runs) {
     struct command_config config = {0};
     int cpus[] = {4, 5, 6};
-    static const struct lab_backend cpu = {.name = "cpu"}, cuda = {.name = "cuda"};
-    struct lab_device_ref ref = {.backend = &cpu, .name = "cpu:0", .cpus = {cpus, 3}};
+    struct lab_device_ref ref = {.backend = "cpu", .name = "cpu:0", .cpus = {cpus, 3}};
     rank.ref = &ref;
     assert_string_equal(variable("CUDA_DEVICE_ORDER", &config), "=PCI_BUS_ID");
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "="); /* none was asked for */
@@ -145,7 +144,7 @@ LAB_TEST(variables_say_where_a_program_runs) {
     assert_string_equal(variable("GPULAB_OUTPUT_DIR", &config), "=/f");
     assert_string_equal(variable("GPULAB_NUMA_NODE", &config), "=1");
 
-    ref = (struct lab_device_ref){.backend = &cuda, .name = "cuda:3", .unit = 3};
+    ref = (struct lab_device_ref){.backend = "cuda", .name = "cuda:3", .unit = 3};
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=3");
     assert_string_equal(variable("LOCAL_RANK", &config), "=0"); /* of the one that it sees */
     ref.name = "cuda:MIG-1234";
@@ -163,8 +162,7 @@ LAB_TEST(a_cpu_device_is_its_cores) {
     struct lab_cpus before = {0}, after = {0};
     assert_int_equal(lab_bind_read_cpus(0, &before, &err), 0);
     int last[] = {before.items[before.count - 1]};
-    static const struct lab_backend cpu = {.name = "cpu"};
-    struct lab_device_ref ref = {.backend = &cpu, .name = "cpu:0/2.1", .cpus = {last, 1}};
+    struct lab_device_ref ref = {.backend = "cpu", .name = "cpu:0/2.1", .cpus = {last, 1}};
     rank.ref = &ref;
     rank.numa_node = 0;
     DO(1, "command=[sh, -c, \"grep Cpus_allowed_list: /proc/self/status\"]");
@@ -246,9 +244,8 @@ LAB_TEST(a_simulated_device_runs_no_program) {
 
 /* A variable shows it a GPU or none: it would run beside those on the other slices, unseen. */
 LAB_TEST(a_slice_of_a_gpu_runs_no_program) {
-    static const struct lab_backend cuda = {.name = "cuda"};
     struct lab_device_ref ref = {
-        .name = "cuda:1/4.2", .backend = &cuda, .unit = 1, .slices = 4, .slice = 2};
+        .name = "cuda:1/4.2", .backend = "cuda", .unit = 1, .slices = 4, .slice = 2};
     rank.ref = &ref;
     FAILS(LAB_ERR_UNSUPPORTED, "gets the whole GPU, never a slice of it; write device=cuda:1",
           "command=true");

@@ -1,0 +1,93 @@
+/*
+ * model/plan.h: the runs that a study will carry out, as plain data: made by plan/, carried out by
+ * run/, shown by report/. Workloads and devices are named, not pointed at. Strings live in the
+ * arena of whoever planned.
+ */
+#ifndef LAB_MODEL_PLAN_H
+#define LAB_MODEL_PLAN_H
+
+#include "base/value.h"
+#include "model/device_ref.h"
+#include "model/run.h"
+
+enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
+
+/* What keeps the ranks of a phase apart: a set of bits. */
+enum {
+    LAB_PLAN_PROCESS = 1,       /* each in a process of its own */
+    LAB_PLAN_AFFINITY = 2,      /* each on CPUs of its own */
+    LAB_PLAN_NUMA = 4,          /* host thread and memory on the device's node */
+    LAB_PLAN_TOPOLOGY = 8,      /* only devices that share no link run at the same time */
+    LAB_PLAN_TUNING_CACHE = 16, /* not tuned anew: what was chosen when the device was idle */
+    LAB_PLAN_MPS = 32,          /* each in a process of its own, served by an MPS daemon */
+};
+
+struct lab_plan_phase {
+    const char *name; /* "baseline" */
+    bool together;    /* all devices at once; else one after the other */
+    bool regret;      /* what other phases chose, side by side on the idle device */
+    unsigned mitigations;
+    const char *disturb; /* a neighbour on purpose: "membw"; NULL = none */
+    const char *note;    /* what it can't have here, a sentence; NULL = nothing */
+};
+
+/* Names of a set of mitigations, or of the one with that bit. */
+extern const char *const lab_plan_mitigations[]; /* by bit number; NULL-terminated */
+
+struct lab_plan_run {
+    const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan, fit for file names */
+    uint64_t identity;
+    const char *workload;      /* "vit" */
+    struct lab_value *options; /* every key of the workload: a map */
+    const char *label;         /* "vit32x6x512" */
+    const struct lab_run_rank *ranks;
+    int rank_count;
+    int repeat; /* from 0 */
+    int64_t num_samples, warmup_samples;
+    int64_t iterations, warmup_iterations;
+    double timeout_s;
+    int64_t device_bytes, host_bytes; /* of one rank */
+    const char *const *series;        /* names of those it belongs to; NULL-terminated */
+    int point_count;                  /* points that it serves */
+    const struct lab_plan_phase
+        *phase; /* NULL = the study has none; then what follows is the plan's */
+    enum lab_plan_processes processes;
+    double duration_s; /* measures so long instead of a number of iterations; 0 = doesn't */
+    double tune_s;     /* > 0: the kernel is tuned first, so long at most */
+};
+
+struct lab_plan {
+    const char *study;        /* directory name: "numa_locality_study" */
+    const char *option;       /* what was asked for: "numa_study" */
+    struct lab_value *config; /* of the first job, for config.yaml */
+    const char *selector;     /* what `device` says: "auto" */
+    struct lab_device_list devices;
+    const struct lab_machine *machine; /* where the devices are: this one, or the simulated one */
+    struct lab_plan_run *runs;         /* in the order in which they will run */
+    int run_count;
+    int64_t point_count, job_count;
+    uint64_t seed;
+    bool ordered_as_given;
+    /* engine keys */
+    const char *output_dir, *tracker; /* tracker: names joined by commas; NULL = none */
+    bool resume, fail_fast, trace, monitor;
+    int max_workers, runs_per_device, max_retries, repeat;
+    double cooldown_s, budget_s, duration_s; /* 0 = none */
+    const char *profiler, *disturb;
+    enum lab_plan_processes processes;
+    const char *const *notes; /* sentences, such as why a phase is left out; NULL-terminated */
+    uint64_t identity;        /* of the set of runs: the same command finds its directory by it */
+};
+
+/* What a plan will take of time and disk, before it starts. */
+struct lab_plan_estimate {
+    double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
+    int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
+    int guessed;     /* runs that only other work than their own tells about; unknown ones too */
+    int by_duration; /* runs whose time is what was asked for, whatever ran before */
+    double most_s;   /* holds whatever happens: by the time-outs and retries */
+    int64_t disk_bytes;
+    int64_t store_bytes; /* of them in study.db */
+};
+
+#endif
