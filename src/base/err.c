@@ -1,6 +1,7 @@
 /* err.c: error texts are kept in place, so that reporting a failure can't fail. */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format
     vsnprintf(text, sizeof text, format, args);
     store(err, text);
     err->code = code;
+    err->hint = LAB_HINT_NONE;
     return -1;
 }
 
@@ -46,6 +48,23 @@ int lab_err_set(struct lab_err *err, enum lab_err_code code, const char *format,
     return -1;
 }
 
+static enum lab_hint_id hint_of(int errno_value) {
+    switch (errno_value) {
+    case ENOSPC:
+    case EDQUOT:
+        return LAB_HINT_OUT_OF_SPACE;
+    case EMFILE:
+    case ENFILE:
+        return LAB_HINT_OPEN_FILES;
+    case EACCES:
+        return LAB_HINT_PERMISSION;
+    case ENOENT:
+        return LAB_HINT_NO_SUCH_FILE;
+    default:
+        return LAB_HINT_NONE;
+    }
+}
+
 int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_value,
                       const char *format, ...) {
     if (!err)
@@ -55,19 +74,27 @@ int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_val
     lab_err_vset(err, code, format, args);
     va_end(args);
     char buffer[128];
-    return lab_err_set(err, code, "%s: %s", err->text,
-                       strerror_r(errno_value, buffer, sizeof buffer));
+    lab_err_set(err, code, "%s: %s", err->text, strerror_r(errno_value, buffer, sizeof buffer));
+    return lab_err_hint(err, hint_of(errno_value));
+}
+
+int lab_err_hint(struct lab_err *err, enum lab_hint_id hint) {
+    if (err)
+        err->hint = hint;
+    return -1;
 }
 
 int lab_err_context(struct lab_err *err, const char *format, ...) {
     if (!err)
         return -1;
+    enum lab_hint_id hint = err->hint;
     char before[LONGEST];
     va_list args;
     va_start(args, format);
     vsnprintf(before, sizeof before, format, args);
     va_end(args);
-    return lab_err_set(err, err->code, "%s: %s", before, err->text);
+    lab_err_set(err, err->code, "%s: %s", before, err->text);
+    return lab_err_hint(err, hint);
 }
 
 int lab_err_exit_status(enum lab_err_code code) {

@@ -15,6 +15,8 @@
 #ifndef LAB_BASE_ERR_H
 #define LAB_BASE_ERR_H
 
+#include "base/hint.h"
+
 #include <stdarg.h>
 
 enum lab_err_code {
@@ -29,23 +31,27 @@ enum lab_err_code {
 
 struct lab_err {
     enum lab_err_code code;
+    enum lab_hint_id hint; /* what a user can do about it */
     char text[1024];
 };
 
 #define LAB_ERR_INIT ((struct lab_err){.code = LAB_ERR_NONE, .text = ""})
 
-/* Sets code and text, over whatever was there; always returns -1. `err` may be NULL. Text that is
- * too long loses its middle, here and below. */
+/* Sets code and text, over whatever was there, without a hint; always returns -1. `err` may be
+ * NULL. Text that is too long loses its middle, here and below. */
 int lab_err_set(struct lab_err *err, enum lab_err_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
-/* As lab_err_set, with ": " and errno's text behind it. */
+/* As lab_err_set, with ": " and errno's text behind it, and with errno's hint where it has one. */
 int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_value,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Puts context and ": " before the text; the code stays. Always returns -1. */
+/* Says what a user can do about an error that is set. Always returns -1. */
+int lab_err_hint(struct lab_err *err, enum lab_hint_id hint);
+
+/* Puts context and ": " before the text; code and hint stay. Always returns -1. */
 int lab_err_context(struct lab_err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

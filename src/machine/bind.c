@@ -14,8 +14,10 @@
 
 static int check_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus,
                       struct lab_err *err) {
-    if (cpus->count <= 0)
-        return lab_err_set(err, LAB_ERR_USER, "no CPUs to bind to");
+    if (cpus->count <= 0) {
+        lab_err_set(err, LAB_ERR_USER, "no CPUs to bind to");
+        return lab_err_hint(err, LAB_HINT_NUMA_NODE);
+    }
     struct lab_cpus here = topology_of(machine)->all_cpus;
     for (int i = 0; i < cpus->count; i++)
         if (!lab_cpus_contain(&here, cpus->items[i])) {
@@ -23,7 +25,7 @@ static int check_cpus(const struct lab_machine *machine, const struct lab_cpus *
             lab_cpus_write(&here, &list);
             lab_err_set(err, LAB_ERR_USER, "this process has no CPU %d: it may use %s",
                         cpus->items[i], list.text);
-            return -1;
+            return lab_err_hint(err, LAB_HINT_CPUSET);
         }
     return 0;
 }
@@ -47,7 +49,7 @@ int lab_bind_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus
     lab_cpus_write(cpus, &list);
     lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding %s to CPUs %s",
                       whole_process ? "this process" : "a thread", list.text);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_NUMA_NODE);
 }
 
 int lab_bind_thread_to_node(const struct lab_machine *machine, int node, struct lab_err *err) {
@@ -121,7 +123,7 @@ static int wrong_place(const struct lab_machine *machine, const struct lab_node 
                 "the thread is not bound to node %d: it runs on CPU %d of node %d and may run on "
                 "CPUs %s, node %d has CPUs %s",
                 node->number, cpu, node_of_cpu(machine, cpu), may.text, node->number, should.text);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_THREAD_MOVED);
 }
 
 int lab_bind_prove_thread(const struct lab_machine *machine, int node, struct lab_err *err) {

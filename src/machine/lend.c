@@ -31,7 +31,7 @@ static int lend_cpus(const struct lab_cpus *cpus, struct lab_affinity_guard *gua
         LAB_AUTO(str, list);
         lab_cpus_write(cpus, &list);
         lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding a program to CPUs %s", list.text);
-        return -1;
+        return lab_err_hint(err, LAB_HINT_NUMA_NODE);
     }
     guard->has_cpus = true;
     return 0;

@@ -44,7 +44,7 @@ static int too_little(int node, const char *known, size_t size_bytes, struct lab
     else
         lab_err_set(err, LAB_ERR_MEMORY, "%s has too little memory, %s asked for",
                     place_name(node, place, sizeof place), size.text);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_OUT_OF_MEMORY);
 }
 
 static int check_free(const struct lab_machine *machine, int node, size_t size_bytes,
@@ -66,7 +66,7 @@ static int check_free(const struct lab_machine *machine, int node, size_t size_b
     lab_str_add_bytes_binary(&known, (double)free_bytes);
     lab_str_add(&known, limited ? "" : " free");
     too_little(node, known.text, size_bytes, err);
-    return -1;
+    return limited ? lab_err_hint(err, LAB_HINT_MEMORY_LIMIT) : -1;
 }
 
 /* Huge pages need a start that is a multiple of theirs: map more and give the ends back. */

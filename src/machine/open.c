@@ -4,6 +4,7 @@
  * hwloc stays loaded for as long as the machine is open, because it also binds. What this process
  * may not use (cgroup, taskset) is left out at once, so that nobody later plans work for it.
  */
+#include "base/auto.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "machine/topology.h"
@@ -153,18 +154,16 @@ void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out
 int lab_machine_require_node(const struct lab_machine *machine, int node, struct lab_err *err) {
     if (lab_machine_node_index(machine, node) >= 0)
         return 0;
-    if (!machine->numa_in_kernel)
-        return lab_err_set(
-            err, LAB_ERR_USER,
-            "there is no NUMA node %d: the kernel has no NUMA, so node %d stands for "
-            "the whole machine",
-            node, machine->nodes[0].number);
-    if (machine->node_count == 1)
-        return lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s has only node %d", node,
-                           machine->source, machine->nodes[0].number);
     LAB_AUTO(str, there);
-    topology_write_nodes(machine, &there);
-    lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s has %s", node, machine->source,
-                there.text);
-    return -1;
+    if (!machine->numa_in_kernel)
+        lab_str_printf(&there, "the kernel has no NUMA, so node %d stands for the whole machine",
+                       machine->nodes[0].number);
+    else if (machine->node_count == 1)
+        lab_str_printf(&there, "%s has only node %d", machine->source, machine->nodes[0].number);
+    else {
+        lab_str_printf(&there, "%s has ", machine->source);
+        topology_write_nodes(machine, &there);
+    }
+    lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s", node, there.text);
+    return lab_err_hint(err, LAB_HINT_NUMA_NODE);
 }

@@ -97,9 +97,10 @@ int lab_memory_census(const struct lab_machine *machine, const void *memory, siz
         if (ask_pagemap(&range, &census, err) < 0)
             return -1;
     } else if (why == EPERM) {
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "asking where pages lie (move_pages) is forbidden here: a container "
-                           "needs --cap-add SYS_NICE or another seccomp profile");
+        lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                    "asking where pages lie (move_pages) is forbidden here: a container needs "
+                    "--cap-add SYS_NICE or another seccomp profile");
+        return lab_err_hint(err, LAB_HINT_MOVE_PAGES_FORBIDDEN);
     } else if (why != 0) {
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "asking where pages lie (move_pages)");
     }
@@ -140,5 +141,5 @@ int lab_memory_prove(const struct lab_machine *machine, const void *memory, size
     write_census(machine, &census, &text);
     lab_err_set(err, LAB_ERR_WRONG, "memory is not on node %d: of %lld pages %s", node,
                 (long long)census.pages, text.text);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_MEMORY_MOVED);
 }

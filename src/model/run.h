@@ -5,6 +5,8 @@
 #ifndef LAB_MODEL_RUN_H
 #define LAB_MODEL_RUN_H
 
+#include "base/hint.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -49,6 +51,7 @@ struct lab_run {
     int64_t start_wall_ns;    /* since 1970 */
     int exit_code;            /* -1 = a signal */
     const char *error;        /* "" = none */
+    enum lab_hint_id hint;    /* what a user can do about it; files before version 4 have none */
     const char *result;       /* JSON, "" = none */
     bool concurrent;          /* shared the machine with other runs of the study */
     /* of a run that is done: how much it did per second, with the interval within the run */

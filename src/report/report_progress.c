@@ -69,7 +69,7 @@ static void say_hint(const struct lab_runner_event *event) {
     lab_str_init(&hint);
     if (planned)
         lab_json_write(planned, 0, &options);
-    if (lab_report_hint(event->outcome->error, planned ? options.text : NULL, &hint))
+    if (lab_report_hint(event->outcome->hint, planned ? options.text : NULL, &hint))
         lab_console_say("    %s", hint.text);
     lab_str_release(&hint);
     lab_str_release(&options);

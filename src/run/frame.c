@@ -63,7 +63,7 @@ static void add_text(struct lab_str *out, const char *text, size_t room) {
     lab_str_add_bytes(out, "", 1);
 }
 
-#define NAME_MOST 1024 /* bytes of an entity's id or name */
+#define NAME_MOST 1024 /* bytes of an entity's id or name, of a hint's name */
 
 static void add_entity(const struct lab_frame *frame, struct lab_str *out) {
     const struct lab_entity *entity = &frame->entity.entity;
@@ -117,7 +117,8 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
         break;
     case LAB_FRAME_FAILURE:
         add_number(out, (uint64_t)frame->failure.code, 4);
-        add_text(out, frame->failure.text, LAB_FRAME_MAX_BYTES - 4);
+        add_text(out, frame->failure.text, LAB_FRAME_MAX_BYTES - 4 - NAME_MOST);
+        add_text(out, lab_hint(frame->failure.hint)->name, NAME_MOST);
         break;
     case LAB_FRAME_PHASE:
     case LAB_FRAME_WARNING:
@@ -268,7 +269,12 @@ static int take_failure(struct payload *payload, struct lab_arena *arena, struct
     if (take_int(payload, "code", LAB_ERR_NONE + 1, LAB_ERR_INTERRUPTED, &code, err) < 0)
         return -1;
     frame->failure.code = (enum lab_err_code)code;
-    return take_text(payload, arena, &frame->failure.text, err);
+    const char *hint = NULL;
+    if (take_text(payload, arena, &frame->failure.text, err) < 0 ||
+        take_text(payload, arena, &hint, err) < 0)
+        return -1;
+    frame->failure.hint = lab_hint_find(hint);
+    return 0;
 }
 
 /* A number with a sign, 4 bytes. */

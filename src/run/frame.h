@@ -15,7 +15,8 @@
  * number, columns, rows (4), for each row its time and its values.
  *
  * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
- * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last.
+ * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last. FAILURE's hint
+ * is such a text, its name: one that the reader doesn't know is none.
  */
 #ifndef LAB_RUN_FRAME_H
 #define LAB_RUN_FRAME_H
@@ -48,7 +49,7 @@ enum lab_frame_type {
     LAB_FRAME_METRIC,     /* name, unit, value, time: one figure */
     LAB_FRAME_WARNING,    /* a sentence */
     LAB_FRAME_RESULT,     /* the last one of a run that worked: a JSON object */
-    LAB_FRAME_FAILURE,    /* the last one of a run that didn't: code and text */
+    LAB_FRAME_FAILURE,    /* the last one of a run that didn't: code, text and hint */
     LAB_FRAME_ACK,        /* runner to worker: the result is stored, you may end */
     LAB_FRAME_JOB,        /* runner to worker, first: a JSON object (job.h) */
     LAB_FRAME_READY,      /* this rank is warm and waits for GO */
@@ -82,6 +83,7 @@ struct lab_frame {
         struct {
             enum lab_err_code code;
             const char *text;
+            enum lab_hint_id hint;
         } failure;
         struct {
             int number; /* that its ticks name */

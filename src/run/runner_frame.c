@@ -201,14 +201,11 @@ static int hear_hello(const struct runner_run *run, const struct lab_frame *fram
 
 static void hear_failure(struct runner_run *run, struct runner_worker *worker,
                          const struct lab_frame *frame) {
-    char text[sizeof run->failure.text];
-    clean(frame->failure.text, text, sizeof text);
-    if (worker->rank_count > 1) { /* whose is known where a worker has one */
-        struct lab_err whole = LAB_ERR_INIT;
-        lab_err_set(&whole, frame->failure.code, "rank %d: %s", frame->rank, text);
-        memcpy(text, whole.text, sizeof text);
-    }
-    runner_run_fail(run, worker, frame->failure.code, text);
+    struct lab_err why = {.code = frame->failure.code, .hint = frame->failure.hint};
+    clean(frame->failure.text, why.text, sizeof why.text);
+    if (worker->rank_count > 1) /* whose is known where a worker has one */
+        lab_err_context(&why, "rank %d", frame->rank);
+    runner_run_fail(run, worker, &why);
     run->last_word = run->failed_worker == worker;
 }
 
@@ -285,13 +282,10 @@ static void decode(struct runner *runner, struct runner_run *run, struct runner_
             break;
         }
     }
-    if (got < 0) {
-        lab_err_context(&err, "the worker has gone wrong");
-        runner_run_fail(run, worker, LAB_ERR_SYSTEM, err.text);
-    } else if (flood) {
-        runner_run_fail(run, worker, LAB_ERR_SYSTEM,
-                        "the worker has gone wrong: it floods its runner with events");
-    }
+    if (got >= 0 && flood)
+        lab_err_set(&err, LAB_ERR_SYSTEM, "it floods its runner with events");
+    if (got < 0 || flood)
+        runner_run_fail_wrong(run, worker, &err);
     lab_arena_release(&arena);
 }
 

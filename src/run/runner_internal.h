@@ -164,7 +164,10 @@ void runner_run_abandon(struct runner *runner, struct runner_run *run, int64_t n
 int64_t runner_run_due(const struct runner *runner, const struct runner_run *run, int64_t now_ns);
 /* Notes why it failed, unless it is known already, and ends its workers. */
 void runner_run_fail(struct runner_run *run, const struct runner_worker *worker,
-                     enum lab_err_code code, const char *text);
+                     const struct lab_err *why);
+/* The same for a worker that does what it must not: "it floods its runner with events". */
+void runner_run_fail_wrong(struct runner_run *run, const struct runner_worker *worker,
+                           struct lab_err *why);
 bool runner_run_has_results(const struct runner_run *run);
 
 /* --- runner_frame.c --- */

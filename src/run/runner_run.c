@@ -200,7 +200,7 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
     for (int i = 0; i < run->worker_count && run->failure.code == LAB_ERR_NONE; i++) {
         if (start_worker(runner, run, &run->workers[i], &err) == 0)
             continue;
-        runner_run_fail(run, NULL, err.code, err.text);
+        runner_run_fail(run, NULL, &err);
         if (!runner->ever_started)
             runner_give_up(runner, &err, false);
     }
@@ -216,13 +216,21 @@ void runner_run_start(struct runner *runner, struct runner_run *run,
 /* --- going wrong --- */
 
 void runner_run_fail(struct runner_run *run, const struct runner_worker *worker,
-                     enum lab_err_code code, const char *text) {
+                     const struct lab_err *why) {
     if (run->failure.code != LAB_ERR_NONE)
         return;
-    lab_err_set(&run->failure, code, "%s", text);
+    run->failure = *why;
     if (worker && worker->rank_count == 1 && run->item->planned->rank_count > 1)
         lab_err_context(&run->failure, "rank %d", worker->first_rank);
     run->failed_worker = worker;
+}
+
+void runner_run_fail_wrong(struct runner_run *run, const struct runner_worker *worker,
+                           struct lab_err *why) {
+    why->code = LAB_ERR_SYSTEM;
+    lab_err_context(why, "the worker has gone wrong");
+    lab_err_hint(why, LAB_HINT_WORKER_CRASHED);
+    runner_run_fail(run, worker, why);
 }
 
 /* How a worker ended that should not have. */
@@ -234,17 +242,18 @@ static void fail_ended(struct runner_run *run, const struct runner_worker *worke
                     child->exit_status);
     } else {
         const char *name = sigdescr_np(child->signal);
-        const char *hint = "";
+        const char *why = "";
         if (child->signal == SIGKILL) {
             int64_t kills = read_oom_kills(&run->arena);
-            hint = kills > run->oom_kills && run->oom_kills >= 0
-                       ? "; meanwhile the kernel killed for want of memory"
-                       : "; not by gpulab: out of memory?";
+            why = kills > run->oom_kills && run->oom_kills >= 0
+                      ? "; meanwhile the kernel killed for want of memory"
+                      : "; not by gpulab: out of memory?";
         }
         lab_err_set(&err, LAB_ERR_SYSTEM, "the worker was ended by signal %d (%s)%s", child->signal,
-                    name ? name : "unknown", hint);
+                    name ? name : "unknown", why);
     }
-    runner_run_fail(run, worker, err.code, err.text);
+    lab_err_hint(&err, child->signal == SIGKILL ? LAB_HINT_WORKER_KILLED : LAB_HINT_WORKER_CRASHED);
+    runner_run_fail(run, worker, &err);
 }
 
 static bool has_its_results(const struct runner_run *run, const struct runner_worker *worker) {
@@ -272,22 +281,23 @@ static void check_worker(struct runner *runner, struct runner_run *run,
         return;
     if (ended)
         fail_ended(run, worker);
-    else if (worker->closed && now_ns - worker->closed_ns >= runner->patience.close_ns)
-        runner_run_fail(run, worker, LAB_ERR_SYSTEM,
-                        "the worker has gone wrong: it closed its event socket without a result");
+    else if (worker->closed && now_ns - worker->closed_ns >= runner->patience.close_ns) {
+        struct lab_err err = LAB_ERR_INIT;
+        lab_err_set(&err, LAB_ERR_SYSTEM, "it closed its event socket without a result");
+        runner_run_fail_wrong(run, worker, &err);
+    }
 }
 
 static void check_time(struct runner_run *run, int64_t now_ns) {
-    char text[RUNNER_PHASE_BYTES + 80];
+    struct lab_err err = LAB_ERR_INIT;
     if (now_ns < run->deadline_ns)
         return;
-    int length =
-        snprintf(text, sizeof text, "timed out after %g s ", run->item->planned->timeout_s);
-    if (run->phase[0])
-        snprintf(text + length, sizeof text - (size_t)length, "in phase %s", run->phase);
-    else
-        snprintf(text + length, sizeof text - (size_t)length, "before its first phase");
-    runner_run_fail(run, NULL, LAB_ERR_SYSTEM, text);
+    lab_err_set(&err, LAB_ERR_SYSTEM, "timed out after %g s %s%s", run->item->planned->timeout_s,
+                run->phase[0] ? "in phase " : "before its first phase", run->phase);
+    lab_err_hint(&err, lab_str_equal(run->phase, "measuring")   ? LAB_HINT_TIMEOUT_MEASURING
+                       : lab_str_equal(run->phase, "verifying") ? LAB_HINT_TIMEOUT_VERIFYING
+                                                                : LAB_HINT_TIMEOUT);
+    runner_run_fail(run, NULL, &err);
 }
 
 /* Ends all workers, but lets one that has said its last word end by itself. */
@@ -385,8 +395,7 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
                             runner_run_is_shared(runner, run->item->planned),
                             lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->monitor,
                             &question, &run->arena, &outcome, &err) < 0) {
-        lab_err_context(&err, "the worker has gone wrong");
-        runner_run_fail(run, NULL, LAB_ERR_SYSTEM, err.text);
+        runner_run_fail_wrong(run, NULL, &err);
         return;
     }
     move_clock(runner, &outcome);
@@ -422,11 +431,13 @@ static bool make_room(struct runner *runner) {
     return spec->make_room(spec->state);
 }
 
-static void commit_failure(struct runner *runner, struct runner_run *run, const char *text) {
+static void commit_failure(struct runner *runner, struct runner_run *run,
+                           const struct lab_err *why) {
     struct lab_err err = LAB_ERR_INIT;
     int64_t number = run->item->number;
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_FAILED);
-    outcome.error = text;
+    outcome.error = why->text;
+    outcome.hint = why->hint;
     outcome.exit_code = find_exit_code(run);
     move_clock(runner, &outcome);
     lab_failpoint("before-commit");
@@ -485,10 +496,10 @@ static void end_attempt(struct runner *runner, struct runner_run *run, int64_t n
     } else if (run->state == RUNNER_STOPPING && run->abandoned) {
         if (runner->fatal.code != LAB_ERR_NONE && run->begun) {
             make_room(runner);
-            commit_failure(runner, run, runner->fatal.text);
+            commit_failure(runner, run, &runner->fatal);
         }
     } else if (run->state == RUNNER_STOPPING) {
-        commit_failure(runner, run, run->failure.text);
+        commit_failure(runner, run, &run->failure);
     }
     release_attempt(runner, run);
     if (again) {

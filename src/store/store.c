@@ -229,7 +229,9 @@ static int open_reader(struct lab_store *store, struct lab_arena *arena, struct 
     }
     if (refused_as(store, SQLITE_CANTOPEN) || refused_as(store, SQLITE_READONLY))
         return open_unwritable(store, arena, err);
-    return lab_err_set(err, first.code, "%s", first.text);
+    if (err)
+        *err = first;
+    return -1;
 }
 
 int lab_store_open_reader(struct lab_store *store, struct lab_err *err) {

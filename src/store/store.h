@@ -93,8 +93,8 @@ int lab_store_add_metric(struct lab_store *store, int64_t run,
 int lab_store_set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
                            struct lab_err *err);
 
-/* The end of a running run: state (done or failed), end_ns, exit_code, error, result, concurrent,
- * the rate and valid of `outcome`; when this returns 0 it survives a power cut. */
+/* The end of a running run: state (done or failed), end_ns, exit_code, error, hint, result,
+ * concurrent, the rate and valid of `outcome`; when this returns 0 it survives a power cut. */
 int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                          struct lab_err *err);
 

@@ -12,7 +12,7 @@
 
 /* "glab"; set in every file since the first version */
 #define LAB_STORE_APPLICATION_ID 0x676c6162
-#define LAB_STORE_VERSION        3
+#define LAB_STORE_VERSION        4
 
 /* What a second writer waits before it is told so; what a writer and a reader give each other. */
 #define LAB_STORE_OPEN_WAIT_MS 500
@@ -42,6 +42,7 @@ enum lab_store_statement {
     LAB_STORE_SELECT_STUDY_1, /* the same columns of a file of version 1 */
     LAB_STORE_SELECT_RUNS,
     LAB_STORE_SELECT_RUNS_1,
+    LAB_STORE_SELECT_RUNS_3, /* of versions 2 and 3 */
     LAB_STORE_SELECT_PROGRESS,
     LAB_STORE_COUNT_RUNS,
     LAB_STORE_SELECT_ITERATIONS,

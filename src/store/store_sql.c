@@ -5,11 +5,15 @@
 
 #include <errno.h>
 
+static int fail_full(struct lab_store *store, const char *where, struct lab_err *err) {
+    lab_err_set(err, LAB_ERR_SYSTEM, "%s: no space left%s", store->path, where);
+    return lab_err_hint(err, LAB_HINT_OUT_OF_SPACE);
+}
+
 static int fail_system(struct lab_store *store, const char *what, struct lab_err *err) {
     int errno_value = sqlite3_system_errno(store->db);
     if (errno_value == ENOSPC || errno_value == EDQUOT)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s: no space left%s", store->path,
-                           errno_value == EDQUOT ? " in the disk quota" : "");
+        return fail_full(store, errno_value == EDQUOT ? " in the disk quota" : "", err);
     if (errno_value)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno_value, "%s %s", store->path, what);
     return lab_err_set(err, LAB_ERR_SYSTEM, "%s %s: %s", store->path, what,
@@ -20,7 +24,7 @@ int lab_store_fail(struct lab_store *store, struct lab_err *err) {
     const char *text = sqlite3_errmsg(store->db);
     switch (sqlite3_errcode(store->db) & 0xff) {
     case SQLITE_FULL:
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s: no space left", store->path);
+        return fail_full(store, "", err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return lab_err_set(err, LAB_ERR_SYSTEM,

@@ -163,7 +163,9 @@ static int find_launches(const struct lab_workload *workload, const void *config
         tuned->config = lab_arena_strdup(arena, search.text.text);
     lab_str_release(&search.seen);
     lab_str_release(&search.text);
-    return search.err.code ? lab_err_set(err, search.err.code, "%s", search.err.text) : 0;
+    if (search.err.code && err)
+        *err = search.err;
+    return search.err.code ? -1 : 0;
 }
 
 /* --- either --- */

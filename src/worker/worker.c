@@ -55,7 +55,7 @@ static void send_hello(struct worker *worker, int rank, int rank_count) {
 static void send_failure(struct worker *worker, int rank, const struct lab_err *err) {
     worker_send(worker, &(struct lab_frame){.type = LAB_FRAME_FAILURE,
                                             .rank = rank,
-                                            .failure = {err->code, err->text}});
+                                            .failure = {err->code, err->text, err->hint}});
 }
 
 /* --- what ranks wait for --- */

@@ -325,9 +325,11 @@ int worker_disturb_start(struct rank *rank, struct lab_err *err) {
     if (all && atomic_load(&disturber->failed) == 0)
         return 0;
     worker_disturb_stop(rank);
-    if (all)
-        return lab_err_set(err, disturber->err.code, "disturb=%s: %s", kind, disturber->err.text);
-    return lab_err_set(err, LAB_ERR_SYSTEM, "disturb=%s: can't start a thread", kind);
+    if (!all)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "disturb=%s: can't start a thread", kind);
+    if (err)
+        *err = disturber->err;
+    return lab_err_context(err, "disturb=%s", kind);
 }
 
 void worker_disturb_stop(struct rank *rank) {

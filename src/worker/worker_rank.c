@@ -174,9 +174,11 @@ static int verify(struct rank *rank, struct lab_err *err) {
     if (!result->applicable || result->passed)
         return 0;
     if (*result->text)
-        return lab_err_set(err, LAB_ERR_WRONG, "wrong results: %s", result->text);
-    return lab_err_set(err, LAB_ERR_WRONG, "wrong results: relative error %.1e, allowed %.0e",
-                       result->relative_error, result->tolerance);
+        lab_err_set(err, LAB_ERR_WRONG, "wrong results: %s", result->text);
+    else
+        lab_err_set(err, LAB_ERR_WRONG, "wrong results: relative error %.1e, allowed %.0e",
+                    result->relative_error, result->tolerance);
+    return lab_err_hint(err, LAB_HINT_WRONG_RESULTS);
 }
 
 /* --- measuring --- */
@@ -341,10 +343,11 @@ static void tell_failure(struct rank *rank, const char *where, const struct lab_
     if (where)
         lab_err_context(&whole, "%s", where);
     if (worker_stop(worker))
-        worker_send(worker, &(struct lab_frame){
-                                .type = LAB_FRAME_FAILURE,
-                                .rank = rank->job->index,
-                                .failure = {whole.code ? whole.code : LAB_ERR_SYSTEM, whole.text}});
+        worker_send(worker,
+                    &(struct lab_frame){.type = LAB_FRAME_FAILURE,
+                                        .rank = rank->job->index,
+                                        .failure = {whole.code ? whole.code : LAB_ERR_SYSTEM,
+                                                    whole.text, whole.hint}});
     lab_group_fail(worker->group, rank->job->index, &whole);
 }
 

@@ -278,8 +278,10 @@ static int judge(const struct command_state *state, const struct lab_subprocess_
         lab_err_set(err, LAB_ERR_SYSTEM, "the program ended with status %d", result->exit_status);
     char how[sizeof err->text];
     snprintf(how, sizeof how, "%s", err->text);
-    return lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s", how,
-                       *words ? "; its last words: " : " and said nothing", words);
+    lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s", how,
+                *words ? "; its last words: " : " and said nothing", words);
+    return lab_err_hint(err, result->signal == SIGKILL ? LAB_HINT_PROGRAM_KILLED
+                                                       : LAB_HINT_PROGRAM_FAILED);
 }
 
 static int run_once(struct command_state *state, struct lab_iteration *record,

@@ -179,7 +179,7 @@ int lab_verify_room(const struct lab_device *device, double bytes, struct lab_er
     lab_str_add_bytes_binary(&text, (double)free_bytes);
     lab_err_set(err, LAB_ERR_MEMORY, "comparing with double precision takes %s are free",
                 text.text);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_OUT_OF_VERIFY_MEMORY);
 }
 
 bool lab_verify_skip(const struct lab_device *device, struct lab_verification *ret) {

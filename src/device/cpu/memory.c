@@ -11,8 +11,12 @@ int cpu_buffer_open(struct lab_device *base, struct lab_buffer *buffer, struct l
         flags |= LAB_MEMORY_HUGE;
     if (buffer->kind == LAB_MEMORY_HOST_PINNED)
         flags |= LAB_MEMORY_LOCK;
-    if (lab_memory_map(base->machine, node, buffer->size_bytes, flags, &buffer->data, err))
+    if (lab_memory_map(base->machine, node, buffer->size_bytes, flags, &buffer->data, err)) {
+        if (err && err->hint == LAB_HINT_OUT_OF_MEMORY)
+            err->hint = buffer->kind == LAB_MEMORY_DEVICE ? LAB_HINT_OUT_OF_DEVICE_MEMORY
+                                                          : LAB_HINT_OUT_OF_HOST_MEMORY;
         return lab_err_context(err, "%s of %s", lab_memory_kind_name(buffer->kind), base->ref.name);
+    }
     lab_buffers_add(&((struct cpu_device *)base)->buffers,
                     (struct lab_buffer_span){buffer->data, buffer->size_bytes, buffer->kind, node});
     return 0;

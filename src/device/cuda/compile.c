@@ -356,13 +356,13 @@ int cuda_code_get(const struct cuda_variant *variant, int capability, struct cud
         run(job);
     while (job->state == RUNNING)
         pthread_cond_wait(&all.changed, &all.lock);
-    int status = 0;
-    if (job->state == DONE)
+    bool done = job->state == DONE;
+    if (done)
         *ret_code = job->code;
-    else
-        status = lab_err_set(err, job->err.code, "%s", job->err.text);
+    else if (err)
+        *err = job->err;
     pthread_mutex_unlock(&all.lock);
-    return status;
+    return done ? 0 : -1;
 }
 
 void cuda_code_settle(void) {

@@ -88,10 +88,8 @@ int cuda_fail(lab_cu_result result, const char *call, struct lab_err *err) {
     const char *text = NULL, *help = advice(result);
     if (!cuda->cuGetErrorString || cuda->cuGetErrorString(result, &text) != LAB_CU_SUCCESS || !text)
         text = "unknown error";
-    if (is_lasting(result))
-        return lab_err_set(err, code_of(result),
-                           "%s: %s (%d)%s%s; this process can't use the GPU any more", call, text,
-                           result, help ? "; " : "", help ? help : "");
-    return lab_err_set(err, code_of(result), "%s: %s (%d)%s%s", call, text, result,
-                       help ? "; " : "", help ? help : "");
+    lab_err_set(err, code_of(result), "%s: %s (%d)%s%s%s", call, text, result, help ? "; " : "",
+                help ? help : "",
+                is_lasting(result) ? "; this process can't use the GPU any more" : "");
+    return result == LAB_CU_OUT_OF_MEMORY ? lab_err_hint(err, LAB_HINT_OUT_OF_MEMORY) : -1;
 }

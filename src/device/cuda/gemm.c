@@ -75,8 +75,10 @@ struct cuda_gemm_key cuda_gemm_key_of(const struct lab_launch *launch) {
 /* --- the library --- */
 
 static int lt_fail(lab_lt_status status, const char *call, struct lab_err *err) {
-    enum lab_err_code code = status == LAB_LT_ALLOC_FAILED ? LAB_ERR_MEMORY : LAB_ERR_SYSTEM;
-    return lab_err_set(err, code, "%s: %s (%d)", call, lab_cublaslt_status_text(status), status);
+    bool full = status == LAB_LT_ALLOC_FAILED;
+    lab_err_set(err, full ? LAB_ERR_MEMORY : LAB_ERR_SYSTEM, "%s: %s (%d)", call,
+                lab_cublaslt_status_text(status), status);
+    return full ? lab_err_hint(err, LAB_HINT_OUT_OF_MEMORY) : -1;
 }
 
 static int gemms_open(struct cuda_gemms *gemms, struct lab_err *err) {

@@ -21,7 +21,7 @@ static int too_little(struct cuda_device *device, size_t size_bytes, struct lab_
         lab_str_printf(&text, " free on %s", device->base.ref.name);
     }
     lab_err_set(err, LAB_ERR_MEMORY, "%s", text.text);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_OUT_OF_DEVICE_MEMORY);
 }
 
 int cuda_memory_alloc(struct cuda_device *device, size_t size_bytes, lab_cu_pointer *ret_memory,

@@ -35,12 +35,10 @@ void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 /* --- hints --- */
 
 /*
- * What a user can do about a failed run, from its error: out of device memory → a smaller
- * experiment.test.batch_size or memory_size_mb; timeout → experiment.test.timeout_s; … Appends a
- * sentence or two; false where there is nothing to say. `options`: the run's, since a hint names no
- * key that its workload doesn't have; NULL = unknown.
+ * The text of a failed run's hint: appends a sentence or two; false where there is nothing to say.
+ * `options`: the run's, since a hint names no key that its workload doesn't have; NULL = unknown.
  */
-bool lab_report_hint(const char *error, const char *options, struct lab_str *out);
+bool lab_report_hint(enum lab_hint_id id, const char *options, struct lab_str *out);
 
 /* --- the bar of `gpulab run` --- */
 

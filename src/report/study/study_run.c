@@ -379,7 +379,7 @@ static void add_error(const struct lab_run *run, struct lab_style style, struct 
     add_visible(&text, run->error);
     add_line("Error", text.text, style, out);
     lab_str_clear(&text);
-    lab_report_hint(run->error, run->options, &text);
+    lab_report_hint(run->hint, run->options, &text);
     add_line("Hint", text.text, style, out);
     lab_str_release(&text);
 }
@@ -411,7 +411,7 @@ struct lab_value *lab_show_run_value(const struct lab_show_run *shown, struct la
     struct lab_value *map = lab_results_run(shown->run, arena), *list = lab_value_list(arena);
     struct lab_str hint;
     lab_str_init(&hint);
-    bool any = lab_report_hint(shown->run->error, shown->run->options, &hint);
+    bool any = lab_report_hint(shown->run->hint, shown->run->options, &hint);
     lab_value_set_string(arena, map, "hint", any ? hint.text : NULL);
     lab_str_release(&hint);
     for (int i = 0; i < shown->metric_count; i++) {

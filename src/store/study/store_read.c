@@ -100,6 +100,7 @@ static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *
         .rate_high = column_number(row, 24),
         .rate_unit = column_text(row, 25, arena),
         .valid = sqlite3_column_int(row, 26) != 0,
+        .hint = lab_hint_find((const char *)sqlite3_column_text(row, 27)),
     };
     return read_state(row, 9, &run->state);
 }
@@ -114,13 +115,13 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
             return -1;
         runs->count++;
     }
-    if (sqlite3_column_type(row, 27) == SQLITE_NULL)
+    if (sqlite3_column_type(row, 28) == SQLITE_NULL)
         return 0;
     LAB_MEM_GROW(&runs->ranks, runs->rank_count, &runs->rank_capacity);
     runs->ranks[runs->rank_count++] = (struct lab_run_rank){
-        .gpu_id = sqlite3_column_int(row, 28),
-        .device = column_text(row, 29, arena),
-        .numa_node = sqlite3_column_int(row, 30),
+        .gpu_id = sqlite3_column_int(row, 29),
+        .device = column_text(row, 30, arena),
+        .numa_node = sqlite3_column_int(row, 31),
     };
     runs->items[runs->count - 1].rank_count++;
     return 0;
@@ -144,8 +145,11 @@ static void hand_over_runs(const struct runs *runs, struct lab_arena *arena,
 
 int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
                    int *ret_count, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(
-        store, store->version == 1 ? LAB_STORE_SELECT_RUNS_1 : LAB_STORE_SELECT_RUNS, err);
+    sqlite3_stmt *row = lab_store_prepare(store,
+                                          store->version == 1  ? LAB_STORE_SELECT_RUNS_1
+                                          : store->version < 4 ? LAB_STORE_SELECT_RUNS_3
+                                                               : LAB_STORE_SELECT_RUNS,
+                                          err);
     if (!row)
         return -1;
     struct runs runs = {0};

@@ -169,6 +169,7 @@ static int finish_run(struct lab_store *store, int64_t run, const struct lab_run
     sqlite3_bind_double(update, 10, outcome->rate_high);
     lab_store_bind_text(update, 11, outcome->rate_unit);
     sqlite3_bind_int(update, 12, outcome->valid);
+    lab_store_bind_text(update, 13, lab_hint(outcome->hint)->name);
     return lab_store_step(store, update, err);
 }
 

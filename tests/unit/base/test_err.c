@@ -19,6 +19,48 @@ LAB_TEST(errno_goes_behind) {
     assert_string_equal(err.text, "/x: No such file or directory");
 }
 
+/* A hint belongs to the error it was set for: context keeps it, another error drops it. */
+LAB_TEST(a_hint_travels_with_its_error) {
+    struct lab_err err = LAB_ERR_INIT;
+    lab_err_set(&err, LAB_ERR_MEMORY, "full");
+    assert_int_equal(err.hint, LAB_HINT_NONE);
+    assert_int_equal(lab_err_hint(&err, LAB_HINT_OUT_OF_DEVICE_MEMORY), -1);
+    lab_err_context(&err, "opening");
+    assert_int_equal(err.hint, LAB_HINT_OUT_OF_DEVICE_MEMORY);
+    lab_err_set(&err, LAB_ERR_USER, "another");
+    assert_int_equal(err.hint, LAB_HINT_NONE);
+    assert_int_equal(lab_err_hint(NULL, LAB_HINT_TIMEOUT), -1);
+}
+
+LAB_TEST(errno_has_hints) {
+    static const struct {
+        int errno_value;
+        enum lab_hint_id hint;
+    } known[] = {
+        {ENOSPC, LAB_HINT_OUT_OF_SPACE},
+        {EDQUOT, LAB_HINT_OUT_OF_SPACE},
+        {EMFILE, LAB_HINT_OPEN_FILES},
+        {ENFILE, LAB_HINT_OPEN_FILES},
+        {EACCES, LAB_HINT_PERMISSION},
+        {ENOENT, LAB_HINT_NO_SUCH_FILE},
+        {EIO, LAB_HINT_NONE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct lab_err err = LAB_ERR_INIT;
+        lab_err_set_errno(&err, LAB_ERR_SYSTEM, known[i].errno_value, "x");
+        assert_int_equal(err.hint, known[i].hint);
+    }
+}
+
+/* Names stand in files: each is found again, none twice, and an unknown one is none. */
+LAB_TEST(hints_have_names) {
+    for (int i = LAB_HINT_NONE + 1; i < LAB_HINT_COUNT; i++)
+        assert_int_equal(lab_hint_find(lab_hint((enum lab_hint_id)i)->name), i);
+    assert_int_equal(lab_hint_find(""), LAB_HINT_NONE);
+    assert_int_equal(lab_hint_find(NULL), LAB_HINT_NONE);
+    assert_int_equal(lab_hint_find("of_a_later_version"), LAB_HINT_NONE);
+}
+
 LAB_TEST(nobody_has_to_listen) {
     assert_int_equal(lab_err_set(NULL, LAB_ERR_USER, "x"), -1);
     assert_int_equal(lab_err_set_errno(NULL, LAB_ERR_USER, EIO, "x"), -1);

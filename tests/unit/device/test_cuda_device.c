@@ -151,6 +151,9 @@ LAB_TEST(too_much_memory_is_an_ordinary_result) {
     struct lab_buffer buffer = {0};
     ASSERT_FAILS(lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)1 << 44, &buffer, err),
                  LAB_ERR_MEMORY, "out of device memory: 16.0 TiB asked for, ");
+    struct lab_err full = LAB_ERR_INIT;
+    lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)1 << 44, &buffer, &full);
+    assert_int_equal(full.hint, LAB_HINT_OUT_OF_DEVICE_MEMORY);
     ASSERT_OK(lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, BYTES, &buffer, err));
     lab_buffer_close(&buffer);
     if (!cuda_is_real()) {

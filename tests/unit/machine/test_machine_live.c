@@ -207,15 +207,18 @@ LAB_TEST(a_binding_to_nothing_is_refused) {
     struct lab_cpus none = {0};
     assert_int_equal(lab_bind_cpus(machine, &none, false, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
+    assert_int_equal(err.hint, LAB_HINT_NUMA_NODE);
     int absent = 1000000;
     struct lab_cpus wrong = {&absent, 1};
     assert_int_equal(lab_bind_cpus(machine, &wrong, false, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_non_null(strstr(err.text, "this process has no CPU 1000000: it may use "));
+    assert_int_equal(err.hint, LAB_HINT_CPUSET);
     assert_int_equal(lab_bind_thread_to_node(machine, 4711, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_int_equal(lab_bind_prove_thread(machine, 4711, &err), -1);
     assert_non_null(strstr(err.text, "there is no NUMA node 4711: this machine has "));
+    assert_int_equal(err.hint, LAB_HINT_NUMA_NODE);
     assert_int_equal(lab_bind_read_cpus(0x3fffffff, &none, &err), -1);
 }
 
@@ -247,6 +250,7 @@ LAB_TEST(absent_pages_are_counted_as_such) {
     struct lab_err err = LAB_ERR_INIT;
     int node = machine->nodes[0].number;
     assert_int_equal(lab_memory_prove(machine, memory, pages * page_bytes, node, &err), -1);
+    assert_int_equal(err.hint, LAB_HINT_MEMORY_MOVED);
     assert_int_equal(err.code, LAB_ERR_WRONG);
     assert_non_null(strstr(err.text, "of 3000 pages 3000 not there yet"));
 
@@ -291,6 +295,7 @@ LAB_TEST(memory_beyond_the_node_is_refused_before_it_is_touched) {
     assert_int_equal(err.code, LAB_ERR_MEMORY);
     assert_true(lab_str_starts(err.text, "node 0 has "));
     assert_non_null(strstr(err.text, " free, 1.00 PiB asked for"));
+    assert_int_equal(err.hint, LAB_HINT_OUT_OF_MEMORY);
     assert_int_equal(lab_memory_map(machine, -1, size_bytes, LAB_MEMORY_TOUCH, &memory, &err), -1);
     assert_int_equal(err.code, LAB_ERR_MEMORY);
     assert_true(lab_str_starts(err.text, "this machine has "));

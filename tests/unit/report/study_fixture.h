@@ -129,11 +129,12 @@ static inline void fixture_done(struct fixture *f, struct lab_run *run, double r
 }
 
 static inline void fixture_failed(struct fixture *f, struct lab_run *run, const char *error,
-                                  double took_s) {
+                                  enum lab_hint_id hint, double took_s) {
     fixture_begin(f, run);
     run->state = LAB_RUN_FAILED;
     run->exit_code = 1;
     run->error = error;
+    run->hint = hint;
     fixture_end(f, run, took_s);
 }
 
@@ -165,9 +166,10 @@ static inline void fixture_numa(struct fixture *f, int ended) {
         if (i == 5)
             fixture_failed(f, run,
                            "device memory of cpu:3: node 3 has 1.00 GiB free, 2.31 GiB asked for",
-                           3.2);
+                           LAB_HINT_OUT_OF_DEVICE_MEMORY, 3.2);
         else if (i == 17)
-            fixture_failed(f, run, "timed out after 600 s in phase measuring", 600);
+            fixture_failed(f, run, "timed out after 600 s in phase measuring",
+                           LAB_HINT_TIMEOUT_MEASURING, 600);
         else
             fixture_done(f, run, rates[vit] * (gpu / 2 == node / 2 ? 1 : 0.9) * (1 + 0.001 * gpu),
                          i % 5 ? ""
@@ -252,7 +254,8 @@ static inline void fixture_repeats(struct fixture *f) {
             run->repeat = repeat;
             run->id = lab_arena_printf(&f->arena, "%s_r%d", run->id, repeat);
             if (i == 1 && repeat == 2)
-                fixture_failed(f, run, "the worker was ended by signal 9", 2);
+                fixture_failed(f, run, "the worker was ended by signal 9", LAB_HINT_WORKER_KILLED,
+                               2);
             else
                 fixture_done(f, run, rates[i] * (1 + 0.02 * repeat), "",
                              i == 2 && repeat == 0 ? "\"3 pages moved\"" : "");

@@ -86,7 +86,7 @@ static void fixture_large(struct fixture *f) {
             fixture_failed(f, run,
                            lab_arena_printf(&f->arena, "the program says %c%c", 'a' + i / 1000,
                                             'a' + i / 1000),
-                           1);
+                           LAB_HINT_PROGRAM_FAILED, 1);
         else
             fixture_done(f, run, 1e6 / (i + 1),
                          i % 50 ? "" : lab_arena_printf(&f->arena, "\"the load was %d.5 %%\"", i),
@@ -206,8 +206,10 @@ LAB_TEST(before_anything_has_ended) {
 LAB_TEST(a_hint_is_given_once) {
     struct fixture f;
     fixture_init(&f, "mine", "mine");
-    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "a"), "the program says no", 1);
-    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "b"), "the program says never", 1);
+    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "a"), "the program says no",
+                   LAB_HINT_PROGRAM_FAILED, 1);
+    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "b"), "the program says never",
+                   LAB_HINT_PROGRAM_FAILED, 1);
     char *text = text_of(&f, narrow);
     assert_contains(text, "  Failed: gpu0_numa0_a: the program says no\n"
                           "  Failed: gpu0_numa0_b: the program says never\n"
@@ -221,7 +223,7 @@ LAB_TEST(all_failed_alike_is_said_once) {
     fixture_init(&f, "mine", "mine");
     for (int i = 0; i < 3; i++)
         fixture_failed(&f, fixture_plan(&f, i, 1, 0, "vit0x0x0"), "the program ended with status 3",
-                       1);
+                       LAB_HINT_PROGRAM_FAILED, 1);
     char *text = text_of(&f, narrow);
     assert_contains(text, "mine: none of 3 runs succeeded, 3 failed.\n");
     assert_contains(text, "  Failed: all 3 runs: the program ended with status 3\n"
@@ -237,7 +239,8 @@ LAB_TEST(markdown_is_escaped) {
     struct fixture f;
     fixture_init(&f, "mine", "mine");
     struct lab_run *run = fixture_plan(&f, 0, 1, 0, "a|b`c");
-    fixture_failed(&f, run, "<b>bold</b> | *star* _under_ snake_case [x](y)\nsecond `line` #1", 1);
+    fixture_failed(&f, run, "<b>bold</b> | *star* _under_ snake_case [x](y)\nsecond `line` #1",
+                   LAB_HINT_NONE, 1);
     char *markdown = markdown_of(&f);
     assert_contains(markdown, "| `` gpu0_numa0_a\\|b`c `` | cpu:0 | 0 | – | – | – | failed |\n");
     assert_contains(markdown, "- \\<b\\>bold\\</b\\> \\| \\*star\\* \\_under\\_ snake_case "

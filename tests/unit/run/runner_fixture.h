@@ -260,6 +260,10 @@ static inline void assert_failed(int number, const char *gist) {
         fail_msg("'%s' doesn't say '%s'", run.error, gist);
 }
 
+static inline void assert_hint(int number, enum lab_hint_id hint) {
+    assert_string_equal(lab_hint(stored(number).hint)->name, lab_hint(hint)->name);
+}
+
 static inline void assert_done(int number) {
     struct lab_run run = stored(number);
     assert_string_equal(run.error, "");

@@ -173,11 +173,13 @@ LAB_TEST(every_type_comes_back) {
     assert_string_equal(frame.metric.unit, "µ");
     assert_true(frame.metric.value == -3.25 && frame.metric.time_ns == -7);
 
-    SAY(.type = LAB_FRAME_FAILURE, .failure = {LAB_ERR_MEMORY, "device full"});
+    SAY(.type = LAB_FRAME_FAILURE,
+        .failure = {LAB_ERR_MEMORY, "device full", LAB_HINT_OUT_OF_DEVICE_MEMORY});
     frame = hear();
     assert_int_equal(frame.type, LAB_FRAME_FAILURE);
     assert_int_equal(frame.failure.code, LAB_ERR_MEMORY);
     assert_string_equal(frame.failure.text, "device full");
+    assert_int_equal(frame.failure.hint, LAB_HINT_OUT_OF_DEVICE_MEMORY);
 
     SAY(.type = LAB_FRAME_ACK, .rank = 2);
     frame = hear();
@@ -189,9 +191,20 @@ LAB_TEST(every_type_comes_back) {
 }
 
 LAB_TEST(the_bytes_are_as_documented) {
-    SAY(.type = LAB_FRAME_FAILURE, .rank = 0x0102, .failure = {LAB_ERR_MEMORY, "ä"});
-    assert_int_equal(sent.length, 15);
-    assert_memory_equal(sent.text, "\7\0\0\0\10\0\2\1\3\0\0\0\303\244\0", 15);
+    SAY(.type = LAB_FRAME_FAILURE, .rank = 0x0102,
+        .failure = {LAB_ERR_MEMORY, "ä", LAB_HINT_CPUSET});
+    assert_int_equal(sent.length, 22);
+    assert_memory_equal(sent.text, "\16\0\0\0\10\0\2\1\3\0\0\0\303\244\0cpuset\0", 22);
+}
+
+/* Given a hint that a later version made, then the failure comes without one. */
+LAB_TEST(an_unknown_hint_is_none) {
+    say_hello(1);
+    hear();
+    RAW(LAB_FRAME_FAILURE, 0, "\1\0\0\0x\0of_a_later_version\0");
+    struct lab_frame frame = hear();
+    assert_string_equal(frame.failure.text, "x");
+    assert_int_equal(frame.failure.hint, LAB_HINT_NONE);
 }
 
 LAB_TEST(metrics_may_be_no_number) {
@@ -245,7 +258,7 @@ LAB_TEST(texts_are_cut_at_the_cap) {
     SAY(.type = LAB_FRAME_RESULT, .text = text_of(most, "\xff"));
     assert_int_equal(strlen(hear().text), most);
     SAY(.type = LAB_FRAME_FAILURE, .failure = {LAB_ERR_USER, text_of(2 * most, "")});
-    assert_int_equal(strlen(hear().failure.text), most - 4);
+    assert_int_equal(strlen(hear().failure.text), most - 4 - 1024); /* its hint needs room */
     const char *huge = text_of(2 * most, "");
     SAY(.type = LAB_FRAME_METRIC, .metric = {huge, huge, 1, 1});
     assert_int_equal(sent.length, 8 + LAB_FRAME_MAX_BYTES);
@@ -421,6 +434,7 @@ LAB_TEST(payloads_decode) {
     CATCHES(LAB_FRAME_FAILURE, "\0\0\0\0x\0", "code 0, possible is 1 to 6");
     CATCHES(LAB_FRAME_FAILURE, "\7\0\0\0x\0", "code 7, possible is 1 to 6");
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0\0", "FAILURE frame of rank 1: a text has no end");
+    CATCHES(LAB_FRAME_FAILURE, "\1\0\0\0x\0", "FAILURE frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0", "ends within a number");
     CATCHES(LAB_FRAME_METRIC, "1234567\0", "METRIC frame of rank 1: ends within a number");
     CATCHES(LAB_FRAME_METRIC, "1234567812345678name\0", "a text has no end");

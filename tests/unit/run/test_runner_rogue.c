@@ -5,6 +5,7 @@ LAB_TEST(a_silent_end) {
     add_run("silent.0", "cpu:0");
     assert_carried_out();
     assert_failed(1, "the worker ended with status 0 and without a result");
+    assert_hint(1, LAB_HINT_WORKER_CRASHED);
     assert_int_equal(stored(1).exit_code, 0);
 }
 
@@ -12,6 +13,7 @@ LAB_TEST(a_kill_from_outside) {
     add_run("killed.0", "cpu:0");
     assert_carried_out();
     assert_failed(1, "the worker was ended by signal 9 (Killed); ");
+    assert_hint(1, LAB_HINT_WORKER_KILLED);
     assert_int_equal(stored(1).exit_code, -1);
 }
 
@@ -19,12 +21,14 @@ LAB_TEST(never_a_word) {
     add_run("mute.0", "cpu:0")->timeout_s = 0.1;
     assert_carried_out();
     assert_failed(1, "timed out after 0.1 s before its first phase");
+    assert_hint(1, LAB_HINT_TIMEOUT);
 }
 
 LAB_TEST(it_takes_too_long) {
     add_run("forever.0", "cpu:0")->timeout_s = 2;
     assert_carried_out();
     assert_failed(1, "timed out after 2 s in phase measuring");
+    assert_hint(1, LAB_HINT_TIMEOUT_MEASURING);
 }
 
 LAB_TEST(term_is_ignored) {
@@ -128,6 +132,7 @@ LAB_TEST(lies) {
     for (int i = 0; i < count; i++) {
         assert_failed(i + 1, "the worker has gone wrong: ");
         assert_failed(i + 1, known[i].gist);
+        assert_hint(i + 1, LAB_HINT_WORKER_CRASHED);
     }
 }
 

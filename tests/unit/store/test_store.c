@@ -96,13 +96,16 @@ LAB_TEST(a_failure_is_kept_with_its_error) {
     int64_t epoch;
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
     assert_works(lab_store_begin_run(store, 2, epoch, 1, &err));
-    struct lab_run failed = {
-        .state = LAB_RUN_FAILED, .exit_code = -1, .error = "killed by signal 9"};
+    struct lab_run failed = {.state = LAB_RUN_FAILED,
+                             .exit_code = -1,
+                             .error = "killed by signal 9",
+                             .hint = LAB_HINT_WORKER_KILLED};
     assert_works(lab_store_finish_run(store, 2, &failed, &err));
     struct lab_run run = read_run(store, 2);
     assert_int_equal(run.state, LAB_RUN_FAILED);
     assert_int_equal(run.exit_code, -1);
     assert_string_equal(run.error, "killed by signal 9");
+    assert_int_equal(run.hint, LAB_HINT_WORKER_KILLED);
     assert_int_equal(read_run(store, 1).state, LAB_RUN_PLANNED);
     lab_store_close(store);
 }
@@ -159,6 +162,7 @@ LAB_TEST(beginning_again_drops_what_the_earlier_attempt_left) {
     assert_works(add_iterations(store, 2, 0, 0, 20));
     assert_works(lab_store_add_metric(store, 1, &metric, &err));
     struct lab_run failed = {.state = LAB_RUN_FAILED, .end_ns = 7, .exit_code = 3, .error = "no"};
+    failed.hint = LAB_HINT_TIMEOUT;
     failed.rate = 7, failed.rate_unit = "samples/s";
     assert_works(lab_store_finish_run(store, 1, &failed, &err));
     assert_false(read_run(store, 1).valid);
@@ -169,6 +173,7 @@ LAB_TEST(beginning_again_drops_what_the_earlier_attempt_left) {
     assert_int_equal(run.attempts, 2);
     assert_true(run.start_ns == 8 && run.end_ns == 0 && run.exit_code == 0);
     assert_string_equal(run.error, "");
+    assert_int_equal(run.hint, LAB_HINT_NONE);
     assert_true(isnan(run.rate) && run.valid);
     assert_string_equal(run.rate_unit, "");
     assert_int_equal(count_iterations(store, 1, 0), 0);

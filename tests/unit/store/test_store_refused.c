@@ -53,7 +53,7 @@ LAB_TEST(a_later_version_is_refused_by_its_number) {
     lab_store_close(create(path));
     write_bytes(path, "\x4d", 1, USER_VERSION_LAST_BYTE);
     assert_not_read(LAB_ERR_USER, "(file version 77): gpulab " LAB_VERSION
-                                  " reads up to file version 3. Use gpulab ");
+                                  " reads up to file version 4. Use gpulab ");
 }
 
 LAB_TEST(a_truncated_file_is_refused) {
@@ -319,6 +319,7 @@ static void on_full_disk(const char *filler) {
         kept += 1000;
     assert_int_equal(err.code, LAB_ERR_SYSTEM);
     assert_string_equal(err.text, lab_arena_printf(&arena, "%s: no space left", path));
+    assert_int_equal(err.hint, LAB_HINT_OUT_OF_SPACE);
     err = LAB_ERR_INIT;
     assert_int_equal(read_run(store, 1).state, LAB_RUN_DONE);
     assert_int_equal(count_iterations(store, 2, 0), kept);

@@ -205,6 +205,7 @@ static void check_runs_2(struct lab_store *store) {
     run = read_run(store, 2);
     assert_int_equal(run.state, LAB_RUN_FAILED);
     assert_string_equal(run.error, failed.error);
+    assert_int_equal(run.hint, LAB_HINT_NONE); /* such files have none */
     assert_true(isnan(run.rate) && !run.valid);
     assert_int_equal(read_run(store, 3).state, LAB_RUN_RUNNING);
     struct lab_run_progress *items;

@@ -267,13 +267,14 @@ LAB_TEST(a_part_of_a_gang_speaks_as_its_rank) {
 
 /* --- what can't be done --- */
 
-/* The worker fails with that code and text, and ends with 1. */
+/* The worker fails with that code, hint and text, and ends with 1. */
 static void expect_failure(struct runner *runner, int rank, enum lab_err_code code,
-                           const char *text) {
+                           enum lab_hint_id hint, const char *text) {
     struct lab_frame frame = hear_type(runner, LAB_FRAME_FAILURE);
     if (!strstr(frame.failure.text, text))
         fail_msg("'%s' isn't in: %s", text, frame.failure.text);
     assert_int_equal(frame.failure.code, code);
+    assert_string_equal(lab_hint(frame.failure.hint)->name, lab_hint(hint)->name);
     assert_int_equal(frame.rank, rank);
     while (hear(runner, &frame)) {
         assert_int_not_equal(frame.type, LAB_FRAME_FAILURE);
@@ -286,7 +287,7 @@ LAB_TEST(a_device_that_is_not_there_is_the_users_mistake) {
     static const struct lab_job_rank nowhere[] = {{0, 0, "cpu:999", 0}};
     struct lab_job job = job_of("null", NULL, nowhere, 1);
     struct runner runner = start_job(&job);
-    expect_failure(&runner, 0, LAB_ERR_USER, "cpu:999");
+    expect_failure(&runner, 0, LAB_ERR_USER, LAB_HINT_NUMA_NODE, "cpu:999");
 }
 
 LAB_TEST(a_rank_has_one_device) {
@@ -295,21 +296,22 @@ LAB_TEST(a_rank_has_one_device) {
     static const struct lab_job_rank two[] = {{0, 0, "cpu:0/2", 0}};
     struct lab_job job = job_of("null", NULL, two, 1);
     struct runner runner = start_job(&job);
-    expect_failure(&runner, 0, LAB_ERR_USER, "cpu:0/2 names 2 devices, a rank has one");
+    expect_failure(&runner, 0, LAB_ERR_USER, LAB_HINT_NONE,
+                   "cpu:0/2 names 2 devices, a rank has one");
 }
 
 LAB_TEST(a_node_that_is_not_there_is_the_users_mistake) {
     static const struct lab_job_rank nowhere[] = {{0, 0, "cpu:0", 99}};
     struct lab_job job = job_of("null", NULL, nowhere, 1);
     struct runner runner = start_job(&job);
-    expect_failure(&runner, 0, LAB_ERR_USER, "NUMA node 99");
+    expect_failure(&runner, 0, LAB_ERR_USER, LAB_HINT_NUMA_NODE, "NUMA node 99");
 }
 
 LAB_TEST(too_little_memory_is_told_as_such) {
     static const char *const huge[] = {"memory_size_mb=1000000", NULL};
     struct lab_job job = job_of("vit", huge, whole_node, 1);
     struct runner runner = start_job(&job);
-    expect_failure(&runner, 0, LAB_ERR_MEMORY, "cpu:0: ");
+    expect_failure(&runner, 0, LAB_ERR_MEMORY, LAB_HINT_OUT_OF_HOST_MEMORY, "cpu:0: ");
 }
 
 LAB_TEST(a_rank_that_fails_takes_the_others_along) {
@@ -317,21 +319,21 @@ LAB_TEST(a_rank_that_fails_takes_the_others_along) {
     struct lab_job job = job_of("null", NULL, half, 2);
     struct runner runner = start_job(&job);
     /* the first one may be ready by now: it must not wait for a GO that never comes */
-    expect_failure(&runner, 1, LAB_ERR_USER, "cpu:999");
+    expect_failure(&runner, 1, LAB_ERR_USER, LAB_HINT_NUMA_NODE, "cpu:999");
 }
 
 LAB_TEST(a_job_is_checked_before_anything_is_opened) {
     struct lab_job job = job_of("null", NULL, whole_node, 1);
     job.workload = "nul";
     struct runner runner = start_job(&job);
-    expect_failure(&runner, 0, LAB_ERR_USER, "null");
+    expect_failure(&runner, 0, LAB_ERR_USER, LAB_HINT_NONE, "null");
     job.workload = "null";
     lab_value_set_int(&arena, job.options, "sync_frequency", -3);
     runner = start_job(&job);
-    expect_failure(&runner, 0, LAB_ERR_USER, "sync_frequency");
+    expect_failure(&runner, 0, LAB_ERR_USER, LAB_HINT_NONE, "sync_frequency");
     runner = start_worker();
     say(&runner, (struct lab_frame){.type = LAB_FRAME_JOB, .text = "{\"run_id\": 3}"});
-    expect_failure(&runner, 0, LAB_ERR_USER, "'run_id' must be text");
+    expect_failure(&runner, 0, LAB_ERR_USER, LAB_HINT_NONE, "'run_id' must be text");
 }
 
 LAB_TEST(without_a_job_there_is_no_conversation) {

@@ -187,6 +187,7 @@ LAB_TEST(wrong_results_are_a_failure) {
     struct runner runner = start_job(&job);
     struct lab_frame frame = hear_type(&runner, LAB_FRAME_FAILURE);
     assert_int_equal(frame.failure.code, LAB_ERR_WRONG);
+    assert_int_equal(frame.failure.hint, LAB_HINT_WRONG_RESULTS);
     assert_string_equal(frame.failure.text,
                         "cpu:0: wrong results: relative error 5.0e-01, allowed 1e-05");
     assert_int_equal(end_worker(&runner), 1);

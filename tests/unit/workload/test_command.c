@@ -211,7 +211,9 @@ LAB_TEST(a_failure_has_the_program_s_last_words) {
     FAILS(LAB_ERR_SYSTEM, "ended with status 1; its last words: bye",
           "command=[sh, -c, 'echo bye; exit 1']");
     FAILS(LAB_ERR_SYSTEM, "ended with status 1 and said nothing", "command=false");
+    assert_int_equal(err.hint, LAB_HINT_PROGRAM_FAILED);
     FAILS(LAB_ERR_SYSTEM, "ended by signal 9 (Killed)", "command=[sh, -c, 'kill -9 $$']");
+    assert_int_equal(err.hint, LAB_HINT_PROGRAM_KILLED);
     assert_null(strchr(err.text, '\n'));
 }
 
