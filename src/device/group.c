@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <time.h>
 
 #define LOOK_NS   (20 * LAB_NS_PER_MS) /* between two looks whether all was stopped */
@@ -24,6 +23,7 @@ struct lab_group {
     uint64_t number;     /* of the meeting under way, by who came first */
     int arrived;
     bool failed;
+    int failed_rank; /* by which; -1 = none said so */
     struct lab_err why;
     struct lab_group_watch *watches;
     void **shown;        /* [ranks] */
@@ -36,6 +36,7 @@ struct lab_group *lab_group_open(const struct lab_group_setup *setup) {
     struct lab_group *group = lab_mem_alloc(1, sizeof *group);
     pthread_condattr_t monotonic;
     group->setup = *setup;
+    group->failed_rank = -1;
     group->shown = lab_mem_alloc((size_t)setup->ranks, sizeof *group->shown);
     pthread_mutex_init(&group->mutex, NULL);
     pthread_condattr_init(&monotonic);
@@ -65,11 +66,16 @@ double lab_group_limit_s(const struct lab_group *group) {
 /* --- failing --- */
 
 /* Under the lock. */
-static void fail(struct lab_group *group, enum lab_err_code code, const char *text) {
+static void fail(struct lab_group *group, int rank, const struct lab_err *why) {
     if (group->failed)
         return;
     group->failed = true;
-    lab_err_set(&group->why, code, "%s", text);
+    group->failed_rank = rank;
+    group->why = *why;
+    if (!why->code)
+        group->why.code = LAB_ERR_SYSTEM;
+    if (rank >= 0)
+        lab_err_context(&group->why, "rank %d has failed", rank);
     pthread_cond_broadcast(&group->changed);
     for (struct lab_group_watch *watch = group->watches; watch; watch = watch->next)
         watch->failed(watch->state);
@@ -77,7 +83,7 @@ static void fail(struct lab_group *group, enum lab_err_code code, const char *te
 
 void lab_group_stop(struct lab_group *group, const struct lab_err *why) {
     pthread_mutex_lock(&group->mutex);
-    fail(group, why->code ? why->code : LAB_ERR_SYSTEM, why->text);
+    fail(group, -1, why);
     pthread_mutex_unlock(&group->mutex);
 }
 
@@ -112,11 +118,16 @@ void lab_group_unwatch(struct lab_group *group, struct lab_group_watch *watch) {
 void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why) {
     if (!group)
         return;
-    char text[sizeof why->text];
-    snprintf(text, sizeof text, "rank %d has failed: %.900s", rank, why->text);
     pthread_mutex_lock(&group->mutex);
-    fail(group, why->code ? why->code : LAB_ERR_SYSTEM, text);
+    fail(group, rank, why);
     pthread_mutex_unlock(&group->mutex);
+}
+
+int lab_group_failed_rank(struct lab_group *group) {
+    pthread_mutex_lock(&group->mutex);
+    int rank = group->failed_rank;
+    pthread_mutex_unlock(&group->mutex);
+    return rank;
 }
 
 /* --- meeting --- */
@@ -140,13 +151,14 @@ static void wait_for_all(struct lab_group *group, int rank) {
     int64_t limit_ns = lab_clock_now(clock) + (int64_t)(group->setup.limit_s * 1e9);
     uint64_t generation = group->generation;
     while (group->generation == generation && !group->failed) {
-        char text[96];
+        struct lab_err why = LAB_ERR_INIT;
         if (is_stopped(group)) {
-            fail(group, LAB_ERR_INTERRUPTED, "stopped: another rank has failed");
+            lab_err_set(&why, LAB_ERR_INTERRUPTED, "stopped: another rank has failed");
+            fail(group, -1, &why);
         } else if (lab_clock_now(clock) > limit_ns) {
-            snprintf(text, sizeof text, "rank %d has waited %g s for others", rank,
-                     group->setup.limit_s);
-            fail(group, LAB_ERR_SYSTEM, text);
+            lab_err_set(&why, LAB_ERR_SYSTEM, "rank %d has waited %g s for others", rank,
+                        group->setup.limit_s);
+            fail(group, -1, &why);
         } else {
             look_again_soon(group);
         }
@@ -156,10 +168,10 @@ static void wait_for_all(struct lab_group *group, int rank) {
 /* Under the lock. One that parts comes to no meeting before all have parted: nobody waits for it
  * there. */
 static void fail_parted(struct lab_group *group) {
-    char text[96];
-    snprintf(text, sizeof text, "rank %d has ended its sums while others went on",
-             group->parted_first);
-    fail(group, LAB_ERR_SYSTEM, text);
+    struct lab_err why = LAB_ERR_INIT;
+    lab_err_set(&why, LAB_ERR_SYSTEM, "rank %d has ended its sums while others went on",
+                group->parted_first);
+    fail(group, -1, &why);
 }
 
 /* Under the lock. Whether the caller's meeting has come about. */
@@ -169,8 +181,10 @@ static bool arrive(struct lab_group *group, int rank, uint64_t number) {
     if (group->failed)
         return false;
     if (group->arrived > 0 && group->number != number) {
-        fail(group, LAB_ERR_SYSTEM,
-             "the ranks are out of step: one has failed, or does another number of steps");
+        struct lab_err why = LAB_ERR_INIT;
+        lab_err_set(&why, LAB_ERR_SYSTEM,
+                    "the ranks are out of step: one has failed, or does another number of steps");
+        fail(group, -1, &why);
         return false;
     }
     group->number = number;

@@ -34,6 +34,8 @@ double lab_group_limit_s(const struct lab_group *group);
 void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why);
 /* The same, in the words as they are. */
 void lab_group_stop(struct lab_group *group, const struct lab_err *why);
+/* Whose failure it was; -1 = none yet, or no single rank's. */
+int lab_group_failed_rank(struct lab_group *group);
 /* -1 with those words once it has failed. */
 int lab_group_check(struct lab_group *group, struct lab_err *err);
 

@@ -130,10 +130,10 @@ static int on_all(struct allreduce *all, int (*task)(struct member *, struct lab
     while (all->still_busy > 0)
         pthread_cond_wait(&all->changed, &all->mutex);
     pthread_mutex_unlock(&all->mutex);
+    int first = lab_group_failed_rank(all->members[0].end.group);
     const struct member *told = NULL;
-    for (int i = 0; i < all->count; i++)
-        /* those who only heard of it say so: "rank 2 has failed: …" */
-        if (all->members[i].failed && (!told || strstr(told->err.text, "has failed: ")))
+    for (int i = 0; i < all->count; i++) /* the others may only have heard of it */
+        if (all->members[i].failed && (!told || all->members[i].end.rank == first))
             told = &all->members[i];
     if (told && err)
         *err = told->err;

@@ -369,14 +369,19 @@ LAB_TEST(who_watches_hears_of_a_failure_once) {
     lab_group_watch(group, &watches[2]);
     lab_group_unwatch(group, &watches[2]);
     assert_int_equal(lab_group_check(group, &err), 0);
+    assert_int_equal(lab_group_failed_rank(group), -1);
     lab_err_set(&why, LAB_ERR_MEMORY, "made up by the test");
+    lab_err_hint(&why, LAB_HINT_OUT_OF_MEMORY);
     lab_group_fail(group, 1, &why);
+    lab_group_fail(group, 0, &why);
     lab_group_stop(group, &why);
     lab_group_watch(group, &watches[1]);
     assert_true(early == 1 && late == 1 && gone == 0);
     assert_int_equal(lab_group_check(group, &err), -1);
     assert_int_equal(err.code, LAB_ERR_MEMORY);
+    assert_int_equal(err.hint, LAB_HINT_OUT_OF_MEMORY);
     assert_string_equal(err.text, "rank 1 has failed: made up by the test");
+    assert_int_equal(lab_group_failed_rank(group), 1);
     lab_group_close(group);
 }
 
