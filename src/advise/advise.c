@@ -12,17 +12,17 @@
 
 /* --- reading a result by its keys --- */
 
-static int find_column(const struct lab_analysis_column *columns, int count, const char *key) {
+static int find_column(const struct lab_doc_column *columns, int count, const char *key) {
     for (int c = 0; c < count; c++)
         if (lab_str_equal(columns[c].key, key))
             return c;
     return -1;
 }
 
-static const struct lab_analysis_cell nothing = {NULL, NAN, NAN, NAN, NAN};
+static const struct lab_doc_cell nothing = {NULL, NAN, NAN, NAN, NAN};
 
-static const struct lab_analysis_cell *figure(const struct lab_analysis_result *result, int part,
-                                              const char *key) {
+static const struct lab_doc_cell *figure(const struct lab_analysis_result *result, int part,
+                                         const char *key) {
     int c = find_column(result->columns, result->column_count, key);
     return c < 0 ? &nothing : &result->parts[part].cells[c];
 }
@@ -32,16 +32,16 @@ static const char *text(const struct lab_analysis_result *result, int part, cons
     return found ? found : "";
 }
 
-static const struct lab_analysis_table *find_table(const struct lab_analysis_part *part,
-                                                   const char *key) {
+static const struct lab_doc_table *find_table(const struct lab_analysis_part *part,
+                                              const char *key) {
     for (int i = 0; i < part->table_count; i++)
         if (lab_str_equal(part->tables[i].key, key))
             return &part->tables[i];
     return NULL;
 }
 
-static const struct lab_analysis_cell *cell(const struct lab_analysis_table *table, int row,
-                                            const char *key) {
+static const struct lab_doc_cell *cell(const struct lab_doc_table *table, int row,
+                                       const char *key) {
     int c = find_column(table->columns, table->column_count, key);
     return c < 0 ? &nothing : &table->cells[(ptrdiff_t)row * table->column_count + c];
 }
@@ -58,7 +58,7 @@ struct target {
 /* A run of the best place: the first of recommend's list, which is found again by its point. */
 static const struct lab_study_run *find_run(const struct lab_analysis_part *part,
                                             const struct lab_study_table *study) {
-    const struct lab_analysis_table *places = find_table(part, "places");
+    const struct lab_doc_table *places = find_table(part, "places");
     const char *point = places && places->row_count > 0 ? cell(places, 0, "point")->text : NULL;
     for (int i = 0; point && i < study->run_count; i++)
         if (lab_str_equal(study->runs[i].point, point))
@@ -106,7 +106,7 @@ static const char *setting_of(const char *choice, const struct target *target,
 
 /* Of several places that a choice avoids the one that costs most: that is what it is worth at
  * most. */
-static int worst_row(const struct lab_analysis_table *choices, const char *choice) {
+static int worst_row(const struct lab_doc_table *choices, const char *choice) {
     int worst = -1;
     for (int i = 0; i < choices->row_count; i++)
         if (lab_str_equal(cell(choices, i, "choice")->text, choice) &&
@@ -117,7 +117,7 @@ static int worst_row(const struct lab_analysis_table *choices, const char *choic
 
 /* The same choice over all places that are alike otherwise: as `recommend` judges it, and surer
  * than one pair of places that was chosen for being far apart. */
-static int over_places(const struct lab_analysis_table *factors, const char *words) {
+static int over_places(const struct lab_doc_table *factors, const char *words) {
     for (int i = 0; factors && i < factors->row_count; i++)
         if (lab_str_equal(cell(factors, i, "words")->text, words) &&
             cell(factors, i, "pairs")->value > 1 && !isnan(cell(factors, i, "gain")->low))
@@ -127,7 +127,7 @@ static int over_places(const struct lab_analysis_table *factors, const char *wor
 
 /* Whether it was held over all places, and none of its alternatives is slower for sure: then a pair
  * in which one is doesn't carry the choice. */
-static bool is_denied(const struct lab_analysis_table *factors, const char *choice) {
+static bool is_denied(const struct lab_doc_table *factors, const char *choice) {
     bool held = false;
     for (int i = 0; factors && i < factors->row_count; i++) {
         if (!lab_str_equal(cell(factors, i, "choice")->text, choice) ||
@@ -142,8 +142,8 @@ static bool is_denied(const struct lab_analysis_table *factors, const char *choi
 
 static void add_measured(struct lab_advice *advice, const struct lab_analysis_part *part,
                          const struct target *target, struct lab_arena *arena) {
-    const struct lab_analysis_table *choices = find_table(part, "choices");
-    const struct lab_analysis_table *factors = find_table(part, "factors");
+    const struct lab_doc_table *choices = find_table(part, "choices");
+    const struct lab_doc_table *factors = find_table(part, "factors");
     static const char *const kinds[] = {"node", "device", "compile", "batch"};
     const char *line =
         target->place.missing ? NULL : lab_advice_place_line(&target->place, NULL, arena);
@@ -153,12 +153,12 @@ static void add_measured(struct lab_advice *advice, const struct lab_analysis_pa
             continue;
         const char *words = cell(choices, row, "words")->text;
         int over = over_places(factors, words);
-        const struct lab_analysis_table *table = over >= 0 ? factors : choices;
+        const struct lab_doc_table *table = over >= 0 ? factors : choices;
         if (over >= 0)
             row = over;
         else if (cell(choices, row, "within_one_run")->value > 0)
             words = lab_arena_printf(arena, "%s (within one run each)", words);
-        const struct lab_analysis_cell *gain = cell(table, row, "gain");
+        const struct lab_doc_cell *gain = cell(table, row, "gain");
         const char *verdict = cell(table, row, "verdict")->text;
         if (over < 0 && is_denied(factors, kinds[k]))
             verdict = "undecided";
@@ -249,7 +249,7 @@ static const char *best_words(const struct lab_advice *advice, const char *words
 struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
                                   const struct lab_study_table *study, struct lab_arena *arena) {
     const struct lab_analysis_part *found = &result->parts[part];
-    const struct lab_analysis_table *next = find_table(found, "next");
+    const struct lab_doc_table *next = find_table(found, "next");
     struct target target = find_target(result, part, study, arena);
     struct lab_advice advice = {.model = found->name,
                                 .study = lab_study_view_shorten(study->folder, arena),

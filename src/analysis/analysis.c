@@ -57,16 +57,15 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
     return summary;
 }
 
-const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,
-                                                     int count,
-                                                     const struct lab_analysis_cell *cells,
-                                                     int rows, struct lab_arena *arena) {
-    struct lab_analysis_column *shown = lab_arena_alloc(arena, (size_t)count, sizeof *shown);
+const struct lab_doc_column *lab_analysis_shown(const struct lab_doc_column *columns, int count,
+                                                const struct lab_doc_cell *cells, int rows,
+                                                struct lab_arena *arena) {
+    struct lab_doc_column *shown = lab_arena_alloc(arena, (size_t)count, sizeof *shown);
     for (int c = 0; c < count; c++) {
-        bool text = columns[c].unit == LAB_ANALYSIS_TEXT || columns[c].unit == LAB_ANALYSIS_FIGURE;
+        bool text = columns[c].unit == LAB_UNIT_TEXT || columns[c].unit == LAB_UNIT_FIGURE;
         bool any = false;
         for (int r = 0; r < rows && !any; r++) {
-            const struct lab_analysis_cell *cell = &cells[(ptrdiff_t)r * count + c];
+            const struct lab_doc_cell *cell = &cells[(ptrdiff_t)r * count + c];
             any = text ? cell->text != NULL : !isnan(cell->value);
         }
         shown[c] = columns[c];
@@ -75,17 +74,9 @@ const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_c
     return shown;
 }
 
-struct lab_analysis_cell lab_analysis_text(const char *text) {
-    return (struct lab_analysis_cell){.text = text, .value = NAN, .low = NAN, .high = NAN};
-}
-
-struct lab_analysis_cell lab_analysis_figure(double value) {
-    return (struct lab_analysis_cell){.value = value, .low = NAN, .high = NAN};
-}
-
-struct lab_analysis_cell lab_analysis_median(const struct lab_analysis_summary *summary) {
-    return (struct lab_analysis_cell){.value = summary->median,
-                                      .low = summary->low,
-                                      .high = summary->high,
-                                      .confidence = summary->confidence};
+struct lab_doc_cell lab_analysis_median(const struct lab_analysis_summary *summary) {
+    return (struct lab_doc_cell){.value = summary->median,
+                                 .low = summary->low,
+                                 .high = summary->high,
+                                 .confidence = summary->confidence};
 }

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/option.h"
+#include "doc/column.h"
 #include "model/chart.h"
 #include "model/recording.h"
 #include "model/study_table.h"
@@ -22,59 +23,12 @@
 
 /* --- what comes out --- */
 
-enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
-                         LAB_ANALYSIS_TEXT,
-                         LAB_ANALYSIS_COUNT,
-                         LAB_ANALYSIS_TIME,  /* seconds; key_ms */
-                         LAB_ANALYSIS_SHARE, /* 1 = all of it */
-                         LAB_ANALYSIS_RATIO,
-                         LAB_ANALYSIS_RATE,     /* bytes a second; key_gb_per_s */
-                         LAB_ANALYSIS_SIZE,     /* bytes */
-                         LAB_ANALYSIS_DURATION, /* seconds, of something long; key_s */
-                         LAB_ANALYSIS_PERCENT,  /* 100 = all of it; key_percent */
-                         /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
-                         LAB_ANALYSIS_MEBIBYTES,
-                         LAB_ANALYSIS_WATTS,      /* key_w */
-                         LAB_ANALYSIS_JOULES,     /* key_j */
-                         LAB_ANALYSIS_CELSIUS,    /* key_c */
-                         LAB_ANALYSIS_PER_SECOND, /* samples, or as the cell has it; key_per_s */
-                         LAB_ANALYSIS_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
-                         LAB_ANALYSIS_NUMBER,     /* in a unit that another column names */
-                         /* put in words by the analysis, aligned as a figure */
-                         LAB_ANALYSIS_FIGURE,
-};
-
-struct lab_analysis_column {
-    const char *key;   /* for programs: "h2d_gb_per_s", its unit in it; NULL = not for them */
-    const char *title; /* for people: "H2D bandwidth"; NULL = not for them */
-    enum lab_analysis_unit unit;
-    const char *brief;  /* its heading where parts are compared; NULL = not shown there */
-    bool with_interval; /* of the median, at 95 % or as near to it as the number of values allows */
-};
-
-struct lab_analysis_cell {
-    const char *text;        /* of a TEXT; beside a figure, a remark in a few words, or NULL */
-    double value, low, high; /* NaN = there is none */
-    double confidence;       /* of the interval */
-    const char *unit;        /* of a PER_SECOND that doesn't count samples: "iterations/s" */
-};
-
-struct lab_analysis_table {  /* a detail of a part */
-    const char *key, *title; /* a title of NULL: for programs alone */
-    const struct lab_analysis_column *columns;
-    int column_count;
-    const struct lab_analysis_cell *cells; /* row by row */
-    int row_count;
-    /* what people see instead of the rows, as it stands; NULL-terminated, NULL = the rows */
-    const char *const *lines;
-};
-
 struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of devices */
     const char *name;      /* unique in the result */
     const char *about;     /* what and where it was, in a few words; NULL = nothing to say */
     const char *answer;    /* a sentence */
-    const struct lab_analysis_cell *cells; /* one for each column of the result */
-    const struct lab_analysis_table *tables;
+    const struct lab_doc_cell *cells; /* one for each column of the result */
+    const struct lab_doc_table *tables;
     int table_count;
     const char *const *notes; /* what to know before the figures are used; NULL-terminated */
 };
@@ -92,7 +46,7 @@ struct lab_analysis_result {
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */
-    const struct lab_analysis_column *columns;
+    const struct lab_doc_column *columns;
     int column_count;
     const struct lab_analysis_part *parts;
     int part_count;
@@ -166,13 +120,10 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
 
 /* The columns without the titles of those that no row has anything in, so that the others have
  * room. */
-const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,
-                                                     int count,
-                                                     const struct lab_analysis_cell *cells,
-                                                     int rows, struct lab_arena *arena);
+const struct lab_doc_column *lab_analysis_shown(const struct lab_doc_column *columns, int count,
+                                                const struct lab_doc_cell *cells, int rows,
+                                                struct lab_arena *arena);
 
-struct lab_analysis_cell lab_analysis_text(const char *text);
-struct lab_analysis_cell lab_analysis_figure(double value);
-struct lab_analysis_cell lab_analysis_median(const struct lab_analysis_summary *summary);
+struct lab_doc_cell lab_analysis_median(const struct lab_analysis_summary *summary);
 
 #endif

@@ -254,9 +254,9 @@ const char *lab_change_text(const struct lab_change *change, struct lab_arena *a
                             end_text(low, decimals, arena), end_text(high, decimals, arena));
 }
 
-struct lab_analysis_cell lab_change_cell(const struct lab_change *change) {
-    return (struct lab_analysis_cell){.value = change->share,
-                                      .low = change->low,
-                                      .high = change->high,
-                                      .confidence = isnan(change->low) ? 0 : CONFIDENCE};
+struct lab_doc_cell lab_change_cell(const struct lab_change *change) {
+    return (struct lab_doc_cell){.value = change->share,
+                                 .low = change->low,
+                                 .high = change->high,
+                                 .confidence = isnan(change->low) ? 0 : CONFIDENCE};
 }

@@ -72,6 +72,6 @@ double lab_change_bound_percent(const struct lab_change *change);
 const char *lab_change_note(const struct lab_recording_stats_label *labels, int count);
 /* "+8.4 % [+6.1, +10.7]", "+3.0 °C [+1.8, +4.2]"; without an interval only the first. */
 const char *lab_change_text(const struct lab_change *change, struct lab_arena *arena);
-struct lab_analysis_cell lab_change_cell(const struct lab_change *change);
+struct lab_doc_cell lab_change_cell(const struct lab_change *change);
 
 #endif

@@ -67,17 +67,17 @@ double lab_words_bound_percent(double share) {
     return tenths <= 0 ? 0 : tenths / 10; /* ceil of a little less than 0 is −0 */
 }
 
-struct lab_analysis_cell lab_analysis_ratio(const struct lab_study_ratio *ratio) {
-    return (struct lab_analysis_cell){.value = ratio->ratio - 1,
-                                      .low = ratio->low - 1,
-                                      .high = ratio->high - 1,
-                                      .confidence = ratio->confidence};
+struct lab_doc_cell lab_analysis_ratio(const struct lab_study_ratio *ratio) {
+    return (struct lab_doc_cell){.value = ratio->ratio - 1,
+                                 .low = ratio->low - 1,
+                                 .high = ratio->high - 1,
+                                 .confidence = ratio->confidence};
 }
 
-struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect) {
+struct lab_doc_cell lab_analysis_effect(struct lab_effect effect) {
     bool finite = isfinite(effect.interval.low) && isfinite(effect.interval.high);
-    return (struct lab_analysis_cell){.value = isfinite(effect.value) ? effect.value : NAN,
-                                      .low = finite ? effect.interval.low : NAN,
-                                      .high = finite ? effect.interval.high : NAN,
-                                      .confidence = effect.interval.confidence};
+    return (struct lab_doc_cell){.value = isfinite(effect.value) ? effect.value : NAN,
+                                 .low = finite ? effect.interval.low : NAN,
+                                 .high = finite ? effect.interval.high : NAN,
+                                 .confidence = effect.interval.confidence};
 }

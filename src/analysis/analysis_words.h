@@ -25,9 +25,9 @@ double lab_words_bound_percent(double share);
 #define LAB_WORDS_BOUND_MOST 0.5
 
 /* ratio − 1 with its interval. */
-struct lab_analysis_cell lab_analysis_ratio(const struct lab_study_ratio *ratio);
+struct lab_doc_cell lab_analysis_ratio(const struct lab_study_ratio *ratio);
 
 /* An interval with an end that isn't finite is none. */
-struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect);
+struct lab_doc_cell lab_analysis_effect(struct lab_effect effect);
 
 #endif

@@ -37,49 +37,49 @@ enum {
     FIGURES
 };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [DURATION] = {"duration_s", NULL, LAB_ANALYSIS_DURATION},
-    [GPUS] = {"gpus", NULL, LAB_ANALYSIS_COUNT},
-    [TOGETHER + LAB_RECORDING_STATS_MEMORY] = {"memory_total_mib", NULL, LAB_ANALYSIS_MEBIBYTES},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [DURATION] = {"duration_s", NULL, LAB_UNIT_DURATION},
+    [GPUS] = {"gpus", NULL, LAB_UNIT_COUNT},
+    [TOGETHER + LAB_RECORDING_STATS_MEMORY] = {"memory_total_mib", NULL, LAB_UNIT_MEBIBYTES},
     [TOGETHER +
-        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_mean_percent", NULL, LAB_ANALYSIS_PERCENT},
-    [TOGETHER + LAB_RECORDING_STATS_POWER] = {"power_total_w", NULL, LAB_ANALYSIS_WATTS},
-    [CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", NULL, LAB_ANALYSIS_SHARE, "Memory CV"},
-    [CV + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", NULL, LAB_ANALYSIS_SHARE,
+        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_mean_percent", NULL, LAB_UNIT_PERCENT},
+    [TOGETHER + LAB_RECORDING_STATS_POWER] = {"power_total_w", NULL, LAB_UNIT_WATTS},
+    [CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", NULL, LAB_UNIT_SHARE, "Memory CV"},
+    [CV + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", NULL, LAB_UNIT_SHARE,
                                               "Utilisation CV"},
-    [CV + LAB_RECORDING_STATS_POWER] = {"power_cv", NULL, LAB_ANALYSIS_SHARE, "Power CV"},
-    [GRADE + LAB_RECORDING_STATS_MEMORY] = {"memory_grade", NULL, LAB_ANALYSIS_TEXT},
-    [GRADE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_grade", NULL, LAB_ANALYSIS_TEXT},
-    [GRADE + LAB_RECORDING_STATS_POWER] = {"power_grade", NULL, LAB_ANALYSIS_TEXT},
-    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, "Throughput"},
-    [RATE_UNIT] = {"rate_unit", NULL, LAB_ANALYSIS_TEXT},
-    [DRIFT] = {"over_time", "Over time", LAB_ANALYSIS_TEXT},
-    [ADVICE] = {"advice", "Advice", LAB_ANALYSIS_TEXT},
+    [CV + LAB_RECORDING_STATS_POWER] = {"power_cv", NULL, LAB_UNIT_SHARE, "Power CV"},
+    [GRADE + LAB_RECORDING_STATS_MEMORY] = {"memory_grade", NULL, LAB_UNIT_TEXT},
+    [GRADE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_grade", NULL, LAB_UNIT_TEXT},
+    [GRADE + LAB_RECORDING_STATS_POWER] = {"power_grade", NULL, LAB_UNIT_TEXT},
+    [RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, "Throughput"},
+    [RATE_UNIT] = {"rate_unit", NULL, LAB_UNIT_TEXT},
+    [DRIFT] = {"over_time", "Over time", LAB_UNIT_TEXT},
+    [ADVICE] = {"advice", "Advice", LAB_UNIT_TEXT},
 };
 
 /* One table for each metric: keys differ by their unit. */
 #define GPU_COLUMNS 4
 #define METRIC_COLUMNS(unit_key, unit)                                                             \
     {                                                                                              \
-        {"gpu", "GPU", LAB_ANALYSIS_COUNT}, {"mean_" unit_key, "Mean", unit},                      \
+        {"gpu", "GPU", LAB_UNIT_COUNT}, {"mean_" unit_key, "Mean", unit},                          \
             {"deviation_" unit_key, "±", unit}, {                                                  \
             "peak_" unit_key, "Peak", unit                                                         \
         }                                                                                          \
     }
-static const struct lab_analysis_column gpu_columns[LAB_BALANCED][GPU_COLUMNS] = {
-    [LAB_RECORDING_STATS_MEMORY] = METRIC_COLUMNS("mib", LAB_ANALYSIS_MEBIBYTES),
-    [LAB_RECORDING_STATS_UTILIZATION] = METRIC_COLUMNS("percent", LAB_ANALYSIS_PERCENT),
-    [LAB_RECORDING_STATS_POWER] = METRIC_COLUMNS("w", LAB_ANALYSIS_WATTS),
+static const struct lab_doc_column gpu_columns[LAB_BALANCED][GPU_COLUMNS] = {
+    [LAB_RECORDING_STATS_MEMORY] = METRIC_COLUMNS("mib", LAB_UNIT_MEBIBYTES),
+    [LAB_RECORDING_STATS_UTILIZATION] = METRIC_COLUMNS("percent", LAB_UNIT_PERCENT),
+    [LAB_RECORDING_STATS_POWER] = METRIC_COLUMNS("w", LAB_UNIT_WATTS),
 };
 
 enum { WINDOW_FROM, WINDOW_UNTIL, WINDOW_CV, WINDOW_COLUMNS = WINDOW_CV + LAB_BALANCED };
-static const struct lab_analysis_column window_columns[WINDOW_COLUMNS] = {
-    [WINDOW_FROM] = {"from_s", "From", LAB_ANALYSIS_DURATION},
-    [WINDOW_UNTIL] = {"until_s", "To", LAB_ANALYSIS_DURATION},
-    [WINDOW_CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", "Memory CV", LAB_ANALYSIS_SHARE},
+static const struct lab_doc_column window_columns[WINDOW_COLUMNS] = {
+    [WINDOW_FROM] = {"from_s", "From", LAB_UNIT_DURATION},
+    [WINDOW_UNTIL] = {"until_s", "To", LAB_UNIT_DURATION},
+    [WINDOW_CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", "Memory CV", LAB_UNIT_SHARE},
     [WINDOW_CV +
-        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", "Utilisation CV", LAB_ANALYSIS_SHARE},
-    [WINDOW_CV + LAB_RECORDING_STATS_POWER] = {"power_cv", "Power CV", LAB_ANALYSIS_SHARE},
+        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", "Utilisation CV", LAB_UNIT_SHARE},
+    [WINDOW_CV + LAB_RECORDING_STATS_POWER] = {"power_cv", "Power CV", LAB_UNIT_SHARE},
 };
 
 /* --- tables --- */
@@ -137,20 +137,20 @@ static const char *const *metric_lines(const struct lab_balance *balance, int me
     return lines;
 }
 
-static struct lab_analysis_table metric_table(const struct lab_balance *balance, int metric,
-                                              struct lab_arena *arena) {
+static struct lab_doc_table metric_table(const struct lab_balance *balance, int metric,
+                                         struct lab_arena *arena) {
     const struct lab_recording_stats *stats = balance->stats;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)stats->gpu_count * GPU_COLUMNS, sizeof *cells);
     for (int g = 0; g < stats->gpu_count; g++) {
         const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)g * GPU_COLUMNS;
-        row[0] = lab_analysis_figure(gpu->track->entity.index);
-        row[1] = lab_analysis_figure(gpu->figures[metric].mean);
-        row[2] = lab_analysis_figure(gpu->figures[metric].deviation);
-        row[3] = lab_analysis_figure(gpu->figures[metric].peak);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)g * GPU_COLUMNS;
+        row[0] = lab_cell_figure(gpu->track->entity.index);
+        row[1] = lab_cell_figure(gpu->figures[metric].mean);
+        row[2] = lab_cell_figure(gpu->figures[metric].deviation);
+        row[3] = lab_cell_figure(gpu->figures[metric].peak);
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = lab_recording_stats_kinds[metric].key,
         .title = lab_recording_stats_kinds[metric].title,
         .columns = gpu_columns[metric],
@@ -161,24 +161,24 @@ static struct lab_analysis_table metric_table(const struct lab_balance *balance,
     };
 }
 
-static struct lab_analysis_table window_table(const struct lab_balance *balance,
-                                              struct lab_arena *arena) {
+static struct lab_doc_table window_table(const struct lab_balance *balance,
+                                         struct lab_arena *arena) {
     double length_s = balance->stats->duration_s / balance->windows;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)balance->windows * WINDOW_COLUMNS, sizeof *cells);
     for (int w = 0; w < balance->windows; w++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)w * WINDOW_COLUMNS;
-        row[WINDOW_FROM] = lab_analysis_figure(w * length_s);
-        row[WINDOW_UNTIL] = lab_analysis_figure((w + 1) * length_s);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)w * WINDOW_COLUMNS;
+        row[WINDOW_FROM] = lab_cell_figure(w * length_s);
+        row[WINDOW_UNTIL] = lab_cell_figure((w + 1) * length_s);
         for (int m = 0; m < LAB_BALANCED; m++)
-            row[WINDOW_CV + m] = lab_analysis_figure(balance->window_cv[m][w]);
+            row[WINDOW_CV + m] = lab_cell_figure(balance->window_cv[m][w]);
     }
-    return (struct lab_analysis_table){.key = "windows",
-                                       .title = lab_balance_is_steady(balance) ? NULL : "Over time",
-                                       .columns = window_columns,
-                                       .column_count = WINDOW_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = balance->windows};
+    return (struct lab_doc_table){.key = "windows",
+                                  .title = lab_balance_is_steady(balance) ? NULL : "Over time",
+                                  .columns = window_columns,
+                                  .column_count = WINDOW_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = balance->windows};
 }
 
 /* --- the whole --- */
@@ -196,25 +196,25 @@ static void add_charts(const struct lab_recording_stats *all_stats, int count,
 static struct lab_analysis_part make_part(const struct lab_balance *balance,
                                           struct lab_arena *arena) {
     const struct lab_recording_stats *stats = balance->stats;
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, LAB_BALANCED + 1, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, LAB_BALANCED + 1, sizeof *tables);
     int table_count = 0;
     for (int m = 0; m < LAB_BALANCED; m++) {
-        cells[TOGETHER + m] = lab_analysis_figure(lab_recording_stats_together(stats, m));
-        cells[CV + m] = lab_analysis_figure(balance->cv[m]);
-        cells[GRADE + m] = lab_analysis_text(lab_recording_stats_grade(balance->cv[m]));
+        cells[TOGETHER + m] = lab_cell_figure(lab_recording_stats_together(stats, m));
+        cells[CV + m] = lab_cell_figure(balance->cv[m]);
+        cells[GRADE + m] = lab_cell_text(lab_recording_stats_grade(balance->cv[m]));
         if (!isnan(lab_recording_stats_together(stats, m)))
             tables[table_count++] = metric_table(balance, m, arena);
     }
     bool windows = balance->windows > 1 && lab_balance_worst(balance) >= 0;
     if (windows)
         tables[table_count++] = window_table(balance, arena);
-    cells[DURATION] = lab_analysis_figure(stats->duration_s);
-    cells[GPUS] = lab_analysis_figure(stats->gpu_count);
+    cells[DURATION] = lab_cell_figure(stats->duration_s);
+    cells[GPUS] = lab_cell_figure(stats->gpu_count);
     lab_recording_stats_set_rate(stats->source->rate, stats->source->rate_unit, &cells[RATE],
                                  &cells[RATE_UNIT]);
-    cells[DRIFT] = lab_analysis_text(windows ? lab_balance_over_time(balance, arena) : NULL);
-    cells[ADVICE] = lab_analysis_text(lab_balance_advice(balance, arena));
+    cells[DRIFT] = lab_cell_text(windows ? lab_balance_over_time(balance, arena) : NULL);
+    cells[ADVICE] = lab_cell_text(lab_balance_advice(balance, arena));
     return (struct lab_analysis_part){
         .name = stats->source->name,
         .about = lab_recording_stats_about(&stats, 1, arena),

@@ -97,9 +97,9 @@ static struct lab_change_side make_side(const struct lab_recording_stats_label *
 /* --- columns --- */
 
 enum { RECORDINGS, FIRST_RECORDINGS, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", NULL, LAB_ANALYSIS_COUNT},
-    [FIRST_RECORDINGS] = {"recordings_of_first", NULL, LAB_ANALYSIS_COUNT},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [RECORDINGS] = {"recordings", NULL, LAB_UNIT_COUNT},
+    [FIRST_RECORDINGS] = {"recordings_of_first", NULL, LAB_UNIT_COUNT},
 };
 
 enum {
@@ -127,23 +127,23 @@ static bool is_brief(const struct lab_recording_stats_label *first,
            lab_str_columns(second->name) <= TITLE_COLUMNS;
 }
 
-static const struct lab_analysis_column *metric_columns(const char *first, const char *second,
-                                                        bool brief, struct lab_arena *arena) {
-    static const struct lab_analysis_column template[METRIC_COLUMNS] = {
-        [METRIC_KEY] = {"metric", NULL, LAB_ANALYSIS_TEXT},
-        [METRIC_UNIT] = {"unit", NULL, LAB_ANALYSIS_TEXT},
-        [METRIC_TITLE] = {NULL, "", LAB_ANALYSIS_TEXT},
-        [METRIC_FIRST] = {"first", NULL, LAB_ANALYSIS_NUMBER},
-        [METRIC_FIRST_TEXT] = {NULL, "A", LAB_ANALYSIS_FIGURE},
-        [METRIC_SECOND] = {"second", NULL, LAB_ANALYSIS_NUMBER},
-        [METRIC_SECOND_TEXT] = {NULL, "B", LAB_ANALYSIS_FIGURE},
-        [METRIC_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-        [METRIC_DIFFERENCE] = {"difference", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-        [METRIC_CHANGE_TEXT] = {NULL, "Change", LAB_ANALYSIS_FIGURE},
-        [METRIC_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
-        [METRIC_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column *metric_columns(const char *first, const char *second,
+                                                   bool brief, struct lab_arena *arena) {
+    static const struct lab_doc_column template[METRIC_COLUMNS] = {
+        [METRIC_KEY] = {"metric", NULL, LAB_UNIT_TEXT},
+        [METRIC_UNIT] = {"unit", NULL, LAB_UNIT_TEXT},
+        [METRIC_TITLE] = {NULL, "", LAB_UNIT_TEXT},
+        [METRIC_FIRST] = {"first", NULL, LAB_UNIT_NUMBER},
+        [METRIC_FIRST_TEXT] = {NULL, "A", LAB_UNIT_FIGURE},
+        [METRIC_SECOND] = {"second", NULL, LAB_UNIT_NUMBER},
+        [METRIC_SECOND_TEXT] = {NULL, "B", LAB_UNIT_FIGURE},
+        [METRIC_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+        [METRIC_DIFFERENCE] = {"difference", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+        [METRIC_CHANGE_TEXT] = {NULL, "Change", LAB_UNIT_FIGURE},
+        [METRIC_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+        [METRIC_WORDS] = {NULL, "Verdict", LAB_UNIT_TEXT},
     };
-    struct lab_analysis_column *columns = lab_arena_alloc(arena, METRIC_COLUMNS, sizeof *columns);
+    struct lab_doc_column *columns = lab_arena_alloc(arena, METRIC_COLUMNS, sizeof *columns);
     for (int c = 0; c < METRIC_COLUMNS; c++)
         columns[c] = template[c];
     if (!brief)
@@ -155,17 +155,17 @@ static const struct lab_analysis_column *metric_columns(const char *first, const
 
 #define BY_GPU 3 /* metrics: memory, utilisation, power */
 enum { GPU, GPU_CHANGE, GPU_TEXT = GPU_CHANGE + BY_GPU, GPU_COLUMNS = GPU_TEXT + BY_GPU };
-static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
-    [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
-    [GPU_CHANGE + LAB_RECORDING_STATS_MEMORY] = {"memory_change", NULL, LAB_ANALYSIS_CHANGE,
+static const struct lab_doc_column gpu_columns[GPU_COLUMNS] = {
+    [GPU] = {"gpu", "GPU", LAB_UNIT_COUNT},
+    [GPU_CHANGE + LAB_RECORDING_STATS_MEMORY] = {"memory_change", NULL, LAB_UNIT_CHANGE,
                                                  .with_interval = true},
-    [GPU_CHANGE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_change", NULL,
-                                                      LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [GPU_CHANGE + LAB_RECORDING_STATS_POWER] = {"power_change", NULL, LAB_ANALYSIS_CHANGE,
-                                                .with_interval = true},
-    [GPU_TEXT + LAB_RECORDING_STATS_MEMORY] = {NULL, "Memory", LAB_ANALYSIS_FIGURE},
-    [GPU_TEXT + LAB_RECORDING_STATS_UTILIZATION] = {NULL, "Utilisation", LAB_ANALYSIS_FIGURE},
-    [GPU_TEXT + LAB_RECORDING_STATS_POWER] = {NULL, "Power", LAB_ANALYSIS_FIGURE},
+    [GPU_CHANGE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_change", NULL, LAB_UNIT_CHANGE,
+                                                      .with_interval = true},
+    [GPU_CHANGE +
+        LAB_RECORDING_STATS_POWER] = {"power_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [GPU_TEXT + LAB_RECORDING_STATS_MEMORY] = {NULL, "Memory", LAB_UNIT_FIGURE},
+    [GPU_TEXT + LAB_RECORDING_STATS_UTILIZATION] = {NULL, "Utilisation", LAB_UNIT_FIGURE},
+    [GPU_TEXT + LAB_RECORDING_STATS_POWER] = {NULL, "Power", LAB_UNIT_FIGURE},
 };
 
 /* --- a pair --- */
@@ -186,66 +186,65 @@ static const char *value_text(double value, const struct compared *what, struct 
     return lab_arena_printf(arena, "%.*f %s", what->decimals, value, what->unit);
 }
 
-static struct lab_analysis_table metric_table(const struct pair *pair, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table metric_table(const struct pair *pair, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)COMPARED * METRIC_COLUMNS, sizeof *cells);
     int rows = 0;
     for (int i = 0; i < COMPARED; i++) {
         const struct compared *what = &compared[shown_order[i]];
         const struct lab_change *change = &pair->changes[shown_order[i]];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows * METRIC_COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)rows * METRIC_COLUMNS;
         if (isnan(change->first) && isnan(change->second))
             continue;
         rows++;
-        row[METRIC_KEY] = lab_analysis_text(what->key);
+        row[METRIC_KEY] = lab_cell_text(what->key);
         row[METRIC_UNIT] =
-            lab_analysis_text(what->unit[0] == 'M' && what->unit[1] == 'B' ? "MiB" : what->unit);
-        row[METRIC_FIRST] = lab_analysis_figure(change->first);
-        row[METRIC_SECOND] = lab_analysis_figure(change->second);
-        row[METRIC_CHANGE] = change->absolute ? lab_analysis_figure(NAN) : lab_change_cell(change);
-        row[METRIC_DIFFERENCE] = change->absolute
-                                     ? lab_change_cell(change)
-                                     : lab_analysis_figure(change->second - change->first);
-        row[METRIC_VERDICT] = lab_analysis_text(lab_change_verdict_name(change->verdict));
-        row[METRIC_TITLE] = lab_analysis_text(what->title);
-        row[METRIC_FIRST_TEXT] = lab_analysis_text(value_text(change->first, what, arena));
-        row[METRIC_SECOND_TEXT] = lab_analysis_text(value_text(change->second, what, arena));
-        row[METRIC_CHANGE_TEXT] = lab_analysis_text(lab_change_text(change, arena));
-        row[METRIC_WORDS] = lab_analysis_text(lab_change_words(change, arena));
+            lab_cell_text(what->unit[0] == 'M' && what->unit[1] == 'B' ? "MiB" : what->unit);
+        row[METRIC_FIRST] = lab_cell_figure(change->first);
+        row[METRIC_SECOND] = lab_cell_figure(change->second);
+        row[METRIC_CHANGE] = change->absolute ? lab_cell_figure(NAN) : lab_change_cell(change);
+        row[METRIC_DIFFERENCE] = change->absolute ? lab_change_cell(change)
+                                                  : lab_cell_figure(change->second - change->first);
+        row[METRIC_VERDICT] = lab_cell_text(lab_change_verdict_name(change->verdict));
+        row[METRIC_TITLE] = lab_cell_text(what->title);
+        row[METRIC_FIRST_TEXT] = lab_cell_text(value_text(change->first, what, arena));
+        row[METRIC_SECOND_TEXT] = lab_cell_text(value_text(change->second, what, arena));
+        row[METRIC_CHANGE_TEXT] = lab_cell_text(lab_change_text(change, arena));
+        row[METRIC_WORDS] = lab_cell_text(lab_change_words(change, arena));
     }
-    return (struct lab_analysis_table){
-        .key = "metrics",
-        .title = "All GPUs",
-        .columns = metric_columns(pair->first->name, pair->second->name,
-                                  is_brief(pair->first, pair->second), arena),
-        .column_count = METRIC_COLUMNS,
-        .cells = cells,
-        .row_count = rows};
+    return (struct lab_doc_table){.key = "metrics",
+                                  .title = "All GPUs",
+                                  .columns =
+                                      metric_columns(pair->first->name, pair->second->name,
+                                                     is_brief(pair->first, pair->second), arena),
+                                  .column_count = METRIC_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = rows};
 }
 
-static struct lab_analysis_table gpu_table(const struct pair *pair, struct lab_arena *arena) {
+static struct lab_doc_table gpu_table(const struct pair *pair, struct lab_arena *arena) {
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(pair->second, indices);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
-        row[GPU] = lab_analysis_figure(indices[i]);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
+        row[GPU] = lab_cell_figure(indices[i]);
         for (int m = 0; m < BY_GPU; m++) {
             struct lab_change_side first = lab_change_side_make(pair->first, m, indices[i], arena),
                                    second =
                                        lab_change_side_make(pair->second, m, indices[i], arena);
             struct lab_change change = lab_change_make(&first, &second);
             row[GPU_CHANGE + m] = lab_change_cell(&change);
-            row[GPU_TEXT + m] = lab_analysis_text(lab_change_text(&change, arena));
+            row[GPU_TEXT + m] = lab_cell_text(lab_change_text(&change, arena));
         }
     }
-    return (struct lab_analysis_table){.key = "gpus",
-                                       .title = "By GPU",
-                                       .columns = gpu_columns,
-                                       .column_count = GPU_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "gpus",
+                                  .title = "By GPU",
+                                  .columns = gpu_columns,
+                                  .column_count = GPU_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* --- histograms --- */
@@ -272,21 +271,19 @@ static const char *bar(double share, struct lab_arena *arena) {
     return halves % 2 ? lab_arena_printf(arena, "%s▌", text) : text;
 }
 
-static const struct lab_analysis_column *bin_columns(int metric, const struct pair *pair,
-                                                     struct lab_arena *arena) {
+static const struct lab_doc_column *bin_columns(int metric, const struct pair *pair,
+                                                struct lab_arena *arena) {
     const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
-    struct lab_analysis_column *columns = lab_arena_alloc(arena, BIN_COLUMNS, sizeof *columns);
-    columns[BIN_FROM] = (struct lab_analysis_column){
-        lab_arena_printf(arena, "from_%s", kind->key_unit), NULL, LAB_ANALYSIS_NUMBER};
-    columns[BIN_TO] = (struct lab_analysis_column){lab_arena_printf(arena, "to_%s", kind->key_unit),
-                                                   NULL, LAB_ANALYSIS_NUMBER};
-    columns[BIN_RANGE] = (struct lab_analysis_column){NULL, kind->unit, LAB_ANALYSIS_TEXT};
-    columns[BIN_FIRST] =
-        (struct lab_analysis_column){"first", pair->first->name, LAB_ANALYSIS_SHARE};
-    columns[BIN_SECOND] =
-        (struct lab_analysis_column){"second", pair->second->name, LAB_ANALYSIS_SHARE};
+    struct lab_doc_column *columns = lab_arena_alloc(arena, BIN_COLUMNS, sizeof *columns);
+    columns[BIN_FROM] = (struct lab_doc_column){lab_arena_printf(arena, "from_%s", kind->key_unit),
+                                                NULL, LAB_UNIT_NUMBER};
+    columns[BIN_TO] = (struct lab_doc_column){lab_arena_printf(arena, "to_%s", kind->key_unit),
+                                              NULL, LAB_UNIT_NUMBER};
+    columns[BIN_RANGE] = (struct lab_doc_column){NULL, kind->unit, LAB_UNIT_TEXT};
+    columns[BIN_FIRST] = (struct lab_doc_column){"first", pair->first->name, LAB_UNIT_SHARE};
+    columns[BIN_SECOND] = (struct lab_doc_column){"second", pair->second->name, LAB_UNIT_SHARE};
     columns[BIN_FIRST_BAR] = columns[BIN_SECOND_BAR] =
-        (struct lab_analysis_column){NULL, " ", LAB_ANALYSIS_TEXT};
+        (struct lab_doc_column){NULL, " ", LAB_UNIT_TEXT};
     if (!is_brief(pair->first, pair->second)) {
         columns[BIN_FIRST].title = "A";
         columns[BIN_SECOND].title = "B";
@@ -296,23 +293,23 @@ static const struct lab_analysis_column *bin_columns(int metric, const struct pa
 
 /* false = all values are the same */
 static bool histogram_table(const struct pair *pair, int metric, int bins, struct lab_arena *arena,
-                            struct lab_analysis_table *ret_table) {
+                            struct lab_doc_table *ret_table) {
     struct lab_histogram *h = lab_arena_alloc(arena, 1, sizeof *h);
     lab_histogram_make(pair->first, pair->second, metric, bins, h);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)h->bins * BIN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < h->bins; i++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * BIN_COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * BIN_COLUMNS;
         double from = h->from + i * h->width, to = h->from + (i + 1) * h->width;
-        row[BIN_FROM] = lab_analysis_figure(from);
-        row[BIN_TO] = lab_analysis_figure(to);
-        row[BIN_RANGE] = lab_analysis_text(lab_arena_printf(arena, "%.1f to %.1f", from, to));
-        row[BIN_FIRST] = lab_analysis_figure(h->first[i]);
-        row[BIN_FIRST_BAR] = lab_analysis_text(bar(h->first[i], arena));
-        row[BIN_SECOND] = lab_analysis_figure(h->second[i]);
-        row[BIN_SECOND_BAR] = lab_analysis_text(bar(h->second[i], arena));
+        row[BIN_FROM] = lab_cell_figure(from);
+        row[BIN_TO] = lab_cell_figure(to);
+        row[BIN_RANGE] = lab_cell_text(lab_arena_printf(arena, "%.1f to %.1f", from, to));
+        row[BIN_FIRST] = lab_cell_figure(h->first[i]);
+        row[BIN_FIRST_BAR] = lab_cell_text(bar(h->first[i], arena));
+        row[BIN_SECOND] = lab_cell_figure(h->second[i]);
+        row[BIN_SECOND_BAR] = lab_cell_text(bar(h->second[i], arena));
     }
-    *ret_table = (struct lab_analysis_table){
+    *ret_table = (struct lab_doc_table){
         .key = lab_arena_printf(arena, "%s_histogram", lab_recording_stats_kinds[metric].key),
         .title = lab_arena_printf(arena, "%s of single GPUs: share of the samples",
                                   lab_recording_stats_kinds[metric].title),
@@ -365,8 +362,8 @@ static const char *make_answer(const struct pair *pair, struct lab_arena *arena)
 
 static struct lab_analysis_part make_part(const struct pair *pair, int bins,
                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, BY_GPU + 2, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, BY_GPU + 2, sizeof *tables);
     const struct lab_recording_stats **both =
         lab_arena_alloc(arena, (size_t)(pair->first->count + pair->second->count), sizeof *both);
     int table_count = 0, watch_count = 0;
@@ -375,14 +372,14 @@ static struct lab_analysis_part make_part(const struct pair *pair, int bins,
     for (int i = 0; i < pair->second->count; i++)
         both[watch_count++] = pair->second->all_stats[i];
     tables[table_count++] = metric_table(pair, arena);
-    struct lab_analysis_table gpus = gpu_table(pair, arena);
+    struct lab_doc_table gpus = gpu_table(pair, arena);
     if (gpus.row_count > 1)
         tables[table_count++] = gpus;
     for (int m = 0; m < BY_GPU; m++)
         if (histogram_table(pair, m, bins, arena, &tables[table_count]))
             table_count++;
-    cells[RECORDINGS] = lab_analysis_figure(pair->second->count);
-    cells[FIRST_RECORDINGS] = lab_analysis_figure(pair->first->count);
+    cells[RECORDINGS] = lab_cell_figure(pair->second->count);
+    cells[FIRST_RECORDINGS] = lab_cell_figure(pair->first->count);
     return (struct lab_analysis_part){
         .name = pair->second->name,
         .about = lab_arena_printf(

@@ -26,12 +26,12 @@ static const char *const part_keys[] = {"compile_model", "model", "patch_size", 
 /* --- columns --- */
 
 enum { MODELS, FASTER, SLOWER, MOST, TREND, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [MODELS] = {"models", "Models", LAB_ANALYSIS_COUNT, "Models"},
-    [FASTER] = {"faster", "Faster", LAB_ANALYSIS_COUNT, "Faster"},
-    [SLOWER] = {"slower", "Slower", LAB_ANALYSIS_COUNT, "Slower"},
-    [MOST] = {"largest_gain", "Largest gain", LAB_ANALYSIS_CHANGE, "Largest gain", true},
-    [TREND] = {"gain_against_work", "Gain against work", LAB_ANALYSIS_NUMBER, NULL, true},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [MODELS] = {"models", "Models", LAB_UNIT_COUNT, "Models"},
+    [FASTER] = {"faster", "Faster", LAB_UNIT_COUNT, "Faster"},
+    [SLOWER] = {"slower", "Slower", LAB_UNIT_COUNT, "Slower"},
+    [MOST] = {"largest_gain", "Largest gain", LAB_UNIT_CHANGE, "Largest gain", true},
+    [TREND] = {"gain_against_work", "Gain against work", LAB_UNIT_NUMBER, NULL, true},
 };
 
 enum {
@@ -50,20 +50,20 @@ enum {
     VERDICT,
     COLUMNS
 };
-static const struct lab_analysis_column model_columns[COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [WORK] = {"flops_per_sample", NULL, LAB_ANALYSIS_NUMBER},
-    [PLAIN] = {"rate_per_s", NULL, LAB_ANALYSIS_NUMBER},
-    [PLAIN_TEXT] = {NULL, "Samples/s", LAB_ANALYSIS_FIGURE},
-    [COMPILED] = {"compiled_rate_per_s", NULL, LAB_ANALYSIS_NUMBER},
-    [COMPILED_TEXT] = {NULL, "Compiled", LAB_ANALYSIS_FIGURE},
-    [GAIN] = {"gain", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [GAIN_TEXT] = {NULL, "Gain", LAB_ANALYSIS_FIGURE},
-    [COST] = {"cost_ms", NULL, LAB_ANALYSIS_TIME, .with_interval = true},
-    [COST_TEXT] = {NULL, "Cost", LAB_ANALYSIS_FIGURE},
-    [BREAK_EVEN] = {"break_even_samples", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [BREAK_EVEN_TEXT] = {NULL, "Paid back after", LAB_ANALYSIS_FIGURE},
-    [VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column model_columns[COLUMNS] = {
+    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
+    [WORK] = {"flops_per_sample", NULL, LAB_UNIT_NUMBER},
+    [PLAIN] = {"rate_per_s", NULL, LAB_UNIT_NUMBER},
+    [PLAIN_TEXT] = {NULL, "Samples/s", LAB_UNIT_FIGURE},
+    [COMPILED] = {"compiled_rate_per_s", NULL, LAB_UNIT_NUMBER},
+    [COMPILED_TEXT] = {NULL, "Compiled", LAB_UNIT_FIGURE},
+    [GAIN] = {"gain", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [GAIN_TEXT] = {NULL, "Gain", LAB_UNIT_FIGURE},
+    [COST] = {"cost_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
+    [COST_TEXT] = {NULL, "Cost", LAB_UNIT_FIGURE},
+    [BREAK_EVEN] = {"break_even_samples", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    [BREAK_EVEN_TEXT] = {NULL, "Paid back after", LAB_UNIT_FIGURE},
+    [VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
 };
 
 /* --- pairs --- */
@@ -256,38 +256,38 @@ static const char *make_answer(const struct compile_place *place,
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_analysis_table model_table(const struct compile_place *place,
-                                             struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table model_table(const struct compile_place *place,
+                                        struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)place->count * COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < place->count; i++) {
         const struct compile_pair *pair = place->pairs[i];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * COLUMNS;
         bool bounded = pair->break_even.interval.high < COMPILE_NEVER;
-        row[MODEL] = lab_analysis_text(pair->plain->runs[0]->model);
-        row[WORK] = lab_analysis_figure(work_of(pair));
-        row[PLAIN] = lab_analysis_figure(lab_study_point_rate(pair->plain).value);
-        row[COMPILED] = lab_analysis_figure(lab_study_point_rate(pair->compiled).value);
-        row[PLAIN_TEXT] = lab_analysis_text(lab_words_number(row[PLAIN].value, arena));
-        row[COMPILED_TEXT] = lab_analysis_text(lab_words_number(row[COMPILED].value, arena));
+        row[MODEL] = lab_cell_text(pair->plain->runs[0]->model);
+        row[WORK] = lab_cell_figure(work_of(pair));
+        row[PLAIN] = lab_cell_figure(lab_study_point_rate(pair->plain).value);
+        row[COMPILED] = lab_cell_figure(lab_study_point_rate(pair->compiled).value);
+        row[PLAIN_TEXT] = lab_cell_text(lab_words_number(row[PLAIN].value, arena));
+        row[COMPILED_TEXT] = lab_cell_text(lab_words_number(row[COMPILED].value, arena));
         row[GAIN] = lab_analysis_ratio(&pair->gain);
-        row[GAIN_TEXT] = lab_analysis_text(lab_study_ratio_words(&pair->gain, arena));
+        row[GAIN_TEXT] = lab_cell_text(lab_study_ratio_words(&pair->gain, arena));
         row[COST] = lab_analysis_effect(pair->cost_s);
-        row[COST_TEXT] = lab_analysis_text(
-            isnan(row[COST].value) ? "–" : lab_words_time(row[COST].value, arena));
+        row[COST_TEXT] =
+            lab_cell_text(isnan(row[COST].value) ? "–" : lab_words_time(row[COST].value, arena));
         row[BREAK_EVEN] = lab_analysis_effect((struct lab_effect){
             pair->break_even.at,
             {pair->break_even.interval.low, bounded ? pair->break_even.interval.high : INFINITY,
              pair->break_even.interval.confidence}});
-        row[BREAK_EVEN_TEXT] = lab_analysis_text(break_even_words(pair, arena));
-        row[VERDICT] = lab_analysis_text(verdict_name(pair->gain.verdict));
+        row[BREAK_EVEN_TEXT] = lab_cell_text(break_even_words(pair, arena));
+        row[VERDICT] = lab_cell_text(verdict_name(pair->gain.verdict));
     }
-    return (struct lab_analysis_table){.key = "models",
-                                       .title = "By model, the least work first",
-                                       .columns = model_columns,
-                                       .column_count = COLUMNS,
-                                       .cells = cells,
-                                       .row_count = place->count};
+    return (struct lab_doc_table){.key = "models",
+                                  .title = "By model, the least work first",
+                                  .columns = model_columns,
+                                  .column_count = COLUMNS,
+                                  .cells = cells,
+                                  .row_count = place->count};
 }
 
 static const char *const *make_notes(const struct compile_place *place, struct lab_arena *arena) {
@@ -313,15 +313,15 @@ static const char *const *make_notes(const struct compile_place *place, struct l
 static struct lab_analysis_part make_part(const struct compile_place *place,
                                           const struct compile_config *config,
                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 1, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 1, sizeof *tables);
     const struct compile_pair *most = find_most(place, config);
     struct lab_correlation trend = find_trend(place, arena);
     *tables = model_table(place, arena);
-    cells[MODELS] = lab_analysis_figure(place->count);
-    cells[FASTER] = lab_analysis_figure(count_verdicts(place, LAB_STUDY_MORE));
-    cells[SLOWER] = lab_analysis_figure(count_verdicts(place, LAB_STUDY_LESS));
-    cells[MOST] = most ? lab_analysis_ratio(&most->gain) : lab_analysis_figure(NAN);
+    cells[MODELS] = lab_cell_figure(place->count);
+    cells[FASTER] = lab_cell_figure(count_verdicts(place, LAB_STUDY_MORE));
+    cells[SLOWER] = lab_cell_figure(count_verdicts(place, LAB_STUDY_LESS));
+    cells[MOST] = most ? lab_analysis_ratio(&most->gain) : lab_cell_figure(NAN);
     cells[TREND] = lab_analysis_effect((struct lab_effect){trend.r, trend.interval});
     cells[TREND].text = "(rank correlation)";
     return (struct lab_analysis_part){

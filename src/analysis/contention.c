@@ -26,15 +26,15 @@ enum {
     PHASE_REGRET,
     PHASE_FIGURES
 };
-static const struct lab_analysis_column phase_columns[PHASE_FIGURES] = {
-    [PHASE_KERNELS] = {"kernels", "Kernels", LAB_ANALYSIS_COUNT},
-    [PHASE_SLOWED] = {"slowed", "Slowed", LAB_ANALYSIS_COUNT, "Slowed"},
-    [PHASE_CHANGE] = {"change", "Time", LAB_ANALYSIS_CHANGE, "Time", .with_interval = true},
-    [PHASE_BACK] = {"taken_back", "Taken back", LAB_ANALYSIS_SHARE, "Taken back"},
-    [PHASE_RESOURCE] = {"resource", "Least is left of", LAB_ANALYSIS_TEXT, "Least left"},
-    [PHASE_TUNINGS] = {"tunings", "Tunings", LAB_ANALYSIS_COUNT},
-    [PHASE_OTHER] = {"other_choices", "Other choices", LAB_ANALYSIS_COUNT, "Other choices"},
-    [PHASE_REGRET] = {"regret", "Costs when idle", LAB_ANALYSIS_CHANGE, .with_interval = true},
+static const struct lab_doc_column phase_columns[PHASE_FIGURES] = {
+    [PHASE_KERNELS] = {"kernels", "Kernels", LAB_UNIT_COUNT},
+    [PHASE_SLOWED] = {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
+    [PHASE_CHANGE] = {"change", "Time", LAB_UNIT_CHANGE, "Time", .with_interval = true},
+    [PHASE_BACK] = {"taken_back", "Taken back", LAB_UNIT_SHARE, "Taken back"},
+    [PHASE_RESOURCE] = {"resource", "Least is left of", LAB_UNIT_TEXT, "Least left"},
+    [PHASE_TUNINGS] = {"tunings", "Tunings", LAB_UNIT_COUNT},
+    [PHASE_OTHER] = {"other_choices", "Other choices", LAB_UNIT_COUNT, "Other choices"},
+    [PHASE_REGRET] = {"regret", "Costs when idle", LAB_UNIT_CHANGE, .with_interval = true},
 };
 
 enum {
@@ -47,32 +47,32 @@ enum {
     ROW_CONFIG,
     ROW_COLUMNS
 };
-static const struct lab_analysis_column row_columns[ROW_COLUMNS] = {
-    [ROW_KERNEL] = {"kernel", "Kernel", LAB_ANALYSIS_TEXT},
-    [ROW_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
-    [ROW_GPU_ID] = {"gpu_id", NULL, LAB_ANALYSIS_COUNT},
-    [ROW_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [ROW_TEXT] = {NULL, "Time", LAB_ANALYSIS_FIGURE},
-    [ROW_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
-    [ROW_CONFIG] = {"other_choices", "Other choices", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column row_columns[ROW_COLUMNS] = {
+    [ROW_KERNEL] = {"kernel", "Kernel", LAB_UNIT_TEXT},
+    [ROW_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
+    [ROW_GPU_ID] = {"gpu_id", NULL, LAB_UNIT_COUNT},
+    [ROW_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [ROW_TEXT] = {NULL, "Time", LAB_UNIT_FIGURE},
+    [ROW_VERDICT] = {"verdict", "Verdict", LAB_UNIT_TEXT},
+    [ROW_CONFIG] = {"other_choices", "Other choices", LAB_UNIT_TEXT},
 };
 
 enum { LEFT_KEY, LEFT_TITLE, LEFT_SHARE, LEFT_TEXT, LEFT_VERDICT, LEFT_COLUMNS };
-static const struct lab_analysis_column left_columns[LEFT_COLUMNS] = {
-    [LEFT_KEY] = {"resource", NULL, LAB_ANALYSIS_TEXT},
-    [LEFT_TITLE] = {NULL, "Resource", LAB_ANALYSIS_TEXT},
-    [LEFT_SHARE] = {"left", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
-    [LEFT_TEXT] = {NULL, "Left of it", LAB_ANALYSIS_FIGURE},
-    [LEFT_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column left_columns[LEFT_COLUMNS] = {
+    [LEFT_KEY] = {"resource", NULL, LAB_UNIT_TEXT},
+    [LEFT_TITLE] = {NULL, "Resource", LAB_UNIT_TEXT},
+    [LEFT_SHARE] = {"left", NULL, LAB_UNIT_RATIO, .with_interval = true},
+    [LEFT_TEXT] = {NULL, "Left of it", LAB_UNIT_FIGURE},
+    [LEFT_VERDICT] = {"verdict", "Verdict", LAB_UNIT_TEXT},
 };
 
 /* --- cells --- */
 
-static struct lab_analysis_cell change_cell(const struct contention_effect *effect) {
-    return (struct lab_analysis_cell){.value = effect->ratio - 1,
-                                      .low = effect->low - 1,
-                                      .high = effect->high - 1,
-                                      .confidence = effect->confidence};
+static struct lab_doc_cell change_cell(const struct contention_effect *effect) {
+    return (struct lab_doc_cell){.value = effect->ratio - 1,
+                                 .low = effect->low - 1,
+                                 .high = effect->high - 1,
+                                 .confidence = effect->confidence};
 }
 
 static double percent(double ratio) {
@@ -100,19 +100,19 @@ static const char *verdict_of(const struct contention_effect *effect, const char
 
 /* A kernel of all devices. */
 static void fill_kernel(const struct contention *made, int kernel, int phase,
-                        struct lab_analysis_cell *row) {
+                        struct lab_doc_cell *row) {
     const struct contention_effect *effect = &made->kernels[kernel].times[phase];
-    row[ROW_KERNEL] = lab_analysis_text(made->kernels[kernel].name);
-    row[ROW_DEVICE] = lab_analysis_text(effect->within ? "worst" : "all");
-    row[ROW_GPU_ID] = lab_analysis_figure(NAN);
+    row[ROW_KERNEL] = lab_cell_text(made->kernels[kernel].name);
+    row[ROW_DEVICE] = lab_cell_text(effect->within ? "worst" : "all");
+    row[ROW_GPU_ID] = lab_cell_figure(NAN);
     row[ROW_CHANGE] = change_cell(effect);
-    row[ROW_TEXT] = lab_analysis_text(change_text(effect, made->arena));
-    row[ROW_VERDICT] = lab_analysis_text(verdict_of(effect, "slower", "faster"));
-    row[ROW_CONFIG] = lab_analysis_text("");
+    row[ROW_TEXT] = lab_cell_text(change_text(effect, made->arena));
+    row[ROW_VERDICT] = lab_cell_text(verdict_of(effect, "slower", "faster"));
+    row[ROW_CONFIG] = lab_cell_text("");
 }
 
 static void fill_pair(const struct contention *made, const struct lab_phase_pair *pair,
-                      struct lab_analysis_cell *row) {
+                      struct lab_doc_cell *row) {
     const struct lab_phase_unit *unit = &made->phases.units[pair->unit];
     struct contention_effect effect = {.ratio = pair->time.ratio,
                                        .low = pair->time.low,
@@ -120,21 +120,21 @@ static void fill_pair(const struct contention *made, const struct lab_phase_pair
                                        .confidence = CONFIDENCE,
                                        .more = pair->time.verdict == LAB_STUDY_MORE,
                                        .less = pair->time.verdict == LAB_STUDY_LESS};
-    row[ROW_KERNEL] = lab_analysis_text(unit->kernel);
-    row[ROW_DEVICE] = lab_analysis_text(unit->device);
-    row[ROW_GPU_ID] = lab_analysis_figure(unit->gpu_id);
+    row[ROW_KERNEL] = lab_cell_text(unit->kernel);
+    row[ROW_DEVICE] = lab_cell_text(unit->device);
+    row[ROW_GPU_ID] = lab_cell_figure(unit->gpu_id);
     row[ROW_CHANGE] = change_cell(&effect);
-    row[ROW_TEXT] = lab_analysis_text(change_text(&effect, made->arena));
-    row[ROW_VERDICT] = lab_analysis_text(verdict_of(&effect, "slower", "faster"));
+    row[ROW_TEXT] = lab_cell_text(change_text(&effect, made->arena));
+    row[ROW_VERDICT] = lab_cell_text(verdict_of(&effect, "slower", "faster"));
     row[ROW_CONFIG] =
-        lab_analysis_text(!pair->tuned ? ""
-                                       : lab_arena_printf(made->arena, "%d of %d",
-                                                          pair->blocks_differing, pair->blocks));
+        lab_cell_text(!pair->tuned ? ""
+                                   : lab_arena_printf(made->arena, "%d of %d",
+                                                      pair->blocks_differing, pair->blocks));
 }
 
-static struct lab_analysis_table kernel_table(const struct contention *made, int phase) {
+static struct lab_doc_table kernel_table(const struct contention *made, int phase) {
     int most = made->kernel_count + made->phases.pair_count, count = 0;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(made->arena, (size_t)(most + 1) * ROW_COLUMNS, sizeof *cells);
     for (int k = 0; k < made->kernel_count; k++) {
         int devices = 0;
@@ -150,60 +150,60 @@ static struct lab_analysis_table kernel_table(const struct contention *made, int
         if (devices == 0)
             count--;
     }
-    return (struct lab_analysis_table){.key = "comparisons",
-                                       .title = "Against the baseline",
-                                       .columns = row_columns,
-                                       .column_count = ROW_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "comparisons",
+                                  .title = "Against the baseline",
+                                  .columns = row_columns,
+                                  .column_count = ROW_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* No resource of its own: whether it is at its limit tells whether power is what holds clocks
  * back. */
-static int fill_power(const struct contention *made, int phase, struct lab_analysis_cell *row) {
+static int fill_power(const struct contention *made, int phase, struct lab_doc_cell *row) {
     const struct contention_power *power = &made->power[phase],
                                   *base = &made->power[made->phases.base];
     if (!(power->drawn_w > 0) || !(base->drawn_w > 0) || !(power->limit_w > 0))
         return 0;
-    row[LEFT_KEY] = lab_analysis_text("power_drawn");
+    row[LEFT_KEY] = lab_cell_text("power_drawn");
     row[LEFT_TITLE] =
-        lab_analysis_text(lab_arena_printf(made->arena, "power drawn, of %.0f W", power->limit_w));
-    row[LEFT_SHARE] = lab_analysis_figure(power->drawn_w / power->limit_w);
-    row[LEFT_TEXT] = lab_analysis_text(
+        lab_cell_text(lab_arena_printf(made->arena, "power drawn, of %.0f W", power->limit_w));
+    row[LEFT_SHARE] = lab_cell_figure(power->drawn_w / power->limit_w);
+    row[LEFT_TEXT] = lab_cell_text(
         lab_arena_printf(made->arena, "%.0f W, alone %.0f W", power->drawn_w, base->drawn_w));
-    row[LEFT_VERDICT] = lab_analysis_text(power->drawn_w >= CONTENTION_AT_LIMIT * power->limit_w
-                                              ? "at its limit"
-                                              : "below its limit");
+    row[LEFT_VERDICT] =
+        lab_cell_text(power->drawn_w >= CONTENTION_AT_LIMIT * power->limit_w ? "at its limit"
+                                                                             : "below its limit");
     return 1;
 }
 
-static struct lab_analysis_table resource_table(const struct contention *made, int phase) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(
+static struct lab_doc_table resource_table(const struct contention *made, int phase) {
+    struct lab_doc_cell *cells = lab_arena_alloc(
         made->arena, (size_t)(CONTENTION_RESOURCES + 1) * LEFT_COLUMNS, sizeof *cells);
     int count = 0;
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
         const struct contention_effect *left = &made->left[phase][r];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)count * LEFT_COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)count * LEFT_COLUMNS;
         if (isnan(left->ratio))
             continue;
-        row[LEFT_KEY] = lab_analysis_text(contention_resource_key(made, r));
-        row[LEFT_TITLE] = lab_analysis_text(contention_resource_title(made, r));
-        row[LEFT_SHARE] = (struct lab_analysis_cell){.value = left->ratio,
-                                                     .low = left->low,
-                                                     .high = left->high,
-                                                     .confidence = left->confidence};
-        row[LEFT_TEXT] = lab_analysis_text(change_text(left, made->arena));
-        row[LEFT_VERDICT] = lab_analysis_text(verdict_of(left, "more", "less"));
+        row[LEFT_KEY] = lab_cell_text(contention_resource_key(made, r));
+        row[LEFT_TITLE] = lab_cell_text(contention_resource_title(made, r));
+        row[LEFT_SHARE] = (struct lab_doc_cell){.value = left->ratio,
+                                                .low = left->low,
+                                                .high = left->high,
+                                                .confidence = left->confidence};
+        row[LEFT_TEXT] = lab_cell_text(change_text(left, made->arena));
+        row[LEFT_VERDICT] = lab_cell_text(verdict_of(left, "more", "less"));
         count++;
     }
     if (count > 0)
         count += fill_power(made, phase, cells + (ptrdiff_t)count * LEFT_COLUMNS);
-    return (struct lab_analysis_table){.key = "resources",
-                                       .title = count ? "What is left of the resources" : NULL,
-                                       .columns = left_columns,
-                                       .column_count = LEFT_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "resources",
+                                  .title = count ? "What is left of the resources" : NULL,
+                                  .columns = left_columns,
+                                  .column_count = LEFT_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* --- parts --- */
@@ -257,22 +257,22 @@ static const char *none_less(const struct contention *made, int phase) {
 }
 
 static struct lab_analysis_part make_part(const struct contention *made, int phase) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(made->arena, PHASE_FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(made->arena, 2, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(made->arena, PHASE_FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(made->arena, 2, sizeof *tables);
     const struct contention_regret *regret = &made->regrets[phase];
     int slowed = 0, kernels = 0, first = contention_first_resource(made, phase);
     for (int k = 0; k < made->kernel_count; k++) {
         kernels += !isnan(made->kernels[k].times[phase].ratio);
         slowed += made->kernels[k].times[phase].more;
     }
-    cells[PHASE_KERNELS] = lab_analysis_figure(kernels);
-    cells[PHASE_SLOWED] = lab_analysis_figure(slowed);
+    cells[PHASE_KERNELS] = lab_cell_figure(kernels);
+    cells[PHASE_SLOWED] = lab_cell_figure(slowed);
     cells[PHASE_CHANGE] = change_cell(&made->overall[phase]);
-    cells[PHASE_BACK] = lab_analysis_figure(taken_back(made, phase));
-    cells[PHASE_RESOURCE] = lab_analysis_text(first < 0 ? none_less(made, phase)
-                                                        : contention_resource_key(made, first));
-    cells[PHASE_TUNINGS] = lab_analysis_figure(regret->tunings ? regret->tunings : (double)NAN);
-    cells[PHASE_OTHER] = lab_analysis_figure(regret->tunings ? regret->other : (double)NAN);
+    cells[PHASE_BACK] = lab_cell_figure(taken_back(made, phase));
+    cells[PHASE_RESOURCE] =
+        lab_cell_text(first < 0 ? none_less(made, phase) : contention_resource_key(made, first));
+    cells[PHASE_TUNINGS] = lab_cell_figure(regret->tunings ? regret->tunings : (double)NAN);
+    cells[PHASE_OTHER] = lab_cell_figure(regret->tunings ? regret->other : (double)NAN);
     cells[PHASE_REGRET] = change_cell(&regret->cost);
     tables[0] = kernel_table(made, phase);
     tables[1] = resource_table(made, phase);

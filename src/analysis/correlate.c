@@ -28,12 +28,12 @@ static const struct lab_option correlate_options[] = {
 /* --- columns --- */
 
 enum { DEVICES, RESOURCES, CONSTANT, QUESTIONS, FOUND, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [RESOURCES] = {"resources", "Resources", LAB_ANALYSIS_COUNT, "Resources"},
-    [CONSTANT] = {"constant", "Constant", LAB_ANALYSIS_COUNT},
-    [QUESTIONS] = {"tested", "Tested", LAB_ANALYSIS_COUNT},
-    [FOUND] = {"found", "Found", LAB_ANALYSIS_COUNT, "Found"},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [RESOURCES] = {"resources", "Resources", LAB_UNIT_COUNT, "Resources"},
+    [CONSTANT] = {"constant", "Constant", LAB_UNIT_COUNT},
+    [QUESTIONS] = {"tested", "Tested", LAB_UNIT_COUNT},
+    [FOUND] = {"found", "Found", LAB_UNIT_COUNT, "Found"},
 };
 
 enum {
@@ -57,24 +57,24 @@ enum {
     TIE_COLUMNS
 };
 
-static const struct lab_analysis_column tie_columns[TIE_COLUMNS] = {
-    [TIE_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
-    [TIE_GPU_ID] = {"gpu_id", NULL, LAB_ANALYSIS_COUNT},
-    [TIE_KEY] = {"resource", NULL, LAB_ANALYSIS_TEXT},
-    [TIE_RESOURCE] = {NULL, "Resource", LAB_ANALYSIS_TEXT},
-    [TIE_FIGURE] = {"figure", NULL, LAB_ANALYSIS_TEXT},
-    [TIE_WORDS] = {NULL, "Goes with", LAB_ANALYSIS_TEXT},
-    [TIE_RHO] = {"spearman", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [TIE_RHO_TEXT] = {NULL, "Spearman's ρ", LAB_ANALYSIS_FIGURE},
-    [TIE_P] = {"spearman_p", NULL, LAB_ANALYSIS_NUMBER},
-    [TIE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
-    [TIE_R] = {"pearson", NULL, LAB_ANALYSIS_NUMBER},
-    [TIE_R_P] = {"pearson_p", NULL, LAB_ANALYSIS_NUMBER},
-    [TIE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
-    [TIE_EFFECTIVE] = {"effective_windows", NULL, LAB_ANALYSIS_COUNT},
-    [TIE_WINDOW_S] = {"window_ms", NULL, LAB_ANALYSIS_TIME},
-    [TIE_LAG] = {"lag_ms", NULL, LAB_ANALYSIS_TIME},
-    [TIE_ROLE] = {"role", NULL, LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column tie_columns[TIE_COLUMNS] = {
+    [TIE_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
+    [TIE_GPU_ID] = {"gpu_id", NULL, LAB_UNIT_COUNT},
+    [TIE_KEY] = {"resource", NULL, LAB_UNIT_TEXT},
+    [TIE_RESOURCE] = {NULL, "Resource", LAB_UNIT_TEXT},
+    [TIE_FIGURE] = {"figure", NULL, LAB_UNIT_TEXT},
+    [TIE_WORDS] = {NULL, "Goes with", LAB_UNIT_TEXT},
+    [TIE_RHO] = {"spearman", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    [TIE_RHO_TEXT] = {NULL, "Spearman's ρ", LAB_UNIT_FIGURE},
+    [TIE_P] = {"spearman_p", NULL, LAB_UNIT_NUMBER},
+    [TIE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_UNIT_NUMBER},
+    [TIE_R] = {"pearson", NULL, LAB_UNIT_NUMBER},
+    [TIE_R_P] = {"pearson_p", NULL, LAB_UNIT_NUMBER},
+    [TIE_WINDOWS] = {"windows", "Windows", LAB_UNIT_COUNT},
+    [TIE_EFFECTIVE] = {"effective_windows", NULL, LAB_UNIT_COUNT},
+    [TIE_WINDOW_S] = {"window_ms", NULL, LAB_UNIT_TIME},
+    [TIE_LAG] = {"lag_ms", NULL, LAB_UNIT_TIME},
+    [TIE_ROLE] = {"role", NULL, LAB_UNIT_TEXT},
 };
 
 enum {
@@ -88,14 +88,14 @@ enum {
     SPIKE_COLUMNS
 };
 
-static const struct lab_analysis_column spike_columns[SPIKE_COLUMNS] = {
-    [SPIKE_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
-    [SPIKE_KEY] = {"resource", NULL, LAB_ANALYSIS_TEXT},
-    [SPIKE_RESOURCE] = {NULL, "Spikes of", LAB_ANALYSIS_TEXT},
-    [SPIKE_EVENTS] = {"events", "Events", LAB_ANALYSIS_COUNT},
-    [SPIKE_RISE] = {"time_change", "Time", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [SPIKE_P] = {"p", NULL, LAB_ANALYSIS_NUMBER},
-    [SPIKE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
+static const struct lab_doc_column spike_columns[SPIKE_COLUMNS] = {
+    [SPIKE_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
+    [SPIKE_KEY] = {"resource", NULL, LAB_UNIT_TEXT},
+    [SPIKE_RESOURCE] = {NULL, "Spikes of", LAB_UNIT_TEXT},
+    [SPIKE_EVENTS] = {"events", "Events", LAB_UNIT_COUNT},
+    [SPIKE_RISE] = {"time_change", "Time", LAB_UNIT_CHANGE, .with_interval = true},
+    [SPIKE_P] = {"p", NULL, LAB_UNIT_NUMBER},
+    [SPIKE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_UNIT_NUMBER},
 };
 
 enum {
@@ -110,15 +110,15 @@ enum {
     DEVICE_COLUMNS
 };
 
-static const struct lab_analysis_column device_columns[DEVICE_COLUMNS] = {
-    [DEVICE_NAME] = {"device", "Device", LAB_ANALYSIS_TEXT},
-    [DEVICE_RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
-    [DEVICE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
-    [DEVICE_WINDOW_S] = {"window_ms", "Of", LAB_ANALYSIS_TIME},
-    [DEVICE_RESOURCES] = {"resources", "Resources", LAB_ANALYSIS_COUNT},
-    [DEVICE_CONSTANT] = {"constant", "Constant", LAB_ANALYSIS_COUNT},
-    [DEVICE_SHORT] = {"too_few_windows", "Too few windows", LAB_ANALYSIS_COUNT},
-    [DEVICE_FOUND] = {"found", "Found", LAB_ANALYSIS_COUNT},
+static const struct lab_doc_column device_columns[DEVICE_COLUMNS] = {
+    [DEVICE_NAME] = {"device", "Device", LAB_UNIT_TEXT},
+    [DEVICE_RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
+    [DEVICE_WINDOWS] = {"windows", "Windows", LAB_UNIT_COUNT},
+    [DEVICE_WINDOW_S] = {"window_ms", "Of", LAB_UNIT_TIME},
+    [DEVICE_RESOURCES] = {"resources", "Resources", LAB_UNIT_COUNT},
+    [DEVICE_CONSTANT] = {"constant", "Constant", LAB_UNIT_COUNT},
+    [DEVICE_SHORT] = {"too_few_windows", "Too few windows", LAB_UNIT_COUNT},
+    [DEVICE_FOUND] = {"found", "Found", LAB_UNIT_COUNT},
 };
 
 /* --- tables --- */
@@ -130,78 +130,76 @@ static const char *role_name(const struct lab_resource_correlation *correlation)
                                                             : "its own pace";
 }
 
-static void fill_tie(struct lab_analysis_cell *row,
-                     const struct lab_resource_correlations *correlations,
+static void fill_tie(struct lab_doc_cell *row, const struct lab_resource_correlations *correlations,
                      const struct lab_resource_correlation *correlation, struct lab_arena *arena) {
     bool lag = correlation->lag.tried > 0;
-    row[TIE_DEVICE] = lab_analysis_text(correlations->rank_times.device);
-    row[TIE_GPU_ID] = lab_analysis_figure(correlations->rank_times.gpu_id);
-    row[TIE_KEY] = lab_analysis_text(lab_resource_key(&correlation->resource, arena));
-    row[TIE_RESOURCE] = lab_analysis_text(lab_resource_title(&correlation->resource, arena));
-    row[TIE_FIGURE] = lab_analysis_text(correlation->figure == LAB_TIE_TIME ? "time" : "spread");
+    row[TIE_DEVICE] = lab_cell_text(correlations->rank_times.device);
+    row[TIE_GPU_ID] = lab_cell_figure(correlations->rank_times.gpu_id);
+    row[TIE_KEY] = lab_cell_text(lab_resource_key(&correlation->resource, arena));
+    row[TIE_RESOURCE] = lab_cell_text(lab_resource_title(&correlation->resource, arena));
+    row[TIE_FIGURE] = lab_cell_text(correlation->figure == LAB_TIE_TIME ? "time" : "spread");
     row[TIE_WORDS] =
-        lab_analysis_text(correlation->figure == LAB_TIE_TIME
-                              ? (correlation->spearman.r > 0 ? "longer" : "shorter")
-                              : (correlation->spearman.r > 0 ? "more spread" : "less spread"));
-    row[TIE_RHO] =
-        (struct lab_analysis_cell){.value = correlation->spearman.r,
-                                   .low = correlation->spearman.interval.low,
-                                   .high = correlation->spearman.interval.high,
-                                   .confidence = correlation->spearman.interval.confidence};
-    row[TIE_RHO_TEXT] = lab_analysis_text(lab_finding_figure(&correlation->spearman, arena));
-    row[TIE_P] = lab_analysis_figure(correlation->spearman.p);
-    row[TIE_P_ADJUSTED] = lab_analysis_figure(correlation->p_adjusted);
-    row[TIE_R] = lab_analysis_figure(correlation->pearson.r);
-    row[TIE_R_P] = lab_analysis_figure(correlation->pearson.p);
-    row[TIE_WINDOWS] = lab_analysis_figure((double)correlation->windows);
-    row[TIE_EFFECTIVE] = lab_analysis_figure(floor(correlation->effective));
-    row[TIE_WINDOW_S] = lab_analysis_figure(correlation->window_s);
-    row[TIE_LAG] = lab_analysis_figure(lag ? (double)correlation->lag.lag * correlation->window_s
-                                           : (double)NAN);
-    row[TIE_ROLE] = lab_analysis_text(role_name(correlation));
+        lab_cell_text(correlation->figure == LAB_TIE_TIME
+                          ? (correlation->spearman.r > 0 ? "longer" : "shorter")
+                          : (correlation->spearman.r > 0 ? "more spread" : "less spread"));
+    row[TIE_RHO] = (struct lab_doc_cell){.value = correlation->spearman.r,
+                                         .low = correlation->spearman.interval.low,
+                                         .high = correlation->spearman.interval.high,
+                                         .confidence = correlation->spearman.interval.confidence};
+    row[TIE_RHO_TEXT] = lab_cell_text(lab_finding_figure(&correlation->spearman, arena));
+    row[TIE_P] = lab_cell_figure(correlation->spearman.p);
+    row[TIE_P_ADJUSTED] = lab_cell_figure(correlation->p_adjusted);
+    row[TIE_R] = lab_cell_figure(correlation->pearson.r);
+    row[TIE_R_P] = lab_cell_figure(correlation->pearson.p);
+    row[TIE_WINDOWS] = lab_cell_figure((double)correlation->windows);
+    row[TIE_EFFECTIVE] = lab_cell_figure(floor(correlation->effective));
+    row[TIE_WINDOW_S] = lab_cell_figure(correlation->window_s);
+    row[TIE_LAG] =
+        lab_cell_figure(lag ? (double)correlation->lag.lag * correlation->window_s : (double)NAN);
+    row[TIE_ROLE] = lab_cell_text(role_name(correlation));
 }
 
-static struct lab_analysis_table finding_table(const struct lab_finding *findings, int count,
-                                               struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table finding_table(const struct lab_finding *findings, int count,
+                                          struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++)
         fill_tie(cells + (ptrdiff_t)i * TIE_COLUMNS, findings[i].correlations,
                  findings[i].correlation, arena);
-    return (struct lab_analysis_table){.key = "findings",
-                                       .title = "What goes together with the iterations",
-                                       .columns = tie_columns,
-                                       .column_count = TIE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "findings",
+                                  .title = "What goes together with the iterations",
+                                  .columns = tie_columns,
+                                  .column_count = TIE_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
-static struct lab_analysis_table all_table(const struct lab_resource_correlations *correlations,
-                                           int device_count, struct lab_arena *arena) {
+static struct lab_doc_table all_table(const struct lab_resource_correlations *correlations,
+                                      int device_count, struct lab_arena *arena) {
     int count = 0;
     for (int d = 0; d < device_count; d++)
         count += correlations[d].count;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
-    struct lab_analysis_cell *row = cells;
+    struct lab_doc_cell *row = cells;
     for (int d = 0; d < device_count; d++)
         for (int i = 0; i < correlations[d].count; i++, row += TIE_COLUMNS)
             fill_tie(row, &correlations[d], &correlations[d].items[i], arena);
-    return (struct lab_analysis_table){.key = "tested",
-                                       .columns = tie_columns,
-                                       .column_count = TIE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "tested",
+                                  .columns = tie_columns,
+                                  .column_count = TIE_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
-static struct lab_analysis_table spike_table(const struct lab_resource_correlations *correlations,
-                                             int device_count, int top, struct lab_arena *arena) {
+static struct lab_doc_table spike_table(const struct lab_resource_correlations *correlations,
+                                        int device_count, int top, struct lab_arena *arena) {
     int count = 0;
     for (int d = 0; d < device_count; d++)
         for (int i = 0; i < correlations[d].spike_count; i++)
             count += correlations[d].spikes[i].found;
     count = count < top ? count : top;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * SPIKE_COLUMNS + 1, sizeof *cells);
     int made = 0;
     for (int d = 0; d < device_count; d++)
@@ -209,24 +207,24 @@ static struct lab_analysis_table spike_table(const struct lab_resource_correlati
              i < correlations[d].spike_count && correlations[d].spikes[i].found && made < count;
              i++) {
             const struct lab_spikes *spikes = &correlations[d].spikes[i];
-            struct lab_analysis_cell *row = cells + (ptrdiff_t)made++ * SPIKE_COLUMNS;
-            row[SPIKE_DEVICE] = lab_analysis_text(correlations[d].rank_times.device);
-            row[SPIKE_KEY] = lab_analysis_text(lab_resource_key(&spikes->resource, arena));
-            row[SPIKE_RESOURCE] = lab_analysis_text(lab_resource_title(&spikes->resource, arena));
-            row[SPIKE_EVENTS] = lab_analysis_figure(spikes->events);
-            row[SPIKE_RISE] = (struct lab_analysis_cell){.value = spikes->rise,
-                                                         .low = spikes->interval.low,
-                                                         .high = spikes->interval.high,
-                                                         .confidence = spikes->interval.confidence};
-            row[SPIKE_P] = lab_analysis_figure(spikes->p);
-            row[SPIKE_P_ADJUSTED] = lab_analysis_figure(spikes->p_adjusted);
+            struct lab_doc_cell *row = cells + (ptrdiff_t)made++ * SPIKE_COLUMNS;
+            row[SPIKE_DEVICE] = lab_cell_text(correlations[d].rank_times.device);
+            row[SPIKE_KEY] = lab_cell_text(lab_resource_key(&spikes->resource, arena));
+            row[SPIKE_RESOURCE] = lab_cell_text(lab_resource_title(&spikes->resource, arena));
+            row[SPIKE_EVENTS] = lab_cell_figure(spikes->events);
+            row[SPIKE_RISE] = (struct lab_doc_cell){.value = spikes->rise,
+                                                    .low = spikes->interval.low,
+                                                    .high = spikes->interval.high,
+                                                    .confidence = spikes->interval.confidence};
+            row[SPIKE_P] = lab_cell_figure(spikes->p);
+            row[SPIKE_P_ADJUSTED] = lab_cell_figure(spikes->p_adjusted);
         }
-    return (struct lab_analysis_table){.key = "spikes",
-                                       .title = made ? "Spikes, each against just before it" : NULL,
-                                       .columns = spike_columns,
-                                       .column_count = SPIKE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = made};
+    return (struct lab_doc_table){.key = "spikes",
+                                  .title = made ? "Spikes, each against just before it" : NULL,
+                                  .columns = spike_columns,
+                                  .column_count = SPIKE_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = made};
 }
 
 static int count_found(const struct lab_resource_correlations *correlations) {
@@ -236,27 +234,27 @@ static int count_found(const struct lab_resource_correlations *correlations) {
     return count;
 }
 
-static struct lab_analysis_table device_table(const struct lab_resource_correlations *correlations,
-                                              int device_count, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table device_table(const struct lab_resource_correlations *correlations,
+                                         int device_count, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)device_count * DEVICE_COLUMNS + 1, sizeof *cells);
     for (int d = 0; d < device_count; d++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)d * DEVICE_COLUMNS;
-        row[DEVICE_NAME] = lab_analysis_text(correlations[d].rank_times.device);
-        row[DEVICE_RUNS] = lab_analysis_figure(correlations[d].rank_times.count);
-        row[DEVICE_WINDOWS] = lab_analysis_figure((double)correlations[d].windows);
-        row[DEVICE_WINDOW_S] = lab_analysis_figure(correlations[d].window_s);
-        row[DEVICE_RESOURCES] = lab_analysis_figure(correlations[d].resource_count);
-        row[DEVICE_CONSTANT] = lab_analysis_figure(correlations[d].constant_count);
-        row[DEVICE_SHORT] = lab_analysis_figure(correlations[d].short_count);
-        row[DEVICE_FOUND] = lab_analysis_figure(count_found(&correlations[d]));
+        struct lab_doc_cell *row = cells + (ptrdiff_t)d * DEVICE_COLUMNS;
+        row[DEVICE_NAME] = lab_cell_text(correlations[d].rank_times.device);
+        row[DEVICE_RUNS] = lab_cell_figure(correlations[d].rank_times.count);
+        row[DEVICE_WINDOWS] = lab_cell_figure((double)correlations[d].windows);
+        row[DEVICE_WINDOW_S] = lab_cell_figure(correlations[d].window_s);
+        row[DEVICE_RESOURCES] = lab_cell_figure(correlations[d].resource_count);
+        row[DEVICE_CONSTANT] = lab_cell_figure(correlations[d].constant_count);
+        row[DEVICE_SHORT] = lab_cell_figure(correlations[d].short_count);
+        row[DEVICE_FOUND] = lab_cell_figure(count_found(&correlations[d]));
     }
-    return (struct lab_analysis_table){.key = "devices",
-                                       .title = "By device",
-                                       .columns = device_columns,
-                                       .column_count = DEVICE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = device_count};
+    return (struct lab_doc_table){.key = "devices",
+                                  .title = "By device",
+                                  .columns = device_columns,
+                                  .column_count = DEVICE_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = device_count};
 }
 
 /* --- a study --- */
@@ -433,14 +431,14 @@ static const char *const *spike_notes(const struct correlated *made) {
 
 static struct lab_analysis_part make_part(const struct correlated *made, int top) {
     struct lab_arena *arena = made->arena;
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
     int shown = made->finding_count < top ? made->finding_count : top, table_count = 0;
-    cells[DEVICES] = lab_analysis_figure(made->device_count);
-    cells[RESOURCES] = lab_analysis_figure(made->resources);
-    cells[CONSTANT] = lab_analysis_figure(made->constant);
-    cells[QUESTIONS] = lab_analysis_figure(made->questions);
-    cells[FOUND] = lab_analysis_figure(made->finding_count);
+    cells[DEVICES] = lab_cell_figure(made->device_count);
+    cells[RESOURCES] = lab_cell_figure(made->resources);
+    cells[CONSTANT] = lab_cell_figure(made->constant);
+    cells[QUESTIONS] = lab_cell_figure(made->questions);
+    cells[FOUND] = lab_cell_figure(made->finding_count);
     cells[RESOURCES].text = made->device_count > 1 ? "of all devices" : NULL;
     cells[QUESTIONS].text = "time and spread of each that changed";
     cells[FOUND].text = "with a false discovery rate of 5 %";

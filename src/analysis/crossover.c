@@ -10,12 +10,12 @@
 
 enum { TURN, BELOW, ABOVE, MODELS, FIGURES };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [TURN] = {"turn_gflop_per_sample", "Turns at", LAB_ANALYSIS_NUMBER, "Turns at [GFLOP]",
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [TURN] = {"turn_gflop_per_sample", "Turns at", LAB_UNIT_NUMBER, "Turns at [GFLOP]",
               .with_interval = true},
-    [BELOW] = {"largest_by_copies", "Copies up to", LAB_ANALYSIS_TEXT, "Copies up to"},
-    [ABOVE] = {"smallest_by_compute", "Compute from", LAB_ANALYSIS_TEXT, "Compute from"},
-    [MODELS] = {"models_known", NULL, LAB_ANALYSIS_COUNT},
+    [BELOW] = {"largest_by_copies", "Copies up to", LAB_UNIT_TEXT, "Copies up to"},
+    [ABOVE] = {"smallest_by_compute", "Compute from", LAB_UNIT_TEXT, "Compute from"},
+    [MODELS] = {"models_known", NULL, LAB_UNIT_COUNT},
 };
 
 enum {
@@ -33,69 +33,68 @@ enum {
     MODEL_COLUMNS
 };
 
-static const struct lab_analysis_column model_columns[MODEL_COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
-    [COMPUTE] = {"compute_ms", NULL, LAB_ANALYSIS_TIME, .with_interval = true},
-    [COPIES] = {"copies_ms", NULL, LAB_ANALYSIS_TIME, .with_interval = true},
-    [COMPUTE_SHOWN] = {NULL, "Compute", LAB_ANALYSIS_TIME},
-    [COPIES_SHOWN] = {NULL, "Copies", LAB_ANALYSIS_TIME},
-    [RATIO] = {"compute_over_copies", "Compute/copies", LAB_ANALYSIS_RATIO, .with_interval = true},
-    [BOUND] = {"bound_by", "Bound by", LAB_ANALYSIS_TEXT},
-    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
-    [SOURCE] = {"source", NULL, LAB_ANALYSIS_TEXT},
-    [P_VALUE] = {"p", NULL, LAB_ANALYSIS_NUMBER},
+static const struct lab_doc_column model_columns[MODEL_COLUMNS] = {
+    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
+    [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
+    [COMPUTE] = {"compute_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
+    [COPIES] = {"copies_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
+    [COMPUTE_SHOWN] = {NULL, "Compute", LAB_UNIT_TIME},
+    [COPIES_SHOWN] = {NULL, "Copies", LAB_UNIT_TIME},
+    [RATIO] = {"compute_over_copies", "Compute/copies", LAB_UNIT_RATIO, .with_interval = true},
+    [BOUND] = {"bound_by", "Bound by", LAB_UNIT_TEXT},
+    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
+    [SOURCE] = {"source", NULL, LAB_UNIT_TEXT},
+    [P_VALUE] = {"p", NULL, LAB_UNIT_NUMBER},
 };
 
-static struct lab_analysis_cell figure(double value, double low, double high) {
+static struct lab_doc_cell figure(double value, double low, double high) {
     bool known = isfinite(low) && isfinite(high);
-    return (struct lab_analysis_cell){.value = isfinite(value) ? value : (double)NAN,
-                                      .low = known ? low : (double)NAN,
-                                      .high = known ? high : (double)NAN,
-                                      .confidence = 0.95};
+    return (struct lab_doc_cell){.value = isfinite(value) ? value : (double)NAN,
+                                 .low = known ? low : (double)NAN,
+                                 .high = known ? high : (double)NAN,
+                                 .confidence = 0.95};
 }
 
-static struct lab_analysis_table model_table(const struct lab_crossover_feed *feed,
-                                             struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table model_table(const struct lab_crossover_feed *feed,
+                                        struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)(feed->model_count * MODEL_COLUMNS) + 1, sizeof *cells);
     for (int m = 0; m < feed->model_count; m++) {
         const struct lab_crossover_model *model = &feed->models[m];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)m * MODEL_COLUMNS;
-        row[MODEL] = lab_analysis_text(model->name);
-        row[COMPLEXITY] = lab_analysis_figure(model->complexity / 1e9);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)m * MODEL_COLUMNS;
+        row[MODEL] = lab_cell_text(model->name);
+        row[COMPLEXITY] = lab_cell_figure(model->complexity / 1e9);
         row[COMPUTE] = figure(model->compute_s, model->compute_low, model->compute_high);
         row[COPIES] = figure(model->copy_s, model->copy_low, model->copy_high);
-        row[COMPUTE_SHOWN] =
-            lab_analysis_figure(model->compute_s > 0 ? model->compute_s : (double)NAN);
-        row[COPIES_SHOWN] = lab_analysis_figure(model->copy_s > 0 ? model->copy_s : (double)NAN);
+        row[COMPUTE_SHOWN] = lab_cell_figure(model->compute_s > 0 ? model->compute_s : (double)NAN);
+        row[COPIES_SHOWN] = lab_cell_figure(model->copy_s > 0 ? model->copy_s : (double)NAN);
         row[RATIO] = figure(model->ratio > 0 ? model->ratio : (double)NAN, model->low, model->high);
-        row[BOUND] = lab_analysis_text(lab_crossover_bound_name(model->bound));
-        row[RUNS] = lab_analysis_figure(model->runs);
-        row[SOURCE] = lab_analysis_text(lab_crossover_source_name(model->source));
-        row[P_VALUE] = lab_analysis_figure(model->p);
+        row[BOUND] = lab_cell_text(lab_crossover_bound_name(model->bound));
+        row[RUNS] = lab_cell_figure(model->runs);
+        row[SOURCE] = lab_cell_text(lab_crossover_source_name(model->source));
+        row[P_VALUE] = lab_cell_figure(model->p);
     }
-    return (struct lab_analysis_table){.key = "models",
-                                       .title = "By model, of a sample",
-                                       .columns = model_columns,
-                                       .column_count = MODEL_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = feed->model_count};
+    return (struct lab_doc_table){.key = "models",
+                                  .title = "By model, of a sample",
+                                  .columns = model_columns,
+                                  .column_count = MODEL_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = feed->model_count};
 }
 
 static struct lab_analysis_part make_part(const struct lab_crossover_feed *feed,
                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
     int known = 0;
     for (int m = 0; m < feed->model_count; m++)
         known += feed->models[m].bound != LAB_CROSSOVER_UNKNOWN;
     cells[TURN] = figure(feed->crossover.at / 1e9, feed->crossover.interval.low / 1e9,
                          feed->crossover.interval.high / 1e9);
     cells[TURN].text = "GFLOP a sample";
-    cells[BELOW] = lab_analysis_text(feed->below < 0 ? NULL : feed->models[feed->below].name);
-    cells[ABOVE] = lab_analysis_text(feed->above < 0 ? NULL : feed->models[feed->above].name);
-    cells[MODELS] = lab_analysis_figure(known);
+    cells[BELOW] = lab_cell_text(feed->below < 0 ? NULL : feed->models[feed->below].name);
+    cells[ABOVE] = lab_cell_text(feed->above < 0 ? NULL : feed->models[feed->above].name);
+    cells[MODELS] = lab_cell_figure(known);
     *table = model_table(feed, arena);
     return (struct lab_analysis_part){.name = feed->name,
                                       .answer = lab_crossover_feed_answer(feed, arena),

@@ -42,18 +42,18 @@ enum {
     FIGURES
 };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [WINDOW] = {"window_ms", "Window", LAB_ANALYSIS_TIME},
-    [BATCHES] = {"batches", "Batches", LAB_ANALYSIS_COUNT},
-    [LATENCY] = {"batch_latency_ms", "Batch latency", LAB_ANALYSIS_TIME, .with_interval = true},
-    [H2D] = {"h2d_gb_per_s", "H2D bandwidth", LAB_ANALYSIS_RATE, "H2D"},
-    [D2H] = {"d2h_gb_per_s", "D2H bandwidth", LAB_ANALYSIS_RATE, "D2H"},
-    [UTILIZATION] = {"compute_utilization", "Compute busy", LAB_ANALYSIS_SHARE, "Compute"},
-    [PREPARATION] = {"preparation_ms", "Preparation", LAB_ANALYSIS_TIME, .with_interval = true},
-    [EFFICIENCY] = {"pipeline_efficiency", "Efficiency", LAB_ANALYSIS_SHARE, "Efficiency"},
-    [OVERLAP] = {"overlap", "Overlap", LAB_ANALYSIS_SHARE, "Overlap"},
-    [COMPRESSION] = {"temporal_compression", "Compression", LAB_ANALYSIS_RATIO},
-    [IDLE] = {"idle", "Idle", LAB_ANALYSIS_SHARE},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [WINDOW] = {"window_ms", "Window", LAB_UNIT_TIME},
+    [BATCHES] = {"batches", "Batches", LAB_UNIT_COUNT},
+    [LATENCY] = {"batch_latency_ms", "Batch latency", LAB_UNIT_TIME, .with_interval = true},
+    [H2D] = {"h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE, "H2D"},
+    [D2H] = {"d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE, "D2H"},
+    [UTILIZATION] = {"compute_utilization", "Compute busy", LAB_UNIT_SHARE, "Compute"},
+    [PREPARATION] = {"preparation_ms", "Preparation", LAB_UNIT_TIME, .with_interval = true},
+    [EFFICIENCY] = {"pipeline_efficiency", "Efficiency", LAB_UNIT_SHARE, "Efficiency"},
+    [OVERLAP] = {"overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"},
+    [COMPRESSION] = {"temporal_compression", "Compression", LAB_UNIT_RATIO},
+    [IDLE] = {"idle", "Idle", LAB_UNIT_SHARE},
 };
 
 enum {
@@ -67,14 +67,14 @@ enum {
     STAGE_COLUMNS
 };
 
-static const struct lab_analysis_column stage_columns[STAGE_COLUMNS] = {
-    [STAGE] = {"stage", "Stage", LAB_ANALYSIS_TEXT},
-    [STAGE_COMMANDS] = {"commands", NULL, LAB_ANALYSIS_COUNT},
-    [STAGE_BUSY] = {"busy", "Busy", LAB_ANALYSIS_SHARE},
-    [STAGE_TIME] = {"batch_ms", "Of a batch", LAB_ANALYSIS_TIME, .with_interval = true},
-    [STAGE_P95] = {"batch_p95_ms", "p95", LAB_ANALYSIS_TIME},
-    [STAGE_BYTES] = {"bytes", "Moved", LAB_ANALYSIS_SIZE},
-    [STAGE_RATE] = {"median_gb_per_s", "Median rate", LAB_ANALYSIS_RATE, .with_interval = true},
+static const struct lab_doc_column stage_columns[STAGE_COLUMNS] = {
+    [STAGE] = {"stage", "Stage", LAB_UNIT_TEXT},
+    [STAGE_COMMANDS] = {"commands", NULL, LAB_UNIT_COUNT},
+    [STAGE_BUSY] = {"busy", "Busy", LAB_UNIT_SHARE},
+    [STAGE_TIME] = {"batch_ms", "Of a batch", LAB_UNIT_TIME, .with_interval = true},
+    [STAGE_P95] = {"batch_p95_ms", "p95", LAB_UNIT_TIME},
+    [STAGE_BYTES] = {"bytes", "Moved", LAB_UNIT_SIZE},
+    [STAGE_RATE] = {"median_gb_per_s", "Median rate", LAB_UNIT_RATE, .with_interval = true},
 };
 
 enum {
@@ -90,16 +90,16 @@ enum {
     STREAM_COLUMNS
 };
 
-static const struct lab_analysis_column stream_columns[STREAM_COLUMNS] = {
-    [STREAM] = {"stream", "Stream", LAB_ANALYSIS_COUNT},
-    [STREAM_COMMANDS] = {"commands", "Commands", LAB_ANALYSIS_COUNT},
-    [STREAM_BUSY] = {"busy", "Busy", LAB_ANALYSIS_SHARE},
-    [GAPS] = {"gaps", "Gaps", LAB_ANALYSIS_COUNT},
-    [GAP_MEDIAN] = {"gap_ms", "Median", LAB_ANALYSIS_TIME},
-    [GAP_P95] = {"gap_p95_ms", "p95", LAB_ANALYSIS_TIME},
-    [GAP_TOTAL] = {"gap_total_ms", "Total", LAB_ANALYSIS_TIME},
-    [GAPS_10US] = {"gaps_over_10us", "> 10 µs", LAB_ANALYSIS_COUNT},
-    [GAPS_100US] = {"gaps_over_100us", "> 100 µs", LAB_ANALYSIS_COUNT},
+static const struct lab_doc_column stream_columns[STREAM_COLUMNS] = {
+    [STREAM] = {"stream", "Stream", LAB_UNIT_COUNT},
+    [STREAM_COMMANDS] = {"commands", "Commands", LAB_UNIT_COUNT},
+    [STREAM_BUSY] = {"busy", "Busy", LAB_UNIT_SHARE},
+    [GAPS] = {"gaps", "Gaps", LAB_UNIT_COUNT},
+    [GAP_MEDIAN] = {"gap_ms", "Median", LAB_UNIT_TIME},
+    [GAP_P95] = {"gap_p95_ms", "p95", LAB_UNIT_TIME},
+    [GAP_TOTAL] = {"gap_total_ms", "Total", LAB_UNIT_TIME},
+    [GAPS_10US] = {"gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT},
+    [GAPS_100US] = {"gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT},
 };
 
 static const char *const stage_names[LAB_PIPELINE_STAGES] = {"H2D", "compute", "D2H", "other"};
@@ -115,18 +115,17 @@ static double share_of_window(const struct lab_pipeline *pipeline, int64_t busy_
     return window_ns > 0 ? (double)busy_ns / (double)window_ns : NAN;
 }
 
-static struct lab_analysis_cell remark(double value, const char *text) {
-    struct lab_analysis_cell cell = lab_analysis_figure(value);
+static struct lab_doc_cell remark(double value, const char *text) {
+    struct lab_doc_cell cell = lab_cell_figure(value);
     cell.text = text;
     return cell;
 }
 
-static const struct lab_analysis_cell *figure_cells(const struct lab_pipeline *pipeline,
-                                                    struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+static const struct lab_doc_cell *figure_cells(const struct lab_pipeline *pipeline,
+                                               struct lab_arena *arena) {
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     cells[WINDOW] = remark(window_s(pipeline), "from the first start to the last end");
-    cells[BATCHES] =
-        lab_analysis_figure(pipeline->batch_count ? (double)pipeline->batch_count : NAN);
+    cells[BATCHES] = lab_cell_figure(pipeline->batch_count ? (double)pipeline->batch_count : NAN);
     cells[LATENCY] = lab_analysis_median(&pipeline->latency);
     cells[H2D] = remark(pipeline->stages[LAB_STAGE_H2D].bytes_per_s, "while it copies");
     cells[D2H] = remark(pipeline->stages[LAB_STAGE_D2H].bytes_per_s, "while it copies");
@@ -142,49 +141,48 @@ static const struct lab_analysis_cell *figure_cells(const struct lab_pipeline *p
     return cells;
 }
 
-static struct lab_analysis_table stage_table(const struct lab_pipeline *pipeline,
-                                             struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table stage_table(const struct lab_pipeline *pipeline,
+                                        struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)LAB_PIPELINE_STAGES * STAGE_COLUMNS, sizeof *cells);
     int rows = 0;
     for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
         const struct lab_pipeline_stage *figures = &pipeline->stages[stage];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows * STAGE_COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)rows * STAGE_COLUMNS;
         if (figures->commands == 0)
             continue;
         rows++;
-        row[STAGE] = lab_analysis_text(stage_names[stage]);
-        row[STAGE_COMMANDS] = lab_analysis_figure((double)figures->commands);
-        row[STAGE_BUSY] = lab_analysis_figure(share_of_window(pipeline, figures->busy_ns));
+        row[STAGE] = lab_cell_text(stage_names[stage]);
+        row[STAGE_COMMANDS] = lab_cell_figure((double)figures->commands);
+        row[STAGE_BUSY] = lab_cell_figure(share_of_window(pipeline, figures->busy_ns));
         row[STAGE_TIME] = lab_analysis_median(&figures->time);
-        row[STAGE_P95] = lab_analysis_figure(figures->time.p95);
+        row[STAGE_P95] = lab_cell_figure(figures->time.p95);
         row[STAGE_BYTES] =
-            lab_analysis_figure(stage == LAB_STAGE_COMPUTE ? NAN : (double)figures->size_bytes);
+            lab_cell_figure(stage == LAB_STAGE_COMPUTE ? NAN : (double)figures->size_bytes);
         row[STAGE_RATE] = lab_analysis_median(&figures->bandwidth);
     }
-    return (struct lab_analysis_table){"stages",      "Stages", stage_columns,
-                                       STAGE_COLUMNS, cells,    rows};
+    return (struct lab_doc_table){"stages", "Stages", stage_columns, STAGE_COLUMNS, cells, rows};
 }
 
-static struct lab_analysis_table stream_table(const struct lab_pipeline *pipeline,
-                                              struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table stream_table(const struct lab_pipeline *pipeline,
+                                         struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)pipeline->stream_count * STREAM_COLUMNS, sizeof *cells);
     for (int i = 0; i < pipeline->stream_count; i++) {
         const struct lab_pipeline_stream *stream = &pipeline->streams[i];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * STREAM_COLUMNS;
-        row[STREAM] = lab_analysis_figure(stream->stream);
-        row[STREAM_COMMANDS] = lab_analysis_figure((double)stream->commands);
-        row[STREAM_BUSY] = lab_analysis_figure(share_of_window(pipeline, stream->busy_ns));
-        row[GAPS] = lab_analysis_figure((double)stream->gaps.count);
-        row[GAP_MEDIAN] = lab_analysis_figure(stream->gaps.median);
-        row[GAP_P95] = lab_analysis_figure(stream->gaps.p95);
-        row[GAP_TOTAL] = lab_analysis_figure(stream->gaps.total);
-        row[GAPS_10US] = lab_analysis_figure((double)stream->over_10us);
-        row[GAPS_100US] = lab_analysis_figure((double)stream->over_100us);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * STREAM_COLUMNS;
+        row[STREAM] = lab_cell_figure(stream->stream);
+        row[STREAM_COMMANDS] = lab_cell_figure((double)stream->commands);
+        row[STREAM_BUSY] = lab_cell_figure(share_of_window(pipeline, stream->busy_ns));
+        row[GAPS] = lab_cell_figure((double)stream->gaps.count);
+        row[GAP_MEDIAN] = lab_cell_figure(stream->gaps.median);
+        row[GAP_P95] = lab_cell_figure(stream->gaps.p95);
+        row[GAP_TOTAL] = lab_cell_figure(stream->gaps.total);
+        row[GAPS_10US] = lab_cell_figure((double)stream->over_10us);
+        row[GAPS_100US] = lab_cell_figure((double)stream->over_100us);
     }
-    return (struct lab_analysis_table){
-        "streams", "Gaps by stream", stream_columns, STREAM_COLUMNS, cells, pipeline->stream_count};
+    return (struct lab_doc_table){"streams", "Gaps by stream",      stream_columns, STREAM_COLUMNS,
+                                  cells,     pipeline->stream_count};
 }
 
 /* --- notes --- */
@@ -299,7 +297,7 @@ static struct lab_analysis_part make_part(const struct lab_analysis_trace *trace
                                           const struct lab_pipelines *pipelines,
                                           const struct lab_pipeline *pipeline, const char *window,
                                           struct lab_arena *arena) {
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
     tables[0] = stage_table(pipeline, arena);
     tables[1] = stream_table(pipeline, arena);
     return (struct lab_analysis_part){

@@ -21,32 +21,31 @@ static const struct lab_option memory_options[] = {LAB_RECORDING_STATS_OPTIONS(m
 
 enum { RECORDINGS, TOTAL, PEAK, PEAKS, FULLEST, CHANGE, VERDICT, FIGURES };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", NULL, LAB_ANALYSIS_COUNT},
-    [TOTAL] = {"total_mean_mib", "Total, mean", LAB_ANALYSIS_MEBIBYTES, "Total"},
-    [PEAK] = {"total_peak_mib", "Total, peak", LAB_ANALYSIS_MEBIBYTES, "Peak"},
-    [PEAKS] = {"sum_of_peaks_mib", "Sum of peaks", LAB_ANALYSIS_MEBIBYTES},
-    [FULLEST] = {"fullest_share", "Fullest GPU", LAB_ANALYSIS_SHARE, "Fullest"},
-    [CHANGE] = {"change", "Against the best", LAB_ANALYSIS_CHANGE, "Against the best",
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [RECORDINGS] = {"recordings", NULL, LAB_UNIT_COUNT},
+    [TOTAL] = {"total_mean_mib", "Total, mean", LAB_UNIT_MEBIBYTES, "Total"},
+    [PEAK] = {"total_peak_mib", "Total, peak", LAB_UNIT_MEBIBYTES, "Peak"},
+    [PEAKS] = {"sum_of_peaks_mib", "Sum of peaks", LAB_UNIT_MEBIBYTES},
+    [FULLEST] = {"fullest_share", "Fullest GPU", LAB_UNIT_SHARE, "Fullest"},
+    [CHANGE] = {"change", "Against the best", LAB_UNIT_CHANGE, "Against the best",
                 .with_interval = true},
-    [VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
 };
 
 enum { GPU, GPU_MEAN, GPU_DEVIATION, GPU_PEAK, GPU_SHARE, GPU_CHANGE, GPU_COLUMNS };
 
 #define MEMORY_COLUMNS(change_title)                                                               \
     {                                                                                              \
-        [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},                                                \
-        [GPU_MEAN] = {"mean_mib", "Mean", LAB_ANALYSIS_MEBIBYTES},                                 \
-        [GPU_DEVIATION] = {"deviation_mib", "±", LAB_ANALYSIS_MEBIBYTES},                          \
-        [GPU_PEAK] = {"peak_mib", "Peak", LAB_ANALYSIS_MEBIBYTES},                                 \
-        [GPU_SHARE] = {"peak_share", "Of its memory", LAB_ANALYSIS_SHARE},                         \
-        [GPU_CHANGE] = {"change", change_title, LAB_ANALYSIS_CHANGE, .with_interval = true},       \
+        [GPU] = {"gpu", "GPU", LAB_UNIT_COUNT},                                                    \
+        [GPU_MEAN] = {"mean_mib", "Mean", LAB_UNIT_MEBIBYTES},                                     \
+        [GPU_DEVIATION] = {"deviation_mib", "±", LAB_UNIT_MEBIBYTES},                              \
+        [GPU_PEAK] = {"peak_mib", "Peak", LAB_UNIT_MEBIBYTES},                                     \
+        [GPU_SHARE] = {"peak_share", "Of its memory", LAB_UNIT_SHARE},                             \
+        [GPU_CHANGE] = {"change", change_title, LAB_UNIT_CHANGE, .with_interval = true},           \
     }
 
-static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] =
-    MEMORY_COLUMNS("Against the best");
-static const struct lab_analysis_column best_columns[GPU_COLUMNS] = MEMORY_COLUMNS(NULL);
+static const struct lab_doc_column gpu_columns[GPU_COLUMNS] = MEMORY_COLUMNS("Against the best");
+static const struct lab_doc_column best_columns[GPU_COLUMNS] = MEMORY_COLUMNS(NULL);
 
 /* --- a label --- */
 
@@ -120,21 +119,21 @@ static struct pooled pool(const struct lab_recording_stats_label *label, int ind
     return pooled;
 }
 
-static struct lab_analysis_table gpu_table(const struct memory *memory, const struct memory *best,
-                                           struct lab_arena *arena) {
+static struct lab_doc_table gpu_table(const struct memory *memory, const struct memory *best,
+                                      struct lab_arena *arena) {
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(memory->label, indices);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
         struct pooled pooled = pool(memory->label, indices[i]);
-        row[GPU] = lab_analysis_figure(indices[i]);
-        row[GPU_MEAN] = lab_analysis_figure(pooled.mean);
-        row[GPU_DEVIATION] = lab_analysis_figure(pooled.deviation);
-        row[GPU_PEAK] = lab_analysis_figure(pooled.peak);
-        row[GPU_SHARE] = lab_analysis_figure(pooled.share);
-        row[GPU_CHANGE] = lab_analysis_figure(NAN);
+        row[GPU] = lab_cell_figure(indices[i]);
+        row[GPU_MEAN] = lab_cell_figure(pooled.mean);
+        row[GPU_DEVIATION] = lab_cell_figure(pooled.deviation);
+        row[GPU_PEAK] = lab_cell_figure(pooled.peak);
+        row[GPU_SHARE] = lab_cell_figure(pooled.share);
+        row[GPU_CHANGE] = lab_cell_figure(NAN);
         if (memory == best)
             continue;
         struct lab_change_side first = lab_change_side_make(best->label, LAB_RECORDING_STATS_MEMORY,
@@ -144,12 +143,12 @@ static struct lab_analysis_table gpu_table(const struct memory *memory, const st
         struct lab_change change = lab_change_make(&first, &second);
         row[GPU_CHANGE] = lab_change_cell(&change);
     }
-    return (struct lab_analysis_table){.key = "gpus",
-                                       .title = "By GPU",
-                                       .columns = memory == best ? best_columns : gpu_columns,
-                                       .column_count = GPU_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "gpus",
+                                  .title = "By GPU",
+                                  .columns = memory == best ? best_columns : gpu_columns,
+                                  .column_count = GPU_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* --- words --- */
@@ -196,22 +195,22 @@ static const char *answer_for_all(const struct memory *memories, int count,
 
 static struct lab_analysis_part make_part(const struct memory *memory, const struct memory *best,
                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
     const struct lab_recording_stats_label *label = memory->label;
     *table = gpu_table(memory, best, arena);
-    cells[RECORDINGS] = lab_analysis_figure(label->count);
-    cells[TOTAL] = lab_analysis_figure(memory->total);
-    cells[PEAK] = lab_analysis_figure(memory->peak);
+    cells[RECORDINGS] = lab_cell_figure(label->count);
+    cells[TOTAL] = lab_cell_figure(memory->total);
+    cells[PEAK] = lab_cell_figure(memory->peak);
     cells[PEAK].text = "that all GPUs had at one time";
-    cells[PEAKS] = lab_analysis_figure(memory->peaks);
+    cells[PEAKS] = lab_cell_figure(memory->peaks);
     cells[PEAKS].text = "each GPU's own, at its own time";
-    cells[FULLEST] = lab_analysis_figure(memory->fullest);
+    cells[FULLEST] = lab_cell_figure(memory->fullest);
     cells[FULLEST].text =
         lab_arena_printf(arena, "of GPU %d's memory at its peak", memory->fullest_gpu);
-    cells[CHANGE] = memory == best ? lab_analysis_figure(NAN) : lab_change_cell(&memory->change);
-    cells[VERDICT] = lab_analysis_text(
-        memory == best ? "best" : lab_change_verdict_name(memory->change.verdict));
+    cells[CHANGE] = memory == best ? lab_cell_figure(NAN) : lab_change_cell(&memory->change);
+    cells[VERDICT] =
+        lab_cell_text(memory == best ? "best" : lab_change_verdict_name(memory->change.verdict));
     return (struct lab_analysis_part){
         .name = label->name,
         .about = lab_recording_stats_about(label->all_stats, label->count, arena),

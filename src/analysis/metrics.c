@@ -205,50 +205,50 @@ static const char *make_answer(const struct metric *metric, struct lab_arena *ar
 /* --- the result --- */
 
 enum { SETTINGS, BEST, BEST_VALUE, WORST_VALUE, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [SETTINGS] = {"settings", "Settings", LAB_ANALYSIS_COUNT},
-    [BEST] = {"best", "Best", LAB_ANALYSIS_TEXT, "Best"},
-    [BEST_VALUE] = {"first_value", "Best value, or least", LAB_ANALYSIS_NUMBER, "Best or least"},
-    [WORST_VALUE] = {"last_value", "Worst value, or most", LAB_ANALYSIS_NUMBER, "Worst or most"},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [SETTINGS] = {"settings", "Settings", LAB_UNIT_COUNT},
+    [BEST] = {"best", "Best", LAB_UNIT_TEXT, "Best"},
+    [BEST_VALUE] = {"first_value", "Best value, or least", LAB_UNIT_NUMBER, "Best or least"},
+    [WORST_VALUE] = {"last_value", "Worst value, or most", LAB_UNIT_NUMBER, "Worst or most"},
 };
 
 enum { SETTING, VALUE, LOW, HIGH, RUNS, MEMORY, COLUMNS };
-static const struct lab_analysis_column setting_columns[COLUMNS] = {
-    [SETTING] = {"setting", "Setting", LAB_ANALYSIS_TEXT},
-    [VALUE] = {"value", "Last value", LAB_ANALYSIS_NUMBER},
-    [LOW] = {"low", "From", LAB_ANALYSIS_NUMBER},
-    [HIGH] = {"high", "To", LAB_ANALYSIS_NUMBER},
-    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
-    [MEMORY] = {"peak_memory_mib", "Peak memory", LAB_ANALYSIS_MEBIBYTES},
+static const struct lab_doc_column setting_columns[COLUMNS] = {
+    [SETTING] = {"setting", "Setting", LAB_UNIT_TEXT},
+    [VALUE] = {"value", "Last value", LAB_UNIT_NUMBER},
+    [LOW] = {"low", "From", LAB_UNIT_NUMBER},
+    [HIGH] = {"high", "To", LAB_UNIT_NUMBER},
+    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
+    [MEMORY] = {"peak_memory_mib", "Peak memory", LAB_UNIT_MEBIBYTES},
 };
 
 static struct lab_analysis_part make_part(const struct metric *metric, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells),
-                             *rows = lab_arena_alloc(arena, (size_t)metric->count * COLUMNS,
-                                                     sizeof *rows);
-    struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells),
+                        *rows =
+                            lab_arena_alloc(arena, (size_t)metric->count * COLUMNS, sizeof *rows);
+    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
     for (int i = 0; i < metric->count; i++) {
         const struct setting *setting = &metric->settings[i];
-        struct lab_analysis_cell *row = rows + (ptrdiff_t)i * COLUMNS;
+        struct lab_doc_cell *row = rows + (ptrdiff_t)i * COLUMNS;
         bool several = setting->value.count > 1;
-        row[SETTING] = lab_analysis_text(setting->point->name);
-        row[VALUE] = lab_analysis_figure(setting->value.median);
-        row[LOW] = lab_analysis_figure(several ? setting->value.low : (double)NAN);
-        row[HIGH] = lab_analysis_figure(several ? setting->value.high : (double)NAN);
-        row[RUNS] = lab_analysis_figure((double)setting->value.count);
-        row[MEMORY] = lab_analysis_figure(setting->memory_mib);
+        row[SETTING] = lab_cell_text(setting->point->name);
+        row[VALUE] = lab_cell_figure(setting->value.median);
+        row[LOW] = lab_cell_figure(several ? setting->value.low : (double)NAN);
+        row[HIGH] = lab_cell_figure(several ? setting->value.high : (double)NAN);
+        row[RUNS] = lab_cell_figure((double)setting->value.count);
+        row[MEMORY] = lab_cell_figure(setting->memory_mib);
     }
-    *table = (struct lab_analysis_table){.key = "by_setting",
-                                         .title = "By setting",
-                                         .columns = setting_columns,
-                                         .column_count = COLUMNS,
-                                         .cells = rows,
-                                         .row_count = metric->count};
-    cells[SETTINGS] = lab_analysis_figure(metric->count);
-    cells[BEST] = lab_analysis_text(
+    *table = (struct lab_doc_table){.key = "by_setting",
+                                    .title = "By setting",
+                                    .columns = setting_columns,
+                                    .column_count = COLUMNS,
+                                    .cells = rows,
+                                    .row_count = metric->count};
+    cells[SETTINGS] = lab_cell_figure(metric->count);
+    cells[BEST] = lab_cell_text(
         metric->better == EITHER || is_tie(metric) ? NULL : metric->settings[0].point->name);
-    cells[BEST_VALUE] = lab_analysis_figure(metric->settings[0].value.median);
-    cells[WORST_VALUE] = lab_analysis_figure(metric->settings[metric->count - 1].value.median);
+    cells[BEST_VALUE] = lab_cell_figure(metric->settings[0].value.median);
+    cells[WORST_VALUE] = lab_cell_figure(metric->settings[metric->count - 1].value.median);
     return (struct lab_analysis_part){.name = metric->name,
                                       .answer = make_answer(metric, arena),
                                       .cells = cells,

@@ -12,15 +12,15 @@
 
 enum { BEST, HOME, WORST, WORST_MODEL, WORST_NODE, BOUND, COMPARED, FIGURES };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [BEST] = {"best_nodes", "Best node", LAB_ANALYSIS_TEXT, "Best node"},
-    [HOME] = {"device_node", "Sits on node", LAB_ANALYSIS_COUNT},
-    [WORST] = {"largest_penalty", "Largest penalty", LAB_ANALYSIS_CHANGE, "Largest penalty",
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [BEST] = {"best_nodes", "Best node", LAB_UNIT_TEXT, "Best node"},
+    [HOME] = {"device_node", "Sits on node", LAB_UNIT_COUNT},
+    [WORST] = {"largest_penalty", "Largest penalty", LAB_UNIT_CHANGE, "Largest penalty",
                .with_interval = true},
-    [WORST_MODEL] = {"largest_penalty_model", "  on", LAB_ANALYSIS_TEXT, "On"},
-    [WORST_NODE] = {"largest_penalty_node", "  from node", LAB_ANALYSIS_COUNT},
-    [BOUND] = {"none_larger_than", "Others at most", LAB_ANALYSIS_SHARE, "Others at most"},
-    [COMPARED] = {"comparisons", NULL, LAB_ANALYSIS_COUNT},
+    [WORST_MODEL] = {"largest_penalty_model", "  on", LAB_UNIT_TEXT, "On"},
+    [WORST_NODE] = {"largest_penalty_node", "  from node", LAB_UNIT_COUNT},
+    [BOUND] = {"none_larger_than", "Others at most", LAB_UNIT_SHARE, "Others at most"},
+    [COMPARED] = {"comparisons", NULL, LAB_UNIT_COUNT},
 };
 
 enum {
@@ -39,29 +39,29 @@ enum {
     PENALTY_COLUMNS
 };
 
-static const struct lab_analysis_column penalty_columns[PENALTY_COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [COMPLEXITY] = {"gflop_per_sample", "GFLOP", LAB_ANALYSIS_NUMBER},
-    [NODE] = {"node", "Node", LAB_ANALYSIS_COUNT},
-    [DISTANCE] = {"distance", "Distance", LAB_ANALYSIS_COUNT},
-    [RATE] = {"rate_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
-    [RATE_WORDS] = {NULL, "Per second", LAB_ANALYSIS_FIGURE},
-    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
-    [PENALTY] = {"penalty", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [WORDS] = {NULL, "Penalty", LAB_ANALYSIS_FIGURE},
-    [VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
-    [P_VALUE] = {"p", NULL, LAB_ANALYSIS_NUMBER},
-    [NEEDED] = {"needed_runs", NULL, LAB_ANALYSIS_COUNT},
+static const struct lab_doc_column penalty_columns[PENALTY_COLUMNS] = {
+    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
+    [COMPLEXITY] = {"gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER},
+    [NODE] = {"node", "Node", LAB_UNIT_COUNT},
+    [DISTANCE] = {"distance", "Distance", LAB_UNIT_COUNT},
+    [RATE] = {"rate_per_s", NULL, LAB_UNIT_PER_SECOND},
+    [RATE_WORDS] = {NULL, "Per second", LAB_UNIT_FIGURE},
+    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
+    [PENALTY] = {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [WORDS] = {NULL, "Penalty", LAB_UNIT_FIGURE},
+    [VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+    [P_VALUE] = {"p", NULL, LAB_UNIT_NUMBER},
+    [NEEDED] = {"needed_runs", NULL, LAB_UNIT_COUNT},
 };
 
 enum { OF_MODEL, OF_COMPLEXITY, OF_DISTANCE, OF_DEVICES, OF_PENALTY, SENSITIVITY_COLUMNS };
 
-static const struct lab_analysis_column sensitivity_columns[SENSITIVITY_COLUMNS] = {
-    [OF_MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [OF_COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
-    [OF_DISTANCE] = {"distance", "Distance", LAB_ANALYSIS_COUNT},
-    [OF_DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [OF_PENALTY] = {"penalty", "Mean penalty", LAB_ANALYSIS_CHANGE, .with_interval = true},
+static const struct lab_doc_column sensitivity_columns[SENSITIVITY_COLUMNS] = {
+    [OF_MODEL] = {"model", "Model", LAB_UNIT_TEXT},
+    [OF_COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
+    [OF_DISTANCE] = {"distance", "Distance", LAB_UNIT_COUNT},
+    [OF_DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [OF_PENALTY] = {"penalty", "Mean penalty", LAB_UNIT_CHANGE, .with_interval = true},
 };
 
 /* --- tables --- */
@@ -70,11 +70,11 @@ static double known(int number) {
     return number > 0 ? number : (double)NAN;
 }
 
-static struct lab_analysis_cell penalty_cell(const struct lab_study_ratio *ratio) {
-    return (struct lab_analysis_cell){.value = 1 - ratio->ratio,
-                                      .low = 1 - ratio->high,
-                                      .high = 1 - ratio->low,
-                                      .confidence = ratio->confidence};
+static struct lab_doc_cell penalty_cell(const struct lab_study_ratio *ratio) {
+    return (struct lab_doc_cell){.value = 1 - ratio->ratio,
+                                 .low = 1 - ratio->high,
+                                 .high = 1 - ratio->low,
+                                 .confidence = ratio->confidence};
 }
 
 static const char *verdict_name(const struct lab_study_ratio *ratio) {
@@ -94,30 +94,29 @@ static const char *rate_words(double rate, struct lab_arena *arena) {
 }
 
 static void fill_penalty(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
-                         int model, int node, struct lab_arena *arena,
-                         struct lab_analysis_cell *row) {
+                         int model, int node, struct lab_arena *arena, struct lab_doc_cell *row) {
     const struct lab_numa_cell *cell = lab_numa_cell_at(device, model, node);
     bool reference = node == device->reference;
-    row[MODEL] = lab_analysis_text(grid->models[model].name);
-    row[COMPLEXITY] = lab_analysis_figure(grid->models[model].complexity / 1e9);
-    row[NODE] = lab_analysis_figure(device->nodes[node].number);
-    row[DISTANCE] = lab_analysis_figure(known(device->nodes[node].distance));
-    row[RATE] = lab_analysis_figure(median_rate(cell->point));
-    row[RATE_WORDS] = lab_analysis_text(rate_words(row[RATE].value, arena));
-    row[RUNS] = lab_analysis_figure(cell->point->count);
+    row[MODEL] = lab_cell_text(grid->models[model].name);
+    row[COMPLEXITY] = lab_cell_figure(grid->models[model].complexity / 1e9);
+    row[NODE] = lab_cell_figure(device->nodes[node].number);
+    row[DISTANCE] = lab_cell_figure(known(device->nodes[node].distance));
+    row[RATE] = lab_cell_figure(median_rate(cell->point));
+    row[RATE_WORDS] = lab_cell_text(rate_words(row[RATE].value, arena));
+    row[RUNS] = lab_cell_figure(cell->point->count);
     row[PENALTY] = penalty_cell(&cell->ratio);
-    row[WORDS] = lab_analysis_text(reference ? "reference" : lab_numa_penalty_words(cell, arena));
-    row[VERDICT] = lab_analysis_text(reference ? "reference" : verdict_name(&cell->ratio));
-    row[P_VALUE] = lab_analysis_figure(cell->ratio.p);
-    row[NEEDED] = lab_analysis_figure(known(cell->ratio.needed));
+    row[WORDS] = lab_cell_text(reference ? "reference" : lab_numa_penalty_words(cell, arena));
+    row[VERDICT] = lab_cell_text(reference ? "reference" : verdict_name(&cell->ratio));
+    row[P_VALUE] = lab_cell_figure(cell->ratio.p);
+    row[NEEDED] = lab_cell_figure(known(cell->ratio.needed));
 }
 
-static struct lab_analysis_table penalty_table(const struct lab_numa_grid *grid,
-                                               const struct lab_numa_device *device,
-                                               struct lab_arena *arena) {
+static struct lab_doc_table penalty_table(const struct lab_numa_grid *grid,
+                                          const struct lab_numa_device *device,
+                                          struct lab_arena *arena) {
     int count = 0;
     bool repeated = false;
-    struct lab_analysis_cell *cells = lab_arena_alloc(
+    struct lab_doc_cell *cells = lab_arena_alloc(
         arena, (size_t)(grid->model_count * device->node_count * PENALTY_COLUMNS) + 1,
         sizeof *cells);
     for (int m = 0; m < grid->model_count; m++)
@@ -128,40 +127,40 @@ static struct lab_analysis_table penalty_table(const struct lab_numa_grid *grid,
             repeated |= point->count > 1;
             fill_penalty(grid, device, m, n, arena, cells + PENALTY_COLUMNS * (size_t)count++);
         }
-    struct lab_analysis_column *columns = lab_arena_alloc(arena, PENALTY_COLUMNS, sizeof *columns);
+    struct lab_doc_column *columns = lab_arena_alloc(arena, PENALTY_COLUMNS, sizeof *columns);
     memcpy(columns, penalty_columns, sizeof penalty_columns);
     if (!repeated) /* a note says so, and the room is needed */
         columns[RUNS].title = NULL;
-    return (struct lab_analysis_table){.key = "penalties",
-                                       .title = "By model, in GFLOP a sample, and node",
-                                       .columns = columns,
-                                       .column_count = PENALTY_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "penalties",
+                                  .title = "By model, in GFLOP a sample, and node",
+                                  .columns = columns,
+                                  .column_count = PENALTY_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
-static struct lab_analysis_table sensitivity_table(const struct lab_numa_grid *grid,
-                                                   struct lab_arena *arena) {
+static struct lab_doc_table sensitivity_table(const struct lab_numa_grid *grid,
+                                              struct lab_arena *arena) {
     struct lab_numa_sensitivity *rows;
     int count = lab_numa_sensitivities(grid, arena, &rows);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)(count * SENSITIVITY_COLUMNS) + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
         const struct lab_numa_model *model = &grid->models[rows[i].model];
-        struct lab_analysis_cell *row = cells + SENSITIVITY_COLUMNS * (size_t)i;
-        row[OF_MODEL] = lab_analysis_text(model->name);
-        row[OF_COMPLEXITY] = lab_analysis_figure(model->complexity / 1e9);
-        row[OF_DISTANCE] = lab_analysis_figure(known(rows[i].distance));
-        row[OF_DEVICES] = lab_analysis_figure(rows[i].devices);
-        row[OF_PENALTY] = (struct lab_analysis_cell){
+        struct lab_doc_cell *row = cells + SENSITIVITY_COLUMNS * (size_t)i;
+        row[OF_MODEL] = lab_cell_text(model->name);
+        row[OF_COMPLEXITY] = lab_cell_figure(model->complexity / 1e9);
+        row[OF_DISTANCE] = lab_cell_figure(known(rows[i].distance));
+        row[OF_DEVICES] = lab_cell_figure(rows[i].devices);
+        row[OF_PENALTY] = (struct lab_doc_cell){
             .value = rows[i].penalty, .low = rows[i].low, .high = rows[i].high, .confidence = 0.95};
     }
-    return (struct lab_analysis_table){.key = "sensitivity",
-                                       .title = "Over all devices, by distance",
-                                       .columns = sensitivity_columns,
-                                       .column_count = SENSITIVITY_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "sensitivity",
+                                  .title = "Over all devices, by distance",
+                                  .columns = sensitivity_columns,
+                                  .column_count = SENSITIVITY_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* --- parts --- */
@@ -182,19 +181,19 @@ static double bound_of(const struct lab_numa_grid *grid, const struct lab_numa_d
 static struct lab_analysis_part make_part(const struct lab_numa_grid *grid,
                                           const struct lab_numa_device *device,
                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
     int model = 0, node = 0, compared;
     const struct lab_numa_cell *worst = lab_numa_worst(grid, device, &model, &node);
     double bound = bound_of(grid, device, &compared);
-    cells[BEST] = lab_analysis_text(compared ? lab_numa_best_nodes(device, arena) : NULL);
-    cells[HOME] = lab_analysis_figure(device->home >= 0 ? device->home : (double)NAN);
-    cells[WORST] = worst ? penalty_cell(&worst->ratio) : lab_analysis_figure(NAN);
-    cells[WORST_MODEL] = lab_analysis_text(worst ? grid->models[model].name : NULL);
-    cells[WORST_NODE] = lab_analysis_figure(worst ? device->nodes[node].number : (double)NAN);
+    cells[BEST] = lab_cell_text(compared ? lab_numa_best_nodes(device, arena) : NULL);
+    cells[HOME] = lab_cell_figure(device->home >= 0 ? device->home : (double)NAN);
+    cells[WORST] = worst ? penalty_cell(&worst->ratio) : lab_cell_figure(NAN);
+    cells[WORST_MODEL] = lab_cell_text(worst ? grid->models[model].name : NULL);
+    cells[WORST_NODE] = lab_cell_figure(worst ? device->nodes[node].number : (double)NAN);
     /* as the sentences round it */
-    cells[BOUND] = lab_analysis_figure(isnan(bound) ? bound : lab_words_bound_percent(bound) / 100);
-    cells[COMPARED] = lab_analysis_figure(compared);
+    cells[BOUND] = lab_cell_figure(isnan(bound) ? bound : lab_words_bound_percent(bound) / 100);
+    cells[COMPARED] = lab_cell_figure(compared);
     tables[0] = penalty_table(grid, device, arena);
     return (struct lab_analysis_part){.name = device->name,
                                       .answer = lab_numa_device_answer(grid, device, arena),
@@ -206,7 +205,7 @@ static struct lab_analysis_part make_part(const struct lab_numa_grid *grid,
 /* What no single device has: added to the study's first. */
 static void add_sensitivity(const struct lab_numa_grid *grid, struct lab_analysis_part *part,
                             struct lab_arena *arena) {
-    struct lab_analysis_table *tables = (struct lab_analysis_table *)part->tables;
+    struct lab_doc_table *tables = (struct lab_doc_table *)part->tables;
     tables[1] = sensitivity_table(grid, arena);
     part->table_count += tables[1].row_count > 0;
 }

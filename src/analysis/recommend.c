@@ -38,22 +38,22 @@ enum {
     FIGURES
 };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [BEST] = {"best", NULL, LAB_ANALYSIS_TEXT},
-    [BEST_BRIEF] = {NULL, "Fastest device", LAB_ANALYSIS_TEXT, "Fastest device"},
-    [DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
-    [DEVICE_NAMES] = {"devices", NULL, LAB_ANALYSIS_TEXT},
-    [NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
-    [BATCH] = {"batch_size", NULL, LAB_ANALYSIS_COUNT},
-    [COMPILED] = {"compile_model", NULL, LAB_ANALYSIS_TEXT},
-    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, .with_interval = true},
-    [SURE] = {"first_share", "Came first", LAB_ANALYSIS_SHARE},
-    [OVER_DEFAULT] = {"gain_over_default", "Over the default", LAB_ANALYSIS_CHANGE,
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [BEST] = {"best", NULL, LAB_UNIT_TEXT},
+    [BEST_BRIEF] = {NULL, "Fastest device", LAB_UNIT_TEXT, "Fastest device"},
+    [DEVICES] = {"gpu_ids", NULL, LAB_UNIT_TEXT},
+    [DEVICE_NAMES] = {"devices", NULL, LAB_UNIT_TEXT},
+    [NODES] = {"numa_nodes", NULL, LAB_UNIT_TEXT},
+    [BATCH] = {"batch_size", NULL, LAB_UNIT_COUNT},
+    [COMPILED] = {"compile_model", NULL, LAB_UNIT_TEXT},
+    [RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, .with_interval = true},
+    [SURE] = {"first_share", "Came first", LAB_UNIT_SHARE},
+    [OVER_DEFAULT] = {"gain_over_default", "Over the default", LAB_UNIT_CHANGE,
                       .with_interval = true},
-    [OVER_WORST] = {"gain_over_worst", "Over the slowest", LAB_ANALYSIS_CHANGE, "Over slowest",
+    [OVER_WORST] = {"gain_over_worst", "Over the slowest", LAB_UNIT_CHANGE, "Over slowest",
                     .with_interval = true},
-    [ALIKE] = {"alike", "As good", LAB_ANALYSIS_COUNT, "As good"},
-    [RUNS] = {"runs", NULL, LAB_ANALYSIS_COUNT},
+    [ALIKE] = {"alike", "As good", LAB_UNIT_COUNT, "As good"},
+    [RUNS] = {"runs", NULL, LAB_UNIT_COUNT},
 };
 
 enum {
@@ -71,19 +71,19 @@ enum {
     PLACE_VERDICT_WORDS,
     PLACE_COLUMNS
 };
-static const struct lab_analysis_column place_columns[PLACE_COLUMNS] = {
-    [PLACE] = {NULL, "Device", LAB_ANALYSIS_TEXT},
-    [PLACE_POINT] = {"point", NULL, LAB_ANALYSIS_TEXT},
-    [PLACE_DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
-    [PLACE_NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
-    [PLACE_BATCH] = {"batch_size", NULL, LAB_ANALYSIS_COUNT},
-    [PLACE_COMPILED] = {"compile_model", NULL, LAB_ANALYSIS_TEXT},
-    [PLACE_LOCAL] = {"local", NULL, LAB_ANALYSIS_TEXT},
-    [PLACE_RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
-    [PLACE_RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, .with_interval = true},
-    [PLACE_AGAINST] = {"against_best", "Against best", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [PLACE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
-    [PLACE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column place_columns[PLACE_COLUMNS] = {
+    [PLACE] = {NULL, "Device", LAB_UNIT_TEXT},
+    [PLACE_POINT] = {"point", NULL, LAB_UNIT_TEXT},
+    [PLACE_DEVICES] = {"gpu_ids", NULL, LAB_UNIT_TEXT},
+    [PLACE_NODES] = {"numa_nodes", NULL, LAB_UNIT_TEXT},
+    [PLACE_BATCH] = {"batch_size", NULL, LAB_UNIT_COUNT},
+    [PLACE_COMPILED] = {"compile_model", NULL, LAB_UNIT_TEXT},
+    [PLACE_LOCAL] = {"local", NULL, LAB_UNIT_TEXT},
+    [PLACE_RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
+    [PLACE_RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, .with_interval = true},
+    [PLACE_AGAINST] = {"against_best", "Against best", LAB_UNIT_CHANGE, .with_interval = true},
+    [PLACE_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+    [PLACE_VERDICT_WORDS] = {NULL, "Verdict", LAB_UNIT_TEXT},
 };
 
 enum {
@@ -95,13 +95,13 @@ enum {
     CHOICE_VERDICT_WORDS,
     CHOICE_COLUMNS
 };
-static const struct lab_analysis_column choice_columns[CHOICE_COLUMNS] = {
-    [CHOICE] = {"choice", NULL, LAB_ANALYSIS_TEXT},
-    [CHOICE_WORDS] = {"words", "Choice", LAB_ANALYSIS_TEXT},
-    [CHOICE_GAIN] = {"gain", "Gain", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [CHOICE_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_COUNT}, /* 1 where the interval is */
-    [CHOICE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
-    [CHOICE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column choice_columns[CHOICE_COLUMNS] = {
+    [CHOICE] = {"choice", NULL, LAB_UNIT_TEXT},
+    [CHOICE_WORDS] = {"words", "Choice", LAB_UNIT_TEXT},
+    [CHOICE_GAIN] = {"gain", "Gain", LAB_UNIT_CHANGE, .with_interval = true},
+    [CHOICE_WITHIN] = {"within_one_run", NULL, LAB_UNIT_COUNT}, /* 1 where the interval is */
+    [CHOICE_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+    [CHOICE_VERDICT_WORDS] = {NULL, "Verdict", LAB_UNIT_TEXT},
 };
 static const char *const choice_names[LAB_PLACE_CHOICES] = {"node", "device", "batch", "compile"};
 
@@ -114,13 +114,13 @@ enum {
     FACTOR_VERDICT_WORDS,
     FACTOR_COLUMNS
 };
-static const struct lab_analysis_column factor_columns[FACTOR_COLUMNS] = {
-    [FACTOR] = {"choice", NULL, LAB_ANALYSIS_TEXT},
-    [FACTOR_WORDS] = {"words", "Choice", LAB_ANALYSIS_TEXT},
-    [FACTOR_PAIRS] = {"pairs", "Pairs", LAB_ANALYSIS_COUNT},
-    [FACTOR_GAIN] = {"gain", "Gain", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [FACTOR_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
-    [FACTOR_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column factor_columns[FACTOR_COLUMNS] = {
+    [FACTOR] = {"choice", NULL, LAB_UNIT_TEXT},
+    [FACTOR_WORDS] = {"words", "Choice", LAB_UNIT_TEXT},
+    [FACTOR_PAIRS] = {"pairs", "Pairs", LAB_UNIT_COUNT},
+    [FACTOR_GAIN] = {"gain", "Gain", LAB_UNIT_CHANGE, .with_interval = true},
+    [FACTOR_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+    [FACTOR_VERDICT_WORDS] = {NULL, "Verdict", LAB_UNIT_TEXT},
 };
 static const char *const factor_names[LAB_PLACE_FACTORS] = {
     [LAB_FACTOR_HOME] = "own_node",   [LAB_FACTOR_NODE] = "node",
@@ -129,22 +129,22 @@ static const char *const factor_names[LAB_PLACE_FACTORS] = {
 };
 
 enum { NEXT_COMMAND, NEXT_WHY, NEXT_COLUMNS };
-static const struct lab_analysis_column next_columns[NEXT_COLUMNS] = {
-    [NEXT_COMMAND] = {"command", "Command", LAB_ANALYSIS_TEXT},
-    [NEXT_WHY] = {"why", "Why", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column next_columns[NEXT_COLUMNS] = {
+    [NEXT_COMMAND] = {"command", "Command", LAB_UNIT_TEXT},
+    [NEXT_WHY] = {"why", "Why", LAB_UNIT_TEXT},
 };
 
 /* --- cells --- */
 
-static struct lab_analysis_cell ratio_cell(const struct lab_study_ratio *ratio) {
-    return (struct lab_analysis_cell){.value = ratio->ratio - 1,
-                                      .low = ratio->low - 1,
-                                      .high = ratio->high - 1,
-                                      .confidence = ratio->confidence};
+static struct lab_doc_cell ratio_cell(const struct lab_study_ratio *ratio) {
+    return (struct lab_doc_cell){.value = ratio->ratio - 1,
+                                 .low = ratio->low - 1,
+                                 .high = ratio->high - 1,
+                                 .confidence = ratio->confidence};
 }
 
-static struct lab_analysis_cell rate_cell(const struct lab_place *place) {
-    return (struct lab_analysis_cell){
+static struct lab_doc_cell rate_cell(const struct lab_place *place) {
+    return (struct lab_doc_cell){
         .value = place->rate, .low = place->low, .high = place->high, .confidence = 0.95};
 }
 
@@ -171,9 +171,9 @@ static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab
 
 /* Where all places have as many runs, the heading says so already, and lines of gangs need the
  * room. */
-static const struct lab_analysis_column *columns_of(const struct lab_place_group *group,
-                                                    struct lab_arena *arena) {
-    struct lab_analysis_column *columns = lab_arena_alloc(arena, PLACE_COLUMNS, sizeof *columns);
+static const struct lab_doc_column *columns_of(const struct lab_place_group *group,
+                                               struct lab_arena *arena) {
+    struct lab_doc_column *columns = lab_arena_alloc(arena, PLACE_COLUMNS, sizeof *columns);
     bool alike = true;
     memcpy(columns, place_columns, sizeof place_columns);
     for (int i = 1; i < group->count; i++)
@@ -183,125 +183,124 @@ static const struct lab_analysis_column *columns_of(const struct lab_place_group
     return columns;
 }
 
-static struct lab_analysis_table place_table(const struct lab_place_group *group,
-                                             struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table place_table(const struct lab_place_group *group,
+                                        struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)group->count * PLACE_COLUMNS, sizeof *cells);
     for (int i = 0; i < group->count; i++) {
         const struct lab_place *place = &group->places[i];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * PLACE_COLUMNS;
-        row[PLACE] = lab_analysis_text(place->brief);
-        row[PLACE_POINT] = lab_analysis_text(place->point->name);
-        row[PLACE_DEVICES] = lab_analysis_text(place->devices);
-        row[PLACE_NODES] = lab_analysis_text(place->nodes);
-        row[PLACE_BATCH] = lab_analysis_figure(place->batch);
-        row[PLACE_COMPILED] = lab_analysis_text(place->compiled ? "true" : "false");
-        row[PLACE_LOCAL] = lab_analysis_text(!place->knows_home ? NULL
-                                             : place->local     ? "true"
-                                                                : "false");
-        row[PLACE_RUNS] = lab_analysis_figure(place->point->count);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * PLACE_COLUMNS;
+        row[PLACE] = lab_cell_text(place->brief);
+        row[PLACE_POINT] = lab_cell_text(place->point->name);
+        row[PLACE_DEVICES] = lab_cell_text(place->devices);
+        row[PLACE_NODES] = lab_cell_text(place->nodes);
+        row[PLACE_BATCH] = lab_cell_figure(place->batch);
+        row[PLACE_COMPILED] = lab_cell_text(place->compiled ? "true" : "false");
+        row[PLACE_LOCAL] = lab_cell_text(!place->knows_home ? NULL
+                                         : place->local     ? "true"
+                                                            : "false");
+        row[PLACE_RUNS] = lab_cell_figure(place->point->count);
         row[PLACE_RATE] = rate_cell(place);
         row[PLACE_RATE].unit = "/s"; /* of what stands above the table, where there is room */
-        row[PLACE_AGAINST] = i ? ratio_cell(&place->against_best) : lab_analysis_figure(NAN);
-        row[PLACE_VERDICT] =
-            lab_analysis_text(i ? verdict_names[place->against_best.verdict] : "best");
-        row[PLACE_VERDICT_WORDS] = lab_analysis_text(i ? verdict_words(&place->against_best, arena)
-                                                     : group->alike > 1 ? "fastest"
-                                                                        : "best");
+        row[PLACE_AGAINST] = i ? ratio_cell(&place->against_best) : lab_cell_figure(NAN);
+        row[PLACE_VERDICT] = lab_cell_text(i ? verdict_names[place->against_best.verdict] : "best");
+        row[PLACE_VERDICT_WORDS] = lab_cell_text(i ? verdict_words(&place->against_best, arena)
+                                                 : group->alike > 1 ? "fastest"
+                                                                    : "best");
     }
-    return (struct lab_analysis_table){.key = "places",
-                                       .title = "Places, fastest first",
-                                       .columns = columns_of(group, arena),
-                                       .column_count = PLACE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = group->count};
+    return (struct lab_doc_table){.key = "places",
+                                  .title = "Places, fastest first",
+                                  .columns = columns_of(group, arena),
+                                  .column_count = PLACE_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = group->count};
 }
 
-static struct lab_analysis_table choice_table(const struct lab_place_group *group,
-                                              struct lab_arena *arena) {
+static struct lab_doc_table choice_table(const struct lab_place_group *group,
+                                         struct lab_arena *arena) {
     struct lab_place_alternative *list;
     int count = lab_place_alternatives(group, arena, &list);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * CHOICE_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * CHOICE_COLUMNS;
-        row[CHOICE] = lab_analysis_text(choice_names[list[i].choice]);
-        row[CHOICE_WORDS] = lab_analysis_text(list[i].words);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * CHOICE_COLUMNS;
+        row[CHOICE] = lab_cell_text(choice_names[list[i].choice]);
+        row[CHOICE_WORDS] = lab_cell_text(list[i].words);
         row[CHOICE_GAIN] = ratio_cell(&list[i].gain);
-        row[CHOICE_WITHIN] = lab_analysis_figure(list[i].gain.within);
-        row[CHOICE_VERDICT] = lab_analysis_text(verdict_names[list[i].gain.verdict]);
-        row[CHOICE_VERDICT_WORDS] = lab_analysis_text(verdict_words(&list[i].gain, arena));
+        row[CHOICE_WITHIN] = lab_cell_figure(list[i].gain.within);
+        row[CHOICE_VERDICT] = lab_cell_text(verdict_names[list[i].gain.verdict]);
+        row[CHOICE_VERDICT_WORDS] = lab_cell_text(verdict_words(&list[i].gain, arena));
     }
-    return (struct lab_analysis_table){.key = "choices",
-                                       .title = NULL,
-                                       .columns = choice_columns,
-                                       .column_count = CHOICE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "choices",
+                                  .title = NULL,
+                                  .columns = choice_columns,
+                                  .column_count = CHOICE_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* The same over all places, which is what people are shown: one pair of places says little. */
-static struct lab_analysis_table factor_table(const struct lab_place_group *group,
-                                              struct lab_arena *arena) {
+static struct lab_doc_table factor_table(const struct lab_place_group *group,
+                                         struct lab_arena *arena) {
     struct lab_place_factor factors[LAB_PLACE_FACTORS];
     int count = lab_place_factors(group, arena, factors), total = 0, next = 0;
     for (int f = 0; f < count; f++)
         total += factors[f].count - 1;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)total * FACTOR_COLUMNS + 1, sizeof *cells);
     for (int f = 0; f < count; f++)
         for (int i = 1; i < factors[f].count; i++) {
             const struct lab_place_factor *factor = &factors[f];
-            struct lab_analysis_cell *row = cells + (ptrdiff_t)next++ * FACTOR_COLUMNS;
-            row[FACTOR] = lab_analysis_text(factor_names[factor->kind]);
-            row[FACTOR_WORDS] = lab_analysis_text(lab_arena_printf(
+            struct lab_doc_cell *row = cells + (ptrdiff_t)next++ * FACTOR_COLUMNS;
+            row[FACTOR] = lab_cell_text(factor_names[factor->kind]);
+            row[FACTOR_WORDS] = lab_cell_text(lab_arena_printf(
                 arena, "%s rather than %s",
                 lab_place_level(&group->places[factor->levels[0]], factor->kind, arena),
                 lab_place_level(&group->places[factor->levels[i]], factor->kind, arena)));
-            row[FACTOR_PAIRS] = lab_analysis_figure(factor->blocks[i]);
+            row[FACTOR_PAIRS] = lab_cell_figure(factor->blocks[i]);
             row[FACTOR_GAIN] = ratio_cell(&factor->gains[i]);
-            row[FACTOR_VERDICT] = lab_analysis_text(verdict_names[factor->gains[i].verdict]);
-            row[FACTOR_VERDICT_WORDS] = lab_analysis_text(verdict_words(&factor->gains[i], arena));
+            row[FACTOR_VERDICT] = lab_cell_text(verdict_names[factor->gains[i].verdict]);
+            row[FACTOR_VERDICT_WORDS] = lab_cell_text(verdict_words(&factor->gains[i], arena));
         }
-    return (struct lab_analysis_table){.key = "factors",
-                                       .title = total ? "What each choice gains, over all places "
-                                                        "alike in the others"
-                                                      : NULL,
-                                       .columns = factor_columns,
-                                       .column_count = FACTOR_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = total};
+    return (struct lab_doc_table){.key = "factors",
+                                  .title = total ? "What each choice gains, over all places "
+                                                   "alike in the others"
+                                                 : NULL,
+                                  .columns = factor_columns,
+                                  .column_count = FACTOR_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = total};
 }
 
 /* Commands are for pasting: they stand on lines of their own, never broken. */
-static struct lab_analysis_table next_table(const struct lab_place_group *group,
-                                            struct lab_arena *arena) {
+static struct lab_doc_table next_table(const struct lab_place_group *group,
+                                       struct lab_arena *arena) {
     struct lab_place_next next[LAB_PLACE_NEXT_MAX];
     int count = lab_place_next(group, arena, next), line = 0;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)LAB_PLACE_NEXT_MAX * NEXT_COLUMNS, sizeof *cells);
     const char **lines = lab_arena_alloc(arena, 2 * LAB_PLACE_NEXT_MAX + 1, sizeof *lines);
     for (int i = 0; i < count; i++) {
-        cells[i * NEXT_COLUMNS + NEXT_COMMAND] = lab_analysis_text(next[i].command);
-        cells[i * NEXT_COLUMNS + NEXT_WHY] = lab_analysis_text(next[i].why);
+        cells[i * NEXT_COLUMNS + NEXT_COMMAND] = lab_cell_text(next[i].command);
+        cells[i * NEXT_COLUMNS + NEXT_WHY] = lab_cell_text(next[i].why);
         lines[line++] = lab_arena_printf(arena, "# %s", next[i].why);
         lines[line++] = next[i].command;
     }
-    return (struct lab_analysis_table){.key = "next",
-                                       .title = count ? "To be surer, run" : NULL,
-                                       .columns = next_columns,
-                                       .column_count = NEXT_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count,
-                                       .lines = lines};
+    return (struct lab_doc_table){.key = "next",
+                                  .title = count ? "To be surer, run" : NULL,
+                                  .columns = next_columns,
+                                  .column_count = NEXT_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count,
+                                  .lines = lines};
 }
 
 /* --- parts --- */
 
-static void set_sureness(const struct lab_place_group *group, struct lab_analysis_cell *cells,
+static void set_sureness(const struct lab_place_group *group, struct lab_doc_cell *cells,
                          struct lab_arena *arena) {
-    cells[SURE] = lab_analysis_figure(NAN);
-    cells[ALIKE] = lab_analysis_figure(group->count > 1 ? group->alike - 1 : NAN);
+    cells[SURE] = lab_cell_figure(NAN);
+    cells[ALIKE] = lab_cell_figure(group->count > 1 ? group->alike - 1 : NAN);
     if (group->count > 1)
         cells[ALIKE].text =
             lab_arena_printf(arena, "of %d other places can't be told from it", group->count - 1);
@@ -311,8 +310,8 @@ static void set_sureness(const struct lab_place_group *group, struct lab_analysi
     cells[SURE].text = lab_arena_printf(arena, "of %d resamples of the runs", group->resamples);
 }
 
-static void set_gains(const struct lab_place_group *group, struct lab_analysis_cell *cells) {
-    cells[OVER_DEFAULT] = cells[OVER_WORST] = lab_analysis_figure(NAN);
+static void set_gains(const struct lab_place_group *group, struct lab_doc_cell *cells) {
+    cells[OVER_DEFAULT] = cells[OVER_WORST] = lab_cell_figure(NAN);
     if (group->standard > 0) {
         struct lab_study_ratio gain = lab_place_gain(group, group->standard);
         cells[OVER_DEFAULT] = ratio_cell(&gain);
@@ -337,20 +336,20 @@ static const char *device_names(const struct lab_place *place, struct lab_arena 
 static struct lab_analysis_part make_part(const struct lab_place_group *group, bool several,
                                           struct lab_arena *arena) {
     const struct lab_place *best = &group->places[0];
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
     int runs = 0;
     for (int i = 0; i < group->count; i++)
         runs += group->places[i].point->count;
-    cells[BEST] = lab_analysis_text(best->words);
-    cells[BEST_BRIEF] = lab_analysis_text(best->brief);
-    cells[DEVICES] = lab_analysis_text(best->devices);
-    cells[DEVICE_NAMES] = lab_analysis_text(device_names(best, arena));
-    cells[NODES] = lab_analysis_text(best->nodes);
-    cells[BATCH] = lab_analysis_figure(best->batch);
-    cells[COMPILED] = lab_analysis_text(best->compiled ? "true" : "false");
+    cells[BEST] = lab_cell_text(best->words);
+    cells[BEST_BRIEF] = lab_cell_text(best->brief);
+    cells[DEVICES] = lab_cell_text(best->devices);
+    cells[DEVICE_NAMES] = lab_cell_text(device_names(best, arena));
+    cells[NODES] = lab_cell_text(best->nodes);
+    cells[BATCH] = lab_cell_figure(best->batch);
+    cells[COMPILED] = lab_cell_text(best->compiled ? "true" : "false");
     cells[RATE] = rate_cell(best);
-    cells[RUNS] = lab_analysis_figure(runs);
+    cells[RUNS] = lab_cell_figure(runs);
     set_sureness(group, cells, arena);
     set_gains(group, cells);
     tables[0] = place_table(group, arena);

@@ -50,25 +50,24 @@ enum {
     FIGURES
 };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [MODELS] = {"models", "Models", LAB_ANALYSIS_COUNT},
-    [OVERHEAD] = {"overhead_ms", "Overhead", LAB_ANALYSIS_TIME, "Overhead", true},
-    [FLOP_RATE] = {"rate_flops_per_s", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [FLOP_RATE_TEXT] = {NULL, "Compute rate", LAB_ANALYSIS_TEXT, "Compute rate"},
-    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
-    [R_SQUARED] = {"r_squared", "R²", LAB_ANALYSIS_NUMBER},
-    [LEAVE_ONE_OUT] = {"leave_one_out_error", "Leave-one-out", LAB_ANALYSIS_SHARE, "Error"},
-    [EXPONENT] = {"exponent", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [EXPONENT_TEXT] = {NULL, "Power law", LAB_ANALYSIS_TEXT},
-    [MEMORY_BASE] = {"memory_base_mib", "Memory, base", LAB_ANALYSIS_MEBIBYTES, NULL, true},
-    [MEMORY_SLOPE] = {"memory_bytes_per_parameter", "Bytes/parameter", LAB_ANALYSIS_NUMBER, NULL,
-                      true},
-    [BEST_LAW] = {"best_law", "Predicts best", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [MODELS] = {"models", "Models", LAB_UNIT_COUNT},
+    [OVERHEAD] = {"overhead_ms", "Overhead", LAB_UNIT_TIME, "Overhead", true},
+    [FLOP_RATE] = {"rate_flops_per_s", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    [FLOP_RATE_TEXT] = {NULL, "Compute rate", LAB_UNIT_TEXT, "Compute rate"},
+    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
+    [R_SQUARED] = {"r_squared", "R²", LAB_UNIT_NUMBER},
+    [LEAVE_ONE_OUT] = {"leave_one_out_error", "Leave-one-out", LAB_UNIT_SHARE, "Error"},
+    [EXPONENT] = {"exponent", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    [EXPONENT_TEXT] = {NULL, "Power law", LAB_UNIT_TEXT},
+    [MEMORY_BASE] = {"memory_base_mib", "Memory, base", LAB_UNIT_MEBIBYTES, NULL, true},
+    [MEMORY_SLOPE] = {"memory_bytes_per_parameter", "Bytes/parameter", LAB_UNIT_NUMBER, NULL, true},
+    [BEST_LAW] = {"best_law", "Predicts best", LAB_UNIT_TEXT},
 };
 
 /* --- one group --- */
 
-static void fill_law_figures(const struct scaling_part *part, struct lab_analysis_cell *cells) {
+static void fill_law_figures(const struct scaling_part *part, struct lab_doc_cell *cells) {
     const struct scaling_law *law = scaling_laws_fullest(&part->laws);
     if (!law)
         return;
@@ -80,9 +79,9 @@ static void fill_law_figures(const struct scaling_part *part, struct lab_analysi
         cells[OVERHEAD].text = lab_arena_printf(part->arena, "at most %s",
                                                 lab_words_time(cells[OVERHEAD].high, part->arena));
     cells[FLOP_RATE] = lab_analysis_effect(rate);
-    cells[FLOP_RATE_TEXT] = lab_analysis_text(lab_words_rate(rate, "FLOP/s", part->arena));
-    cells[R_SQUARED] = lab_analysis_figure(law->fit.r_squared);
-    cells[LEAVE_ONE_OUT] = lab_analysis_figure(law->leave_one_out);
+    cells[FLOP_RATE_TEXT] = lab_cell_text(lab_words_rate(rate, "FLOP/s", part->arena));
+    cells[R_SQUARED] = lab_cell_figure(law->fit.r_squared);
+    cells[LEAVE_ONE_OUT] = lab_cell_figure(law->leave_one_out);
     if (law->kind == SCALING_ROOFLINE) {
         cells[BANDWIDTH] = lab_analysis_effect(scaling_law_coefficient(law, SCALING_PER_BYTE));
         cells[BANDWIDTH].text =
@@ -90,11 +89,11 @@ static void fill_law_figures(const struct scaling_part *part, struct lab_analysi
     }
 }
 
-static const struct lab_analysis_cell *make_figures(const struct scaling_part *part) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(part->arena, FIGURES, sizeof *cells);
+static const struct lab_doc_cell *make_figures(const struct scaling_part *part) {
+    struct lab_doc_cell *cells = lab_arena_alloc(part->arena, FIGURES, sizeof *cells);
     for (int i = 0; i < FIGURES; i++)
-        cells[i] = lab_analysis_figure(NAN);
-    cells[MODELS] = lab_analysis_figure(part->rows.count);
+        cells[i] = lab_cell_figure(NAN);
+    cells[MODELS] = lab_cell_figure(part->rows.count);
     fill_law_figures(part, cells);
     const struct scaling_law *power = &part->laws.items[SCALING_POWER],
                              *best = scaling_laws_best(&part->laws);
@@ -103,7 +102,7 @@ static const struct lab_analysis_cell *make_figures(const struct scaling_part *p
             power->fit.coefficients[SCALING_EXPONENT],
             lab_fit_interval(&power->fit, SCALING_EXPONENT, SCALING_CONFIDENCE)};
         cells[EXPONENT] = lab_analysis_effect(exponent);
-        cells[EXPONENT_TEXT] = lab_analysis_text(lab_arena_printf(
+        cells[EXPONENT_TEXT] = lab_cell_text(lab_arena_printf(
             part->arena, "samples/s falls as FLOPs^%.2f [%.2f, %.2f], R² %.4f", exponent.value,
             exponent.interval.low, exponent.interval.high, power->fit.r_squared));
     }
@@ -118,7 +117,7 @@ static const struct lab_analysis_cell *make_figures(const struct scaling_part *p
                                 {bytes * slope.low, bytes * slope.high, slope.confidence}});
     }
     if (best)
-        cells[BEST_LAW] = lab_analysis_text(scaling_law_words(best->kind));
+        cells[BEST_LAW] = lab_cell_text(scaling_law_words(best->kind));
     return cells;
 }
 
@@ -220,8 +219,7 @@ static const char *const *make_notes(const struct scaling_part *part,
 
 static struct lab_analysis_part make_part(const struct scaling_part *part,
                                           const struct lab_study_table *study, const char *name) {
-    struct lab_analysis_table *tables =
-        lab_arena_alloc(part->arena, SCALING_KEYS + 2, sizeof *tables);
+    struct lab_doc_table *tables = lab_arena_alloc(part->arena, SCALING_KEYS + 2, sizeof *tables);
     int count = 0;
     for (int k = 0; k < SCALING_KEYS; k++)
         if (part->series[k].count >= 2)

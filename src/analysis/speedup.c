@@ -17,12 +17,12 @@
 /* --- columns --- */
 
 enum { WORKS, GANGS, PAYS, STAYS, AMBIGUOUS, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [WORKS] = {"works", "Works", LAB_ANALYSIS_COUNT, "Works"},
-    [GANGS] = {"comparisons", "Comparisons", LAB_ANALYSIS_COUNT},
-    [PAYS] = {"beneficial", "Beneficial", LAB_ANALYSIS_COUNT, "Beneficial"},
-    [STAYS] = {"stay_single", "Stay single", LAB_ANALYSIS_COUNT, "Stay single"},
-    [AMBIGUOUS] = {"ambiguous", "Ambiguous", LAB_ANALYSIS_COUNT},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [WORKS] = {"works", "Works", LAB_UNIT_COUNT, "Works"},
+    [GANGS] = {"comparisons", "Comparisons", LAB_UNIT_COUNT},
+    [PAYS] = {"beneficial", "Beneficial", LAB_UNIT_COUNT, "Beneficial"},
+    [STAYS] = {"stay_single", "Stay single", LAB_UNIT_COUNT, "Stay single"},
+    [AMBIGUOUS] = {"ambiguous", "Ambiguous", LAB_UNIT_COUNT},
 };
 
 enum {
@@ -43,54 +43,54 @@ enum {
     GANG_COLUMNS
 };
 
-static const struct lab_analysis_column gang_columns[GANG_COLUMNS] = {
-    [GANG_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
-    [GANG_SIZE] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [GANG_GPUS] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
-    [GANG_GPUS_TEXT] = {NULL, "GPUs", LAB_ANALYSIS_FIGURE},
-    [GANG_RUNS] = {"runs", NULL, LAB_ANALYSIS_COUNT},
-    [GANG_RATE_ONE] = {"one_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
-    [GANG_RATE] = {"many_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
-    [GANG_SPEEDUP] = {"speedup", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
-    [GANG_SPEEDUP_TEXT] = {NULL, "Speed-up", LAB_ANALYSIS_FIGURE},
-    [GANG_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_TEXT},
-    [GANG_EFFICIENCY] = {"efficiency", NULL, LAB_ANALYSIS_SHARE, .with_interval = true},
-    [GANG_EFFICIENCY_SHOWN] = {NULL, "Efficiency", LAB_ANALYSIS_SHARE},
-    [GANG_COMMUNICATION] = {"communication", "Communication", LAB_ANALYSIS_SHARE},
-    [GANG_GRADE] = {"grade", "Grade", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column gang_columns[GANG_COLUMNS] = {
+    [GANG_WORK] = {"work", "Work", LAB_UNIT_TEXT},
+    [GANG_SIZE] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [GANG_GPUS] = {"gpu_ids", NULL, LAB_UNIT_TEXT},
+    [GANG_GPUS_TEXT] = {NULL, "GPUs", LAB_UNIT_FIGURE},
+    [GANG_RUNS] = {"runs", NULL, LAB_UNIT_COUNT},
+    [GANG_RATE_ONE] = {"one_per_s", NULL, LAB_UNIT_PER_SECOND},
+    [GANG_RATE] = {"many_per_s", NULL, LAB_UNIT_PER_SECOND},
+    [GANG_SPEEDUP] = {"speedup", NULL, LAB_UNIT_RATIO, .with_interval = true},
+    [GANG_SPEEDUP_TEXT] = {NULL, "Speed-up", LAB_UNIT_FIGURE},
+    [GANG_WITHIN] = {"within_one_run", NULL, LAB_UNIT_TEXT},
+    [GANG_EFFICIENCY] = {"efficiency", NULL, LAB_UNIT_SHARE, .with_interval = true},
+    [GANG_EFFICIENCY_SHOWN] = {NULL, "Efficiency", LAB_UNIT_SHARE},
+    [GANG_COMMUNICATION] = {"communication", "Communication", LAB_UNIT_SHARE},
+    [GANG_GRADE] = {"grade", "Grade", LAB_UNIT_TEXT},
 };
 
 enum { USE_WORK, USE_SIZE, USE_GPUS, USE_WORDS, USE_COLUMNS };
-static const struct lab_analysis_column use_columns[USE_COLUMNS] = {
-    [USE_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
-    [USE_SIZE] = {"devices", "Use", LAB_ANALYSIS_COUNT},
-    [USE_GPUS] = {"gpu_ids", "GPUs", LAB_ANALYSIS_TEXT},
-    [USE_WORDS] = {"sure", "", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column use_columns[USE_COLUMNS] = {
+    [USE_WORK] = {"work", "Work", LAB_UNIT_TEXT},
+    [USE_SIZE] = {"devices", "Use", LAB_UNIT_COUNT},
+    [USE_GPUS] = {"gpu_ids", "GPUs", LAB_UNIT_TEXT},
+    [USE_WORDS] = {"sure", "", LAB_UNIT_TEXT},
 };
 
 enum { LAW_WORK, LAW_SIZES, LAW_CONTENTION, LAW_COHERENCE, LAW_PEAK, LAW_COLUMNS };
-static const struct lab_analysis_column law_columns[LAW_COLUMNS] = {
-    [LAW_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
-    [LAW_SIZES] = {"sizes", "Sizes", LAB_ANALYSIS_COUNT},
-    [LAW_CONTENTION] = {"contention", "Waiting (σ)", LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [LAW_COHERENCE] = {"coherence", "Talking (κ)", LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [LAW_PEAK] = {"peak_devices", "Most devices", LAB_ANALYSIS_NUMBER, .with_interval = true},
+static const struct lab_doc_column law_columns[LAW_COLUMNS] = {
+    [LAW_WORK] = {"work", "Work", LAB_UNIT_TEXT},
+    [LAW_SIZES] = {"sizes", "Sizes", LAB_UNIT_COUNT},
+    [LAW_CONTENTION] = {"contention", "Waiting (σ)", LAB_UNIT_NUMBER, .with_interval = true},
+    [LAW_COHERENCE] = {"coherence", "Talking (κ)", LAB_UNIT_NUMBER, .with_interval = true},
+    [LAW_PEAK] = {"peak_devices", "Most devices", LAB_UNIT_NUMBER, .with_interval = true},
 };
 
 enum { EVEN_SIZE, EVEN_AXIS, EVEN_AXIS_TEXT, EVEN_WHERE, EVEN_AT, EVEN_TEXT, EVEN_COLUMNS };
-static const struct lab_analysis_column even_columns[EVEN_COLUMNS] = {
-    [EVEN_SIZE] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [EVEN_AXIS] = {"over", NULL, LAB_ANALYSIS_TEXT},
-    [EVEN_AXIS_TEXT] = {NULL, "Over", LAB_ANALYSIS_TEXT},
-    [EVEN_WHERE] = {"where", "At", LAB_ANALYSIS_TEXT},
-    [EVEN_AT] = {"at", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [EVEN_TEXT] = {NULL, "Break-even", LAB_ANALYSIS_FIGURE},
+static const struct lab_doc_column even_columns[EVEN_COLUMNS] = {
+    [EVEN_SIZE] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [EVEN_AXIS] = {"over", NULL, LAB_UNIT_TEXT},
+    [EVEN_AXIS_TEXT] = {NULL, "Over", LAB_UNIT_TEXT},
+    [EVEN_WHERE] = {"where", "At", LAB_UNIT_TEXT},
+    [EVEN_AT] = {"at", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    [EVEN_TEXT] = {NULL, "Break-even", LAB_UNIT_FIGURE},
 };
 
 /* --- tables --- */
 
-static struct lab_analysis_cell with_interval(double value, double low, double high) {
-    return (struct lab_analysis_cell){
+static struct lab_doc_cell with_interval(double value, double low, double high) {
+    return (struct lab_doc_cell){
         .value = value, .low = low, .high = high, .confidence = CONFIDENCE};
 }
 
@@ -107,32 +107,30 @@ static double rate_of(const struct lab_study_point *point) {
     return point ? lab_study_estimate(point->rates, point->count).value : (double)NAN;
 }
 
-static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
-                                            struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table gang_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)gangs->count * GANG_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
         const struct lab_study_ratio *ratio = &gang->ratio;
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * GANG_COLUMNS;
-        row[GANG_WORK] = lab_analysis_text(gangs->works[gang->work].name);
-        row[GANG_SIZE] = lab_analysis_figure(gang->size);
-        row[GANG_GPUS] = lab_analysis_text(gang->gpus);
-        row[GANG_GPUS_TEXT] =
-            lab_analysis_text(lab_gang_has_rival(gangs, gang) ? gang->gpus : NULL);
-        row[GANG_RUNS] = lab_analysis_figure(gang->point->count);
-        row[GANG_RATE_ONE] = lab_analysis_figure(rate_of(gang->base));
-        row[GANG_RATE] = lab_analysis_figure(rate_of(gang->point));
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * GANG_COLUMNS;
+        row[GANG_WORK] = lab_cell_text(gangs->works[gang->work].name);
+        row[GANG_SIZE] = lab_cell_figure(gang->size);
+        row[GANG_GPUS] = lab_cell_text(gang->gpus);
+        row[GANG_GPUS_TEXT] = lab_cell_text(lab_gang_has_rival(gangs, gang) ? gang->gpus : NULL);
+        row[GANG_RUNS] = lab_cell_figure(gang->point->count);
+        row[GANG_RATE_ONE] = lab_cell_figure(rate_of(gang->base));
+        row[GANG_RATE] = lab_cell_figure(rate_of(gang->point));
         row[GANG_SPEEDUP] = with_interval(ratio->ratio, ratio->low, ratio->high);
-        row[GANG_SPEEDUP_TEXT] = lab_analysis_text(ratio_text(ratio, arena));
-        row[GANG_WITHIN] = lab_analysis_text(ratio->within ? "yes" : "no");
+        row[GANG_SPEEDUP_TEXT] = lab_cell_text(ratio_text(ratio, arena));
+        row[GANG_WITHIN] = lab_cell_text(ratio->within ? "yes" : "no");
         row[GANG_EFFICIENCY] = with_interval(ratio->ratio / gang->size, ratio->low / gang->size,
                                              ratio->high / gang->size);
-        row[GANG_EFFICIENCY_SHOWN] = lab_analysis_figure(ratio->ratio / gang->size);
-        row[GANG_COMMUNICATION] = lab_analysis_figure(gang->communication);
-        row[GANG_GRADE] = lab_analysis_text(lab_speedup_grade_name(gang->grade));
+        row[GANG_EFFICIENCY_SHOWN] = lab_cell_figure(ratio->ratio / gang->size);
+        row[GANG_COMMUNICATION] = lab_cell_figure(gang->communication);
+        row[GANG_GRADE] = lab_cell_text(lab_speedup_grade_name(gang->grade));
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "speedups",
         .title = gangs->count ? "Several devices against one" : NULL,
         .columns = lab_analysis_shown(gang_columns, GANG_COLUMNS, cells, gangs->count, arena),
@@ -142,8 +140,8 @@ static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
 }
 
 /* What to use for each work: so many devices, or one. */
-static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table use_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)gangs->work_count * USE_COLUMNS + 1, sizeof *cells);
     int rows = 0;
     for (int w = 0; w < gangs->work_count; w++) {
@@ -158,16 +156,16 @@ static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct
         }
         if (!compared)
             continue;
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows++ * USE_COLUMNS;
-        row[USE_WORK] = lab_analysis_text(gangs->works[w].name);
-        row[USE_SIZE] = lab_analysis_figure(best ? best->size : 1);
-        row[USE_GPUS] = lab_analysis_text(best ? best->gpus : NULL);
-        row[USE_WORDS] = lab_analysis_text(best    ? ratio_text(&best->ratio, arena)
-                                           : open  ? "more may pay: ambiguous"
-                                           : apart ? "more train a model each: none is faster"
-                                                   : "more don't pay");
+        struct lab_doc_cell *row = cells + (ptrdiff_t)rows++ * USE_COLUMNS;
+        row[USE_WORK] = lab_cell_text(gangs->works[w].name);
+        row[USE_SIZE] = lab_cell_figure(best ? best->size : 1);
+        row[USE_GPUS] = lab_cell_text(best ? best->gpus : NULL);
+        row[USE_WORDS] = lab_cell_text(best    ? ratio_text(&best->ratio, arena)
+                                       : open  ? "more may pay: ambiguous"
+                                       : apart ? "more train a model each: none is faster"
+                                               : "more don't pay");
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "recommendations",
         .title = rows ? "How many devices to use" : NULL,
         .columns = lab_analysis_shown(use_columns, USE_COLUMNS, cells, rows, arena),
@@ -176,28 +174,28 @@ static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct
         .row_count = rows};
 }
 
-static struct lab_analysis_cell coefficient(const struct lab_fit *fit, size_t number) {
+static struct lab_doc_cell coefficient(const struct lab_fit *fit, size_t number) {
     struct lab_interval interval = lab_fit_interval(fit, number, CONFIDENCE);
     return with_interval(fit->coefficients[number], interval.low, interval.high);
 }
 
-static struct lab_analysis_table law_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table law_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)gangs->work_count * LAW_COLUMNS + 1, sizeof *cells);
     int rows = 0;
     for (int w = 0; w < gangs->work_count; w++) {
         const struct lab_gang_work *work = &gangs->works[w];
         if (work->usl.state != LAB_FIT_OK)
             continue;
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows++ * LAW_COLUMNS;
-        row[LAW_WORK] = lab_analysis_text(work->name);
-        row[LAW_SIZES] = lab_analysis_figure(work->sizes);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)rows++ * LAW_COLUMNS;
+        row[LAW_WORK] = lab_cell_text(work->name);
+        row[LAW_SIZES] = lab_cell_figure(work->sizes);
         row[LAW_CONTENTION] = coefficient(&work->usl, 1);
         row[LAW_COHERENCE] = coefficient(&work->usl, 2);
         row[LAW_PEAK] =
             with_interval(work->peak.value, work->peak.interval.low, work->peak.interval.high);
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "laws",
         .title = rows ? "Universal Scalability Law: throughput over devices" : NULL,
         .columns = lab_analysis_shown(law_columns, LAW_COLUMNS, cells, rows, arena),
@@ -206,32 +204,31 @@ static struct lab_analysis_table law_table(const struct lab_gangs *gangs, struct
         .row_count = rows};
 }
 
-static struct lab_analysis_table even_table(const struct lab_gangs *gangs,
-                                            struct lab_arena *arena) {
+static struct lab_doc_table even_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
     static const char *const axes[] = {[LAB_EVEN_PARAMETERS] = "parameters",
                                        [LAB_EVEN_FLOPS] = "flops",
                                        [LAB_EVEN_BATCH] = "batch_size"};
     static const char *const titles[] = {[LAB_EVEN_PARAMETERS] = "parameters",
                                          [LAB_EVEN_FLOPS] = "operations",
                                          [LAB_EVEN_BATCH] = "batch size"};
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)gangs->even_count * EVEN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < gangs->even_count; i++) {
         const struct lab_break_even *even = &gangs->break_even[i];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * EVEN_COLUMNS;
-        row[EVEN_SIZE] = lab_analysis_figure(even->size);
-        row[EVEN_AXIS] = lab_analysis_text(axes[even->axis]);
-        row[EVEN_WHERE] = lab_analysis_text(even->where);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * EVEN_COLUMNS;
+        row[EVEN_SIZE] = lab_cell_figure(even->size);
+        row[EVEN_AXIS] = lab_cell_text(axes[even->axis]);
+        row[EVEN_WHERE] = lab_cell_text(even->where);
         row[EVEN_AT] = with_interval(even->at, even->low, even->high);
-        row[EVEN_AXIS_TEXT] = lab_analysis_text(titles[even->axis]);
-        row[EVEN_TEXT] = lab_analysis_text(lab_break_even_figure(even, arena));
+        row[EVEN_AXIS_TEXT] = lab_cell_text(titles[even->axis]);
+        row[EVEN_TEXT] = lab_cell_text(lab_break_even_figure(even, arena));
     }
-    return (struct lab_analysis_table){.key = "break_even",
-                                       .title = gangs->even_count ? "Break-even" : NULL,
-                                       .columns = even_columns,
-                                       .column_count = EVEN_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = gangs->even_count};
+    return (struct lab_doc_table){.key = "break_even",
+                                  .title = gangs->even_count ? "Break-even" : NULL,
+                                  .columns = even_columns,
+                                  .column_count = EVEN_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = gangs->even_count};
 }
 
 /* --- the picture --- */
@@ -422,13 +419,13 @@ static const char *const *part_notes(const struct lab_gangs *gangs, struct lab_a
 static struct lab_analysis_part make_part(const struct lab_study_table *study,
                                           const struct lab_gangs *gangs, struct lab_arena *arena) {
     enum { TABLES = 4 };
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, TABLES, sizeof *tables);
-    cells[WORKS] = lab_analysis_figure(gangs->work_count);
-    cells[GANGS] = lab_analysis_figure(gangs->count);
-    cells[PAYS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_PAYS));
-    cells[STAYS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_STAY));
-    cells[AMBIGUOUS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS));
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, TABLES, sizeof *tables);
+    cells[WORKS] = lab_cell_figure(gangs->work_count);
+    cells[GANGS] = lab_cell_figure(gangs->count);
+    cells[PAYS] = lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_PAYS));
+    cells[STAYS] = lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_STAY));
+    cells[AMBIGUOUS] = lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS));
     cells[WORKS].text = "that differ in more than their devices";
     tables[0] = gang_table(gangs, arena);
     tables[1] = use_table(gangs, arena);

@@ -24,12 +24,12 @@ static const struct lab_option stability_options[] = {
 /* --- columns --- */
 
 enum { RUNS, UNSTEADY, CHANGES, DRIFTS, HELD, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT, "Runs"},
-    [UNSTEADY] = {"unsteady", "Not steady", LAB_ANALYSIS_COUNT, "Not steady"},
-    [CHANGES] = {"changes", "Changes", LAB_ANALYSIS_COUNT},
-    [DRIFTS] = {"drifts", "Drifts", LAB_ANALYSIS_COUNT},
-    [HELD] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT, "Runs"},
+    [UNSTEADY] = {"unsteady", "Not steady", LAB_UNIT_COUNT, "Not steady"},
+    [CHANGES] = {"changes", "Changes", LAB_UNIT_COUNT},
+    [DRIFTS] = {"drifts", "Drifts", LAB_UNIT_COUNT},
+    [HELD] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
 };
 
 enum {
@@ -48,19 +48,19 @@ enum {
     RUN_COLUMNS
 };
 
-static const struct lab_analysis_column run_columns[RUN_COLUMNS] = {
-    [RUN_NAME] = {"run", "Run", LAB_ANALYSIS_TEXT},
-    [RUN_DEVICE] = {"device", NULL, LAB_ANALYSIS_TEXT},
-    [RUN_COUNT] = {"iterations", NULL, LAB_ANALYSIS_COUNT},
-    [RUN_TIME] = {"iteration_ms", "Time", LAB_ANALYSIS_TIME},
-    [RUN_CLASS] = {"class", "Class", LAB_ANALYSIS_TEXT},
-    [RUN_FROM] = {"steady_from_s", NULL, LAB_ANALYSIS_DURATION},
-    [RUN_DRIFT] = {"drift", "Drift", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [RUN_DRIFT_P] = {"drift_p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
-    [RUN_MEMORY] = {"memory_ms", NULL, LAB_ANALYSIS_TIME},
-    [RUN_CHANGES] = {"changes", NULL, LAB_ANALYSIS_COUNT},
-    [RUN_HELD] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
-    [RUN_WHY] = {"throttled_by", NULL, LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column run_columns[RUN_COLUMNS] = {
+    [RUN_NAME] = {"run", "Run", LAB_UNIT_TEXT},
+    [RUN_DEVICE] = {"device", NULL, LAB_UNIT_TEXT},
+    [RUN_COUNT] = {"iterations", NULL, LAB_UNIT_COUNT},
+    [RUN_TIME] = {"iteration_ms", "Time", LAB_UNIT_TIME},
+    [RUN_CLASS] = {"class", "Class", LAB_UNIT_TEXT},
+    [RUN_FROM] = {"steady_from_s", NULL, LAB_UNIT_DURATION},
+    [RUN_DRIFT] = {"drift", "Drift", LAB_UNIT_CHANGE, .with_interval = true},
+    [RUN_DRIFT_P] = {"drift_p_adjusted", NULL, LAB_UNIT_NUMBER},
+    [RUN_MEMORY] = {"memory_ms", NULL, LAB_UNIT_TIME},
+    [RUN_CHANGES] = {"changes", NULL, LAB_UNIT_COUNT},
+    [RUN_HELD] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
+    [RUN_WHY] = {"throttled_by", NULL, LAB_UNIT_TEXT},
 };
 
 enum {
@@ -78,46 +78,46 @@ enum {
     CHANGE_COLUMNS
 };
 
-static const struct lab_analysis_column change_columns[CHANGE_COLUMNS] = {
-    [CHANGE_RUN] = {"run", "Run", LAB_ANALYSIS_TEXT},
-    [CHANGE_AT] = {"at_s", NULL, LAB_ANALYSIS_DURATION},
-    [CHANGE_AT_TEXT] = {NULL, "At", LAB_ANALYSIS_FIGURE},
-    [CHANGE_BEFORE] = {"before_ms", "Before", LAB_ANALYSIS_TIME},
-    [CHANGE_AFTER] = {"after_ms", "After", LAB_ANALYSIS_TIME},
-    [CHANGE_SHARE] = {"change", "Change", LAB_ANALYSIS_CHANGE},
-    [CHANGE_CLOCK_BEFORE] = {"clock_before_mhz", "MHz before", LAB_ANALYSIS_COUNT},
-    [CHANGE_CLOCK_AFTER] = {"clock_after_mhz", "after", LAB_ANALYSIS_COUNT},
-    [CHANGE_HELD_BEFORE] = {"throttled_before", NULL, LAB_ANALYSIS_SHARE},
-    [CHANGE_HELD_AFTER] = {"throttled_after", NULL, LAB_ANALYSIS_SHARE},
-    [CHANGE_REASON] = {"reason", "Held back by", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column change_columns[CHANGE_COLUMNS] = {
+    [CHANGE_RUN] = {"run", "Run", LAB_UNIT_TEXT},
+    [CHANGE_AT] = {"at_s", NULL, LAB_UNIT_DURATION},
+    [CHANGE_AT_TEXT] = {NULL, "At", LAB_UNIT_FIGURE},
+    [CHANGE_BEFORE] = {"before_ms", "Before", LAB_UNIT_TIME},
+    [CHANGE_AFTER] = {"after_ms", "After", LAB_UNIT_TIME},
+    [CHANGE_SHARE] = {"change", "Change", LAB_UNIT_CHANGE},
+    [CHANGE_CLOCK_BEFORE] = {"clock_before_mhz", "MHz before", LAB_UNIT_COUNT},
+    [CHANGE_CLOCK_AFTER] = {"clock_after_mhz", "after", LAB_UNIT_COUNT},
+    [CHANGE_HELD_BEFORE] = {"throttled_before", NULL, LAB_UNIT_SHARE},
+    [CHANGE_HELD_AFTER] = {"throttled_after", NULL, LAB_UNIT_SHARE},
+    [CHANGE_REASON] = {"reason", "Held back by", LAB_UNIT_TEXT},
 };
 
 /* --- tables --- */
 
-static struct lab_analysis_table run_table(const struct lab_rate_series *all_rate_series, int count,
-                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table run_table(const struct lab_rate_series *all_rate_series, int count,
+                                      struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * RUN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
         const struct lab_rate_series *rate_series = &all_rate_series[i];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * RUN_COLUMNS;
-        row[RUN_NAME] = lab_analysis_text(rate_series->name);
-        row[RUN_DEVICE] = lab_analysis_text(rate_series->device);
-        row[RUN_COUNT] = lab_analysis_figure((double)rate_series->rank->iteration_count);
-        row[RUN_TIME] = lab_analysis_figure(rate_series->median_s);
-        row[RUN_CLASS] = lab_analysis_text(lab_steady_name(rate_series->steady));
-        row[RUN_FROM] = lab_analysis_figure(rate_series->steady_from_s);
-        row[RUN_DRIFT] = (struct lab_analysis_cell){.value = rate_series->drift,
-                                                    .low = rate_series->drift_low,
-                                                    .high = rate_series->drift_high,
-                                                    .confidence = 0.95};
-        row[RUN_DRIFT_P] = lab_analysis_figure(rate_series->drift_p_adjusted);
-        row[RUN_MEMORY] = lab_analysis_figure(rate_series->memory_s);
-        row[RUN_CHANGES] = lab_analysis_figure(rate_series->change_count);
-        row[RUN_HELD] = lab_analysis_figure(rate_series->held_s);
-        row[RUN_WHY] = lab_analysis_text(rate_series->held_why);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * RUN_COLUMNS;
+        row[RUN_NAME] = lab_cell_text(rate_series->name);
+        row[RUN_DEVICE] = lab_cell_text(rate_series->device);
+        row[RUN_COUNT] = lab_cell_figure((double)rate_series->rank->iteration_count);
+        row[RUN_TIME] = lab_cell_figure(rate_series->median_s);
+        row[RUN_CLASS] = lab_cell_text(lab_steady_name(rate_series->steady));
+        row[RUN_FROM] = lab_cell_figure(rate_series->steady_from_s);
+        row[RUN_DRIFT] = (struct lab_doc_cell){.value = rate_series->drift,
+                                               .low = rate_series->drift_low,
+                                               .high = rate_series->drift_high,
+                                               .confidence = 0.95};
+        row[RUN_DRIFT_P] = lab_cell_figure(rate_series->drift_p_adjusted);
+        row[RUN_MEMORY] = lab_cell_figure(rate_series->memory_s);
+        row[RUN_CHANGES] = lab_cell_figure(rate_series->change_count);
+        row[RUN_HELD] = lab_cell_figure(rate_series->held_s);
+        row[RUN_WHY] = lab_cell_text(rate_series->held_why);
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "runs",
         .title = count ? "Runs" : NULL,
         .columns = lab_analysis_shown(run_columns, RUN_COLUMNS, cells, count, arena),
@@ -126,30 +126,30 @@ static struct lab_analysis_table run_table(const struct lab_rate_series *all_rat
         .row_count = count};
 }
 
-static struct lab_analysis_table change_table(const struct lab_rate_series *all_rate_series,
-                                              int count, struct lab_arena *arena) {
+static struct lab_doc_table change_table(const struct lab_rate_series *all_rate_series, int count,
+                                         struct lab_arena *arena) {
     int rows = 0;
     for (int i = 0; i < count; i++)
         rows += all_rate_series[i].change_count;
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)rows * CHANGE_COLUMNS + 1, sizeof *cells);
-    struct lab_analysis_cell *row = cells;
+    struct lab_doc_cell *row = cells;
     for (int i = 0; i < count; i++)
         for (int c = 0; c < all_rate_series[i].change_count; c++, row += CHANGE_COLUMNS) {
             const struct lab_rate_series_change *change = &all_rate_series[i].changes[c];
-            row[CHANGE_RUN] = lab_analysis_text(all_rate_series[i].name);
-            row[CHANGE_AT] = lab_analysis_figure(change->at_s);
-            row[CHANGE_AT_TEXT] = lab_analysis_text(lab_rate_series_moment(change->at_s, arena));
-            row[CHANGE_BEFORE] = lab_analysis_figure(change->before_s);
-            row[CHANGE_AFTER] = lab_analysis_figure(change->after_s);
-            row[CHANGE_SHARE] = lab_analysis_figure(change->after_s / change->before_s - 1);
-            row[CHANGE_CLOCK_BEFORE] = lab_analysis_figure(change->clock_before);
-            row[CHANGE_CLOCK_AFTER] = lab_analysis_figure(change->clock_after);
-            row[CHANGE_HELD_BEFORE] = lab_analysis_figure(change->held_before);
-            row[CHANGE_HELD_AFTER] = lab_analysis_figure(change->held_after);
-            row[CHANGE_REASON] = lab_analysis_text(change->reason);
+            row[CHANGE_RUN] = lab_cell_text(all_rate_series[i].name);
+            row[CHANGE_AT] = lab_cell_figure(change->at_s);
+            row[CHANGE_AT_TEXT] = lab_cell_text(lab_rate_series_moment(change->at_s, arena));
+            row[CHANGE_BEFORE] = lab_cell_figure(change->before_s);
+            row[CHANGE_AFTER] = lab_cell_figure(change->after_s);
+            row[CHANGE_SHARE] = lab_cell_figure(change->after_s / change->before_s - 1);
+            row[CHANGE_CLOCK_BEFORE] = lab_cell_figure(change->clock_before);
+            row[CHANGE_CLOCK_AFTER] = lab_cell_figure(change->clock_after);
+            row[CHANGE_HELD_BEFORE] = lab_cell_figure(change->held_before);
+            row[CHANGE_HELD_AFTER] = lab_cell_figure(change->held_after);
+            row[CHANGE_REASON] = lab_cell_text(change->reason);
         }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "change_points",
         .title = rows ? "Changes for good" : NULL,
         .columns = lab_analysis_shown(change_columns, CHANGE_COLUMNS, cells, rows, arena),
@@ -305,15 +305,15 @@ static const char *const *whole_notes(const struct stability *made, struct lab_a
 }
 
 static struct lab_analysis_part make_part(const struct stability *made, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    cells[RUNS] = lab_analysis_figure(made->count);
-    cells[UNSTEADY] = lab_analysis_figure(made->unsteady);
-    cells[CHANGES] = lab_analysis_figure(made->changes);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    cells[RUNS] = lab_cell_figure(made->count);
+    cells[UNSTEADY] = lab_cell_figure(made->unsteady);
+    cells[CHANGES] = lab_cell_figure(made->changes);
     cells[CHANGES].text = lab_arena_printf(arena, "of %.1f %% or more", 100 * made->least);
-    cells[DRIFTS] = lab_analysis_figure(made->drifts);
+    cells[DRIFTS] = lab_cell_figure(made->drifts);
     cells[DRIFTS].text = cells[CHANGES].text;
-    cells[HELD] = lab_analysis_figure(made->with_held ? made->held_s : (double)NAN);
+    cells[HELD] = lab_cell_figure(made->with_held ? made->held_s : (double)NAN);
     cells[HELD].text = "of all runs, by power, heat or others' clocks";
     tables[0] = run_table(made->all_rate_series, made->count, arena);
     tables[1] = change_table(made->all_rate_series, made->count, arena);

@@ -39,22 +39,22 @@ enum {
     FIGURES
 };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", "Recordings", LAB_ANALYSIS_COUNT},
-    [DURATION] = {"duration_s", "Duration", LAB_ANALYSIS_DURATION, "Time"},
-    [MEMORY] = {"memory_total_mib", "Memory, mean", LAB_ANALYSIS_MEBIBYTES, "Memory"},
-    [PEAK] = {"memory_peak_mib", "Memory, peak", LAB_ANALYSIS_MEBIBYTES},
-    [UTILIZATION] = {"utilization_percent", "Utilisation", LAB_ANALYSIS_PERCENT, "Util."},
-    [POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS, "Power"},
-    [ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES, "Energy"},
-    [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
-    [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
-    [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
-    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
-    [RATE_UNIT] = {"rate_unit", NULL, LAB_ANALYSIS_TEXT},
-    [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT, "CPUs"},
-    [HOST] = {"host_memory_peak_mib", "Host memory", LAB_ANALYSIS_MEBIBYTES},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [RECORDINGS] = {"recordings", "Recordings", LAB_UNIT_COUNT},
+    [DURATION] = {"duration_s", "Duration", LAB_UNIT_DURATION, "Time"},
+    [MEMORY] = {"memory_total_mib", "Memory, mean", LAB_UNIT_MEBIBYTES, "Memory"},
+    [PEAK] = {"memory_peak_mib", "Memory, peak", LAB_UNIT_MEBIBYTES},
+    [UTILIZATION] = {"utilization_percent", "Utilisation", LAB_UNIT_PERCENT, "Util."},
+    [POWER] = {"power_total_w", "Power", LAB_UNIT_WATTS, "Power"},
+    [ENERGY] = {"energy_j", "Energy", LAB_UNIT_JOULES, "Energy"},
+    [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS},
+    [THROTTLED] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
+    [GAPS] = {"missing_s", "Missing", LAB_UNIT_DURATION},
+    [BALANCE] = {"memory_cv", "Memory balance", LAB_UNIT_SHARE},
+    [RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND},
+    [RATE_UNIT] = {"rate_unit", NULL, LAB_UNIT_TEXT},
+    [CPU] = {"cpu_percent", "CPUs", LAB_UNIT_PERCENT, "CPUs"},
+    [HOST] = {"host_memory_peak_mib", "Host memory", LAB_UNIT_MEBIBYTES},
 };
 
 enum {
@@ -71,17 +71,17 @@ enum {
     GPU_COLUMNS
 };
 
-static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
-    [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
-    [GPU_MEMORY] = {"memory_mib", "Memory", LAB_ANALYSIS_MEBIBYTES},
-    [GPU_PEAK] = {"memory_peak_mib", "Peak", LAB_ANALYSIS_MEBIBYTES},
-    [GPU_UTILIZATION] = {"utilization_percent", "Util.", LAB_ANALYSIS_PERCENT},
-    [GPU_POWER] = {"power_w", "Power", LAB_ANALYSIS_WATTS},
-    [GPU_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
-    [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [GPU_THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
-    [GPU_MISSING] = {"missing_s", NULL, LAB_ANALYSIS_DURATION},
-    [GPU_GAPS] = {"gaps", NULL, LAB_ANALYSIS_COUNT},
+static const struct lab_doc_column gpu_columns[GPU_COLUMNS] = {
+    [GPU] = {"gpu", "GPU", LAB_UNIT_COUNT},
+    [GPU_MEMORY] = {"memory_mib", "Memory", LAB_UNIT_MEBIBYTES},
+    [GPU_PEAK] = {"memory_peak_mib", "Peak", LAB_UNIT_MEBIBYTES},
+    [GPU_UTILIZATION] = {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
+    [GPU_POWER] = {"power_w", "Power", LAB_UNIT_WATTS},
+    [GPU_ENERGY] = {"energy_j", "Energy", LAB_UNIT_JOULES},
+    [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS},
+    [GPU_THROTTLED] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
+    [GPU_MISSING] = {"missing_s", NULL, LAB_UNIT_DURATION},
+    [GPU_GAPS] = {"gaps", NULL, LAB_UNIT_COUNT},
 };
 
 enum {
@@ -96,15 +96,15 @@ enum {
     REC_COLUMNS
 };
 
-static const struct lab_analysis_column recording_columns[REC_COLUMNS] = {
-    [REC] = {"name", "Recording, newest first", LAB_ANALYSIS_TEXT},
-    [REC_START] = {"started", NULL, LAB_ANALYSIS_TEXT},
-    [REC_NEWEST] = {"newest", NULL, LAB_ANALYSIS_COUNT},
-    [REC_DURATION] = {"duration_s", "Time", LAB_ANALYSIS_DURATION},
-    [REC_MEMORY] = {"memory_total_mib", "Memory", LAB_ANALYSIS_MEBIBYTES},
-    [REC_UTILIZATION] = {"utilization_percent", "Util.", LAB_ANALYSIS_PERCENT},
-    [REC_POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS},
-    [REC_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
+static const struct lab_doc_column recording_columns[REC_COLUMNS] = {
+    [REC] = {"name", "Recording, newest first", LAB_UNIT_TEXT},
+    [REC_START] = {"started", NULL, LAB_UNIT_TEXT},
+    [REC_NEWEST] = {"newest", NULL, LAB_UNIT_COUNT},
+    [REC_DURATION] = {"duration_s", "Time", LAB_UNIT_DURATION},
+    [REC_MEMORY] = {"memory_total_mib", "Memory", LAB_UNIT_MEBIBYTES},
+    [REC_UTILIZATION] = {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
+    [REC_POWER] = {"power_total_w", "Power", LAB_UNIT_WATTS},
+    [REC_ENERGY] = {"energy_j", "Energy", LAB_UNIT_JOULES},
 };
 
 /* --- over recordings --- */
@@ -135,7 +135,7 @@ static double mean_of(const struct tally *tally) {
 /* --- tables --- */
 
 static void fill_gpu_row(const struct lab_recording_stats_label *label, int index,
-                         struct lab_analysis_cell *row) {
+                         struct lab_doc_cell *row) {
     struct tally t[GPU_COLUMNS];
     for (int c = 0; c < GPU_COLUMNS; c++)
         t[c] = TALLY_INIT;
@@ -154,32 +154,32 @@ static void fill_gpu_row(const struct lab_recording_stats_label *label, int inde
             count_in(&t[GPU_MISSING], gpu->missing_s);
             count_in(&t[GPU_GAPS], gpu->gap_count);
         }
-    row[GPU] = lab_analysis_figure(index);
-    row[GPU_MEMORY] = lab_analysis_figure(mean_of(&t[GPU_MEMORY]));
-    row[GPU_PEAK] = lab_analysis_figure(t[GPU_PEAK].peak);
-    row[GPU_UTILIZATION] = lab_analysis_figure(mean_of(&t[GPU_UTILIZATION]));
-    row[GPU_POWER] = lab_analysis_figure(mean_of(&t[GPU_POWER]));
-    row[GPU_ENERGY] = lab_analysis_figure(sum_of(&t[GPU_ENERGY]));
-    row[GPU_TEMPERATURE] = lab_analysis_figure(t[GPU_TEMPERATURE].peak);
-    row[GPU_THROTTLED] = lab_analysis_figure(sum_of(&t[GPU_THROTTLED]));
-    row[GPU_MISSING] = lab_analysis_figure(sum_of(&t[GPU_MISSING]));
-    row[GPU_GAPS] = lab_analysis_figure(sum_of(&t[GPU_GAPS]));
+    row[GPU] = lab_cell_figure(index);
+    row[GPU_MEMORY] = lab_cell_figure(mean_of(&t[GPU_MEMORY]));
+    row[GPU_PEAK] = lab_cell_figure(t[GPU_PEAK].peak);
+    row[GPU_UTILIZATION] = lab_cell_figure(mean_of(&t[GPU_UTILIZATION]));
+    row[GPU_POWER] = lab_cell_figure(mean_of(&t[GPU_POWER]));
+    row[GPU_ENERGY] = lab_cell_figure(sum_of(&t[GPU_ENERGY]));
+    row[GPU_TEMPERATURE] = lab_cell_figure(t[GPU_TEMPERATURE].peak);
+    row[GPU_THROTTLED] = lab_cell_figure(sum_of(&t[GPU_THROTTLED]));
+    row[GPU_MISSING] = lab_cell_figure(sum_of(&t[GPU_MISSING]));
+    row[GPU_GAPS] = lab_cell_figure(sum_of(&t[GPU_GAPS]));
 }
 
-static struct lab_analysis_table gpu_table(const struct lab_recording_stats_label *label,
-                                           struct lab_arena *arena) {
+static struct lab_doc_table gpu_table(const struct lab_recording_stats_label *label,
+                                      struct lab_arena *arena) {
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(label, indices);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++)
         fill_gpu_row(label, indices[i], cells + (ptrdiff_t)i * GPU_COLUMNS);
-    return (struct lab_analysis_table){.key = "gpus",
-                                       .title = "By GPU",
-                                       .columns = gpu_columns,
-                                       .column_count = GPU_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "gpus",
+                                  .title = "By GPU",
+                                  .columns = gpu_columns,
+                                  .column_count = GPU_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 static int64_t wall_of(const struct lab_recording_stats *stats) {
@@ -205,35 +205,35 @@ static const char *start_text(const struct lab_recording_stats *stats, struct la
     return lab_arena_strdup(arena, text);
 }
 
-static struct lab_analysis_table recording_table(const struct lab_recording_stats_label *label,
-                                                 struct lab_arena *arena) {
+static struct lab_doc_table recording_table(const struct lab_recording_stats_label *label,
+                                            struct lab_arena *arena) {
     size_t count = (size_t)label->count;
     const struct lab_recording_stats **sorted = lab_arena_alloc(arena, count, sizeof *sorted);
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, count * REC_COLUMNS, sizeof *cells);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, count * REC_COLUMNS, sizeof *cells);
     memcpy(sorted, label->all_stats, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_newest);
     for (int i = 0; i < label->count; i++) {
         const struct lab_recording_stats *stats = sorted[i];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * REC_COLUMNS;
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * REC_COLUMNS;
         bool integrated;
-        row[REC] = lab_analysis_text(stats->source->name);
-        row[REC_START] = lab_analysis_text(start_text(stats, arena));
-        row[REC_NEWEST] = lab_analysis_figure(i == 0);
-        row[REC_DURATION] = lab_analysis_figure(stats->duration_s);
+        row[REC] = lab_cell_text(stats->source->name);
+        row[REC_START] = lab_cell_text(start_text(stats, arena));
+        row[REC_NEWEST] = lab_cell_figure(i == 0);
+        row[REC_DURATION] = lab_cell_figure(stats->duration_s);
         row[REC_MEMORY] =
-            lab_analysis_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY));
-        row[REC_UTILIZATION] = lab_analysis_figure(
-            lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION));
+            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY));
+        row[REC_UTILIZATION] =
+            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION));
         row[REC_POWER] =
-            lab_analysis_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER));
-        row[REC_ENERGY] = lab_analysis_figure(lab_recording_stats_energy(stats, &integrated));
+            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER));
+        row[REC_ENERGY] = lab_cell_figure(lab_recording_stats_energy(stats, &integrated));
     }
-    return (struct lab_analysis_table){.key = "files",
-                                       .title = label->count > 1 ? "Recordings" : NULL,
-                                       .columns = recording_columns,
-                                       .column_count = REC_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = label->count};
+    return (struct lab_doc_table){.key = "files",
+                                  .title = label->count > 1 ? "Recordings" : NULL,
+                                  .columns = recording_columns,
+                                  .column_count = REC_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = label->count};
 }
 
 /* --- a label --- */
@@ -253,15 +253,15 @@ static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_analysis_cell with_text(double value, const char *text) {
-    struct lab_analysis_cell cell = lab_analysis_figure(value);
+static struct lab_doc_cell with_text(double value, const char *text) {
+    struct lab_doc_cell cell = lab_cell_figure(value);
     cell.text = text;
     return cell;
 }
 
-static const struct lab_analysis_cell *make_cells(const struct lab_recording_stats_label *label,
-                                                  struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+static const struct lab_doc_cell *make_cells(const struct lab_recording_stats_label *label,
+                                             struct lab_arena *arena) {
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     struct tally t[FIGURES];
     uint64_t reasons = 0;
     bool any_integrated = false;
@@ -291,8 +291,8 @@ static const struct lab_analysis_cell *make_cells(const struct lab_recording_sta
             reasons |= stats->gpus[g].reasons;
         }
     }
-    cells[RECORDINGS] = lab_analysis_figure(label->count);
-    cells[DURATION] = lab_analysis_figure(sum_of(&t[DURATION]));
+    cells[RECORDINGS] = lab_cell_figure(label->count);
+    cells[DURATION] = lab_cell_figure(sum_of(&t[DURATION]));
     cells[MEMORY] = with_text(mean_of(&t[MEMORY]), "of all GPUs together");
     cells[PEAK] = with_text(t[PEAK].peak, "that all GPUs had at one time");
     cells[UTILIZATION] = with_text(mean_of(&t[UTILIZATION]), "mean of the GPUs");
@@ -300,7 +300,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_recording_sta
     cells[ENERGY] =
         with_text(sum_of(&t[ENERGY]), any_integrated ? "from their power, where there is no counter"
                                                      : "by the GPUs' counters");
-    cells[TEMPERATURE] = lab_analysis_figure(t[TEMPERATURE].peak);
+    cells[TEMPERATURE] = lab_cell_figure(t[TEMPERATURE].peak);
     cells[THROTTLED] = with_text(sum_of(&t[THROTTLED]), reasons_text(reasons, arena));
     cells[GAPS] =
         with_text(t[GAPS].sum > 0 ? t[GAPS].sum : (double)NAN, "of all GPUs' time gave nothing");
@@ -317,7 +317,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_recording_sta
 /* --- words --- */
 
 static const char *make_answer(const struct lab_recording_stats_label *label,
-                               const struct lab_analysis_cell *cells, struct lab_arena *arena) {
+                               const struct lab_doc_cell *cells, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     lab_str_printf(&text, "%s:", label->name);
     if (!isnan(cells[UTILIZATION].value))
@@ -343,10 +343,10 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
 
 static struct lab_analysis_part make_part(const struct lab_recording_stats_label *label,
                                           struct lab_arena *arena) {
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    const struct lab_analysis_cell *cells = make_cells(label, arena);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    const struct lab_doc_cell *cells = make_cells(label, arena);
     int table_count = 0;
-    struct lab_analysis_table gpus = gpu_table(label, arena);
+    struct lab_doc_table gpus = gpu_table(label, arena);
     if (gpus.row_count > 0)
         tables[table_count++] = gpus;
     tables[table_count++] = recording_table(label, arena);
@@ -368,7 +368,7 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
     double seconds = 0, energy = NAN;
     const struct lab_analysis_part *most = NULL;
     for (int i = 0; i < count; i++) {
-        const struct lab_analysis_cell *cells = parts[i].cells;
+        const struct lab_doc_cell *cells = parts[i].cells;
         seconds += cells[DURATION].value;
         if (!isnan(cells[ENERGY].value))
             energy = (isnan(energy) ? 0 : energy) + cells[ENERGY].value;

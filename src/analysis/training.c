@@ -15,21 +15,20 @@
 
 enum { POINTS, SPEEDUPS, ERROR, WITHIN, FIGURES };
 
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [POINTS] = {"points", "Points", LAB_ANALYSIS_COUNT, "Points"},
-    [SPEEDUPS] = {"speedups", "Speed-ups", LAB_ANALYSIS_COUNT},
-    [ERROR] = {"leave_one_out_error", "Prediction error", LAB_ANALYSIS_SHARE, "Error"},
-    [WITHIN] = {"within_interval", "In the interval", LAB_ANALYSIS_SHARE, "Within"},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [POINTS] = {"points", "Points", LAB_UNIT_COUNT, "Points"},
+    [SPEEDUPS] = {"speedups", "Speed-ups", LAB_UNIT_COUNT},
+    [ERROR] = {"leave_one_out_error", "Prediction error", LAB_UNIT_SHARE, "Error"},
+    [WITHIN] = {"within_interval", "In the interval", LAB_UNIT_SHARE, "Within"},
 };
 
-static const struct lab_analysis_cell *make_figures(const struct training_part *part) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(part->arena, FIGURES, sizeof *cells);
+static const struct lab_doc_cell *make_figures(const struct training_part *part) {
+    struct lab_doc_cell *cells = lab_arena_alloc(part->arena, FIGURES, sizeof *cells);
     const struct lab_training *training = &part->training;
-    cells[POINTS] = lab_analysis_figure(training->row_count);
-    cells[SPEEDUPS] = lab_analysis_figure(training->pair_count);
-    cells[ERROR] =
-        lab_analysis_figure(training->law_count > 0 ? training->laws[0].error : (double)NAN);
-    cells[WITHIN] = lab_analysis_figure(
+    cells[POINTS] = lab_cell_figure(training->row_count);
+    cells[SPEEDUPS] = lab_cell_figure(training->pair_count);
+    cells[ERROR] = lab_cell_figure(training->law_count > 0 ? training->laws[0].error : (double)NAN);
+    cells[WITHIN] = lab_cell_figure(
         part->told_count > 0 ? (double)part->within_count / part->told_count : (double)NAN);
     cells[POINTS].text = "of model, batch and devices";
     cells[SPEEDUPS].text = "of several devices over one";
@@ -82,7 +81,7 @@ static const char *const *make_notes(const struct training_part *part) {
 
 static struct lab_analysis_part make_part(const struct training_part *part, const char *answer) {
     enum { TABLES = 6 };
-    struct lab_analysis_table *tables = lab_arena_alloc(part->arena, TABLES, sizeof *tables);
+    struct lab_doc_table *tables = lab_arena_alloc(part->arena, TABLES, sizeof *tables);
     int count = 0;
     if (part->test_count > 0)
         tables[count++] = training_comparison_table(part);

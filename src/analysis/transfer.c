@@ -21,12 +21,12 @@ static const struct lab_option transfer_options[] = {
 /* --- columns --- */
 
 enum { SETS, POINTS, BANDWIDTH, WAIT, CHANGE, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [SETS] = {"sets", NULL, LAB_ANALYSIS_COUNT},
-    [POINTS] = {"points", "Points", LAB_ANALYSIS_COUNT, "Points"},
-    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, "Bandwidth", true},
-    [WAIT] = {"wait_ms", "Before each copy", LAB_ANALYSIS_TIME, NULL, true},
-    [CHANGE] = {"largest_change", "Largest change", LAB_ANALYSIS_CHANGE, "Largest change", true},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [SETS] = {"sets", NULL, LAB_UNIT_COUNT},
+    [POINTS] = {"points", "Points", LAB_UNIT_COUNT, "Points"},
+    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, "Bandwidth", true},
+    [WAIT] = {"wait_ms", "Before each copy", LAB_UNIT_TIME, NULL, true},
+    [CHANGE] = {"largest_change", "Largest change", LAB_UNIT_CHANGE, "Largest change", true},
 };
 
 enum {
@@ -42,28 +42,28 @@ enum {
     ROW_CHANGE_TEXT,
     ROWS
 };
-static const struct lab_analysis_column row_columns[ROWS] = {
-    [ROW_PLACE] = {"place", NULL, LAB_ANALYSIS_TEXT},
-    [ROW_SET] = {"set", NULL, LAB_ANALYSIS_TEXT},
-    [ROW_HEAD] = {NULL, "What", LAB_ANALYSIS_TEXT},
-    [ROW_LABEL] = {"value", "", LAB_ANALYSIS_TEXT},
-    [ROW_BYTES] = {"bytes", "Bytes", LAB_ANALYSIS_SIZE},
-    [ROW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
-    [ROW_RATE] = {"rate_per_s", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [ROW_RATE_TEXT] = {NULL, "Samples/s", LAB_ANALYSIS_FIGURE},
-    [ROW_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [ROW_CHANGE_TEXT] = {NULL, "Against the first", LAB_ANALYSIS_FIGURE},
+static const struct lab_doc_column row_columns[ROWS] = {
+    [ROW_PLACE] = {"place", NULL, LAB_UNIT_TEXT},
+    [ROW_SET] = {"set", NULL, LAB_UNIT_TEXT},
+    [ROW_HEAD] = {NULL, "What", LAB_UNIT_TEXT},
+    [ROW_LABEL] = {"value", "", LAB_UNIT_TEXT},
+    [ROW_BYTES] = {"bytes", "Bytes", LAB_UNIT_SIZE},
+    [ROW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
+    [ROW_RATE] = {"rate_per_s", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    [ROW_RATE_TEXT] = {NULL, "Samples/s", LAB_UNIT_FIGURE},
+    [ROW_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [ROW_CHANGE_TEXT] = {NULL, "Against the first", LAB_UNIT_FIGURE},
 };
 
 enum { LAW_PLACE, LAW_SET, LAW_HEAD, LAW_POINTS, LAW_WAIT, LAW_BANDWIDTH, LAW_R_SQUARED, LAWS };
-static const struct lab_analysis_column law_columns[LAWS] = {
-    [LAW_PLACE] = {"place", NULL, LAB_ANALYSIS_TEXT},
-    [LAW_SET] = {"set", NULL, LAB_ANALYSIS_TEXT},
-    [LAW_HEAD] = {NULL, "What", LAB_ANALYSIS_TEXT},
-    [LAW_POINTS] = {"points", "Points", LAB_ANALYSIS_COUNT},
-    [LAW_WAIT] = {"wait_ms", "Before each copy", LAB_ANALYSIS_TIME, .with_interval = true},
-    [LAW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
-    [LAW_R_SQUARED] = {"r_squared", "R²", LAB_ANALYSIS_NUMBER},
+static const struct lab_doc_column law_columns[LAWS] = {
+    [LAW_PLACE] = {"place", NULL, LAB_UNIT_TEXT},
+    [LAW_SET] = {"set", NULL, LAB_UNIT_TEXT},
+    [LAW_HEAD] = {NULL, "What", LAB_UNIT_TEXT},
+    [LAW_POINTS] = {"points", "Points", LAB_UNIT_COUNT},
+    [LAW_WAIT] = {"wait_ms", "Before each copy", LAB_UNIT_TIME, .with_interval = true},
+    [LAW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
+    [LAW_R_SQUARED] = {"r_squared", "R²", LAB_UNIT_NUMBER},
 };
 
 enum {
@@ -77,15 +77,15 @@ enum {
     FAR_CHANGE_TEXT,
     FARS
 };
-static const struct lab_analysis_column far_columns[FARS] = {
-    [FAR_PLACE] = {"device", NULL, LAB_ANALYSIS_TEXT},
-    [FAR_SET] = {"set", NULL, LAB_ANALYSIS_TEXT},
-    [FAR_HEAD] = {NULL, "What", LAB_ANALYSIS_TEXT},
-    [FAR_NEAR] = {"near_node", "Near", LAB_ANALYSIS_COUNT},
-    [FAR_FAR] = {"far_node", "Far", LAB_ANALYSIS_COUNT},
-    [FAR_POOL] = {"memory_size_mb", "Pool, MiB", LAB_ANALYSIS_COUNT},
-    [FAR_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [FAR_CHANGE_TEXT] = {NULL, "From the far node", LAB_ANALYSIS_FIGURE},
+static const struct lab_doc_column far_columns[FARS] = {
+    [FAR_PLACE] = {"device", NULL, LAB_UNIT_TEXT},
+    [FAR_SET] = {"set", NULL, LAB_UNIT_TEXT},
+    [FAR_HEAD] = {NULL, "What", LAB_UNIT_TEXT},
+    [FAR_NEAR] = {"near_node", "Near", LAB_UNIT_COUNT},
+    [FAR_FAR] = {"far_node", "Far", LAB_UNIT_COUNT},
+    [FAR_POOL] = {"memory_size_mb", "Pool, MiB", LAB_UNIT_COUNT},
+    [FAR_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [FAR_CHANGE_TEXT] = {NULL, "From the far node", LAB_UNIT_FIGURE},
 };
 
 struct wording {
@@ -101,8 +101,8 @@ static const struct wording wordings[TRANSFER_QUESTIONS] = {
 
 /* --- cells and words --- */
 
-static struct lab_analysis_cell wait_cell(const struct transfer_set *set, struct lab_arena *arena) {
-    struct lab_analysis_cell cell = lab_analysis_effect((struct lab_effect){
+static struct lab_doc_cell wait_cell(const struct transfer_set *set, struct lab_arena *arena) {
+    struct lab_doc_cell cell = lab_analysis_effect((struct lab_effect){
         set->law.coefficients[0], lab_fit_interval(&set->law, 0, TRANSFER_CONFIDENCE)});
     if (cell.value == 0 && !isnan(cell.high))
         cell.text = lab_arena_printf(arena, "(at most %s)", lab_words_time(cell.high, arena));
@@ -129,10 +129,10 @@ static int count_points(const struct transfer_sets *sets) {
     return count;
 }
 
-static const struct lab_analysis_column *columns_for(enum transfer_question question,
-                                                     struct lab_arena *arena) {
+static const struct lab_doc_column *columns_for(enum transfer_question question,
+                                                struct lab_arena *arena) {
     bool copies = transfer_is_copies(question);
-    struct lab_analysis_column *columns = lab_arena_alloc(arena, ROWS, sizeof *columns);
+    struct lab_doc_column *columns = lab_arena_alloc(arena, ROWS, sizeof *columns);
     for (int c = 0; c < ROWS; c++)
         columns[c] = row_columns[c];
     columns[ROW_LABEL].title = wordings[question].value;
@@ -144,62 +144,59 @@ static const struct lab_analysis_column *columns_for(enum transfer_question ques
     return columns;
 }
 
-static struct lab_analysis_table row_table(const struct transfer_sets *sets,
-                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table row_table(const struct transfer_sets *sets, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count_points(sets) * ROWS + 1, sizeof *cells);
     enum lab_stage stage = sets->question == TRANSFER_D2H ? LAB_STAGE_D2H : LAB_STAGE_H2D;
     int count = 0;
     for (int s = 0; s < sets->count; s++)
         for (int i = 0; i < sets->items[s].count; i++) {
             const struct transfer_row *from = &sets->items[s].rows[i];
-            struct lab_analysis_cell *row = cells + (ptrdiff_t)count++ * ROWS;
-            row[ROW_PLACE] = lab_analysis_text(sets->items[s].group->place);
-            row[ROW_SET] = lab_analysis_text(sets->items[s].group->what);
-            row[ROW_HEAD] = lab_analysis_text(i == 0 ? set_head(sets, &sets->items[s]) : "");
-            row[ROW_LABEL] = lab_analysis_text(from->label);
-            row[ROW_BYTES] = lab_analysis_figure(transfer_bytes(from->point, stage));
+            struct lab_doc_cell *row = cells + (ptrdiff_t)count++ * ROWS;
+            row[ROW_PLACE] = lab_cell_text(sets->items[s].group->place);
+            row[ROW_SET] = lab_cell_text(sets->items[s].group->what);
+            row[ROW_HEAD] = lab_cell_text(i == 0 ? set_head(sets, &sets->items[s]) : "");
+            row[ROW_LABEL] = lab_cell_text(from->label);
+            row[ROW_BYTES] = lab_cell_figure(transfer_bytes(from->point, stage));
             row[ROW_BANDWIDTH] = lab_analysis_effect(from->bandwidth);
             row[ROW_RATE] = lab_analysis_effect(from->rate);
-            row[ROW_RATE_TEXT] = lab_analysis_text(lab_words_effect(from->rate, arena));
+            row[ROW_RATE_TEXT] = lab_cell_text(lab_words_effect(from->rate, arena));
             bool first = i == 0 || transfer_is_copies(sets->question);
-            row[ROW_CHANGE] = first ? lab_analysis_figure(NAN) : lab_analysis_ratio(&from->change);
+            row[ROW_CHANGE] = first ? lab_cell_figure(NAN) : lab_analysis_ratio(&from->change);
             row[ROW_CHANGE_TEXT] =
-                lab_analysis_text(first ? "" : lab_study_ratio_words(&from->change, arena));
+                lab_cell_text(first ? "" : lab_study_ratio_words(&from->change, arena));
         }
-    return (struct lab_analysis_table){.key = "points",
-                                       .title = "Points",
-                                       .columns = columns_for(sets->question, arena),
-                                       .column_count = ROWS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "points",
+                                  .title = "Points",
+                                  .columns = columns_for(sets->question, arena),
+                                  .column_count = ROWS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
-static struct lab_analysis_table law_table(const struct transfer_sets *sets,
-                                           struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table law_table(const struct transfer_sets *sets, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)sets->count * LAWS + 1, sizeof *cells);
     int count = 0;
     for (int s = 0; s < sets->count; s++) {
         const struct transfer_set *set = &sets->items[s];
         if (!set->fitted)
             continue;
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)count++ * LAWS;
-        row[LAW_PLACE] = lab_analysis_text(set->group->place);
-        row[LAW_SET] = lab_analysis_text(set->group->what);
-        row[LAW_HEAD] = lab_analysis_text(set_head(sets, set));
-        row[LAW_POINTS] = lab_analysis_figure(set->count);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)count++ * LAWS;
+        row[LAW_PLACE] = lab_cell_text(set->group->place);
+        row[LAW_SET] = lab_cell_text(set->group->what);
+        row[LAW_HEAD] = lab_cell_text(set_head(sets, set));
+        row[LAW_POINTS] = lab_cell_figure(set->count);
         row[LAW_WAIT] = wait_cell(set, arena);
         row[LAW_BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
-        row[LAW_R_SQUARED] = lab_analysis_figure(set->law.r_squared);
+        row[LAW_R_SQUARED] = lab_cell_figure(set->law.r_squared);
     }
-    return (struct lab_analysis_table){.key = "laws",
-                                       .title =
-                                           "Time of a copy = what comes before + bytes/bandwidth",
-                                       .columns = law_columns,
-                                       .column_count = LAWS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "laws",
+                                  .title = "Time of a copy = what comes before + bytes/bandwidth",
+                                  .columns = law_columns,
+                                  .column_count = LAWS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* --- answers --- */
@@ -288,21 +285,21 @@ static const char *change_answer(const struct transfer_sets *sets, struct lab_ar
 
 /* --- parts --- */
 
-static struct lab_analysis_cell *empty_figures(struct lab_arena *arena) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+static struct lab_doc_cell *empty_figures(struct lab_arena *arena) {
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     for (int i = 0; i < FIGURES; i++)
-        cells[i] = lab_analysis_figure(NAN);
+        cells[i] = lab_cell_figure(NAN);
     return cells;
 }
 
 static struct lab_analysis_part question_part(const struct transfer_sets *sets, const char *prefix,
                                               struct lab_arena *arena) {
     bool copies = transfer_is_copies(sets->question);
-    struct lab_analysis_cell *cells = empty_figures(arena);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    struct lab_doc_cell *cells = empty_figures(arena);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
     int table_count = 0;
-    cells[SETS] = lab_analysis_figure(sets->count);
-    cells[POINTS] = lab_analysis_figure(count_points(sets));
+    cells[SETS] = lab_cell_figure(sets->count);
+    cells[POINTS] = lab_cell_figure(count_points(sets));
     if (copies) {
         const struct transfer_set *set = find_main(sets);
         tables[table_count] = law_table(sets, arena);
@@ -377,26 +374,25 @@ static struct lab_analysis_part pressure_part(const struct transfer_pressure *pr
     int total = 0, next = 0;
     for (int i = 0; i < count; i++)
         total += pressures[i].count;
-    struct lab_analysis_cell *figures = empty_figures(arena),
-                             *cells = lab_arena_alloc(arena, (size_t)total * FARS, sizeof *cells);
-    struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+    struct lab_doc_cell *figures = empty_figures(arena),
+                        *cells = lab_arena_alloc(arena, (size_t)total * FARS, sizeof *cells);
+    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pressures[i].count; k++) {
-            struct lab_analysis_cell *row = cells + (ptrdiff_t)next++ * FARS;
-            row[FAR_PLACE] = lab_analysis_text(pressures[i].group->place);
-            row[FAR_SET] = lab_analysis_text(pressures[i].group->what);
-            row[FAR_HEAD] = lab_analysis_text(
+            struct lab_doc_cell *row = cells + (ptrdiff_t)next++ * FARS;
+            row[FAR_PLACE] = lab_cell_text(pressures[i].group->place);
+            row[FAR_SET] = lab_cell_text(pressures[i].group->what);
+            row[FAR_HEAD] = lab_cell_text(
                 k == 0 ? head_of(pressures[i].group, pressures[0].group, pressures[count - 1].group)
                        : "");
-            row[FAR_NEAR] = lab_analysis_figure(pressures[i].near);
-            row[FAR_FAR] = lab_analysis_figure(pressures[i].far);
-            row[FAR_POOL] = lab_analysis_figure(pressures[i].pools_mib[k]);
+            row[FAR_NEAR] = lab_cell_figure(pressures[i].near);
+            row[FAR_FAR] = lab_cell_figure(pressures[i].far);
+            row[FAR_POOL] = lab_cell_figure(pressures[i].pools_mib[k]);
             row[FAR_CHANGE] = lab_analysis_ratio(&pressures[i].penalty[k]);
             row[FAR_CHANGE_TEXT] =
-                lab_analysis_text(lab_study_ratio_words(&pressures[i].penalty[k], arena));
+                lab_cell_text(lab_study_ratio_words(&pressures[i].penalty[k], arena));
         }
-    *table =
-        (struct lab_analysis_table){.key = "pools",
+    *table = (struct lab_doc_table){.key = "pools",
                                     .title = "Throughput from the far node against the near one",
                                     .columns = far_columns,
                                     .column_count = FARS,
@@ -404,8 +400,8 @@ static struct lab_analysis_part pressure_part(const struct transfer_pressure *pr
                                     .row_count = total};
     bool certain;
     const struct transfer_pressure *most = find_pressure(pressures, count, &certain);
-    figures[SETS] = lab_analysis_figure(count);
-    figures[POINTS] = lab_analysis_figure(total);
+    figures[SETS] = lab_cell_figure(count);
+    figures[POINTS] = lab_cell_figure(total);
     figures[CHANGE] = lab_analysis_effect((struct lab_effect){
         most->growth.value - 1,
         {most->growth.interval.low - 1, most->growth.interval.high - 1, TRANSFER_CONFIDENCE}});

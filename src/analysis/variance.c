@@ -17,12 +17,12 @@
 /* --- columns --- */
 
 enum { COMPARISONS, SLOWED, SPREAD_MORE, MISMATCHES, MET, FIGURES };
-static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [COMPARISONS] = {"comparisons", "Comparisons", LAB_ANALYSIS_COUNT, "Comparisons"},
-    [SLOWED] = {"slowed", "Slowed", LAB_ANALYSIS_COUNT, "Slowed"},
-    [SPREAD_MORE] = {"more_spread", "More spread", LAB_ANALYSIS_COUNT},
-    [MISMATCHES] = {"mismatches", "Mismatches", LAB_ANALYSIS_COUNT},
-    [MET] = {"indicators_met", "Indicators met", LAB_ANALYSIS_COUNT, "Met"},
+static const struct lab_doc_column figure_columns[FIGURES] = {
+    [COMPARISONS] = {"comparisons", "Comparisons", LAB_UNIT_COUNT, "Comparisons"},
+    [SLOWED] = {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
+    [SPREAD_MORE] = {"more_spread", "More spread", LAB_UNIT_COUNT},
+    [MISMATCHES] = {"mismatches", "Mismatches", LAB_UNIT_COUNT},
+    [MET] = {"indicators_met", "Indicators met", LAB_UNIT_COUNT, "Met"},
 };
 
 enum {
@@ -45,41 +45,41 @@ enum {
     PAIR_COLUMNS
 };
 
-static const struct lab_analysis_column pair_columns[PAIR_COLUMNS] = {
-    [PAIR_KERNEL] = {"kernel", "Kernel", LAB_ANALYSIS_TEXT},
-    [PAIR_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
-    [PAIR_GPU_ID] = {"gpu_id", NULL, LAB_ANALYSIS_COUNT},
-    [PAIR_PHASE] = {"phase", "Phase", LAB_ANALYSIS_TEXT},
-    [PAIR_BASE_TIME] = {"baseline_ms", NULL, LAB_ANALYSIS_TIME},
-    [PAIR_TIME] = {"time_ms", NULL, LAB_ANALYSIS_TIME},
-    [PAIR_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [PAIR_CHANGE_TEXT] = {NULL, "Difference", LAB_ANALYSIS_FIGURE},
-    [PAIR_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_TEXT},
-    [PAIR_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
-    [PAIR_BASE_SPREAD] = {"baseline_spread", NULL, LAB_ANALYSIS_SHARE},
-    [PAIR_SPREAD] = {"spread", NULL, LAB_ANALYSIS_SHARE},
-    [PAIR_SPREAD_RATIO] = {"spread_ratio", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
-    [PAIR_SPREAD_TEXT] = {NULL, "Spread", LAB_ANALYSIS_FIGURE},
-    [PAIR_CONFIGURATION] = {"configuration", NULL, LAB_ANALYSIS_TEXT},
-    [PAIR_BEST] = {"best_time_change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+static const struct lab_doc_column pair_columns[PAIR_COLUMNS] = {
+    [PAIR_KERNEL] = {"kernel", "Kernel", LAB_UNIT_TEXT},
+    [PAIR_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
+    [PAIR_GPU_ID] = {"gpu_id", NULL, LAB_UNIT_COUNT},
+    [PAIR_PHASE] = {"phase", "Phase", LAB_UNIT_TEXT},
+    [PAIR_BASE_TIME] = {"baseline_ms", NULL, LAB_UNIT_TIME},
+    [PAIR_TIME] = {"time_ms", NULL, LAB_UNIT_TIME},
+    [PAIR_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    [PAIR_CHANGE_TEXT] = {NULL, "Difference", LAB_UNIT_FIGURE},
+    [PAIR_WITHIN] = {"within_one_run", NULL, LAB_UNIT_TEXT},
+    [PAIR_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+    [PAIR_BASE_SPREAD] = {"baseline_spread", NULL, LAB_UNIT_SHARE},
+    [PAIR_SPREAD] = {"spread", NULL, LAB_UNIT_SHARE},
+    [PAIR_SPREAD_RATIO] = {"spread_ratio", NULL, LAB_UNIT_RATIO, .with_interval = true},
+    [PAIR_SPREAD_TEXT] = {NULL, "Spread", LAB_UNIT_FIGURE},
+    [PAIR_CONFIGURATION] = {"configuration", NULL, LAB_UNIT_TEXT},
+    [PAIR_BEST] = {"best_time_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
 };
 
 enum { DIFF_KERNEL, DIFF_DEVICE, DIFF_PHASE, DIFF_KEY, DIFF_BASE, DIFF_OTHER, DIFF_COLUMNS };
-static const struct lab_analysis_column difference_columns[DIFF_COLUMNS] = {
-    [DIFF_KERNEL] = {"kernel", "Kernel", LAB_ANALYSIS_TEXT},
-    [DIFF_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
-    [DIFF_PHASE] = {"phase", "Phase", LAB_ANALYSIS_TEXT},
-    [DIFF_KEY] = {"key", "Key", LAB_ANALYSIS_TEXT},
-    [DIFF_BASE] = {"baseline", "Baseline", LAB_ANALYSIS_TEXT},
-    [DIFF_OTHER] = {"here", "Here", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column difference_columns[DIFF_COLUMNS] = {
+    [DIFF_KERNEL] = {"kernel", "Kernel", LAB_UNIT_TEXT},
+    [DIFF_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
+    [DIFF_PHASE] = {"phase", "Phase", LAB_UNIT_TEXT},
+    [DIFF_KEY] = {"key", "Key", LAB_UNIT_TEXT},
+    [DIFF_BASE] = {"baseline", "Baseline", LAB_UNIT_TEXT},
+    [DIFF_OTHER] = {"here", "Here", LAB_UNIT_TEXT},
 };
 
 enum { SIGN_KEY, SIGN_TITLE, SIGN_STATE, SIGN_EVIDENCE, SIGN_COLUMNS };
-static const struct lab_analysis_column sign_columns[SIGN_COLUMNS] = {
-    [SIGN_KEY] = {"indicator", NULL, LAB_ANALYSIS_TEXT},
-    [SIGN_TITLE] = {NULL, "Indicator of contention", LAB_ANALYSIS_TEXT},
-    [SIGN_STATE] = {"state", "State", LAB_ANALYSIS_TEXT},
-    [SIGN_EVIDENCE] = {"evidence", NULL, LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column sign_columns[SIGN_COLUMNS] = {
+    [SIGN_KEY] = {"indicator", NULL, LAB_UNIT_TEXT},
+    [SIGN_TITLE] = {NULL, "Indicator of contention", LAB_UNIT_TEXT},
+    [SIGN_STATE] = {"state", "State", LAB_UNIT_TEXT},
+    [SIGN_EVIDENCE] = {"evidence", NULL, LAB_UNIT_TEXT},
 };
 
 /* --- tables --- */
@@ -95,11 +95,11 @@ static double median_of(const double *values, int count) {
     return median;
 }
 
-static struct lab_analysis_cell change_cell(const struct lab_study_ratio *ratio) {
-    return (struct lab_analysis_cell){.value = ratio->ratio - 1,
-                                      .low = ratio->low - 1,
-                                      .high = ratio->high - 1,
-                                      .confidence = CONFIDENCE};
+static struct lab_doc_cell change_cell(const struct lab_study_ratio *ratio) {
+    return (struct lab_doc_cell){.value = ratio->ratio - 1,
+                                 .low = ratio->low - 1,
+                                 .high = ratio->high - 1,
+                                 .confidence = CONFIDENCE};
 }
 
 static const char *verdict_name(enum lab_study_verdict verdict) {
@@ -137,70 +137,69 @@ static const char *configuration_text(const struct lab_phase_pair *pair, struct 
                                                pair->differing, pair->pairs);
 }
 
-static void fill_pair(struct lab_analysis_cell *row, const struct lab_phases *phases,
+static void fill_pair(struct lab_doc_cell *row, const struct lab_phases *phases,
                       const struct lab_phase_pair *pair, struct lab_arena *arena) {
     const struct lab_phase_unit *unit = &phases->units[pair->unit];
     const struct lab_phase_point *base = pair->base, *other = pair->other;
-    row[PAIR_KERNEL] = lab_analysis_text(unit->kernel);
-    row[PAIR_DEVICE] = lab_analysis_text(unit->device);
-    row[PAIR_GPU_ID] = lab_analysis_figure(unit->gpu_id);
-    row[PAIR_PHASE] = lab_analysis_text(phases->names[pair->phase]);
-    row[PAIR_BASE_TIME] = lab_analysis_figure(median_of(base->times_s, base->point.count));
-    row[PAIR_TIME] = lab_analysis_figure(median_of(other->times_s, other->point.count));
+    row[PAIR_KERNEL] = lab_cell_text(unit->kernel);
+    row[PAIR_DEVICE] = lab_cell_text(unit->device);
+    row[PAIR_GPU_ID] = lab_cell_figure(unit->gpu_id);
+    row[PAIR_PHASE] = lab_cell_text(phases->names[pair->phase]);
+    row[PAIR_BASE_TIME] = lab_cell_figure(median_of(base->times_s, base->point.count));
+    row[PAIR_TIME] = lab_cell_figure(median_of(other->times_s, other->point.count));
     row[PAIR_CHANGE] = change_cell(&pair->time);
     struct lab_study_ratio brief = pair->time;
     brief.within =
         false; /* a note says so of all that were run once; here it would fill the line */
-    row[PAIR_CHANGE_TEXT] = lab_analysis_text(lab_study_ratio_words(&brief, arena));
-    row[PAIR_WITHIN] = lab_analysis_text(pair->time.within ? "yes" : "no");
-    row[PAIR_VERDICT] = lab_analysis_text(verdict_name(pair->time.verdict));
-    row[PAIR_BASE_SPREAD] = lab_analysis_figure(median_of(base->spreads, base->point.count));
-    row[PAIR_SPREAD] = lab_analysis_figure(median_of(other->spreads, other->point.count));
-    row[PAIR_SPREAD_RATIO] = (struct lab_analysis_cell){.value = pair->spread.ratio,
-                                                        .low = pair->spread.low,
-                                                        .high = pair->spread.high,
-                                                        .confidence = CONFIDENCE};
-    row[PAIR_SPREAD_TEXT] = lab_analysis_text(spread_text(&pair->spread, arena));
-    row[PAIR_CONFIGURATION] = lab_analysis_text(configuration_text(pair, arena));
+    row[PAIR_CHANGE_TEXT] = lab_cell_text(lab_study_ratio_words(&brief, arena));
+    row[PAIR_WITHIN] = lab_cell_text(pair->time.within ? "yes" : "no");
+    row[PAIR_VERDICT] = lab_cell_text(verdict_name(pair->time.verdict));
+    row[PAIR_BASE_SPREAD] = lab_cell_figure(median_of(base->spreads, base->point.count));
+    row[PAIR_SPREAD] = lab_cell_figure(median_of(other->spreads, other->point.count));
+    row[PAIR_SPREAD_RATIO] = (struct lab_doc_cell){.value = pair->spread.ratio,
+                                                   .low = pair->spread.low,
+                                                   .high = pair->spread.high,
+                                                   .confidence = CONFIDENCE};
+    row[PAIR_SPREAD_TEXT] = lab_cell_text(spread_text(&pair->spread, arena));
+    row[PAIR_CONFIGURATION] = lab_cell_text(configuration_text(pair, arena));
     row[PAIR_BEST] = change_cell(&pair->best);
 }
 
-static struct lab_analysis_table pair_table(const struct lab_phases *phases,
-                                            struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table pair_table(const struct lab_phases *phases, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)phases->pair_count * PAIR_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < phases->pair_count; i++)
         fill_pair(cells + (ptrdiff_t)i * PAIR_COLUMNS, phases, &phases->pairs[i], arena);
-    return (struct lab_analysis_table){.key = "comparisons",
-                                       .title = phases->pair_count ? "Phases against the baseline"
-                                                                   : NULL,
-                                       .columns = pair_columns,
-                                       .column_count = PAIR_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = phases->pair_count};
+    return (struct lab_doc_table){.key = "comparisons",
+                                  .title =
+                                      phases->pair_count ? "Phases against the baseline" : NULL,
+                                  .columns = pair_columns,
+                                  .column_count = PAIR_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = phases->pair_count};
 }
 
-static struct lab_analysis_table difference_table(const struct lab_phases *phases,
-                                                  const struct lab_phase_difference *differences,
-                                                  int count, struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table difference_table(const struct lab_phases *phases,
+                                             const struct lab_phase_difference *differences,
+                                             int count, struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * DIFF_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
         const struct lab_phase_pair *pair = &phases->pairs[differences[i].pair];
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * DIFF_COLUMNS;
-        row[DIFF_KERNEL] = lab_analysis_text(phases->units[pair->unit].kernel);
-        row[DIFF_DEVICE] = lab_analysis_text(phases->units[pair->unit].device);
-        row[DIFF_PHASE] = lab_analysis_text(phases->names[pair->phase]);
-        row[DIFF_KEY] = lab_analysis_text(differences[i].key);
-        row[DIFF_BASE] = lab_analysis_text(differences[i].base);
-        row[DIFF_OTHER] = lab_analysis_text(differences[i].other);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * DIFF_COLUMNS;
+        row[DIFF_KERNEL] = lab_cell_text(phases->units[pair->unit].kernel);
+        row[DIFF_DEVICE] = lab_cell_text(phases->units[pair->unit].device);
+        row[DIFF_PHASE] = lab_cell_text(phases->names[pair->phase]);
+        row[DIFF_KEY] = lab_cell_text(differences[i].key);
+        row[DIFF_BASE] = lab_cell_text(differences[i].base);
+        row[DIFF_OTHER] = lab_cell_text(differences[i].other);
     }
-    return (struct lab_analysis_table){.key = "configurations",
-                                       .title = count ? "Where configurations differ" : NULL,
-                                       .columns = difference_columns,
-                                       .column_count = DIFF_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "configurations",
+                                  .title = count ? "Where configurations differ" : NULL,
+                                  .columns = difference_columns,
+                                  .column_count = DIFF_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* Evidence is too long for a table: people read it below. */
@@ -214,23 +213,23 @@ static const char *const *sign_notes(const struct lab_indicator *indicators,
     return notes;
 }
 
-static struct lab_analysis_table sign_table(const struct lab_indicator *indicators, bool shown,
-                                            struct lab_arena *arena) {
-    struct lab_analysis_cell *cells =
+static struct lab_doc_table sign_table(const struct lab_indicator *indicators, bool shown,
+                                       struct lab_arena *arena) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)LAB_INDICATORS * SIGN_COLUMNS, sizeof *cells);
     for (int i = 0; i < LAB_INDICATORS; i++) {
-        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * SIGN_COLUMNS;
-        row[SIGN_KEY] = lab_analysis_text(indicators[i].key);
-        row[SIGN_TITLE] = lab_analysis_text(indicators[i].title);
-        row[SIGN_STATE] = lab_analysis_text(lab_indicator_state_name(indicators[i].state));
-        row[SIGN_EVIDENCE] = lab_analysis_text(indicators[i].evidence);
+        struct lab_doc_cell *row = cells + (ptrdiff_t)i * SIGN_COLUMNS;
+        row[SIGN_KEY] = lab_cell_text(indicators[i].key);
+        row[SIGN_TITLE] = lab_cell_text(indicators[i].title);
+        row[SIGN_STATE] = lab_cell_text(lab_indicator_state_name(indicators[i].state));
+        row[SIGN_EVIDENCE] = lab_cell_text(indicators[i].evidence);
     }
-    return (struct lab_analysis_table){.key = "indicators",
-                                       .title = shown ? "Indicators" : NULL,
-                                       .columns = sign_columns,
-                                       .column_count = SIGN_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = LAB_INDICATORS};
+    return (struct lab_doc_table){.key = "indicators",
+                                  .title = shown ? "Indicators" : NULL,
+                                  .columns = sign_columns,
+                                  .column_count = SIGN_COLUMNS,
+                                  .cells = cells,
+                                  .row_count = LAB_INDICATORS};
 }
 
 /* --- words --- */
@@ -386,19 +385,19 @@ static int variance_run(const void *config, const struct lab_analysis_input *inp
     int difference_count = lab_phases_configurations(phases, arena, &differences);
     lab_phases_indicators(phases, arena, indicators);
 
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
     struct lab_analysis_part *part = lab_arena_alloc(arena, 1, sizeof *part);
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
     struct counts counts = count_pairs(phases, -1);
     int met = 0;
     for (int i = 0; i < LAB_INDICATORS; i++)
         met += indicators[i].state == LAB_INDICATOR_MET;
-    cells[COMPARISONS] = lab_analysis_figure(counts.pairs);
-    cells[SLOWED] = lab_analysis_figure(counts.slowed);
-    cells[SPREAD_MORE] = lab_analysis_figure(counts.spread);
-    cells[MISMATCHES] = lab_analysis_figure(counts.tuned ? counts.mismatches : (double)NAN);
-    cells[MET] = lab_analysis_figure(phases->pair_count > 0 ? met : (double)NAN);
+    cells[COMPARISONS] = lab_cell_figure(counts.pairs);
+    cells[SLOWED] = lab_cell_figure(counts.slowed);
+    cells[SPREAD_MORE] = lab_cell_figure(counts.spread);
+    cells[MISMATCHES] = lab_cell_figure(counts.tuned ? counts.mismatches : (double)NAN);
+    cells[MET] = lab_cell_figure(phases->pair_count > 0 ? met : (double)NAN);
     cells[COMPARISONS].text = "of a kernel on a device in a phase with the baseline";
     cells[MISMATCHES].text = "of what the tuner chose";
     cells[MET].text = "of five";

@@ -5,14 +5,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tty/text.h"
+#include "doc/column.h"
 
 #include <stdbool.h>
-
-enum lab_align {
-    LAB_ALIGN_LEFT,
-    LAB_ALIGN_RIGHT, /* figures; never cut */
-    LAB_ALIGN_WHOLE, /* left, never cut: names to paste */
-};
 
 struct lab_table;
 

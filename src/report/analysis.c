@@ -9,118 +9,6 @@
 
 #define LABEL_COLUMNS 19
 #define NAME_COLUMNS  24 /* of a table; longer names are shortened to what tells them apart */
-#define LARGE_MIB     (300 * 1024.0) /* more than one GPU has: totals, easier to read in GiB */
-
-/* --- one figure --- */
-
-static bool is_text(const struct lab_analysis_column *column) {
-    return column->unit == LAB_ANALYSIS_TEXT || column->unit == LAB_ANALYSIS_FIGURE;
-}
-
-static void add_value(double value, enum lab_analysis_unit kind, const char *unit,
-                      struct lab_str *out) {
-    switch (kind) {
-    case LAB_ANALYSIS_TIME:
-        lab_str_add_time(out, value);
-        break;
-    case LAB_ANALYSIS_SHARE:
-        lab_str_printf(out, "%.1f %%", 100 * value);
-        break;
-    case LAB_ANALYSIS_RATIO:
-        lab_str_printf(out, "%.2f×", value);
-        break;
-    case LAB_ANALYSIS_RATE:
-        lab_str_add_si(out, value, "B/s");
-        break;
-    case LAB_ANALYSIS_SIZE:
-        lab_str_add_bytes_binary(out, value);
-        break;
-    case LAB_ANALYSIS_DURATION:
-        lab_str_add_duration(out, value, LAB_DURATION_PRECISE);
-        break;
-    case LAB_ANALYSIS_PERCENT:
-        lab_str_printf(out, "%.1f %%", value);
-        break;
-    case LAB_ANALYSIS_MEBIBYTES:
-        if (value >= LARGE_MIB)
-            lab_str_printf(out, "%.1f GiB", value / 1024);
-        else
-            lab_str_printf(out, "%.1f MB", value);
-        break;
-    case LAB_ANALYSIS_WATTS:
-        lab_str_printf(out, "%.1f W", value);
-        break;
-    case LAB_ANALYSIS_JOULES:
-        lab_str_add_si(out, value, "J");
-        break;
-    case LAB_ANALYSIS_CELSIUS:
-        lab_str_printf(out, "%.0f °C", value);
-        break;
-    case LAB_ANALYSIS_PER_SECOND:
-        lab_str_printf(out, "%.1f %s", value, unit ? unit : "samples/s");
-        break;
-    case LAB_ANALYSIS_CHANGE:
-        lab_str_printf(out, "%+.1f %%", 100 * value);
-        break;
-    case LAB_ANALYSIS_NUMBER:
-        lab_str_printf(out, "%.4g", value);
-        break;
-    case LAB_ANALYSIS_COUNT:
-    case LAB_ANALYSIS_TEXT:
-    case LAB_ANALYSIS_FIGURE:
-        lab_str_printf(out, "%.0f", value);
-        break;
-    }
-}
-
-#define CONFIDENCE 0.95
-
-/* " [+1.1, +5.3]": a change may lie on either side of nothing, so that both ends are said. */
-static void add_bounds(const struct lab_analysis_cell *cell,
-                       const struct lab_analysis_column *column, struct lab_str *out) {
-    if (column->with_interval && !isnan(cell->low) && !isnan(cell->high))
-        lab_str_printf(out, " [%+.1f, %+.1f]", 100 * cell->low, 100 * cell->high);
-}
-
-/*
- * "25.1 GB/s ± 1.2 %": the farther end's distance; beyond 100 % only that is said. An interval that
- * few values could not make as sure as that has its own confidence behind it, and no room in a
- * table.
- */
-void analysis_add_cell(const struct lab_analysis_cell *cell,
-                       const struct lab_analysis_column *column, bool in_table,
-                       struct lab_str *out) {
-    if (is_text(column)) {
-        lab_str_add(out, cell->text ? cell->text : "");
-        return;
-    }
-    if (isnan(cell->value)) {
-        lab_str_add(out, "–");
-        return;
-    }
-    add_value(cell->value, column->unit, cell->unit, out);
-    if (column->unit == LAB_ANALYSIS_CHANGE) {
-        add_bounds(cell, column, out);
-        return;
-    }
-    bool sure = cell->confidence >= CONFIDENCE;
-    if (!column->with_interval || isnan(cell->low) || isnan(cell->high) || cell->value == 0 ||
-        (in_table && !sure))
-        return;
-    double farther = fmax(cell->value - cell->low, cell->high - cell->value) / fabs(cell->value);
-    if (farther > 1)
-        lab_str_add(out, " ± > 100 %");
-    else
-        lab_str_printf(out, " ± %.1f %%", 100 * farther);
-    if (!sure)
-        lab_str_printf(out, " at %.0f %%", 100 * cell->confidence);
-}
-
-bool analysis_is_shown(const struct lab_analysis_cell *cell,
-                       const struct lab_analysis_column *column) {
-    return column->title && (is_text(column) ? !!cell->text : !isnan(cell->value));
-}
-
 /* --- text --- */
 
 /* In ASCII some signs are wider ("+-"), so the text is turned before it is broken into lines. */
@@ -138,8 +26,8 @@ static void wrap(const char *text, int start, int indent, struct lab_style style
 }
 
 /* The first column, where it has names: those of the rows, shortened. NULL = it has figures. */
-static const char **row_names(const struct lab_analysis_table *table, struct lab_arena *arena) {
-    if (table->column_count == 0 || table->columns[0].unit != LAB_ANALYSIS_TEXT)
+static const char **row_names(const struct lab_doc_table *table, struct lab_arena *arena) {
+    if (table->column_count == 0 || table->columns[0].unit != LAB_UNIT_TEXT)
         return NULL;
     const char **names = lab_arena_alloc(arena, (size_t)table->row_count + 1, sizeof *names);
     for (int r = 0; r < table->row_count; r++)
@@ -147,7 +35,7 @@ static const char **row_names(const struct lab_analysis_table *table, struct lab
     return lab_names_shorten(names, table->row_count, NAME_COLUMNS, arena);
 }
 
-static void add_table(const struct lab_analysis_table *table, struct lab_style style,
+static void add_table(const struct lab_doc_table *table, struct lab_style style,
                       struct lab_str *out) {
     struct lab_table *shown = lab_table_open();
     struct lab_arena arena;
@@ -156,12 +44,12 @@ static void add_table(const struct lab_analysis_table *table, struct lab_style s
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title)
             lab_table_column(shown, table->columns[c].title,
-                             table->columns[c].unit == LAB_ANALYSIS_TEXT ? LAB_ALIGN_LEFT
-                                                                         : LAB_ALIGN_RIGHT);
+                             table->columns[c].unit == LAB_UNIT_TEXT ? LAB_ALIGN_LEFT
+                                                                     : LAB_ALIGN_RIGHT);
     struct lab_str text;
     lab_str_init(&text);
     for (int i = 0; i < table->row_count * table->column_count; i++) {
-        const struct lab_analysis_column *column = &table->columns[i % table->column_count];
+        const struct lab_doc_column *column = &table->columns[i % table->column_count];
         if (!column->title)
             continue;
         lab_str_clear(&text);
@@ -170,7 +58,7 @@ static void add_table(const struct lab_analysis_table *table, struct lab_style s
         if (name)
             lab_str_add(&text, name);
         else
-            analysis_add_cell(&table->cells[i], column, true, &text);
+            lab_doc_add_cell(&table->cells[i], column, true, &text);
         lab_table_cell(shown, "%s", text.text);
     }
     lab_table_write(shown, style, out);
@@ -205,7 +93,7 @@ static void add_comparison(const struct lab_analysis_result *result, struct lab_
             if (!result->columns[c].brief)
                 continue;
             lab_str_clear(&text);
-            analysis_add_cell(&result->parts[i].cells[c], &result->columns[c], true, &text);
+            lab_doc_add_cell(&result->parts[i].cells[c], &result->columns[c], true, &text);
             lab_table_cell(shown, "%s", text.text);
         }
     }
@@ -223,17 +111,16 @@ static void add_paragraph(const char *text, int indent, struct lab_style style,
 }
 
 /* "  Overlap          98.0 %, of the copies' time lies under compute" */
-static void add_figure(const struct lab_analysis_cell *cell,
-                       const struct lab_analysis_column *column, struct lab_style style,
-                       struct lab_str *out) {
-    if (!analysis_is_shown(cell, column))
+static void add_figure(const struct lab_doc_cell *cell, const struct lab_doc_column *column,
+                       struct lab_style style, struct lab_str *out) {
+    if (!lab_doc_cell_is_shown(cell, column))
         return;
     struct lab_str text;
     lab_str_init(&text);
-    analysis_add_cell(cell, column, false, &text);
-    if (column->unit != LAB_ANALYSIS_TEXT)
+    lab_doc_add_cell(cell, column, false, &text);
+    if (column->unit != LAB_UNIT_TEXT)
         lab_text_keep(&text, 0);
-    if (cell->text && column->unit != LAB_ANALYSIS_TEXT)
+    if (cell->text && column->unit != LAB_UNIT_TEXT)
         lab_str_printf(&text, " %s", cell->text);
     lab_str_add(out, "  ");
     if (style.colour)
@@ -273,7 +160,7 @@ static void add_part(const struct lab_analysis_result *result, const struct lab_
         add_paragraph(part->answer, 2, style, out);
     bool any = false;
     for (int c = 0; c < result->column_count; c++)
-        any |= analysis_is_shown(&part->cells[c], &result->columns[c]);
+        any |= lab_doc_cell_is_shown(&part->cells[c], &result->columns[c]);
     lab_str_add(out, any ? "\n" : "");
     for (int c = 0; c < result->column_count; c++)
         add_figure(&part->cells[c], &result->columns[c], style, out);
@@ -335,18 +222,18 @@ void analysis_add_escaped(const char *text, struct lab_str *out) {
     }
 }
 
-static void add_markdown_cell(const struct lab_analysis_cell *cell,
-                              const struct lab_analysis_column *column, struct lab_str *out) {
+static void add_markdown_cell(const struct lab_doc_cell *cell, const struct lab_doc_column *column,
+                              struct lab_str *out) {
     struct lab_str text;
     lab_str_init(&text);
-    analysis_add_cell(cell, column, false, &text);
+    lab_doc_add_cell(cell, column, false, &text);
     lab_str_add(out, " ");
     analysis_add_escaped(text.text, out);
     lab_str_add(out, " |");
     lab_str_release(&text);
 }
 
-static void add_markdown_table(const struct lab_analysis_table *table, struct lab_str *out) {
+static void add_markdown_table(const struct lab_doc_table *table, struct lab_str *out) {
     if (!table->title)
         return;
     lab_str_printf(out, "\n### %s\n\n", table->title);
@@ -366,9 +253,9 @@ static void add_markdown_table(const struct lab_analysis_table *table, struct la
     lab_str_add(out, "\n|");
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title)
-            lab_str_add(out, table->columns[c].unit == LAB_ANALYSIS_TEXT ? "---|" : "--:|");
+            lab_str_add(out, table->columns[c].unit == LAB_UNIT_TEXT ? "---|" : "--:|");
     for (int i = 0; i < table->row_count * table->column_count; i++) {
-        const struct lab_analysis_column *column = &table->columns[i % table->column_count];
+        const struct lab_doc_column *column = &table->columns[i % table->column_count];
         lab_str_add(out, i % table->column_count == 0 ? "\n|" : "");
         if (column->title)
             add_markdown_cell(&table->cells[i], column, out);
@@ -409,8 +296,8 @@ static void add_markdown_part(const struct lab_analysis_result *result,
     lab_str_add(out, "\n");
     bool any = false;
     for (int c = 0; c < result->column_count; c++) {
-        const struct lab_analysis_cell *cell = &part->cells[c];
-        if (!analysis_is_shown(cell, &result->columns[c]))
+        const struct lab_doc_cell *cell = &part->cells[c];
+        if (!lab_doc_cell_is_shown(cell, &result->columns[c]))
             continue;
         lab_str_add(out, any ? "" : "\n| Figure | Value | |\n|---|--:|---|\n");
         any = true;
@@ -418,7 +305,7 @@ static void add_markdown_part(const struct lab_analysis_result *result,
         add_markdown_cell(cell, &result->columns[c], out);
         lab_str_add(out, " ");
         analysis_add_escaped(
-            cell->text && result->columns[c].unit != LAB_ANALYSIS_TEXT ? cell->text : "", out);
+            cell->text && result->columns[c].unit != LAB_UNIT_TEXT ? cell->text : "", out);
         lab_str_add(out, " |\n");
     }
     for (int i = 0; i < part->table_count; i++)
@@ -448,45 +335,13 @@ void lab_report_analysis_markdown(const struct lab_analysis_result *result, cons
 
 /* --- for programs --- */
 
-static double scaled(double value, enum lab_analysis_unit unit) {
-    return unit == LAB_ANALYSIS_TIME   ? value * 1e3
-           : unit == LAB_ANALYSIS_RATE ? value / 1e9
-                                       : value;
-}
-
-static void set_cell(struct lab_arena *arena, struct lab_value *map,
-                     const struct lab_analysis_cell *cell,
-                     const struct lab_analysis_column *column) {
-    if (!column->key)
-        return;
-    if (is_text(column)) {
-        lab_value_set_string(arena, map, column->key, cell->text);
-        return;
-    }
-    bool whole = column->unit == LAB_ANALYSIS_COUNT || column->unit == LAB_ANALYSIS_SIZE;
-    if (whole && !isnan(cell->value))
-        lab_value_set_int(arena, map, column->key, (int64_t)cell->value);
-    else
-        lab_value_set_float(arena, map, column->key, scaled(cell->value, column->unit));
-    if (!column->with_interval)
-        return;
-    struct lab_value *interval = lab_value_null(arena);
-    if (!isnan(cell->low) && !isnan(cell->high)) {
-        interval = lab_value_map(arena);
-        lab_value_set_float(arena, interval, "low", scaled(cell->low, column->unit));
-        lab_value_set_float(arena, interval, "high", scaled(cell->high, column->unit));
-        lab_value_set_float(arena, interval, "confidence", cell->confidence);
-    }
-    lab_value_set(arena, map, lab_arena_printf(arena, "%s_interval", column->key), interval);
-}
-
-static struct lab_value *table_value(const struct lab_analysis_table *table,
-                                     struct lab_arena *arena) {
+static struct lab_value *table_value(const struct lab_doc_table *table, struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < table->row_count; i++) {
         struct lab_value *row = lab_value_map(arena);
         for (int c = 0; c < table->column_count; c++)
-            set_cell(arena, row, &table->cells[i * table->column_count + c], &table->columns[c]);
+            lab_doc_set_cell(arena, row, &table->cells[i * table->column_count + c],
+                             &table->columns[c]);
         lab_value_append(arena, list, row);
     }
     return list;
@@ -512,7 +367,7 @@ struct lab_value *lab_report_analysis_value(const struct lab_analysis_result *re
         lab_value_set_string(arena, item, "about", part->about);
         lab_value_set_string(arena, item, "answer", part->answer);
         for (int c = 0; c < result->column_count; c++)
-            set_cell(arena, item, &part->cells[c], &result->columns[c]);
+            lab_doc_set_cell(arena, item, &part->cells[c], &result->columns[c]);
         for (int t = 0; t < part->table_count; t++)
             lab_value_set(arena, item, part->tables[t].key, table_value(&part->tables[t], arena));
         lab_value_set(arena, item, "notes", notes_value(part->notes, arena));

@@ -91,18 +91,17 @@ static void add_head_cell(const char *title, bool figure, struct lab_str *out) {
     lab_str_add(out, "</th>");
 }
 
-static bool is_figure(const struct lab_analysis_column *column) {
-    return column->unit != LAB_ANALYSIS_TEXT;
+static bool is_figure(const struct lab_doc_column *column) {
+    return column->unit != LAB_UNIT_TEXT;
 }
 
 #define FREE_COLUMNS 40 /* text beyond this is broken into lines */
 
-static void add_cell_as(const struct lab_analysis_cell *cell,
-                        const struct lab_analysis_column *column, bool aligned,
-                        struct lab_str *out) {
+static void add_cell_as(const struct lab_doc_cell *cell, const struct lab_doc_column *column,
+                        bool aligned, struct lab_str *out) {
     struct lab_str text;
     lab_str_init(&text);
-    analysis_add_cell(cell, column, false, &text);
+    lab_doc_add_cell(cell, column, false, &text);
     lab_str_add(out, aligned && is_figure(column)                ? "<td class=\"figure\">"
                      : lab_str_columns(text.text) > FREE_COLUMNS ? "<td class=\"free\">"
                                                                  : "<td>");
@@ -111,7 +110,7 @@ static void add_cell_as(const struct lab_analysis_cell *cell,
     lab_str_release(&text);
 }
 
-static void add_cell(const struct lab_analysis_cell *cell, const struct lab_analysis_column *column,
+static void add_cell(const struct lab_doc_cell *cell, const struct lab_doc_column *column,
                      struct lab_str *out) {
     add_cell_as(cell, column, true, out);
 }
@@ -125,7 +124,7 @@ static void add_lines(const char *const *lines, struct lab_str *out) {
     lab_str_add(out, "</pre>\n");
 }
 
-static void add_table(const struct lab_analysis_table *table, struct lab_str *out) {
+static void add_table(const struct lab_doc_table *table, struct lab_str *out) {
     if (!table->title)
         return;
     page_add_heading(out, 4, NULL, table->title, false);
@@ -186,9 +185,9 @@ static void add_figures(const struct lab_analysis_result *result,
                         const struct lab_analysis_part *part, struct lab_str *out) {
     bool any = false;
     for (int c = 0; c < result->column_count; c++) {
-        const struct lab_analysis_cell *cell = &part->cells[c];
-        const struct lab_analysis_column *column = &result->columns[c];
-        if (!analysis_is_shown(cell, column))
+        const struct lab_doc_cell *cell = &part->cells[c];
+        const struct lab_doc_column *column = &result->columns[c];
+        if (!lab_doc_cell_is_shown(cell, column))
             continue;
         lab_str_add(out, any ? "" : "<div class=\"wide\"><table>\n");
         any = true;
@@ -197,7 +196,7 @@ static void add_figures(const struct lab_analysis_result *result,
         lab_str_add(out, "</th>");
         add_cell_as(cell, column, false, out);
         lab_str_add(out, "<td class=\"free\">");
-        page_add_text(out, cell->text && is_figure(column) && column->unit != LAB_ANALYSIS_FIGURE
+        page_add_text(out, cell->text && is_figure(column) && column->unit != LAB_UNIT_FIGURE
                                ? cell->text
                                : "");
         lab_str_add(out, "</td></tr>\n");

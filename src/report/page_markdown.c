@@ -145,7 +145,7 @@ static void add_practice(const struct lab_analysis_result *result, struct lab_st
         }
         lab_str_add(out, "\n");
         for (int t = 0; t < part->table_count; t++) {
-            const struct lab_analysis_table *table = &part->tables[t];
+            const struct lab_doc_table *table = &part->tables[t];
             if (!table->title || !table->lines || !table->lines[0])
                 continue;
             lab_str_printf(out, "\n  %s:\n\n  ```\n", table->title);

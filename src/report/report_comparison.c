@@ -24,7 +24,7 @@ struct compared { /* a row of the table of speed-ups */
 
 struct comparison {
     const struct lab_study_table *study;
-    const struct lab_analysis_table *table;
+    const struct lab_doc_table *table;
     const char *model;
     double parameters;
     struct compared *rows;
@@ -36,7 +36,7 @@ struct comparison {
 
 /* --- rows --- */
 
-static const struct lab_analysis_table *find_speedups(const struct report_found *found) {
+static const struct lab_doc_table *find_speedups(const struct report_found *found) {
     for (int i = 0; i < found->count; i++) {
         const struct lab_analysis_result *result = found->items[i].result;
         if (!result || !lab_str_equal(found->items[i].name, "speedup") || result->part_count == 0)
@@ -48,9 +48,9 @@ static const struct lab_analysis_table *find_speedups(const struct report_found 
     return NULL;
 }
 
-static const struct lab_analysis_cell *cell_of(const struct lab_analysis_table *table, int row,
-                                               const char *key) {
-    static const struct lab_analysis_cell none = {.value = NAN, .low = NAN, .high = NAN};
+static const struct lab_doc_cell *cell_of(const struct lab_doc_table *table, int row,
+                                          const char *key) {
+    static const struct lab_doc_cell none = {.value = NAN, .low = NAN, .high = NAN};
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].key && lab_str_equal(table->columns[c].key, key))
             return &table->cells[row * table->column_count + c];
@@ -76,7 +76,7 @@ static void add_label(struct comparison *comparison, const char *label) {
 
 /* Those of the model, in the table's order. */
 static void find_rows(struct comparison *comparison) {
-    const struct lab_analysis_table *table = comparison->table;
+    const struct lab_doc_table *table = comparison->table;
     struct lab_arena *arena = comparison->arena;
     struct lab_study_point *points;
     int count = lab_study_points(comparison->study, arena, &points);
@@ -128,9 +128,9 @@ static void add_share(struct lab_str *text, double share) {
 
 static void add_row(struct lab_str *text, const struct comparison *comparison,
                     const struct compared *compared) {
-    const struct lab_analysis_table *table = comparison->table;
+    const struct lab_doc_table *table = comparison->table;
     int row = compared->row;
-    const struct lab_analysis_cell *speedup = cell_of(table, row, "speedup");
+    const struct lab_doc_cell *speedup = cell_of(table, row, "speedup");
     lab_str_printf(text, "| %.0f%s |", batch_of(compared->run),
                    is_weak(compared->run) ? " a device" : "");
     if (comparison->label_count > 1)

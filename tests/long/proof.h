@@ -165,14 +165,13 @@ int proof_analyse(struct proof_study *study, const char *analysis,
 
 /* --- reading results by their keys; NULL = there is no such cell --- */
 
-const struct lab_analysis_cell *proof_figure(const struct lab_analysis_result *result, int part,
-                                             const char *key);
-const struct lab_analysis_table *proof_table(const struct lab_analysis_part *part, const char *key);
-const struct lab_analysis_cell *proof_cell_at(const struct lab_analysis_table *table, int row,
-                                              const char *key);
+const struct lab_doc_cell *proof_figure(const struct lab_analysis_result *result, int part,
+                                        const char *key);
+const struct lab_doc_table *proof_table(const struct lab_analysis_part *part, const char *key);
+const struct lab_doc_cell *proof_cell_at(const struct lab_doc_table *table, int row,
+                                         const char *key);
 /* Counts whether the cell's interval holds the truth, if it has one. */
-void proof_count_cover(struct proof_count *count, const struct lab_analysis_cell *cell,
-                       double truth);
+void proof_count_cover(struct proof_count *count, const struct lab_doc_cell *cell, double truth);
 void proof_count_hit(struct proof_count *count, bool hit);
 
 #endif

@@ -49,8 +49,8 @@ static bool is_neighbour(const char *resource) {
 }
 
 static bool names_a_cause(const struct lab_analysis_part *part) {
-    const struct lab_analysis_table *findings = proof_table(part, "findings"),
-                                    *spikes = proof_table(part, "spikes");
+    const struct lab_doc_table *findings = proof_table(part, "findings"),
+                               *spikes = proof_table(part, "spikes");
     bool any = spikes && spikes->row_count > 0;
     for (int i = 0; findings && i < findings->row_count; i++)
         any |= lab_str_equal(proof_cell_at(findings, i, "role")->text, "a cause");
@@ -59,8 +59,7 @@ static bool names_a_cause(const struct lab_analysis_part *part) {
 
 static void judge(const struct lab_analysis_part *part, enum place place,
                   struct proof_count *counts) {
-    const struct lab_analysis_cell *first =
-        proof_cell_at(proof_table(part, "findings"), 0, "resource");
+    const struct lab_doc_cell *first = proof_cell_at(proof_table(part, "findings"), 0, "resource");
     if (place == BESIDE_IT)
         proof_count_hit(&counts[0], first && is_neighbour(first->text));
     else

@@ -119,7 +119,7 @@ static int one_study(const struct proof_cell *cell, uint64_t seed, double truth,
     if (status == 0)
         status = proof_analyse(&study, "crossover", &result, err);
     if (status == 0) {
-        const struct lab_analysis_cell *turn = proof_figure(&result, 0, "turn_gflop_per_sample");
+        const struct lab_doc_cell *turn = proof_figure(&result, 0, "turn_gflop_per_sample");
         proof_count_hit(&counts[1], !isnan(turn->value));
         proof_count_cover(&counts[0], turn, truth);
     }

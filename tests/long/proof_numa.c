@@ -50,7 +50,7 @@ static int one_study(const struct proof_cell *cell, const struct planted *plante
         }
     if (status == 0)
         status = proof_analyse(&study, "numa", &result, err);
-    const struct lab_analysis_table *table =
+    const struct lab_doc_table *table =
         status == 0 && result.part_count ? proof_table(&result.parts[0], "penalties") : NULL;
     for (int i = 0; table && i < table->row_count; i++) {
         const char *verdict = proof_cell_at(table, i, "verdict")->text;

@@ -64,7 +64,7 @@ static double measure_again(struct power *power, double flops_of_one) {
 
 static void judge(const struct lab_analysis_result *result, struct power *power,
                   struct proof_count *counts) {
-    const struct lab_analysis_table *predictions = proof_table(&result->parts[0], "predictions");
+    const struct lab_doc_table *predictions = proof_table(&result->parts[0], "predictions");
     proof_count_cover(&counts[0], proof_figure(result, 0, "exponent"), power->exponent);
     for (int i = 0; predictions && i < predictions->row_count; i++)
         proof_count_cover(

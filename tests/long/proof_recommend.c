@@ -52,8 +52,8 @@ static struct proof_point point_at(int node) {
 
 static void judge(const struct lab_analysis_result *result, const double *rates,
                   struct proof_count *counts) {
-    const struct lab_analysis_table *places = proof_table(&result->parts[0], "places");
-    const struct lab_analysis_cell *best = proof_figure(result, 0, "numa_nodes");
+    const struct lab_doc_table *places = proof_table(&result->parts[0], "places");
+    const struct lab_doc_cell *best = proof_figure(result, 0, "numa_nodes");
     proof_count_hit(&counts[0], lab_str_equal(best->text, "2"));
     if (!lab_str_equal(best->text, "2"))
         return;

@@ -56,10 +56,10 @@ static const char *grade_of(double speedup) {
 
 static void judge(const struct lab_analysis_result *result, const double *speedups,
                   struct proof_count *counts) {
-    const struct lab_analysis_table *table = proof_table(&result->parts[0], "speedups"),
-                                    *use = proof_table(&result->parts[0], "recommendations");
+    const struct lab_doc_table *table = proof_table(&result->parts[0], "speedups"),
+                               *use = proof_table(&result->parts[0], "recommendations");
     for (int row = 0; row < table->row_count; row++) {
-        const struct lab_analysis_cell *speedup = proof_cell_at(table, row, "speedup");
+        const struct lab_doc_cell *speedup = proof_cell_at(table, row, "speedup");
         const char *grade = proof_cell_at(table, row, "grade")->text;
         bool apart = lab_str_equal(proof_cell_at(table, row, "gpu_ids")->text, "0+2");
         double truth = speedups[apart ? 2 : 1];

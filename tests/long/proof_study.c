@@ -218,29 +218,28 @@ int proof_analyse(struct proof_study *study, const char *name,
                          ret_result, err);
 }
 
-static int find_column(const struct lab_analysis_column *columns, int count, const char *key) {
+static int find_column(const struct lab_doc_column *columns, int count, const char *key) {
     for (int c = 0; c < count; c++)
         if (lab_str_equal(columns[c].key, key))
             return c;
     return -1;
 }
 
-const struct lab_analysis_cell *proof_figure(const struct lab_analysis_result *result, int part,
-                                             const char *key) {
+const struct lab_doc_cell *proof_figure(const struct lab_analysis_result *result, int part,
+                                        const char *key) {
     int c = find_column(result->columns, result->column_count, key);
     return c < 0 || part >= result->part_count ? NULL : &result->parts[part].cells[c];
 }
 
-const struct lab_analysis_table *proof_table(const struct lab_analysis_part *part,
-                                             const char *key) {
+const struct lab_doc_table *proof_table(const struct lab_analysis_part *part, const char *key) {
     for (int i = 0; i < part->table_count; i++)
         if (lab_str_equal(part->tables[i].key, key))
             return &part->tables[i];
     return NULL;
 }
 
-const struct lab_analysis_cell *proof_cell_at(const struct lab_analysis_table *table, int row,
-                                              const char *key) {
+const struct lab_doc_cell *proof_cell_at(const struct lab_doc_table *table, int row,
+                                         const char *key) {
     int c = table ? find_column(table->columns, table->column_count, key) : -1;
     return c < 0 || row >= table->row_count
                ? NULL
@@ -252,8 +251,7 @@ void proof_count_hit(struct proof_count *count, bool hit) {
     count->trials++;
 }
 
-void proof_count_cover(struct proof_count *count, const struct lab_analysis_cell *cell,
-                       double truth) {
+void proof_count_cover(struct proof_count *count, const struct lab_doc_cell *cell, double truth) {
     if (cell && !isnan(cell->low) && !isnan(cell->high))
         proof_count_hit(count, cell->low <= truth && truth <= cell->high);
 }

@@ -66,8 +66,8 @@ static void judge(const struct lab_analysis_result *result, const struct copies 
                   double bytes_of_one, struct proof_count *counts) {
     const struct lab_analysis_part *by_size = find_part(result, "H2D by image size"),
                                    *by_batch = find_part(result, "Throughput by batch");
-    const struct lab_analysis_table *laws = by_size ? proof_table(by_size, "laws") : NULL,
-                                    *points = by_batch ? proof_table(by_batch, "points") : NULL;
+    const struct lab_doc_table *laws = by_size ? proof_table(by_size, "laws") : NULL,
+                               *points = by_batch ? proof_table(by_batch, "points") : NULL;
     proof_count_cover(&counts[0], proof_cell_at(laws, 0, "wait_ms"), copies->wait_s);
     proof_count_cover(&counts[1], proof_cell_at(laws, 0, "bandwidth_gb_per_s"), BANDWIDTH);
     double first = batches[0] / exact_s(copies, bytes_of_one * batches[0]);

@@ -96,11 +96,11 @@ double lab_recording_stats_throttled(const struct lab_recording_stats *stats) {
     return sum;
 }
 
-void lab_recording_stats_set_rate(double rate, const char *unit, struct lab_analysis_cell *ret_rate,
-                                  struct lab_analysis_cell *ret_unit) {
-    *ret_rate = lab_analysis_figure(rate);
+void lab_recording_stats_set_rate(double rate, const char *unit, struct lab_doc_cell *ret_rate,
+                                  struct lab_doc_cell *ret_unit) {
+    *ret_rate = lab_cell_figure(rate);
     ret_rate->unit = unit;
-    *ret_unit = lab_analysis_text(isnan(rate) ? NULL : unit ? unit : "samples/s");
+    *ret_unit = lab_cell_text(isnan(rate) ? NULL : unit ? unit : "samples/s");
 }
 
 /* --- a recording --- */

@@ -122,8 +122,8 @@ double lab_recording_stats_cv_of(const struct lab_recording_stats *stats,
 const char *lab_recording_stats_grade(double cv);
 
 /* A rate for people, with its unit, and the unit for programs: none without a rate. */
-void lab_recording_stats_set_rate(double rate, const char *unit, struct lab_analysis_cell *ret_rate,
-                                  struct lab_analysis_cell *ret_unit);
+void lab_recording_stats_set_rate(double rate, const char *unit, struct lab_doc_cell *ret_rate,
+                                  struct lab_doc_cell *ret_unit);
 
 /* --- labels --- */
 

@@ -157,10 +157,10 @@ struct scaling_part { /* all that is known of a group */
     struct lab_arena *arena;
 };
 
-struct lab_analysis_table scaling_law_table(const struct scaling_part *part);
-struct lab_analysis_table scaling_series_table(const struct scaling_part *part,
-                                               const struct scaling_series *series);
-struct lab_analysis_table scaling_prediction_table(const struct scaling_part *part);
+struct lab_doc_table scaling_law_table(const struct scaling_part *part);
+struct lab_doc_table scaling_series_table(const struct scaling_part *part,
+                                          const struct scaling_series *series);
+struct lab_doc_table scaling_prediction_table(const struct scaling_part *part);
 /* "812 [790, 834]", "812, at least 700" */
 const char *scaling_rate_words(const struct scaling_rate *rate, struct lab_arena *arena);
 

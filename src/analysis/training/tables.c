@@ -61,8 +61,8 @@ void training_part_make(const struct lab_training_set *set, struct training_part
     qsort(part->tests, (size_t)part->test_count, sizeof *part->tests, compare_tests);
 }
 
-struct lab_analysis_cell training_scaling_cell(const struct lab_training_row *row) {
-    return lab_analysis_text(row->work.weak ? "weak" : NULL);
+struct lab_doc_cell training_scaling_cell(const struct lab_training_row *row) {
+    return lab_cell_text(row->work.weak ? "weak" : NULL);
 }
 
 /* --- the parts of a step --- */
@@ -82,37 +82,37 @@ enum {
     PARTS
 };
 
-static const struct lab_analysis_column timeline_columns[PARTS] = {
-    [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [BATCH] = {"batch_size", "Batch", LAB_ANALYSIS_COUNT},
-    [SCALING] = {"scaling", "Scaling", LAB_ANALYSIS_TEXT},
-    [DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [STEP] = {"step_ms", "Step", LAB_ANALYSIS_TIME},
-    [FORWARD] = {"forward_ms", "Forward", LAB_ANALYSIS_TIME},
-    [BACKWARD] = {"backward_ms", "Backward", LAB_ANALYSIS_TIME},
-    [GRADIENT] = {"gradient_ms", "Forward and backward", LAB_ANALYSIS_TIME},
-    [SUMS] = {"communication_ms", "All-reduce", LAB_ANALYSIS_TIME},
-    [EXPOSED] = {"exposed_ms", "Exposed", LAB_ANALYSIS_TIME},
-    [UPDATE] = {"update_ms", "Update", LAB_ANALYSIS_TIME},
+static const struct lab_doc_column timeline_columns[PARTS] = {
+    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
+    [BATCH] = {"batch_size", "Batch", LAB_UNIT_COUNT},
+    [SCALING] = {"scaling", "Scaling", LAB_UNIT_TEXT},
+    [DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [STEP] = {"step_ms", "Step", LAB_UNIT_TIME},
+    [FORWARD] = {"forward_ms", "Forward", LAB_UNIT_TIME},
+    [BACKWARD] = {"backward_ms", "Backward", LAB_UNIT_TIME},
+    [GRADIENT] = {"gradient_ms", "Forward and backward", LAB_UNIT_TIME},
+    [SUMS] = {"communication_ms", "All-reduce", LAB_UNIT_TIME},
+    [EXPOSED] = {"exposed_ms", "Exposed", LAB_UNIT_TIME},
+    [UPDATE] = {"update_ms", "Update", LAB_UNIT_TIME},
 };
 
-static struct lab_analysis_cell part_of(const struct lab_training_row *row, const char *key) {
-    return lab_analysis_figure(lab_study_point_figure(row->point, key, 1e-3).value);
+static struct lab_doc_cell part_of(const struct lab_training_row *row, const char *key) {
+    return lab_cell_figure(lab_study_point_figure(row->point, key, 1e-3).value);
 }
 
-struct lab_analysis_table training_timeline_table(const struct training_part *part) {
+struct lab_doc_table training_timeline_table(const struct training_part *part) {
     int count = part->training.row_count;
     const struct lab_training_row **rows = training_order(part);
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(part->arena, (size_t)count * PARTS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
-        struct lab_analysis_cell *cell = &cells[(ptrdiff_t)i * PARTS];
+        struct lab_doc_cell *cell = &cells[(ptrdiff_t)i * PARTS];
         const struct lab_training_work *work = &rows[i]->work;
-        cell[MODEL] = lab_analysis_text(rows[i]->model);
-        cell[BATCH] = lab_analysis_figure(work->batch);
+        cell[MODEL] = lab_cell_text(rows[i]->model);
+        cell[BATCH] = lab_cell_figure(work->batch);
         cell[SCALING] = training_scaling_cell(rows[i]);
-        cell[DEVICES] = lab_analysis_figure(work->devices);
-        cell[STEP] = lab_analysis_figure(rows[i]->time_s);
+        cell[DEVICES] = lab_cell_figure(work->devices);
+        cell[STEP] = lab_cell_figure(rows[i]->time_s);
         cell[FORWARD] = part_of(rows[i], "result.forward_ms");
         cell[BACKWARD] = part_of(rows[i], "result.backward_ms");
         cell[GRADIENT] = part_of(rows[i], "result.gradient_ms");
@@ -120,7 +120,7 @@ struct lab_analysis_table training_timeline_table(const struct training_part *pa
         cell[EXPOSED] = part_of(rows[i], "result.exposed_communication_ms");
         cell[UPDATE] = part_of(rows[i], "result.update_ms");
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "timeline",
         .title = "What a step is made of",
         .columns = lab_analysis_shown(timeline_columns, PARTS, cells, count, part->arena),
@@ -144,16 +144,16 @@ enum {
     TESTS
 };
 
-static const struct lab_analysis_column test_columns[TESTS] = {
-    [T_MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [T_BATCH] = {"batch_size", "Batch", LAB_ANALYSIS_COUNT},
-    [T_SCALING] = {"scaling", "Scaling", LAB_ANALYSIS_TEXT},
-    [T_DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [T_MEASURED] = {"measured", NULL, LAB_ANALYSIS_RATIO, NULL, true},
-    [T_PREDICTED] = {"predicted", NULL, LAB_ANALYSIS_RATIO, NULL, true},
-    [T_MEASURED_TEXT] = {NULL, "Measured, 95 %", LAB_ANALYSIS_FIGURE},
-    [T_PREDICTED_TEXT] = {NULL, "Predicted, 90 %", LAB_ANALYSIS_FIGURE},
-    [T_WITHIN] = {"within", "Within", LAB_ANALYSIS_TEXT},
+static const struct lab_doc_column test_columns[TESTS] = {
+    [T_MODEL] = {"model", "Model", LAB_UNIT_TEXT},
+    [T_BATCH] = {"batch_size", "Batch", LAB_UNIT_COUNT},
+    [T_SCALING] = {"scaling", "Scaling", LAB_UNIT_TEXT},
+    [T_DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [T_MEASURED] = {"measured", NULL, LAB_UNIT_RATIO, NULL, true},
+    [T_PREDICTED] = {"predicted", NULL, LAB_UNIT_RATIO, NULL, true},
+    [T_MEASURED_TEXT] = {NULL, "Measured, 95 %", LAB_UNIT_FIGURE},
+    [T_PREDICTED_TEXT] = {NULL, "Predicted, 90 %", LAB_UNIT_FIGURE},
+    [T_WITHIN] = {"within", "Within", LAB_UNIT_TEXT},
 };
 
 /* In full where two of them are to be held against each other. */
@@ -164,32 +164,32 @@ static const char *times_words(double value, double low, double high, struct lab
                       : lab_arena_printf(arena, "%.3f× [%.3f, %.3f]", value, low, high);
 }
 
-struct lab_analysis_table training_test_table(const struct training_part *part) {
-    struct lab_analysis_cell *cells =
+struct lab_doc_table training_test_table(const struct training_part *part) {
+    struct lab_doc_cell *cells =
         lab_arena_alloc(part->arena, (size_t)part->test_count * TESTS + 1, sizeof *cells);
     for (int i = 0; i < part->test_count; i++) {
-        struct lab_analysis_cell *cell = &cells[(ptrdiff_t)i * TESTS];
+        struct lab_doc_cell *cell = &cells[(ptrdiff_t)i * TESTS];
         const struct training_test *test = &part->tests[i];
         const struct lab_study_ratio *measured = &test->measured;
-        cell[T_MODEL] = lab_analysis_text(test->row->model);
-        cell[T_BATCH] = lab_analysis_figure(test->row->work.batch);
+        cell[T_MODEL] = lab_cell_text(test->row->model);
+        cell[T_BATCH] = lab_cell_figure(test->row->work.batch);
         cell[T_SCALING] = training_scaling_cell(test->row);
-        cell[T_DEVICES] = lab_analysis_figure(test->row->work.devices);
-        cell[T_MEASURED] = (struct lab_analysis_cell){.value = measured->ratio,
-                                                      .low = measured->low,
-                                                      .high = measured->high,
-                                                      .confidence = measured->confidence};
-        cell[T_PREDICTED] = (struct lab_analysis_cell){.value = test->left_out.value,
-                                                       .low = test->left_out.low,
-                                                       .high = test->left_out.high,
-                                                       .confidence = LAB_TRAINING_CONFIDENCE};
-        cell[T_MEASURED_TEXT] = lab_analysis_text(
-            times_words(measured->ratio, measured->low, measured->high, part->arena));
-        cell[T_PREDICTED_TEXT] = lab_analysis_text(times_words(
-            test->left_out.value, test->left_out.low, test->left_out.high, part->arena));
-        cell[T_WITHIN] = lab_analysis_text(!test->told ? "–" : test->within ? "yes" : "no");
+        cell[T_DEVICES] = lab_cell_figure(test->row->work.devices);
+        cell[T_MEASURED] = (struct lab_doc_cell){.value = measured->ratio,
+                                                 .low = measured->low,
+                                                 .high = measured->high,
+                                                 .confidence = measured->confidence};
+        cell[T_PREDICTED] = (struct lab_doc_cell){.value = test->left_out.value,
+                                                  .low = test->left_out.low,
+                                                  .high = test->left_out.high,
+                                                  .confidence = LAB_TRAINING_CONFIDENCE};
+        cell[T_MEASURED_TEXT] =
+            lab_cell_text(times_words(measured->ratio, measured->low, measured->high, part->arena));
+        cell[T_PREDICTED_TEXT] = lab_cell_text(times_words(test->left_out.value, test->left_out.low,
+                                                           test->left_out.high, part->arena));
+        cell[T_WITHIN] = lab_cell_text(!test->told ? "–" : test->within ? "yes" : "no");
     }
-    return (struct lab_analysis_table){
+    return (struct lab_doc_table){
         .key = "predicted",
         .title = "Speed-ups as predicted from all other points, and as measured",
         .columns = lab_analysis_shown(test_columns, TESTS, cells, part->test_count, part->arena),
@@ -202,10 +202,10 @@ struct lab_analysis_table training_test_table(const struct training_part *part) 
 
 enum { L_TERM, L_COST, L_VALUE, LAWS };
 
-static const struct lab_analysis_column law_columns[LAWS] = {
-    [L_TERM] = {"term", "Term", LAB_ANALYSIS_TEXT},
-    [L_COST] = {NULL, "Cost", LAB_ANALYSIS_TEXT},
-    [L_VALUE] = {"seconds", NULL, LAB_ANALYSIS_NUMBER, NULL, true},
+static const struct lab_doc_column law_columns[LAWS] = {
+    [L_TERM] = {"term", "Term", LAB_UNIT_TEXT},
+    [L_COST] = {NULL, "Cost", LAB_UNIT_TEXT},
+    [L_VALUE] = {"seconds", NULL, LAB_UNIT_NUMBER, NULL, true},
 };
 
 static const char *const term_names[LAB_TRAINING_TERMS] = {
@@ -219,9 +219,9 @@ static const char *const term_names[LAB_TRAINING_TERMS] = {
     [LAB_TRAINING_HINDRANCE] = "the same, beside others",
 };
 
-struct lab_analysis_table training_law_table(const struct training_part *part) {
+struct lab_doc_table training_law_table(const struct training_part *part) {
     const struct lab_training_law *law = &part->training.laws[0];
-    struct lab_analysis_cell *cells =
+    struct lab_doc_cell *cells =
         lab_arena_alloc(part->arena, (size_t)LAB_TRAINING_TERMS * LAWS, sizeof *cells);
     size_t column = 0;
     int count = 0;
@@ -229,35 +229,35 @@ struct lab_analysis_table training_law_table(const struct training_part *part) {
         const char *words = training_term_words(law, (enum lab_training_term)t, part->arena);
         if (!words)
             continue;
-        struct lab_analysis_cell *cell = &cells[(ptrdiff_t)count++ * LAWS];
+        struct lab_doc_cell *cell = &cells[(ptrdiff_t)count++ * LAWS];
         struct lab_interval interval = lab_fit_interval(&law->fit, column, 0.95);
-        cell[L_TERM] = lab_analysis_text(term_names[t]);
-        cell[L_COST] = lab_analysis_text(words);
+        cell[L_TERM] = lab_cell_text(term_names[t]);
+        cell[L_COST] = lab_cell_text(words);
         cell[L_VALUE] =
             lab_analysis_effect((struct lab_effect){law->fit.coefficients[column++], interval});
     }
-    return (struct lab_analysis_table){.key = "law",
-                                       .title = "The law, fitted to all points",
-                                       .columns = law_columns,
-                                       .column_count = LAWS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_doc_table){.key = "law",
+                                  .title = "The law, fitted to all points",
+                                  .columns = law_columns,
+                                  .column_count = LAWS,
+                                  .cells = cells,
+                                  .row_count = count};
 }
 
 /* --- break-even --- */
 
 enum { E_DEVICES, E_OVER, E_AT, E_WORDS, E_VALUE, EVENS };
 
-static const struct lab_analysis_column even_columns[EVENS] = {
-    [E_DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [E_OVER] = {"over", "Over", LAB_ANALYSIS_TEXT},
-    [E_AT] = {"where", "For", LAB_ANALYSIS_TEXT},
-    [E_WORDS] = {"answer", "They pay", LAB_ANALYSIS_TEXT},
-    [E_VALUE] = {"break_even", NULL, LAB_ANALYSIS_NUMBER, NULL, true},
+static const struct lab_doc_column even_columns[EVENS] = {
+    [E_DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
+    [E_OVER] = {"over", "Over", LAB_UNIT_TEXT},
+    [E_AT] = {"where", "For", LAB_UNIT_TEXT},
+    [E_WORDS] = {"answer", "They pay", LAB_UNIT_TEXT},
+    [E_VALUE] = {"break_even", NULL, LAB_UNIT_NUMBER, NULL, true},
 };
 
 struct break_even {
-    struct lab_analysis_cell *cells;
+    struct lab_doc_cell *cells;
     int count;
 };
 
@@ -266,17 +266,16 @@ static void add_even(const struct training_part *part, struct break_even *break_
     struct lab_training_break_even even =
         batch ? lab_training_break_even_batch(&part->training, work)
               : lab_training_break_even_parameters(&part->training, work);
-    struct lab_analysis_cell *cell = &break_even->cells[(ptrdiff_t)break_even->count++ * EVENS];
-    cell[E_DEVICES] = lab_analysis_figure(work->devices);
-    cell[E_OVER] = lab_analysis_text(batch ? "batch" : "parameters");
-    cell[E_AT] = lab_analysis_text(where);
-    cell[E_WORDS] = lab_analysis_text(
-        lab_training_break_even_figure(&part->training, &even, batch, part->arena));
-    cell[E_VALUE] =
-        (struct lab_analysis_cell){.value = even.at,
-                                   .low = isfinite(even.low) ? even.low : (double)NAN,
-                                   .high = isfinite(even.high) ? even.high : (double)NAN,
-                                   .confidence = LAB_TRAINING_CONFIDENCE};
+    struct lab_doc_cell *cell = &break_even->cells[(ptrdiff_t)break_even->count++ * EVENS];
+    cell[E_DEVICES] = lab_cell_figure(work->devices);
+    cell[E_OVER] = lab_cell_text(batch ? "batch" : "parameters");
+    cell[E_AT] = lab_cell_text(where);
+    cell[E_WORDS] =
+        lab_cell_text(lab_training_break_even_figure(&part->training, &even, batch, part->arena));
+    cell[E_VALUE] = (struct lab_doc_cell){.value = even.at,
+                                          .low = isfinite(even.low) ? even.low : (double)NAN,
+                                          .high = isfinite(even.high) ? even.high : (double)NAN,
+                                          .confidence = LAB_TRAINING_CONFIDENCE};
 }
 
 static bool is_first(const struct training_part *part, const struct lab_training_row **rows, int at,
@@ -291,7 +290,7 @@ static bool is_first(const struct training_part *part, const struct lab_training
     return true;
 }
 
-struct lab_analysis_table training_even_table(const struct training_part *part) {
+struct lab_doc_table training_even_table(const struct training_part *part) {
     const struct lab_training_row **rows = training_order(part);
     int count = part->training.row_count;
     struct break_even break_even = {
@@ -310,10 +309,10 @@ struct lab_analysis_table training_even_table(const struct training_part *part) 
                      lab_arena_printf(part->arena, "batch %.0f%s", work->batch,
                                       work->weak ? " a device" : ""));
     }
-    return (struct lab_analysis_table){.key = "break_even",
-                                       .title = "Where several devices begin to pay",
-                                       .columns = even_columns,
-                                       .column_count = EVENS,
-                                       .cells = break_even.cells,
-                                       .row_count = break_even.count};
+    return (struct lab_doc_table){.key = "break_even",
+                                  .title = "Where several devices begin to pay",
+                                  .columns = even_columns,
+                                  .column_count = EVENS,
+                                  .cells = break_even.cells,
+                                  .row_count = break_even.count};
 }

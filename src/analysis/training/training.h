@@ -37,16 +37,16 @@ const struct lab_training_row **training_order(const struct training_part *part)
 /* --- tables --- */
 
 /* "weak" where each device has a batch of that size; empty where they share it. */
-struct lab_analysis_cell training_scaling_cell(const struct lab_training_row *row);
+struct lab_doc_cell training_scaling_cell(const struct lab_training_row *row);
 
-struct lab_analysis_table training_comparison_table(const struct training_part *part);
+struct lab_doc_table training_comparison_table(const struct training_part *part);
 /* Rows of models of the same name; none = there are no such models. */
-struct lab_analysis_table training_published_table(const struct training_part *part);
+struct lab_doc_table training_published_table(const struct training_part *part);
 
-struct lab_analysis_table training_timeline_table(const struct training_part *part);
-struct lab_analysis_table training_test_table(const struct training_part *part);
-struct lab_analysis_table training_law_table(const struct training_part *part);
-struct lab_analysis_table training_even_table(const struct training_part *part);
+struct lab_doc_table training_timeline_table(const struct training_part *part);
+struct lab_doc_table training_test_table(const struct training_part *part);
+struct lab_doc_table training_law_table(const struct training_part *part);
+struct lab_doc_table training_even_table(const struct training_part *part);
 
 /* --- pictures: returns how many were made, at most TRAINING_CHARTS --- */
 

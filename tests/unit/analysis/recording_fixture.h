@@ -141,8 +141,7 @@ static inline void when_analysed(struct given *f, const char *name, const char *
         fail_msg("%s", err.text);
 }
 
-static inline const struct lab_analysis_cell *figure(const struct given *f, int part,
-                                                     const char *key) {
+static inline const struct lab_doc_cell *figure(const struct given *f, int part, const char *key) {
     for (int c = 0; c < f->result.column_count; c++)
         if (lab_str_equal(f->result.columns[c].key, key))
             return &f->result.parts[part].cells[c];
@@ -150,17 +149,16 @@ static inline const struct lab_analysis_cell *figure(const struct given *f, int 
     return NULL;
 }
 
-static inline const struct lab_analysis_table *table(const struct given *f, int part,
-                                                     const char *key) {
+static inline const struct lab_doc_table *table(const struct given *f, int part, const char *key) {
     for (int t = 0; t < f->result.parts[part].table_count; t++)
         if (lab_str_equal(f->result.parts[part].tables[t].key, key))
             return &f->result.parts[part].tables[t];
     return NULL;
 }
 
-static inline const struct lab_analysis_cell *cell(const struct given *f, int part, const char *key,
-                                                   int row, const char *column) {
-    const struct lab_analysis_table *found = table(f, part, key);
+static inline const struct lab_doc_cell *cell(const struct given *f, int part, const char *key,
+                                              int row, const char *column) {
+    const struct lab_doc_table *found = table(f, part, key);
     if (!found || row >= found->row_count)
         fail_msg("no row %d of '%s'", row, key);
     for (int c = 0; found && c < found->column_count; c++)

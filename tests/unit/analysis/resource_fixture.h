@@ -153,8 +153,8 @@ static inline struct lab_analysis_result when_asked(struct given_study *given, c
     return result;
 }
 
-static inline const struct lab_analysis_cell *figure_of(const struct lab_analysis_result *result,
-                                                        const char *key) {
+static inline const struct lab_doc_cell *figure_of(const struct lab_analysis_result *result,
+                                                   const char *key) {
     for (int c = 0; c < result->column_count; c++)
         if (lab_str_equal(result->columns[c].key, key))
             return &result->parts[0].cells[c];
@@ -162,8 +162,8 @@ static inline const struct lab_analysis_cell *figure_of(const struct lab_analysi
     return NULL;
 }
 
-static inline const struct lab_analysis_table *table_of(const struct lab_analysis_result *result,
-                                                        const char *key) {
+static inline const struct lab_doc_table *table_of(const struct lab_analysis_result *result,
+                                                   const char *key) {
     for (int t = 0; t < result->parts[0].table_count; t++)
         if (lab_str_equal(result->parts[0].tables[t].key, key))
             return &result->parts[0].tables[t];
@@ -171,9 +171,9 @@ static inline const struct lab_analysis_table *table_of(const struct lab_analysi
     return NULL;
 }
 
-static inline const struct lab_analysis_cell *
-cell_of(const struct lab_analysis_result *result, const char *key, int row, const char *column) {
-    const struct lab_analysis_table *table = table_of(result, key);
+static inline const struct lab_doc_cell *cell_of(const struct lab_analysis_result *result,
+                                                 const char *key, int row, const char *column) {
+    const struct lab_doc_table *table = table_of(result, key);
     if (row >= table->row_count)
         fail_msg("no row %d of '%s'", row, key);
     for (int c = 0; c < table->column_count; c++)

@@ -30,8 +30,8 @@ static inline struct lab_analysis_result when_asked(struct given_study *given, c
     return result;
 }
 
-static inline const struct lab_analysis_cell *figure(const struct lab_analysis_result *result,
-                                                     int part, const char *key) {
+static inline const struct lab_doc_cell *figure(const struct lab_analysis_result *result, int part,
+                                                const char *key) {
     assert_true(part < result->part_count);
     for (int c = 0; c < result->column_count; c++)
         if (lab_str_equal(result->columns[c].key, key))
@@ -40,8 +40,8 @@ static inline const struct lab_analysis_cell *figure(const struct lab_analysis_r
     return NULL;
 }
 
-static inline const struct lab_analysis_table *table(const struct lab_analysis_result *result,
-                                                     int part, const char *key) {
+static inline const struct lab_doc_table *table(const struct lab_analysis_result *result, int part,
+                                                const char *key) {
     assert_true(part < result->part_count);
     for (int t = 0; t < result->parts[part].table_count; t++)
         if (lab_str_equal(result->parts[part].tables[t].key, key))
@@ -49,10 +49,9 @@ static inline const struct lab_analysis_table *table(const struct lab_analysis_r
     return NULL;
 }
 
-static inline const struct lab_analysis_cell *cell(const struct lab_analysis_result *result,
-                                                   int part, const char *key, int row,
-                                                   const char *column) {
-    const struct lab_analysis_table *found = table(result, part, key);
+static inline const struct lab_doc_cell *cell(const struct lab_analysis_result *result, int part,
+                                              const char *key, int row, const char *column) {
+    const struct lab_doc_table *found = table(result, part, key);
     if (!found || row >= found->row_count)
         fail_msg("no row %d of '%s'", row, key);
     for (int c = 0; found && c < found->column_count; c++)
@@ -88,7 +87,7 @@ static inline const struct lab_chart *chart(const struct lab_analysis_result *re
     return NULL;
 }
 
-static inline bool covers(const struct lab_analysis_cell *cell, double truth) {
+static inline bool covers(const struct lab_doc_cell *cell, double truth) {
     return cell->low <= truth && truth <= cell->high;
 }
 

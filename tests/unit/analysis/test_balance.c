@@ -24,7 +24,7 @@ static void given_four(struct given *f) {
 }
 
 static const char *line(const struct given *f, const char *key, int number) {
-    const struct lab_analysis_table *found = table(f, 0, key);
+    const struct lab_doc_table *found = table(f, 0, key);
     assert_non_null(found);
     for (int i = 0; i <= number; i++)
         assert_non_null(found->lines[i]);

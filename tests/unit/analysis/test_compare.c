@@ -166,8 +166,8 @@ static void add_recording(struct given *f, const char *name, const char *label, 
     }
 }
 
-static const struct lab_analysis_cell *metric(const struct given *f, const char *name,
-                                              const char *column) {
+static const struct lab_doc_cell *metric(const struct given *f, const char *name,
+                                         const char *column) {
     for (int row = 0; row < table(f, 0, "metrics")->row_count; row++)
         if (lab_str_equal(cell(f, 0, "metrics", row, "metric")->text, name))
             return cell(f, 0, "metrics", row, column);

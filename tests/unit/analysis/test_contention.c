@@ -214,7 +214,7 @@ LAB_TEST(what_differs_from_block_to_block_is_not_the_same) {
         given_kernel(&given, "softmax", 0, &baseline, FIRST_CHOICE);
         given_kernel(&given, "softmax", 0, &again, FIRST_CHOICE);
         struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-        const struct lab_analysis_table *table = &result.parts[0].tables[0];
+        const struct lab_doc_table *table = &result.parts[0].tables[0];
         assert_string_equal(table->cells[table->column_count - 2].text, rows[i].verdict);
         if (!strstr(result.answer, rows[i].words))
             fail_msg("no '%s' in: %s", rows[i].words, result.answer);
@@ -257,7 +257,7 @@ LAB_TEST(the_answer_has_slow_down_mitigation_choices_and_their_cost) {
     assert_string_equal(cell(&result, 0, "comparisons", 1, "other_choices")->text, "0 of 5");
     for (int row = 2; row <= 4; row++)
         assert_string_equal(cell(&result, 0, "comparisons", row, "other_choices")->text, "5 of 5");
-    const struct lab_analysis_cell *change = figure(&result, 0, "change");
+    const struct lab_doc_cell *change = figure(&result, 0, "change");
     assert_true(change->low < 0.18 && change->high > 0.18 && change->high - change->low < 0.02);
     double back = figure(&result, 1, "taken_back")->value;
     assert_true(back > 0.8 && back < 0.97);
@@ -303,9 +303,9 @@ LAB_TEST(a_clock_that_is_held_back_excuses_losses_and_makes_no_gains) {
     given_kernel(&given, "softmax", 0, &baseline, FIRST_CHOICE);
     given_kernel(&given, "softmax", 0, &phase, FIRST_CHOICE);
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    const struct lab_analysis_table *left = &result.parts[0].tables[1];
+    const struct lab_doc_table *left = &result.parts[0].tables[1];
     for (int r = 0; r < 4; r++) {
-        const struct lab_analysis_cell *row = left->cells + (ptrdiff_t)r * left->column_count;
+        const struct lab_doc_cell *row = left->cells + (ptrdiff_t)r * left->column_count;
         bool is_power = strcmp(row[0].text, "power") == 0;
         assert_string_equal(row[left->column_count - 1].text, is_power ? "less" : "same");
     }

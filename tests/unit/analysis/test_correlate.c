@@ -112,7 +112,7 @@ LAB_TEST(test_bursts_are_told_as_spikes) {
     struct lab_study_run *slow = given_paced(&given, on_gpu(1), 60, slowed, &ten_ms);
     add_samples(&given, slow, true);
     struct lab_analysis_result result = when_asked(&given, "correlate");
-    const struct lab_analysis_table *spikes = table_of(&result, "spikes");
+    const struct lab_doc_table *spikes = table_of(&result, "spikes");
     bool found = false;
     for (int i = 0; i < spikes->row_count; i++)
         found |=

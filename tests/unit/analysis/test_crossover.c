@@ -63,8 +63,8 @@ static void add_models(struct given_study *given, int runs, double noise) {
                     0.01);
 }
 
-static const struct lab_analysis_cell *cell_of(const struct lab_analysis_table *table, int row,
-                                               const char *key) {
+static const struct lab_doc_cell *cell_of(const struct lab_doc_table *table, int row,
+                                          const char *key) {
     for (int c = 0; c < table->column_count; c++)
         if (lab_str_equal(table->columns[c].key, key))
             return &table->cells[row * table->column_count + c];
@@ -77,14 +77,14 @@ LAB_TEST(test_the_turn_is_where_the_lines_meet) {
     given_begin(&given, "scaling_study");
     add_models(&given, 3, 0.01);
     struct lab_analysis_result result = analyze(&given);
-    const struct lab_analysis_cell *turn = &result.parts[0].cells[0];
+    const struct lab_doc_cell *turn = &result.parts[0].cells[0];
     assert_true(turn->low <= 2 && turn->high >= 2);
     assert_true(turn->low > 1.8 && turn->high < 2.2);
     assert_has(result.answer, "GPU 0 fed from node 0 turns from waiting for copies to computing "
                               "near ");
     assert_has(result.answer, "vit_a, vit_b and vit_c are bound by copies, vit_d, vit_e and vit_f "
                               "by compute.");
-    const struct lab_analysis_table *table = &result.parts[0].tables[0];
+    const struct lab_doc_table *table = &result.parts[0].tables[0];
     assert_true(fabs(cell_of(table, 0, "copies_ms")->value - 0.1e-3) < 2e-6); /* of a sample */
     assert_true(fabs(cell_of(table, 3, "compute_ms")->value - 0.18e-3) < 4e-6);
     assert_string_equal(cell_of(table, 0, "source")->text, "spans");
@@ -101,7 +101,7 @@ LAB_TEST(test_a_curve_doesnt_widen_the_interval) {
     for (int r = 0; r < 4; r++)
         for (int m = 0; m < 6; m++)
             add_run(&given, names[m], gflop[m], 0.7e-3, 1e-3 * sqrt(gflop[m]), 0.3e-3, r, 0.001, 0);
-    const struct lab_analysis_cell *turn = &analyze(&given).parts[0].cells[0];
+    const struct lab_doc_cell *turn = &analyze(&given).parts[0].cells[0];
     double truth = 0.9 + 0.3 * (1 - sqrt(0.9)) / (sqrt(1.2) - sqrt(0.9));
     assert_true(turn->low <= truth && turn->high >= truth);
     assert_true(turn->high - turn->low < 0.02);
@@ -124,8 +124,8 @@ LAB_TEST(test_a_model_that_may_be_at_the_turn_lies_in_the_interval) {
         }
         random = given.random;
         struct lab_analysis_result result = analyze(&given);
-        const struct lab_analysis_cell *turn = &result.parts[0].cells[0];
-        const struct lab_analysis_cell *ratio =
+        const struct lab_doc_cell *turn = &result.parts[0].cells[0];
+        const struct lab_doc_cell *ratio =
             cell_of(&result.parts[0].tables[0], 1, "compute_over_copies");
         bool may_be = ratio->low <= 1 && ratio->high >= 1;
         assert_int_equal(turn->low <= 2 && turn->high >= 2, may_be);
@@ -143,7 +143,7 @@ LAB_TEST(test_without_any_spread_the_turn_is_a_point) {
         add_run(&given, "vit_a", 1, 1e-3, 0.5e-3, 0, r, 0, 0);
         add_run(&given, "vit_b", 4, 1e-3, 2e-3, 0, r, 0, 0);
     }
-    const struct lab_analysis_cell *turn = &analyze(&given).parts[0].cells[0];
+    const struct lab_doc_cell *turn = &analyze(&given).parts[0].cells[0];
     assert_true(fabs(turn->value - 2) < 1e-6);
     assert_true(turn->high - turn->low < 1e-6);
     given_end(&given);
@@ -160,7 +160,7 @@ LAB_TEST(test_the_interval_covers_as_it_says) {
         given.random = random;
         add_models(&given, 2, 0.03);
         random = given.random;
-        const struct lab_analysis_cell *turn = &analyze(&given).parts[0].cells[0];
+        const struct lab_doc_cell *turn = &analyze(&given).parts[0].cells[0];
         told += !isnan(turn->value);
         covered += turn->low <= 2 && turn->high >= 2;
         given_end(&given);
@@ -176,7 +176,7 @@ LAB_TEST(test_overlapping_copies_count_once) {
     struct lab_iteration *items = (struct lab_iteration *)run->ranks[0].iterations;
     for (int i = 0; i < 50; i++) /* both directions at once, as a pipeline's */
         items[i].stages[LAB_STAGE_D2H] = items[i].stages[LAB_STAGE_H2D];
-    const struct lab_analysis_table *table = &analyze(&given).parts[0].tables[0];
+    const struct lab_doc_table *table = &analyze(&given).parts[0].tables[0];
     assert_true(fabs(cell_of(table, 0, "copies_ms")->value - 0.1e-3) < 1e-9);
     assert_true(cell_of(table, 0, "compute_over_copies")->value > 1.4);
     given_end(&given);
@@ -212,7 +212,7 @@ LAB_TEST(test_one_run_decides_large_differences_only) {
     given_begin(&given, "quick_test");
     add_run(&given, "vit_a", 1, 1e-3, 1.012e-3, 0, 0, 0, 0.01);
     add_run(&given, "vit_b", 2, 1e-3, 2e-3, 0, 0, 0, 0.01);
-    const struct lab_analysis_table *table = &analyze(&given).parts[0].tables[0];
+    const struct lab_doc_table *table = &analyze(&given).parts[0].tables[0];
     assert_string_equal(cell_of(table, 0, "bound_by")->text, "undecided");
     assert_string_equal(cell_of(table, 1, "bound_by")->text, "compute");
     assert_true(cell_of(table, 1, "compute_over_copies")->low > 1.9);
@@ -261,7 +261,7 @@ LAB_TEST(test_without_spans_the_runs_own_figures_serve) {
                                      .result = "{\"compute_utilization\": 0.9,"
                                                " \"h2d_gb_per_s\": 12, \"d2h_gb_per_s\": 12}"});
     struct lab_analysis_result result = analyze(&given);
-    const struct lab_analysis_table *table = &result.parts[0].tables[0];
+    const struct lab_doc_table *table = &result.parts[0].tables[0];
     assert_string_equal(cell_of(table, 0, "source")->text, "timings");
     assert_true(fabs(cell_of(table, 0, "compute_ms")->value - 0.9e-3) < 1e-9);
     assert_true(fabs(cell_of(table, 0, "copies_ms")->value - 0.1e-3) < 1e-9);
@@ -293,7 +293,7 @@ LAB_TEST(test_a_trace_serves_where_iterations_have_no_spans) {
     given_add(&given, (struct given_run){.model = "vit_a", .rate = 1000, .iterations = 3})->trace =
         &trace;
     struct lab_analysis_result result = analyze(&given);
-    const struct lab_analysis_table *table = &result.parts[0].tables[0];
+    const struct lab_doc_table *table = &result.parts[0].tables[0];
     assert_string_equal(cell_of(table, 0, "source")->text, "trace");
     assert_true(fabs(cell_of(table, 0, "compute_ms")->value - 20e-9) < 1e-15); /* 400 ns / 2 / 10 */
     assert_true(fabs(cell_of(table, 0, "copies_ms")->value - 10e-9) < 1e-15);

@@ -45,7 +45,7 @@ LAB_TEST(the_best_comes_first_and_others_are_held_against_it) {
     assert_int_equal(f->result.part_count, 2);
     assert_string_equal(f->result.parts[0].name, "pruned");
     assert_string_equal(figure(f, 0, "verdict")->text, "best");
-    const struct lab_analysis_cell *change = figure(f, 1, "change");
+    const struct lab_doc_cell *change = figure(f, 1, "change");
     assert_near(change->value, 0.1022651565623, 1e-9);
     assert_near(change->low, 0.0854786353165, 1e-9);
     assert_near(change->high, 0.1190516778081, 1e-9);

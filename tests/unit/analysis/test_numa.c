@@ -53,7 +53,7 @@ static void assert_has(const char *text, const char *part) {
 static const double planted[MODELS] = {0.3, 0.124, 0.05, 0};
 static const double nothing[MODELS] = {0, 0, 0, 0};
 
-static int column_of(const struct lab_analysis_table *table, const char *key) {
+static int column_of(const struct lab_doc_table *table, const char *key) {
     for (int c = 0; c < table->column_count; c++)
         if (lab_str_equal(table->columns[c].key, key))
             return c;
@@ -62,11 +62,11 @@ static int column_of(const struct lab_analysis_table *table, const char *key) {
 }
 
 /* The row of a model and node. */
-static const struct lab_analysis_cell *row_of(const struct lab_analysis_table *table,
-                                              const char *model, int node) {
+static const struct lab_doc_cell *row_of(const struct lab_doc_table *table, const char *model,
+                                         int node) {
     int m = column_of(table, "model"), n = column_of(table, "node");
     for (int i = 0; i < table->row_count; i++) {
-        const struct lab_analysis_cell *row = table->cells + (ptrdiff_t)i * table->column_count;
+        const struct lab_doc_cell *row = table->cells + (ptrdiff_t)i * table->column_count;
         if (lab_str_equal(row[m].text, model) && (int)row[n].value == node)
             return row;
     }
@@ -79,10 +79,10 @@ LAB_TEST(test_planted_penalties_come_back) {
     given_begin(&given, "numa_study");
     add_device(&given, 3, 1, 2, 5, planted, 0.005);
     struct lab_analysis_result result = analyze(&given);
-    const struct lab_analysis_table *table = &result.parts[0].tables[0];
+    const struct lab_doc_table *table = &result.parts[0].tables[0];
     int penalty = column_of(table, "penalty"), verdict = column_of(table, "verdict");
     for (int m = 0; m < MODELS; m++) {
-        const struct lab_analysis_cell *row = row_of(table, models[m], 0);
+        const struct lab_doc_cell *row = row_of(table, models[m], 0);
         assert_true(row[penalty].low <= planted[m] && row[penalty].high >= planted[m]);
         assert_string_equal(row[verdict].text, planted[m] > 0 ? "slower" : "same");
         assert_string_equal(row_of(table, models[m], 1)[verdict].text, "reference");
@@ -99,7 +99,7 @@ LAB_TEST(test_nothing_is_claimed_where_there_is_nothing) {
     add_device(&given, 0, 0, 2, 5, nothing, 0.005);
     struct lab_analysis_result result = analyze(&given);
     assert_has(result.answer, "Which node feeds GPU 0 makes no difference larger than ");
-    const struct lab_analysis_table *table = &result.parts[0].tables[0];
+    const struct lab_doc_table *table = &result.parts[0].tables[0];
     assert_has(row_of(table, models[1], 1)[column_of(table, "verdict")].text, "same");
     given_end(&given);
 }
@@ -133,10 +133,10 @@ LAB_TEST(test_devices_are_grouped_by_their_best_node) {
     assert_has(result.answer, "GPU 0 and GPU 1 are best fed from node 0.");
     assert_has(result.answer, "GPU 2 and GPU 3 are best fed from node 1.");
     /* over all devices: each model's mean, at the one distance there is */
-    const struct lab_analysis_table *over = &result.parts[0].tables[1];
+    const struct lab_doc_table *over = &result.parts[0].tables[1];
     assert_string_equal(over->key, "sensitivity");
     assert_int_equal(over->row_count, MODELS);
-    const struct lab_analysis_cell *mean = &over->cells[over->column_count + 4];
+    const struct lab_doc_cell *mean = &over->cells[over->column_count + 4];
     assert_true(mean->low < 0.124 && mean->high > 0.124);
     given_end(&given);
 }
@@ -336,7 +336,7 @@ LAB_TEST(test_a_model_without_its_reference_is_left_open) {
             given.table.runs[i].ranks[0].numa_node == 0)
             given.table.runs[i].used = false;
     struct lab_analysis_result result = analyze(&given);
-    const struct lab_analysis_table *table = &result.parts[0].tables[0];
+    const struct lab_doc_table *table = &result.parts[0].tables[0];
     assert_string_equal(row_of(table, models[0], 1)[column_of(table, "verdict")].text, "unknown");
     assert_has(result.answer, "node 1 costs 12.");
     given_end(&given);

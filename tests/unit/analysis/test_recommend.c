@@ -49,13 +49,12 @@ static int column(const struct lab_analysis_result *result, const char *key) {
     return -1;
 }
 
-static const struct lab_analysis_cell *figure(const struct lab_analysis_result *result, int part,
-                                              const char *key) {
+static const struct lab_doc_cell *figure(const struct lab_analysis_result *result, int part,
+                                         const char *key) {
     return &result->parts[part].cells[column(result, key)];
 }
 
-static const struct lab_analysis_table *table(const struct lab_analysis_part *part,
-                                              const char *key) {
+static const struct lab_doc_table *table(const struct lab_analysis_part *part, const char *key) {
     for (int t = 0; t < part->table_count; t++)
         if (lab_str_equal(part->tables[t].key, key))
             return &part->tables[t];
@@ -78,7 +77,7 @@ LAB_TEST(the_clearly_fastest_place_is_the_best) {
     assert_string_equal(figure(&result, 0, "numa_nodes")->text, "1");
     assert_true(figure(&result, 0, "first_share")->value > .99);
     assert_int_equal((int)figure(&result, 0, "alike")->value, 0);
-    const struct lab_analysis_cell *gain = figure(&result, 0, "gain_over_worst");
+    const struct lab_doc_cell *gain = figure(&result, 0, "gain_over_worst");
     assert_true(gain->low < .2 && .2 < gain->high);
     assert_non_null(strstr(result.answer, "runs best on device 3 from node 1"));
     assert_non_null(strstr(result.answer, "the default"));
@@ -106,7 +105,7 @@ LAB_TEST(settings_of_a_library_are_places_to_choose_from) {
     assert_int_equal(result.part_count, 1);
     if (!strstr(result.answer, ", buffer 1048576: "))
         fail_msg("%s", result.answer);
-    const struct lab_analysis_cell *gain = figure(&result, 0, "gain_over_worst");
+    const struct lab_doc_cell *gain = figure(&result, 0, "gain_over_worst");
     assert_true(gain->low < 1100. / 900 - 1 && 1100. / 900 - 1 < gain->high);
     assert_true(figure(&result, 0, "gain_over_default")->low > 0);
     given_end(&given);
@@ -135,7 +134,7 @@ LAB_TEST(a_tie_asks_for_so_many_repeats_of_both) {
                                       .rate = (node ? 1020 : 1000) * (1 + .0125 * (i - 1))},
                    1, 0);
     struct lab_analysis_result result = analyse(&given);
-    const struct lab_analysis_table *next = table(&result.parts[0], "next");
+    const struct lab_doc_table *next = table(&result.parts[0], "next");
     assert_true(next->row_count >= 1);
     const char *command = next->cells[0].text;
     assert_non_null(strstr(command, "gpulab run numa_study --device cuda "));
@@ -175,8 +174,8 @@ LAB_TEST(a_hole_in_the_grid_is_named) {
     repeat(&given, (struct given_run){.model = "m", .gpu = 0, .node = 1, .rate = 900}, 2, .001);
     repeat(&given, (struct given_run){.model = "m", .gpu = 1, .node = 0, .rate = 800}, 2, .001);
     struct lab_analysis_result result = analyse(&given);
-    const struct lab_analysis_table *next = table(&result.parts[0], "next");
-    const struct lab_analysis_cell *last = next->cells + (ptrdiff_t)(next->row_count - 1) * 2;
+    const struct lab_doc_table *next = table(&result.parts[0], "next");
+    const struct lab_doc_cell *last = next->cells + (ptrdiff_t)(next->row_count - 1) * 2;
     assert_string_equal(last[1].text, "one place of the grid wasn't run");
     assert_non_null(strstr(last[0].text, "gpu_ids=[1]"));
     assert_non_null(strstr(last[0].text, "numa_nodes=[1]"));

@@ -105,7 +105,7 @@ LAB_TEST(the_sentence_says_how_well_the_overhead_is_known) {
     struct given_study given;
     given_models(&given, 0.01);
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
-    const struct lab_analysis_cell *overhead = figure(&result, 0, "overhead_ms");
+    const struct lab_doc_cell *overhead = figure(&result, 0, "overhead_ms");
     assert_true(overhead->low > 0);
     assert_says(result.answer,
                 lab_arena_printf(&given.arena,
@@ -228,7 +228,7 @@ LAB_TEST(what_the_interval_touches_is_left_open) {
     for (int i = 0; i < given.table.run_count; i++)
         given.table.runs[i].work.flops = i % 2 ? 2e9 : 1e9;
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
-    const struct lab_analysis_cell *elasticity = cell(&result, 0, "depth", 1, "elasticity");
+    const struct lab_doc_cell *elasticity = cell(&result, 0, "depth", 1, "elasticity");
     assert_true(elasticity->low < 0.9 && elasticity->high > 0.9);
     assert_says(cell(&result, 0, "depth", 1, "regime")->text, "sub-linear or linear");
     given_end(&given);

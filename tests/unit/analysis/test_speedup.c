@@ -104,7 +104,7 @@ LAB_TEST(test_the_break_even_is_found_with_its_interval) {
         given_repeats(&given, gang, 5, 0.01);
     }
     struct lab_analysis_result result = when_asked(&given, "speedup");
-    const struct lab_analysis_cell *at = cell_of(&result, "break_even", 0, "at");
+    const struct lab_doc_cell *at = cell_of(&result, "break_even", 0, "at");
     assert_string_equal(cell_of(&result, "break_even", 0, "over")->text, "parameters");
     assert_true(at->low < 18e6 && at->high > 18e6);
     assert_true(at->low > 15e6 && at->high < 21e6);
@@ -165,11 +165,11 @@ LAB_TEST(test_several_sizes_follow_a_law) {
     }
     struct lab_analysis_result result = when_asked(&given, "speedup");
     assert_int_equal(cell_of(&result, "laws", 0, "sizes")->value, 4);
-    const struct lab_analysis_cell *sigma = cell_of(&result, "laws", 0, "contention");
-    const struct lab_analysis_cell *kappa = cell_of(&result, "laws", 0, "coherence");
+    const struct lab_doc_cell *sigma = cell_of(&result, "laws", 0, "contention");
+    const struct lab_doc_cell *kappa = cell_of(&result, "laws", 0, "coherence");
     assert_true(sigma->low < 0.05 && sigma->high > 0.05 && sigma->high - sigma->low < 0.03);
     assert_true(kappa->low < 0.01 && kappa->high > 0.01);
-    const struct lab_analysis_cell *peak = cell_of(&result, "laws", 0, "peak_devices");
+    const struct lab_doc_cell *peak = cell_of(&result, "laws", 0, "peak_devices");
     assert_true(peak->low < 9.75 && peak->high > 9.75);
     assert_int_equal(figure_of(&result, "beneficial")->value, 3);
     assert_true(fabs(cell_of(&result, "speedups", 1, "communication")->value - 0.25) < 0.01);

@@ -294,7 +294,7 @@ LAB_TEST(test_a_study_is_told_in_one_sentence_and_four_tables) {
     assert_string_equal(cell_of(&result, "timeline", 1, "model")->text, "medium");
     assert_string_equal(cell_of(&result, "law", 0, "term")->text, "each layer");
     for (int i = 0; i < 8; i++) {
-        const struct lab_analysis_cell *told = cell_of(&result, "predicted", i, "predicted");
+        const struct lab_doc_cell *told = cell_of(&result, "predicted", i, "predicted");
         assert_true(told->low < told->value && told->value < told->high);
     }
     given_end(&given);

@@ -114,8 +114,7 @@ LAB_TEST(one_run_is_known_from_its_stages) {
     }
     struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
     int part = part_named(&result, "H2D");
-    const struct lab_analysis_cell *bandwidth =
-        cell(&result, part, "points", 0, "bandwidth_gb_per_s");
+    const struct lab_doc_cell *bandwidth = cell(&result, part, "points", 0, "bandwidth_gb_per_s");
     double bytes = 4.0 * 3 * 224 * 224 * 10;
     assert_near(bandwidth->value, bytes / 1e-3, 1e-6 * bytes / 1e-3);
     assert_near(bandwidth->low, bytes / 1.01e-3, 1e-6 * bytes / 1e-3);

@@ -108,7 +108,7 @@ LAB_TEST(test_configurations_differ_key_by_key) {
     given_begin(&given, "contention");
     given_phases(&given, "softmax", 0, same, one_percent, results);
     struct lab_analysis_result result = when_asked(&given, "variance");
-    const struct lab_analysis_table *keys = table_of(&result, "configurations");
+    const struct lab_doc_table *keys = table_of(&result, "configurations");
     assert_int_equal(keys->row_count, 3);
     assert_string_equal(cell_of(&result, "configurations", 0, "key")->text, "warps");
     assert_string_equal(cell_of(&result, "configurations", 0, "baseline")->text, "4");
@@ -160,7 +160,7 @@ LAB_TEST(test_one_run_each_is_judged_within) {
     assert_string_equal(cell_of(&result, "comparisons", 0, "within_one_run")->text, "yes");
     assert_string_equal(cell_of(&result, "comparisons", 0, "verdict")->text, "slower");
     assert_non_null(strstr(result.answer, "within one run each"));
-    const struct lab_analysis_cell *ratio = cell_of(&result, "comparisons", 0, "spread_ratio");
+    const struct lab_doc_cell *ratio = cell_of(&result, "comparisons", 0, "spread_ratio");
     assert_true(ratio->low > 1.5 && ratio->low < 3 && ratio->high > 3 && ratio->high < 5);
     assert_string_equal(state_of(&result, 0), "met");
     assert_true(has_note(result.notes, "Every point was run once"));

@@ -5,14 +5,14 @@
 
 #include "report/page.h"
 
-static const struct lab_analysis_column columns[] = {
-    {"penalty", "Penalty", LAB_ANALYSIS_CHANGE, "Penalty", .with_interval = true},
-    {"best", "Best node", LAB_ANALYSIS_TEXT, "Best node"},
-    {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
+static const struct lab_doc_column columns[] = {
+    {"penalty", "Penalty", LAB_UNIT_CHANGE, "Penalty", .with_interval = true},
+    {"best", "Best node", LAB_UNIT_TEXT, "Best node"},
+    {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND},
 };
-static const struct lab_analysis_column row_columns[] = {
-    {"model", "Model", LAB_ANALYSIS_TEXT},
-    {"penalty", "Penalty", LAB_ANALYSIS_CHANGE, .with_interval = true},
+static const struct lab_doc_column row_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},
+    {"penalty", "Penalty", LAB_UNIT_CHANGE, .with_interval = true},
 };
 
 struct given {
@@ -24,23 +24,23 @@ struct given {
 };
 
 static struct lab_analysis_part make_part(struct lab_arena *arena, const char *name, double share) {
-    struct lab_analysis_cell *cells = lab_arena_alloc(arena, 3, sizeof *cells),
-                             *rows = lab_arena_alloc(arena, 4, sizeof *rows);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, 3, sizeof *cells),
+                        *rows = lab_arena_alloc(arena, 4, sizeof *rows);
+    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
     static const char *const lines[] = {"CUDA_VISIBLE_DEVICES=GPU-5f0c numactl --cpunodebind=1 "
                                         "--membind=1 ./train",
                                         NULL};
     static const char *const notes[] = {"2 of 8 runs < 3 & not valid", NULL};
-    cells[0] = (struct lab_analysis_cell){NULL, share, share - 0.01, share + 0.01, 0.95};
-    cells[1] = lab_analysis_text("node <1>");
-    cells[2] = lab_analysis_figure(3100);
+    cells[0] = (struct lab_doc_cell){NULL, share, share - 0.01, share + 0.01, 0.95};
+    cells[1] = lab_cell_text("node <1>");
+    cells[2] = lab_cell_figure(3100);
     for (int i = 0; i < 2; i++) {
-        struct lab_analysis_cell *row = rows + (ptrdiff_t)2 * i;
-        row[0] = lab_analysis_text(i ? "vit32x6x512" : "vit0x0x0");
+        struct lab_doc_cell *row = rows + (ptrdiff_t)2 * i;
+        row[0] = lab_cell_text(i ? "vit32x6x512" : "vit0x0x0");
         row[1] = cells[0];
     }
-    tables[0] = (struct lab_analysis_table){"models", "By model", row_columns, 2, rows, 2, NULL};
-    tables[1] = (struct lab_analysis_table){"lines", "To paste", row_columns, 2, rows, 2, lines};
+    tables[0] = (struct lab_doc_table){"models", "By model", row_columns, 2, rows, 2, NULL};
+    tables[1] = (struct lab_doc_table){"lines", "To paste", row_columns, 2, rows, 2, lines};
     return (struct lab_analysis_part){
         .name = name,
         .about = "cuda:0",
