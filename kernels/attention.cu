@@ -24,6 +24,8 @@
  *     images) with tokens + w floats of shared memory, each rounded up to fours: the compiler reads
  *     a loop's last few at once, also where fewer are left
  */
+#include "common.cuh"
+
 #define WIDTH   64
 #define QUERIES 64
 #define LOWEST  __int_as_float(0xff800000)

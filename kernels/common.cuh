@@ -1,11 +1,14 @@
 /*
- * common.cuh: stands before every kernel file when it is compiled. NVRTC has no headers, so the
- * number formats are written here: DTYPE is 0 for fp32 and 1 for tf32 (both stored as float), 2 for
- * bf16, 3 for fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
+ * common.cuh: what every kernel includes. NVRTC has no headers of its own, so the number formats
+ * are written here: DTYPE is 0 for fp32 and 1 for tf32 (both stored as float), 2 for bf16, 3 for
+ * fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
  *
  * A program is one kernel: MAKE_<name> is defined for the one that is wanted. The other macros of a
  * kernel stand at the head of its file; src/device/cuda/plan/plan.c says which it is compiled with.
  */
+#ifndef COMMON_CUH
+#define COMMON_CUH
+
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -136,4 +139,6 @@ __device__ __forceinline__ u32 pack(float low, float high) {
 #endif
     return both;
 }
+#endif
+
 #endif

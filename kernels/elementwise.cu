@@ -4,6 +4,8 @@
  *
  *     grid: ⌈count / (256 · PER_16_BYTES)⌉ blocks of 256 threads
  */
+#include "common.cuh"
+
 __device__ __forceinline__ void load(const element *from, s64 first, int mine, float *to) {
     if (mine == PER_16_BYTES && aligned(from)) {
         union chunk in;

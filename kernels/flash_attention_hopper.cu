@@ -42,6 +42,8 @@
  *
  * It wants scale > 0 and all tensors at multiples of 16 bytes.
  */
+#include "hopper.cuh"
+
 #ifdef MAKE_flash_attention_hopper
 #define GROUPS  (BLOCK_M / 64) /* warp groups that multiply */
 #define THREADS (128 * (GROUPS + 1))

@@ -32,6 +32,8 @@
  *             enough that the L2 cache holds their keys and values
  *     scale:  any but 0
  */
+#include "mma.cuh"
+
 #ifdef MAKE_flash_attention_mma
 #define THREADS   (WARPS * 32)
 #define WARP_ROWS (BLOCK_M / WARPS)

@@ -45,6 +45,8 @@
  *     for SPLIT = 1 a multiple of CLUSTER, at most the multiprocessors; blocks of 128 · (1 +
  *     CONSUMERS) threads and SHARED_BYTES of dynamic shared memory, in clusters of CLUSTER · SPLIT
  */
+#include "hopper.cuh"
+
 #ifdef MAKE_gemm_hopper
 
 #define TRANSPOSE_A (LAYOUT & 1)

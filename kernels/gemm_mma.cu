@@ -29,6 +29,8 @@
  *     grid:   ⌈m / BLOCK_M⌉ · ⌈n / BLOCK_N⌉ blocks of 32 · warps threads
  *     bias and x are only looked at where EPILOGUE names them
  */
+#include "mma.cuh"
+
 #ifdef MAKE_gemm_mma
 #define THREADS     (WARPS_M * WARPS_N * 32)
 #define TRANSPOSE_A (LAYOUT & 1)

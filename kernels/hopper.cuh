@@ -1,8 +1,12 @@
 /*
- * hopper.cuh: stands before every file *_hopper.cu when it is compiled: Hopper's own instructions
- * (sm_90a alone), a function or macro each: barriers in shared memory, the copy engine and the
- * matrix unit of a warp group. Addresses in shared memory are the 32-bit ones.
+ * hopper.cuh: Hopper's own instructions (sm_90a alone), a function or macro each: barriers in
+ * shared memory, the copy engine and the matrix unit of a warp group. Addresses in shared memory
+ * are the 32-bit ones.
  */
+#ifndef HOPPER_CUH
+#define HOPPER_CUH
+
+#include "common.cuh"
 
 /* --- barriers --- */
 
@@ -240,3 +244,5 @@ template <int LEFT> __device__ __forceinline__ void products_wait() {
 #define WAIT_PRODUCTS(left, n, d)                                                                  \
     asm volatile("wgmma.wait_group.sync.aligned " left ";" : JOIN(ITEMS_, n)(d)::"memory")
 #define HOLD(n, d) asm volatile("" : JOIN(ITEMS_, n)(d)::"memory")
+
+#endif

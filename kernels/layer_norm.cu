@@ -15,6 +15,8 @@
  *     macros: COLUMNS THREADS VECTOR, patchify_layer_norm also CHANNELS PATCH; layer_norm_long none
  *     grid: ⌈rows / (blockDim.x / THREADS)⌉ blocks
  */
+#include "common.cuh"
+
 #ifdef MAKE_layer_norm_long
 #define THREADS 1024
 

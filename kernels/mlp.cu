@@ -24,6 +24,11 @@
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
+#include "common.cuh"
+#include "mlp_adam.cuh"
+#include "mlp_products.cuh"
+#include "mlp_step.cuh"
+
 #ifdef MAKE_adam
 __device__ u32 blocks_done; /* 0 before and after a launch */
 

@@ -1,7 +1,12 @@
 /*
- * mlp_adam.cuh: stands before mlp.cu when it is compiled: Adam's update of neighbouring parameters,
- * and the numbers behind a state's parts. src/device/mlp.h says what lies where in a state.
+ * mlp_adam.cuh: Adam's update of neighbouring parameters, and the numbers behind a state's parts.
+ * src/device/mlp.h says what lies where in a state.
  */
+#ifndef MLP_ADAM_CUH
+#define MLP_ADAM_CUH
+
+#include "common.cuh"
+
 #define STEP_BASE 1048576 /* of the step counter's higher part */
 
 struct adam_factors {
@@ -82,3 +87,5 @@ __device__ __forceinline__ void adam_some(const adam_factors &a, const float *st
             new_state[2 * stride + at + i] = v[i];
         }
 }
+
+#endif

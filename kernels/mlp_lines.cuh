@@ -1,9 +1,14 @@
 /*
- * mlp_lines.cuh: stands before mlp_rows.cu when it is compiled: how matrices lie in shared memory,
- * and products of them by a warp: 16 x 16 of a product at a time. A line has a multiple of 16
- * numbers and 8 more, and lines change places within eight: so what a warp reads at once is on
- * different banks, along and across.
+ * mlp_lines.cuh: how matrices lie in shared memory, and products of them by a warp: 16 x 16 of a
+ * product at a time. A line has a multiple of 16 numbers and 8 more, and lines change places within
+ * eight: so what a warp reads at once is on different banks, along and across.
  */
+#ifndef MLP_LINES_CUH
+#define MLP_LINES_CUH
+
+#include "mlp_model.cuh"
+#include "mlp_products.cuh"
+
 #ifdef MAKE_mlp_rows
 
 __device__ constexpr int pitch_of(int columns) {
@@ -168,6 +173,8 @@ __device__ __forceinline__ void add_across(sums<1, 2> &sum, const float *a, cons
         multiply(sum, o, nullptr);
     }
 }
+#endif
+
 #endif
 
 #endif

@@ -1,10 +1,15 @@
 /*
- * mlp_model.cuh: stands before mlp_rows.cu and mlp_wide.cu when they are compiled: a model whose
- * widths are known, so that places are numbers, and the end of a step. src/device/mlp.h says what
- * lies where.
+ * mlp_model.cuh: a model whose widths are known, so that places are numbers, and the end of a step.
+ * src/device/mlp.h says what lies where.
  *
  * W0 .. W7  widths, 0 behind the last one
  */
+#ifndef MLP_MODEL_CUH
+#define MLP_MODEL_CUH
+
+#include "mlp_adam.cuh"
+#include "mlp_step.cuh"
+
 #ifdef W0
 
 /* --- the model --- */
@@ -141,5 +146,7 @@ __device__ __forceinline__ s64 batch_of(s64 step, s64 batches) {
         return step % batches;
     return (u32)step % (u32)batches;
 }
+
+#endif
 
 #endif

@@ -1,8 +1,12 @@
 /*
- * mlp_products.cuh: stands before mlp.cu when it is compiled: how a warp loads its part of a
- * product's operands, however they lie, and multiplies 16 of the inner dimension: by fused
- * multiply-adds in fp32, by the matrix units in tf32 and bf16. mlp.cu says how a product is cut.
+ * mlp_products.cuh: how a warp loads its part of a product's operands, however they lie, and
+ * multiplies 16 of the inner dimension: by fused multiply-adds in fp32, by the matrix units in tf32
+ * and bf16. mlp.cu says how a product is cut.
  */
+#ifndef MLP_PRODUCTS_CUH
+#define MLP_PRODUCTS_CUH
+
+#include "common.cuh"
 
 /* --- operands --- */
 
@@ -197,4 +201,6 @@ __device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT>
                   "r"(b[j][0]), "r"(b[j][1]));
         }
 }
+#endif
+
 #endif

@@ -21,6 +21,13 @@
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
+#include "common.cuh"
+#include "mlp_adam.cuh"
+#include "mlp_lines.cuh"
+#include "mlp_model.cuh"
+#include "mlp_products.cuh"
+#include "mlp_step.cuh"
+
 #define ROWS   16 /* that a block takes at once */
 #define TEAM   4  /* warps that share a tile of a gradient */
 #define TILE_M 16 /* of a gradient: outputs */

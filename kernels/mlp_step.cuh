@@ -1,7 +1,12 @@
 /*
- * mlp_step.cuh: stands before mlp.cu and mlp_rows.cu when they are compiled: what both need beside
- * products and Adam: the barrier among all blocks, dropout, and sums over a block.
+ * mlp_step.cuh: what the kernels of a step need beside products and Adam: the barrier among all
+ * blocks, dropout, and sums over a block.
  */
+#ifndef MLP_STEP_CUH
+#define MLP_STEP_CUH
+
+#include "common.cuh"
+
 #ifdef W0
 #define WARPS_LOG 4
 #else
@@ -111,5 +116,7 @@ __device__ __forceinline__ double warp_sum(double x) {
         x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
+
+#endif
 
 #endif

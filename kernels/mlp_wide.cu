@@ -23,6 +23,12 @@
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
+#include "common.cuh"
+#include "mlp_adam.cuh"
+#include "mlp_model.cuh"
+#include "mlp_products.cuh"
+#include "mlp_step.cuh"
+
 #define TILE_M (FEW ? 16 : 32)
 #define TILE_N (FEW ? 8 : 32)
 #define NT     (TILE_N / 8)              /* of a warp's 16 rows */

@@ -1,10 +1,13 @@
 /*
- * mma.cuh: stands before every file *_mma.cu when it is compiled: what kernels by mma.sync and
- * cp.async have in common, which is one instruction each. Addresses in shared memory are the 32-bit
- * ones.
+ * mma.cuh: what kernels by mma.sync and cp.async have in common, which is one instruction each.
+ * Addresses in shared memory are the 32-bit ones.
  *
  * VECTOR, a macro of each of these kernels, says whether memory can be read 16 bytes at a time.
  */
+#ifndef MMA_CUH
+#define MMA_CUH
+
+#include "common.cuh"
 
 /* --- into shared memory --- */
 
@@ -82,3 +85,5 @@ __device__ __forceinline__ void multiply_one(float *d, const u32 *a, const u32 *
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+
+#endif

@@ -4,6 +4,8 @@
  *
  *     grid: a block of 128 threads for each row
  */
+#include "common.cuh"
+
 #ifdef MAKE_patchify
 /* Inside a patch: row, column, channel, the channel fastest; neighbours in a row of an image are
  * read by neighbours among the threads. */

@@ -25,6 +25,8 @@
  *              then.
  *     grid: rows, or blocks that share them, times CLUSTER
  */
+#include "common.cuh"
+
 #define LOWEST __int_as_float(0xff800000)
 #define LOG2_E 1.4426950408889634f
 

@@ -22,6 +22,8 @@
  *     macros: RANKS 2 to 32, THREADS, UNROLL: 16 bytes of each vector that a thread has on their
  *     way
  */
+#include "common.cuh"
+
 struct seat {
     u64 word; /* number of the meeting << 32 | count's lower half */
     float *vector;

@@ -12,6 +12,7 @@
 #include "device/kernel_cache.h"
 #include "vendor/nvrtc.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,44 +28,54 @@ static const struct lab_kernel_file *file_named(const char *name) {
     return NULL;
 }
 
-/* What stands before files whose names end so, behind common.cuh, which stands before all. */
-static const struct {
-    const char *ending, *headers[6];
-} rules[] = {
-    {"_mma.cu", {"mma.cuh"}},
-    {"_hopper.cu", {"hopper.cuh"}},
-    {"mlp.cu", {"mlp_adam.cuh", "mlp_step.cuh", "mlp_products.cuh"}},
-    {"mlp_rows.cu",
-     {"mlp_adam.cuh", "mlp_step.cuh", "mlp_products.cuh", "mlp_model.cuh", "mlp_lines.cuh"}},
-    {"mlp_wide.cu", {"mlp_adam.cuh", "mlp_step.cuh", "mlp_products.cuh", "mlp_model.cuh"}},
+#define FILES_MAX 16
+
+/* A kernel's file and the headers that it includes, and they: all that NVRTC can see. */
+struct source {
+    const struct lab_kernel_file *files[FILES_MAX]; /* the kernel's own first */
+    int count;
 };
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t length = strlen(text), needed = strlen(ending);
-    return length >= needed && lab_str_equal(text + length - needed, ending);
+static void add_file(struct source *source, const struct lab_kernel_file *file) {
+    for (int i = 0; i < source->count; i++)
+        if (source->files[i] == file)
+            return;
+    assert(source->count < FILES_MAX);
+    source->files[source->count++] = file;
 }
 
-/* Lines keep their numbers in messages. */
-static void write_file(const char *name, struct lab_str *out) {
-    const struct lab_kernel_file *file = file_named(name);
-    lab_str_printf(out, "#line 1 \"%s\"\n", name);
-    lab_str_add_bytes(out, file->text, file->length);
+/* Those that `file` names in lines as #include "common.cuh". */
+static void add_headers(struct source *source, const struct lab_kernel_file *file) {
+    static const char include[] = "#include \"";
+    for (const char *at = file->text; (at = strstr(at, include));) {
+        char name[64];
+        at += sizeof include - 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "\"\n"), at);
+        if (file_named(name))
+            add_file(source, file_named(name));
+    }
 }
 
-/* The kernel's file behind what it shares with others. */
-static void write_source(const char *name, struct lab_str *out) {
-    write_file("common.cuh", out);
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        for (int j = 0; ends_with(name, rules[i].ending) && rules[i].headers[j]; j++)
-            write_file(rules[i].headers[j], out);
-    write_file(name, out);
+static struct source source_of(const char *name) {
+    struct source source = {0};
+    add_file(&source, file_named(name));
+    for (int i = 0; i < source.count; i++)
+        add_headers(&source, source.files[i]);
+    return source;
+}
+
+static uint64_t source_hash(const struct source *source, size_t *ret_length) {
+    LAB_AUTO(str, text);
+    for (int i = 0; i < source->count; i++)
+        lab_str_add_bytes(&text, source->files[i]->text, source->files[i]->length);
+    *ret_length = text.length;
+    return lab_kernel_cache_hash(text.text, text.length);
 }
 
 uint64_t cuda_source_hash(const char *file) {
-    LAB_AUTO(str, source);
-    write_source(file, &source);
-    uint64_t hash = lab_kernel_cache_hash(source.text, source.length);
-    return hash;
+    struct source source = source_of(file);
+    size_t length;
+    return source_hash(&source, &length);
 }
 
 #define OPTIONS_MAX (CUDA_MACROS + 6)
@@ -85,11 +96,12 @@ static int make_options(const struct cuda_variant *variant, const char *architec
 }
 
 /* All that the code depends on. */
-static const char *key_of(const struct lab_str *source, const char *const *options, int count,
+static const char *key_of(const struct source *source, const char *const *options, int count,
                           struct lab_arena *arena) {
     LAB_AUTO(str, key);
-    lab_str_printf(&key, "nvrtc %d, source %zu %016" PRIx64, lab_nvrtc_version(), source->length,
-                   lab_kernel_cache_hash(source->text, source->length));
+    size_t length;
+    uint64_t hash = source_hash(source, &length);
+    lab_str_printf(&key, "nvrtc %d, source %zu %016" PRIx64, lab_nvrtc_version(), length, hash);
     for (int i = 0; i < count; i++)
         lab_str_printf(&key, " %s", options[i]);
     return lab_arena_strdup(arena, key.text);
@@ -127,8 +139,7 @@ static int refuse(const struct lab_nvrtc *nvrtc, lab_nvrtc_result result, lab_nv
     if (!text.length)
         lab_str_add(&text, nvrtc->nvrtcGetErrorString ? nvrtc->nvrtcGetErrorString(result)
                                                       : "the compiler gives no reason");
-    lab_err_set(err, LAB_ERR_SYSTEM, "NVRTC: %s (%d)", text.text, result);
-    return -1;
+    return lab_err_set(err, LAB_ERR_SYSTEM, "NVRTC: %s (%d)", text.text, result);
 }
 
 static int take_code(const struct lab_nvrtc *nvrtc, lab_nvrtc_program program, bool ptx,
@@ -149,11 +160,17 @@ static int take_code(const struct lab_nvrtc *nvrtc, lab_nvrtc_program program, b
     return 0;
 }
 
-static int compile(const char *source, const char *name, const char *const *options, int count,
-                   bool ptx, char **ret_code, size_t *ret_length, struct lab_err *err) {
+static int compile(const struct source *source, const char *const *options, int count, bool ptx,
+                   char **ret_code, size_t *ret_length, struct lab_err *err) {
     const struct lab_nvrtc *nvrtc = lab_nvrtc_load(NULL);
+    const char *texts[FILES_MAX], *names[FILES_MAX];
+    for (int i = 0; i < source->count; i++) {
+        texts[i] = source->files[i]->text;
+        names[i] = source->files[i]->name;
+    }
     lab_nvrtc_program program = NULL;
-    lab_nvrtc_result result = nvrtc->nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
+    lab_nvrtc_result result = nvrtc->nvrtcCreateProgram(&program, texts[0], names[0],
+                                                        source->count - 1, texts + 1, names + 1);
     if (result != LAB_NVRTC_SUCCESS)
         return lab_err_set(err, LAB_ERR_SYSTEM, "NVRTC can't begin (%d)", result);
     result = nvrtc->nvrtcCompileProgram(program, count, options);
@@ -181,29 +198,24 @@ static int compile_variant(const struct cuda_variant *variant, const char *archi
                            struct lab_err *err) {
     char name[CUDA_VARIANT_NAME_BYTES], *cached;
     const char *options[OPTIONS_MAX];
-    struct lab_arena arena;
-    struct lab_str source;
     if (check_compiler(err))
         return -1;
-    lab_arena_init(&arena);
-    lab_str_init(&source);
+    LAB_AUTO(arena, arena);
     cuda_variant_name(variant, name);
-    write_source(cuda_kernel_rows[variant->kernel].file, &source);
-    int count = make_options(variant, architecture, &arena, options), status = 0;
+    struct source source = source_of(cuda_kernel_rows[variant->kernel].file);
+    int count = make_options(variant, architecture, &arena, options);
     const char *key = key_of(&source, options, count, &arena);
     if (lab_kernel_cache_load(folder, key, &arena, &cached, ret_length) == 0) {
         *ret_code = lab_mem_alloc(*ret_length, 1);
         memcpy(*ret_code, cached, *ret_length);
-    } else if (compile(source.text, name, options, count, lab_str_starts(architecture, "compute_"),
-                       ret_code, ret_length, err)) {
-        status = lab_err_context(err, "compiling kernel '%s' for %s", name, architecture);
-    } else {
-        lab_kernel_cache_store(folder, key, lab_arena_printf(&arena, "%s, %s", name, architecture),
-                               *ret_code, *ret_length);
+        return 0;
     }
-    lab_str_release(&source);
-    lab_arena_release(&arena);
-    return status;
+    if (compile(&source, options, count, lab_str_starts(architecture, "compute_"), ret_code,
+                ret_length, err))
+        return lab_err_context(err, "compiling kernel '%s' for %s", name, architecture);
+    lab_kernel_cache_store(folder, key, lab_arena_printf(&arena, "%s, %s", name, architecture),
+                           *ret_code, *ret_length);
+    return 0;
 }
 
 int cuda_compile(const struct cuda_variant *variant, const char *architecture, char **ret_code,

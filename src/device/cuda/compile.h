@@ -52,8 +52,8 @@ int cuda_compile(const struct cuda_variant *variant, const char *architecture, c
  */
 void cuda_architecture(int capability, const int *known, int count, char ret_name[16]);
 
-/* What a kernel file's code depends on, as a hash: another one whenever its text is, or what stands
- * before every file. */
+/* What a kernel file's code depends on, as a hash: another one whenever its text is, or that of a
+ * header that it includes, directly or through another one. */
 uint64_t cuda_source_hash(const char *file);
 
 #endif

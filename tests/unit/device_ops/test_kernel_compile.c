@@ -294,8 +294,18 @@ LAB_TEST(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it) {
     assert_non_null(strstr(err.text, "'fill' isn't for GPUs of compute capability 7.5"));
 }
 
-LAB_TEST(a_source_is_known_by_its_text) {
-    assert_true(cuda_source_hash("softmax.cu") == cuda_source_hash("softmax.cu"));
+static void add_text_of(const char *name, struct lab_str *out) {
+    for (int i = 0; lab_kernel_files[i].name; i++)
+        if (lab_str_equal(lab_kernel_files[i].name, name))
+            lab_str_add_bytes(out, lab_kernel_files[i].text, lab_kernel_files[i].length);
+}
+
+LAB_TEST(a_source_is_known_by_its_text_and_that_of_its_headers) {
+    LAB_AUTO(str, text);
+    add_text_of("gemm_mma.cu", &text);
+    add_text_of("mma.cuh", &text);
+    add_text_of("common.cuh", &text); /* which mma.cuh includes */
+    assert_true(cuda_source_hash("gemm_mma.cu") == lab_kernel_cache_hash(text.text, text.length));
     assert_true(cuda_source_hash("softmax.cu") != cuda_source_hash("attention.cu"));
 }
 
