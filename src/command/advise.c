@@ -117,14 +117,8 @@ static void narrow(struct lab_study_table *table, const struct wanted *wanted) {
 
 static int read_named(const struct lab_command_call *call, const struct wanted *wanted,
                       struct lab_advise_studies *studies, struct lab_err *err) {
-    const char *const *folders;
-    int count;
-    if (lab_studies_find(wanted->studies, wanted->study_count, call->arena, &folders, &count, err) <
-        0)
-        return -1;
-    studies->count = count;
-    return lab_studies_read(folders, count, LAB_STUDY_WITH_ITERATIONS, call->arena,
-                            &studies->tables, err);
+    return lab_studies_read(wanted->studies, wanted->study_count, LAB_STUDY_WITH_ITERATIONS,
+                            call->arena, &studies->tables, &studies->count, err);
 }
 
 /* --- advice --- */

@@ -8,7 +8,7 @@
 #include "base/file/out_dir.h"
 #include "doc/table.h"
 #include "load/recordings.h"
-#include "load/studies_files.h"
+#include "load/studies.h"
 #include "plot/plot.h"
 #include "report/analysis.h"
 #include "run/folder.h"
@@ -266,33 +266,6 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
     return 0;
 }
 
-/* Studies, then files of timings as one more, then what was recorded beside any of them. */
-static int read_studies(const struct lab_command_call *call, const struct lab_analysis *analysis,
-                        const char *const *paths, int count, struct lab_analysis_input *ret_input,
-                        struct lab_err *err) {
-    struct lab_arena *arena = call->arena;
-    struct lab_studies_words words = {.studies = paths, .study_count = count};
-    const char *const *folders = NULL;
-    struct lab_study_table *studies = NULL;
-    if (analysis->needs & LAB_STUDY_WITH_FILES &&
-        lab_studies_sort(paths, count, arena, &words, err) < 0)
-        return -1;
-    if (lab_studies_find(words.studies, words.study_count, arena, &folders, &count, err) < 0 ||
-        lab_studies_read(folders, count, analysis->needs, arena, &studies, err) < 0)
-        return -1;
-    struct lab_study_table *tables = lab_arena_alloc(arena, (size_t)count + 1, sizeof *tables);
-    for (int i = 0; i < count; i++)
-        tables[i] = studies[i];
-    if (words.timing_count > 0 &&
-        lab_studies_read_timings(words.timings, words.timing_count, analysis->needs, arena,
-                                 &tables[count++], err) < 0)
-        return -1;
-    ret_input->studies = tables;
-    ret_input->study_count = count;
-    return lab_studies_lay_beside(tables, count, words.recordings, words.recording_count, arena,
-                                  err);
-}
-
 /* Fills in what the analysis asks for. `traces` is the caller's to free. */
 static int read_input(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       const char *const *paths, int count, struct inputs *traces,
@@ -308,8 +281,14 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
         ret_input->recordings = recordings;
         return 0;
     }
-    if (analysis->source == LAB_ANALYSIS_OF_STUDIES)
-        return read_studies(call, analysis, paths, count, ret_input, err);
+    if (analysis->source == LAB_ANALYSIS_OF_STUDIES) {
+        struct lab_study_table *tables;
+        if (lab_studies_read(paths, count, analysis->needs, call->arena, &tables,
+                             &ret_input->study_count, err) < 0)
+            return -1;
+        ret_input->studies = tables;
+        return 0;
+    }
     struct lab_trace_source *sources;
     if (lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0 ||
         read_sources(call, sources, count, traces, ret_status, err) < 0)

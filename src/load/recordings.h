@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "model/recording.h"
+#include "model/run.h"
 
 struct lab_recording_source {
     const char *path;
@@ -24,7 +25,8 @@ struct lab_recording_source {
 /*
  * Files that lie beside each other and differ in their endings alone tell of the same: the
  * recording is taken, or else the file with all GPUs. `words` are paths already, their labels
- * before a '='. A folder without anything that could be one is LAB_ERR_USER.
+ * before a '='. A folder without anything that could be one is LAB_ERR_USER. The sources are in the
+ * arena.
  */
 int lab_recordings_find(const char *const *words, int count, struct lab_arena *arena,
                         struct lab_recording_source **ret_sources, int *ret_count,
@@ -39,12 +41,19 @@ const char *lab_recordings_split(const char *word, struct lab_arena *arena, cons
 const char *lab_recordings_label(const char *name, struct lab_arena *arena);
 
 /*
- * Reads them all. What a folder holds beside recordings is left out, and said to the user in one
- * note; what was named has to be one. Of a study, each run that is done is a recording; runs that
- * aren't valid are left out unless none is. `ret_status` is set where something could not be read.
+ * Reads them all into the arena. What a folder holds beside recordings is left out, and said to the
+ * user in one note; what was named has to be one. Of a study, each run that is done is a recording;
+ * runs that aren't valid are left out unless none is. `ret_status` is set where something could not
+ * be read.
  */
 int lab_recordings_read(const struct lab_recording_source *sources, int count,
                         struct lab_arena *arena, struct lab_labelled_recording **ret_recordings,
                         int *ret_count, int *ret_status, struct lab_err *err);
+
+/* A copy in the arena without the GPUs that the run had no part in, which would be idle ones of its
+ * balance, and without events and processes. Samples are shared with `recording`. */
+const struct lab_recording *lab_recordings_of_run(const struct lab_recording *recording,
+                                                  const struct lab_run *run,
+                                                  struct lab_arena *arena);
 
 #endif

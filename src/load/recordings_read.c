@@ -3,9 +3,9 @@
 
 #include "base/str.h"
 #include "base/tty/console.h"
+#include "load/study_file.h"
 #include "store/foreign/monitor_file.h"
 #include "store/recording/recording.h"
-#include "store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,16 +33,6 @@ static bool has_ticks(const struct lab_recording *recording) {
 
 /* --- runs of a study --- */
 
-/* "vit32x6x512" of its second repetition "vit32x6x512_r2". */
-static const char *label_of_run(const struct lab_run *run, struct lab_arena *arena) {
-    char suffix[16];
-    int length = snprintf(suffix, sizeof suffix, "_r%d", run->repeat);
-    size_t id = strlen(run->id);
-    if (id > (size_t)length && lab_str_equal(run->id + id - (size_t)length, suffix))
-        return lab_arena_strndup(arena, run->id, id - (size_t)length);
-    return run->id;
-}
-
 static bool uses(const struct lab_run *run, int gpu) {
     for (int i = 0; i < run->rank_count; i++) {
         int own = lab_run_device_gpu(run->ranks[i].device);
@@ -52,37 +42,39 @@ static bool uses(const struct lab_run *run, int gpu) {
     return false;
 }
 
-/* Leaves out the GPUs that the run had no part in: they would be idle ones of its balance. What
- * refers to tracks by number goes with them. */
-static void keep_own_gpus(const struct lab_run *run, struct lab_recording *recording) {
-    int kept = 0;
+const struct lab_recording *lab_recordings_of_run(const struct lab_recording *recording,
+                                                  const struct lab_run *run,
+                                                  struct lab_arena *arena) {
+    struct lab_recording *own = lab_arena_alloc(arena, 1, sizeof *own);
+    *own = *recording;
+    own->tracks = lab_arena_alloc(arena, (size_t)own->track_count + 1, sizeof *own->tracks);
+    own->track_count = 0;
+    own->event_count = own->process_count = 0; /* which refer to tracks by number */
     for (int i = 0; i < recording->track_count; i++) {
         const struct lab_entity *entity = &recording->tracks[i].entity;
         if (entity->kind == LAB_ENTITY_MIG ||
             (entity->kind == LAB_ENTITY_GPU && !uses(run, entity->index)))
             continue;
-        recording->tracks[kept++] = recording->tracks[i];
+        own->tracks[own->track_count++] = recording->tracks[i];
     }
-    recording->track_count = kept;
-    recording->event_count = 0;
-    recording->process_count = 0;
+    return own;
 }
 
 static int read_run(struct reading *reading, struct lab_store *store,
                     const struct lab_recording_source *source, const char *prefix,
                     const struct lab_run *run, struct lab_err *err) {
-    struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
+    struct lab_recording whole;
     struct lab_recording_query query = {.from_ns = run->start_ns,
                                         .until_ns = run->end_ns,
                                         .epoch = run->epoch,
                                         .without_processes = true};
-    if (lab_recording_read_store(store, &query, reading->arena, recording, err) < 0)
+    if (lab_recording_read_store(store, &query, reading->arena, &whole, err) < 0)
         return -1;
-    keep_own_gpus(run, recording);
+    const struct lab_recording *recording = lab_recordings_of_run(&whole, run, reading->arena);
     if (has_ticks(recording))
         add(reading, *prefix ? lab_arena_printf(reading->arena, "%s/%s", prefix, run->id) : run->id,
-            source->label ? source->label : label_of_run(run, reading->arena), recording, run->rate,
-            run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
+            source->label ? source->label : lab_study_file_point(run, reading->arena), recording,
+            run->rate, run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
     return 0;
 }
 

@@ -1,8 +1,10 @@
-/* studies_files.c: which words are studies, which are files, and which of these is what. */
+/* studies_files.c: which words are studies, which are files, which of these is what; and the
+ * tables of them all. */
 #include "load/studies_files.h"
 
 #include "base/file/walk.h"
 #include "load/recordings.h"
+#include "load/study_view.h"
 #include "store/foreign/monitor_file.h"
 #include "store/tuning/timing_file.h"
 
@@ -140,4 +142,43 @@ int lab_studies_sort(const char *const *words, int count, struct lab_arena *aren
     lab_mem_free(sorted.timings);
     lab_mem_free(sorted.recordings);
     return result;
+}
+
+/* --- tables --- */
+
+/* Two studies of one name are told apart by their folders. */
+static void make_names(struct lab_study_table *tables, int count, struct lab_arena *arena) {
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++) {
+        names[i] = tables[i].name;
+        for (int k = 0; k < count; k++)
+            if (i != k && lab_str_equal(tables[k].name, tables[i].name))
+                names[i] = lab_study_view_shorten(tables[i].folder, arena);
+    }
+    for (int i = 0; i < count; i++)
+        tables[i].name = names[i];
+}
+
+int lab_studies_read(const char *const *words, int count, unsigned needs, struct lab_arena *arena,
+                     struct lab_study_table **ret_tables, int *ret_count, struct lab_err *err) {
+    struct lab_studies_words sorted = {.studies = words, .study_count = count};
+    const char *const *folders = NULL;
+    if ((needs & LAB_STUDY_WITH_FILES && lab_studies_sort(words, count, arena, &sorted, err) < 0) ||
+        lab_studies_find(sorted.studies, sorted.study_count, arena, &folders, &count, err) < 0)
+        return -1;
+    struct lab_study_table *tables = lab_arena_alloc(arena, (size_t)count + 1, sizeof *tables);
+    for (int i = 0; i < count; i++)
+        if (lab_studies_read_one(folders[i], needs, arena, &tables[i], err) < 0)
+            return -1;
+    make_names(tables, count, arena);
+    if (sorted.timing_count > 0 &&
+        lab_studies_read_timings(sorted.timings, sorted.timing_count, needs, arena,
+                                 &tables[count++], err) < 0)
+        return -1;
+    if (lab_studies_lay_beside(tables, count, sorted.recordings, sorted.recording_count, arena,
+                               err) < 0)
+        return -1;
+    *ret_tables = tables;
+    *ret_count = count;
+    return 0;
 }

@@ -1,10 +1,7 @@
 /*
- * studies_files.h: what isn't in a study but is analysed as one: files of timings that tuners
- * left, and recordings that were made beside the runs.
- *
- * A word is a study as studies.h has it, a file of timings, a recording in any format that `gpulab
- * export` reads, or a folder of these; each is told by its content. "baseline=a.json,b.json" puts
- * files into a phase; otherwise their names do (baseline_0_softmax.json), or else their folder's.
+ * studies_files.h: load's own: what isn't in a study but is analysed as one: files of timings that
+ * tuners left, and recordings that were made beside the runs. Others read them by
+ * lab_studies_read.
  */
 #ifndef LAB_LOAD_STUDIES_FILES_H
 #define LAB_LOAD_STUDIES_FILES_H
@@ -30,10 +27,8 @@ struct lab_studies_words {
     int recording_count;
 };
 
-/* Whether "a.json,b.json" lists files, all of them there. */
-bool lab_studies_is_list(const char *word, struct lab_arena *arena);
-
-/* Which is which. Recordings without anything to lay them beside are LAB_ERR_USER. */
+/* Which word is what; the lists are in the arena. Recordings without anything to lay them beside
+ * are LAB_ERR_USER. */
 int lab_studies_sort(const char *const *words, int count, struct lab_arena *arena,
                      struct lab_studies_words *ret_words, struct lab_err *err);
 

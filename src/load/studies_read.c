@@ -2,7 +2,7 @@
 #include "load/studies.h"
 
 #include "base/str.h"
-#include "load/study_view.h"
+#include "load/study_file.h"
 #include "machine/machine_json.h"
 #include "store/recording/recording.h"
 #include "store/study/results.h"
@@ -48,16 +48,6 @@ static const struct lab_value *rank_result(const struct lab_value *result, int r
 }
 
 /* --- what was asked for --- */
-
-/* The point is the id without its repeat: "vit32x6x512" of "vit32x6x512_r2". */
-static const char *point_of(const struct lab_run *run, struct lab_arena *arena) {
-    char suffix[16];
-    int length = snprintf(suffix, sizeof suffix, "_r%d", run->repeat);
-    size_t id = strlen(run->id);
-    if (id > (size_t)length && lab_str_equal(run->id + id - (size_t)length, suffix))
-        return lab_arena_strndup(arena, run->id, id - (size_t)length);
-    return run->id;
-}
 
 /* A phase is named by a key, or by the series of that name; other series group points. */
 static const char *phase_of(const struct lab_study_run *run) {
@@ -260,7 +250,7 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
                                   .test = map_of(result, "test_config", arena),
                                   .result = result,
                                   .model = kept->label,
-                                  .point = point_of(kept, arena),
+                                  .point = lab_study_file_point(kept, arena),
                                   .rate = kept->rate};
     run->phase = phase_of(run);
     /* none where this gpulab doesn't know the workload, or not with these options any more */
@@ -367,28 +357,4 @@ int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *a
     int result = lab_study_file_table(file, needs, ret_table, err);
     lab_study_file_close(file);
     return result;
-}
-
-/* Two studies of one name are told apart by their folders. */
-static void make_names(struct lab_study_table *tables, int count, struct lab_arena *arena) {
-    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
-    for (int i = 0; i < count; i++) {
-        names[i] = tables[i].name;
-        for (int k = 0; k < count; k++)
-            if (i != k && lab_str_equal(tables[k].name, tables[i].name))
-                names[i] = lab_study_view_shorten(tables[i].folder, arena);
-    }
-    for (int i = 0; i < count; i++)
-        tables[i].name = names[i];
-}
-
-int lab_studies_read(const char *const *folders, int count, unsigned needs, struct lab_arena *arena,
-                     struct lab_study_table **ret_tables, struct lab_err *err) {
-    struct lab_study_table *tables = lab_arena_alloc(arena, (size_t)count + 1, sizeof *tables);
-    for (int i = 0; i < count; i++)
-        if (lab_studies_read_one(folders[i], needs, arena, &tables[i], err) < 0)
-            return -1;
-    make_names(tables, count, arena);
-    *ret_tables = tables;
-    return 0;
 }

@@ -1,7 +1,9 @@
-/* study_file.c: the one place where a study's database is opened for reading what it holds. */
+/* study_file.c: opening a study for reading, and what its runs have in common for all readers. */
 #include "load/study_file.h"
 
 #include "base/str.h"
+
+#include <string.h>
 
 int lab_study_file_open(const char *folder, struct lab_arena *arena,
                         struct lab_study_file **ret_file, struct lab_err *err) {
@@ -29,6 +31,14 @@ int lab_study_file_runs(struct lab_study_file *file, struct lab_err *err) {
     return file->runs
                ? 0
                : lab_store_runs(file->store, file->arena, &file->runs, &file->run_count, err);
+}
+
+const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *arena) {
+    const char *suffix = lab_arena_printf(arena, "_r%d", run->repeat);
+    size_t id = strlen(run->id), length = strlen(suffix);
+    return id > length && strcmp(run->id + id - length, suffix) == 0
+               ? lab_arena_strndup(arena, run->id, id - length)
+               : run->id;
 }
 
 int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run,

@@ -28,6 +28,10 @@ void lab_study_file_close(struct lab_study_file *file); /* accepts NULL */
 /* Fills in `runs`; the second time it does nothing. */
 int lab_study_file_runs(struct lab_study_file *file, struct lab_err *err);
 
+/* The point that a run repeats: its id without the repeat, "vit32x6x512" of "vit32x6x512_r2". The
+ * run's own text or one in the arena. */
+const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *arena);
+
 /* The last value of each metric that a run reported, by name and rank, in the order of their first
  * values. */
 int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run,

@@ -104,32 +104,12 @@ static int find_candidates(const struct lab_study_table *study, struct candidate
     return count;
 }
 
-static bool is_own(const struct lab_run *run, const struct lab_entity *entity) {
-    for (int i = 0; i < run->rank_count; i++) {
-        int own = lab_run_device_gpu(run->ranks[i].device);
-        if (own == entity->index || own == LAB_RUN_GPU_BY_ID)
-            return true;
-    }
-    return false;
-}
-
-/* Without the GPUs that the run had no part in: they would be idle ones of its balance. */
-static const struct lab_recording *own_gpus(const struct lab_study_run *run, int *ret_gpus,
-                                            struct lab_arena *arena) {
-    struct lab_recording *own = lab_arena_alloc(arena, 1, sizeof *own);
-    *own = *run->recording;
-    own->tracks = lab_arena_alloc(arena, (size_t)own->track_count + 1, sizeof *own->tracks);
-    own->track_count = own->event_count = own->process_count = 0;
-    *ret_gpus = 0;
-    for (int i = 0; i < run->recording->track_count; i++) {
-        const struct lab_track *track = &run->recording->tracks[i];
-        bool gpu = track->entity.kind == LAB_ENTITY_GPU;
-        if (track->entity.kind == LAB_ENTITY_MIG || (gpu && !is_own(run->run, &track->entity)))
-            continue;
-        *ret_gpus += gpu && track->count > 0;
-        own->tracks[own->track_count++] = *track;
-    }
-    return own;
+static int count_gpus(const struct lab_recording *recording) {
+    int count = 0;
+    for (int i = 0; i < recording->track_count; i++)
+        count +=
+            recording->tracks[i].entity.kind == LAB_ENTITY_GPU && recording->tracks[i].count > 0;
+    return count;
 }
 
 /* Balance and memory, where a run had several GPUs. */
@@ -139,10 +119,11 @@ static void analyse_samples(struct report_found *found, const struct lab_study_t
     int count = 0, most = 0;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
-        int gpus = 0;
         if (!run->recording || !run->used)
             continue;
-        const struct lab_recording *own = own_gpus(run, &gpus, found->arena);
+        const struct lab_recording *own =
+            lab_recordings_of_run(run->recording, run->run, found->arena);
+        int gpus = count_gpus(own);
         if (gpus == 0)
             continue;
         most = gpus > most ? gpus : most;

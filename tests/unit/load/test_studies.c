@@ -312,7 +312,9 @@ LAB_TEST(folders_files_and_folders_above_are_studies) {
     assert_int_equal(find(root, NULL, &folders, &err), 2);
     assert_string_equal(folders[1], in_root("b"));
     struct lab_study_table *tables;
-    assert_int_equal(lab_studies_read(folders, 2, 0, &arena, &tables, &err), 0);
+    int count;
+    assert_int_equal(lab_studies_read(folders, 2, 0, &arena, &tables, &count, &err), 0);
+    assert_int_equal(count, 2);
     assert_string_not_equal(tables[0].name, tables[1].name);
 }
 
