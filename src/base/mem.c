@@ -95,6 +95,13 @@ char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length
     return copy;
 }
 
+void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size) {
+    void *copy = lab_arena_alloc(arena, count + 1, size);
+    if (count > 0)
+        memcpy(copy, items, count * size);
+    return copy;
+}
+
 char *lab_arena_strdup(struct lab_arena *arena, const char *text) {
     return lab_arena_strndup(arena, text, strlen(text));
 }

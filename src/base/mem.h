@@ -39,6 +39,8 @@ void lab_arena_init(struct lab_arena *arena);
 void lab_arena_release(struct lab_arena *arena); /* accepts a released arena */
 
 void *lab_arena_alloc(struct lab_arena *arena, size_t count, size_t size); /* zeroed, 16-aligned */
+/* A copy of an array, with a zeroed item behind it; `items` may be NULL where there are none. */
+void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size);
 char *lab_arena_strdup(struct lab_arena *arena, const char *text);
 char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length);
 char *lab_arena_printf(struct lab_arena *arena, const char *format, ...)

@@ -186,9 +186,7 @@ int lab_recordings_find(const char *const *words, int count, struct lab_arena *a
         result = take_word(&found, words, count, i, err);
     if (result == 0) {
         make_names(&found);
-        *ret_sources = lab_arena_alloc(arena, (size_t)found.count + 1, sizeof **ret_sources);
-        if (found.count > 0)
-            memcpy(*ret_sources, found.items, (size_t)found.count * sizeof *found.items);
+        *ret_sources = lab_arena_copy(arena, found.items, (size_t)found.count, sizeof *found.items);
         *ret_count = found.count;
     }
     lab_mem_free(found.items);

@@ -170,9 +170,8 @@ int lab_recordings_read(const struct lab_recording_source *sources, int count,
     if (result == 0)
         result = finish(&reading, sources, count, left_out, err);
     if (result == 0) {
-        *ret_recordings = lab_arena_alloc(arena, (size_t)reading.count, sizeof **ret_recordings);
-        for (int i = 0; i < reading.count; i++)
-            (*ret_recordings)[i] = reading.items[i];
+        *ret_recordings =
+            lab_arena_copy(arena, reading.items, (size_t)reading.count, sizeof *reading.items);
         *ret_count = reading.count;
     }
     lab_mem_free(reading.items);

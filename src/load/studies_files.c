@@ -111,13 +111,6 @@ static int take_word(struct sorted *sorted, const char *word, struct lab_err *er
     return 0;
 }
 
-static void *keep(struct lab_arena *arena, const void *items, int count, size_t size) {
-    void *kept = lab_arena_alloc(arena, (size_t)count + 1, size);
-    if (count > 0)
-        memcpy(kept, items, (size_t)count * size);
-    return kept;
-}
-
 int lab_studies_sort(const char *const *words, int count, struct lab_arena *arena,
                      struct lab_studies_words *ret_words, struct lab_err *err) {
     struct sorted sorted = {.arena = arena};
@@ -132,11 +125,14 @@ int lab_studies_sort(const char *const *words, int count, struct lab_arena *aren
                              sorted.recordings[0].path);
     if (result == 0)
         *ret_words = (struct lab_studies_words){
-            keep(arena, sorted.studies, sorted.study_count, sizeof *sorted.studies),
+            lab_arena_copy(arena, sorted.studies, (size_t)sorted.study_count,
+                           sizeof *sorted.studies),
             sorted.study_count,
-            keep(arena, sorted.timings, sorted.timing_count, sizeof *sorted.timings),
+            lab_arena_copy(arena, sorted.timings, (size_t)sorted.timing_count,
+                           sizeof *sorted.timings),
             sorted.timing_count,
-            keep(arena, sorted.recordings, sorted.recording_count, sizeof *sorted.recordings),
+            lab_arena_copy(arena, sorted.recordings, (size_t)sorted.recording_count,
+                           sizeof *sorted.recordings),
             sorted.recording_count};
     lab_mem_free(sorted.studies);
     lab_mem_free(sorted.timings);

@@ -70,10 +70,7 @@ int lab_studies_find(const char *const *words, int count, struct lab_arena *aren
     for (int i = 0; i < count && result == 0; i++)
         result = take_word(&found, words[i], err);
     if (result == 0) {
-        const char **folders = lab_arena_alloc(arena, (size_t)found.count + 1, sizeof *folders);
-        for (int i = 0; i < found.count; i++)
-            folders[i] = found.items[i];
-        *ret_folders = folders;
+        *ret_folders = lab_arena_copy(arena, found.items, (size_t)found.count, sizeof *found.items);
         *ret_count = found.count;
     }
     lab_mem_free(found.items);

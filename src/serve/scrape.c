@@ -15,9 +15,7 @@ static void copy_entity(struct scrape_entity *to, const struct lab_entity *from)
     to->entity.id = lab_arena_strdup(&to->arena, from->id);
     to->entity.name = lab_arena_strdup(&to->arena, from->name);
     to->entity.pci = lab_arena_strdup(&to->arena, from->pci);
-    struct lab_column *columns = lab_arena_alloc(&to->arena, count, sizeof *columns);
-    if (count)
-        memcpy(columns, from->columns, count * sizeof *columns);
+    struct lab_column *columns = lab_arena_copy(&to->arena, from->columns, count, sizeof *columns);
     to->entity.columns = columns;
     to->columns = lab_arena_alloc(&to->arena, count, sizeof *to->columns);
     to->told = true;
@@ -130,9 +128,7 @@ static void take_processes(void *state, const struct lab_process_list *list) {
         to->command = to->advice = ""; /* not shown: they may hold what isn't for others */
         to->node_bytes = NULL;
         to->node_count = 0;
-        to->gpus = lab_arena_alloc(arena, (size_t)from->gpu_count, sizeof *to->gpus);
-        if (from->gpu_count)
-            memcpy(to->gpus, from->gpus, (size_t)from->gpu_count * sizeof *to->gpus);
+        to->gpus = lab_arena_copy(arena, from->gpus, (size_t)from->gpu_count, sizeof *to->gpus);
     }
     scrape->has_processes = true;
     if (list->time_ns > scrape->latest_ns)

@@ -259,13 +259,10 @@ static void copy_process(struct lab_arena *arena, const struct lab_process_sampl
     to->container = lab_arena_strdup(arena, from->container ? from->container : "");
     to->advice = lab_arena_strdup(arena, from->advice ? from->advice : "");
     if (from->node_bytes) {
-        to->node_bytes =
-            lab_arena_alloc(arena, (size_t)from->node_count + 1, sizeof *to->node_bytes);
-        memcpy(to->node_bytes, from->node_bytes, (size_t)from->node_count * sizeof *to->node_bytes);
+        to->node_bytes = lab_arena_copy(arena, from->node_bytes, (size_t)from->node_count,
+                                        sizeof *to->node_bytes);
     }
-    to->gpus = lab_arena_alloc(arena, (size_t)from->gpu_count + 1, sizeof *to->gpus);
-    if (from->gpu_count)
-        memcpy(to->gpus, from->gpus, (size_t)from->gpu_count * sizeof *to->gpus);
+    to->gpus = lab_arena_copy(arena, from->gpus, (size_t)from->gpu_count, sizeof *to->gpus);
 }
 
 static void take_processes(void *state, const struct lab_process_list *list) {

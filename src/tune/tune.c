@@ -175,8 +175,7 @@ int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
         return -1;
     result.duration_s = tune_elapsed_s(&tuner);
     result.warnings =
-        lab_arena_alloc(arena, (size_t)tuner.warning_count + 1, sizeof *result.warnings);
-    memcpy(result.warnings, tuner.warnings, (size_t)tuner.warning_count * sizeof *result.warnings);
+        lab_arena_copy(arena, tuner.warnings, (size_t)tuner.warning_count, sizeof *result.warnings);
     *ret_result = result;
     return 0;
 }

@@ -114,10 +114,8 @@ int lab_walk(const char *folder, const struct lab_walk *wanted, struct lab_arena
     struct walking walking = {.wanted = wanted, .arena = arena};
     int result = walk(&walking, folder, "", 0, err);
     if (result == 0) {
-        size_t count = (size_t)walking.count;
-        *ret_finds = lab_arena_alloc(arena, count + 1, sizeof **ret_finds);
-        if (count > 0)
-            memcpy(*ret_finds, walking.finds, count * sizeof *walking.finds);
+        *ret_finds =
+            lab_arena_copy(arena, walking.finds, (size_t)walking.count, sizeof *walking.finds);
         *ret_count = walking.count;
     }
     lab_mem_free(walking.finds);

@@ -420,10 +420,8 @@ static int read_tables(struct lab_recording_reading *reading, struct lab_err *er
 static void finish_notes(struct lab_recording_reading *reading) {
     if (!reading->notes.count)
         return;
-    const char **missing =
-        lab_arena_alloc(reading->arena, (size_t)reading->notes.count + 1, sizeof *missing);
-    memcpy(missing, reading->notes.items, (size_t)reading->notes.count * sizeof *missing);
-    reading->recording->missing = missing;
+    reading->recording->missing = lab_arena_copy(reading->arena, reading->notes.items,
+                                                 (size_t)reading->notes.count, sizeof(char *));
 }
 
 /* One transaction, so that a writer's next second doesn't come between two tables. */

@@ -106,9 +106,7 @@ int lab_trace_find(const char *const *words, int count, struct lab_arena *arena,
     }
     if (result == 0) {
         make_names(&found);
-        *ret_sources = lab_arena_alloc(arena, (size_t)found.count + 1, sizeof **ret_sources);
-        for (int i = 0; i < found.count; i++)
-            (*ret_sources)[i] = found.items[i];
+        *ret_sources = lab_arena_copy(arena, found.items, (size_t)found.count, sizeof *found.items);
         *ret_count = found.count;
     }
     lab_mem_free(found.items);

@@ -91,9 +91,7 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
     int result = code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
     sqlite3_finalize(statement);
     if (result == 0) {
-        *ret_entries = lab_arena_alloc(arena, (size_t)count + 1, sizeof **ret_entries);
-        if (count)
-            memcpy(*ret_entries, items, (size_t)count * sizeof *items);
+        *ret_entries = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
         *ret_count = count;
     }
     lab_mem_free(items);
@@ -191,9 +189,7 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
     int result = code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
     sqlite3_finalize(statement);
     if (result == 0) {
-        *ret_trials = lab_arena_alloc(arena, (size_t)count + 1, sizeof **ret_trials);
-        if (count)
-            memcpy(*ret_trials, items, (size_t)count * sizeof *items);
+        *ret_trials = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
         *ret_count = count;
     }
     lab_mem_free(items);
