@@ -153,7 +153,6 @@ static void add_clock(struct lab_str *out, int64_t wall_ns) {
 
 static const char *note_of(const struct lab_recording *recording, struct lab_arena *arena) {
     int64_t from_ns = INT64_MAX, until_ns = INT64_MIN;
-    struct lab_str text;
     for (int t = 0; t < recording->track_count; t++) {
         const struct lab_track *track = &recording->tracks[t];
         if (track->count == 0)
@@ -165,15 +164,13 @@ static const char *note_of(const struct lab_recording *recording, struct lab_are
     }
     if (until_ns < from_ns)
         return lab_arena_printf(arena, "%s holds no samples.", recording->path);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s was recorded from ", recording->path);
     add_clock(&text, from_ns);
     lab_str_add(&text, " to ");
     add_clock(&text, until_ns);
     lab_str_add(&text, ", when none of the runs ran: it is left out.");
-    const char *note = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return note;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static void add_notes(struct lab_study_table *table, const struct lab_recording *recordings,

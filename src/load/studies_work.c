@@ -31,9 +31,6 @@ int lab_studies_work(const char *workload, const struct lab_value *options,
     const struct lab_workload *found = lab_workload_find(workload, err);
     if (!found)
         return -1;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    int result = count_work(found, options, &arena, ret_work, err);
-    lab_arena_release(&arena);
-    return result;
+    LAB_AUTO(arena, arena);
+    return count_work(found, options, &arena, ret_work, err);
 }

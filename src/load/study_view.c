@@ -20,22 +20,16 @@ const char *lab_study_view_command(const char *words, struct lab_arena *arena) {
     if (lab_json_parse(words, strlen(words), "words", arena, &list, NULL) < 0 ||
         list->type != LAB_VALUE_LIST)
         return "";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "gpulab run");
-    const char *command = NULL;
     for (int i = 0; i < list->count; i++) {
-        if (list->items[i]->type != LAB_VALUE_STRING) {
-            command = "";
-            break;
-        }
+        const char *word = lab_value_as_text(list->items[i], NULL);
+        if (!word)
+            return "";
         lab_str_add(&text, " ");
-        lab_str_add_shell(&text, list->items[i]->string);
+        lab_str_add_shell(&text, word);
     }
-    if (!command)
-        command = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return command;
+    return lab_arena_strdup(arena, text.text);
 }
 
 const char *lab_study_view_shorten(const char *path, struct lab_arena *arena) {
@@ -50,11 +44,6 @@ const char *lab_study_view_shorten(const char *path, struct lab_arena *arena) {
     return lab_arena_strdup(arena, path);
 }
 
-static int64_t whole(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_INT ? value->integer : 0;
-}
-
 /* --- how it stands --- */
 
 static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
@@ -63,12 +52,10 @@ static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
     view->max_workers = 1;
     if (lab_yaml_parse(text, strlen(text), "config", LAB_YAML_LIMITS, arena, &config, NULL) < 0)
         return;
-    int64_t workers = whole(lab_value_get(config, "experiment"), "max_workers");
+    int64_t workers = lab_value_get_int(lab_value_get(config, "experiment"), "max_workers", 0);
     if (workers > 1 && workers <= 100000)
         view->max_workers = (int)workers;
-    const struct lab_value *device = lab_value_get(config, "device");
-    if (device && device->type == LAB_VALUE_STRING)
-        view->report.simulated = strstr(device->string, "sim:") != NULL;
+    view->report.simulated = strstr(lab_value_get_text(config, "device", ""), "sim:") != NULL;
 }
 
 static bool on_simulation(const struct lab_run *run) {
@@ -81,9 +68,8 @@ static bool on_simulation(const struct lab_run *run) {
 static int read_counts(struct lab_study_view *view, struct lab_err *err) {
     if (lab_store_count(view->file->store, view->counts, err) < 0)
         return -1;
-    int *counts = lab_arena_alloc(view->file->arena, LAB_RUN_STATE_COUNT, sizeof *counts);
-    memcpy(counts, view->counts, sizeof view->counts);
-    view->report.state_counts = counts;
+    view->report.state_counts =
+        lab_arena_copy(view->file->arena, view->counts, LAB_RUN_STATE_COUNT, sizeof *view->counts);
     return 0;
 }
 
@@ -158,11 +144,9 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->holder = "";
     report->running = lab_folder_held(view->path, &view->holder);
     if (report->running) {
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_holder_describe(&view->holder, &text);
         report->holder = lab_arena_strdup(arena, text.text);
-        lab_str_release(&text);
     }
 }
 
@@ -259,11 +243,7 @@ int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     for (size_t i = 0; result == 0 && i < run_count; i++)
         if (sorted[i]->state == LAB_RUN_DONE)
             result = add_metrics(view, sorted[i], &metrics, &capacity, err);
-    struct lab_study_info_metric *kept =
-        lab_arena_alloc(arena, (size_t)report->metric_count + 1, sizeof *kept);
-    for (int i = 0; i < report->metric_count; i++)
-        kept[i] = metrics[i];
-    report->metrics = kept;
+    report->metrics = lab_arena_copy(arena, metrics, (size_t)report->metric_count, sizeof *metrics);
     lab_mem_free(metrics);
     return result;
 }

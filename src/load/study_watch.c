@@ -22,8 +22,7 @@ static void watch_unfinished(int max, struct lab_arena *arena, struct lab_study_
     int room = max && max < watch->known ? max : watch->known;
     watch->items = lab_arena_alloc(arena, (size_t)room + 1, sizeof *watch->items);
     for (int i = 0; i < watch->known && !watch->more; i++) {
-        struct lab_arena scratch; /* a view of a study that has ended isn't wanted any longer */
-        lab_arena_init(&scratch);
+        LAB_AUTO(arena, scratch); /* a view of a study that has ended isn't wanted any longer */
         struct lab_study_view view;
         if (lab_study_view_look(paths[i], false, &scratch, &view, NULL) == 0 &&
             is_unfinished(&view)) {
@@ -32,7 +31,6 @@ static void watch_unfinished(int max, struct lab_arena *arena, struct lab_study_
                 watch->items[watch->count++] =
                     (struct lab_study_watch_item){.path = paths[i], .running = view.report.running};
         }
-        lab_arena_release(&scratch);
     }
 }
 

@@ -131,21 +131,6 @@ struct lab_value *lab_machine_json_value(const struct lab_machine *machine,
 
 /* --- reading --- */
 
-static const char *text_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_STRING ? value->string : "";
-}
-
-static int64_t whole(const struct lab_value *map, const char *key, int64_t fallback) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_INT ? value->integer : fallback;
-}
-
-static bool is_true(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_BOOL && value->boolean;
-}
-
 static int count_of(const struct lab_value *list) {
     return list && list->type == LAB_VALUE_LIST && list->count <= COUNT_MAX ? list->count : 0;
 }
@@ -164,18 +149,18 @@ static void read_nodes(struct lab_machine *machine, const struct lab_value *list
     int count = machine->node_count;
     for (int i = 0; i < count; i++)
         machine->nodes[i] = (struct lab_node){
-            .number = (int)whole(list->items[i], "node", i),
+            .number = (int)lab_value_get_int(list->items[i], "node", i),
             .cpus = read_cpus(lab_value_get(list->items[i], "cpus"), arena),
-            .core_count = (int)whole(list->items[i], "cores", 0),
-            .memory_bytes = whole(list->items[i], "memory_bytes", 0),
-            .free_bytes = whole(list->items[i], "free_bytes", -1),
+            .core_count = (int)lab_value_get_int(list->items[i], "cores", 0),
+            .memory_bytes = lab_value_get_int(list->items[i], "memory_bytes", 0),
+            .free_bytes = lab_value_get_int(list->items[i], "free_bytes", -1),
         };
     for (int from = 0; from < count; from++)
         for (int to = 0; to < count; to++) {
             char key[16];
             snprintf(key, sizeof key, "%d", machine->nodes[to].number);
             machine->distances[from * count + to] =
-                (int)whole(lab_value_get(list->items[from], "distances"), key, 0);
+                (int)lab_value_get_int(lab_value_get(list->items[from], "distances"), key, 0);
         }
 }
 
@@ -191,16 +176,16 @@ static void read_pci(struct lab_machine *machine, const struct lab_value *list) 
         const struct lab_value *item = list->items[i];
         struct lab_pci *pci = &machine->pci[i];
         unsigned vendor = 0, device = 0;
-        sscanf(text_of(item, "id"), "%4x:%4x", &vendor, &device);
-        *pci =
-            (struct lab_pci){.kind = kind_of(text_of(item, "kind")),
-                             .vendor_id = (uint16_t)vendor,
-                             .device_id = (uint16_t)device,
-                             .vendor = text_of(item, "vendor"),
-                             .name = text_of(item, "model"),
-                             .os_name = text_of(item, "os_name"),
-                             .node = lab_machine_node_index(machine, (int)whole(item, "node", -1))};
-        snprintf(pci->address, sizeof pci->address, "%s", text_of(item, "address"));
+        sscanf(lab_value_get_text(item, "id", ""), "%4x:%4x", &vendor, &device);
+        *pci = (struct lab_pci){
+            .kind = kind_of(lab_value_get_text(item, "kind", "")),
+            .vendor_id = (uint16_t)vendor,
+            .device_id = (uint16_t)device,
+            .vendor = lab_value_get_text(item, "vendor", ""),
+            .name = lab_value_get_text(item, "model", ""),
+            .os_name = lab_value_get_text(item, "os_name", ""),
+            .node = lab_machine_node_index(machine, (int)lab_value_get_int(item, "node", -1))};
+        snprintf(pci->address, sizeof pci->address, "%s", lab_value_get_text(item, "address", ""));
     }
 }
 
@@ -216,13 +201,13 @@ const struct lab_machine *lab_machine_json_read(const char *json, struct lab_are
     *machine = (struct lab_machine){
         .source = "machine.json",
         .recorded = true,
-        .simulated = is_true(map, "simulated"),
-        .host = text_of(map, "host"),
-        .cpu_model = text_of(map, "cpu_model"),
-        .package_count = (int)whole(map, "packages", 0),
+        .simulated = lab_value_get_bool(map, "simulated"),
+        .host = lab_value_get_text(map, "host", ""),
+        .cpu_model = lab_value_get_text(map, "cpu_model", ""),
+        .package_count = (int)lab_value_get_int(map, "packages", 0),
         .nodes = lab_arena_alloc(arena, node_count, sizeof *machine->nodes),
         .node_count = (int)node_count,
-        .numa_in_kernel = is_true(map, "numa_in_kernel"),
+        .numa_in_kernel = lab_value_get_bool(map, "numa_in_kernel"),
         .distances = lab_arena_alloc(arena, node_count * node_count, sizeof(int)),
         .pci_count = count_of(pci),
         .pci = lab_arena_alloc(arena, (size_t)count_of(pci) + 1, sizeof *machine->pci)};
@@ -234,7 +219,7 @@ const struct lab_machine *lab_machine_json_read(const char *json, struct lab_are
 bool lab_machine_json_is_simulated(const char *json, struct lab_arena *arena) {
     struct lab_value *map;
     return lab_json_parse(json, strlen(json), "machine.json", arena, &map, NULL) == 0 &&
-           is_true(map, "simulated");
+           lab_value_get_bool(map, "simulated");
 }
 
 /* --- in words --- */
@@ -248,8 +233,8 @@ static void add_count(struct lab_str *text, int64_t count, const char *noun) {
 static int64_t count_gpus(const struct lab_value *pci) {
     int64_t count = 0;
     for (int i = 0; pci && i < pci->count; i++) {
-        const struct lab_value *name = lab_value_get(pci->items[i], "name");
-        count += name && name->type == LAB_VALUE_STRING && lab_str_starts(name->string, "GPU");
+        const char *name = lab_value_get_text(pci->items[i], "name", "");
+        count += lab_str_starts(name, "GPU");
     }
     return count;
 }
@@ -259,15 +244,12 @@ const char *lab_machine_json_line(const char *json, struct lab_arena *arena) {
     if (lab_json_parse(json, strlen(json), "machine", arena, &machine, NULL) < 0)
         return "";
     LAB_AUTO(str, text);
-    const struct lab_value *host = lab_value_get(machine, "host");
-    const struct lab_value *model = lab_value_get(machine, "cpu_model");
+    const char *host = lab_value_get_text(machine, "host", NULL);
     const struct lab_value *nodes = lab_value_get(machine, "nodes");
-    if (model && model->type == LAB_VALUE_STRING)
-        lab_str_add(&text, model->string);
-    add_count(&text, whole(machine, "cores", 0), "core");
+    lab_str_add(&text, lab_value_get_text(machine, "cpu_model", ""));
+    add_count(&text, lab_value_get_int(machine, "cores", 0), "core");
     add_count(&text, nodes ? nodes->count : 0, "NUMA node");
     add_count(&text, count_gpus(lab_value_get(machine, "pci")), "GPU");
-    bool named = host && host->type == LAB_VALUE_STRING;
-    return lab_arena_printf(arena, "%s%s%s", named ? host->string : "",
-                            named && text.length ? ": " : "", text.text);
+    return lab_arena_printf(arena, "%s%s%s", host ? host : "", host && text.length ? ": " : "",
+                            text.text);
 }

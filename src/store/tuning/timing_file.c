@@ -142,29 +142,20 @@ struct lab_value *lab_timing_file_imported(const struct lab_tuning_entry *entry,
 
 /* --- reading --- */
 
-static double number_of(const struct lab_value *value) {
-    if (value && value->type == LAB_VALUE_INT)
-        return (double)value->integer;
-    return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
-}
-
 /* A map in one text, as tuners write it beside a timing. */
 static const char *config_text(const struct lab_value *value, struct lab_arena *arena) {
     if (!value || value->type == LAB_VALUE_NULL)
         return "";
     if (value->type == LAB_VALUE_STRING)
         return value->string;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; value->type == LAB_VALUE_MAP && i < value->count; i++) {
         lab_str_printf(&text, "%s%s=", i ? "," : "", value->keys[i]);
         lab_value_write(value->items[i], &text);
     }
     if (value->type != LAB_VALUE_MAP)
         lab_value_write(value, &text);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *text_of(const struct lab_value *value, struct lab_arena *arena) {
@@ -197,7 +188,7 @@ static void read_timings(const struct lab_value *list, struct lab_arena *arena,
         bool bare = item->type != LAB_VALUE_MAP;
         struct lab_timing timing = {
             .start_ns = -1,
-            .time_s = 1e-3 * number_of(bare ? item : lab_value_get(item, "time_ms")),
+            .time_s = 1e-3 * lab_value_as_number(bare ? item : lab_value_get(item, "time_ms")),
             .config = config_text(lab_value_get(item, "config"), arena)};
         if (!(timing.time_s > 0) || isinf(timing.time_s))
             continue;
@@ -233,7 +224,7 @@ int lab_timing_file_read(const char *path, struct lab_arena *arena,
                            "%s holds no tuning: none of best_time_ms, best_config, "
                            "detailed_timings and all_benchmark_times is in it",
                            path);
-    double best_ms = number_of(lab_value_get(map, "best_time_ms"));
+    double best_ms = lab_value_get_number(map, "best_time_ms");
     const struct lab_value *whose = lab_value_get(map, "gpu");
     struct lab_timing_file file = {
         .kernel = text_of(lab_value_get(map, "kernel_name"), arena),

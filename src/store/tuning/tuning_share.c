@@ -42,43 +42,27 @@ int lab_tuning_cache_export(struct lab_tuning_cache *cache, struct lab_arena *ar
 /* --- import --- */
 
 static int refuse(const struct lab_value *value, const char *what, struct lab_err *err) {
-    struct lab_str place;
-    lab_str_init(&place);
+    LAB_AUTO(str, place);
     if (value)
         lab_value_add_place(value, &place);
-    lab_err_set(err, LAB_ERR_USER, "%s%s; 'gpulab cache export tuning FILE' writes such files",
-                place.length ? place.text : "", what);
-    lab_str_release(&place);
-    return -1;
-}
-
-static const char *text_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
-}
-
-static double number_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    if (value && value->type == LAB_VALUE_INT)
-        return (double)value->integer;
-    return value && value->type == LAB_VALUE_FLOAT ? value->number : NAN;
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s%s; 'gpulab cache export tuning FILE' writes such files",
+                       place.length ? place.text : "", what);
 }
 
 static int read_entry(const struct lab_value *map, struct lab_tuning_entry *ret_entry,
                       struct lab_err *err) {
-    const struct lab_value *certain = lab_value_get(map, "certain");
-    const struct lab_value *tuned = lab_value_get(map, "tuned_wall_ns");
     *ret_entry = (struct lab_tuning_entry){
-        .key = text_of(map, "key"),
-        .kernel = text_of(map, "kernel"),
-        .shape = text_of(map, "shape"),
-        .device = text_of(map, "device"),
-        .config = text_of(map, "config"),
-        .time_s = number_of(map, "time_s"),
-        .low_s = number_of(map, "low_s"),
-        .high_s = number_of(map, "high_s"),
-        .certain = certain && certain->type == LAB_VALUE_BOOL && certain->boolean,
-        .tuned_wall_ns = tuned && tuned->type == LAB_VALUE_INT ? tuned->integer : 0,
+        .key = lab_value_get_text(map, "key", NULL),
+        .kernel = lab_value_get_text(map, "kernel", NULL),
+        .shape = lab_value_get_text(map, "shape", NULL),
+        .device = lab_value_get_text(map, "device", NULL),
+        .config = lab_value_get_text(map, "config", NULL),
+        .time_s = lab_value_get_number(map, "time_s"),
+        .low_s = lab_value_get_number(map, "low_s"),
+        .high_s = lab_value_get_number(map, "high_s"),
+        .certain = lab_value_get_bool(map, "certain"),
+        .tuned_wall_ns = lab_value_get_int(map, "tuned_wall_ns", 0),
         .result = "",
     };
     if (!ret_entry->key || !*ret_entry->key || !ret_entry->config || !*ret_entry->config)
@@ -103,10 +87,10 @@ static int import_all(const struct lab_tuning_cache *cache, const struct lab_val
 int lab_tuning_cache_import(struct lab_tuning_cache *cache, const struct lab_value *value,
                             int *ret_taken, int *ret_count, struct lab_err *err) {
     const struct lab_value *list = lab_value_get(value, "entries");
-    const char *format = text_of(value, "format");
+    const char *format = lab_value_get_text(value, "format", NULL);
     if (!lab_str_equal(format, FORMAT) || !list || list->type != LAB_VALUE_LIST)
         return refuse(value, "this is no export of a tuning cache", err);
-    if (number_of(value, "version") != LAB_TUNING_CACHE_VERSION)
+    if (lab_value_get_number(value, "version") != LAB_TUNING_CACHE_VERSION)
         return refuse(value, "this export is of another version", err);
     if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
         return -1;
