@@ -77,18 +77,15 @@ static int latest_time_first(const void *a, const void *b) {
 /* Whether the study in this folder is the one that is asked for, and has runs that aren't done or
  * files that may not be complete. */
 static bool is_unfinished(const struct lab_folder_request *request, const char *path) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_store *store = NULL;
     struct lab_store_study study;
     int counts[LAB_RUN_STATE_COUNT], left = 0;
     bool same = false;
-    lab_arena_init(&arena);
     const char *database = lab_arena_printf(&arena, "%s/" FOLDER_DATABASE, path);
-    if (access(database, F_OK) < 0) {
-        lab_arena_release(&arena);
+    if (access(database, F_OK) < 0)
         return false;
-    }
     if (lab_store_open(database, LAB_STORE_READ, &store, &err) < 0 ||
         lab_store_study(store, &arena, &study, &err) < 0 ||
         lab_store_count(store, counts, &err) < 0) {
@@ -102,7 +99,6 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
                study.machine_identity == request->machine_identity;
     }
     lab_store_close(store);
-    lab_arena_release(&arena);
     return same && left > 0;
 }
 
@@ -118,29 +114,25 @@ static pid_t find_left(const struct lab_holder *holder) {
 
 static int refuse_held(int fd, const char *path, struct lab_err *err) {
     struct lab_holder holder;
-    struct lab_str text;
+    LAB_AUTO(str, text);
     lab_lock_read(fd, &holder);
-    lab_str_init(&text);
     lab_holder_describe(&holder, &text);
     pid_t left = find_left(&holder);
     if (left)
-        lab_err_set(err, LAB_ERR_USER,
-                    "%s is still held by process %d, which outlived its runner, %s: end it (kill "
-                    "%d), or start another with experiment.resume=false",
-                    path, (int)left, text.text, (int)left);
-    else
-        lab_err_set(err, LAB_ERR_USER,
-                    "%s is being worked on by %s: wait for it, or start another with "
-                    "experiment.resume=false",
-                    path, text.text);
-    lab_str_release(&text);
-    return -1;
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "%s is still held by process %d, which outlived its runner, %s: end it (kill "
+            "%d), or start another with experiment.resume=false",
+            path, (int)left, text.text, (int)left);
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s is being worked on by %s: wait for it, or start another with "
+                       "experiment.resume=false",
+                       path, text.text);
 }
 
 /* Locks a study that is there; a descriptor, or -1. `path` is as the user would write it. */
 static int lock_existing(const char *path, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *lock = lab_arena_printf(&arena, "%s/" FOLDER_LOCK, path);
     int64_t until_ns = lab_clock_now(lab_clock_system()) + PATIENCE_NS;
     int fd = -1, result = -1;
@@ -171,7 +163,6 @@ static int lock_existing(const char *path, struct lab_err *err) {
     }
     if (result < 0 && fd >= 0)
         close(fd);
-    lab_arena_release(&arena);
     return result;
 }
 
@@ -348,23 +339,19 @@ static char *absolute(const char *path) {
 
 /* The same with another last part. */
 static char *beside(const char *path, const char *name) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_bytes(&text, path, (size_t)(strrchr(path, '/') + 1 - path));
     lab_str_add(&text, name);
-    char *copy = lab_mem_strdup(text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_mem_strdup(text.text);
 }
 
 int lab_folder_open(const struct lab_folder_request *request, struct lab_folder *ret_folder,
                     struct lab_err *err) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     const char *path = NULL, *time = NULL;
     int fd = -1;
     if (check_name(request->study, err) < 0)
         return -1;
-    lab_arena_init(&arena);
     struct lab_folder_request here = *request;
     here.output_dir = without_slashes(request->output_dir, &arena);
     int turn_fd = request->resume ? take_turn(&here, &arena) : -1;
@@ -387,7 +374,6 @@ int lab_folder_open(const struct lab_folder_request *request, struct lab_folder 
         lab_holder_self(request->command, ret_folder->place, &self);
         lab_lock_write(fd, &self);
     }
-    lab_arena_release(&arena);
     return result;
 }
 
@@ -424,8 +410,7 @@ static void sync_upwards(const char *path) {
 int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
     lab_file_sync_directory(folder->path);
     lab_failpoint("before-publish");
-    struct lab_str place;
-    lab_str_init(&place);
+    LAB_AUTO(str, place);
     int result = -1;
     for (int suffix = 1; result < 0; suffix++) {
         lab_str_clear(&place);
@@ -433,23 +418,18 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
         if (suffix > 1)
             lab_str_printf(&place, "_%d", suffix);
         result = rename_exclusive(folder->path, place.text);
-        if (result < 0 && errno != EEXIST && errno != ENOTEMPTY) {
-            lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "naming the study's directory %s",
-                              place.text);
-            break;
-        }
+        if (result < 0 && errno != EEXIST && errno != ENOTEMPTY)
+            return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "naming the study's directory %s",
+                                     place.text);
     }
-    if (result == 0) {
-        end_turn(&folder->turn_fd);
-        lab_failpoint("after-publish");
-        sync_upwards(place.text);
-        lab_mem_free(folder->path);
-        lab_mem_free(folder->place);
-        folder->path = lab_mem_strdup(place.text);
-        folder->place = lab_mem_strdup(place.text);
-    }
-    lab_str_release(&place);
-    return result;
+    end_turn(&folder->turn_fd);
+    lab_failpoint("after-publish");
+    sync_upwards(place.text);
+    lab_mem_free(folder->path);
+    lab_mem_free(folder->place);
+    folder->path = lab_mem_strdup(place.text);
+    folder->place = lab_mem_strdup(place.text);
+    return 0;
 }
 
 /* What was made for a study that never was: its hidden folder, and those above it that are
@@ -477,10 +457,7 @@ void lab_folder_close(struct lab_folder *folder) {
 }
 
 bool lab_folder_held(const char *path, struct lab_holder *ret_holder) {
-    struct lab_str lock;
-    lab_str_init(&lock);
+    LAB_AUTO(str, lock);
     lab_str_printf(&lock, "%s/" FOLDER_LOCK, path);
-    bool held = lab_lock_held(lock.text, ret_holder);
-    lab_str_release(&lock);
-    return held;
+    return lab_lock_held(lock.text, ret_holder);
 }

@@ -41,8 +41,7 @@ static const char *registry_path(struct lab_arena *arena) {
 }
 
 void lab_folder_register(const char *path) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *registry = registry_path(&arena), *refused;
     char *real = realpath(path, NULL);
     if (registry && real && lab_file_make_folders(registry, 0777, &arena, &refused) == 0) {
@@ -54,7 +53,6 @@ void lab_folder_register(const char *path) {
             lab_file_write_atomic(entry, real, strlen(real), &ignored);
     }
     free(real);
-    lab_arena_release(&arena);
 }
 
 /* A path of it, or NULL: what isn't an absolute path in a file of the right name is nobody's. */

@@ -5,10 +5,10 @@
 #include "device/sim/find.h"
 
 #include "base/file/file.h"
+#include "base/file/walk.h"
 #include "base/str.h"
 #include "device/sim/sim.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -94,11 +94,10 @@ static int by_name(const void *a, const void *b) {
 static const char *const *list_names(struct lab_arena *arena, int *ret_count) {
     struct names names = {0};
     for (const char *const *folder = folders_of(arena); *folder; folder++) {
-        DIR *directory = opendir(lab_arena_printf(arena, "%s/machine", *folder));
-        for (const struct dirent *entry; directory && (entry = readdir(directory));)
-            add_name(&names, entry->d_name, arena);
-        if (directory)
-            closedir(directory);
+        const char *const *files =
+            lab_walk_names(lab_arena_printf(arena, "%s/machine", *folder), arena);
+        for (; files && *files; files++)
+            add_name(&names, *files, arena);
     }
     for (const struct sim_file *file = lab_machine_files; file->path; file++)
         add_name(&names, file->path, arena);
