@@ -31,8 +31,9 @@ foreach(source ${test_sources} ${gpu_sources})
     target_link_libraries(test_${name} PRIVATE test_main)
     add_test(NAME ${name} COMMAND test_${name})
     # one that lacks what it tests says so and returns 77: seen as skipped, not as passed
+    # leases of its own: tests don't wait for each other's devices
     set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} SKIP_RETURN_CODE 77
-                         ENVIRONMENT "${test_environment}")
+                         ENVIRONMENT "${test_environment};GPULAB_LOCK_DIR=${CMAKE_BINARY_DIR}/locks/${name}")
     if(name MATCHES "^plan")
         set_tests_properties(${name} PROPERTIES ENVIRONMENT "${plan_environment}")
     endif()
@@ -143,7 +144,7 @@ foreach(script ${program_tests})
     add_test(NAME program_${name} COMMAND bash ${script} $<TARGET_FILE:gpulab> ${CMAKE_SOURCE_DIR}
              ${CMAKE_BINARY_DIR})
     set_tests_properties(program_${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" SKIP_RETURN_CODE 77
-                         ENVIRONMENT "${test_environment}")
+                         ENVIRONMENT "${test_environment};GPULAB_LOCK_DIR=${CMAKE_BINARY_DIR}/locks/${name}")
 endforeach()
 
 # The fuzz targets' seeds and the inputs that once broke them, replayed in every build.

@@ -4,8 +4,10 @@
  */
 #include "command/command.h"
 
-#include "base/log.h"
+#include "machine/machine.h"
+#include "report/report.h"
 #include "session/bench_run.h"
+#include "tune/tuned.h"
 #include "workload/workload.h"
 
 #include <math.h>
@@ -138,8 +140,8 @@ static int set_counts(const struct bench_config *config, const struct keys *keys
     return 0;
 }
 
-static int make_request(const struct lab_command_call *call, struct lab_bench_request *ret_request,
-                        struct lab_err *err) {
+static int make_request(const struct lab_command_call *call, struct lab_session *session,
+                        struct lab_bench_request *ret_request, struct lab_err *err) {
     const struct bench_config *config = call->config;
     const struct lab_workload *workload = lab_workload_find(call->words[0], err);
     if (!workload)
@@ -152,9 +154,9 @@ static int make_request(const struct lab_command_call *call, struct lab_bench_re
         return lab_err_context(err, "bench %s", workload->name);
     struct lab_workload_cost cost;
     workload->cost(keys.config, &cost);
+    session->workload = workload;
+    session->config = keys.config;
     *ret_request = (struct lab_bench_request){
-        .workload = workload,
-        .config = keys.config,
         .config_value = lab_options_to_map(keys.table, keys.config, call->arena),
         .selector = call->shared->device,
         .numa_node = (int)config->node,
@@ -219,18 +221,48 @@ static void print_workloads(const struct lab_command_call *call) {
     lab_str_release(&text);
 }
 
+/* What config=tuned means depends on the device. */
+static int bench_chosen(struct lab_session *session, struct lab_bench_request *request,
+                        struct lab_bench_report *ret_report, int *ret_selected,
+                        struct lab_err *err) {
+    struct lab_tuned_config tuned;
+    const struct lab_tunable_place place = {session->machine, &session->ref};
+    if (lab_session_choose(session, request->selector, err) < 0 ||
+        lab_tuned_resolve(session->workload, session->config, request->config_value, &place,
+                          session->arena, &tuned, err) < 0)
+        return -1;
+    session->config = tuned.config;
+    request->config_value = tuned.value;
+    request->configuration = tuned.text;
+    request->note = tuned.note;
+    return lab_bench_run(session, request, ret_report, ret_selected, err);
+}
+
+static int bench_here(struct lab_session *session, struct lab_bench_request *request,
+                      struct lab_bench_report *ret_report, int *ret_selected, struct lab_err *err) {
+    struct lab_machine *machine;
+    if (lab_machine_open(NULL, &machine, err) < 0)
+        return -1;
+    session->machine = machine;
+    int result = bench_chosen(session, request, ret_report, ret_selected, err);
+    lab_session_release(session);
+    lab_machine_close(machine);
+    return result;
+}
+
 static int bench_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     if (call->word_count == 0) {
         print_workloads(call);
         return 0;
     }
+    struct lab_session session = {.arena = call->arena};
     struct lab_bench_request request;
-    if (make_request(call, &request, err) < 0)
+    if (make_request(call, &session, &request, err) < 0)
         return -1;
     request.progress = make_progress(call);
     struct lab_bench_report report;
     int selected = 0;
-    if (lab_bench_run(&request, call->arena, &report, &selected, err) < 0)
+    if (bench_here(&session, &request, &report, &selected, err) < 0)
         return -1;
     if (selected > 1 && !lab_str_equal(call->shared->device, "auto") && !call->console->quiet)
         lab_console_note("%s names %d devices: bench uses the first, %s", call->shared->device,
@@ -320,6 +352,8 @@ const struct lab_command lab_command_bench = {
         "Binds to the NUMA node, checks the workload's results against double precision, warms up "
         "until the times are steady, and measures until the median is known precisely or the limit "
         "is reached. Without a word it lists the workloads.\n\n"
+        "While a study, a tuning or another bench measures on the device, it says which one and "
+        "waits for it; Ctrl-C ends that.\n\n"
         "Iterations of one run depend on each other, so the interval of a single run says little "
         "about the next one: use --repeat 5 or more before two figures are compared.",
     .options = bench_options,

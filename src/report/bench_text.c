@@ -68,7 +68,7 @@ static void add_title(const struct lines *lines) {
     const struct lab_value *batch = batch_size(report);
     if (batch)
         lab_str_printf(&text, ", batch %lld", (long long)batch->integer);
-    if (report->flops > 0)
+    if (report->work.flops > 0)
         lab_str_printf(&text, ", %s", report->dtype);
     if (report->numa_node >= 0 && report->numa_node != report->device.node)
         lab_str_printf(&text, ", host on NUMA node %d", report->numa_node);
@@ -179,7 +179,7 @@ static void add_throughput(const struct lines *lines) {
     lab_str_clear(&text);
     add_rate(&text, "H2D ", rates->h2d_bytes_per_s, report->limits.h2d_bytes_per_s, "B/s");
     add_rate(&text, "D2H ", rates->d2h_bytes_per_s, report->limits.d2h_bytes_per_s, "B/s");
-    if (report->h2d_bytes > 0 && report->d2h_bytes > 0 && isnan(rates->compute_share))
+    if (report->work.h2d_bytes > 0 && report->work.d2h_bytes > 0 && isnan(rates->compute_share))
         add_rate(&text, "together ", rates->copy_bytes_per_s, 0, "B/s");
     if (text.length)
         add_line(lines, "Copies", text.text);
@@ -189,15 +189,16 @@ static void add_throughput(const struct lines *lines) {
 static void add_overlap(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
     double compute = lines->total.rates.compute_share, overlap = lines->total.overlap;
-    bool copies = report->h2d_bytes > 0 || report->d2h_bytes > 0;
+    bool copies = report->work.h2d_bytes > 0 || report->work.d2h_bytes > 0;
     if (isnan(compute) || !copies)
         return;
     struct lab_str text;
     lab_str_init(&text);
     lab_str_printf(&text, "%.0f %% of the time", 100 * compute);
-    if (!report->overlaps)
+    if (!report->info.overlaps)
         lab_str_printf(&text, ", no overlap with copies: %s",
-                       report->overlap_why_not ? report->overlap_why_not : "the device can't");
+                       report->info.overlap_why_not ? report->info.overlap_why_not
+                                                    : "the device can't");
     else if (!isnan(overlap))
         lab_str_printf(&text, ", overlap: %.0f %% of the copying lies under compute",
                        100 * overlap);
@@ -290,11 +291,11 @@ static void add_iterations(const struct lines *lines) {
 
 static void add_verification(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
-    if (!report->verification.done)
+    if (!report->verified)
         return;
     struct lab_str text;
     lab_str_init(&text);
-    const char *words = report->verification.text ? report->verification.text : "";
+    const char *words = report->verification.text;
     if (!report->verification.applicable) {
         /* workloads say so themselves */
         lab_str_printf(&text, "%s%s",
@@ -331,7 +332,7 @@ static void add_repetitions(const struct lines *lines) {
     lab_table_column(table, unit_of_work(report), LAB_ALIGN_RIGHT);
     lab_table_column(table, "Latency", LAB_ALIGN_RIGHT);
     lab_table_column(table, "p99", LAB_ALIGN_RIGHT);
-    if (report->samples > 0)
+    if (report->work.samples > 0)
         lab_table_column(table, "Samples/s", LAB_ALIGN_RIGHT);
     lab_table_column(table, "Iterations", LAB_ALIGN_RIGHT);
     for (int i = 0; i < report->repetition_count; i++) {
@@ -340,7 +341,7 @@ static void add_repetitions(const struct lines *lines) {
         cell_time(table, lab_measure_primary(measurement)->median);
         cell_time(table, measurement->latency.median);
         cell_time(table, measurement->latency.p99);
-        if (report->samples > 0)
+        if (report->work.samples > 0)
             lab_table_cell(table, "%.*f", sample_digits(report->repetitions[i].rates.samples_per_s),
                            report->repetitions[i].rates.samples_per_s);
         lab_table_cell(table, "%zu", measurement->count);

@@ -75,8 +75,8 @@ static struct writer series_value(const struct lab_summary *summary, struct lab_
 static struct writer device_value(const struct lab_bench_report *report, struct lab_arena *arena) {
     struct writer writer = {arena, lab_report_device_value(&report->device, arena)};
     lab_value_set_string(arena, writer.map, "backend", report->device.backend);
-    lab_value_set_int(arena, writer.map, "cores", report->compute_units);
-    lab_value_set_string(arena, writer.map, "arithmetic", report->arithmetic);
+    lab_value_set_int(arena, writer.map, "cores", report->info.compute_units);
+    lab_value_set_string(arena, writer.map, "arithmetic", report->info.arithmetic);
     return writer;
 }
 
@@ -94,11 +94,11 @@ static struct writer stages_value(const struct lab_bench_report *report,
         put(stage, "median_ms", 1e3 * measurement->stages[i].median);
         put(stage, "p95_ms", 1e3 * measurement->stages[i].p95);
         if (i == LAB_STAGE_COMPUTE) {
-            put(stage, "flops", report->flops);
+            put(stage, "flops", report->work.flops);
             put(stage, "share_of_time", rates->compute_share);
         } else {
             bool h2d = i == LAB_STAGE_H2D;
-            put(stage, "bytes", h2d ? report->h2d_bytes : report->d2h_bytes);
+            put(stage, "bytes", h2d ? report->work.h2d_bytes : report->work.d2h_bytes);
             put(stage, "bytes_per_second", h2d ? rates->h2d_bytes_per_s : rates->d2h_bytes_per_s);
         }
         put_map(writer, stage_names[i], stage);
@@ -149,7 +149,7 @@ static struct writer conditions_value(const struct lab_conditions *conditions,
 /* Threads that take turns on one core seem to overlap; where the device can't, there is none. */
 static void put_overlap(struct writer writer, const struct lab_bench_report *report,
                         double overlap) {
-    put(writer, "overlap", report->overlaps ? overlap : NAN);
+    put(writer, "overlap", report->info.overlaps ? overlap : NAN);
 }
 
 static struct lab_value *repetition_value(const struct lab_bench_report *report, int index,
@@ -203,7 +203,7 @@ static struct writer metrics_value(const struct lab_bench_report *report, struct
 static struct writer verification_value(const struct lab_bench_report *report,
                                         struct lab_arena *arena) {
     struct writer writer = open_map(arena);
-    bool done = report->verification.done, applicable = done && report->verification.applicable;
+    bool done = report->verified, applicable = done && report->verification.applicable;
     lab_value_set_bool(arena, writer.map, "done", done);
     lab_value_set_bool(arena, writer.map, "applicable", applicable);
     lab_value_set(arena, writer.map, "passed",
@@ -212,9 +212,8 @@ static struct writer verification_value(const struct lab_bench_report *report,
     put(writer, "relative_error", applicable ? report->verification.relative_error : NAN);
     put(writer, "tolerance", applicable ? report->verification.tolerance : NAN);
     lab_value_set_int(arena, writer.map, "elements", report->verification.elements);
-    lab_value_set_string(
-        arena, writer.map, "text",
-        report->verification.text && *report->verification.text ? report->verification.text : NULL);
+    lab_value_set_string(arena, writer.map, "text",
+                         *report->verification.text ? report->verification.text : NULL);
     return writer;
 }
 
@@ -278,7 +277,7 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
     put_map(writer, "stages", stages_value(report, middle->measurement, &middle->rates, arena));
     put_overlap(writer, report, total.overlap);
     lab_value_set_string(arena, map, "overlap_why_not",
-                         report->overlaps ? NULL : report->overlap_why_not);
+                         report->info.overlaps ? NULL : report->info.overlap_why_not);
     put_map(writer, "limits", limits_value(report, arena));
     put_map(writer, "share_of_limit", shares_value(report, &total.rates, arena));
     put_counts(writer, report);

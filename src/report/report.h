@@ -10,8 +10,8 @@
 #include "base/tty/text.h"
 #include "base/value.h"
 #include "doc/table.h"
-#include "measure/measure.h"
 #include "model/plan.h"
+#include "session/bench_run.h"
 #include "vendor/vendor.h"
 
 #include <stdbool.h>
@@ -57,85 +57,6 @@ struct lab_value *lab_report_backends_value(const struct lab_device_offer *offer
                                             struct lab_arena *arena);
 
 /* --- one bench --- */
-
-struct lab_bench_operation { /* one op's launches in all repetitions, warm-up included */
-    const char *name;
-    int64_t launches;
-    double time_s, flops;
-};
-
-struct lab_bench_repetition {
-    const struct lab_measurement *measurement;
-    struct lab_rates rates;
-};
-
-struct lab_bench_metric { /* what a workload tells beside its times: its last value */
-    const char *name, *unit;
-    double value;
-};
-
-struct lab_bench_report {
-    const char *workload, *label;
-    struct lab_value *config;  /* all keys */
-    const char *configuration; /* how the kernel does it, in words; NULL = nothing was looked up */
-    struct lab_device_ref device;
-    int compute_units;
-    const char *arithmetic;      /* may be NULL */
-    bool overlaps;               /* copies can run beside compute on this device */
-    const char *overlap_why_not; /* may be NULL */
-    int numa_node;               /* of the host thread and host memory; -1 = not bound */
-    const char *dtype;
-
-    /* what one iteration does */
-    double samples;             /* 0 = none */
-    double flops, memory_bytes; /* on the device */
-    double h2d_bytes, d2h_bytes;
-    double parameters; /* of the model; 0 = it is none */
-
-    const struct lab_bench_metric *metrics; /* in the order of their first value */
-    int metric_count;
-
-    /* what the device reaches at best; 0 = unknown */
-    struct {
-        double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
-        const char *how; /* may be NULL */
-    } limits;
-
-    struct {
-        bool done, applicable, passed; /* done false: not asked for */
-        double relative_error, tolerance;
-        int64_t elements;
-        const char *text;
-    } verification;
-
-    const struct lab_bench_repetition *repetitions;
-    int repetition_count;
-    int repetitions_asked;
-    const struct lab_bench_operation *operations; /* longest first; asked for with --profile */
-    int operation_count;                          /* -1 = not asked for */
-    bool interrupted;
-
-    const char *const *invalid;  /* reasons, NULL-terminated: none = the result is valid */
-    const char *const *warnings; /* sentences, NULL-terminated */
-};
-
-/* Rates of one measurement of the work that `report` describes. */
-struct lab_rates lab_bench_rates(const struct lab_bench_report *report,
-                                 const struct lab_measurement *measurement);
-
-/*
- * What the repetitions agree on: each figure is the median of the runs' own; min and max are over
- * all. Intervals are across runs where there are two or more, else within the one.
- */
-struct lab_bench_total {
-    /* time from the end of one iteration to the end of the next (of the single one: its latency) */
-    struct lab_summary time;
-    struct lab_summary latency;
-    bool across;
-    struct lab_rates rates;
-    double overlap;
-};
-struct lab_bench_total lab_bench_total(const struct lab_bench_report *report);
 
 void lab_report_bench(const struct lab_bench_report *report, struct lab_style style,
                       struct lab_str *out);

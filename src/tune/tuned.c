@@ -1,6 +1,7 @@
 /* tuned.c: the key of a tuning, and the tuned configuration for a run. */
 #include "tune/tuned.h"
 
+#include "base/auto.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -205,6 +206,50 @@ struct lab_value *lab_tuned_freeze(struct lab_value *options, const struct lab_t
     struct lab_value *copy = lab_value_copy(arena, options);
     lab_value_set_string(arena, copy, LAB_WORKLOAD_CONFIG, tuned->config);
     return copy;
+}
+
+/* NULL where there is nothing to choose from. */
+static const char *describe(const struct lab_workload *workload, const struct lab_tuned *tuned,
+                            struct lab_arena *arena) {
+    if (!tuned->wanted)
+        return workload->launch ? "the only one that there is here" : NULL;
+    if (tuned->unread)
+        return "the default, since the cache of tuned ones can't be read";
+    LAB_AUTO(str, text);
+    if (!tuned->found)
+        lab_str_add(&text, "the default");
+    else if (workload->launch)
+        lab_str_printf(&text, "%s, as tuned", tuned->config);
+    else
+        lab_str_printf(&text, "%d of %d products as tuned: %s", tuned->found, tuned->wanted,
+                       tuned->config);
+    if (tuned->found < tuned->wanted && tuned->advice)
+        lab_str_printf(&text, "; '%s' may find a faster one", tuned->advice);
+    return lab_arena_strdup(arena, text.text);
+}
+
+int lab_tuned_resolve(const struct lab_workload *workload, const void *config,
+                      struct lab_value *value, const struct lab_tunable_place *place,
+                      struct lab_arena *arena, struct lab_tuned_config *ret_config,
+                      struct lab_err *err) {
+    struct lab_tuned tuned;
+    lab_tuned_find(workload, config, place, NULL, arena, &tuned);
+    *ret_config = (struct lab_tuned_config){config, value, .note = tuned.note};
+    if (!tuned.config) {
+        const struct lab_value *wish = lab_value_get(value, LAB_WORKLOAD_CONFIG);
+        if (can_be_tuned(workload) && wish && wish->type == LAB_VALUE_STRING)
+            ret_config->text = wish->string;
+        return 0;
+    }
+    void *resolved = lab_arena_alloc(arena, 1, workload->config_size);
+    memcpy(resolved, config, workload->config_size);
+    if (lab_options_set_value(workload->options, resolved, arena, LAB_WORKLOAD_CONFIG,
+                              lab_value_string(arena, tuned.config), err) < 0)
+        return -1;
+    ret_config->config = resolved;
+    ret_config->value = lab_tuned_freeze(value, &tuned, arena);
+    ret_config->text = describe(workload, &tuned, arena);
+    return 0;
 }
 
 struct lab_value *lab_tuned_options(const struct lab_workload *workload, struct lab_value *options,

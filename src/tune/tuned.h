@@ -50,6 +50,18 @@ void lab_tuned_find(const struct lab_workload *workload, const void *config,
 struct lab_value *lab_tuned_freeze(struct lab_value *options, const struct lab_tuned *tuned,
                                    struct lab_arena *arena);
 
+/* The same for `bench`: the workload's config as it will be run, and what there is to say of it. */
+struct lab_tuned_config {
+    const void *config;      /* checked, with a tuned configuration in place of "tuned" */
+    struct lab_value *value; /* likewise: all keys */
+    const char *text; /* how the kernel does it, in words; NULL = there is nothing to choose */
+    const char *note; /* as above; NULL */
+};
+int lab_tuned_resolve(const struct lab_workload *workload, const void *config,
+                      struct lab_value *value, const struct lab_tunable_place *place,
+                      struct lab_arena *arena, struct lab_tuned_config *ret_config,
+                      struct lab_err *err);
+
 /*
  * The same for a runner: of a plan's options, for the device of that name, which needn't be open.
  * Notes go to the log.

@@ -57,16 +57,12 @@ static struct lab_bench_report report_of(struct lab_bench_repetition *repetition
                    .backend = "cpu",
                    .description = "2 cores of NUMA node 0",
                    .physical = "cpu:0"},
-        .compute_units = 2,
-        .overlaps = true,
+        .info = {.compute_units = 2, .overlaps = true},
         .dtype = "fp32",
-        .samples = 10,
-        .flops = 1e8,
-        .h2d_bytes = 2e6,
-        .d2h_bytes = 1e6,
+        .work = {.samples = 10, .flops = 1e8, .h2d_bytes = 2e6, .d2h_bytes = 1e6},
         .limits = {.flops_per_s = 2e10, .h2d_bytes_per_s = 4e9},
-        .verification = {.done = true,
-                         .applicable = true,
+        .verified = true,
+        .verification = {.applicable = true,
                          .passed = true,
                          .relative_error = 3.1e-7,
                          .tolerance = 1e-5,
@@ -80,9 +76,13 @@ static struct lab_bench_report report_of(struct lab_bench_repetition *repetition
     };
     for (int i = 0; i < count; i++) {
         repetitions[i].measurement = &measurements[i];
-        repetitions[i].rates = lab_bench_rates(&report, &measurements[i]);
+        repetitions[i].rates = lab_measure_rates(&measurements[i], &report.work);
     }
     return report;
+}
+
+static void set_text(struct lab_bench_report *report, const char *text) {
+    snprintf(report->verification.text, sizeof report->verification.text, "%s", text);
 }
 
 static char *text_of(const struct lab_bench_report *report, int columns) {
@@ -101,7 +101,7 @@ LAB_TEST(rates_follow_their_definitions) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
-    struct lab_rates rates = lab_bench_rates(&report, &one);
+    struct lab_rates rates = lab_measure_rates(&one, &report.work);
     assert_float_equal(rates.samples_per_s, 10 * 100 / 1.0, 1e-9);
     assert_float_equal(rates.flops_per_s, 1e8 * 100 / 1.0, 1);
     assert_float_equal(rates.h2d_bytes_per_s, 2e6 / 0.002, 1e-3);
@@ -194,18 +194,18 @@ LAB_TEST(verification_speaks_of_what_was_checked) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
-    report.verification.text = "relative error 3.1e-07 over 25,600 outputs";
+    set_text(&report, "relative error 3.1e-07 over 25,600 outputs");
     char *text = text_of(&report, 200);
     assert_contains(text, "  Verification     passed: relative error 3.1e-07 over 25,600 outputs, "
                           "against double precision (limit 1e-05)\n");
     lab_mem_free(text);
     report.verification.relative_error = report.verification.tolerance = 0;
-    report.verification.text = "4,096 bytes arrived unchanged";
+    set_text(&report, "4,096 bytes arrived unchanged");
     text = text_of(&report, 200);
     assert_contains(text, "  Verification     passed: 4,096 bytes arrived unchanged\n");
     lab_mem_free(text);
     report.verification.applicable = false;
-    report.verification.text = "not applicable: no output";
+    set_text(&report, "not applicable: no output");
     text = text_of(&report, 200);
     assert_contains(text, "  Verification     not applicable: no output\n");
     lab_mem_free(text);
@@ -225,8 +225,8 @@ LAB_TEST(no_overlap_gives_the_reason) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
-    report.overlaps = false;
-    report.overlap_why_not = "one core does both";
+    report.info.overlaps = false;
+    report.info.overlap_why_not = "one core does both";
     char *text = text_of(&report, 120);
     assert_contains(text, "no overlap with copies: one core does both\n");
     lab_mem_free(text);

@@ -2,16 +2,20 @@
  * What bench does with a workload that fails in one way or another, on this machine's cpu:0. The
  * workload here computes nothing: it only records how it was used.
  */
+#include "machine/machine.h"
 #include "session/bench_run.h"
 
 #include <math.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "test.h"
 
 static struct {
     bool open_fails, run_fails, verify_fails, wrong, misplaced;
     int opened, closed, verified, proven;
+    int64_t opened_ns;
     bool device_was_cpu;
 } fake;
 
@@ -21,6 +25,7 @@ static int fake_open(const void *config, const struct lab_rank *rank, void **ret
     if (fake.open_fails)
         return lab_err_set(err, LAB_ERR_MEMORY, "asked for 7 TiB, 1 GiB is free");
     fake.opened++;
+    fake.opened_ns = lab_clock_now(lab_clock_system());
     fake.device_was_cpu = strcmp(rank->device->ref.name, "cpu:0") == 0;
     *ret_state = &fake;
     return 0;
@@ -84,6 +89,8 @@ static const struct lab_workload workload = {
 
 struct fixture {
     struct lab_arena arena;
+    struct lab_machine *machine;
+    struct lab_session session;
     struct lab_bench_request request;
     struct lab_bench_report report;
     struct lab_err err;
@@ -94,8 +101,11 @@ static int set_up(void **state) {
     memset(&fake, 0, sizeof fake);
     struct fixture *fixture = lab_mem_alloc(1, sizeof *fixture);
     lab_arena_init(&fixture->arena);
+    if (lab_machine_open(NULL, &fixture->machine, NULL) < 0)
+        return -1;
+    fixture->session = (struct lab_session){
+        .machine = fixture->machine, .workload = &workload, .arena = &fixture->arena};
     fixture->request = (struct lab_bench_request){
-        .workload = &workload,
         .config_value = lab_value_map(&fixture->arena),
         .selector = "cpu:0",
         .numa_node = -1,
@@ -111,14 +121,19 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     struct fixture *fixture = *state;
+    lab_machine_close(fixture->machine);
     lab_arena_release(&fixture->arena);
     lab_mem_free(fixture);
     return 0;
 }
 
 static int bench(struct fixture *fixture) {
-    return lab_bench_run(&fixture->request, &fixture->arena, &fixture->report, &fixture->selected,
-                         &fixture->err);
+    int result = lab_session_choose(&fixture->session, fixture->request.selector, &fixture->err);
+    if (result == 0)
+        result = lab_bench_run(&fixture->session, &fixture->request, &fixture->report,
+                               &fixture->selected, &fixture->err);
+    lab_session_release(&fixture->session);
+    return result;
 }
 
 LAB_TEST(a_good_workload_is_valid) {
@@ -131,7 +146,7 @@ LAB_TEST(a_good_workload_is_valid) {
     assert_int_equal(fixture->report.repetitions[0].measurement->count, 10);
     /* ten batches of four, a millisecond each */
     assert_float_equal(fixture->report.repetitions[0].rates.samples_per_s, 4000, 1e-6);
-    assert_true(fixture->report.verification.done && fixture->report.verification.passed);
+    assert_true(fixture->report.verified && fixture->report.verification.passed);
 }
 
 LAB_TEST(each_repetition_opens_afresh_and_one_verifies) {
@@ -167,7 +182,7 @@ LAB_TEST(unverified_is_said) {
     fixture->request.verify = false;
     assert_int_equal(bench(fixture), 0);
     assert_int_equal(fake.verified, 0);
-    assert_false(fixture->report.verification.done);
+    assert_false(fixture->report.verified);
     assert_non_null(strstr(fixture->report.warnings[0], "not verified"));
 }
 
@@ -212,6 +227,7 @@ static int external_open(const void *config, const struct lab_rank *rank, void *
     (void)config;
     (void)err;
     fake.opened++;
+    fake.opened_ns = lab_clock_now(lab_clock_system());
     assert_null(rank->device);
     assert_string_equal(rank->ref->name, "cpu:0");
     assert_false(rank->sink->stopped(rank->sink->state));
@@ -224,7 +240,7 @@ LAB_TEST(a_program_opens_its_device_itself) {
     struct lab_workload external = workload;
     external.external = true;
     external.open = external_open;
-    fixture->request.workload = &external;
+    fixture->session.workload = &external;
     fixture->request.repeat = 2;
     assert_int_equal(bench(fixture), 0);
     assert_int_equal(fake.opened, 2);
@@ -237,6 +253,60 @@ LAB_TEST(a_program_opens_its_device_itself) {
     assert_null(fixture->report.dtype);
     assert_null(fixture->report.invalid[0]);
     assert_int_equal(fixture->report.repetition_count, 2);
+}
+
+/* --- leases --- */
+
+static void take_lease(struct lab_lease *lease) {
+    const char *const cpu0[] = {"cpu:0"};
+    struct lab_holder self;
+    lab_holder_self("gpulab run quick_test", NULL, &self);
+    assert_int_equal(lab_lease_take(cpu0, 1, &self, NULL, NULL, lease, NULL), 0);
+}
+
+LAB_TEST(a_device_that_others_measure_on_is_waited_for) {
+    struct fixture *fixture = *state;
+    int told[2];
+    int64_t left_ns = 0;
+    assert_int_equal(pipe(told), 0);
+    pid_t other = fork();
+    if (other == 0) {
+        struct lab_lease lease;
+        take_lease(&lease);
+        if (write(told[1], "", 1) != 1)
+            _exit(1);
+        lab_clock_sleep(lab_clock_system(), 300 * LAB_NS_PER_MS);
+        left_ns = lab_clock_now(lab_clock_system());
+        _exit(write(told[1], &left_ns, sizeof left_ns) != sizeof left_ns);
+    }
+    char byte;
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    assert_int_equal(bench(fixture), 0);
+    assert_int_equal(read(told[0], &left_ns, sizeof left_ns), sizeof left_ns);
+    assert_true(fake.opened_ns > left_ns);
+    waitpid(other, NULL, 0);
+    close(told[0]);
+    close(told[1]);
+}
+
+/* A study's run may be a script that benches: its device is the study's, which waits for it. */
+LAB_TEST(what_the_holder_started_uses_its_device) {
+    struct fixture *fixture = *state;
+    struct lab_lease lease;
+    int status = -1;
+    take_lease(&lease);
+    pid_t script = fork();
+    if (script == 0) {
+        pid_t program = fork();
+        if (program == 0)
+            _exit(bench(fixture) == 0 && fixture->report.repetition_count == 1 ? 0 : 1);
+        waitpid(program, &status, 0);
+        _exit(WEXITSTATUS(status));
+    }
+    waitpid(script, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    lab_lease_release(&lease);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -1,24 +1,14 @@
 /*
- * bench.c: the figures of a bench: rates of one run, and what several runs agree on. The unit of
- * replication is the run: with several, every figure is the median of the runs' own, and the
- * interval is the one across runs.
+ * bench_total.c: the figures that several runs of a bench agree on. The unit of replication is
+ * the run: with several, every figure is the median of the runs' own, and the interval is the one
+ * across runs.
  */
-#include "report/report.h"
+#include "session/bench_run.h"
 
 #include <math.h>
 #include <stddef.h>
 
 #define CONFIDENCE 0.95
-
-struct lab_rates lab_bench_rates(const struct lab_bench_report *report,
-                                 const struct lab_measurement *measurement) {
-    struct lab_work work = {.samples = report->samples,
-                            .flops = report->flops,
-                            .memory_bytes = report->memory_bytes,
-                            .h2d_bytes = report->h2d_bytes,
-                            .d2h_bytes = report->d2h_bytes};
-    return lab_measure_rates(measurement, &work);
-}
 
 typedef const void *record_of(const struct lab_bench_repetition *repetition);
 
