@@ -78,14 +78,14 @@ bool worker_wait_go(struct worker *worker) {
 
 bool worker_meet(struct rank *rank, int *left) {
     struct worker *worker = rank->worker;
-    lab_device_rest(rank->device);
+    lab_device_rest(rank->session.device);
     pthread_mutex_lock(&worker->mutex);
     if (--*left == 0)
         pthread_cond_broadcast(&worker->changed);
     while (*left > 0 && !atomic_load(&worker->stopping))
         pthread_cond_wait(&worker->changed, &worker->mutex);
     pthread_mutex_unlock(&worker->mutex);
-    lab_device_wake(rank->device);
+    lab_device_wake(rank->session.device);
     return !atomic_load(&worker->stopping);
 }
 
@@ -101,8 +101,8 @@ int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_
     int64_t **all = lab_mem_alloc((size_t)worker->job.rank_count, sizeof(int64_t *));
     *shown = own;
     rank->shown_next = !rank->shown_next;
-    int failed =
-        lab_group_exchange(worker->group, rank->job->index, rank->device, shown, (void **)all, err);
+    int failed = lab_group_exchange(worker->group, rank->job->index, rank->session.device, shown,
+                                    (void **)all, err);
     for (int i = 0; i < worker->job.rank_count && !failed; i++)
         least = *all[i] < least ? *all[i] : least;
     lab_mem_free(all);

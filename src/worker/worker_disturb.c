@@ -102,8 +102,8 @@ static int disturb_cpus(struct neighbour *self, struct lab_err *err) {
         atomic_store(&kept, burn(disturber));
         return 0;
     }
-    if (lab_memory_map(machine, disturber->rank->ref.node, 2 * STREAM_BYTES, LAB_MEMORY_TOUCH,
-                       &memory, err) < 0)
+    if (lab_memory_map(machine, disturber->rank->session.ref.node, 2 * STREAM_BYTES,
+                       LAB_MEMORY_TOUCH, &memory, err) < 0)
         return -1;
     atomic_fetch_add(&disturber->ready, 1);
     stream_memory(disturber, memory);
@@ -220,7 +220,7 @@ static int disturb_gpu(struct neighbour *self, struct lab_err *err) {
     struct load load = {.kind = find_kind(disturber->kind), .to_host = self->to_host};
     if (lab_device_open(rank->worker->machine, &self->ref, LAB_DEVICE_SETUP, &load.device, err) < 0)
         return -1;
-    int result = open_load(&load, rank->ref.node, err);
+    int result = open_load(&load, rank->session.ref.node, err);
     if (result == 0)
         result = push(&load, err); /* from here on it is at work */
     if (result == 0)
@@ -259,25 +259,25 @@ static void add_cpu(struct disturber *disturber, struct lab_arena *arena, int cp
 static void choose_cpus(struct disturber *disturber, struct lab_arena *arena) {
     const struct rank *rank = disturber->rank;
     const struct lab_machine *machine = rank->worker->machine;
-    int node = lab_machine_node_index(machine, rank->ref.node);
+    int node = lab_machine_node_index(machine, rank->session.ref.node);
     bool own = lab_str_equal(disturber->kind, "cpu");
     for (int anywhere = 0; anywhere < 2 && !own && disturber->count == 0; anywhere++)
         for (int i = 0; i < machine->core_count; i++) {
             const struct lab_core *core = &machine->cores[i];
             bool near = core->node == node || (core->node < 0 && machine->node_count == 1);
             if (core->cpus.count > 0 && (near || anywhere) &&
-                !lab_cpus_contain(&rank->ref.cpus, core->cpus.items[0]))
+                !lab_cpus_contain(&rank->session.ref.cpus, core->cpus.items[0]))
                 add_cpu(disturber, arena, core->cpus.items[0]);
         }
     bool none = disturber->count == 0;
-    for (int i = 0; none && i < rank->ref.cpus.count; i++)
-        add_cpu(disturber, arena, rank->ref.cpus.items[i]);
+    for (int i = 0; none && i < rank->session.ref.cpus.count; i++)
+        add_cpu(disturber, arena, rank->session.ref.cpus.items[i]);
 }
 
 /* The device itself, or the slices beside it. */
 static int choose_gpus(struct disturber *disturber, struct lab_arena *arena, struct lab_err *err) {
     const struct rank *rank = disturber->rank;
-    const struct lab_device_ref *ref = &rank->ref;
+    const struct lab_device_ref *ref = &rank->session.ref;
     bool beside = ref->slices > 1 && find_kind(disturber->kind)->beside;
     struct lab_device_list all = {0};
     if (!beside) {
@@ -301,13 +301,13 @@ int worker_disturb_start(struct rank *rank, struct lab_err *err) {
     const char *kind = rank->worker->job.disturb;
     if (kind)
         worker_warn(rank, lab_arena_printf(&rank->arena, "disturbed on purpose: %s", kind));
-    if (!kind || rank->ref.simulated || !rank->device)
+    if (!kind || rank->session.ref.simulated || !rank->session.device)
         return 0;
     struct disturber *disturber = lab_arena_alloc(&rank->arena, 1, sizeof *disturber);
     *disturber = (struct disturber){.rank = rank, .kind = kind};
     disturber->neighbours =
         lab_arena_alloc(&rank->arena, THREADS_MAX, sizeof *disturber->neighbours);
-    if (rank->ref.cpus.count > 0)
+    if (rank->session.ref.cpus.count > 0)
         choose_cpus(disturber, &rank->arena);
     else if (choose_gpus(disturber, &rank->arena, err) < 0)
         return lab_err_context(err, "disturb=%s", kind);

@@ -3,7 +3,7 @@
  *
  *   worker.c         the conversation: job in, ranks started, acknowledgement
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
- *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
+ *   worker_rank.c    one rank: a session's steps (session/session.h), in step with the others
  *   worker_phase.c   of a study with phases: tuning, choices side by side
  *   worker_probe.c   what is left of the device's resources
  *   worker_disturb.c a neighbour on purpose
@@ -20,6 +20,7 @@
 #include "measure/measure.h"
 #include "run/frame.h"
 #include "run/job.h"
+#include "session/session.h"
 #include "workload/workload.h"
 
 #include <pthread.h>
@@ -102,15 +103,9 @@ struct rank {
     const struct lab_job_rank *job;
     pthread_t thread;
     struct lab_arena arena;
-    struct lab_device_ref ref;
-    struct lab_device *device; /* NULL for an external workload */
-    struct lab_sink sink;
-    void *state;    /* the workload's */
-    double setup_s; /* that opening it took */
+    struct lab_session session; /* its device, its workload, what was verified and proven */
 
-    bool go;                           /* the runner has let it measure */
-    const struct lab_iteration *chunk; /* the last one's records, while they last */
-    int chunk_count;
+    bool go;                                /* the runner has let it measure */
     int64_t shown[2];                       /* to the other ranks, in turn (worker_agree) */
     int shown_next;                         /* which of the two */
     int64_t sent;                           /* iterations told so far */
@@ -121,12 +116,7 @@ struct rank {
     struct worker_part parts[WORKER_PARTS]; /* of an iteration, as the workload tells them */
 
     struct lab_measurement measurement;
-    struct lab_verification verification;
-    bool verified; /* `verification` holds something */
-    bool overlaps; /* copies can run beside compute on this device */
-    bool thread_proven, memory_proven;
-    const char *invalid[2]; /* sentences */
-    int invalid_count;
+    bool overlaps;            /* copies can run beside compute on this device */
     double peak_memory_mib;   /* before it was traced; NaN = unknown */
     double device_memory_mib; /* likewise, in buffers on the device */
     int64_t end_ns;           /* by the device's clock, when all was done; 0 = it has none */
@@ -199,8 +189,6 @@ void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena
 void worker_warn(struct rank *rank, const char *sentence);
 /* Binds the calling thread to the CPUs that the job names, if any. */
 int worker_bind(const struct rank *rank, struct lab_err *err);
-/* What the rank says to workloads about its place. */
-struct lab_rank worker_place(struct rank *rank);
 /* Tunes the kernel where the job says so; what can't be tuned runs as it is, with a warning. */
 int worker_tune(struct rank *rank, struct lab_err *err);
 /* From here on the workload's kernel runs as was tuned, or as the job says. */

@@ -60,11 +60,13 @@ int worker_tune(struct rank *rank, struct lab_err *err) {
     struct lab_err why = LAB_ERR_INIT;
     struct lab_tune_plan plan = {.workload = worker->workload,
                                  .config = worker->config,
-                                 .rank = worker_place(rank),
+                                 .rank = rank->session.rank,
                                  .budget_s = worker->job.tune_s,
                                  .warm = true, /* as the runs are measured */
                                  .progress = on_tuning,
                                  .state = rank};
+    plan.rank.device = rank->session.device;
+    plan.rank.ref = &rank->session.ref;
     /* the same for a device in every phase: what is tried first must not make phases differ */
     plan.rank.seed = lab_random_bits(worker->job.seed, (uint64_t)rank->job->gpu_id);
     if (lab_tune(&plan, &rank->arena, &result, &why) == 0) {
@@ -84,59 +86,22 @@ int worker_tune(struct rank *rank, struct lab_err *err) {
 
 /* --- configurations --- */
 
-static int parse(const struct rank *rank, const char *text, struct lab_tuning *ret_tuning,
-                 struct lab_err *err) {
-    const struct worker *worker = rank->worker;
-    struct lab_tunable_place place = {rank->device->machine, &rank->device->ref};
-    struct lab_launch launch;
-    worker->workload->launch(worker->config, &launch);
-    if (lab_launch_complete(&launch, err) < 0)
-        return -1;
-    const struct lab_tunable *tunable = lab_tunable_find(&place, &launch);
-    if (!tunable)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s has no configurations to choose from",
-                           worker->workload->name);
-    if (lab_tuning_parse(tunable, &place, &launch, text, ret_tuning, err) < 0)
-        return -1;
-    return lab_tuning_check(tunable, &place, &launch, ret_tuning, err);
-}
-
 int worker_configure(struct rank *rank, struct lab_err *err) {
-    const struct lab_workload *workload = rank->worker->workload;
+    struct lab_session *session = &rank->session;
     struct lab_tuning tuning;
     if (rank->job->choice_count > 0)
         rank->configuration = rank->job->choices[0].config;
     else if (rank->job->config)
         rank->configuration = rank->job->config;
-    if (!rank->configuration || !workload->launch)
+    if (!rank->configuration || !session->workload->launch)
         return 0;
-    if (parse(rank, rank->configuration, &tuning, err) < 0 ||
-        workload->configure(rank->state, &tuning, err) < 0)
+    if (lab_session_parse(session, rank->configuration, &tuning, err) < 0 ||
+        lab_session_configure(session, &tuning, err) < 0)
         return lab_err_context(err, "configuration %s", rank->configuration);
     return 0;
 }
 
 /* --- choices side by side --- */
-
-struct contender {
-    struct rank *rank;
-    struct lab_tuning tuning;
-    bool first;
-};
-
-static int run_contender(void *state, int count, struct lab_iteration *records,
-                         struct lab_err *err) {
-    struct contender *contender = state;
-    struct rank *rank = contender->rank;
-    const struct lab_workload *workload = rank->worker->workload;
-    if (workload->configure(rank->state, &contender->tuning, err) < 0 ||
-        workload->run(rank->state, count, records, err) < 0)
-        return -1;
-    /* the first one's are the run's own iterations */
-    rank->chunk = records;
-    rank->chunk_count = contender->first ? count : 0;
-    return 0;
-}
 
 static double round_median(const struct lab_measurement *m, int round, double *scratch) {
     int begin = round ? m->round_ends[round - 1] : 0, count = m->round_ends[round] - begin;
@@ -170,61 +135,38 @@ static void compare(const struct lab_measurement *base, const struct lab_measure
     lab_mem_free(logs);
 }
 
-/* One contender for each configuration, however many phases chose it. */
-static int find_contender(const struct contender *contenders, int count,
-                          const struct lab_tuning *tuning) {
-    for (int i = 0; i < count; i++)
-        if (lab_tuning_equal(&contenders[i].tuning, tuning))
-            return i;
-    return -1;
+/* Each configuration once, however many phases chose it: the choices, and whose each is. */
+static int gather(struct rank *rank, struct lab_session_choice *choices, int *whose,
+                  struct lab_err *err) {
+    const struct lab_job_rank *job = rank->job;
+    int count = 0;
+    for (int i = 0; i < job->choice_count; i++) {
+        struct lab_session_choice *choice = &choices[count];
+        choice->name = job->choices[i].config;
+        if (lab_session_parse(&rank->session, choice->name, &choice->tuning, err) < 0)
+            return lab_err_context(err, "what phase %s chose", job->choices[i].phase);
+        whose[i] = 0;
+        while (!lab_tuning_equal(&choices[whose[i]].tuning, &choice->tuning))
+            whose[i]++;
+        count += whose[i] == count;
+    }
+    return count;
 }
 
 /* Each as often as one alone would be. */
-static int warm_up(struct contender *contenders, int count, int64_t iterations,
-                   struct lab_err *err) {
+static int warm_up(struct rank *rank, const struct lab_session_choice *choices, int count,
+                   int64_t iterations, struct lab_err *err) {
     struct lab_iteration unused;
     for (int i = 0; i < count; i++)
         for (int64_t k = 0; k < iterations; k++)
-            if (run_contender(&contenders[i], 1, &unused, err) < 0)
+            if (lab_session_run(&rank->session, &choices[i].tuning, 1, &unused, err) < 0)
                 return -1;
-    contenders[0].rank->chunk_count = 0;
     return 0;
 }
 
-int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
-                           void (*ready)(struct rank *rank), struct lab_err *err) {
+static void add_regrets(struct rank *rank, const struct lab_measurement *found, const int *whose) {
     const struct lab_job_rank *job = rank->job;
-    struct lab_arena *arena = &rank->arena;
-    size_t most = (size_t)job->choice_count;
-    struct contender *contenders = lab_arena_alloc(arena, most, sizeof *contenders);
-    struct lab_subject *subjects = lab_arena_alloc(arena, most, sizeof *subjects);
-    struct lab_measurement *found = lab_arena_alloc(arena, most, sizeof *found);
-    int *whose = lab_arena_alloc(arena, most, sizeof *whose), count = 0;
-    for (int i = 0; i < job->choice_count; i++) {
-        struct lab_tuning tuning;
-        if (parse(rank, job->choices[i].config, &tuning, err) < 0)
-            return lab_err_context(err, "what phase %s chose", job->choices[i].phase);
-        whose[i] = find_contender(contenders, count, &tuning);
-        if (whose[i] >= 0)
-            continue;
-        whose[i] = count;
-        contenders[count] = (struct contender){rank, tuning, count == 0};
-        subjects[count] =
-            (struct lab_subject){job->choices[i].config, run_contender, &contenders[count]};
-        count++;
-    }
-    struct lab_measure_plan own = *plan;
-    own.chunk_s = fmin(own.chunk_s, fmax(own.duration_s, 0.2) / (40 * count));
-    own.warmup_iterations = 0;
-    if (warm_up(contenders, count, plan->warmup_iterations, err) < 0)
-        return -1;
-    ready(rank);
-    if (atomic_load(&rank->worker->stopping))
-        return 0;
-    if (lab_measure(&own, subjects, count, arena, found, err) < 0)
-        return -1;
-    rank->measurement = found[0];
-    rank->regrets = lab_arena_alloc(arena, most, sizeof *rank->regrets);
+    rank->regrets = lab_arena_alloc(&rank->arena, (size_t)job->choice_count, sizeof *rank->regrets);
     for (int i = 1; i < job->choice_count; i++) {
         struct regret *regret = &rank->regrets[rank->regret_count++];
         *regret = (struct regret){.phase = job->choices[i].phase,
@@ -238,5 +180,29 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
         else
             compare(&found[0], &found[whose[i]], regret);
     }
+}
+
+int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
+                           void (*ready)(struct rank *rank), struct lab_err *err) {
+    struct lab_arena *arena = &rank->arena;
+    size_t most = (size_t)rank->job->choice_count;
+    struct lab_session_choice *choices = lab_arena_alloc(arena, most, sizeof *choices);
+    struct lab_measurement *found = lab_arena_alloc(arena, most, sizeof *found);
+    int *whose = lab_arena_alloc(arena, most, sizeof *whose);
+    int count = gather(rank, choices, whose, err);
+    if (count < 0)
+        return -1;
+    struct lab_measure_plan own = *plan;
+    own.chunk_s = fmin(own.chunk_s, fmax(own.duration_s, 0.2) / (40 * count));
+    own.warmup_iterations = 0;
+    if (warm_up(rank, choices, count, plan->warmup_iterations, err) < 0)
+        return -1;
+    ready(rank);
+    if (atomic_load(&rank->worker->stopping))
+        return 0;
+    if (lab_session_measure(&rank->session, &own, choices, count, arena, found, err) < 0)
+        return -1;
+    rank->measurement = found[0];
+    add_regrets(rank, found, whose);
     return 0;
 }

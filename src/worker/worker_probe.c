@@ -283,7 +283,7 @@ static double memory_left(const struct prober *prober, const double *ratios) {
 }
 
 static double power_limit_w(struct rank *rank) {
-    struct lab_tunable_place place = {rank->device->machine, &rank->device->ref};
+    struct lab_tunable_place place = {rank->session.device->machine, &rank->session.device->ref};
     struct lab_device_identity identity;
     if (lab_device_identity(&place, &rank->arena, &identity, NULL) < 0)
         return NAN;
@@ -309,14 +309,14 @@ static struct capacity summarize(const struct prober *prober) {
 }
 
 void worker_probe(struct rank *rank) {
-    struct prober prober = {.device = rank->device};
+    struct prober prober = {.device = rank->session.device};
     struct lab_err err = LAB_ERR_INIT;
-    if (!rank->device)
+    if (!rank->session.device)
         return;
     prober.probing_s =
         fmin(PROBING_MOST_S, fmax(PROBING_LEAST_S, 2 * rank->worker->job.duration_s));
     enum lab_dtype dtype = rank->worker->cost.dtype;
-    int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->device->ref.node;
+    int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->session.device->ref.node;
     if (prober_open(&prober, dtype, node, &err) == 0 && run_probes(&prober, &err) == 0) {
         rank->capacity = summarize(&prober);
         rank->capacity.power_limit_w = power_limit_w(rank);

@@ -1,15 +1,11 @@
 /*
- * worker_rank.c: one rank, in a thread of its own. The thread is bound before the device is opened,
- * so that nothing which the device or the workload allocates lies elsewhere; where it lay is proven
- * after measuring, when every page has been used.
- *
- * The measuring loop warms up and measures in one call. It reports between stretches, outside of
- * what it times, and there the rank waits for the others and tells the runner what came about.
+ * worker_rank.c: one rank, in a thread of its own: a session, in step with the other ranks. The
+ * session warms up and measures in one call. It reports between chunks, outside of what it times,
+ * and there the rank waits for the others and tells the runner what came about.
  */
 #include "worker/worker_internal.h"
 
 #include "base/clock.h"
-#include "base/failpoint.h"
 #include "base/random.h"
 
 #include <errno.h>
@@ -41,22 +37,25 @@ static void tell_progress(struct rank *rank, int64_t done, int64_t total, bool l
                                                   .progress = {done, total}});
 }
 
-/* What the last stretch left: the measuring loop keeps it in place until the next one. */
-static void tell_iterations(struct rank *rank) {
-    for (int done = 0; done < rank->chunk_count;) {
-        int count = rank->chunk_count - done;
+/* --- what the session tells --- */
+
+static void on_phase(void *state, const char *phase) {
+    tell_phase(state, phase);
+}
+
+static void on_iterations(void *state, const struct lab_iteration *records, int total) {
+    struct rank *rank = state;
+    for (int done = 0; done < total;) {
+        int count = total - done;
         count = count < LAB_FRAME_MAX_ITERATIONS ? count : LAB_FRAME_MAX_ITERATIONS;
-        worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_ITERATIONS,
-                                                      .rank = rank->job->index,
-                                                      .iterations = {rank->sent, rank->chunk + done,
-                                                                     (size_t)count}});
+        worker_send(rank->worker,
+                    &(struct lab_frame){.type = LAB_FRAME_ITERATIONS,
+                                        .rank = rank->job->index,
+                                        .iterations = {rank->sent, records + done, (size_t)count}});
         rank->sent += count;
         done += count;
     }
-    rank->chunk_count = 0;
 }
-
-/* --- what the workload tells --- */
 
 static void on_metric(void *state, const char *name, const char *unit, double value,
                       int64_t time_ns) {
@@ -101,83 +100,25 @@ static void on_warning(void *state, const char *text) {
 /* --- before it measures --- */
 
 static int choose_device(struct rank *rank, struct lab_err *err) {
-    struct lab_device_list list = {0};
-    if (lab_device_select(rank->worker->machine, rank->job->device, &rank->arena, &list, err) < 0)
+    if (lab_session_choose(&rank->session, rank->job->device, err) < 0)
         return -1;
-    if (list.count != 1)
+    if (rank->session.devices.count != 1)
         return lab_err_set(err, LAB_ERR_USER, "%s names %d devices, a rank has one",
-                           rank->job->device, list.count);
-    rank->ref = list.items[0];
+                           rank->job->device, rank->session.devices.count);
     return 0;
-}
-
-static int open_device(struct rank *rank, struct lab_err *err) {
-    struct worker *worker = rank->worker;
-    struct lab_device_setup setup =
-        worker->workload->setup ? worker->workload->setup(worker->config) : LAB_DEVICE_SETUP;
-    setup.host_node = rank->job->numa_node;
-    setup.gang = worker->job.rank_count;
-    setup.seed = worker->job.chance;
-    setup.start_ns = worker->job.start_ns;
-    setup.stopped = &worker->stopping;
-    setup.disturb = worker->job.disturb;
-    if (lab_device_open(worker->machine, &rank->ref, setup, &rank->device, err) < 0)
-        return -1;
-    rank->overlaps = rank->device->info.overlaps;
-    return 0;
-}
-
-struct lab_rank worker_place(struct rank *rank) {
-    const struct lab_job *job = &rank->worker->job;
-    return (struct lab_rank){
-        .device = rank->device,
-        .ref = &rank->ref,
-        .numa_node = rank->job->numa_node,
-        .index = rank->job->index,
-        .count = job->gang_size,
-        .seed = lab_random_bits(job->seed, (uint64_t)rank->job->index),
-        .gpu_id = rank->job->gpu_id,
-        .run_id = job->run_id,
-        .folder = *job->folder ? job->folder : NULL,
-        .sink = &rank->sink,
-        .group = rank->worker->group,
-    };
-}
-
-static int open_workload(struct rank *rank, struct lab_err *err) {
-    struct worker *worker = rank->worker;
-    rank->sink = (struct lab_sink){.metric = on_metric,
-                                   .progress = on_workload_progress,
-                                   .output = on_output,
-                                   .stopped = on_stopped,
-                                   .state = rank,
-                                   .warning = on_warning};
-    struct lab_rank place = worker_place(rank);
-    /* a simulated device has a time of its own */
-    const struct lab_clock *clock = rank->device ? rank->device->clock : lab_clock_system();
-    int64_t start_ns = lab_clock_now(clock);
-    int result = worker->workload->open(worker->config, &place, &rank->state, err);
-    rank->setup_s = 1e-9 * (double)(lab_clock_now(clock) - start_ns);
-    return result;
 }
 
 static int verify(struct rank *rank, struct lab_err *err) {
-    struct worker *worker = rank->worker;
-    struct lab_verification *result = &rank->verification;
-    if (!worker->job.verify || worker->workload->external || atomic_load(&worker->stopping))
+    const struct worker *worker = rank->worker;
+    if (!worker->job.verify || atomic_load(&worker->stopping))
         return 0;
-    tell_phase(rank, "verifying");
-    uint64_t seed = lab_random_bits(worker->job.seed, (uint64_t)rank->job->index);
-    if (worker->workload->verify(rank->state, lab_random_bits(seed, VERIFY_DRAW), result, err) < 0)
+    uint64_t seed = lab_random_bits(rank->session.rank.seed, VERIFY_DRAW);
+    if (lab_session_verify(&rank->session, seed, err) < 0)
         return lab_err_context(err, "verifying");
-    rank->verified = true;
-    if (!result->applicable || result->passed)
+    const char *why = lab_session_why_wrong(&rank->session);
+    if (!why)
         return 0;
-    if (*result->text)
-        lab_err_set(err, LAB_ERR_WRONG, "wrong results: %s", result->text);
-    else
-        lab_err_set(err, LAB_ERR_WRONG, "wrong results: relative error %.1e, allowed %.0e",
-                    result->relative_error, result->tolerance);
+    lab_err_set(err, LAB_ERR_WRONG, "wrong results: %s", why);
     return lab_err_hint(err, LAB_HINT_WRONG_RESULTS);
 }
 
@@ -190,36 +131,22 @@ static int verify(struct rank *rank, struct lab_err *err) {
  * their next meeting and wait there for it.
  */
 static void wait_for_go(struct rank *rank) {
-    lab_device_rest(rank->device);
+    lab_device_rest(rank->session.device);
     worker_send(rank->worker,
                 &(struct lab_frame){.type = LAB_FRAME_READY, .rank = rank->job->index});
     rank->go = worker_wait_go(rank->worker);
-    lab_device_wake(rank->device);
+    lab_device_wake(rank->session.device);
     if (rank->go)
         tell_phase(rank, "measuring");
 }
 
-static int run_chunk(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
-    struct rank *rank = state;
-    char place[32]; /* of a test that lets one rank of several fail */
-    snprintf(place, sizeof place, "stretch-of-rank-%d", rank->job->index);
-    if (lab_failpoint_error(place, err) < 0 ||
-        rank->worker->workload->run(rank->state, count, records, err) < 0)
-        return -1;
-    rank->chunk = records;
-    rank->chunk_count = count;
-    return 0;
-}
-
-static bool on_progress(const struct lab_measure_progress *now, void *state) {
+static bool on_progress(void *state, const struct lab_measure_progress *now) {
     struct rank *rank = state;
     const struct lab_job *job = &rank->worker->job;
     bool warming = now->phase == LAB_MEASURE_WARMUP;
     int64_t total = job->duration_s > 0 ? 0 : job->iterations;
     if (warming)
         total = job->warmup_iterations;
-    else
-        tell_iterations(rank);
     if (!atomic_load(&rank->tells_progress))
         tell_progress(rank, now->iterations, total, now->iterations == total);
     if (warming && now->iterations >= job->warmup_iterations)
@@ -239,11 +166,8 @@ static int measure(struct rank *rank, struct lab_err *err) {
     plan.duration_s = job->duration_s;
     plan.max_iterations = ITERATIONS_MOST;
     plan.warmup_iterations = job->warmup_iterations;
-    plan.progress = on_progress;
-    plan.progress_state = rank;
     plan.agree = agree;
     plan.agree_state = rank;
-    plan.clock = rank->device ? rank->device->clock : NULL;
     if (rank->worker->group && job->duration_s > 0)
         return lab_err_set(err, LAB_ERR_USER,
                            "experiment.duration: ranks that work together do a number of "
@@ -255,9 +179,9 @@ static int measure(struct rank *rank, struct lab_err *err) {
         wait_for_go(rank);
     if (atomic_load(&rank->worker->stopping))
         return 0;
-    struct lab_subject subject = {"measuring", run_chunk, rank};
     if (choices ? worker_measure_choices(rank, &plan, wait_for_go, err) < 0
-                : lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
+                : lab_session_measure(&rank->session, &plan, NULL, 1, &rank->arena,
+                                      &rank->measurement, err) < 0)
         return -1;
     int64_t count = (int64_t)rank->measurement.count;
     if (job->duration_s > 0 && !atomic_load(&rank->tells_progress))
@@ -266,29 +190,6 @@ static int measure(struct rank *rank, struct lab_err *err) {
 }
 
 /* --- after it has measured --- */
-
-static void add_invalid(struct rank *rank, const char *what, const struct lab_err *why) {
-    rank->invalid[rank->invalid_count++] =
-        lab_arena_printf(&rank->arena, "%s: %s", what, why->text);
-}
-
-static void prove(struct rank *rank) {
-    struct worker *worker = rank->worker;
-    struct lab_err err = LAB_ERR_INIT;
-    if (rank->ref.simulated) /* it lies where it says it does */
-        return;
-    if (rank->job->numa_node >= 0) {
-        rank->thread_proven =
-            lab_bind_prove_thread(worker->machine, rank->job->numa_node, &err) == 0;
-        if (!rank->thread_proven)
-            add_invalid(rank, "the host thread left its node", &err);
-    }
-    if (worker->workload->prove_placement && !worker->workload->external) {
-        rank->memory_proven = worker->workload->prove_placement(rank->state, &err) == 0;
-        if (!rank->memory_proven)
-            add_invalid(rank, "memory isn't where it was asked for", &err);
-    }
-}
 
 static void tell_result(struct rank *rank) {
     struct worker *worker = rank->worker;
@@ -313,22 +214,22 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
         return 0;
     if (rank->measurement.count == 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
-    prove(rank);
+    lab_session_prove(&rank->session);
     if (rank->worker->job.probe && worker_meet(rank, &rank->worker->probed_left)) {
         tell_phase(rank, "probing");
         worker_probe(rank);
     }
+    const struct lab_device *device = rank->session.device;
     rank->peak_memory_mib = NAN;
-    if (!rank->ref.simulated) /* what the simulator itself takes says nothing */
+    if (!rank->session.ref.simulated) /* what the simulator itself takes says nothing */
         rank->peak_memory_mib =
             worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
-    rank->device_memory_mib =
-        rank->device ? (double)rank->device->buffer_bytes_most / (1024.0 * 1024.0) : NAN;
+    rank->device_memory_mib = device ? (double)device->buffer_bytes_most / (1024.0 * 1024.0) : NAN;
     if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);
     }
-    rank->end_ns = rank->device ? lab_clock_now(rank->device->clock) : 0;
+    rank->end_ns = device ? lab_clock_now(device->clock) : 0;
     worker_tell_samples(rank);
     return 0;
 }
@@ -352,42 +253,71 @@ static void tell_failure(struct rank *rank, const char *where, const struct lab_
 }
 
 static int use_device(struct rank *rank, struct lab_err *err) {
-    struct worker *worker = rank->worker;
-    if (!worker->workload->external && open_device(rank, err) < 0)
+    struct lab_session *session = &rank->session;
+    if (lab_session_open_device(session, err) < 0)
         return -1;
+    rank->overlaps = session->device && session->device->info.overlaps;
     int result = worker_disturb_start(rank, err);
-    if (result == 0 && worker->job.tune_s > 0) {
+    if (result == 0 && rank->worker->job.tune_s > 0) {
         tell_phase(rank, "tuning");
         result = worker_tune(rank, err);
     }
     if (result == 0)
-        result = open_workload(rank, err);
-    if (result == 0) {
+        result = lab_session_open(session, err);
+    if (session->opened) {
         result = worker_configure(rank, err);
         if (result == 0)
             result = use_workload(rank, err);
         if (result < 0) /* before it closes, which waits for the others */
-            tell_failure(rank, rank->ref.name, err);
-        worker->workload->close(rank->state);
+            tell_failure(rank, session->ref.name, err);
+        lab_session_close_workload(session);
     }
     worker_disturb_stop(rank);
-    lab_device_close(rank->device);
+    lab_session_close(session);
     return result;
 }
 
-static int carry_out(struct rank *rank, struct lab_err *err) {
+static void prepare(struct rank *rank) {
     struct worker *worker = rank->worker;
-    int node = rank->job->numa_node;
-    /* a simulated device's nodes aren't this machine's */
-    if (!worker->job.machine && node >= 0 &&
-        lab_bind_thread_to_node(worker->machine, node, err) < 0)
-        return lab_err_context(err, "NUMA node %d", node);
-    if (!worker->job.machine && worker_bind(rank, err) < 0)
+    const struct lab_job *job = &worker->job;
+    rank->session = (struct lab_session){
+        .machine = worker->machine,
+        .workload = worker->workload,
+        .config = worker->config,
+        .arena = &rank->arena,
+        .listener = {.phase = on_phase,
+                     .progress = on_progress,
+                     .iterations = on_iterations,
+                     .metric = on_metric,
+                     .work = on_workload_progress,
+                     .output = on_output,
+                     .warning = on_warning,
+                     .stopped = on_stopped,
+                     .state = rank},
+        .rank = {.numa_node = rank->job->numa_node,
+                 .index = rank->job->index,
+                 .count = job->gang_size,
+                 .seed = lab_random_bits(job->seed, (uint64_t)rank->job->index),
+                 .gpu_id = rank->job->gpu_id,
+                 .run_id = job->run_id,
+                 .folder = *job->folder ? job->folder : NULL,
+                 .group = worker->group},
+        .setup = {.gang = job->rank_count,
+                  .seed = job->chance,
+                  .start_ns = job->start_ns,
+                  .stopped = &worker->stopping,
+                  .disturb = job->disturb},
+    };
+}
+
+static int carry_out(struct rank *rank, struct lab_err *err) {
+    bool simulated = rank->worker->job.machine; /* its nodes aren't this machine's */
+    prepare(rank);
+    if (!simulated && lab_session_bind(&rank->session, err) < 0)
+        return lab_err_context(err, "NUMA node %d", rank->job->numa_node);
+    if ((!simulated && worker_bind(rank, err) < 0) || choose_device(rank, err) < 0)
         return -1;
-    tell_phase(rank, "opening");
-    if (choose_device(rank, err) < 0)
-        return -1;
-    return use_device(rank, err) < 0 ? lab_err_context(err, "%s", rank->ref.name) : 0;
+    return use_device(rank, err) < 0 ? lab_err_context(err, "%s", rank->session.ref.name) : 0;
 }
 
 void *worker_rank_main(void *opaque) {

@@ -102,10 +102,10 @@ double worker_peak_memory_mib(bool external, struct lab_arena *arena) {
 
 /* Nothing was proven of a program that places its own memory, nor where no node was asked for. */
 static struct lab_value *proven_value(const struct rank *rank, struct lab_arena *arena) {
-    if (rank->invalid_count > 0)
+    if (rank->session.invalid_count > 0)
         return lab_value_bool(arena, false);
     bool external = rank->worker->workload->external;
-    if (external || (!rank->thread_proven && !rank->memory_proven))
+    if (external || (!rank->session.thread_proven && !rank->session.memory_proven))
         return lab_value_null(arena);
     return lab_value_bool(arena, true);
 }
@@ -125,19 +125,19 @@ static struct lab_value *trace_value(const struct rank *rank, struct lab_arena *
 /* Which node the device sits on, and how far that is from the one that feeds it; null = unknown. */
 static void put_place(struct writer writer, const struct rank *rank) {
     const struct lab_machine *machine =
-        rank->ref.machine ? rank->ref.machine : rank->worker->machine;
+        rank->session.ref.machine ? rank->session.ref.machine : rank->worker->machine;
     int distance =
         lab_machine_distance(machine, lab_machine_node_index(machine, rank->job->numa_node),
-                             lab_machine_node_index(machine, rank->ref.node));
+                             lab_machine_node_index(machine, rank->session.ref.node));
     put(writer, "device_node", NAN);
     put(writer, "distance", NAN);
-    if (rank->ref.node >= 0)
-        lab_value_set_int(writer.arena, writer.map, "device_node", rank->ref.node);
+    if (rank->session.ref.node >= 0)
+        lab_value_set_int(writer.arena, writer.map, "device_node", rank->session.ref.node);
     if (distance > 0)
         lab_value_set_int(writer.arena, writer.map, "distance", distance);
-    if (rank->ref.uuid)
-        lab_value_set_string(writer.arena, writer.map, "device_uuid", rank->ref.uuid);
-    if (rank->ref.simulated)
+    if (rank->session.ref.uuid)
+        lab_value_set_string(writer.arena, writer.map, "device_uuid", rank->session.ref.uuid);
+    if (rank->session.ref.simulated)
         lab_value_set_bool(writer.arena, writer.map, "simulated", true);
 }
 
@@ -175,7 +175,7 @@ static void put_parts(struct writer writer, const struct rank *rank) {
 static void put_amount(struct writer writer, const struct rank *rank) {
     const struct lab_measurement *m = &rank->measurement;
     double samples = cost_of(rank).samples * (double)m->count;
-    lab_value_set_string(writer.arena, writer.map, "device", rank->ref.name);
+    lab_value_set_string(writer.arena, writer.map, "device", rank->session.ref.name);
     lab_value_set_int(writer.arena, writer.map, "numa_node", rank->job->numa_node);
     put_place(writer, rank);
     lab_value_set_int(writer.arena, writer.map, "iterations", (int64_t)m->count);
@@ -225,18 +225,19 @@ static void put_span(struct writer writer, const struct lab_measurement *m) {
 
 /* Only a simulated run's end isn't what the runner's clock says. */
 static void put_end(struct writer writer, const struct rank *rank) {
-    if (rank->ref.simulated)
+    if (rank->session.ref.simulated)
         lab_value_set_int(writer.arena, writer.map, "end_ns", rank->end_ns);
 }
 
 static void put_validity(struct writer writer, const struct rank *rank) {
     struct lab_arena *arena = writer.arena;
     struct lab_value *invalid = lab_value_list(arena);
-    for (int i = 0; i < rank->invalid_count; i++)
-        lab_value_append(arena, invalid, lab_value_string(arena, rank->invalid[i]));
+    for (int i = 0; i < rank->session.invalid_count; i++)
+        lab_value_append(arena, invalid, lab_value_string(arena, rank->session.invalid[i]));
     lab_value_set(arena, writer.map, "verification",
-                  rank->verified ? verification_value(&rank->verification, arena).map
-                                 : lab_value_null(arena));
+                  rank->session.verified
+                      ? verification_value(&rank->session.verification, arena).map
+                      : lab_value_null(arena));
     lab_value_set(arena, writer.map, "placement_proven", proven_value(rank, arena));
     put_map(writer, "conditions", conditions_value(&rank->measurement.conditions, arena));
     struct lab_value *warnings = warnings_value(&rank->measurement, arena);
@@ -304,7 +305,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put_map(writer, "interval_ms", times_value(&m->interval, writer.arena));
     put_span(writer, m);
     put_end(writer, rank);
-    put(writer, "setup_s", rank->setup_s);
+    put(writer, "setup_s", rank->session.setup_s);
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);

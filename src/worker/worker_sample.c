@@ -64,10 +64,10 @@ static void on_tick(void *state, const struct lab_tick *tick) {
 void worker_tell_samples(struct rank *rank) {
     struct taker taker = {.rank = rank};
     struct lab_sink_samples sink = {.entity = on_entity, .tick = on_tick, .state = &taker};
-    if (!rank->ref.simulated)
+    if (!rank->session.ref.simulated)
         return;
     pthread_mutex_lock(&rank->worker->sample_mutex);
-    lab_device_samples(rank->device, &sink);
+    lab_device_samples(rank->session.device, &sink);
     for (int i = 0; i < taker.count; i++) {
         send_ticks(&taker.items[i]);
         lab_mem_free(taker.items[i].times_ns);

@@ -54,16 +54,17 @@ static int choose_count(const struct lab_measurement *m) {
 static int run_pass(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     const struct lab_workload *workload = rank->worker->workload;
-    const struct lab_clock *clock = rank->device->clock;
+    const struct lab_clock *clock = rank->session.device->clock;
     struct lab_iteration unused[WARMUP_MOST];
     int warmup = pass->count > ITERATIONS_MIN ? WARMUP_MOST : 1; /* few are those that take long */
     char place[32]; /* of a test that lets one rank of several fail */
     snprintf(place, sizeof place, "trace-of-rank-%d", rank->job->index);
     pass->warmup_start_ns = lab_clock_now(clock);
-    if (lab_failpoint_error(place, err) < 0 || workload->run(rank->state, warmup, unused, err) < 0)
+    if (lab_failpoint_error(place, err) < 0 ||
+        workload->run(rank->session.state, warmup, unused, err) < 0)
         return -1;
     pass->start_ns = lab_clock_now(clock);
-    if (workload->run(rank->state, pass->count, pass->records, err) < 0)
+    if (workload->run(rank->session.state, pass->count, pass->records, err) < 0)
         return -1;
     pass->end_ns = lab_clock_now(clock);
     return 0;
@@ -78,12 +79,12 @@ static int carry_out(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     struct worker *worker = rank->worker;
     struct lab_err second = LAB_ERR_INIT;
-    bool begun = lab_device_trace_begin(rank->device, RECORDS_MOST, err) == 0;
+    bool begun = lab_device_trace_begin(rank->session.device, RECORDS_MOST, err) == 0;
     int failed = begun ? run_pass(pass, err) : -1;
     if (failed)
         lab_group_fail(worker->group, rank->job->index, err);
     worker_meet(rank, &worker->traced_left);
-    int not_ended = begun && lab_device_trace_end(rank->device, &rank->arena, &pass->trace,
+    int not_ended = begun && lab_device_trace_end(rank->session.device, &rank->arena, &pass->trace,
                                                   failed ? &second : err);
     return failed || not_ended ? -1 : 0;
 }
@@ -150,7 +151,7 @@ static void add_notes(struct pass *pass) {
     const struct lab_trace_note own[] = {
         {LAB_TRACE_NOTE_MAKER, "gpulab " LAB_VERSION},
         {LAB_TRACE_NOTE_RUN, rank->worker->job.run_id},
-        {LAB_TRACE_NOTE_DEVICE, rank->ref.name},
+        {LAB_TRACE_NOTE_DEVICE, rank->session.ref.name},
         {LAB_TRACE_NOTE_ITERATIONS, lab_arena_printf(arena, "%d", pass->count)},
         {LAB_TRACE_NOTE_OVERHEAD,
          isnan(pass->overhead) ? NULL : lab_arena_printf(arena, "%.4f", pass->overhead)},
