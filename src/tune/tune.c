@@ -80,14 +80,15 @@ bool tune_tell(struct tuner *tuner, int done, int total, double share) {
 
 static void describe(struct tuner *tuner, const struct lab_device_identity *identity) {
     const struct lab_tune_plan *plan = tuner->plan;
+    const struct lab_workload *workload = tuner->session->workload;
     struct lab_tuning_result *result = tuner->result;
     struct lab_str label;
     lab_str_init(&label);
-    if (plan->workload->label)
-        plan->workload->label(plan->config, &label);
+    if (workload->label)
+        workload->label(tuner->session->config, &label);
     *result = (struct lab_tuning_result){
-        .kernel = plan->workload->name,
-        .label = lab_arena_strdup(tuner->arena, label.length ? label.text : plan->workload->name),
+        .kernel = workload->name,
+        .label = lab_arena_strdup(tuner->arena, label.length ? label.text : workload->name),
         .space = lab_arena_printf(tuner->arena, "%s %s", tuner->tunable->kernel,
                                   tuner->tunable->version),
         .device = lab_arena_strdup(tuner->arena, tuner->place.ref->name),
@@ -108,13 +109,12 @@ static void describe(struct tuner *tuner, const struct lab_device_identity *iden
 }
 
 static int prepare(struct tuner *tuner, struct lab_err *err) {
-    const struct lab_tune_plan *plan = tuner->plan;
-    const struct lab_device *device = plan->rank.device;
+    const struct lab_workload *workload = tuner->session->workload;
+    const struct lab_device *device = tuner->session->device;
     struct lab_device_identity identity;
-    if (!plan->workload->launch || !plan->workload->configure)
-        return lab_err_set(err, LAB_ERR_USER, "%s is no kernel that can be tuned",
-                           plan->workload->name);
-    plan->workload->launch(plan->config, &tuner->launch);
+    if (!workload->launch || !workload->configure)
+        return lab_err_set(err, LAB_ERR_USER, "%s is no kernel that can be tuned", workload->name);
+    workload->launch(tuner->session->config, &tuner->launch);
     tuner->place = (struct lab_tunable_place){device->machine, &device->ref};
     if (lab_launch_complete(&tuner->launch, err))
         return -1;
@@ -122,7 +122,7 @@ static int prepare(struct tuner *tuner, struct lab_err *err) {
     if (!tuner->tunable)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "%s has no configurations of %s in %s to choose from", device->ref.name,
-                           plan->workload->name, lab_dtype_name(tuner->launch.out.dtype));
+                           workload->name, lab_dtype_name(tuner->launch.out.dtype));
     if (lab_device_identity(&tuner->place, tuner->arena, &identity, err))
         return -1;
     describe(tuner, &identity);
@@ -148,14 +148,18 @@ static int race(struct tuner *tuner, struct lab_err *err) {
 
 /* The workload's own memory is opened once, so that all configurations meet the same pages. */
 static int open_and_race(struct tuner *tuner, struct lab_err *err) {
-    const struct lab_workload *workload = tuner->plan->workload;
-    if (workload->open(tuner->plan->config, &tuner->plan->rank, &tuner->state, err))
+    struct lab_session *session = tuner->session;
+    session->listener =
+        (struct lab_session_listener){.progress = tune_race_progress, .state = tuner};
+    if (lab_session_open(session, err))
         return -1;
     int result = tuner->plan->warm ? 0 : tune_flusher_open(tuner, err);
+    session->before = tuner->flusher.stream ? tune_flush : NULL;
     if (result == 0)
         result = race(tuner, err);
     tune_flusher_close(&tuner->flusher);
-    workload->close(tuner->state);
+    session->before = NULL;
+    lab_session_close_workload(session);
     return result;
 }
 
@@ -164,6 +168,7 @@ int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
     struct lab_tuning_result result = {0};
     struct tuner tuner = {
         .plan = plan,
+        .session = plan->session,
         .arena = arena,
         .result = &result,
         .start_ns = lab_clock_now(lab_clock_system()),

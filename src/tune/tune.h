@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "model/tuning.h"
+#include "session/session.h"
 #include "workload/workload.h"
 
 enum lab_tune_strategy {
@@ -44,9 +45,9 @@ struct lab_tune_progress {
 };
 
 struct lab_tune_plan {
-    const struct lab_workload *workload; /* one that can be tuned */
-    const void *config;                  /* checked; its own `config` key plays no part */
-    struct lab_rank rank;                /* open device, node, seed */
+    /* with an open device, and a workload that can be tuned and isn't open; its own `config`
+     * key plays no part. The tuner opens and closes the workload, and listens itself */
+    struct lab_session *session;
     enum lab_tune_strategy strategy;
     double budget_s;   /* of all; what begins before its end is finished */
     double confidence; /* 0 = 0.95 */

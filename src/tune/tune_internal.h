@@ -15,9 +15,9 @@
 #include "tune/tune.h"
 
 struct tuner;
+struct heat;
 
 struct entrant { /* a configuration in the race */
-    struct tuner *tuner;
     struct lab_trial *trial;
     struct lab_tuning tuning;
 };
@@ -37,14 +37,13 @@ struct tuner {
     struct lab_tunable_place place;
     const struct lab_tunable *tunable;
     struct lab_launch launch; /* without data */
-    void *state;              /* the workload's */
+    struct lab_session *session;
     struct entrant *entrants; /* one for each trial, the default first */
     int count;
     int *order; /* in which they are verified; the default first */
     int order_count;
     struct flusher flusher;
-    struct entrant *failed; /* whose run failed in the race at hand; NULL = nobody's */
-    struct lab_err failure; /* and why */
+    const struct heat *heat; /* the race at hand (tune_race.c) */
     int64_t start_ns;
     double confidence;
     enum tune_phase phase;
@@ -79,6 +78,8 @@ int tune_refuse(const struct tuner *tuner, struct lab_err *err);
 /* --- tune_race.c --- */
 
 int tune_flusher_open(struct tuner *tuner, struct lab_err *err);
+int tune_flush(void *tuner, struct lab_err *err);
+bool tune_race_progress(void *tuner, const struct lab_measure_progress *now);
 void tune_flusher_close(struct flusher *flusher);
 
 /* Those still in it: right, and not left behind. Returns how many; `ret` has room for all. */

@@ -40,7 +40,7 @@ static int64_t flush_bytes(const struct lab_device *device) {
 
 int tune_flusher_open(struct tuner *tuner, struct lab_err *err) {
     struct flusher *flusher = &tuner->flusher;
-    struct lab_device *device = tuner->plan->rank.device;
+    struct lab_device *device = tuner->session->device;
     int64_t bytes = flush_bytes(device);
     if (device->ref.simulated)
         return 0;
@@ -60,9 +60,9 @@ void tune_flusher_close(struct flusher *flusher) {
     *flusher = (struct flusher){0};
 }
 
-static int flush(void *state, struct lab_err *err) {
-    const struct entrant *entrant = state;
-    struct flusher *flusher = &entrant->tuner->flusher;
+int tune_flush(void *state, struct lab_err *err) {
+    struct tuner *tuner = state;
+    struct flusher *flusher = &tuner->flusher;
     flusher->launch.value = -flusher->launch.value;
     return lab_launch(flusher->stream, &flusher->launch, err) ||
                    lab_stream_sync(flusher->stream, err)
@@ -70,64 +70,44 @@ static int flush(void *state, struct lab_err *err) {
                : 0;
 }
 
-static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
-    struct entrant *entrant = state;
-    struct tuner *tuner = entrant->tuner;
-    const struct lab_workload *workload = tuner->plan->workload;
-    struct lab_err why = LAB_ERR_INIT;
-    if (workload->configure(tuner->state, &entrant->tuning, &why) == 0 &&
-        workload->run(tuner->state, count, records, &why) == 0)
-        return 0;
-    tuner->failed = entrant;
-    tuner->failure = why;
-    return lab_err_set(err, why.code, "%s", why.text);
-}
-
 /* --- one race --- */
 
-struct heat { /* the measuring loop's progress in ours */
-    struct tuner *tuner;
+struct heat {        /* the measuring loop's progress in ours */
     double until_s;  /* elapsed: it ends then, finished or not; INFINITY = when it is finished */
     double from, to; /* shares of the phase */
     int entrants;
 };
 
-static bool on_progress(const struct lab_measure_progress *now, void *state) {
-    struct heat *heat = state;
+bool tune_race_progress(void *state, const struct lab_measure_progress *now) {
+    struct tuner *tuner = state;
+    const struct heat *heat = tuner->heat;
     double share = now->phase == LAB_MEASURE_WARMUP ? 0 : now->fraction;
     int done = (int)(share * heat->entrants);
-    return tune_tell(heat->tuner, done, heat->entrants,
-                     heat->from + (heat->to - heat->from) * share) ||
-           tune_elapsed_s(heat->tuner) > heat->until_s;
+    return tune_tell(tuner, done, heat->entrants, heat->from + (heat->to - heat->from) * share) ||
+           tune_elapsed_s(tuner) > heat->until_s;
 }
 
 static double clock_mhz(void *device) {
     return lab_device_clock_mhz(device);
 }
 
-static int measure_once(struct heat *heat, struct lab_measure_plan *plan,
+static int measure_once(struct tuner *tuner, struct heat *heat, struct lab_measure_plan *plan,
                         struct entrant *const *entrants, int count, struct lab_arena *arena,
                         struct lab_measurement *ret, struct lab_err *err) {
-    struct lab_subject *subjects = lab_mem_alloc((size_t)count, sizeof *subjects);
-    struct tuner *tuner = heat->tuner;
+    struct lab_session_choice *choices = lab_mem_alloc((size_t)count, sizeof *choices);
     for (int i = 0; i < count; i++)
-        subjects[i] = (struct lab_subject){.name = entrants[i]->trial->config,
-                                           .run = run,
-                                           .state = entrants[i],
-                                           .before = tuner->flusher.stream ? flush : NULL};
+        choices[i] = (struct lab_session_choice){entrants[i]->trial->config, entrants[i]->tuning};
     heat->entrants = count;
+    tuner->heat = heat;
     plan->warmup_iterations = 1;
     plan->chunk_iterations = 1;
     plan->min_time_s = 0;
     plan->confidence = tuner->confidence;
-    plan->seed = tuner->plan->rank.seed;
+    plan->seed = tuner->session->rank.seed;
     plan->clock_mhz = clock_mhz;
-    plan->clock_state = tuner->plan->rank.device;
-    plan->progress = on_progress;
-    plan->progress_state = heat;
-    tuner->failed = NULL;
-    int result = lab_measure(plan, subjects, count, arena, ret, err);
-    lab_mem_free(subjects);
+    plan->clock_state = tuner->session->device;
+    int result = lab_session_measure(tuner->session, plan, choices, count, arena, ret, err);
+    lab_mem_free(choices);
     return result;
 }
 
@@ -149,19 +129,19 @@ static int leave_out(struct entrant **entrants, int count) {
  * One that worked when it was verified may still fail: it is out, and the others begin anew, so
  * that all of them have met the same rounds. `entrants` and *count are then those that are left.
  */
-static int measure(struct heat *heat, struct lab_measure_plan *plan, struct entrant **entrants,
-                   int *count, struct lab_arena *arena, struct lab_measurement *ret,
-                   struct lab_err *err) {
-    struct tuner *tuner = heat->tuner;
+static int measure(struct tuner *tuner, struct heat *heat, struct lab_measure_plan *plan,
+                   struct entrant **entrants, int *count, struct lab_arena *arena,
+                   struct lab_measurement *ret, struct lab_err *err) {
+    const struct lab_session *session = tuner->session;
     while (*count) {
         struct lab_err why = LAB_ERR_INIT;
-        if (measure_once(heat, plan, entrants, *count, arena, ret, &why) == 0)
+        if (measure_once(tuner, heat, plan, entrants, *count, arena, ret, &why) == 0)
             return 0;
-        if (!tuner->failed)
+        if (session->failed < 0)
             return lab_err_set(err, why.code,
                                "%s stopped working; what was found out until then is kept: %s",
                                tuner->place.ref->name, why.text);
-        if (tune_drop(tuner, tuner->failed, &tuner->failure, err))
+        if (tune_drop(tuner, entrants[session->failed], &session->failure, err))
             return -1;
         *count = leave_out(entrants, *count);
     }
@@ -226,11 +206,11 @@ static int run_rung(struct tuner *tuner, struct entrant *const *standing, int co
     struct lab_measurement *found =
         lab_mem_alloc((size_t)(fresh_count ? fresh_count : 1), sizeof *found);
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
-    struct heat heat = {
-        .tuner = tuner, .until_s = NARROW_SHARE * tuner->plan->budget_s, .from = from, .to = to};
+    struct heat heat = {.until_s = NARROW_SHARE * tuner->plan->budget_s, .from = from, .to = to};
     plan.iterations = iterations;
     lab_arena_init(&arena);
-    int result = fresh_count ? measure(&heat, &plan, fresh, &fresh_count, &arena, found, err) : 0;
+    int result =
+        fresh_count ? measure(tuner, &heat, &plan, fresh, &fresh_count, &arena, found, err) : 0;
     for (int i = 0; i < fresh_count && result == 0; i++)
         take_times(tuner, fresh[i], &found[i], false);
     lab_arena_release(&arena);
@@ -337,7 +317,7 @@ int tune_finals(struct tuner *tuner, struct finals *ret_finals, struct lab_err *
     struct lab_measurement *found = lab_arena_alloc(tuner->arena, FINALISTS + 1, sizeof *found);
     int count;
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
-    struct heat heat = {.tuner = tuner, .until_s = INFINITY, .from = 0, .to = 1};
+    struct heat heat = {.until_s = INFINITY, .from = 0, .to = 1};
     plan.precision = FINAL_PRECISION;
     plan.min_iterations = FINAL_ITERATIONS;
     plan.max_iterations = FINAL_MOST;
@@ -346,7 +326,7 @@ int tune_finals(struct tuner *tuner, struct finals *ret_finals, struct lab_err *
         if (!count)
             return tune_refuse(tuner, err);
         plan.limit_s = fmax(FINAL_LIMIT_S, tuner->plan->budget_s - tune_elapsed_s(tuner));
-        if (measure(&heat, &plan, entrants, &count, tuner->arena, found, err))
+        if (measure(tuner, &heat, &plan, entrants, &count, tuner->arena, found, err))
             return -1;
     } while (!count);
     for (int i = 0; i < count; i++)

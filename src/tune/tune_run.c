@@ -11,7 +11,6 @@
 #include "base/tty/console.h"
 #include "base/tty/interrupt.h"
 #include "machine/machine.h"
-#include "session/lease.h"
 #include "store/tuning/timing_file.h"
 
 #include <math.h>
@@ -25,10 +24,9 @@
 struct run {
     const struct lab_tune_request *request;
     struct lab_arena *arena;
-    struct lab_machine *machine;
-    struct lab_device_ref ref;
+    struct lab_session session;
     struct lab_tuned_key key;
-    const char *session;
+    const char *name;               /* of this tuning in the cache; NULL = it has none */
     const char *path;               /* of the cache; NULL = there is no place for one */
     struct lab_tuning_cache *cache; /* to write to; NULL = it can't be */
     bool refused;                   /* it can't be written any more: said once */
@@ -38,7 +36,6 @@ struct run {
     struct lab_tune_outcome *outcome;
     int64_t drawn_ns;
     int64_t asked_ns; /* when it was looked up */
-    bool waited;      /* for the device: said once */
 };
 
 /* --- while it runs --- */
@@ -50,7 +47,7 @@ static void write_found(struct run *run, bool now) {
     int64_t time_ns = lab_clock_now(lab_clock_system());
     if (!run->found_count || (!now && time_ns - run->written_ns < WRITE_NS))
         return;
-    if (lab_tuning_cache_keep_all(run->cache, run->session, run->found, run->found_count, &err)) {
+    if (lab_tuning_cache_keep_all(run->cache, run->name, run->found, run->found_count, &err)) {
         run->refused = true;
         lab_log(LAB_LOG_WARNING, "what is found out isn't kept: %s", err.text);
     }
@@ -103,39 +100,14 @@ static bool on_progress(const struct lab_tune_progress *now, void *state) {
     return lab_interrupt_seen();
 }
 
-static bool on_wait(const char *device, const struct lab_holder *holder, void *state) {
-    struct run *run = state;
-    if (!run->waited) {
-        struct lab_str text;
-        lab_str_init(&text);
-        lab_holder_describe(holder, &text);
-        lab_console_note("%s is used by %s: waiting for it", device, text.text);
-        lab_str_release(&text);
-        run->waited = true;
-    }
-    return !lab_interrupt_seen();
-}
-
 /* --- before and after --- */
-
-static int choose_device(struct run *run, struct lab_err *err) {
-    struct lab_device_list list;
-    if (lab_device_select(run->machine, run->request->selector, run->arena, &list, err) < 0)
-        return -1;
-    if (list.count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "--device %s names no device: see 'gpulab devices'",
-                           run->request->selector);
-    run->ref = list.items[0];
-    run->outcome->selected = list.count;
-    return 0;
-}
 
 static void note(struct run *run, const char *what, const struct lab_err *err) {
     run->outcome->note = lab_arena_printf(run->arena, "%s: %s", what, err->text);
 }
 
 static int name_it(struct run *run, struct lab_err *err) {
-    const struct lab_tunable_place place = {run->machine, &run->ref};
+    const struct lab_tunable_place place = {run->session.machine, &run->session.ref};
     const struct lab_tune_request *request = run->request;
     if (lab_tuned_key(request->workload, request->config, &place, run->arena, &run->key, err))
         return -1;
@@ -145,7 +117,7 @@ static int name_it(struct run *run, struct lab_err *err) {
     lab_str_init(&label);
     if (request->workload->label)
         request->workload->label(request->config, &label);
-    run->session =
+    run->name =
         lab_arena_printf(run->arena, "%s|%s|%s%s", run->key.text, label.text,
                          lab_tune_strategies[request->strategy], request->warm ? "|warm" : "");
     lab_str_release(&label);
@@ -164,7 +136,7 @@ static bool is_alike(const struct run *run, const struct lab_tuning_entry *entry
 /* What was tuned for another shape of the class may be too large for this one: then it is tuned
  * anew. */
 static bool is_legal(const struct run *run, const struct lab_tuning_entry *entry) {
-    const struct lab_tunable_place place = {run->machine, &run->ref};
+    const struct lab_tunable_place place = {run->session.machine, &run->session.ref};
     const struct lab_tuned_key *key = &run->key;
     struct lab_tuning tuning;
     return lab_tuning_parse(key->tunable, &place, &key->launch, entry->config, &tuning, NULL) ==
@@ -194,7 +166,7 @@ static void look_up(struct run *run) {
 
 static void open_cache(struct run *run) {
     struct lab_err err = LAB_ERR_INIT;
-    if (!run->session)
+    if (!run->name)
         return;
     if (!run->path)
         run->outcome->note =
@@ -202,7 +174,7 @@ static void open_cache(struct run *run) {
     else if (lab_tuning_cache_open(run->path, true, run->arena, &run->cache, &run->outcome->note,
                                    &err))
         note(run, "the result isn't kept", &err);
-    else if (run->request->again && lab_tuning_cache_forget(run->cache, run->session, &err))
+    else if (run->request->again && lab_tuning_cache_forget(run->cache, run->name, &err))
         note(run, "what is known of an interrupted tuning can't be removed", &err);
 }
 
@@ -235,25 +207,19 @@ static void keep_result(struct run *run) {
         return;
     }
     run->outcome->kept = true;
-    if (lab_tuning_cache_forget(run->cache, run->session, &err))
+    if (lab_tuning_cache_forget(run->cache, run->name, &err))
         note(run, "what led to the result can't be removed", &err);
 }
 
-static int tune_on(struct run *run, struct lab_device *device, struct lab_err *err) {
+static int tune_on(struct run *run, struct lab_err *err) {
     struct lab_trial *known = NULL;
     int known_count = 0;
     struct lab_err why = LAB_ERR_INIT;
     if (run->cache && !run->request->again &&
-        lab_tuning_cache_trials(run->cache, run->session, run->arena, &known, &known_count, &why))
+        lab_tuning_cache_trials(run->cache, run->name, run->arena, &known, &known_count, &why))
         note(run, "what is known of an interrupted tuning can't be read", &why);
     struct lab_tune_plan plan = {
-        .workload = run->request->workload,
-        .config = run->request->config,
-        .rank = {.device = device,
-                 .ref = &run->ref,
-                 .numa_node = run->ref.node,
-                 .count = 1,
-                 .seed = run->request->seed},
+        .session = &run->session,
         .strategy = run->request->strategy,
         .budget_s = run->request->budget_s,
         .warm = run->request->warm,
@@ -275,57 +241,61 @@ static int tune_on(struct run *run, struct lab_device *device, struct lab_err *e
     return result;
 }
 
+/* The cache is asked again: who had the device until now may have tuned the same. */
 static int tune(struct run *run, struct lab_err *err) {
-    const struct lab_workload *workload = run->request->workload;
-    struct lab_lease lease = {0};
-    struct lab_holder self;
-    struct lab_device *device = NULL;
-    lab_holder_self(lab_arena_printf(run->arena, "gpulab tune %s", workload->name), NULL, &self);
-    if (lab_lease_take(&run->ref.physical, 1, &self, on_wait, run, &lease, err) < 0)
+    struct lab_session *session = &run->session;
+    const char *kernel = session->workload->name;
+    if (lab_session_lease(session, 1, lab_arena_printf(run->arena, "gpulab tune %s", kernel), err) <
+        0)
         return -1;
     run->asked_ns = lab_clock_now(lab_clock_system());
-    look_up(run); /* who had the device until now may have tuned the same */
-    if (run->outcome->cached) {
-        lab_lease_release(&lease);
+    look_up(run);
+    if (run->outcome->cached)
         return 0;
-    }
     open_cache(run);
-    int result = 0;
-    if (run->ref.node >= 0)
-        result = lab_bind_thread_to_node(run->machine, run->ref.node, err);
+    session->rank =
+        (struct lab_rank){.numa_node = session->ref.node, .count = 1, .seed = run->request->seed};
+    int result = lab_session_bind(session, err);
     if (result == 0)
-        result = lab_device_open(run->machine, &run->ref,
-                                 workload->setup ? workload->setup(run->request->config)
-                                                 : LAB_DEVICE_SETUP,
-                                 &device, err);
+        result = lab_session_open_device(session, err);
     if (result == 0)
-        result = tune_on(run, device, err);
-    lab_device_close(device);
+        result = tune_on(run, err);
+    lab_session_close(session);
     lab_console_status_line(NULL);
     if (result == 0)
         keep_result(run); /* before others have the device: they ask for it then */
-    lab_lease_release(&lease);
-    return result < 0 ? lab_err_context(err, "%s on %s", workload->name, run->ref.name) : 0;
+    return result < 0 ? lab_err_context(err, "%s on %s", kernel, session->ref.name) : 0;
+}
+
+static int choose_and_tune(struct run *run, struct lab_err *err) {
+    if (lab_session_choose(&run->session, run->request->selector, err) < 0)
+        return -1;
+    run->outcome->selected = run->session.devices.count;
+    run->outcome->device = run->session.ref.name;
+    run->asked_ns = lab_clock_now(lab_clock_system());
+    if (name_it(run, err) < 0)
+        return -1;
+    look_up(run);
+    return run->outcome->cached ? 0 : tune(run, err);
 }
 
 int lab_tune_run(const struct lab_tune_request *request, struct lab_arena *arena,
                  struct lab_tune_outcome *ret_outcome, struct lab_err *err) {
     *ret_outcome = (struct lab_tune_outcome){0};
-    struct run run = {.request = request, .arena = arena, .outcome = ret_outcome};
-    if (lab_machine_open(NULL, &run.machine, err) < 0)
+    struct lab_machine *machine;
+    if (lab_machine_open(NULL, &machine, err) < 0)
         return -1;
+    struct run run = {.request = request,
+                      .arena = arena,
+                      .session = {.machine = machine,
+                                  .workload = request->workload,
+                                  .config = request->config,
+                                  .arena = arena},
+                      .outcome = ret_outcome};
     lab_interrupt_watch(request->shown ? STOPPING : NULL);
-    int result = choose_device(&run, err);
-    run.asked_ns = lab_clock_now(lab_clock_system());
-    if (result == 0)
-        result = name_it(&run, err);
-    if (result == 0)
-        look_up(&run);
-    if (result == 0 && !ret_outcome->cached)
-        result = tune(&run, err);
-    if (run.ref.name)
-        ret_outcome->device = lab_arena_strdup(arena, run.ref.name);
+    int result = choose_and_tune(&run, err);
+    lab_session_release(&run.session);
     lab_tuning_cache_close(run.cache);
-    lab_machine_close(run.machine);
+    lab_machine_close(machine);
     return result;
 }

@@ -41,13 +41,12 @@ static void add(struct tuner *tuner, struct lab_tuning tuning) {
     *trial = (struct lab_trial){
         .config = text_of(tuner, &tuning), .median_s = NAN, .low_s = NAN, .high_s = NAN};
     remember(tuner, trial);
-    tuner->entrants[tuner->count++] =
-        (struct entrant){.tuner = tuner, .trial = trial, .tuning = tuning};
+    tuner->entrants[tuner->count++] = (struct entrant){.trial = trial, .tuning = tuning};
 }
 
 /* The default, then the others in an order drawn from the seed, as many as the strategy takes. */
 static void draw_order(struct tuner *tuner) {
-    uint64_t seed = lab_random_bits(tuner->plan->rank.seed, ORDER_DRAW);
+    uint64_t seed = lab_random_bits(tuner->session->rank.seed, ORDER_DRAW);
     tuner->order = lab_arena_alloc(tuner->arena, (size_t)tuner->count, sizeof *tuner->order);
     for (int i = 0; i < tuner->count; i++)
         tuner->order[i] = i;
@@ -108,13 +107,12 @@ static void prepare_all(const struct tuner *tuner) {
         launches[count] = tuner->launch;
         launches[count++].tuning = entrant->tuning;
     }
-    lab_prepare(tuner->plan->rank.device, launches, count);
+    lab_prepare(tuner->session->device, launches, count);
     lab_mem_free(launches);
 }
 
 static int check_device(const struct tuner *tuner, const struct entrant *failed,
                         const struct lab_err *why, struct lab_err *err) {
-    const struct lab_workload *workload = tuner->plan->workload;
     struct lab_iteration record;
     for (int i = 0; i < tuner->count; i++) {
         const struct entrant *entrant = &tuner->entrants[i];
@@ -122,8 +120,7 @@ static int check_device(const struct tuner *tuner, const struct entrant *failed,
         if (entrant == failed || (entrant->trial->state != LAB_TRIAL_VERIFIED &&
                                   entrant->trial->state != LAB_TRIAL_MEASURED))
             continue;
-        if (workload->configure(tuner->state, &entrant->tuning, &again) ||
-            workload->run(tuner->state, 1, &record, &again))
+        if (lab_session_run(tuner->session, &entrant->tuning, 1, &record, &again))
             return lab_err_set(err, LAB_ERR_SYSTEM,
                                "%s has stopped working (%s); what was found out until then is kept",
                                tuner->place.ref->name, why->text);
@@ -143,20 +140,20 @@ int tune_drop(struct tuner *tuner, struct entrant *entrant, const struct lab_err
 }
 
 static int verify_one(struct tuner *tuner, struct entrant *entrant, struct lab_err *err) {
-    const struct lab_workload *workload = tuner->plan->workload;
+    struct lab_session *session = tuner->session;
+    const struct lab_verification *found = &session->verification;
     struct lab_trial *trial = entrant->trial;
-    struct lab_verification found = {0};
     struct lab_err why = LAB_ERR_INIT;
-    uint64_t seed = lab_random_bits(tuner->plan->rank.seed, VERIFY_DRAW);
-    if (workload->configure(tuner->state, &entrant->tuning, &why) ||
-        workload->verify(tuner->state, seed, &found, &why)) {
+    uint64_t seed = lab_random_bits(tuner->session->rank.seed, VERIFY_DRAW);
+    if (lab_session_configure(session, &entrant->tuning, &why) ||
+        lab_session_verify(session, seed, &why)) {
         if (why.code == LAB_ERR_MEMORY)
             return lab_err_set(err, why.code, "verifying: %s", why.text);
         return tune_drop(tuner, entrant, &why, err);
     }
-    if (found.applicable && !found.passed) {
+    if (found->applicable && !found->passed) {
         trial->state = LAB_TRIAL_WRONG;
-        trial->reason = lab_arena_strdup(tuner->arena, found.text);
+        trial->reason = lab_arena_strdup(tuner->arena, found->text);
     } else {
         trial->state = LAB_TRIAL_VERIFIED;
     }

@@ -58,17 +58,14 @@ int worker_tune(struct rank *rank, struct lab_err *err) {
     struct worker *worker = rank->worker;
     struct lab_tuning_result result;
     struct lab_err why = LAB_ERR_INIT;
-    struct lab_tune_plan plan = {.workload = worker->workload,
-                                 .config = worker->config,
-                                 .rank = rank->session.rank,
+    struct lab_session session = rank->session; /* on the same device */
+    struct lab_tune_plan plan = {.session = &session,
                                  .budget_s = worker->job.tune_s,
                                  .warm = true, /* as the runs are measured */
                                  .progress = on_tuning,
                                  .state = rank};
-    plan.rank.device = rank->session.device;
-    plan.rank.ref = &rank->session.ref;
     /* the same for a device in every phase: what is tried first must not make phases differ */
-    plan.rank.seed = lab_random_bits(worker->job.seed, (uint64_t)rank->job->gpu_id);
+    session.rank.seed = lab_random_bits(worker->job.seed, (uint64_t)rank->job->gpu_id);
     if (lab_tune(&plan, &rank->arena, &result, &why) == 0) {
         rank->tuning = tuning_value(&result, &rank->arena);
         rank->configuration = result.trials[result.best].config;

@@ -128,8 +128,15 @@ static struct lab_tuning tuning_of(int rows, int stream) {
 }
 
 static struct lab_tune_plan plan_of(const struct lab_workload *workload, const void *config) {
-    return (struct lab_tune_plan){
-        .workload = workload, .config = config, .rank = cpu.rank, .budget_s = 5, .warm = true};
+    static struct lab_session session;
+    session = (struct lab_session){.machine = cpu.machine,
+                                   .workload = workload,
+                                   .config = config,
+                                   .arena = &cpu.arena,
+                                   .rank = cpu.rank,
+                                   .ref = cpu.device->ref,
+                                   .device = cpu.device};
+    return (struct lab_tune_plan){.session = &session, .budget_s = 5, .warm = true};
 }
 
 static struct lab_tuning_result tune(const struct lab_tune_plan *plan) {
