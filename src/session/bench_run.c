@@ -377,12 +377,11 @@ int lab_bench_run(struct lab_session *session, const struct lab_bench_request *r
     bench.takes_all =
         session->devices.count > 1 && !session->ref.simulated && wants_devices(&bench);
     *ret_selected = bench.takes_all ? 1 : session->devices.count;
-    session->listener = (struct lab_session_listener){.phase = on_phase,
-                                                      .progress = on_progress,
-                                                      .metric = on_metric,
-                                                      .warning = on_warning,
-                                                      .stopped = ends_at_once,
-                                                      .state = &bench};
+    session->listener = (struct lab_session_listener){
+        .phase = on_phase,
+        .progress = on_progress,
+        .sink = {
+            .metric = on_metric, .warning = on_warning, .stopped = ends_at_once, .state = &bench}};
     lab_interrupt_watch(request->progress.shown ? STOPPING : NULL);
     if (choose_node(&bench, err) < 0 || (bench.takes_all && name_devices(&bench, err) < 0) ||
         lease(&bench, err) < 0 || lab_session_bind(session, err) < 0)

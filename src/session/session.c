@@ -109,7 +109,7 @@ int lab_session_open_device(struct lab_session *session, struct lab_err *err) {
         (workload->setup ? workload->setup(session->config) : LAB_DEVICE_SETUP).copy_cores;
     setup.host_node = session->rank.numa_node;
     if (session->listener.phase)
-        session->listener.phase(session->listener.state, "opening");
+        session->listener.phase(session->listener.sink.state, "opening");
     return lab_device_open(session->machine, &session->ref, setup, &session->device, err);
 }
 
@@ -119,19 +119,12 @@ static const struct lab_clock *clock_of(const struct lab_session *session) {
 }
 
 int lab_session_open(struct lab_session *session, struct lab_err *err) {
-    const struct lab_session_listener *listener = &session->listener;
     if (lab_session_open_device(session, err) < 0)
         return -1;
-    session->sink = (struct lab_sink){.metric = listener->metric,
-                                      .progress = listener->work,
-                                      .output = listener->output,
-                                      .stopped = listener->stopped,
-                                      .state = listener->state,
-                                      .warning = listener->warning};
     struct lab_rank rank = session->rank;
     rank.device = session->device;
     rank.ref = &session->ref;
-    rank.sink = &session->sink;
+    rank.sink = &session->listener.sink;
     session->verified = session->thread_proven = session->memory_proven = false;
     session->invalid_count = 0;
     int64_t start_ns = lab_clock_now(clock_of(session));
@@ -173,7 +166,7 @@ int lab_session_verify(struct lab_session *session, uint64_t seed, struct lab_er
     if (session->workload->external)
         return 0;
     if (session->listener.phase)
-        session->listener.phase(session->listener.state, "verifying");
+        session->listener.phase(session->listener.sink.state, "verifying");
     if (session->workload->verify(session->state, seed, &found, err) < 0)
         return -1;
     session->verification = found;
@@ -227,16 +220,16 @@ static int run_chunk(void *state, int count, struct lab_iteration *records, stru
 
 static int before(void *state, struct lab_err *err) {
     const struct subject *subject = state;
-    return subject->session->before(subject->session->listener.state, err);
+    return subject->session->before(subject->session->listener.sink.state, err);
 }
 
 static bool on_progress(const struct lab_measure_progress *now, void *state) {
     struct lab_session *session = state;
     const struct lab_session_listener *listener = &session->listener;
     if (now->phase == LAB_MEASURE_MEASURE && session->chunk_count > 0 && listener->iterations)
-        listener->iterations(listener->state, session->chunk, session->chunk_count);
+        listener->iterations(listener->sink.state, session->chunk, session->chunk_count);
     session->chunk_count = 0;
-    return listener->progress && listener->progress(listener->state, now);
+    return listener->progress && listener->progress(listener->sink.state, now);
 }
 
 int lab_session_measure(struct lab_session *session, const struct lab_measure_plan *plan,

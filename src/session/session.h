@@ -29,13 +29,8 @@ struct lab_session_listener {
     bool (*progress)(void *state, const struct lab_measure_progress *now);
     /* before that: the measured chunk, warm-up excluded; of several choices, the first one's */
     void (*iterations)(void *state, const struct lab_iteration *records, int count);
-    /* what the workload itself tells: as struct lab_sink has it */
-    void (*metric)(void *state, const char *name, const char *unit, double value, int64_t time_ns);
-    void (*work)(void *state, int64_t done, int64_t total);
-    void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);
-    void (*warning)(void *state, const char *text);
-    bool (*stopped)(void *state);
-    void *state;
+    /* what the workload itself tells: metrics, warnings, output; the state is that of all slots */
+    struct lab_sink sink;
 };
 
 struct lab_session {
@@ -49,7 +44,7 @@ struct lab_session {
      * the session's */
     struct lab_rank rank;
     struct lab_device_setup setup; /* for simulated devices; node and copy cores are set by open */
-    /* optional: before each iteration, outside of its time; with listener.state */
+    /* optional: before each iteration, outside of its time; with the listener's state */
     int (*before)(void *state, struct lab_err *err);
 
     /* --- what the steps leave --- */
@@ -59,9 +54,8 @@ struct lab_session {
     struct lab_device *device; /* open; NULL for an external workload */
     void *state;               /* the workload's */
     bool opened;               /* it is open */
-    struct lab_sink sink;
-    double setup_s; /* that opening the workload took, by the device's clock */
-    bool verified;  /* `verification` holds something */
+    double setup_s;            /* that opening the workload took, by the device's clock */
+    bool verified;             /* `verification` holds something */
     struct lab_verification verification;     /* the last one */
     const struct lab_session_choice *choices; /* measure: while it runs */
     const struct lab_iteration *chunk;        /* likewise: what the listener hears next */

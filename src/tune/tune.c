@@ -150,7 +150,7 @@ static int race(struct tuner *tuner, struct lab_err *err) {
 static int open_and_race(struct tuner *tuner, struct lab_err *err) {
     struct lab_session *session = tuner->session;
     session->listener =
-        (struct lab_session_listener){.progress = tune_race_progress, .state = tuner};
+        (struct lab_session_listener){.progress = tune_race_progress, .sink.state = tuner};
     if (lab_session_open(session, err))
         return -1;
     int result = tuner->plan->warm ? 0 : tune_flusher_open(tuner, err);
