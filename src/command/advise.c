@@ -351,7 +351,6 @@ static enum question ask_training(const struct lab_command_call *call, const str
                                   struct lab_training_question *ret_question, struct lab_err *err) {
     const struct lab_workload *workload = wanted->workload;
     struct lab_workload_cost cost = {0};
-    struct lab_str label;
     if (!workload || !workload->collective || !workload->cost)
         return OTHER_WORK;
     if (workload->check && workload->check((void *)wanted->config, err) < 0)
@@ -360,17 +359,14 @@ static enum question ask_training(const struct lab_command_call *call, const str
     if (!(cost.parameters > 0) || !(cost.layers > 0))
         return OTHER_WORK;
     const struct lab_value *scaling = lab_value_get(wanted->keys, "scaling");
-    lab_str_init(&label);
-    workload->label(wanted->config, &label);
     *ret_question = (struct lab_training_question){
-        .model = lab_arena_strdup(call->arena, label.text),
+        .model = lab_workload_label(workload, wanted->config, call->arena),
         .work = {.parameters = cost.parameters,
                  .layers = cost.layers,
                  .batch = cost.samples,
                  .devices = 1,
                  .weak = scaling && scaling->type == LAB_VALUE_STRING &&
                          lab_str_equal(scaling->string, "weak")}};
-    lab_str_release(&label);
     return TRAINS;
 }
 

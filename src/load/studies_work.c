@@ -6,13 +6,9 @@
 static int count_work(const struct lab_workload *workload, const struct lab_value *options,
                       struct lab_arena *arena, struct lab_study_work *ret_work,
                       struct lab_err *err) {
-    void *config = lab_workload_config(workload, arena);
+    const void *config;
     struct lab_workload_cost cost = {0};
-    for (int i = 0; i < options->count; i++)
-        if (lab_options_set_value(workload->options, config, arena, options->keys[i],
-                                  options->items[i], err) < 0)
-            return -1;
-    if (workload->check && workload->check(config, err) < 0)
+    if (lab_workload_read(workload, options, arena, &config, err) < 0)
         return -1;
     workload->cost(config, &cost);
     *ret_work = (struct lab_study_work){.flops = cost.compute.flops,

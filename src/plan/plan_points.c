@@ -166,14 +166,7 @@ static int book_work(const struct walk *w, const void *config, uint64_t hash) {
         .options = lab_options_to_map(workload->options, kept, book->arena),
     };
     workload->cost(kept, &work->cost);
-    struct lab_str label;
-    lab_str_init(&label);
-    if (workload->label)
-        workload->label(kept, &label);
-    else
-        lab_str_add(&label, workload->name);
-    work->label = lab_arena_strdup(book->arena, label.text);
-    lab_str_release(&label);
+    work->label = lab_workload_label(workload, kept, book->arena);
     plan_index_add(&book->work_index, hash, book->work_count);
     return book->work_count++;
 }

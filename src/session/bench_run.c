@@ -5,7 +5,6 @@
  */
 #include "session/bench_run.h"
 
-#include "base/auto.h"
 #include "base/random.h"
 #include "base/tty/interrupt.h"
 #include "machine/machine.h"
@@ -55,14 +54,10 @@ static bool wants_devices(const struct bench *bench) {
 /* Those of --device are then what the key says. */
 static int name_devices(struct bench *bench, struct lab_err *err) {
     struct lab_session *session = bench->session;
-    const struct lab_workload *workload = session->workload;
-    void *config = lab_arena_alloc(session->arena, 1, workload->config_size);
-    memcpy(config, session->config, workload->config_size);
     struct lab_value *names = lab_value_string(session->arena, bench->request->selector);
-    if (lab_options_set_value(workload->options, config, session->arena, DEVICES_KEY, names, err) <
-        0)
+    if (lab_workload_set(session->workload, &session->config, DEVICES_KEY, names, session->arena,
+                         err) < 0)
         return -1;
-    session->config = config;
     lab_value_set(session->arena, bench->report->config, DEVICES_KEY, names);
     return 0;
 }
@@ -105,10 +100,7 @@ static void describe_work(struct bench *bench) {
     report->workload = workload->name;
     report->device = session->ref;
     report->repetitions_asked = bench->request->repeat;
-    LAB_AUTO(str, label);
-    if (workload->label)
-        workload->label(session->config, &label);
-    report->label = label.length ? lab_arena_strdup(session->arena, label.text) : workload->name;
+    report->label = lab_workload_label(workload, session->config, session->arena);
     bench->progress.label = report->label;
 }
 

@@ -82,13 +82,9 @@ static void describe(struct tuner *tuner, const struct lab_device_identity *iden
     const struct lab_tune_plan *plan = tuner->plan;
     const struct lab_workload *workload = tuner->session->workload;
     struct lab_tuning_result *result = tuner->result;
-    struct lab_str label;
-    lab_str_init(&label);
-    if (workload->label)
-        workload->label(tuner->session->config, &label);
     *result = (struct lab_tuning_result){
         .kernel = workload->name,
-        .label = lab_arena_strdup(tuner->arena, label.length ? label.text : workload->name),
+        .label = lab_workload_label(workload, tuner->session->config, tuner->arena),
         .space = lab_arena_printf(tuner->arena, "%s %s", tuner->tunable->kernel,
                                   tuner->tunable->version),
         .device = lab_arena_strdup(tuner->arena, tuner->place.ref->name),
@@ -105,7 +101,6 @@ static void describe(struct tuner *tuner, const struct lab_device_identity *iden
         .start_wall_ns = lab_clock_wall_ns(),
         .start_mono_ns = tuner->start_ns,
     };
-    lab_str_release(&label);
 }
 
 static int prepare(struct tuner *tuner, struct lab_err *err) {

@@ -113,14 +113,10 @@ static int name_it(struct run *run, struct lab_err *err) {
         return -1;
     if (!run->key.text)
         return 0;
-    struct lab_str label;
-    lab_str_init(&label);
-    if (request->workload->label)
-        request->workload->label(request->config, &label);
     run->name =
-        lab_arena_printf(run->arena, "%s|%s|%s%s", run->key.text, label.text,
+        lab_arena_printf(run->arena, "%s|%s|%s%s", run->key.text,
+                         lab_workload_label(request->workload, request->config, run->arena),
                          lab_tune_strategies[request->strategy], request->warm ? "|warm" : "");
-    lab_str_release(&label);
     run->path = lab_tuning_cache_path(run->arena);
     return 0;
 }

@@ -241,12 +241,9 @@ int lab_tuned_resolve(const struct lab_workload *workload, const void *config,
             ret_config->text = wish->string;
         return 0;
     }
-    void *resolved = lab_arena_alloc(arena, 1, workload->config_size);
-    memcpy(resolved, config, workload->config_size);
-    if (lab_options_set_value(workload->options, resolved, arena, LAB_WORKLOAD_CONFIG,
-                              lab_value_string(arena, tuned.config), err) < 0)
+    if (lab_workload_set(workload, &ret_config->config, LAB_WORKLOAD_CONFIG,
+                         lab_value_string(arena, tuned.config), arena, err) < 0)
         return -1;
-    ret_config->config = resolved;
     ret_config->value = lab_tuned_freeze(value, &tuned, arena);
     ret_config->text = describe(workload, &tuned, arena);
     return 0;
@@ -260,11 +257,9 @@ struct lab_value *lab_tuned_options(const struct lab_workload *workload, struct 
     if (!can_be_tuned(workload) || lab_device_select(machine, device, arena, &list, NULL) < 0 ||
         list.count == 0)
         return options;
-    void *config = lab_workload_config(workload, arena);
-    for (int i = 0; i < options->count; i++)
-        if (lab_options_set_value(workload->options, config, arena, options->keys[i],
-                                  options->items[i], NULL) < 0)
-            return options; /* the worker will say what is wrong with it */
+    const void *config;
+    if (lab_workload_read(workload, options, arena, &config, NULL) < 0)
+        return options; /* the worker will say what is wrong with it */
     const struct lab_tunable_place place = {machine, &list.items[0]};
     lab_tuned_find(workload, config, &place, NULL, arena, &tuned);
     if (tuned.note)

@@ -174,22 +174,16 @@ static void widen_queues(const struct worker *worker) {
 
 /* The workload and its config, as the job says. */
 static int prepare(struct worker *worker, struct lab_err *err) {
-    const struct lab_value *options = worker->job.options;
     worker->workload = lab_workload_find(worker->job.workload, err);
     if (!worker->workload)
         return -1;
     atomic_store(&worker->external, worker->workload->external);
-    void *config = lab_workload_config(worker->workload, &worker->arena);
-    for (int i = 0; i < options->count; i++)
-        if (lab_options_set_value(worker->workload->options, config, &worker->arena,
-                                  options->keys[i], options->items[i], err) < 0)
-            return lab_err_context(err, "%s", worker->workload->name);
-    if (worker->workload->check && worker->workload->check(config, err) < 0)
+    if (lab_workload_read(worker->workload, worker->job.options, &worker->arena, &worker->config,
+                          err) < 0)
         return lab_err_context(err, "%s", worker->workload->name);
-    worker->config = config;
-    lab_workload_set_environment(worker->workload, config, &worker->arena);
+    lab_workload_set_environment(worker->workload, worker->config, &worker->arena);
     widen_queues(worker);
-    worker->workload->cost(config, &worker->cost);
+    worker->workload->cost(worker->config, &worker->cost);
     if (worker->job.machine)
         lab_device_define(worker->job.machine, worker->job.definition);
     return lab_machine_open(NULL, &worker->machine, err);

@@ -3,6 +3,7 @@
  */
 #include "workload/workload.h"
 
+#include "base/auto.h"
 #include "base/str.h"
 #include "machine/machine.h"
 
@@ -39,6 +40,37 @@ void *lab_workload_config(const struct lab_workload *workload, struct lab_arena 
     void *config = lab_arena_alloc(arena, 1, workload->config_size);
     lab_options_defaults(workload->options, config, arena);
     return config;
+}
+
+int lab_workload_read(const struct lab_workload *workload, const struct lab_value *options,
+                      struct lab_arena *arena, const void **ret_config, struct lab_err *err) {
+    void *config = lab_workload_config(workload, arena);
+    for (int i = 0; i < options->count; i++)
+        if (lab_options_set_value(workload->options, config, arena, options->keys[i],
+                                  options->items[i], err) < 0)
+            return -1;
+    if (workload->check && workload->check(config, err) < 0)
+        return -1;
+    *ret_config = config;
+    return 0;
+}
+
+int lab_workload_set(const struct lab_workload *workload, const void **config, const char *key,
+                     const struct lab_value *value, struct lab_arena *arena, struct lab_err *err) {
+    void *copy = lab_arena_alloc(arena, 1, workload->config_size);
+    memcpy(copy, *config, workload->config_size);
+    if (lab_options_set_value(workload->options, copy, arena, key, value, err) < 0)
+        return -1;
+    *config = copy;
+    return 0;
+}
+
+const char *lab_workload_label(const struct lab_workload *workload, const void *config,
+                               struct lab_arena *arena) {
+    LAB_AUTO(str, label);
+    if (workload->label)
+        workload->label(config, &label);
+    return lab_arena_strdup(arena, label.length ? label.text : workload->name);
 }
 
 void lab_workload_set_environment(const struct lab_workload *workload, const void *config,

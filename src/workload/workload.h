@@ -166,6 +166,15 @@ void lab_workload_set_environment(const struct lab_workload *workload, const voi
 
 /* A zeroed config with every default set, in the arena. */
 void *lab_workload_config(const struct lab_workload *workload, struct lab_arena *arena);
+/* One with the keys of a map, checked. */
+int lab_workload_read(const struct lab_workload *workload, const struct lab_value *options,
+                      struct lab_arena *arena, const void **ret_config, struct lab_err *err);
+/* Replaces `*config` by a copy with another value of a key. */
+int lab_workload_set(const struct lab_workload *workload, const void **config, const char *key,
+                     const struct lab_value *value, struct lab_arena *arena, struct lab_err *err);
+/* Its label, or the workload's name where it has none; in the arena. */
+const char *lab_workload_label(const struct lab_workload *workload, const void *config,
+                               struct lab_arena *arena);
 
 /* --- checking results (workload.c) --- */
 
