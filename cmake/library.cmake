@@ -4,6 +4,7 @@ lab_registry(command)
 lab_registry(analysis PLURAL analyses)
 lab_registry(workload)
 lab_registry(probe)
+lab_registry(doc_format DIRECTORY src/doc/format HEADER doc/doc.h)
 lab_registry(backend DIRECTORY src/device HEADER device/device.h FOLDERS)
 include(cmake/embed.cmake)
 

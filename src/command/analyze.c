@@ -6,7 +6,8 @@
 
 #include "analysis/analysis.h"
 #include "base/file/out_dir.h"
-#include "doc/table.h"
+#include "base/file/out_file.h"
+#include "doc/doc.h"
 #include "load/recordings.h"
 #include "load/studies.h"
 #include "plot/plot.h"
@@ -23,12 +24,15 @@
 
 struct analyze_config {
     bool markdown, fail;
-    const char *charts;
+    const char *charts, *output;
 };
 
 static const struct lab_option analyze_options[] = {
     {"markdown", LAB_OPTION_FLAG, offsetof(struct analyze_config, markdown), .letter = 'm',
      .help = "print it as a Markdown document"},
+    {"output", LAB_OPTION_STRING, offsetof(struct analyze_config, output), .value_name = "FILE",
+     .letter = 'o',
+     .help = "write it to this file, in the format that its name ends in: .html, .json, .md, .txt"},
     {"charts", LAB_OPTION_STRING, offsetof(struct analyze_config, charts), .value_name = "DIR",
      .help = "draw its pictures into this folder: PNG and SVG, with gnuplot's script and figures"},
     {"fail", LAB_OPTION_FLAG, offsetof(struct analyze_config, fail),
@@ -41,33 +45,18 @@ static const struct lab_option analyze_options[] = {
 /* --- which there are --- */
 
 static void list_analyses(const struct lab_command_call *call) {
-    if (call->console->json) {
-        struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
-        for (int i = 0; lab_analyses[i]; i++) {
-            struct lab_value *item = lab_value_map(call->arena);
-            lab_value_set_string(call->arena, item, "name", lab_analyses[i]->name);
-            lab_value_set_string(call->arena, item, "summary", lab_analyses[i]->summary);
-            lab_value_append(call->arena, list, item);
-        }
-        lab_value_set(call->arena, map, "analyses", list);
-        lab_console_print_json(call->console, map);
-        return;
-    }
-    struct lab_table *table = lab_table_open();
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_table_column(table, "Analysis", LAB_ALIGN_WHOLE);
-    lab_table_column(table, "What it tells", LAB_ALIGN_LEFT);
+    static const struct lab_doc_column columns[] = {{"name", "Analysis", .align = LAB_ALIGN_WHOLE},
+                                                    {"summary", "What it tells"}};
+    struct lab_doc *doc = lab_doc_open("Analyses", call->arena);
+    lab_doc_rows(doc, "analyses", NULL, columns, 2);
     for (int i = 0; lab_analyses[i]; i++) {
-        lab_table_cell(table, "%s", lab_analyses[i]->name);
-        lab_table_cell(table, "%s", lab_analyses[i]->summary);
+        lab_doc_add(doc, lab_cell_text(lab_analyses[i]->name));
+        lab_doc_add(doc, lab_cell_text(lab_analyses[i]->summary));
     }
-    lab_table_write(table, call->console->style, &text);
+    lab_doc_gap(doc);
     if (!call->console->quiet)
-        lab_str_add(&text, "\ngpulab analyze NAME PATH...; gpulab help analyze NAME\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
-    lab_table_close(table);
+        lab_doc_text(doc, LAB_DOC_SAYS, "gpulab analyze NAME PATH...; gpulab help analyze NAME");
+    lab_doc_print(doc, call->console);
 }
 
 /* --- words --- */
@@ -209,27 +198,47 @@ static int read_sources(const struct lab_command_call *call, const struct lab_tr
 
 /* --- the command --- */
 
-static void print_result(const struct lab_command_call *call, const struct lab_analysis *analysis,
-                         const struct lab_analysis_result *result) {
+static int check_output(const char *path, struct lab_err *err) {
+    const char *endings[16] = {NULL};
+    if (!path || lab_doc_format_find(path))
+        return 0;
+    for (int i = 0; lab_doc_formats[i] && i < 15; i++)
+        endings[i] = lab_doc_formats[i]->ending;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, endings, "or");
+    return lab_err_set(err, LAB_ERR_USER, "--output %s: a file's name has to end in %s", path,
+                       list.text);
+}
+
+static int write_file(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
+                      struct lab_err *err) {
+    static const struct lab_style style = {.columns = 100, .unicode = true};
+    struct lab_out_file file;
+    LAB_AUTO(str, text);
+    lab_doc_write(doc, path, style, &text);
+    if (lab_out_file_open(path, arena, &file, err) < 0)
+        return -1;
+    if (lab_out_file_write(&file, text.text, text.length, err) < 0) {
+        lab_out_file_drop(&file);
+        return -1;
+    }
+    return lab_out_file_finish(&file, err);
+}
+
+static int print_result(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                        const struct lab_analysis_result *result, struct lab_err *err) {
     const struct analyze_config *config = call->config;
-    if (call->console->json) {
-        lab_console_print_json(call->console,
-                               lab_report_analysis_value(result, analysis->name, call->arena));
-        return;
+    const struct lab_doc *doc = lab_report_analysis(analysis->name, result, call->arena);
+    if (config->output)
+        return write_file(doc, config->output, call->arena, err);
+    if (!config->markdown) {
+        lab_doc_print(doc, call->console);
+        return 0;
     }
-    struct lab_str text;
-    lab_str_init(&text);
-    if (config->markdown) {
-        char title[64];
-        snprintf(title, sizeof title, "%s", analysis->name);
-        title[0] = (char)(title[0] - 'a' + 'A');
-        lab_report_analysis_markdown(result, title, &text);
-        lab_console_write(call->console, text.text, text.length);
-    } else {
-        lab_report_analysis(result, call->console->style, &text);
-        lab_console_print(call->console, &text);
-    }
-    lab_str_release(&text);
+    LAB_AUTO(str, text);
+    lab_doc_write(doc, "markdown", call->console->style, &text);
+    lab_console_write(call->console, text.text, text.length);
+    return 0;
 }
 
 /* Pictures that can't be drawn don't take the figures away. */
@@ -318,6 +327,8 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
     const struct analyze_config *config = call->config;
     if (config->markdown && call->console->json)
         return lab_err_set(err, LAB_ERR_USER, "--markdown and --json exclude each other");
+    if (check_output(config->output, err) < 0)
+        return -1;
     if (call->word_count == 0) {
         list_analyses(call);
         return 0;
@@ -337,7 +348,7 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
     if (status == 0)
         status = analysis->run(keys, &input, call->arena, &result, err);
     if (status == 0)
-        print_result(call, analysis, &result);
+        status = print_result(call, analysis, &result, err);
     if (status == 0 && config->charts)
         status = draw_charts(call, config->charts, &result, err);
     if (status == 0 && config->fail)
@@ -395,6 +406,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze crossover outputs/scaling_study/2026-11-15/10-42-03",
      "which models wait for copies, and from which size on they don't"},
     {"gpulab analyze numa numa_study --charts plots/", "the same, with its pictures"},
+    {"gpulab analyze numa numa_study --output numa.html", "the same as a page"},
     {"gpulab analyze balance recording.db", "whether its GPUs carry the same load"},
     {"gpulab analyze memory adamw=a.db sgd=b.db", "which of two optimizers takes less memory"},
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",

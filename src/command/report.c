@@ -162,7 +162,7 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
 
 static void add_place(const struct lab_command_call *call, bool is_study,
                       const struct lab_report_made *made, struct lab_str *text) {
-    if (!made->index)
+    if (!made->page.index)
         return;
     const char *folder = lab_study_view_shorten(made->page.folder, call->arena);
     if (!is_study) /* the study's own lines name its page */
@@ -178,9 +178,12 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
                            bool is_study, const struct lab_report_made *made) {
     struct lab_str text;
     lab_str_init(&text);
-    lab_page_answers(&made->page, call->console->style, &text);
+    struct lab_doc *doc = lab_doc_open(NULL, call->arena);
+    lab_page_add_answers(&made->page, doc);
+    lab_doc_write(doc, "text", call->console->style, &text);
     if (is_study) {
-        view->report.report = made->index ? lab_study_view_shorten(made->index, call->arena) : NULL;
+        view->report.report =
+            made->page.index ? lab_study_view_shorten(made->page.index, call->arena) : NULL;
         lab_str_add(&text, text.length ? "\n" : "");
         lab_report_study(&view->report, call->console->style, &text);
     } else if (text.length == 0) {
@@ -195,39 +198,9 @@ static void print_markdown(const struct lab_command_call *call,
                            const struct lab_report_made *made) {
     struct lab_str text;
     lab_str_init(&text);
-    lab_page_markdown(&made->page, &text);
+    lab_doc_write(lab_page_doc(&made->page, call->arena), "markdown", call->console->style, &text);
     lab_console_write(call->console, text.text, text.length);
     lab_str_release(&text);
-}
-
-static void print_json(const struct lab_command_call *call, const struct lab_report_made *made) {
-    struct lab_arena *arena = call->arena;
-    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
-    struct lab_value *pictures = lab_value_list(arena);
-    for (int i = 0; i < made->page.analysis_count; i++) {
-        const struct lab_page_analysis *item = &made->page.analyses[i];
-        struct lab_value *value = item->result
-                                      ? lab_report_analysis_value(item->result, item->name, arena)
-                                      : lab_value_map(arena);
-        if (!item->result) {
-            lab_value_set_string(arena, value, "analysis", item->name);
-            lab_value_set_string(arena, value, "failure", item->failure);
-        }
-        lab_value_append(arena, list, value);
-        for (int p = 0; p < item->plot_count; p++)
-            if (item->plots[p].drawn)
-                lab_value_append(
-                    arena, pictures,
-                    lab_value_string(arena, lab_arena_printf(arena, "%s/%s.png", made->page.folder,
-                                                             item->plots[p].name)));
-    }
-    lab_value_set_string(arena, map, "title", made->page.title);
-    lab_value_set_bool(arena, map, "simulated", made->page.simulated);
-    lab_value_set_string(arena, map, "page", made->index);
-    lab_value_set(arena, map, "pictures", pictures);
-    lab_value_set_string(arena, map, "missing", made->page.missing);
-    lab_value_set(arena, map, "analyses", list);
-    lab_console_print_json(call->console, map);
 }
 
 /* One path to a line, for programs. */
@@ -236,7 +209,7 @@ static void print_paths(const struct lab_command_call *call, const struct lab_re
     struct lab_str text;
     lab_str_init(&text);
     if (!pictures)
-        lab_str_printf(&text, "%s\n", made->index);
+        lab_str_printf(&text, "%s\n", made->page.index);
     for (int i = 0; pictures && i < made->page.analysis_count; i++)
         for (int p = 0; p < made->page.analyses[i].plot_count; p++)
             if (made->page.analyses[i].plots[p].drawn)
@@ -275,7 +248,7 @@ static int report_run(const struct lab_command_call *call, int *ret_status, stru
     if (build(call, &view, &is_study, &made, err) < 0)
         return -1;
     if (call->console->json)
-        print_json(call, &made);
+        lab_doc_print(lab_page_doc(&made.page, call->arena), call->console);
     else if (lab_str_equal(config->format, "md"))
         print_markdown(call, &made);
     else if (lab_str_equal(config->format, "html") || lab_str_equal(config->format, "png"))
@@ -284,8 +257,8 @@ static int report_run(const struct lab_command_call *call, int *ret_status, stru
         print_terminal(call, &view, is_study, &made);
     if (made.page.missing && !call->console->quiet)
         lab_console_note("%s", made.page.missing);
-    if (config->open && made.index)
-        open_page(call, made.index);
+    if (config->open && made.page.index)
+        open_page(call, made.page.index);
     return 0;
 }
 

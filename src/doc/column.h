@@ -10,26 +10,27 @@
 
 #include <stdbool.h>
 
-enum lab_unit { /* of a figure, and what it is given as to programs */
-                LAB_UNIT_TEXT,
-                LAB_UNIT_COUNT,
-                LAB_UNIT_TIME,  /* seconds; key_ms */
-                LAB_UNIT_SHARE, /* 1 = all of it */
-                LAB_UNIT_RATIO,
-                LAB_UNIT_RATE,     /* bytes a second; key_gb_per_s */
-                LAB_UNIT_SIZE,     /* bytes */
-                LAB_UNIT_DURATION, /* seconds, of something long; key_s */
-                LAB_UNIT_PERCENT,  /* 100 = all of it; key_percent */
-                /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
-                LAB_UNIT_MEBIBYTES,
-                LAB_UNIT_WATTS,      /* key_w */
-                LAB_UNIT_JOULES,     /* key_j */
-                LAB_UNIT_CELSIUS,    /* key_c */
-                LAB_UNIT_PER_SECOND, /* samples, or as the cell has it; key_per_s */
-                LAB_UNIT_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
-                LAB_UNIT_NUMBER,     /* in a unit that another column names */
-                /* put in words by whoever made it, aligned as a figure */
-                LAB_UNIT_FIGURE,
+/* Of a figure, and what it is given as to programs. */
+enum lab_unit {
+    LAB_UNIT_TEXT,
+    LAB_UNIT_COUNT,
+    LAB_UNIT_TIME,  /* seconds; key_ms */
+    LAB_UNIT_SHARE, /* 1 = all of it */
+    LAB_UNIT_RATIO,
+    LAB_UNIT_RATE,     /* bytes a second; key_gb_per_s */
+    LAB_UNIT_SIZE,     /* bytes */
+    LAB_UNIT_DURATION, /* seconds, of something long; key_s */
+    LAB_UNIT_PERCENT,  /* 100 = all of it; key_percent */
+    /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
+    LAB_UNIT_MEBIBYTES,
+    LAB_UNIT_WATTS,      /* key_w */
+    LAB_UNIT_JOULES,     /* key_j */
+    LAB_UNIT_CELSIUS,    /* key_c */
+    LAB_UNIT_PER_SECOND, /* samples, or as the cell has it; key_per_s */
+    LAB_UNIT_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
+    LAB_UNIT_NUMBER,     /* in a unit that another column names */
+    /* put in words by whoever made it, aligned as a figure */
+    LAB_UNIT_FIGURE,
 };
 
 enum lab_align {
@@ -49,7 +50,7 @@ struct lab_doc_column {
     bool with_interval; /* of the median, at 95 % or as near to it as the number of values allows */
     enum lab_align align;
     bool code;     /* its text is code: a name to paste */
-    bool marked;   /* its text has marks in it (doc.h) */
+    bool marked;   /* its title and text have marks in them (doc.h) */
     bool optional; /* on a terminal, only where some row has more than a dash in it */
     /* On a terminal, columns with the highest number go first, all of it at once, where a table is
      * too wide; 0 = it stays. */

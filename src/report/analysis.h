@@ -1,23 +1,29 @@
 /*
- * report/analysis.h: what an analysis found, for people and for programs. One way for all analyses:
- * the result's columns say what each figure is.
+ * report/analysis.h: what an analysis found, in a document. One way for all analyses: the result's
+ * columns say what each figure is.
  */
 #ifndef LAB_REPORT_ANALYSIS_H
 #define LAB_REPORT_ANALYSIS_H
 
 #include "analysis/analysis.h"
+#include "doc/doc.h"
 #include "report/report.h"
 
-/* The answer; where there are several parts, a table that compares them; then each part: its
+struct lab_report_analysis {
+    const char *name; /* "numa" */
+    const struct lab_analysis_result *result;
+    const char *source;                 /* what was analysed, for a line to paste; NULL = unknown */
+    bool opened;                        /* its answer stands at the top of the page already */
+    const struct lab_doc_chart *charts; /* that were drawn */
+    int chart_count;
+};
+
+/* Adds the answer; where there are several parts, a table that compares them; then each part: its
  * figures, a line each, its tables, its notes. */
-void lab_report_analysis(const struct lab_analysis_result *result, struct lab_style style,
-                         struct lab_str *out);
-/* The same as a Markdown document under that title. */
-void lab_report_analysis_markdown(const struct lab_analysis_result *result, const char *title,
-                                  struct lab_str *out);
-/* The same as a tree: times in ms (durations in s), rates in GB/s, shares of 1, others as their
- * keys say; `<key>_interval` beside figures that have one. */
-struct lab_value *lab_report_analysis_value(const struct lab_analysis_result *result,
-                                            const char *name, struct lab_arena *arena);
+void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analysis *analysis,
+                             struct lab_arena *arena);
+/* A document of that alone. */
+struct lab_doc *lab_report_analysis(const char *name, const struct lab_analysis_result *result,
+                                    struct lab_arena *arena);
 
 #endif

@@ -1,38 +1,12 @@
-/* page.c: the page as a whole: what stands in it, in which order. */
+/* page.c: the report as a whole: what stands in it, in which order. */
+#include "base/file/file.h"
 #include "report/page_internal.h"
 
+#include <ctype.h>
 #include <string.h>
 
-void page_add_text(struct lab_str *out, const char *text) {
-    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-        bool printable;
-        length = lab_str_next(text, left, &printable);
-        const char *instead = *text == '&'    ? "&amp;"
-                              : *text == '<'  ? "&lt;"
-                              : *text == '>'  ? "&gt;"
-                              : *text == '"'  ? "&quot;"
-                              : *text == '\'' ? "&#39;"
-                              : *text == '\n' ? "\n"
-                              : *text == '\t' ? " "
-                              : !printable    ? "?"
-                                              : NULL;
-        if (instead)
-            lab_str_add(out, instead);
-        else
-            lab_str_add_bytes(out, text, length);
-    }
-}
-
-void page_add_heading(struct lab_str *out, int level, const char *id, const char *text,
-                      bool simulated) {
-    lab_str_printf(out, "<h%d", level);
-    if (id)
-        lab_str_printf(out, " id=\"%s\"", id);
-    lab_str_add(out, ">");
-    page_add_text(out, text);
-    lab_str_printf(out, "%s</h%d>\n",
-                   simulated ? " <span class=\"simulated\">simulated</span>" : "", level);
-}
+#define SVG_MOST (400 << 10) /* of one picture; beyond it the PNG is smaller */
+#define PNG_MOST (1 << 20)
 
 /* One without parts has only said what it lacks. */
 bool page_tells(const struct lab_page_analysis *analysis) {
@@ -49,104 +23,220 @@ const char *page_answer(const struct lab_page *page) {
     return NULL;
 }
 
-static void add_head(const struct lab_page *page, struct lab_str *out) {
-    lab_str_add(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                     "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<meta "
-                     "name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" "
-                     "content=\"gpulab ");
-    page_add_text(out, page->version);
-    lab_str_add(out, "\">\n<title>");
-    page_add_text(out, page->title);
-    lab_str_printf(out, "%s</title>\n<style>\n", page->simulated ? " (simulated)" : "");
-    lab_str_add(out, page_style);
-    lab_str_add(out, "</style>\n</head>\n<body>\n");
-}
+/* --- pictures --- */
 
-static void add_counts(struct study_digest *digest, struct lab_str *out) {
-    struct lab_str text, plain;
-    lab_str_init(&text);
-    lab_str_init(&plain);
-    study_add_answer(digest, INT32_MAX, true, &text);
-    lab_text_wrap(text.text, 0, 0, INT32_MAX, &plain);
-    page_add_text(out, plain.text);
-    lab_str_release(&text);
-    lab_str_release(&plain);
-}
+struct picture {
+    const char *folder;
+    const struct lab_plot *plot;
+};
 
-static void add_links(const struct lab_page *page, struct lab_str *out) {
-    lab_str_add(out, "<nav class=\"faint\">");
-    for (int i = 0; i < page->analysis_count; i++) {
-        lab_str_add(out, "<a href=\"#");
-        page_add_text(out, page->analyses[i].name);
-        lab_str_add(out, "\">");
-        page_add_text(out, page->analyses[i].name);
-        lab_str_add(out, "</a>");
+static void add_base64(const unsigned char *bytes, size_t length, struct lab_str *out) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < length; i += 3) {
+        size_t count = length - i < 3 ? length - i : 3;
+        unsigned word = (unsigned)bytes[i] << 16 | (count > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
+                        (count > 2 ? bytes[i + 2] : 0);
+        char four[4] = {digits[word >> 18], digits[word >> 12 & 63], digits[word >> 6 & 63],
+                        digits[word & 63]};
+        for (size_t k = count + 1; k < 4; k++)
+            four[k] = '=';
+        lab_str_add_bytes(out, four, 4);
     }
-    if (page->study)
-        lab_str_add(out, "<a href=\"#measured\">How it was measured</a><a href=\"#runs\">All "
-                         "runs</a>");
-    lab_str_add(out, "</nav>\n");
 }
 
-static void add_opening(const struct lab_page *page, struct study_digest *digest,
-                        struct lab_str *out) {
+/* Nothing where there is none of a fitting size. */
+static void draw_picture(const void *state, const char *prefix, struct lab_str *out) {
+    const struct picture *picture = state;
+    const struct lab_plot *plot = picture->plot;
+    LAB_AUTO(arena, arena);
+    char *bytes;
+    size_t length;
+    const char *path = lab_arena_printf(&arena, "%s/%s.svg", picture->folder, plot->name);
+    if (lab_file_read(path, 16 << 20, &arena, &bytes, &length, NULL) == 0)
+        lab_plot_inline_svg(bytes, prefix, out);
+    if (out->length > 0 && out->length <= SVG_MOST)
+        return;
+    lab_str_clear(out);
+    path = lab_arena_printf(&arena, "%s/%s.png", picture->folder, plot->name);
+    if (lab_file_read(path, PNG_MOST, &arena, &bytes, &length, NULL) < 0)
+        return;
+    lab_str_add(out, "<img alt=\"");
+    lab_doc_add_html(plot->chart->title ? plot->chart->title : plot->name, out);
+    lab_str_add(out, "\" src=\"data:image/png;base64,");
+    add_base64((const unsigned char *)bytes, length, out);
+    lab_str_add(out, "\">");
+}
+
+static int add_charts(const struct lab_page *page, const struct lab_page_analysis *analysis,
+                      struct lab_arena *arena, struct lab_doc_chart **ret_charts) {
+    int count = 0;
+    size_t room = (size_t)analysis->plot_count + 1;
+    struct lab_doc_chart *charts = lab_arena_alloc(arena, room, sizeof *charts);
+    struct picture *pictures = lab_arena_alloc(arena, room, sizeof *pictures);
+    for (int i = 0; i < analysis->plot_count; i++) {
+        const struct lab_plot *plot = &analysis->plots[i];
+        pictures[i] = (struct picture){page->folder, plot};
+        if (plot->drawn)
+            charts[count++] = (struct lab_doc_chart){.name = plot->name,
+                                                     .title = plot->chart->title,
+                                                     .caption = plot->chart->caption,
+                                                     .simulated = plot->chart->simulated,
+                                                     .draw = draw_picture,
+                                                     .state = &pictures[i]};
+    }
+    *ret_charts = charts;
+    return count;
+}
+
+/* --- evidence --- */
+
+static void add_failure(struct lab_doc *doc, const struct lab_page_analysis *analysis,
+                        struct lab_arena *arena) {
+    static const char told[] = "This could not be told: %s.";
+    const char *why = analysis->failure ? analysis->failure : "no reason was given";
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "analysis", analysis->name);
+    lab_value_set_string(arena, map, "failure", analysis->failure);
+    lab_doc_data(doc, NULL, map);
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    lab_doc_text(doc, LAB_DOC_NOTE, told, why);
+    lab_doc_only(doc, LAB_DOC_PAPER);
+    lab_doc_text(doc, LAB_DOC_PLAIN, told, why);
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+/* "Which NUMA node feeds which device best": what it tells is its heading. */
+static void add_analysis(struct lab_doc *doc, const struct lab_page *page,
+                         const struct lab_page_analysis *analysis, struct lab_arena *arena) {
+    const struct lab_analysis_result *result = analysis->result;
+    char *title = lab_arena_strdup(arena, analysis->summary ? analysis->summary : analysis->name);
+    title[0] = (char)toupper((unsigned char)title[0]);
+    lab_doc_begin(doc, (struct lab_doc_section){.title = title,
+                                                .name = analysis->name,
+                                                .id = analysis->name,
+                                                .simulated = result && result->simulated});
+    if (result) {
+        struct lab_report_analysis added = {.name = analysis->name,
+                                            .result = result,
+                                            .source = page->source,
+                                            .opened = result->answer == page_answer(page)};
+        struct lab_doc_chart *charts;
+        added.chart_count = add_charts(page, analysis, arena, &charts);
+        added.charts = charts;
+        lab_report_add_analysis(doc, &added, arena);
+    } else {
+        add_failure(doc, analysis, arena);
+    }
+    lab_doc_end(doc);
+}
+
+static void add_evidence(struct lab_doc *doc, const struct lab_page *page,
+                         struct lab_arena *arena) {
+    struct lab_doc_section section = {.title = page->analysis_count ? "Evidence" : NULL,
+                                      .id = page->analysis_count ? "evidence" : NULL,
+                                      .simulated = page->simulated,
+                                      .reserve = PAGE_FOR_METHOD + PAGE_FOR_RUNS};
+    lab_doc_begin(doc, section);
+    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "analyses"});
+    for (int i = 0; i < page->analysis_count; i++)
+        add_analysis(doc, page, &page->analyses[i], arena);
+    lab_doc_end(doc);
+    lab_doc_end(doc);
+}
+
+/* --- opening --- */
+
+static void add_data(struct lab_doc *doc, const struct lab_page *page, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena), *pictures = lab_value_list(arena);
+    for (int i = 0; i < page->analysis_count; i++)
+        for (int p = 0; p < page->analyses[i].plot_count; p++)
+            if (page->analyses[i].plots[p].drawn)
+                lab_value_append(
+                    arena, pictures,
+                    lab_value_string(arena, lab_arena_printf(arena, "%s/%s.png", page->folder,
+                                                             page->analyses[i].plots[p].name)));
+    lab_value_set_string(arena, map, "title", page->title);
+    lab_value_set_bool(arena, map, "simulated", page->simulated);
+    lab_value_set_string(arena, map, "page", page->index);
+    lab_value_set(arena, map, "pictures", pictures);
+    lab_value_set_string(arena, map, "missing", page->missing);
+    lab_doc_data(doc, NULL, map);
+}
+
+static void add_opening(struct lab_doc *doc, const struct lab_page *page,
+                        struct study_digest *digest) {
     const char *answer = page_answer(page);
-    lab_str_add(out, "<header>\n");
-    page_add_heading(out, 1, NULL, page->title, page->simulated);
-    lab_str_add(out, "<p class=\"answer\">");
+    const char *machine = page->study && page->study->machine ? page->study->machine : "";
+    LAB_AUTO(str, counts);
+    if (digest)
+        study_add_answer(digest, INT32_MAX, true, &counts);
+    lab_doc_only(doc, LAB_DOC_PAPER);
     if (answer)
-        page_add_text(out, answer);
-    else if (digest)
-        add_counts(digest, out);
-    else
-        lab_str_add(out, "Nothing could be told from this.");
-    lab_str_add(out, "</p>\n<p class=\"faint\">");
-    if (answer && digest) {
-        add_counts(digest, out);
-        lab_str_add(out, "<br>");
-    }
-    if (page->study && page->study->machine)
-        page_add_text(out, page->study->machine);
-    lab_str_add(out, "</p>\n");
+        lab_doc_text(doc, LAB_DOC_ANSWER, "%s", answer);
+    if (digest)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%s", counts.text);
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    lab_doc_text(doc, LAB_DOC_ANSWER, "%s",
+                 answer   ? answer
+                 : digest ? counts.text
+                          : "Nothing could be told from this.");
+    lab_doc_text(doc, LAB_DOC_FAINT, "%s%s%s", answer ? counts.text : "",
+                 answer && digest ? "\n" : "", machine);
     if (page->simulated)
-        lab_str_add(out, "<p class=\"note\">These figures come from a <strong>simulated</strong> "
-                         "machine. They tell what its model says, not what a real one does.</p>\n");
+        lab_doc_marked(doc, LAB_DOC_NOTE,
+                       "These figures come from a **simulated** machine. They tell what its model "
+                       "says, not what a real one does.");
     if (digest && digest->nothing_valid)
-        lab_str_add(out,
-                    "<p class=\"note\"><strong>Invalid:</strong> " STUDY_NOTHING_VALID ".</p>\n");
-    if (page->missing) {
-        lab_str_add(out, "<p class=\"note\">");
-        page_add_text(out, page->missing);
-        lab_str_add(out, ".</p>\n");
-    }
-    add_links(page, out);
-    lab_str_add(out, "</header>\n<main>\n");
+        lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
+    lab_doc_only(doc, LAB_DOC_ALL);
+    if (page->missing)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s.", page->missing);
 }
 
-#define FOR_METHOD (256 << 10) /* bytes that evidence leaves for what stands behind it */
-#define FOR_RUNS   (768 << 10)
-
-void lab_page_html(const struct lab_page *page, struct lab_str *out) {
+struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *arena) {
     struct study_digest digest;
-    struct page_budget budget = {LAB_PAGE_BYTES_MOST - FOR_METHOD - FOR_RUNS, 0};
-    size_t start = out->length;
+    struct lab_doc *doc = lab_doc_open(page->title, arena);
+    lab_doc_set_simulated(doc, page->simulated);
+    lab_doc_set_page(doc, (struct lab_doc_page){.version = page->version,
+                                                .source = page->source,
+                                                .bytes_most = LAB_PAGE_BYTES_MOST});
     if (page->study)
         study_digest_init(&digest, page->study);
-    add_head(page, out);
-    add_opening(page, page->study ? &digest : NULL, out);
-    budget.limit += start;
-    if (page->analysis_count)
-        page_add_heading(out, 2, "evidence", "Evidence", page->simulated);
-    for (int i = 0; i < page->analysis_count; i++)
-        page_add_analysis(page, &page->analyses[i], &budget, out);
-    page_add_method(page, page->study ? &digest : NULL, out);
+    add_data(doc, page, arena);
+    add_opening(doc, page, page->study ? &digest : NULL);
+    add_evidence(doc, page, arena);
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    page_add_method(doc, page, page->study ? &digest : NULL, arena);
     if (page->study)
-        page_add_runs(page, &digest, start + LAB_PAGE_BYTES_MOST - FOR_METHOD, out);
-    lab_str_add(out, "</main>\n<footer class=\"faint\">Written by gpulab ");
-    page_add_text(out, page->version);
-    lab_str_add(out, " from <code>");
-    page_add_text(out, page->source);
-    lab_str_add(out, "</code>.</footer>\n</body>\n</html>\n");
-    if (page->study)
+        page_add_runs(doc, page, &digest, arena);
+    lab_doc_only(doc, LAB_DOC_PAPER);
+    if (page->study) {
+        study_add_paper(doc, &digest, arena);
         study_digest_release(&digest);
+    }
+    return doc;
+}
+
+/* --- terminal --- */
+
+int lab_page_add_answers(const struct lab_page *page, struct lab_doc *doc) {
+    static const char *const words[] = {"", " (simulated)"};
+    int count = 0;
+    if (page->answer) {
+        lab_doc_text(doc, LAB_DOC_ANSWER, "%s%s", page->answer, words[page->simulated]);
+        count++;
+    }
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_analysis_result *result = page->analyses[i].result;
+        if (!page_tells(&page->analyses[i]))
+            continue;
+        if (count == 0)
+            lab_doc_text(doc, LAB_DOC_ANSWER, "%s%s", result->answer, words[result->simulated]);
+        if (count == 1)
+            lab_doc_gap(doc);
+        if (count > 0)
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s", page->analyses[i].name, result->answer);
+        count++;
+    }
+    return count;
 }

@@ -1,11 +1,10 @@
 /*
  * report/page.h: a whole report: what analyses answered about a study or a recording, with
- * pictures, how it was measured, and all figures. One description, written as a page, as Markdown,
- * as advice and as lines of a terminal.
+ * pictures, how it was measured, and all figures. One document, written as a page, as Markdown and
+ * for programs; beside it the advice that follows from it, and its answers for a terminal.
  *
- * The page is one file: no network, no scripts; light or dark as its reader's screen is; it prints.
- * It opens with the answer in a sentence, then come the evidence, how it was measured, and the raw
- * tables.
+ * The page opens with the answer in a sentence, then come the evidence, how it was measured, and
+ * the raw tables.
  */
 #ifndef LAB_REPORT_PAGE_H
 #define LAB_REPORT_PAGE_H
@@ -31,6 +30,7 @@ struct lab_page {
     int analysis_count;
     const char *source;  /* what was read, as the user would write it */
     const char *folder;  /* in which the pictures lie */
+    const char *index;   /* the page's path, once it is written; NULL = it isn't */
     const char *config;  /* the study's, as YAML; NULL = unknown */
     const char *order;   /* of the runs: "random"; NULL = unknown */
     const char *version; /* of the gpulab that writes this */
@@ -38,18 +38,17 @@ struct lab_page {
     bool simulated;      /* some figure is */
 };
 
-/* report/index.html: at most 3 MB, whatever there is: what is left out is said, and where it is. */
+/* A page has at most 3 MB, whatever there is: what is left out is said, and where it is. */
 #define LAB_PAGE_BYTES_MOST (3 << 20)
-void lab_page_html(const struct lab_page *page, struct lab_str *out);
-
-/* report/report.md; pictures by their names. */
-void lab_page_markdown(const struct lab_page *page, struct lab_str *out);
+/* report/index.html, report/report.md, and `gpulab report --json`. */
+struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *arena);
 
 /* report/best_practices.md: what to do on this machine, from the answers; lines to paste where
  * analyses give any. */
 void lab_page_practices(const struct lab_page *page, struct lab_str *out);
 
-/* The answers, that of the first analysis first, a paragraph each; "" where there is none. */
-void lab_page_answers(const struct lab_page *page, struct lab_style style, struct lab_str *out);
+/* The answers, that of the first analysis first, a paragraph each, on a terminal. Returns how many
+ * there are. */
+int lab_page_add_answers(const struct lab_page *page, struct lab_doc *doc);
 
 #endif

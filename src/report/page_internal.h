@@ -1,32 +1,19 @@
-/* page_internal.h: parts of the page that others of it write. */
+/* page_internal.h: parts of the report's document that others of it add. */
 #ifndef LAB_REPORT_PAGE_INTERNAL_H
 #define LAB_REPORT_PAGE_INTERNAL_H
 
-#include "report/analysis_internal.h"
 #include "report/page.h"
 #include "report/study/study_internal.h"
 
-extern const char page_style[]; /* CSS */
+/* Bytes that evidence leaves for what stands behind it on the page. */
+#define PAGE_FOR_METHOD (256 << 10)
+#define PAGE_FOR_RUNS   (768 << 10)
 
-/* Text, whatever signs are in it, in an element or in an attribute's double quotes. */
-void page_add_text(struct lab_str *out, const char *text);
-/* A heading with the word behind it where figures below are simulated. */
-void page_add_heading(struct lab_str *out, int level, const char *id, const char *text,
-                      bool simulated);
-
-/* Pictures and page have one budget: bytes that may still be written. */
-struct page_budget {
-    size_t limit; /* of out->length */
-    int charts;   /* so far: ids in pictures are made of it */
-};
-void page_add_analysis(const struct lab_page *page, const struct lab_page_analysis *analysis,
-                       struct page_budget *budget, struct lab_str *out);
-
-/* How it was measured; the runs. */
-void page_add_method(const struct lab_page *page, const struct study_digest *digest,
-                     struct lab_str *out);
-void page_add_runs(const struct lab_page *page, const struct study_digest *digest, size_t limit,
-                   struct lab_str *out);
+/* How it was measured; the runs: on a screen. */
+void page_add_method(struct lab_doc *doc, const struct lab_page *page,
+                     const struct study_digest *digest, struct lab_arena *arena);
+void page_add_runs(struct lab_doc *doc, const struct lab_page *page,
+                   const struct study_digest *digest, struct lab_arena *arena);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);

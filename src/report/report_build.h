@@ -21,7 +21,6 @@ struct lab_report_request {
 
 struct lab_report_made {
     struct lab_page page;
-    const char *index; /* path of index.html; NULL = nothing was written */
     int picture_count; /* that were drawn */
 };
 

@@ -80,16 +80,16 @@ static int report_study(const struct lab_report_end *end, struct lab_study_file 
         print_json(console, arena, end, &view.report);
         return 0;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (whole) {
-        view.report.report = lab_study_view_shorten(made.index, arena);
-        lab_page_answers(&made.page, console->style, &text);
+        struct lab_doc *doc = lab_doc_open(NULL, arena);
+        view.report.report = lab_study_view_shorten(made.page.index, arena);
+        lab_page_add_answers(&made.page, doc);
+        lab_doc_write(doc, "text", console->style, &text);
         lab_str_add(&text, text.length ? "\n" : "");
     }
     lab_report_study(&view.report, console->style, &text);
     lab_console_print(console, &text);
-    lab_str_release(&text);
     return 0;
 }
 

@@ -149,7 +149,7 @@ static void add_analysis(struct report_found *found, const char *name, const cha
     if (word)
         lab_options_set_word(analysis->options, config, found->arena, word, NULL);
     if (analysis->run(config, &input, found->arena, &result, &err) == 0)
-        lab_report_analysis(&result, plain, &text);
+        lab_doc_write(lab_report_analysis(name, &result, found->arena), "text", plain, &text);
     else
         lab_str_printf(&text, "%s\n", err.text);
     add_file(found, file, lab_arena_strdup(found->arena, text.text));

@@ -46,20 +46,20 @@ static int draw(struct report_found *found, const struct lab_report_request *req
 
 /* --- texts --- */
 
-static int stage_texts(struct lab_out_dir *dir, const struct lab_page *page, struct lab_err *err) {
+static int stage_texts(struct lab_out_dir *dir, const struct lab_page *page,
+                       struct lab_arena *arena, struct lab_err *err) {
     static const char *const names[] = {"report.md", "best_practices.md", "index.html"};
-    void (*const writers[])(const struct lab_page *, struct lab_str *) = {
-        lab_page_markdown, lab_page_practices, lab_page_html};
-    struct lab_str text;
-    int result = 0;
-    lab_str_init(&text);
-    for (int i = 0; i < 3 && result == 0; i++) {
-        lab_str_clear(&text);
-        writers[i](page, &text);
-        result = lab_out_dir_add(dir, names[i], text.text, text.length, err);
+    const struct lab_doc *doc = lab_page_doc(page, arena);
+    for (int i = 0; i < 3; i++) {
+        LAB_AUTO(str, text);
+        if (i == 1)
+            lab_page_practices(page, &text);
+        else
+            lab_doc_write(doc, names[i], (struct lab_style){0}, &text);
+        if (lab_out_dir_add(dir, names[i], text.text, text.length, err) < 0)
+            return -1;
     }
-    lab_str_release(&text);
-    return result;
+    return 0;
 }
 
 /* --- all --- */
@@ -74,7 +74,7 @@ static int stage(struct report_found *found, struct lab_out_dir *dir, const stru
         if (lab_out_dir_add(dir, file->name, file->text, strlen(file->text), err) < 0)
             return -1;
     }
-    return stage_texts(dir, page, err);
+    return stage_texts(dir, page, found->arena, err);
 }
 
 int report_write(struct report_found *found, const struct lab_report_request *request,
@@ -101,6 +101,6 @@ int report_write(struct report_found *found, const struct lab_report_request *re
     lab_out_dir_close(dir);
     made->page.folder = request->folder;
     if (result == 0)
-        made->index = lab_arena_printf(found->arena, "%s/index.html", request->folder);
+        made->page.index = lab_arena_printf(found->arena, "%s/index.html", request->folder);
     return result;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A workload is added by adding one file: dropped into src/workload, it appears in the help and runs
-# after `make`, with no other edit. So is a command, and removing the file takes it away again.
+# after `make`, with no other edit. So are a command, an analysis and an output format, and removing the file
+# takes it away again.
 # label: build
 #
 #   drop_in_workload.sh GPULAB SOURCE_DIR BUILD_DIR
@@ -44,9 +45,82 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 const struct lab_command lab_command_greet = {
     .name = "greet", .summary = "say good day", .usage = "", .run = run};
 END
+cat >src/analysis/dropped_runs.c <<'END'
+#include "analysis/analysis.h"
+
+static const struct lab_option options[] = {{NULL}};
+static const struct lab_doc_column columns[] = {{"runs_seen", "Runs seen", LAB_UNIT_COUNT}};
+
+static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    (void)config;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "no study");
+    struct lab_doc_cell *cell = lab_arena_alloc(arena, 1, sizeof *cell);
+    struct lab_analysis_part *part = lab_arena_alloc(arena, 1, sizeof *part);
+    *cell = lab_cell_figure(input->studies[0].run_count);
+    *part = (struct lab_analysis_part){.name = "all", .answer = "These are all.", .cells = cell};
+    *ret_result = (struct lab_analysis_result){.answer = "Somebody counted the runs.",
+                                               .part_key = "counts",
+                                               .columns = columns,
+                                               .column_count = 1,
+                                               .parts = part,
+                                               .part_count = 1};
+    return 0;
+}
+
+static int interest(const struct lab_study_table *study) {
+    return study->run_count > 0;
+}
+
+const struct lab_analysis lab_analysis_dropped_runs = {.name = "dropped_runs",
+                                                       .summary = "how many runs there are",
+                                                       .options = options,
+                                                       .config_size = 1,
+                                                       .source = LAB_ANALYSIS_OF_STUDIES,
+                                                       .interest = interest,
+                                                       .run = run};
+END
+cat >src/doc/format/outline.c <<'END'
+#include "doc/block.h"
+
+static void write_sections(const struct lab_doc_block *block, struct lab_str *out) {
+    for (; block; block = block->next) {
+        if (block->kind == LAB_DOC_SECTION && block->section.title)
+            lab_str_printf(out, "* %s\n", block->section.title);
+        write_sections(block->first, out);
+    }
+}
+
+static void write(const struct lab_doc *doc, struct lab_style style, struct lab_str *out) {
+    (void)style;
+    lab_str_printf(out, "%s\n", doc->root.section.title);
+    write_sections(doc->root.first, out);
+}
+
+const struct lab_doc_format lab_doc_format_outline = {
+    .name = "outline", .ending = ".outline", .readers = LAB_DOC_PAPER, .write = write};
+END
 quietly make
 
-# then help knows it and it runs
+# then the analysis is in `analyze`, in a study's report and in what programs read
+cp -r tests/fixtures/0.1.0/numa "$work/numa" && chmod -R u+w "$work/numa"
+[[ $(build/gpulab analyze) == *dropped_runs*"how many runs there are"* ]] || fail "analyze doesn't list it"
+[[ $(build/gpulab analyze dropped_runs "$work/numa") == *"Runs seen"* ]] || fail "analyze doesn't show it"
+[[ $(build/gpulab report "$work/numa" --json) == *'"runs_seen": '* ]] || fail "no program sees the analysis"
+for file in report.md index.html; do
+    grep -q 'Runs seen' "$work/numa/report/$file" || fail "$file doesn't have the analysis"
+done
+# and the format writes what a file's name asks for
+quietly build/gpulab analyze dropped_runs "$work/numa" --output "$work/answer.outline"
+[ "$(cat "$work/answer.outline")" = "$(printf 'Dropped_runs\n* all')" ] ||
+    fail "the format wrote: $(cat "$work/answer.outline")"
+if build/gpulab analyze dropped_runs "$work/numa" --output "$work/answer.xyz" >"$work/log" 2>&1; then
+    fail "a format that isn't there was accepted"
+fi
+grep -q '.outline' "$work/log" || fail "the format isn't offered: $(cat "$work/log")"
+
+# then help knows the workload and it runs
 help=$(build/gpulab help bench)
 [[ $help == *dropped_in* ]] || fail "gpulab help bench does not list it: $help"
 quietly build/gpulab bench dropped_in --limit 1s
@@ -56,12 +130,13 @@ grep -q 'Verification *passed' "$work/log" || fail "its results were not verifie
 [ "$(build/gpulab greet)" = "good day" ] || fail "the command does not run"
 
 # and when they are removed, then they are gone
-rm src/workload/dropped_in.c src/command/greet.c
+rm src/workload/dropped_in.c src/command/greet.c src/analysis/dropped_runs.c src/doc/format/outline.c
 quietly make
 [[ $(build/gpulab help bench) != *dropped_in* ]] || fail "the workload is still there"
 if build/gpulab greet >"$work/log" 2>&1; then
     fail "the command still runs"
 fi
+[[ $(build/gpulab analyze) != *dropped_runs* ]] || fail "the analysis is still there"
 
 # a file whose name can't be a member's is refused, by its name
 cp docs/skeleton_workload.c src/workload/dropped-in.c

@@ -58,19 +58,17 @@ void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *o
         lab_str_add(out, unicode ? "…" : "~");
 }
 
-#define KEPT_SPACE '\x1f' /* the unit separator: in no text of ours */
-
 void lab_text_keep(struct lab_str *text, size_t from) {
     for (size_t i = from; i < text->length; i++)
         if (text->text[i] == ' ')
-            text->text[i] = KEPT_SPACE;
+            text->text[i] = LAB_TEXT_KEPT;
 }
 
 static void add_word(const char *text, size_t length, struct lab_str *out) {
     size_t from = out->length;
     lab_str_add_bytes(out, text, length);
     for (size_t i = from; i < out->length; i++)
-        if (out->text[i] == KEPT_SPACE)
+        if (out->text[i] == LAB_TEXT_KEPT)
             out->text[i] = ' ';
 }
 

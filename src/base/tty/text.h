@@ -21,7 +21,9 @@ void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *o
 /* Appends words, broken into lines that fit; the second and later ones are indented. The first
  * begins at column `start`. No newline at the end. */
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out);
-/* Keeps what was appended since `from` on one line, when the text is wrapped later. */
+/* Keeps what was appended since `from` on one line, when the text is wrapped later: its spaces
+ * become this sign, the unit separator, which no text of ours has. */
+#define LAB_TEXT_KEPT '\x1f'
 void lab_text_keep(struct lab_str *text, size_t from);
 /* Columns of a line on the screen: what colours it takes none. */
 int lab_text_columns(const char *text);

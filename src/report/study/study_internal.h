@@ -5,6 +5,7 @@
 #ifndef LAB_REPORT_STUDY_STUDY_INTERNAL_H
 #define LAB_REPORT_STUDY_STUDY_INTERNAL_H
 
+#include "doc/doc.h"
 #include "report/study/study.h"
 
 #include <stddef.h>
@@ -111,6 +112,7 @@ void study_add_remark(const struct study_digest *digest, const struct study_row 
 void study_add_who(const struct study_note *note, int of, struct lab_str *out);
 /* What can be done about a failure, for all of its runs; false = nothing to say. */
 bool study_add_hint(const struct study_note *note, struct lab_str *out);
+const char *study_hint(const struct study_note *note, struct lab_arena *arena); /* NULL likewise */
 
 /* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices
  * stand at its beginning, what varies at its end. */
@@ -150,10 +152,14 @@ void study_write_sentence(const char *word, const char *colour, const char *text
 /* A table of what the runs said, as many columns as fit; nothing where they said nothing. */
 void study_write_metrics(const struct lab_study_info *study, struct lab_style style,
                          struct lab_str *out);
-/* All of it in Markdown. */
-void study_add_metrics(const struct lab_study_info *study, struct lab_str *out);
+/* All of it on paper. */
+void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study,
+                       struct lab_arena *arena);
 /* report.md behind its first sentences: runs, what is wrong with them, conditions, files. */
-void study_add_markdown(const struct study_digest *digest, struct lab_str *out);
+void study_add_paper(struct lab_doc *doc, const struct study_digest *digest,
+                     struct lab_arena *arena);
+/* The line about the seed, where it is known. */
+void study_add_seed(struct lab_doc *doc, const struct lab_study_info *study);
 /* Text alone, indented by two. */
 void study_write_text(const char *text, struct lab_style style, struct lab_str *out);
 /* Failures with their hints; those beyond the first kinds are counted. */

@@ -103,37 +103,37 @@ void study_write_metrics(const struct lab_study_info *study, struct lab_style st
     lab_arena_release(&sheet.arena);
 }
 
-/* --- in Markdown --- */
+/* --- on paper --- */
 
-static void add_cell(const char *text, struct lab_str *out) {
-    lab_str_add(out, " ");
+/* Programs give any name; its underscores stay what they are wherever they stand. */
+static const char *escape(const char *text, struct lab_arena *arena) {
+    LAB_AUTO(str, escaped);
     for (; *text; text++) {
-        if (strchr("\\`*_<>[]|~&#", *text))
-            lab_str_add(out, "\\");
-        lab_str_add_bytes(out, text, 1);
+        lab_str_add(&escaped, strchr("\\`*_<>[]|~&#", *text) ? "\\" : "");
+        lab_str_add_bytes(&escaped, text, 1);
     }
-    lab_str_add(out, " |");
+    return lab_arena_strdup(arena, escaped.text);
 }
 
-void study_add_metrics(const struct lab_study_info *study, struct lab_str *out) {
+void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study,
+                       struct lab_arena *arena) {
     struct sheet sheet;
     open_sheet(study, &sheet);
-    lab_str_add(out, "| Run |");
+    struct lab_doc_column *columns =
+        lab_arena_alloc(arena, (size_t)sheet.name_count + 1, sizeof *columns);
+    columns[0] = (struct lab_doc_column){.title = "Run", .code = true};
     for (int k = 0; k < sheet.name_count; k++)
-        add_cell(sheet.names[k], out);
-    lab_str_add(out, "\n|---|");
-    for (int k = 0; k < sheet.name_count; k++)
-        lab_str_add(out, "--:|");
-    lab_str_add(out, "\n");
+        columns[k + 1] = (struct lab_doc_column){.title = escape(sheet.names[k], arena),
+                                                 .unit = LAB_UNIT_FIGURE,
+                                                 .marked = true};
+    lab_doc_rows(doc, NULL, NULL, columns, sheet.name_count + 1);
     for (int i = 0; i < sheet.run_count; i++) {
-        lab_str_printf(out, "| `%s` |", sheet.runs[i]);
+        lab_doc_cell(doc, "%s", sheet.runs[i]);
         for (int k = 0; k < sheet.name_count; k++)
-            add_cell(cell(&sheet, i, k), out);
-        lab_str_add(out, "\n");
+            lab_doc_add(doc, lab_cell_text(escape(cell(&sheet, i, k), arena)));
     }
-    lab_str_printf(out,
-                   "\nThe last value of each; `gpulab export %s --what metrics` writes all of "
-                   "them.\n",
+    lab_doc_marked(doc, LAB_DOC_PLAIN,
+                   "The last value of each; `gpulab export %s --what metrics` writes all of them.",
                    study->folder);
     lab_arena_release(&sheet.arena);
 }

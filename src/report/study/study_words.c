@@ -180,6 +180,11 @@ bool study_add_hint(const struct study_note *note, struct lab_str *out) {
     return lab_report_hint(note->run[0]->hint, options, out);
 }
 
+const char *study_hint(const struct study_note *note, struct lab_arena *arena) {
+    LAB_AUTO(str, hint);
+    return study_add_hint(note, &hint) ? lab_arena_strdup(arena, hint.text) : NULL;
+}
+
 /* --- of the study --- */
 
 static const char *are(int count) {

@@ -346,7 +346,8 @@ LAB_TEST(test_times_are_drawn_over_work) {
     assert_true(panel->shades[0].from < 2 && panel->shades[0].until > 2);
     struct lab_str text;
     lab_str_init(&text);
-    lab_report_analysis(&result, (struct lab_style){.columns = 80, .unicode = true}, &text);
+    lab_doc_write(lab_report_analysis("crossover", &result, &given.arena), "text",
+                  (struct lab_style){.columns = 80, .unicode = true}, &text);
     assert_has(text.text, "Compute from     vit_d");
     lab_str_release(&text);
     given_end(&given);

@@ -376,11 +376,14 @@ LAB_TEST(test_it_can_be_shown) {
     struct lab_analysis_result result = analyze(&given);
     struct lab_str text;
     lab_str_init(&text);
-    lab_report_analysis(&result, (struct lab_style){.columns = 100, .unicode = true}, &text);
-    lab_report_analysis_markdown(&result, "Numa", &text);
+    lab_doc_write(lab_report_analysis("numa", &result, &given.arena), "text",
+                  (struct lab_style){.columns = 100, .unicode = true}, &text);
+    lab_doc_write(lab_report_analysis("numa", &result, &given.arena), "markdown",
+                  (struct lab_style){0}, &text);
     assert_has(text.text, "Largest penalty");
     assert_has(text.text, "Over all devices, by distance");
-    struct lab_value *value = lab_report_analysis_value(&result, "numa", &given.arena);
+    struct lab_value *value =
+        lab_doc_value(lab_report_analysis("numa", &result, &given.arena), &given.arena);
     assert_int_equal(lab_value_get(value, "devices")->count, 2);
     lab_str_release(&text);
     given_end(&given);

@@ -99,9 +99,19 @@ static int end(void **state) {
     return 0;
 }
 
+static void write_page(struct given *g, const char *format) {
+    lab_doc_write(lab_page_doc(&g->page, &g->study.arena), format, (struct lab_style){0}, &g->text);
+}
+
+static void write_answers(struct given *g) {
+    struct lab_doc *doc = lab_doc_open(NULL, &g->study.arena);
+    lab_page_add_answers(&g->page, doc);
+    lab_doc_write(doc, "text", (struct lab_style){.columns = 80, .unicode = true}, &g->text);
+}
+
 LAB_TEST(page_holds) {
     struct given *g = *state;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     const char *body = strstr(g->text.text, "</style>"); /* how it looks isn't said twice */
     assert_non_null(body);
     assert_golden(body, "page-numa.html");
@@ -109,7 +119,7 @@ LAB_TEST(page_holds) {
 
 LAB_TEST(markdown_holds) {
     struct given *g = *state;
-    lab_page_markdown(&g->page, &g->text);
+    write_page(g, "markdown");
     assert_golden(g->text.text, "page-numa.md");
 }
 
@@ -121,7 +131,7 @@ LAB_TEST(practices_hold) {
 
 LAB_TEST(answers_hold) {
     struct given *g = *state;
-    lab_page_answers(&g->page, (struct lab_style){.columns = 80, .unicode = true}, &g->text);
+    write_answers(g);
     assert_fits(g->text.text, 80);
     assert_golden(g->text.text, "page-numa-80.txt");
 }
@@ -135,7 +145,7 @@ LAB_TEST(nothing_is_taken_as_code) {
     g->page.source = "<a href='x'>";
     g->page.missing = "<i>none</i>";
     g->study.runs[0].id = "<b>run</b>";
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     static const char *const bad[] = {"<script", "<img", "<iframe", "<a href='x'", "<i>", "<b>"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_null(strstr(g->text.text, bad[i]));
@@ -145,7 +155,7 @@ LAB_TEST(nothing_is_taken_as_code) {
 /* No network, no scripts: nothing but links to files beside it. */
 LAB_TEST(page_needs_nothing_else) {
     struct given *g = *state;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     assert_null(strstr(g->text.text, "http"));
     assert_null(strstr(g->text.text, "<script"));
     assert_null(strstr(g->text.text, "<link"));
@@ -156,7 +166,7 @@ LAB_TEST(page_needs_nothing_else) {
 LAB_TEST(simulated_is_said_everywhere) {
     struct given *g = *state;
     g->page.simulated = g->study.study.simulated = g->result.simulated = true;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     static const char *const marks[] = {"<title>numa_locality_study (simulated)</title>",
                                         "Evidence <span class=\"simulated\">",
                                         "How it was measured <span class=\"simulated\">",
@@ -166,14 +176,14 @@ LAB_TEST(simulated_is_said_everywhere) {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         assert_non_null(strstr(g->text.text, marks[i]));
     lab_str_clear(&g->text);
-    lab_page_markdown(&g->page, &g->text);
+    write_page(g, "markdown");
     assert_non_null(strstr(g->text.text, "# numa_locality_study (simulated)"));
     assert_non_null(strstr(g->text.text, "## Evidence (simulated)"));
     lab_str_clear(&g->text);
     lab_page_practices(&g->page, &g->text);
     assert_non_null(strstr(g->text.text, "(simulated)"));
     lab_str_clear(&g->text);
-    lab_page_answers(&g->page, (struct lab_style){.columns = 80, .unicode = true}, &g->text);
+    write_answers(g);
     assert_non_null(strstr(g->text.text, "(simulated)"));
 }
 
@@ -182,11 +192,11 @@ LAB_TEST(what_is_lacking_is_no_answer) {
     struct given *g = *state;
     g->result.part_count = 0;
     g->result.answer = "There is nothing to compare.";
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
     assert_non_null(strstr(g->text.text, "There is nothing to compare."));
     lab_str_clear(&g->text);
-    lab_page_answers(&g->page, (struct lab_style){.columns = 80, .unicode = true}, &g->text);
+    write_answers(g);
     assert_string_equal(g->text.text, "");
 }
 
@@ -196,14 +206,14 @@ LAB_TEST(what_lacks_something_opens_no_page) {
     struct given *g = *state;
     g->result.lacks = true;
     g->result.answer = "The samples don't reach.";
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
     lab_str_clear(&g->text);
     g->page.answer = "It runs at 5 samples/s.";
-    lab_page_markdown(&g->page, &g->text);
+    write_page(g, "markdown");
     assert_non_null(strstr(g->text.text, "**It runs at 5 samples/s.**"));
     lab_str_clear(&g->text);
-    lab_page_answers(&g->page, (struct lab_style){.columns = 80, .unicode = true}, &g->text);
+    write_answers(g);
     assert_string_equal(g->text.text, "It runs at 5 samples/s.\n");
 }
 
@@ -211,11 +221,11 @@ LAB_TEST(what_lacks_something_opens_no_page) {
 LAB_TEST(little_makes_a_page_too) {
     struct given *g = *state;
     g->page.analysis_count = 0;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
     lab_str_clear(&g->text);
     g->page.study = NULL;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     assert_non_null(strstr(g->text.text, "Nothing could be told from this."));
 }
 
@@ -228,7 +238,7 @@ LAB_TEST(paper_has_some_of_many_parts) {
         parts[i] = g->result.parts[0];
     g->result.parts = parts;
     g->result.part_count = 9;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     int folded = 0;
     const char *more = "<details class=\"more\"><summary>GPU 0";
     for (const char *at = g->text.text; (at = strstr(at, more)); at++)
@@ -245,7 +255,7 @@ LAB_TEST(page_stays_small) {
         runs[i] = g->study.runs[0];
     g->study.study.runs = runs;
     g->study.study.run_count = 60000;
-    lab_page_html(&g->page, &g->text);
+    write_page(g, "html");
     assert_true(g->text.length < LAB_PAGE_BYTES_MOST);
     assert_non_null(strstr(g->text.text, "more are in results.json"));
     lab_mem_free(runs);

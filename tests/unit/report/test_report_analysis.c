@@ -75,7 +75,8 @@ LAB_TEST(golden_files_hold) {
             struct lab_str text;
             char name[64];
             lab_str_init(&text);
-            lab_report_analysis(&g.result, styles[k].style, &text);
+            lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "text",
+                          styles[k].style, &text);
             assert_fits(text.text, styles[k].style.columns);
             if (!styles[k].style.unicode)
                 assert_ascii(text.text);
@@ -94,7 +95,8 @@ LAB_TEST(markdown_golden_files_hold) {
         char name[64];
         begin(&g, cases[i].make);
         lab_str_init(&text);
-        lab_report_analysis_markdown(&g.result, "Latency", &text);
+        lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "markdown",
+                      (struct lab_style){0}, &text);
         snprintf(name, sizeof name, "latency-%s.md", cases[i].name);
         assert_golden(text.text, name);
         lab_str_release(&text);
@@ -113,11 +115,13 @@ LAB_TEST(simulated_figures_say_so) {
             g.traces[0].trace->notes[i].value = "sim:l40s-10:3";
     analyse(&g);
     lab_str_init(&text);
-    lab_report_analysis(&g.result, (struct lab_style){.columns = 80, .unicode = true}, &text);
+    lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "text",
+                  (struct lab_style){.columns = 80, .unicode = true}, &text);
     assert_non_null(strstr(text.text, "These are simulated devices."));
     assert_non_null(strstr(text.text, "(sim:l40s-10:3), simulated"));
     lab_str_clear(&text);
-    lab_report_analysis_markdown(&g.result, "Latency", &text);
+    lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "markdown",
+                  (struct lab_style){0}, &text);
     assert_non_null(strstr(text.text, "# Latency (simulated)"));
     lab_str_release(&text);
     lab_arena_release(&g.arena);

@@ -56,12 +56,14 @@ LAB_TEST(golden_files_hold) {
         lab_str_init(&text);
         cases[i].make(&f);
         when_analysed(&f, cases[i].analysis, NULL);
-        lab_report_analysis(&f.result, (struct lab_style){80, false, true}, &text);
+        lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "text",
+                      (struct lab_style){80, false, true}, &text);
         assert_fits(text.text, 80);
         snprintf(name, sizeof name, "%s-80.txt", cases[i].name);
         assert_golden(text.text, name);
         lab_str_clear(&text);
-        lab_report_analysis(&f.result, (struct lab_style){80, false, false}, &text);
+        lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "text",
+                      (struct lab_style){80, false, false}, &text);
         assert_fits(text.text, 80);
         assert_ascii(text.text);
         lab_str_release(&text);
@@ -77,7 +79,8 @@ LAB_TEST(markdown_golden_file_holds) {
     lab_str_init(&text);
     given_even(&f);
     when_analysed(&f, "balance", NULL);
-    lab_report_analysis_markdown(&f.result, "Balance", &text);
+    lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "markdown",
+                  (struct lab_style){0}, &text);
     assert_golden(text.text, "balance-even.md");
     lab_str_release(&text);
     lab_arena_release(&f.arena);
@@ -93,7 +96,8 @@ LAB_TEST(simulated_figures_say_so) {
         cases[i].make(&f);
         f.now->simulated = true;
         when_analysed(&f, cases[i].analysis, NULL);
-        lab_report_analysis(&f.result, (struct lab_style){80, false, true}, &text);
+        lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "text",
+                      (struct lab_style){80, false, true}, &text);
         assert_non_null(strstr(text.text, "These are simulated devices."));
         assert_non_null(strstr(text.text, ", simulated\n"));
         lab_str_release(&text);
@@ -107,7 +111,8 @@ LAB_TEST(programs_get_units_in_keys) {
     lab_arena_init(&f.arena);
     given_even(&f);
     when_analysed(&f, "balance", NULL);
-    const struct lab_value *map = lab_report_analysis_value(&f.result, "balance", &f.arena);
+    const struct lab_value *map =
+        lab_doc_value(lab_report_analysis("balance", &f.result, &f.arena), &f.arena);
     const struct lab_value *part = lab_value_get(map, "recordings")->items[0];
     assert_near(lab_value_get(part, "memory_total_mib")->number, 51155, 0.01);
     assert_string_equal(lab_value_get(part, "memory_grade")->string, "excellent");

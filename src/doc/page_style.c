@@ -3,9 +3,9 @@
  * and pictures that scroll by themselves where they are too wide, dark where the reader's screen
  * is. Colours of pictures are variables (plot.h), brighter on dark ground.
  */
-#include "report/page_internal.h"
+#include "doc/block.h"
 
-const char page_style[] =
+const char lab_doc_page_style[] =
     ":root{color-scheme:light dark;--ink:#222222;--axis:#555555;--grid:#dddddd;--ground:#ffffff;"
     "--soft:#f5f6f8;--line:#d8dbe0;--faint:#666b73;--link:#00629b;--warn:#b34700;--good:#00734f;"
     "--c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;--c6:#000000;"

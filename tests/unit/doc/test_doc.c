@@ -1,0 +1,199 @@
+/* One document in every format: what each shows, leaves out, and takes as it stands. */
+#include "doc/doc.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "test.h"
+
+static const struct lab_style wide = {.columns = 80, .unicode = true};
+
+static const struct lab_doc_column columns[] = {
+    {"device", "Device"},
+    {"rate_gb_per_s", "Rate", LAB_UNIT_RATE, .with_interval = true},
+    {"secret", NULL, LAB_UNIT_COUNT},
+};
+
+struct given {
+    struct lab_arena arena;
+    struct lab_doc *doc;
+    struct lab_str text;
+};
+
+static int begin(void **state) {
+    struct given *g = lab_mem_alloc(1, sizeof *g);
+    lab_arena_init(&g->arena);
+    lab_str_init(&g->text);
+    g->doc = lab_doc_open("Copies", &g->arena);
+    *state = g;
+    return 0;
+}
+
+static int end(void **state) {
+    struct given *g = *state;
+    lab_str_release(&g->text);
+    lab_arena_release(&g->arena);
+    lab_mem_free(g);
+    return 0;
+}
+
+static const char *write(struct given *g, const char *format, struct lab_style style) {
+    lab_str_clear(&g->text);
+    lab_doc_write(g->doc, format, style, &g->text);
+    return g->text.text;
+}
+
+static void add_row(struct given *g, const char *device, double rate) {
+    lab_doc_cell(g->doc, "%s", device);
+    lab_doc_add(g->doc,
+                (struct lab_doc_cell){
+                    .value = rate, .low = 0.9 * rate, .high = 1.1 * rate, .confidence = 0.95});
+    lab_doc_figure(g->doc, 7);
+}
+
+/* Given an answer, a section of figures and a note, … */
+static void fill(struct given *g) {
+    static const char *const notes[] = {"copies < 1 MiB aren't counted", NULL};
+    lab_doc_text_as(g->doc, "answer", LAB_DOC_SAYS, "Copies reach 25 GB/s.");
+    lab_doc_begin(g->doc, (struct lab_doc_section){.title = "Devices", .about = "2 of them"});
+    lab_doc_gap(g->doc);
+    lab_doc_rows(g->doc, "devices", NULL, columns, 3);
+    add_row(g, "cuda:0", 25e9);
+    add_row(g, "cuda_1", NAN);
+    lab_doc_gap(g->doc);
+    lab_doc_notes(g->doc, "notes", notes, false);
+    lab_doc_end(g->doc);
+}
+
+LAB_TEST(text_shows_what_has_a_title) {
+    struct given *g = *state;
+    fill(g);
+    assert_string_equal(write(g, "text", wide), "Copies reach 25 GB/s.\n"
+                                                "\n"
+                                                "Devices (2 of them)\n"
+                                                "\n"
+                                                "  Device                Rate\n"
+                                                "  ──────  ──────────────────\n"
+                                                "  cuda:0  25.0 GB/s ± 10.0 %\n"
+                                                "  cuda_1                   –\n"
+                                                "\n"
+                                                "  ! copies < 1 MiB aren't counted\n");
+    assert_non_null(strstr(write(g, "text", (struct lab_style){.columns = 80}),
+                           "  cuda:0  25.0 GB/s +- 10.0 %\n"));
+}
+
+LAB_TEST(markdown_escapes_and_nests) {
+    struct given *g = *state;
+    fill(g);
+    assert_string_equal(write(g, "markdown", wide), "# Copies\n"
+                                                    "\n"
+                                                    "Copies reach 25 GB/s.\n"
+                                                    "\n"
+                                                    "## Devices\n"
+                                                    "\n"
+                                                    "| Device | Rate |\n"
+                                                    "|---|--:|\n"
+                                                    "| cuda:0 | 25.0 GB/s ± 10.0 % |\n"
+                                                    "| cuda_1 | – |\n"
+                                                    "\n"
+                                                    "- copies \\< 1 MiB aren't counted\n");
+}
+
+LAB_TEST(page_takes_nothing_as_code) {
+    struct given *g = *state;
+    fill(g);
+    lab_doc_marked(g->doc, LAB_DOC_FAINT, "See [x.json](../x.json), `a<b`, **so** and \\*.");
+    const char *page = write(g, "html", wide);
+    static const char *const parts[] = {
+        "<title>Copies</title>",
+        "<p class=\"says\">Copies reach 25 GB/s.</p>",
+        "<td class=\"figure\">25.0 GB/s ± 10.0 %</td>",
+        "<li>copies &lt; 1 MiB aren&#39;t counted</li>",
+        "<a href=\"../x.json\">x.json</a>, <code>a&lt;b</code>, <strong>so</strong> and *.</p>",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(page, parts[i]))
+            fail_msg("no %s in %s", parts[i], strstr(page, "<body>"));
+}
+
+LAB_TEST(programs_get_keys_and_scaled_figures) {
+    struct given *g = *state;
+    fill(g);
+    struct lab_value *map = lab_doc_value(g->doc, &g->arena);
+    assert_string_equal(lab_value_get(map, "answer")->string, "Copies reach 25 GB/s.");
+    const struct lab_value *rows = lab_value_get(map, "devices");
+    assert_int_equal(rows->count, 2);
+    assert_float_equal(lab_value_get(rows->items[0], "rate_gb_per_s")->number, 25, 1e-9);
+    const struct lab_value *interval = lab_value_get(rows->items[0], "rate_gb_per_s_interval");
+    assert_float_equal(lab_value_get(interval, "high")->number, 27.5, 1e-9);
+    assert_int_equal(lab_value_get(rows->items[0], "secret")->integer, 7);
+    assert_int_equal(lab_value_get(rows->items[1], "rate_gb_per_s")->type, LAB_VALUE_NULL);
+    assert_int_equal(lab_value_get(map, "notes")->count, 1);
+    assert_non_null(strstr(write(g, "json", wide), "{\n  \"schema\": 1,\n  \"answer\": "));
+}
+
+/* Given blocks for some readers, then others don't see them. */
+LAB_TEST(readers_see_what_is_theirs) {
+    struct given *g = *state;
+    static const unsigned readers[] = {LAB_DOC_TERMINAL, LAB_DOC_PAPER, LAB_DOC_SCREEN};
+    static const char *const formats[] = {"text", "markdown", "html"};
+    for (int i = 0; i < 3; i++) {
+        lab_doc_only(g->doc, readers[i]);
+        lab_doc_text(g->doc, LAB_DOC_PLAIN, "only %s", formats[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        const char *text = write(g, formats[i], wide);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(strstr(text, lab_arena_printf(&g->arena, "only %s", formats[k])) != 0,
+                             i == k);
+    }
+}
+
+/* Given lines behind labels, then they wrap behind them; what is to be pasted stays whole. */
+LAB_TEST(lines_stand_behind_their_labels) {
+    struct given *g = *state;
+    lab_doc_line(g->doc, "Time", "%s", "one two three four five");
+    lab_doc_line(g->doc, "Nothing", "%s", "");
+    lab_doc_line_whole(g->doc, "Go on", "%s", "gpulab run with words that are not to be broken");
+    assert_string_equal(write(g, "text", (struct lab_style){.columns = 26, .unicode = true}),
+                        "  Time      one two three\n"
+                        "            four five\n"
+                        "  Go on     gpulab run with words that are not to be broken\n");
+}
+
+/* Given a table that is too wide, then the columns that yield go, and words are cut; figures
+ * aren't. */
+LAB_TEST(tables_fit) {
+    struct given *g = *state;
+    static const struct lab_doc_column some[] = {{NULL, "Name"},
+                                                 {NULL, "Time", LAB_UNIT_FIGURE},
+                                                 {NULL, "Place", .yields = 1},
+                                                 {NULL, "Remark", .optional = true}};
+    lab_doc_rows(g->doc, NULL, NULL, some, 4);
+    for (int i = 1; i < 3; i++) {
+        lab_doc_cell(g->doc, "a device called %d of many", i);
+        lab_doc_cell(g->doc, "%s", i == 1 ? "123456789 ms" : "5 ms");
+        lab_doc_cell(g->doc, "here");
+        lab_doc_cell(g->doc, "–");
+    }
+    assert_string_equal(write(g, "text", wide),
+                        "  Name                               Time  Place\n"
+                        "  ─────────────────────────  ────────────  ─────\n"
+                        "  a device called 1 of many  123456789 ms  here\n"
+                        "  a device called 2 of many          5 ms  here\n");
+    assert_string_equal(write(g, "text", (struct lab_style){.columns = 30, .unicode = true}),
+                        "  Name                        Time\n"
+                        "  ──────────────────  ────────────\n"
+                        "  a device called 1…  123456789 ms\n"
+                        "  a device called 2…          5 ms\n");
+}
+
+LAB_TEST(formats_are_found_by_file_names) {
+    static const char *const names[][2] = {
+        {"a/b.md", "markdown"}, {"x.html", "html"}, {"json", "json"}, {"y.txt", "text"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_string_equal(lab_doc_format_find(names[i][0])->name, names[i][1]);
+    assert_null(lab_doc_format_find("x.pdf"));
+}
+
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};
