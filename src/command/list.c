@@ -37,33 +37,6 @@ static int read_views(const struct lab_command_call *call, const char *const *pa
     return read;
 }
 
-static void print_json(const struct lab_command_call *call, const struct lab_study_view *views,
-                       int count, int known) {
-    struct lab_arena *arena = call->arena;
-    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
-    for (int i = 0; i < count; i++)
-        lab_value_append(arena, list, lab_study_view_value(&views[i], arena));
-    lab_value_set_int(arena, map, "known", known);
-    lab_value_set(arena, map, "studies", list);
-    lab_console_print_json(call->console, map);
-}
-
-static void print_text(const struct lab_command_call *call, const struct lab_study_view *views,
-                       int count, int hidden) {
-    struct lab_study_info *studies =
-        lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *studies);
-    for (int i = 0; i < count; i++)
-        studies[i] = views[i].report;
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_report_studies(studies, count, call->console->style, &text);
-    if (hidden > 0 && !call->console->quiet)
-        lab_str_printf(&text, "\n%d older one%s: gpulab list --all\n", hidden,
-                       hidden == 1 ? "" : "s");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
-}
-
 static int list_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status, (void)err;
     const struct list_config *config = call->config;
@@ -73,10 +46,22 @@ static int list_run(const struct lab_command_call *call, int *ret_status, struct
     int shown = config->all || config->limit > known ? known : (int)config->limit;
     struct lab_study_view *views;
     int count = read_views(call, paths, shown, &views);
-    if (call->console->json)
-        print_json(call, views, count, known);
-    else
-        print_text(call, views, count, known - shown);
+    struct lab_doc *doc = lab_doc_open("Studies", call->arena);
+    struct lab_value *list = lab_value_list(call->arena);
+    struct lab_study_info *studies =
+        lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *studies);
+    for (int i = 0; i < count; i++) {
+        studies[i] = views[i].report;
+        lab_value_append(call->arena, list, lab_study_view_value(&views[i], call->arena));
+    }
+    lab_doc_data(doc, "known", lab_value_int(call->arena, known));
+    lab_doc_data(doc, "studies", list);
+    lab_report_add_studies(doc, studies, count);
+    lab_doc_gap(doc);
+    if (known > shown && !call->console->quiet)
+        lab_doc_text(doc, LAB_DOC_SAYS, "%d older one%s: gpulab list --all", known - shown,
+                     known - shown == 1 ? "" : "s");
+    lab_doc_print(doc, call->console);
     return 0;
 }
 

@@ -161,37 +161,34 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
 /* --- what is printed --- */
 
 static void add_place(const struct lab_command_call *call, bool is_study,
-                      const struct lab_report_made *made, struct lab_str *text) {
+                      const struct lab_report_made *made, struct lab_doc *doc) {
     if (!made->page.index)
         return;
     const char *folder = lab_study_view_shorten(made->page.folder, call->arena);
-    if (!is_study) /* the study's own lines name its page */
-        lab_str_printf(text, "\n  Report    %s/index.html\n", folder);
-    lab_str_printf(text, "  Markdown  %s/report.md\n  Advice    %s/best_practices.md\n", folder,
-                   folder);
+    if (!is_study) { /* the study's own lines name its page */
+        lab_doc_gap(doc);
+        lab_doc_line_whole(doc, "Report", "%s/index.html", folder);
+    }
+    lab_doc_line_whole(doc, "Markdown", "%s/report.md", folder);
+    lab_doc_line_whole(doc, "Advice", "%s/best_practices.md", folder);
     if (made->picture_count)
-        lab_str_printf(text, "  Pictures  %d, each as PNG and SVG with its script, in %s\n",
-                       made->picture_count, folder);
+        lab_doc_line_whole(doc, "Pictures", "%d, each as PNG and SVG with its script, in %s",
+                           made->picture_count, folder);
 }
 
 static void print_terminal(const struct lab_command_call *call, struct lab_study_view *view,
                            bool is_study, const struct lab_report_made *made) {
-    struct lab_str text;
-    lab_str_init(&text);
-    struct lab_doc *doc = lab_doc_open(NULL, call->arena);
-    lab_page_add_answers(&made->page, doc);
-    lab_doc_write(doc, "text", call->console->style, &text);
+    struct lab_doc *doc = lab_doc_open(made->page.title, call->arena);
+    int answers = lab_page_add_answers(&made->page, doc);
     if (is_study) {
         view->report.report =
             made->page.index ? lab_study_view_shorten(made->page.index, call->arena) : NULL;
-        lab_str_add(&text, text.length ? "\n" : "");
-        lab_report_study(&view->report, call->console->style, &text);
-    } else if (text.length == 0) {
-        lab_str_add(&text, "Nothing could be told from this.\n");
+        lab_report_add_study(doc, &view->report, call->console->style);
+    } else if (answers == 0) {
+        lab_doc_text(doc, LAB_DOC_SAYS, "Nothing could be told from this.");
     }
-    add_place(call, is_study, made, &text);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    add_place(call, is_study, made, doc);
+    lab_doc_print(doc, call->console);
 }
 
 static void print_markdown(const struct lab_command_call *call,

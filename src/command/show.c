@@ -33,20 +33,15 @@ static const struct lab_option show_options[] = {
 /* --- the whole study --- */
 
 static void print_report(const struct lab_command_call *call, const struct lab_study_view *view) {
-    struct lab_str text;
-    lab_str_init(&text);
-    if (call->console->json) {
-        struct lab_arena *arena = call->arena;
-        struct lab_value *map = lab_study_view_value(view, arena);
-        const struct lab_study_info *report = &view->report;
-        lab_value_set(arena, map, "summary",
-                      lab_results_summary(report->name, report->runs, report->run_count, arena));
-        lab_console_print_json(call->console, map);
-    } else {
-        lab_report_study(&view->report, call->console->style, &text);
-        lab_console_print(call->console, &text);
-    }
-    lab_str_release(&text);
+    const struct lab_study_info *report = &view->report;
+    struct lab_arena *arena = call->arena;
+    struct lab_doc *doc = lab_doc_open(report->name, arena);
+    struct lab_value *summary =
+        lab_results_summary(report->name, report->runs, report->run_count, arena);
+    lab_doc_data(doc, NULL, lab_study_view_value(view, arena));
+    lab_doc_data(doc, "summary", summary);
+    lab_report_add_study(doc, report, call->console->style);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- its runs --- */

@@ -96,27 +96,21 @@ static struct lab_value *view_value(const struct lab_study_view *view, struct la
     return map;
 }
 
-static struct lab_value *views_value(const struct lab_study_view *views, int count,
-                                     struct lab_arena *arena) {
-    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
-    for (int i = 0; i < count; i++)
-        lab_value_append(arena, list, view_value(&views[i], arena));
-    lab_value_set_float(arena, map, "time_unix_s",
-                        (double)lab_clock_wall_ns() / (double)LAB_NS_PER_S);
-    lab_value_set(arena, map, "studies", list);
-    return map;
-}
-
-/* --- for people --- */
-
-static void write_views(const struct lab_study_view *views, int count, struct lab_style style,
-                        struct lab_str *out) {
+static struct lab_doc *make_doc(const struct lab_study_view *views, int count,
+                                struct lab_arena *arena) {
+    struct lab_doc *doc = lab_doc_open("Studies", arena);
+    struct lab_value *list = lab_value_list(arena);
+    double now_s = (double)lab_clock_wall_ns() / (double)LAB_NS_PER_S;
     for (int i = 0; i < count; i++) {
-        if (i)
-            lab_str_add(out, "\n");
-        lab_report_status(&views[i].report, style, out);
+        lab_value_append(arena, list, view_value(&views[i], arena));
+        lab_report_add_status(doc, &views[i].report);
     }
+    lab_doc_data(doc, "time_unix_s", lab_value_float(arena, now_s));
+    lab_doc_data(doc, "studies", list);
+    return doc;
 }
+
+/* --- a line for each change --- */
 
 /* What a line without a terminal is printed for: all that changes but iterations and times. */
 static void write_change(const struct lab_study_view *view, struct lab_str *out) {
@@ -167,38 +161,22 @@ static int read_views(struct lab_study_watch *watch, struct lab_arena *arena,
     return 0;
 }
 
-static void print_none(const struct lab_command_call *call, const struct lab_study_watch *watch) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_add(&text, "No study is running, and none was interrupted.\n");
-    if (!call->console->quiet && watch->known)
-        lab_str_add(&text, "'gpulab list' shows those that have ended.\n");
-    else if (!call->console->quiet)
-        lab_str_add(&text, "'gpulab run quick_test' is a first one to start.\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
-}
-
 static int show(const struct lab_command_call *call, struct lab_study_watch *watch,
                 struct lab_err *err) {
     struct lab_study_view *views;
     if (read_views(watch, call->arena, &views, err) < 0)
         return -1;
-    if (call->console->json) {
-        lab_console_print_json(call->console, views_value(views, watch->count, call->arena));
-        return 0;
-    }
-    if (watch->count == 0) {
-        print_none(call, watch);
-        return 0;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    write_views(views, watch->count, call->console->style, &text);
+    struct lab_doc *doc = make_doc(views, watch->count, call->arena);
+    if (watch->count == 0)
+        lab_doc_text(doc, LAB_DOC_SAYS, "No study is running, and none was interrupted.");
+    if (watch->count == 0 && !call->console->quiet)
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s",
+                     watch->known ? "'gpulab list' shows those that have ended."
+                                  : "'gpulab run quick_test' is a first one to start.");
+    lab_doc_gap(doc);
     if (watch->more)
-        lab_str_add(&text, "\n… and older ones that are unfinished (--all)\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+        lab_doc_text(doc, LAB_DOC_SAYS, "… and older ones that are unfinished (--all)");
+    lab_doc_print(doc, call->console);
     return 0;
 }
 
@@ -207,13 +185,12 @@ static int show(const struct lab_command_call *call, struct lab_study_watch *wat
 static void refresh(struct lab_follow *follow, const struct lab_study_view *views, int count,
                     struct lab_str *before, struct lab_arena *arena) {
     if (follow->console->json) {
-        lab_console_print_json_line(follow->console, views_value(views, count, arena));
+        lab_console_print_json_line(follow->console,
+                                    lab_doc_value(make_doc(views, count, arena), arena));
     } else if (follow->in_place) {
-        struct lab_str text;
-        lab_str_init(&text);
-        write_views(views, count, lab_follow_style(follow), &text);
+        LAB_AUTO(str, text);
+        lab_doc_write(make_doc(views, count, arena), "text", lab_follow_style(follow), &text);
         lab_follow_draw(follow, &text);
-        lab_str_release(&text);
     } else {
         for (int i = 0; i < count; i++)
             print_change(follow->console, &views[i], &before[i]);

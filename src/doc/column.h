@@ -76,10 +76,11 @@ struct lab_doc_table {
     /* what people see instead of the rows, as it stands; NULL-terminated, NULL = the rows */
     const char *const *lines;
     bool untitled;
-    bool shortened; /* on a terminal, names in the first column by what tells them apart */
-    bool uncut;     /* on a terminal, rather too wide than without the end of a name */
-    /* of a page, which has no room for all: how many rows there are, and where: "are in x.json" */
-    int row_total;
+    bool shortened;   /* on a terminal, names in the first column by what tells them apart */
+    bool uncut;       /* on a terminal, rather too wide than without the end of a name */
+    int row_total;    /* how many rows there would be; 0 = these */
+    const char *more; /* said below it on a terminal, where columns or rows are left out */
+    /* of a page, which may have no room for all: where the others "are in x.json" */
     const char *elsewhere;
 };
 

@@ -22,6 +22,10 @@ struct lab_doc *lab_doc_open(const char *title, struct lab_arena *arena) {
     return doc;
 }
 
+struct lab_arena *lab_doc_arena(const struct lab_doc *doc) {
+    return doc->arena;
+}
+
 void lab_doc_set_page(struct lab_doc *doc, struct lab_doc_page page) {
     doc->page = page;
 }

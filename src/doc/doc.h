@@ -89,6 +89,9 @@ struct lab_doc;
 /* `title` may be NULL: then the document has none. */
 struct lab_doc *lab_doc_open(const char *title, struct lab_arena *arena);
 
+/* For what lives as long as the document does. */
+struct lab_arena *lab_doc_arena(const struct lab_doc *doc);
+
 struct lab_doc_page {    /* what a page says of itself */
     const char *version; /* of the gpulab that writes it */
     const char *source;  /* what was read, as the user would write it */

@@ -29,6 +29,7 @@ struct sheet {
     struct column *columns;
     int count;
     struct column *below; /* on lines of its own; NULL = none is */
+    bool yielded;         /* some column did */
     struct lab_arena *arena;
 };
 
@@ -98,6 +99,7 @@ static void hide_some(struct sheet *sheet) {
                 most = sheet->columns[c].column->yields;
         if (!most)
             break;
+        sheet->yielded = true;
         for (int c = 0; c < sheet->count; c++)
             sheet->columns[c].hidden |= sheet->columns[c].column->yields == most;
     }
@@ -243,4 +245,6 @@ void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style sty
     write_rule(&sheet, out);
     for (int r = 0; r < table->row_count; r++)
         write_row(&sheet, r, out);
+    if (table->more && (sheet.yielded || table->row_total > table->row_count))
+        lab_str_printf(out, "  %s\n", table->more);
 }

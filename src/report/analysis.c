@@ -6,10 +6,9 @@
 #define LABEL_COLUMNS 19
 
 /* All parts, by what they are compared by. */
-static void add_comparison(struct lab_doc *doc, const struct lab_analysis_result *result,
-                           struct lab_arena *arena) {
+static void add_comparison(struct lab_doc *doc, const struct lab_analysis_result *result) {
     struct lab_doc_column *columns =
-        lab_arena_alloc(arena, (size_t)result->column_count + 1, sizeof *columns);
+        lab_arena_alloc(lab_doc_arena(doc), (size_t)result->column_count + 1, sizeof *columns);
     int count = 0;
     columns[count++].title = "Name";
     for (int c = 0; c < result->column_count; c++)
@@ -29,7 +28,8 @@ static void add_comparison(struct lab_doc *doc, const struct lab_analysis_result
 }
 
 static void add_part(struct lab_doc *doc, const struct lab_analysis_result *result,
-                     const struct lab_analysis_part *part, struct lab_arena *arena) {
+                     const struct lab_analysis_part *part) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "name", part->name);
     lab_value_set_string(arena, map, "about", part->about);
@@ -55,8 +55,8 @@ static void add_part(struct lab_doc *doc, const struct lab_analysis_result *resu
     lab_doc_end(doc);
 }
 
-void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analysis *analysis,
-                             struct lab_arena *arena) {
+void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analysis *analysis) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_analysis_result *result = analysis->result;
     struct lab_value *simulated = lab_value_bool(arena, result->simulated);
     lab_doc_set_labels(doc, LABEL_COLUMNS);
@@ -71,13 +71,13 @@ void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analys
     for (int i = 0; i < analysis->chart_count; i++)
         lab_doc_chart(doc, analysis->charts[i]);
     if (result->part_count > 1)
-        add_comparison(doc, result, arena);
+        add_comparison(doc, result);
     lab_doc_begin_list(doc, (struct lab_doc_list){.key = result->part_key,
                                                   .elsewhere = lab_arena_printf(
                                                       arena, "gpulab analyze %s %s", analysis->name,
                                                       analysis->source ? analysis->source : "")});
     for (int i = 0; i < result->part_count; i++)
-        add_part(doc, result, &result->parts[i], arena);
+        add_part(doc, result, &result->parts[i]);
     lab_doc_end(doc);
     lab_doc_notes(doc, "notes", result->notes, true);
 }
@@ -88,7 +88,6 @@ struct lab_doc *lab_report_analysis(const char *name, const struct lab_analysis_
     title[0] = (char)toupper((unsigned char)title[0]);
     struct lab_doc *doc = lab_doc_open(title, arena);
     lab_doc_set_simulated(doc, result->simulated);
-    lab_report_add_analysis(doc, &(struct lab_report_analysis){.name = name, .result = result},
-                            arena);
+    lab_report_add_analysis(doc, &(struct lab_report_analysis){.name = name, .result = result});
     return doc;
 }

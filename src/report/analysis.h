@@ -20,8 +20,7 @@ struct lab_report_analysis {
 
 /* Adds the answer; where there are several parts, a table that compares them; then each part: its
  * figures, a line each, its tables, its notes. */
-void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analysis *analysis,
-                             struct lab_arena *arena);
+void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analysis *analysis);
 /* A document of that alone. */
 struct lab_doc *lab_report_analysis(const char *name, const struct lab_analysis_result *result,
                                     struct lab_arena *arena);

@@ -90,8 +90,8 @@ static int add_charts(const struct lab_page *page, const struct lab_page_analysi
 
 /* --- evidence --- */
 
-static void add_failure(struct lab_doc *doc, const struct lab_page_analysis *analysis,
-                        struct lab_arena *arena) {
+static void add_failure(struct lab_doc *doc, const struct lab_page_analysis *analysis) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     static const char told[] = "This could not be told: %s.";
     const char *why = analysis->failure ? analysis->failure : "no reason was given";
     struct lab_value *map = lab_value_map(arena);
@@ -107,7 +107,8 @@ static void add_failure(struct lab_doc *doc, const struct lab_page_analysis *ana
 
 /* "Which NUMA node feeds which device best": what it tells is its heading. */
 static void add_analysis(struct lab_doc *doc, const struct lab_page *page,
-                         const struct lab_page_analysis *analysis, struct lab_arena *arena) {
+                         const struct lab_page_analysis *analysis) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_analysis_result *result = analysis->result;
     char *title = lab_arena_strdup(arena, analysis->summary ? analysis->summary : analysis->name);
     title[0] = (char)toupper((unsigned char)title[0]);
@@ -123,15 +124,14 @@ static void add_analysis(struct lab_doc *doc, const struct lab_page *page,
         struct lab_doc_chart *charts;
         added.chart_count = add_charts(page, analysis, arena, &charts);
         added.charts = charts;
-        lab_report_add_analysis(doc, &added, arena);
+        lab_report_add_analysis(doc, &added);
     } else {
-        add_failure(doc, analysis, arena);
+        add_failure(doc, analysis);
     }
     lab_doc_end(doc);
 }
 
-static void add_evidence(struct lab_doc *doc, const struct lab_page *page,
-                         struct lab_arena *arena) {
+static void add_evidence(struct lab_doc *doc, const struct lab_page *page) {
     struct lab_doc_section section = {.title = page->analysis_count ? "Evidence" : NULL,
                                       .id = page->analysis_count ? "evidence" : NULL,
                                       .simulated = page->simulated,
@@ -139,14 +139,15 @@ static void add_evidence(struct lab_doc *doc, const struct lab_page *page,
     lab_doc_begin(doc, section);
     lab_doc_begin_list(doc, (struct lab_doc_list){.key = "analyses"});
     for (int i = 0; i < page->analysis_count; i++)
-        add_analysis(doc, page, &page->analyses[i], arena);
+        add_analysis(doc, page, &page->analyses[i]);
     lab_doc_end(doc);
     lab_doc_end(doc);
 }
 
 /* --- opening --- */
 
-static void add_data(struct lab_doc *doc, const struct lab_page *page, struct lab_arena *arena) {
+static void add_data(struct lab_doc *doc, const struct lab_page *page) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     struct lab_value *map = lab_value_map(arena), *pictures = lab_value_list(arena);
     for (int i = 0; i < page->analysis_count; i++)
         for (int p = 0; p < page->analyses[i].plot_count; p++)
@@ -202,16 +203,16 @@ struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *aren
                                                 .bytes_most = LAB_PAGE_BYTES_MOST});
     if (page->study)
         study_digest_init(&digest, page->study);
-    add_data(doc, page, arena);
+    add_data(doc, page);
     add_opening(doc, page, page->study ? &digest : NULL);
-    add_evidence(doc, page, arena);
+    add_evidence(doc, page);
     lab_doc_only(doc, LAB_DOC_SCREEN);
-    page_add_method(doc, page, page->study ? &digest : NULL, arena);
+    page_add_method(doc, page, page->study ? &digest : NULL);
     if (page->study)
-        page_add_runs(doc, page, &digest, arena);
+        page_add_runs(doc, page, &digest);
     lab_doc_only(doc, LAB_DOC_PAPER);
     if (page->study) {
-        study_add_paper(doc, &digest, arena);
+        study_add_paper(doc, &digest);
         study_digest_release(&digest);
     }
     return doc;

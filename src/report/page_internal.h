@@ -11,9 +11,9 @@
 
 /* How it was measured; the runs: on a screen. */
 void page_add_method(struct lab_doc *doc, const struct lab_page *page,
-                     const struct study_digest *digest, struct lab_arena *arena);
+                     const struct study_digest *digest);
 void page_add_runs(struct lab_doc *doc, const struct lab_page *page,
-                   const struct study_digest *digest, struct lab_arena *arena);
+                   const struct study_digest *digest);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);

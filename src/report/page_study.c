@@ -72,7 +72,8 @@ static const char *names_of(const struct study_note *note, int of, struct lab_ar
 }
 
 static void add_notes(struct lab_doc *doc, const struct study_digest *digest, const char *title,
-                      const struct study_notes *notes, struct lab_arena *arena) {
+                      const struct study_notes *notes) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     if (notes->count == 0)
         return;
     bool failures = notes == &digest->failures;
@@ -90,16 +91,16 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
 }
 
 void page_add_method(struct lab_doc *doc, const struct lab_page *page,
-                     const struct study_digest *digest, struct lab_arena *arena) {
+                     const struct study_digest *digest) {
     lab_doc_begin(doc, (struct lab_doc_section){.title = "How it was measured",
                                                 .id = "measured",
                                                 .unlisted = !page->study,
                                                 .simulated = page->simulated});
     if (digest) {
         add_conditions(doc, page, digest);
-        add_notes(doc, digest, "Failures", &digest->failures, arena);
-        add_notes(doc, digest, "Invalid runs", &digest->problems, arena);
-        add_notes(doc, digest, "Warnings", &digest->warnings, arena);
+        add_notes(doc, digest, "Failures", &digest->failures);
+        add_notes(doc, digest, "Invalid runs", &digest->problems);
+        add_notes(doc, digest, "Warnings", &digest->warnings);
         if (digest->concurrent)
             lab_doc_text(doc, LAB_DOC_NOTE, "%d run%s %s.", digest->concurrent,
                          study_plural(digest->concurrent), STUDY_CONCURRENT);
@@ -109,7 +110,7 @@ void page_add_method(struct lab_doc *doc, const struct lab_page *page,
         lab_doc_marked(doc, LAB_DOC_PLAIN,
                        "From the samples in %s. Means, deviations and peaks are over the readings "
                        "that are there; gaps are never filled, and are told with each part.",
-                       lab_doc_as_code(page->source, arena));
+                       lab_doc_as_code(page->source, lab_doc_arena(doc)));
     }
     lab_doc_end(doc);
 }
@@ -156,7 +157,7 @@ static void add_metrics(struct lab_doc *doc, const struct lab_study_info *study)
 }
 
 void page_add_runs(struct lab_doc *doc, const struct lab_page *page,
-                   const struct study_digest *digest, struct lab_arena *arena) {
+                   const struct study_digest *digest) {
     static const struct lab_doc_column kinds[] = {
         {NULL, "Run", .code = true},
         {NULL, "Device"},
@@ -168,7 +169,7 @@ void page_add_runs(struct lab_doc *doc, const struct lab_page *page,
     };
     enum { COUNT = sizeof kinds / sizeof *kinds, RATE = 3 };
     const struct lab_study_info *study = digest->study;
-    struct lab_doc_column *columns = lab_arena_alloc(arena, COUNT, sizeof *columns);
+    struct lab_doc_column *columns = lab_arena_alloc(lab_doc_arena(doc), COUNT, sizeof *columns);
     memcpy(columns, kinds, sizeof kinds);
     if (study->simulated)
         columns[RATE].title = "Simulated rate";

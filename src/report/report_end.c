@@ -80,16 +80,13 @@ static int report_study(const struct lab_report_end *end, struct lab_study_file 
         print_json(console, arena, end, &view.report);
         return 0;
     }
-    LAB_AUTO(str, text);
+    struct lab_doc *doc = lab_doc_open(NULL, arena);
     if (whole) {
-        struct lab_doc *doc = lab_doc_open(NULL, arena);
         view.report.report = lab_study_view_shorten(made.page.index, arena);
         lab_page_add_answers(&made.page, doc);
-        lab_doc_write(doc, "text", console->style, &text);
-        lab_str_add(&text, text.length ? "\n" : "");
     }
-    lab_report_study(&view.report, console->style, &text);
-    lab_console_print(console, &text);
+    lab_report_add_study(doc, &view.report, console->style);
+    lab_doc_print(doc, console);
     return 0;
 }
 

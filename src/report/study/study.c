@@ -5,11 +5,11 @@
 #include "report/study/study_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ROWS_ALL    24 /* a table of so many rows is shown whole */
 #define ROWS_END    8  /* of a longer one: so many from either end */
 #define NOTES_SHOWN 6
-#define NAME_LEAST  20 /* columns of a run's name */
 
 /* --- which rows --- */
 
@@ -63,269 +63,193 @@ static struct choice choose(struct study_digest *digest) {
 
 enum { NAME, DEVICE, NODE, RUNS, RATE, SPREAD, LATENCY, REMARK, COLUMN_COUNT };
 
-struct column {
-    char title[64];
-    enum lab_align align;
-    const char **cells;
-    int width;
-    bool shown;
-};
-
-struct sheet {
-    struct study_digest *digest;
-    struct lab_style style;
-    struct choice choice;
-    struct column columns[COLUMN_COUNT];
-};
-
-static void title_rate(const struct study_digest *digest, char *buffer, size_t size) {
+static const char *rate_title(const struct study_digest *digest, struct lab_arena *arena) {
     const char *unit = digest->range_count == 1 ? digest->ranges[0].unit : "";
-    snprintf(buffer, size, "%s%s", digest->study->simulated ? "simulated " : "",
-             *unit ? unit : "rate");
-    buffer[0] = (char)(buffer[0] - 'a' + 'A');
+    char *title = lab_arena_printf(arena, "%s%s", digest->study->simulated ? "simulated " : "",
+                                   *unit ? unit : "rate");
+    title[0] = (char)(title[0] - 'a' + 'A');
+    return title;
 }
 
-static void add_cell(const struct sheet *sheet, int column, const struct study_row *row,
-                     struct lab_str *out) {
-    struct lab_str other;
-    double latency_s;
-    bool one_unit;
-    switch (column) {
-    case NAME:
-        lab_str_add(out, row->name);
-        return;
-    case DEVICE:
-    case NODE:
-        lab_str_init(&other);
-        study_add_places(row->run[0], column == DEVICE ? out : &other,
-                         column == DEVICE ? &other : out);
-        lab_str_release(&other);
-        return;
-    case RUNS:
-        lab_str_printf(out, "%d", row->rate_count);
-        return;
-    case RATE:
-        one_unit = sheet->digest->range_count == 1 && strcmp(row->unit, STUDY_TIME) != 0;
-        study_add_rate(out, row->rate, one_unit ? "" : row->unit);
-        return;
-    case SPREAD:
-        study_add_spread(out, row->rate, row->low, row->high);
-        return;
-    case LATENCY: /* of what was done once it is the time again */
-        latency_s = strcmp(row->unit, STUDY_TIME) != 0 ? study_row_latency_s(row) : NAN;
-        lab_str_add(out, isnan(latency_s) ? "–" : "");
-        if (!isnan(latency_s))
-            lab_str_add_time(out, latency_s);
-        return;
-    default:
-        study_add_remark(sheet->digest, row, out);
-        return;
-    }
-}
-
-static void fill(struct sheet *sheet) {
-    static const struct {
-        const char *title, *ascii;
-        enum lab_align align;
-    } kinds[COLUMN_COUNT] = {
-        [NAME] = {"Run", "Run", LAB_ALIGN_LEFT},
-        [DEVICE] = {"Device", "Device", LAB_ALIGN_LEFT},
-        [NODE] = {"Node", "Node", LAB_ALIGN_RIGHT},
-        [RUNS] = {"Runs", "Runs", LAB_ALIGN_RIGHT},
-        [SPREAD] = {"±", "+-", LAB_ALIGN_RIGHT},
-        [LATENCY] = {"p95 latency", "p95 latency", LAB_ALIGN_RIGHT},
-        [REMARK] = {"Remark", "Remark", LAB_ALIGN_LEFT},
-        [RATE] = {"", "", LAB_ALIGN_RIGHT},
-    };
-    struct lab_arena *arena = &sheet->digest->arena;
-    struct lab_str cell;
-    lab_str_init(&cell);
-    for (int c = 0; c < COLUMN_COUNT; c++) {
-        struct column *column = &sheet->columns[c];
-        snprintf(column->title, sizeof column->title, "%s",
-                 sheet->style.unicode ? kinds[c].title : kinds[c].ascii);
-        if (c == RATE)
-            title_rate(sheet->digest, column->title, sizeof column->title);
-        column->align = kinds[c].align;
-        column->width = lab_str_columns(column->title);
-        column->cells =
-            lab_arena_alloc(arena, (size_t)sheet->choice.count + 1, sizeof *column->cells);
-        bool empty = true;
-        for (int i = 0; i < sheet->choice.count; i++) {
-            lab_str_clear(&cell);
-            add_cell(sheet, c, sheet->choice.rows[i], &cell);
-            column->cells[i] = lab_arena_strdup(arena, cell.text);
-            int width = lab_str_columns(cell.text);
-            column->width = width > column->width ? width : column->width;
-            empty &= !*cell.text || strcmp(cell.text, "–") == 0;
-        }
-        column->shown = !empty && (c != RUNS || sheet->digest->repeats);
-    }
-    lab_str_release(&cell);
-}
-
-static int width_of(const struct sheet *sheet) {
-    int width = 0;
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        width += sheet->columns[c].shown ? 2 + sheet->columns[c].width : 0;
-    return width;
+static void add_row(struct lab_doc *doc, const struct study_digest *digest,
+                    const struct study_row *row) {
+    LAB_AUTO(str, devices);
+    LAB_AUTO(str, nodes);
+    LAB_AUTO(str, rate);
+    LAB_AUTO(str, spread);
+    LAB_AUTO(str, latency);
+    LAB_AUTO(str, remark);
+    bool is_time = strcmp(row->unit, STUDY_TIME) == 0;
+    /* of what was done once the latency is the time again */
+    double latency_s = is_time ? NAN : study_row_latency_s(row);
+    study_add_places(row->run[0], &devices, &nodes);
+    study_add_rate(&rate, row->rate, digest->range_count == 1 && !is_time ? "" : row->unit);
+    study_add_spread(&spread, row->rate, row->low, row->high);
+    if (!isnan(latency_s))
+        lab_str_add_time(&latency, latency_s);
+    study_add_remark(digest, row, &remark);
+    lab_doc_cell(doc, "%s", row->name);
+    lab_doc_cell(doc, "%s", devices.text);
+    lab_doc_cell(doc, "%s", nodes.text);
+    lab_doc_cell(doc, "%d", row->rate_count);
+    lab_doc_cell(doc, "%s", rate.text);
+    lab_doc_cell(doc, "%s", spread.text);
+    lab_doc_cell(doc, "%s", latency.length ? latency.text : "–");
+    lab_doc_cell(doc, "%s", remark.text);
 }
 
 /* What a name says already goes before any name is cut. */
-static void fit(struct sheet *sheet) {
-    static const int given_up[] = {DEVICE, NODE, LATENCY};
-    struct column *columns = sheet->columns, *name = &columns[NAME];
-    if (width_of(sheet) > sheet->style.columns)
-        columns[DEVICE].shown = columns[NODE].shown = false;
-    for (size_t i = 0; i < sizeof given_up / sizeof *given_up; i++)
-        if (width_of(sheet) > sheet->style.columns)
-            columns[given_up[i]].shown = false;
-    int over = width_of(sheet) - sheet->style.columns;
-    if (over <= 0)
-        return;
-    name->width = name->width - over > NAME_LEAST ? name->width - over : NAME_LEAST;
-    for (int i = 0; i < sheet->choice.count; i++)
-        name->cells[i] = study_cut_name(name->cells[i], name->width, sheet->style.unicode,
-                                        &sheet->digest->arena);
-}
-
-static void write_rows(const struct sheet *sheet, struct lab_str *out) {
-    struct lab_table *table = lab_table_open();
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        if (sheet->columns[c].shown)
-            lab_table_column(table, sheet->columns[c].title, sheet->columns[c].align);
-    for (int i = 0; i < sheet->choice.count; i++) {
-        for (int c = 0; i > 0 && i == sheet->choice.split && c < COLUMN_COUNT; c++)
-            if (sheet->columns[c].shown)
-                lab_table_cell(table, "%s", c == NAME ? "…" : "");
-        for (int c = 0; c < COLUMN_COUNT; c++)
-            if (sheet->columns[c].shown)
-                lab_table_cell(table, "%s", sheet->columns[c].cells[i]);
+static void add_rows(struct lab_doc *doc, const struct study_digest *digest,
+                     const struct choice *choice) {
+    static const struct lab_doc_column kinds[COLUMN_COUNT] = {
+        [NAME] = {NULL, "Run", .align = LAB_ALIGN_NAME},
+        [DEVICE] = {NULL, "Device", .optional = true, .yields = 2},
+        [NODE] = {NULL, "Node", LAB_UNIT_FIGURE, .optional = true, .yields = 2},
+        [RUNS] = {NULL, "Runs", LAB_UNIT_FIGURE},
+        [RATE] = {NULL, NULL, LAB_UNIT_FIGURE, .optional = true},
+        [SPREAD] = {NULL, "±", LAB_UNIT_FIGURE, .optional = true},
+        [LATENCY] = {NULL, "p95 latency", LAB_UNIT_FIGURE, .optional = true, .yields = 1},
+        [REMARK] = {NULL, "Remark", .optional = true},
+    };
+    struct lab_arena *arena = lab_doc_arena(doc);
+    struct lab_doc_column *columns = lab_arena_alloc(arena, COLUMN_COUNT, sizeof *columns);
+    memcpy(columns, kinds, sizeof kinds);
+    columns[RATE].title = rate_title(digest, arena);
+    if (!digest->repeats)
+        columns[RUNS].title = NULL;
+    lab_doc_rows(doc, NULL, NULL, columns, COLUMN_COUNT);
+    for (int i = 0; i < choice->count; i++) {
+        for (int c = 0; i > 0 && i == choice->split && c < COLUMN_COUNT; c++)
+            lab_doc_cell(doc, "%s", c == NAME ? "…" : "");
+        add_row(doc, digest, choice->rows[i]);
     }
-    lab_table_write(table, sheet->style, out);
-    lab_table_close(table);
 }
 
-static void write_table(struct study_digest *digest, struct lab_style style, struct lab_str *out) {
-    struct sheet sheet = {.digest = digest, .style = style, .choice = choose(digest)};
-    struct choice *choice = &sheet.choice;
-    if (choice->count == 0)
-        return;
-    fill(&sheet);
-    fit(&sheet);
-    lab_str_add(out, "\n");
-    struct lab_str text;
-    lab_str_init(&text);
+static bool has_spread(const struct choice *choice) {
+    LAB_AUTO(str, text);
+    for (int i = 0; i < choice->count; i++) {
+        const struct study_row *row = choice->rows[i];
+        lab_str_clear(&text);
+        study_add_spread(&text, row->rate, row->low, row->high);
+        if (strcmp(text.text, "–") != 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_table(struct lab_doc *doc, struct study_digest *digest) {
+    struct choice choice = choose(digest);
     const char *word = digest->repeats ? "rows" : "runs";
-    if (choice->split)
-        lab_str_printf(&text,
-                       "The %d fastest and the %d slowest of %d %s that have ended:", choice->split,
-                       choice->count - choice->split, choice->of, word);
-    else if (choice->count < choice->of)
-        lab_str_printf(&text, "%d of %d %s that have ended:", choice->count, choice->of, word);
-    if (text.length)
-        study_write_text(text.text, style, out);
-    write_rows(&sheet, out);
-
-    lab_str_clear(&text);
-    study_add_legend(choice->rows, choice->count, &text);
-    if (text.length && sheet.columns[SPREAD].shown) {
-        lab_str_add(out, "\n");
-        study_write_text(text.text, style, out);
-    }
-    lab_str_release(&text);
+    LAB_AUTO(str, legend);
+    if (choice.count == 0)
+        return;
+    lab_doc_gap(doc);
+    if (choice.split)
+        lab_doc_text(doc, LAB_DOC_PLAIN,
+                     "The %d fastest and the %d slowest of %d %s that have ended:", choice.split,
+                     choice.count - choice.split, choice.of, word);
+    else if (choice.count < choice.of)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%d of %d %s that have ended:", choice.count, choice.of,
+                     word);
+    add_rows(doc, digest, &choice);
+    study_add_legend(choice.rows, choice.count, &legend);
+    lab_doc_gap(doc);
+    if (has_spread(&choice))
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%s", legend.text);
 }
 
 /* --- what is wrong --- */
 
-static void write_notes(const char *word, const char *colour, const struct study_notes *notes,
-                        int of, struct lab_style style, struct lab_str *out) {
-    struct lab_str text;
-    lab_str_init(&text);
-    for (int i = 0; i < notes->count && i < NOTES_SHOWN; i++) {
-        lab_str_clear(&text);
-        study_add_who(&notes->items[i], of, &text);
-        lab_str_printf(&text, ": %s", notes->items[i].text);
-        study_write_sentence(word, colour, text.text, style, out);
+void study_add_failures(struct lab_doc *doc, const struct study_digest *digest) {
+    const struct study_notes *failures = &digest->failures;
+    int shown = failures->count < NOTES_SHOWN ? failures->count : NOTES_SHOWN, others = 0;
+    for (int i = 0; i < shown; i++) {
+        const struct study_note *note = &failures->items[i];
+        LAB_AUTO(str, who);
+        study_add_who(note, digest->study->run_count, &who);
+        lab_doc_said(doc, "Failed:", LAB_DOC_ERROR, "%s: %s", who.text, note->text);
+        const char *hint = study_hint(note, lab_doc_arena(doc));
+        const char *next = i + 1 < shown ? study_hint(note + 1, lab_doc_arena(doc)) : NULL;
+        /* where the next has it too, it follows once, below the last of them */
+        if (hint && !lab_str_equal(hint, next))
+            lab_doc_text(doc, LAB_DOC_HINT, "%s", hint);
     }
-    if (notes->count > NOTES_SHOWN) {
-        lab_str_clear(&text);
-        lab_str_printf(&text, "%d more of other kinds in report/report.md",
-                       notes->count - NOTES_SHOWN);
-        study_write_sentence(word, colour, text.text, style, out);
-    }
-    lab_str_release(&text);
+    for (int i = shown; i < failures->count; i++)
+        others += failures->items[i].run_count;
+    if (others)
+        lab_doc_said(doc, "Failed:", LAB_DOC_ERROR,
+                     "%d more run%s, for other reasons: report/report.md has them all", others,
+                     study_plural(others));
 }
 
-static void write_problems(const struct study_digest *digest, struct lab_style style,
-                           struct lab_str *out) {
-    int done = digest->state_counts[LAB_RUN_DONE];
-    if (digest->failures.count || digest->problems.count || digest->warnings.count ||
-        digest->concurrent || digest->nothing_valid)
-        lab_str_add(out, "\n");
-    if (digest->nothing_valid)
-        study_write_sentence("Invalid", STUDY_RED, STUDY_NOTHING_VALID, style, out);
-    study_write_failures(digest, style, out);
-    write_notes("Invalid", STUDY_RED, &digest->problems, done, style, out);
-    if (digest->concurrent) {
-        struct lab_str text;
-        lab_str_init(&text);
-        lab_str_printf(&text, "%d run%s %s", digest->concurrent, study_plural(digest->concurrent),
-                       STUDY_CONCURRENT);
-        study_write_sentence("Warning", STUDY_YELLOW, text.text, style, out);
-        lab_str_release(&text);
+static void add_notes(struct lab_doc *doc, const char *word, enum lab_doc_tone tone,
+                      const struct study_notes *notes, int of) {
+    for (int i = 0; i < notes->count && i < NOTES_SHOWN; i++) {
+        LAB_AUTO(str, who);
+        study_add_who(&notes->items[i], of, &who);
+        lab_doc_said(doc, word, tone, "%s: %s", who.text, notes->items[i].text);
     }
-    write_notes("Warning", STUDY_YELLOW, &digest->warnings, done, style, out);
+    if (notes->count > NOTES_SHOWN)
+        lab_doc_said(doc, word, tone, "%d more of other kinds in report/report.md",
+                     notes->count - NOTES_SHOWN);
+}
+
+static void add_problems(struct lab_doc *doc, const struct study_digest *digest) {
+    int done = digest->state_counts[LAB_RUN_DONE];
+    lab_doc_gap(doc);
+    if (digest->nothing_valid)
+        lab_doc_said(doc, "Invalid:", LAB_DOC_ERROR, STUDY_NOTHING_VALID);
+    study_add_failures(doc, digest);
+    add_notes(doc, "Invalid:", LAB_DOC_ERROR, &digest->problems, done);
+    if (digest->concurrent)
+        lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%d run%s %s", digest->concurrent,
+                     study_plural(digest->concurrent), STUDY_CONCURRENT);
+    add_notes(doc, "Warning:", LAB_DOC_WARNING, &digest->warnings, done);
 }
 
 /* --- where, and how to go on --- */
 
-static void write_place(const struct study_digest *digest, struct lab_style style,
-                        struct lab_str *out) {
-    const struct lab_study_info *study = digest->study;
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_add(out, "\n");
-    study_add_when(digest, &text);
-    const char *took = strstr(text.text, "took ");
-    if (took)
-        lab_text_keep(&text, (size_t)(took - text.text));
-    if (text.length)
-        study_write_line("Time", text.text, style, out);
-    if (study->machine && *study->machine)
-        study_write_line("Machine", study->machine, style, out);
-    study_write_line("Folder", study->folder, style, out);
-    lab_str_clear(&text);
-    if (study->report)
-        lab_str_add(&text, study->report);
-    else
-        lab_str_printf(&text, "%s/report/report.md", study->folder);
-    if (!study->running) /* it is written at the end */
-        study_write_line("Report", text.text, style, out);
-    else if (study->holder && *study->holder)
-        study_write_line("Running", study->holder, style, out);
-    lab_str_clear(&text);
-    study_add_next(digest, &text);
-    if (text.length && study->command && *study->command) {
-        study_write_whole("Go on", study->command, style, out);
-        study_write_line("", text.text, style, out);
-    }
-    lab_str_release(&text);
+void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
+    LAB_AUTO(str, next);
+    study_add_next(digest, &next);
+    if (!next.length || !digest->study->command || !*digest->study->command)
+        return;
+    lab_doc_line_whole(doc, "Go on", "%s", digest->study->command);
+    lab_doc_line(doc, "", "%s", next.text);
 }
 
-void lab_report_study(const struct lab_study_info *study, struct lab_style style,
-                      struct lab_str *out) {
+static void add_place(struct lab_doc *doc, const struct study_digest *digest) {
+    const struct lab_study_info *study = digest->study;
+    LAB_AUTO(str, when);
+    study_add_when(digest, &when);
+    const char *took = strstr(when.text, "took ");
+    if (took)
+        lab_text_keep(&when, (size_t)(took - when.text));
+    lab_doc_gap(doc);
+    lab_doc_line(doc, "Time", "%s", when.text);
+    lab_doc_line(doc, "Machine", "%s", study->machine ? study->machine : "");
+    lab_doc_line(doc, "Folder", "%s", study->folder);
+    if (study->running)
+        lab_doc_line(doc, "Running", "%s", study->holder ? study->holder : "");
+    else if (study->report) /* it is written at the end */
+        lab_doc_line(doc, "Report", "%s", study->report);
+    else
+        lab_doc_line(doc, "Report", "%s/report/report.md", study->folder);
+    study_add_command(doc, digest);
+}
+
+void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
+                          struct lab_style style) {
     struct study_digest digest;
+    LAB_AUTO(str, answer);
     study_digest_init(&digest, study);
-    struct lab_str answer;
-    lab_str_init(&answer);
-    lab_str_printf(&answer, "%s%s: ", study->name, study->simulated ? " (simulated)" : "");
     study_add_answer(&digest, style.columns - 6, style.unicode, &answer);
-    study_write_heading(answer.text, style, out);
-    lab_str_release(&answer);
-    write_table(&digest, style, out);
-    study_write_metrics(study, style, out);
-    write_problems(&digest, style, out);
-    write_place(&digest, style, out);
+    lab_doc_gap(doc);
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s", study->name,
+                 study->simulated ? " (simulated)" : "", answer.text);
+    add_table(doc, &digest);
+    study_add_last_metrics(doc, study);
+    add_problems(doc, &digest);
+    add_place(doc, &digest);
     study_digest_release(&digest);
 }

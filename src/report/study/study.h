@@ -1,10 +1,11 @@
 /*
  * study.h: studies as people read them: the first report of one, its status while it runs, the
- * list of them. Everything is appended to a string, as in report.h.
+ * list of them. What is added to a document is for a terminal.
  */
 #ifndef LAB_REPORT_STUDY_STUDY_H
 #define LAB_REPORT_STUDY_STUDY_H
 
+#include "doc/doc.h"
 #include "model/study_info.h"
 #include "report/report.h"
 
@@ -14,19 +15,18 @@
  * rate with its interval, p95 latency, remark), warnings that several runs share said once,
  * failures with their hint, where everything lies, how to go on. Runs that differ only in `repeat`
  * are one row. A study of many rows shows the fastest, the slowest and the failed ones and says so.
+ * `style` says how long names in the sentence may be.
  */
-void lab_report_study(const struct lab_study_info *study, struct lab_style style,
-                      struct lab_str *out);
-/* The same as report/report.md: all runs, no colour, tables in Markdown. */
+void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
+                          struct lab_style style);
+/* report/report.md without analyses: all runs, no colour, tables in Markdown. */
 void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out);
 
 /* `gpulab status`: bar, counts, each run under way with its phase, iterations and time left. */
-void lab_report_status(const struct lab_study_info *study, struct lab_style style,
-                       struct lab_str *out);
+void lab_report_add_status(struct lab_doc *doc, const struct lab_study_info *study);
 
 /* `gpulab list`: a line each. */
-void lab_report_studies(const struct lab_study_info *studies, int count, struct lab_style style,
-                        struct lab_str *out);
+void lab_report_add_studies(struct lab_doc *doc, const struct lab_study_info *studies, int count);
 
 /* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing, or did one
  * thing once. */

@@ -136,39 +136,22 @@ void study_add_next(const struct study_digest *digest, struct lab_str *out);
 #define STUDY_NOTHING_VALID                                                                        \
     "no run of this study is valid, so the figures of all are shown: don't use them"
 
-/* --- lines of a terminal: ASCII where asked for, wrapped --- */
+/* --- parts of documents --- */
 
-/* A bold paragraph. */
-void study_write_heading(const char *text, struct lab_style style, struct lab_str *out);
-/* "  Folder    outputs/…", wrapped behind the label. */
-void study_write_line(const char *label, const char *text, struct lab_style style,
-                      struct lab_str *out);
-/* The same in one line however long: a command that is broken can't be pasted. */
-void study_write_whole(const char *label, const char *text, struct lab_style style,
-                       struct lab_str *out);
-/* "  Warning: …"; `colour` is an escape sequence. */
-void study_write_sentence(const char *word, const char *colour, const char *text,
-                          struct lab_style style, struct lab_str *out);
-/* A table of what the runs said, as many columns as fit; nothing where they said nothing. */
-void study_write_metrics(const struct lab_study_info *study, struct lab_style style,
-                         struct lab_str *out);
+/* Failures with their hints; those beyond the first kinds are counted. */
+void study_add_failures(struct lab_doc *doc, const struct study_digest *digest);
+/* The command that goes on with it, where anything is left. */
+void study_add_command(struct lab_doc *doc, const struct study_digest *digest);
+/* A table of what the runs said, as much as a terminal shows; nothing where they said nothing. */
+void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study);
 /* All of it on paper. */
-void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study,
-                       struct lab_arena *arena);
+void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study);
 /* report.md behind its first sentences: runs, what is wrong with them, conditions, files. */
-void study_add_paper(struct lab_doc *doc, const struct study_digest *digest,
-                     struct lab_arena *arena);
+void study_add_paper(struct lab_doc *doc, const struct study_digest *digest);
 /* The line about the seed, where it is known. */
 void study_add_seed(struct lab_doc *doc, const struct lab_study_info *study);
-/* Text alone, indented by two. */
-void study_write_text(const char *text, struct lab_style style, struct lab_str *out);
-/* Failures with their hints; those beyond the first kinds are counted. */
-void study_write_failures(const struct study_digest *digest, struct lab_style style,
-                          struct lab_str *out);
+
 /* A bar of so many columns, its ends included. */
 void study_add_bar(double fraction, int columns, bool unicode, struct lab_str *out);
-
-#define STUDY_RED    "\033[1;31m"
-#define STUDY_YELLOW "\033[33m"
 
 #endif

@@ -118,8 +118,7 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
             : "");
 }
 
-static void add_runs(struct lab_doc *doc, const struct study_digest *digest,
-                     struct lab_arena *arena) {
+static void add_runs(struct lab_doc *doc, const struct study_digest *digest) {
     static const struct lab_doc_column kinds[] = {
         {NULL, "Run", .code = true},          {NULL, "Device"},
         {NULL, "Node", LAB_UNIT_FIGURE},      {NULL, "Rate", LAB_UNIT_FIGURE},
@@ -127,6 +126,7 @@ static void add_runs(struct lab_doc *doc, const struct study_digest *digest,
         {NULL, "p95 latency", LAB_UNIT_TIME}, {NULL, "State"},
     };
     enum { COUNT = sizeof kinds / sizeof *kinds, RATE = 3, EACH = 5, LATENCY };
+    struct lab_arena *arena = lab_doc_arena(doc);
     struct lab_doc_column *columns = lab_arena_alloc(arena, COUNT, sizeof *columns);
     memcpy(columns, kinds, sizeof kinds);
     bool one_unit = digest->range_count == 1 && *digest->ranges[0].unit;
@@ -179,7 +179,8 @@ static const char *mark_hint(const char *hint, struct lab_arena *arena) {
 
 /* `more`: another one that several runs share; NULL = none. */
 static void add_notes(struct lab_doc *doc, const struct study_digest *digest, const char *title,
-                      const struct study_notes *notes, const char *more, struct lab_arena *arena) {
+                      const struct study_notes *notes, const char *more) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     bool failures = notes == &digest->failures;
     int of = failures ? digest->study->run_count : digest->state_counts[LAB_RUN_DONE];
     int count = notes->count;
@@ -230,8 +231,7 @@ static void add_conditions(struct lab_doc *doc, const struct study_digest *diges
     lab_doc_end(doc);
 }
 
-static void add_files(struct lab_doc *doc, const struct study_digest *digest,
-                      struct lab_arena *arena) {
+static void add_files(struct lab_doc *doc, const struct study_digest *digest) {
     static const struct {
         const char *name, *what;
     } files[] = {
@@ -246,7 +246,8 @@ static void add_files(struct lab_doc *doc, const struct study_digest *digest,
     static const struct lab_doc_column columns[] = {{NULL, "File", .marked = true},
                                                     {NULL, "Content"}};
     begin(doc, digest, "Files");
-    lab_doc_marked(doc, LAB_DOC_PLAIN, "In %s:", lab_doc_as_code(digest->study->folder, arena));
+    lab_doc_marked(doc, LAB_DOC_PLAIN,
+                   "In %s:", lab_doc_as_code(digest->study->folder, lab_doc_arena(doc)));
     lab_doc_rows(doc, NULL, NULL, columns, 2);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         lab_doc_cell(doc, "[%s](../%s)", files[i].name, files[i].name);
@@ -255,8 +256,8 @@ static void add_files(struct lab_doc *doc, const struct study_digest *digest,
     lab_doc_end(doc);
 }
 
-static void add_next(struct lab_doc *doc, const struct study_digest *digest,
-                     struct lab_arena *arena) {
+static void add_next(struct lab_doc *doc, const struct study_digest *digest) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_study_info *study = digest->study;
     LAB_AUTO(str, next);
     study_add_next(digest, &next);
@@ -278,26 +279,25 @@ static void add_next(struct lab_doc *doc, const struct study_digest *digest,
     lab_doc_end(doc);
 }
 
-void study_add_paper(struct lab_doc *doc, const struct study_digest *digest,
-                     struct lab_arena *arena) {
+void study_add_paper(struct lab_doc *doc, const struct study_digest *digest) {
     const char *concurrent = NULL;
     if (digest->concurrent)
-        concurrent = lab_arena_printf(arena, "%d run%s %s", digest->concurrent,
+        concurrent = lab_arena_printf(lab_doc_arena(doc), "%d run%s %s", digest->concurrent,
                                       study_plural(digest->concurrent), STUDY_CONCURRENT);
     if (digest->nothing_valid)
         lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
-    add_runs(doc, digest, arena);
+    add_runs(doc, digest);
     if (digest->study->metric_count) {
         begin(doc, digest, "Metrics");
-        study_add_metrics(doc, digest->study, arena);
+        study_add_metrics(doc, digest->study);
         lab_doc_end(doc);
     }
-    add_notes(doc, digest, "Failures", &digest->failures, NULL, arena);
-    add_notes(doc, digest, "Invalid runs", &digest->problems, NULL, arena);
-    add_notes(doc, digest, "Warnings", &digest->warnings, concurrent, arena);
+    add_notes(doc, digest, "Failures", &digest->failures, NULL);
+    add_notes(doc, digest, "Invalid runs", &digest->problems, NULL);
+    add_notes(doc, digest, "Warnings", &digest->warnings, concurrent);
     add_conditions(doc, digest);
-    add_files(doc, digest, arena);
-    add_next(doc, digest, arena);
+    add_files(doc, digest);
+    add_next(doc, digest);
 }
 
 void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out) {
@@ -309,7 +309,7 @@ void lab_report_study_markdown(const struct lab_study_info *study, struct lab_st
     study_add_answer(&digest, INT32_MAX, true, &answer);
     lab_doc_set_simulated(doc, study->simulated);
     lab_doc_text(doc, LAB_DOC_PLAIN, "%s", answer.text);
-    study_add_paper(doc, &digest, &arena);
+    study_add_paper(doc, &digest);
     lab_doc_write(doc, "markdown", (struct lab_style){0}, out);
     study_digest_release(&digest);
 }

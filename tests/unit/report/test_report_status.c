@@ -2,10 +2,21 @@
 #include "study_fixture.h"
 
 static char *status_of(const struct fixture *f, struct lab_style style) {
+    LAB_AUTO(arena, arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_status(&f->study, style, &out);
+    lab_report_add_status(doc, &f->study);
+    lab_doc_write(doc, "text", style, &out);
     return out.text;
+}
+
+static void write_list(const struct lab_study_info *studies, int count, struct lab_style style,
+                       struct lab_str *out) {
+    LAB_AUTO(arena, arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    lab_report_add_studies(doc, studies, count);
+    lab_doc_write(doc, "text", style, out);
 }
 
 static const struct {
@@ -52,7 +63,7 @@ LAB_TEST(list_golden_files_hold) {
     for (size_t k = 0; k < STYLE_COUNT; k++) {
         struct lab_str out;
         lab_str_init(&out);
-        lab_report_studies(studies, COUNT, styles[k].style, &out);
+        write_list(studies, COUNT, styles[k].style, &out);
         assert_fits(out.text, styles[k].style.columns);
         char name[64];
         snprintf(name, sizeof name, "list-%s.txt", styles[k].suffix);
@@ -71,12 +82,12 @@ LAB_TEST(list_needs_no_runs) {
     struct lab_str with, without;
     lab_str_init(&with);
     lab_str_init(&without);
-    lab_report_studies(&f.study, 1, style, &with);
+    write_list(&f.study, 1, style, &with);
     int counts[LAB_RUN_STATE_COUNT] = {[LAB_RUN_DONE] = 8, [LAB_RUN_FAILED] = 1};
     f.study.state_counts = counts;
     f.study.runs = NULL;
     f.study.run_count = 0;
-    lab_report_studies(&f.study, 1, style, &without);
+    write_list(&f.study, 1, style, &without);
     assert_string_equal(with.text, without.text);
     lab_str_release(&with);
     lab_str_release(&without);
@@ -90,7 +101,7 @@ LAB_TEST(folders_are_never_cut) {
     f.study.folder = "/home/somebody/projects/placement/outputs/quick_test/2026-11-15/10-42-03";
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_studies(&f.study, 1, (struct lab_style){.columns = 80, .unicode = true}, &out);
+    write_list(&f.study, 1, (struct lab_style){.columns = 80, .unicode = true}, &out);
     assert_contains(out.text, "  quick_test  2026-11-15 10:42:03   3/3  done\n"
                               "    /home/somebody/projects/placement/outputs/quick_test/2026-11-15/"
                               "10-42-03\n");
@@ -101,7 +112,7 @@ LAB_TEST(folders_are_never_cut) {
 LAB_TEST(no_studies_is_no_riddle) {
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_studies(NULL, 0, (struct lab_style){.columns = 80}, &out);
+    write_list(NULL, 0, (struct lab_style){.columns = 80}, &out);
     assert_string_equal(out.text, "No studies yet: `gpulab run` lists what can be run.\n");
     lab_str_release(&out);
 }

@@ -4,9 +4,12 @@
 #include "base/clock.h"
 
 static char *text_of(const struct fixture *f, struct lab_style style) {
+    LAB_AUTO(arena, arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_study(&f->study, style, &out);
+    lab_report_add_study(doc, &f->study, style);
+    lab_doc_write(doc, "text", style, &out);
     return out.text;
 }
 
