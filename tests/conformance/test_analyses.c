@@ -41,9 +41,8 @@ LAB_TEST(texts_are_there_and_end_as_they_should) {
 LAB_TEST(nothing_in_is_an_error) {
     for (int i = 0; lab_analyses[i]; i++) {
         struct lab_err err = LAB_ERR_INIT;
-        struct lab_arena arena;
         struct lab_analysis_result result;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         struct lab_trace empty = {0};
         struct lab_analysis_trace traces[] = {{"nothing", &empty}};
         void *config = lab_analysis_config(lab_analyses[i], &arena);
@@ -52,7 +51,6 @@ LAB_TEST(nothing_in_is_an_error) {
         assert_int_equal(lab_analyses[i]->run(config, &one, &arena, &result, &err), -1);
         assert_non_null(strstr(err.text, "nothing"));
         assert_int_equal(err.code, LAB_ERR_USER);
-        lab_arena_release(&arena);
     }
 }
 

@@ -36,8 +36,7 @@ static void check_rows(const struct lab_option *rows, size_t size) {
 }
 
 LAB_TEST(options_are_whole_and_unique) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     for (int i = 0; lab_commands[i]; i++) {
         const struct lab_command *command = lab_commands[i];
         const struct lab_option *shared = lab_command_shared_options(command, 0, &arena);
@@ -49,27 +48,22 @@ LAB_TEST(options_are_whole_and_unique) {
                 assert_true(!own->letter || own->letter != other->letter);
             }
     }
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(defaults_parse) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     for (int i = 0; lab_commands[i]; i++) {
         const struct lab_command *command = lab_commands[i];
         void *config = lab_arena_alloc(&arena, command->config_size + 1, 1);
         if (command->options)
             lab_options_defaults(command->options, config, &arena); /* aborts where it can't */
     }
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(help_of_every_command_fits) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     for (int i = 0; lab_commands[i]; i++) {
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         struct lab_err err = LAB_ERR_INIT;
         struct lab_style style = {.columns = 80, .unicode = true};
         assert_int_equal(lab_command_write_help(lab_commands[i], NULL, style, &arena, &text, &err),
@@ -81,14 +75,11 @@ LAB_TEST(help_of_every_command_fits) {
             if (lab_str_columns(line) > 80 && !strstr(line, "gpulab "))
                 fail_msg("help %s: too wide: %s", lab_commands[i]->name, line);
         }
-        lab_str_release(&text);
     }
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(manual_has_a_page_for_each_that_people_use) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const struct lab_manual *manual = lab_command_manual(&arena);
     const char *const *names = lab_command_names(&arena);
     int shown = 0;
@@ -101,5 +92,4 @@ LAB_TEST(manual_has_a_page_for_each_that_people_use) {
     }
     assert_null(manual->pages[shown]);
     assert_null(names[shown]);
-    lab_arena_release(&arena);
 }

@@ -218,18 +218,16 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
     assert_true(possible || op->optional || !stored);
     if (!possible)
         return;
-    struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
     struct op_case c;
     int examples = 0;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     while (op_case_make(id, examples, dtype, &arena, &c, &err) == 0) {
         try_case(bench, &c);
         examples++;
     }
     assert_int_equal(err.code, LAB_ERR_NONE);
     assert_true(examples > 0);
-    lab_arena_release(&arena);
 }
 
 /* What the examples will need is made beside each other, not one after the other. */
@@ -272,8 +270,7 @@ static bool nothing_tried;
 LAB_TEST(every_op_on_every_backend) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_machine *machine = NULL;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     require(lab_machine_open(NULL, &machine, &err), &err, "this machine");
     int tried = 0;
     const char *why_no_gpu = "there is no cuda backend";
@@ -300,7 +297,6 @@ LAB_TEST(every_op_on_every_backend) {
     if (nothing_tried)
         print_message("skipped: %s\n", why_no_gpu);
     lab_machine_close(machine);
-    lab_arena_release(&arena);
 }
 
 static int end(int failed) {

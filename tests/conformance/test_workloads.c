@@ -131,9 +131,8 @@ LAB_TEST(options_are_complete) {
 LAB_TEST(defaults_are_within_bounds) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *w = lab_workloads[i];
-        struct lab_arena arena;
         struct lab_err err = LAB_ERR_INIT;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         void *config = lab_workload_config(w, &arena);
         for (const struct lab_option *o = w->options; o->name; o++)
             if (o->fallback &&
@@ -144,7 +143,6 @@ LAB_TEST(defaults_are_within_bounds) {
             assert_true(w->check && w->check(config, &err) < 0 && err.code == LAB_ERR_USER);
         else if (w->check && w->check(config, &err))
             fail_msg("%s: %s", w->name, err.text);
-        lab_arena_release(&arena);
     }
 }
 
@@ -154,9 +152,8 @@ static bool countable(double value) {
 
 LAB_TEST(costs_are_countable) {
     for (int i = 0; lab_workloads[i]; i++) {
-        struct lab_arena arena;
         struct lab_workload_cost cost;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         memset(&cost, 0xff, sizeof cost);
         lab_workloads[i]->cost(lab_workload_config(lab_workloads[i], &arena), &cost);
         if (!countable(cost.compute.flops) || !countable(cost.compute.bytes_read) ||
@@ -164,7 +161,6 @@ LAB_TEST(costs_are_countable) {
             !countable(cost.d2h_bytes) || !countable(cost.samples) || cost.device_bytes < 0 ||
             cost.host_bytes < 0)
             fail_msg("%s: a cost is negative or no number", lab_workloads[i]->name);
-        lab_arena_release(&arena);
     }
 }
 
@@ -172,18 +168,13 @@ LAB_TEST(labels_are_stable) {
     for (int i = 0; lab_workloads[i]; i++) {
         if (!lab_workloads[i]->label)
             continue;
-        struct lab_arena arena;
-        struct lab_str first, second;
-        lab_arena_init(&arena);
-        lab_str_init(&first);
-        lab_str_init(&second);
+        LAB_AUTO(arena, arena);
+        LAB_AUTO(str, first);
+        LAB_AUTO(str, second);
         lab_workloads[i]->label(lab_workload_config(lab_workloads[i], &arena), &first);
         lab_workloads[i]->label(lab_workload_config(lab_workloads[i], &arena), &second);
         assert_true(first.length > 0 && !strpbrk(first.text, " /\t\n"));
         assert_string_equal(first.text, second.text);
-        lab_str_release(&first);
-        lab_str_release(&second);
-        lab_arena_release(&arena);
     }
 }
 
@@ -200,14 +191,13 @@ static void check_launch(const struct lab_launch *launch, void *count) {
 LAB_TEST(what_can_be_tuned_is_a_launch_and_has_its_key) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *w = lab_workloads[i];
-        struct lab_arena arena;
         struct lab_launch launch;
         const struct lab_option *key = w->options;
         int count = 0;
         assert_true(!w->launch == !w->configure && !(w->launch && w->launches));
         if (!w->launch && !w->launches)
             continue;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         if (w->launch) {
             w->launch(lab_workload_config(w, &arena), &launch);
             check_launch(&launch, &count);
@@ -215,7 +205,6 @@ LAB_TEST(what_can_be_tuned_is_a_launch_and_has_its_key) {
             w->launches(lab_workload_config(w, &arena), check_launch, &count);
         }
         assert_true(count > 0);
-        lab_arena_release(&arena);
         while (key->name && !lab_str_equal(key->name, LAB_WORKLOAD_CONFIG))
             key++;
         /* `later`: runs that were made before it was there have the same identity */
@@ -326,9 +315,8 @@ static void use_workload(struct place *place, struct lab_arena *arena) {
 
 LAB_TEST(they_work_on_every_backend) {
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
     struct place place = {0};
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     if (lab_machine_open(NULL, &place.machine, &err))
         fail_msg("%s", err.text);
     for (int b = 0; lab_backends[b]; b++) {
@@ -351,5 +339,4 @@ LAB_TEST(they_work_on_every_backend) {
         }
     }
     lab_machine_close(place.machine);
-    lab_arena_release(&arena);
 }

@@ -19,14 +19,12 @@ struct talk {
 };
 
 static void take_all(struct lab_frame_reader *reader, struct talk *talk) {
-    struct lab_arena arena;
     struct lab_frame frame;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     while ((talk->status = lab_frame_reader_next(reader, &arena, &frame, &talk->err)) > 0)
         lab_frame_write(&frame, &talk->heard);
     if ((talk->status < 0) != (talk->err.code == LAB_ERR_SYSTEM && talk->err.text[0]))
         abort();
-    lab_arena_release(&arena);
 }
 
 /* Pieces of up to `most` bytes. */

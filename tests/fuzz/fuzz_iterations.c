@@ -25,11 +25,10 @@ static void check_round_trip(const struct lab_iteration *items, size_t count,
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_iteration *items;
     size_t count;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     if (lab_iterations_unpack(data, size, size, &arena, &items, &count, &err) == 0)
         check_round_trip(items, count, &arena);
     else if (err.code != LAB_ERR_SYSTEM || !err.text[0])
@@ -39,6 +38,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (count)
         memcpy(items, data, count * sizeof *items);
     check_round_trip(items, count, &arena);
-    lab_arena_release(&arena);
     return 0;
 }

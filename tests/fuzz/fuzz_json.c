@@ -7,21 +7,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value, *again;
     if (lab_json_parse((const char *)data, size, "f", &arena, &value, &err) == 0) {
-        struct lab_str out;
-        lab_str_init(&out);
+        LAB_AUTO(str, out);
         lab_json_write(value, size % 3, &out);
         if (lab_json_parse(out.text, out.length, "again", &arena, &again, &err) < 0 ||
             !lab_value_equal(value, again))
             abort();
-        lab_str_release(&out);
     } else if (err.code != LAB_ERR_USER || !err.text[0]) {
         abort();
     }
-    lab_arena_release(&arena);
     return 0;
 }

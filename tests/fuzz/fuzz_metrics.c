@@ -27,8 +27,7 @@ static void on_line(void *state, const char *text, size_t length) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
     size_t length = end ? (size_t)(end - data) : size;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *metrics = lab_value_map(&arena);
     lab_value_set_string(&arena, metrics, "patterns",
@@ -45,6 +44,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         command_lines_add(&lines, text + first, left - first, on_line, reader);
         command_lines_end(&lines, on_line, reader);
     }
-    lab_arena_release(&arena);
     return 0;
 }

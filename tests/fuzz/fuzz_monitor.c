@@ -52,8 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         lab_arena_release(&arena);
         return 0;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     struct lab_export out = {to_text, &text};
     size_t ticks = count_ticks(&recording);
     if (lab_monitor_export(&recording, LAB_MONITOR_JSON, -1, &out, &err) < 0 ||
@@ -64,7 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                                      LAB_MONITOR_CSV, LAB_MONITOR_PCIE_CSV};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         lab_monitor_export(&recording, others[i], -1, &out, &err);
-    lab_str_release(&text);
     lab_arena_release(&arena);
     return 0;
 }

@@ -75,14 +75,12 @@ static void check_round_trip(const struct config *config, struct lab_arena *aren
     lab_options_defaults(own, &by_value, arena);
     const struct lab_value *map = lab_options_to_map(own, config, arena);
     for (int i = 0; i < map->count; i++) {
-        struct lab_str word;
-        lab_str_init(&word);
+        LAB_AUTO(str, word);
         lab_str_printf(&word, "%s=", map->keys[i]);
         lab_value_write(map->items[i], &word);
         require(lab_options_set_word(own, &by_word, arena, word.text, &err) == 0);
         require(lab_options_set_value(own, &by_value, arena, map->keys[i], map->items[i], &err) ==
                 0);
-        lab_str_release(&word);
     }
     require(lab_value_equal(map, lab_options_to_map(own, &by_word, arena)));
     require(lab_value_equal(map, lab_options_to_map(own, &by_value, arena)));
@@ -107,8 +105,7 @@ static void check_line(int argc, const char *const *argv, struct lab_arena *aren
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char *text = lab_arena_strndup(&arena, (const char *)data, size);
     const char *argv[WORDS_MAX + 1] = {NULL};
     int argc = 0;
@@ -127,6 +124,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             require(err.code == LAB_ERR_USER && err.text[0]);
         }
     }
-    lab_arena_release(&arena);
     return 0;
 }

@@ -15,14 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_value(const struct lab_value *value, struct lab_arena *arena) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override again;
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     lab_str_add(&word, "k=");
     lab_value_write(value, &word);
     if (lab_override_parse(word.text, arena, &again, &err) < 0 || again.sweep != LAB_SWEEP_NONE ||
         !lab_value_equal(again.value, value))
         abort();
-    lab_str_release(&word);
 }
 
 static void check_key(const char *key, struct lab_arena *arena) {
@@ -62,8 +60,7 @@ static void check_word(const struct lab_override *word, const char *text, struct
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *text = lab_arena_strndup(&arena, (const char *)data, size);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override word;
@@ -71,6 +68,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_word(&word, text, &arena);
     else if (err.code != LAB_ERR_USER || !strstr(err.text, "column "))
         abort();
-    lab_arena_release(&arena);
     return 0;
 }

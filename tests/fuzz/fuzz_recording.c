@@ -43,8 +43,7 @@ static void release(struct lab_chunk *chunk) {
 static void check_round_trip(const struct lab_chunk *chunk, struct lab_chunk_reader *reader) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_chunk again;
-    struct lab_str packed;
-    lab_str_init(&packed);
+    LAB_AUTO(str, packed);
     lab_chunk_pack(chunk, &packed);
     size_t ticks = (size_t)chunk->count, columns = (size_t)chunk->column_count;
     if (lab_chunk_reader_open(reader, packed.text, packed.length, &err) < 0 ||
@@ -55,7 +54,6 @@ static void check_round_trip(const struct lab_chunk *chunk, struct lab_chunk_rea
         memcmp(again.valid, chunk->valid, columns * LAB_CHUNK_WORDS(ticks) * sizeof(uint64_t)) != 0)
         abort();
     release(&again);
-    lab_str_release(&packed);
 }
 
 static void check_ticks(const void *bytes, size_t length) {
@@ -87,9 +85,8 @@ static void check_processes(const void *bytes, size_t length) {
     const struct lab_process_unpacking unpacking = {identify, track, NULL};
     struct lab_err err = LAB_ERR_INIT;
     struct lab_process_list *lists;
-    struct lab_arena arena;
     int count;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     if (lab_process_unpack(bytes, length, 10000, &unpacking, &arena, &lists, &count, &err) == 0) {
         for (int i = 0; i < count; i++)
             for (int k = 0; k < lists[i].count; k++)
@@ -98,18 +95,15 @@ static void check_processes(const void *bytes, size_t length) {
     } else if (err.code != LAB_ERR_SYSTEM || !err.text[0]) {
         abort();
     }
-    lab_arena_release(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct lab_str bytes;
-    lab_str_init(&bytes);
+    LAB_AUTO(str, bytes);
     lab_str_add_bytes(&bytes, (const char *)data, size);
     lab_packed_sum_put(&bytes, 0);
     check_ticks(data, size);
     check_processes(data, size);
     check_ticks(bytes.text, bytes.length);
     check_processes(bytes.text, bytes.length);
-    lab_str_release(&bytes);
     return 0;
 }

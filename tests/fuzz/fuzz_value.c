@@ -7,21 +7,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *text = lab_arena_strndup(&arena, (const char *)data, size);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value, *again;
     if (lab_value_parse(text, &arena, &value, &err) == 0) {
-        struct lab_str out;
-        lab_str_init(&out);
+        LAB_AUTO(str, out);
         lab_value_write(value, &out);
         if (lab_value_parse(out.text, &arena, &again, &err) < 0 || !lab_value_equal(value, again))
             abort();
-        lab_str_release(&out);
     } else if (err.code != LAB_ERR_USER || !err.text[0]) {
         abort();
     }
-    lab_arena_release(&arena);
     return 0;
 }

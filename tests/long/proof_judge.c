@@ -125,8 +125,7 @@ static void add_text(const struct proof_tally *tally, const struct proof_experim
 }
 
 void proof_write_text(const struct proof_tally *tally, struct lab_str *out) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     walk(tally, add_text, out);
     for (int i = 0; i < tally->count; i++) {
         const struct proof_outcome *outcome = &tally->outcomes[i];
@@ -138,7 +137,6 @@ void proof_write_text(const struct proof_tally *tally, struct lab_str *out) {
                        (long long)outcome->count.hits, (long long)outcome->count.trials,
                        outcome->p);
     }
-    lab_arena_release(&arena);
 }
 
 /* --- Markdown --- */

@@ -99,12 +99,10 @@ static void add_effects(const struct proof_truth *truth, struct lab_str *out) {
 }
 
 void proof_define(const char *name, const struct proof_truth *truth) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_nodes(truth, &text);
     add_gpus(truth, &text);
     add_noise(truth, &text);
     add_effects(truth, &text);
     lab_device_define(name, text.text);
-    lab_str_release(&text);
 }

@@ -60,11 +60,9 @@ bool cpus_within(const struct lab_cpus *inner, const struct lab_cpus *outer) {
 /* --- what is there --- */
 
 static bool cpus_are(const struct lab_cpus *cpus, const char *expected) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_cpus_write(cpus, &text);
     bool same = lab_str_equal(text.text, expected);
-    lab_str_release(&text);
     return same;
 }
 

@@ -213,18 +213,14 @@ void prove_bench(const struct lab_machine *machine) {
     prove_run(machine, "vit32x1x64", model, 3);
 
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
     struct sight sight;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int status = watch(machine, moved, 1, true, &sight);
     const struct lab_value *validity = lab_value_get(read_result(&arena, &err), "validity");
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (validity)
         lab_json_write(validity, 0, &text);
     claim(status != -1 && validity && !is_true(lab_value_get(validity, "valid")) &&
               strstr(text.text, "it runs on CPU 0 of node 0"),
           &err, "a bench whose host thread was moved to node 0 says that it isn't valid, and why");
-    lab_str_release(&text);
-    lab_arena_release(&arena);
 }

@@ -117,13 +117,11 @@ void prove_device(const struct lab_machine *machine) {
     prove_selected(machine, "cpu:2", "4-5");
     prove_selected(machine, "cpu:2/2.1", "5");
 
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_device_list list = {0};
     int result = lab_device_select(machine, "cpu:3", &arena, &list, &err);
     claim(failed_with(result, &err, LAB_ERR_USER, "3"), &err,
           "cpu:3 is refused: that node has memory only");
     result = lab_device_select(machine, "cpu", &arena, &list, &err);
     claim(result == 0 && list.count == 3, &err, "cpu is a device for each node with cores");
-    lab_arena_release(&arena);
 }

@@ -220,12 +220,11 @@ void prove_study(const struct lab_machine *machine) {
         return;
     setenv("HOME", "/tmp", 1);
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
     struct watch watch = {0};
     struct lab_value *result = NULL;
     char *json;
     size_t length;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int status = run_study(machine, argv, &watch);
     if (lab_file_read(OUTPUT, 4 << 20, &arena, &json, &length, &err) == 0 &&
         lab_json_parse(json, length, OUTPUT, &arena, &result, &err) == 0 && status != 0)
@@ -240,5 +239,4 @@ void prove_study(const struct lab_machine *machine) {
         for (int i = 0; i < count; i++)
             prove_one(runs->items[i], &watch.sights[i], &err);
     }
-    lab_arena_release(&arena);
 }

@@ -59,13 +59,11 @@ LAB_TEST(an_arena_gives_small_and_large_pieces) {
 }
 
 LAB_TEST(an_arena_keeps_texts) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     assert_string_equal(lab_arena_strdup(&arena, "copy"), "copy");
     assert_string_equal(lab_arena_strndup(&arena, "cut here", 3), "cut");
     assert_string_equal(lab_arena_printf(&arena, "%s-%d", "x", 5), "x-5");
     assert_string_equal(lab_arena_strdup(&arena, ""), "");
-    lab_arena_release(&arena);
     char *copy = lab_mem_strdup("text");
     assert_string_equal(copy, "text");
     lab_mem_free(copy);

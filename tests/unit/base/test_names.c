@@ -4,12 +4,10 @@
 #include "test.h"
 
 static void becomes(const char *const *names, const char *const *wanted, int count, int columns) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char **shown = lab_names_shorten(names, count, columns, &arena);
     for (int i = 0; i < count; i++)
         assert_string_equal(shown[i], wanted[i]);
-    lab_arena_release(&arena);
 }
 
 /* Given ids of runs, when they are too long, then what all share is left out, the rest
@@ -59,10 +57,8 @@ LAB_TEST(others_stay) {
 /* Given a name that isn't there, then the others are shortened all the same. */
 LAB_TEST(none_is_passed_over) {
     static const char *const names[] = {NULL, "one, two", "one, three"};
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char **shown = lab_names_shorten(names, 3, 5, &arena);
     assert_null(shown[0]);
     assert_string_equal(shown[1], "two");
-    lab_arena_release(&arena);
 }

@@ -237,12 +237,10 @@ LAB_TEST(a_config_survives_its_map) {
     take("limit=1.5s");
     take("name='10'");
     struct lab_value *map = lab_options_to_map(keys, &config, &arena);
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_value_write(map, &out);
     assert_string_equal(out.text, "{depth:3,repeat:2,scale:0.1,rate:1.0,wait:0.1,limit:1.5,"
                                   "pool:67108864,name:'10',dtype:fp32,shape:[3,224,224]}");
-    lab_str_release(&out);
 
     struct config copy;
     memset(&copy, 0, sizeof copy);
@@ -385,11 +383,9 @@ static const struct lab_option tree_keys[] = {
 };
 
 static const char *written(const struct lab_value *value) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_write(value, &text);
     const char *kept = lab_arena_strdup(&arena, text.text);
-    lab_str_release(&text);
     return kept;
 }
 
@@ -412,21 +408,17 @@ LAB_TEST(a_tree_is_taken_whole) {
 LAB_TEST(a_tree_outlives_where_it_came_from) {
     struct tree_config tree;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena file;
     struct lab_value *value;
-    lab_arena_init(&file);
+    LAB_AUTO(arena, file);
     assert_int_equal(lab_value_parse("{a: [x, {b: 'y'}], c: null}", &file, &value, &err), 0);
     value->origin = lab_arena_strdup(&file, "mine.yaml");
     value->line = 3;
     assert_int_equal(lab_options_set_value(tree_keys, &tree, &arena, "any", value, &err), 0);
     assert_true(lab_value_equal(tree.any, value));
-    lab_arena_release(&file);
     assert_string_equal(written(tree.any), "{a:[x,{b:y}],c:null}");
-    struct lab_str place;
-    lab_str_init(&place);
+    LAB_AUTO(str, place);
     lab_value_add_place(tree.any, &place);
     assert_string_equal(place.text, "mine.yaml:3: ");
-    lab_str_release(&place);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -9,28 +9,23 @@ static const struct lab_style narrow = {.columns = 30, .unicode = true};
 static const struct lab_style wide = {.columns = 80, .unicode = true};
 
 LAB_TEST(ascii_replaces_what_it_knows) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_text_to_ascii("41.3 µs ± 2 %, 3×4 … └─ GPU0", &out);
     assert_string_equal(out.text, "41.3 us +- 2 %, 3x4 ... +- GPU0");
     lab_str_clear(&out);
     lab_text_to_ascii("漢", &out);
     assert_string_equal(out.text, "?");
-    lab_str_release(&out);
 }
 
 LAB_TEST(ascii_survives_broken_utf8) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_text_to_ascii("a\x80\xff\xc3", &out);
     for (size_t i = 0; i < out.length; i++)
         assert_true((unsigned char)out.text[i] < 0x80);
-    lab_str_release(&out);
 }
 
 LAB_TEST(fit_pads_and_cuts_by_columns) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_text_fit("µs", 4, true, &out);
     assert_string_equal(out.text, "µs  ");
     lab_str_clear(&out);
@@ -39,30 +34,25 @@ LAB_TEST(fit_pads_and_cuts_by_columns) {
     lab_str_clear(&out);
     lab_text_fit("abcde", 4, false, &out);
     assert_string_equal(out.text, "abc~");
-    lab_str_release(&out);
 }
 
 LAB_TEST(a_figure_stays_with_its_sign) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_text_wrap("it took 45 % more", 0, 0, 11, &out);
     assert_string_equal(out.text, "it took\n45 % more");
     lab_str_clear(&out);
     lab_text_wrap("it took 2.1 × the median ± 30 %", 0, 0, 13, &out);
     assert_string_equal(out.text, "it took 2.1 ×\nthe median\n± 30 %");
-    lab_str_release(&out);
 }
 
 LAB_TEST(wrap_indents_later_lines) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_text_wrap("one two three four", 0, 2, 10, &out);
     assert_string_equal(out.text, "one two\n  three\n  four");
     lab_str_clear(&out);
     /* a word that fits nowhere stands alone rather than being cut */
     lab_text_wrap("a incomprehensibilities b", 0, 1, 10, &out);
     assert_string_equal(out.text, "a\n incomprehensibilities\n b");
-    lab_str_release(&out);
 }
 
 static struct lab_table *two_columns(void) {
@@ -78,8 +68,7 @@ LAB_TEST(table_aligns_by_kind) {
     lab_table_cell(table, "%d µs", 7);
     lab_table_cell(table, "x");
     lab_table_cell(table, "12 ms");
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_table_write(table, wide, &out);
     assert_string_equal(out.text, "  Name   Time\n"
                                   "  ────  ─────\n"
@@ -91,7 +80,6 @@ LAB_TEST(table_aligns_by_kind) {
                                   "  ----  -----\n"
                                   "  gemm   7 us\n"
                                   "  x     12 ms\n");
-    lab_str_release(&out);
     lab_table_close(table);
 }
 
@@ -99,13 +87,11 @@ LAB_TEST(table_cuts_words_but_never_figures) {
     struct lab_table *table = two_columns();
     lab_table_cell(table, "a device whose name goes on and on");
     lab_table_cell(table, "123456789 ms");
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_table_write(table, narrow, &out);
     assert_string_equal(out.text, "  Name                    Time\n"
                                   "  ──────────────  ────────────\n"
                                   "  a device whos…  123456789 ms\n");
-    lab_str_release(&out);
     lab_table_close(table);
 }
 
@@ -116,11 +102,9 @@ LAB_TEST(table_keeps_its_rows_apart) {
     lab_table_cell(table, "123456789 ms");
     lab_table_cell(table, "a device called 2 of many");
     lab_table_cell(table, "5 ms");
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_table_write(table, narrow, &out);
     assert_non_null(strstr(out.text, "  a device called 1…  123456789 ms\n"));
     assert_non_null(strstr(out.text, "  a device called 2…          5 ms\n"));
-    lab_str_release(&out);
     lab_table_close(table);
 }

@@ -61,11 +61,9 @@ static void refuses(const char *text, const char *expected) {
 
 /* The canonical text that a text is written back as. */
 static void is_written(const char *text, const char *expected) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_value_write(parse(text), &out);
     assert_string_equal(out.text, expected);
-    lab_str_release(&out);
 }
 
 LAB_TEST(numbers) {
@@ -321,12 +319,10 @@ static const char *draw_text(struct source *source) {
     static const char *const pieces[] = {"\\", "'",  "\"", ",",    "[",   "}",  ":", "=",
                                          " ",  "${", "1",  "null", "inf", "a",  "é", "#",
                                          "\n", "\t", ".",  "-",    "e3",  "_9", "(", "\x01"};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (uint64_t n = draw(source, 6); n > 0; n--)
         lab_str_add(&text, pieces[draw(source, sizeof pieces / sizeof pieces[0])]);
     const char *copy = lab_arena_strdup(&arena, text.text);
-    lab_str_release(&text);
     return copy;
 }
 
@@ -366,8 +362,7 @@ static struct lab_value *draw_tree(struct source *source, int depth) {
 }
 
 LAB_TEST(what_is_written_reads_back_the_same) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     for (uint64_t seed = 0; seed < 5000; seed++) {
         struct source source = {seed, 0};
         const struct lab_value *tree = draw_tree(&source, 4);
@@ -376,7 +371,6 @@ LAB_TEST(what_is_written_reads_back_the_same) {
         if (!lab_value_equal(tree, parse(out.text)))
             fail_msg("seed %d: %s", (int)seed, out.text);
     }
-    lab_str_release(&out);
 }
 
 LAB_TEST(equality_tells_differences) {

@@ -184,13 +184,11 @@ static const char *draw_text(uint64_t seed, uint64_t *index) {
         "*a",   "!",   "|",  ">", "%",  "@", "~",  "1",        ".5",           "a",
         "é",    "[",   "}",  ",", "\r", "?", "<<", "\xc2\x85", "\xe2\x80\xa8", "\xef\xbb\xbf",
         "\x01", "null"};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (uint64_t n = lab_random_below(seed, (*index)++, 6); n > 0; n--)
         lab_str_add(&text,
                     pieces[lab_random_below(seed, (*index)++, sizeof pieces / sizeof pieces[0])]);
     const char *copy = lab_arena_strdup(&arena, text.text);
-    lab_str_release(&text);
     return copy;
 }
 

@@ -61,8 +61,7 @@ LAB_TEST(too_few_runs_are_not_judged) {
 }
 
 LAB_TEST(the_answer_is_as_sure_as_the_studies_allow) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_selftest_tally few = {.studies = 10, .alarms = 1},
                               many = {.studies = 1000, .alarms = 50},
                               bad = {.studies = 100, .alarms = 20};
@@ -71,5 +70,4 @@ LAB_TEST(the_answer_is_as_sure_as_the_studies_allow) {
     assert_null(strstr(lab_selftest_answer(&many, 5, &arena), "can't rule out"));
     assert_non_null(strstr(lab_selftest_answer(&bad, 5, &arena), "more than the 5 % they promise"));
     assert_false(lab_selftest_holds(20, 100));
-    lab_arena_release(&arena);
 }

@@ -114,11 +114,9 @@ static inline struct lab_value *value_at(struct lab_value *tree, const char *key
 static inline const char *text_of(const struct lab_value *value) {
     if (!value)
         return "(nothing)";
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_value_write(value, &out);
     const char *text = lab_arena_strdup(&arena, out.text);
-    lab_str_release(&out);
     return text;
 }
 

@@ -49,14 +49,12 @@ static inline void refuses(const char *word, const char *gist) {
 }
 
 static inline const char *values_of(const struct lab_override *override) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     for (int i = 0; i < lab_override_count(override); i++) {
         lab_str_add(&out, i > 0 ? "," : "");
         lab_value_write(lab_override_value(override, i), &out);
     }
     const char *text = lab_arena_strdup(&arena, out.text);
-    lab_str_release(&out);
     return text;
 }
 

@@ -4,8 +4,7 @@
 /* "option@package from parent" for each config that was merged, in that order. */
 static void merges(const char *line, const char *expected) {
     struct lab_config config = compose(line);
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     for (int i = 0; i < config.choice_count; i++) {
         const struct lab_config_choice *choice = &config.choices[i];
         lab_str_printf(&out, "%s%s%s%s", i > 0 ? " " : "", choice->group ? choice->group : "",
@@ -17,7 +16,6 @@ static void merges(const char *line, const char *expected) {
     }
     if (strcmp(out.text, expected) != 0)
         fail_msg("'%s' merges %s, not %s", line, out.text, expected);
-    lab_str_release(&out);
 }
 
 static void given_databases(void) {
@@ -107,8 +105,7 @@ LAB_TEST(files_that_are_too_much) {
     const char *huge = given("experiment/huge.yaml", "a: 1\n");
     assert_int_equal(truncate(huge, 100 << 20), 0);
     refuses("experiment=huge", "huge.yaml is too large: 104857600 bytes", NULL);
-    struct lab_str bomb;
-    lab_str_init(&bomb);
+    LAB_AUTO(str, bomb);
     lab_str_add(&bomb, "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for (int i = 1; i < 10; i++) {
         lab_str_printf(&bomb, "a%d: &a%d [", i, i);
@@ -118,7 +115,6 @@ LAB_TEST(files_that_are_too_much) {
     }
     given("experiment/bomb.yaml", bomb.text);
     refuses("experiment=bomb", "experiment/bomb.yaml:", "too many values", NULL);
-    lab_str_release(&bomb);
 }
 
 /* --- defaults lists --- */

@@ -123,8 +123,7 @@ LAB_TEST(circles) {
 
 /* Texts, trees and nesting that would grow without end. */
 LAB_TEST(bombs) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "a0: aaaaaaaaaa\nm0: {x: 1}\n");
     for (int i = 1; i < 40; i++)
         lab_str_printf(&text, "a%d: ${a%d}${a%d}\n", i, i - 1, i - 1);
@@ -144,7 +143,6 @@ LAB_TEST(bombs) {
     for (int i = 0; i < 5000; i++)
         lab_str_printf(&text, "r%d: ${r%d}\n", i, i + 1);
     fails(text.text, "interpolations nest deeper than 100");
-    lab_str_release(&text);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -119,21 +119,18 @@ LAB_TEST(repeat_has_other_names) {
 }
 
 LAB_TEST(deep_keys_end) {
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     lab_str_add(&word, "+a");
     lab_str_add_repeat(&word, ".a", 100000);
     lab_str_add(&word, "=1");
     refuses(word.text, "a key of more than 64 parts", NULL);
-    lab_str_release(&word);
 }
 
 /* A word that leaves a value where an error may be found later is its origin. */
 LAB_TEST(values_know_their_word) {
     given_primary(PRIMARY);
     struct lab_value *tree = compose("test.batch_size=abc test.shape=[x]").tree;
-    struct lab_str place;
-    lab_str_init(&place);
+    LAB_AUTO(str, place);
     lab_value_add_place(value_at(tree, "test.batch_size"), &place);
     assert_string_equal(place.text, "test.batch_size=abc: ");
     lab_str_clear(&place);
@@ -142,7 +139,6 @@ LAB_TEST(values_know_their_word) {
     lab_str_clear(&place);
     lab_value_add_place(value_at(tree, "models.1.dim"), &place);
     assert_non_null(strstr(place.text, "/test.yaml:10: "));
-    lab_str_release(&place);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

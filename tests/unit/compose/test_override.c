@@ -258,8 +258,7 @@ LAB_TEST(words_that_are_no_text) {
 
 LAB_TEST(ten_thousand_values) {
     static const char *const forms[] = {"%d", "[%d]", "'v%d'", "${a:%d,b}", "int('%d')"};
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     for (size_t form = 0; form < sizeof forms / sizeof forms[0]; form++) {
         lab_str_clear(&word);
         lab_str_add(&word, "k=");
@@ -274,7 +273,6 @@ LAB_TEST(ten_thousand_values) {
         struct lab_override override = parse(word.text);
         assert_int_equal(lab_override_count(&override), 10000);
     }
-    lab_str_release(&word);
 }
 
 /* --- what is written reads back the same --- */
@@ -282,15 +280,13 @@ LAB_TEST(ten_thousand_values) {
 static const char *draw_key(uint64_t seed, uint64_t *index) {
     static const char *const names[] = {"a", "b-c", "_d", "$e", "x9", "0", "12"};
     static const char *const joints[] = {".", "[3].", "[0][7]."};
-    struct lab_str key;
-    lab_str_init(&key);
+    LAB_AUTO(str, key);
     for (uint64_t n = lab_random_below(seed, (*index)++, 4) + 1; n > 0; n--) {
         lab_str_add(&key, names[lab_random_below(seed, (*index)++, 7)]);
         if (n > 1)
             lab_str_add(&key, joints[lab_random_below(seed, (*index)++, 3)]);
     }
     const char *copy = lab_arena_strdup(&arena, key.text);
-    lab_str_release(&key);
     return copy;
 }
 
@@ -329,8 +325,7 @@ LAB_TEST(what_is_written_reads_back_the_same) {
     static const char *const signs[] = {"", "+", "++", "~"};
     static const char *const heads[] = {"", "choice(", "tag(t,choice("};
     static const char *const tails[] = {"", ")", "))"};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (uint64_t seed = 0; seed < 3000; seed++) {
         uint64_t index = 0;
         const char *key = draw_key(seed, &index);
@@ -353,7 +348,6 @@ LAB_TEST(what_is_written_reads_back_the_same) {
             if (!lab_value_equal(lab_override_value(&read, i), values->items[i]))
                 fail_msg("seed %d, value %d: %s", (int)seed, i, read.text);
     }
-    lab_str_release(&text);
 }
 
 const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

@@ -130,12 +130,10 @@ static void is_glob(const char *word, const char *include, const char *exclude) 
     const char **patterns[] = {override.glob.include, override.glob.exclude};
     const char *expected[] = {include, exclude};
     for (int side = 0; side < 2; side++) {
-        struct lab_str joined;
-        lab_str_init(&joined);
+        LAB_AUTO(str, joined);
         for (int i = 0; patterns[side][i]; i++)
             lab_str_printf(&joined, "%s%s", i > 0 ? " " : "", patterns[side][i]);
         assert_string_equal(joined.text, expected[side]);
-        lab_str_release(&joined);
     }
 }
 
@@ -332,14 +330,12 @@ LAB_TEST(zip_moves_keys_together) {
                     {"n", NULL, "[0,1]", 47}};
     for (int i = 0; i < 4; i++) {
         const struct lab_zip_column *column = &zip.columns[i];
-        struct lab_str values;
-        lab_str_init(&values);
+        LAB_AUTO(str, values);
         lab_value_write(column->values, &values);
         assert_string_equal(column->key, expected[i].key);
         assert_true(lab_str_equal(column->package, expected[i].package));
         assert_string_equal(values.text, expected[i].values);
         assert_int_equal(column->column, expected[i].column);
-        lab_str_release(&values);
     }
     assert_int_equal(parse("+zip(a=[1])").kind, LAB_OVERRIDE_ADD);
     assert_int_equal(parse("++zip (a=[1])").kind, LAB_OVERRIDE_FORCE);

@@ -18,27 +18,23 @@ static const char *job(const struct lab_sweep *sweep, int64_t index) {
     struct lab_err err = LAB_ERR_INIT;
     if (lab_sweep_job(sweep, index, &arena, &overrides, &count, &err) < 0)
         fail_msg("%s", err.text);
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     for (int i = 0; i < count; i++) {
         assert_int_equal(overrides[i].sweep, LAB_SWEEP_NONE);
         lab_str_printf(&out, "%s%s", i ? " " : "", overrides[i].text);
     }
     const char *text = lab_arena_strdup(&arena, out.text);
-    lab_str_release(&out);
     return text;
 }
 
 /* The jobs of a line, with "; " between them. */
 static void makes(const char *line, const char *expected) {
     struct lab_sweep sweep = sweep_of(line);
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     for (int64_t i = 0; i < sweep.job_count; i++)
         lab_str_printf(&out, "%s%s", i ? "; " : "", job(&sweep, i));
     if (strcmp(out.text, expected) != 0)
         fail_msg("'%s' makes '%s', not '%s'", line, out.text, expected);
-    lab_str_release(&out);
 }
 
 #define rejects(multirun, line, ...)                                                               \
@@ -133,13 +129,11 @@ LAB_TEST(jobs_compose) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_composer *composer = NULL;
     assert_int_equal(lab_composer_make(&path, "config", &arena, &composer, &err), 0);
-    struct lab_str out, place;
-    lab_str_init(&out);
-    lab_str_init(&place);
+    LAB_AUTO(str, out);
+    LAB_AUTO(str, place);
     for (int64_t i = 0; i < sweep.job_count; i++) {
         /* a job's memory may go before the next one's comes */
-        struct lab_arena job_arena;
-        lab_arena_init(&job_arena);
+        LAB_AUTO(arena, job_arena);
         struct lab_override *overrides = NULL;
         int count = 0;
         struct lab_config config;
@@ -152,12 +146,9 @@ LAB_TEST(jobs_compose) {
         lab_str_clear(&place);
         lab_value_add_place(batch, &place);
         assert_string_equal(place.text, "zip(experiment.test.batch_size=[1,2],seed=[3,4]): ");
-        lab_arena_release(&job_arena);
     }
     assert_string_equal(out.text, "quick_test 1 3; quick_test 2 4; numa_locality_study 1 3; "
                                   "numa_locality_study 2 4; ");
-    lab_str_release(&out);
-    lab_str_release(&place);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -77,11 +77,10 @@ static inline void fake_reset(void) {
 
 /* True, and says so, where a real GPU is wanted and none can be used. */
 static inline bool cuda_is_absent(void) {
-    struct lab_arena arena;
     struct cuda_inventory inventory;
     if (!cuda_is_real())
         return false;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     cuda_inventory_read(&arena, &inventory);
     bool none = inventory.count == 0;
     const char *lacks = none ? NULL : lab_cuda_lacks();
@@ -89,7 +88,6 @@ static inline bool cuda_is_absent(void) {
         print_message("skipped: %s\n", inventory.why_none);
     else if (lacks)
         print_message("skipped: this driver has no %s\n", lacks);
-    lab_arena_release(&arena);
     return none || lacks;
 }
 

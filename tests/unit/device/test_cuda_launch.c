@@ -187,14 +187,12 @@ LAB_TEST(a_variant_that_does_not_compile_leaves_the_device_working) {
 #define CHOICES LAB_TEST_BINARY_DIR "/choices-" /* of products' algorithms: empty at first */
 
 static void use_cache(const char *folder) {
-    struct lab_arena arena;
     int count;
     int64_t bytes;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     setenv("XDG_CACHE_HOME", folder, 1);
     if (lab_str_starts(folder, CHOICES))
         ASSERT_OK(lab_kernel_cache_clear(lab_kernel_cache_folder(&arena), &count, &bytes, err));
-    lab_arena_release(&arena);
 }
 
 /* Timing needs memory and graphs of its own; without them the library's first proposal is taken. */

@@ -129,12 +129,11 @@ static void *rank_main(void *argument) {
 
 static void run(struct rank *ranks, int count, const struct rank *like, double limit_s) {
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
     struct lab_machine *machine = NULL;
     struct lab_device_list list = {0};
     struct lab_group *group =
         lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = limit_s});
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     if (lab_machine_open(NULL, &machine, &err) ||
         lab_device_select(machine, like->selector, &arena, &list, &err))
         fail_msg("%s", err.text);
@@ -160,7 +159,6 @@ static void run(struct rank *ranks, int count, const struct rank *like, double l
         pthread_join(ranks[i].thread, NULL);
     lab_group_close(group);
     lab_machine_close(machine);
-    lab_arena_release(&arena);
 }
 
 static void release(struct rank *ranks, int count) {

@@ -50,8 +50,7 @@ static void *work(void *argument) {
 
 static int wrong_products(int threads, int rounds) {
     struct worker *workers = lab_mem_alloc((size_t)threads, sizeof *workers);
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     assert_int_equal(pthread_barrier_init(&start, NULL, (unsigned)threads), 0);
     for (int t = 0; t < threads; t++) {
         struct worker *worker = &workers[t];
@@ -78,7 +77,6 @@ static int wrong_products(int threads, int rounds) {
         wrong += workers[t].wrong;
     }
     pthread_barrier_destroy(&start);
-    lab_arena_release(&arena);
     lab_mem_free(workers);
     return wrong;
 }

@@ -254,20 +254,17 @@ LAB_TEST(the_table_knows_every_kernels_parameters) {
     struct lab_err err = LAB_ERR_INIT;
     for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++) {
         struct cuda_variant variant = usual((enum cuda_kernel_id)kernel, LAB_BF16);
-        struct lab_str found, expected;
         char *ptx;
         size_t length;
         bool alone = cuda_kernel_rows[kernel].architectures == CUDA_ONLY_90;
         const char *architecture = alone ? "compute_90a" : "compute_90";
         require(cuda_compile(&variant, architecture, &ptx, &length, &err), &err);
-        lab_str_init(&found);
-        lab_str_init(&expected);
+        LAB_AUTO(str, found);
+        LAB_AUTO(str, expected);
         parameters_of(ptx, cuda_kernel_rows[kernel].name, &found);
         for (const char *a = cuda_kernel_rows[kernel].arguments; *a; a++)
             lab_str_add_bytes(&expected, *a == 'p' || *a == 'l' ? "8" : a, 1);
         assert_string_equal(found.text, expected.text);
-        lab_str_release(&found);
-        lab_str_release(&expected);
         lab_mem_free(ptx);
     }
 }
@@ -383,13 +380,11 @@ LAB_TEST(code_comes_from_the_cache_the_second_time) {
     cut = text;
     for (int line = 0; line < 3; line++)
         cut = strchr(cut, '\n') + 1;
-    struct lab_str other;
-    lab_str_init(&other);
+    LAB_AUTO(str, other);
     lab_str_add_bytes(&other, text, (size_t)(cut - text));
     lab_str_printf(&other, "6 %016llx\nhello\n",
                    (unsigned long long)lab_kernel_cache_hash("hello\n", 6));
     require(lab_file_write_atomic(path, other.text, other.length, &err), &err);
-    lab_str_release(&other);
     /* then that is what the next process gets */
     cuda_code_forget();
     require(cuda_code_get(&variant, 90, &code, &err), &err);

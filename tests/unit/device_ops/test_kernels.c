@@ -147,15 +147,13 @@ LAB_TEST(every_kernel_agrees_with_its_definition) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct op_case c;
         struct lab_err err = LAB_ERR_INIT;
-        struct lab_arena arena;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         int index = 0;
         for (; op_case_make((enum lab_op_id)id, index, LAB_FP32, &arena, &c, &err) == 0; index++)
             for (int s = 0; simds[s]; s++)
                 try_case(&c, simds[s], &scratch);
         assert_int_equal(err.code, LAB_ERR_NONE);
         assert_true(index >= 5);
-        lab_arena_release(&arena);
     }
     free(scratch.memory);
 }
@@ -191,8 +189,7 @@ static void share_phase(const struct lab_launch *launch, int phase) {
 LAB_TEST(threads_share_an_op) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct op_case c;
-        struct lab_arena arena;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         int last = 0;
         struct lab_launch unused;
         while (lab_op_get((enum lab_op_id)id)->example(last + 1, LAB_FP32, &unused) == 0)
@@ -203,7 +200,6 @@ LAB_TEST(threads_share_an_op) {
             share_phase(&memory.launch, phase);
         check(&c, &memory, "three threads");
         lab_arena_release(&memory.arena);
-        lab_arena_release(&arena);
     }
 }
 
@@ -213,8 +209,7 @@ LAB_TEST(fused_kernels_agree_with_their_composition) {
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
         if (!op->lower)
             continue;
-        struct lab_arena arena;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         struct op_case c;
         for (int index = 0;
              op_case_make((enum lab_op_id)id, index, LAB_FP32, &arena, &c, NULL) == 0; index++)
@@ -235,7 +230,6 @@ LAB_TEST(fused_kernels_agree_with_their_composition) {
                 check(&c, &memory, "by its composition");
                 lab_arena_release(&memory.arena);
             }
-        lab_arena_release(&arena);
     }
     free(scratch.memory);
 }
@@ -257,8 +251,7 @@ LAB_TEST(a_nan_goes_where_mathematics_sends_it) {
     struct cpu_scratch scratch = {0};
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int s = 0; simds[s]; s++) {
-            struct lab_arena arena;
-            lab_arena_init(&arena);
+            LAB_AUTO(arena, arena);
             struct op_case c;
             op_case_make((enum lab_op_id)id, 3, LAB_FP32, &arena, &c, NULL);
             const double *in[LAB_LAUNCH_INPUTS];
@@ -279,7 +272,6 @@ LAB_TEST(a_nan_goes_where_mathematics_sends_it) {
                              cpu_simd_name(simds[s]), (long long)e, (double)memory.out[e],
                              c.expected[e]);
             lab_arena_release(&memory.arena);
-            lab_arena_release(&arena);
         }
     free(scratch.memory);
 }

@@ -173,8 +173,7 @@ LAB_TEST(factors_are_rounded_as_matrix_units_do) {
 
 /* The loss at parameters moved by ±h, of every parameter in turn. */
 LAB_TEST(the_gradient_is_that_of_finite_differences) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_mlp mlp = {.widths = {6, 9, 17, 4},
                           .width_count = 4,
                           .dropout = 0.25f,
@@ -198,13 +197,11 @@ LAB_TEST(the_gradient_is_that_of_finite_differences) {
     }
     assert_true(active > p.parameters / 4);
     assert_true(relative_distance(exact, estimate, p.parameters) < 1e-8);
-    lab_arena_release(&arena);
 }
 
 /* Rows [0, cut) and [cut, batch) as two ranks would do them. */
 LAB_TEST(shards_of_any_size_add_up_to_the_batch) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_mlp whole = {.widths = {20, 33, 16, 3},
                             .width_count = 4,
                             .dropout = 0.5f,
@@ -224,7 +221,6 @@ LAB_TEST(shards_of_any_size_add_up_to_the_batch) {
         assert_true(relative_distance(expected, a, p.parameters + 2) < 1e-14);
         assert_true(fabs(expected[p.parameters] - a[p.parameters]) < 1e-14);
     }
-    lab_arena_release(&arena);
 }
 
 /* Keras's example by hand: one parameter, gradients 1 and then -2. */

@@ -111,14 +111,12 @@ LAB_TEST(lengths_near_each_other_share_their_tuning) {
                  {1024, "s1024"}, {1025, "s1536"}, {1537, "s2048"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lab_launch launch = attention_of(cases[i].tokens);
-        struct lab_str text;
         char want[80];
         launch.causal = true;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_tunable_shape_class(&launch, &text);
         snprintf(want, sizeof want, "flash_attention b1 %s h2 g2 w64 causal", cases[i].text);
         assert_string_equal(text.text, want);
-        lab_str_release(&text);
     }
 }
 
@@ -164,14 +162,12 @@ LAB_TEST(every_configuration_computes_the_same) {
     for (int o = 0; o < OPS; o++) {
         struct op_case c;
         struct lab_err err = LAB_ERR_INIT;
-        struct lab_arena arena;
         int tried = 0;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         for (int i = 0; op_case_make(tunable_ops[o], i, LAB_FP32, &arena, &c, &err) == 0; i++)
             tried += try_all(&c, &scratch);
         assert_int_equal(err.code, LAB_ERR_NONE);
         assert_true(tried > 10);
-        lab_arena_release(&arena);
     }
     free(scratch.memory);
 }
@@ -234,8 +230,7 @@ LAB_TEST(every_choice_does_several_blocks_of_odd_lengths) {
         for (int l = 0; l < count; l++) {
             struct op_case c = {.op = lab_op_get(ops[o]), .launch = launches[l]};
             const double *in[LAB_LAUNCH_INPUTS] = {NULL};
-            struct lab_arena arena;
-            lab_arena_init(&arena);
+            LAB_AUTO(arena, arena);
             for (int i = 0; i < c.op->inputs; i++)
                 in[i] = op_case_fill(&arena, &c, i, 5);
             snprintf(c.name, sizeof c.name, "%s, large case %d", c.op->name, l);
@@ -243,7 +238,6 @@ LAB_TEST(every_choice_does_several_blocks_of_odd_lengths) {
             c.expected = lab_arena_alloc(&arena, (size_t)c.count, sizeof *c.expected);
             c.op->reference(&c.launch, in, c.expected);
             assert_true(try_all(&c, &scratch) > 1);
-            lab_arena_release(&arena);
         }
     }
     free(scratch.memory);

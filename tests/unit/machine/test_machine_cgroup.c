@@ -13,8 +13,7 @@ static const char mount[] = LAB_TEST_BINARY_DIR "/test_machine_cgroup.d";
 
 /* Writes a number, or a word, into a file below the mount point; makes its folders. */
 static void put(const char *path, const char *text) {
-    struct lab_str full;
-    lab_str_init(&full);
+    LAB_AUTO(str, full);
     lab_str_printf(&full, "%s/%s", mount, path);
     for (char *at = full.text + strlen(mount); (at = strchr(at, '/')); at++) {
         *at = '\0';
@@ -25,7 +24,6 @@ static void put(const char *path, const char *text) {
     assert_non_null(file);
     fprintf(file, "%s\n", text);
     fclose(file);
-    lab_str_release(&full);
 }
 
 static void put_mib(const char *path, int64_t mib) {

@@ -81,21 +81,18 @@ LAB_TEST(a_topology_without_a_machine_is_damaged) {
 /* Cut anywhere before its last tag, a recording is refused; what remains is never half a
  * machine. */
 LAB_TEST(a_truncated_topology_is_damaged) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char *text;
     size_t length;
     assert_int_equal(lab_file_read(fixture_path, 1 << 20, &arena, &text, &length, NULL), 0);
     for (size_t cut = length - 14; cut > 100; cut -= length / 97)
         assert_bytes_refused(text, cut, "a damaged one");
     assert_bytes_refused(text, 60, "is no hwloc topology");
-    lab_arena_release(&arena);
 }
 
 /* hwloc trusts such a file and dies of it; gpulab must not. */
 LAB_TEST(a_topology_that_kills_hwloc_is_damaged) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char *text;
     size_t length;
     assert_int_equal(lab_file_read(fixture_path, 1 << 20, &arena, &text, &length, NULL), 0);
@@ -103,7 +100,6 @@ LAB_TEST(a_topology_that_kills_hwloc_is_damaged) {
     assert_non_null(core);
     memcpy(strstr(core, "cpuset="), "spuset=", 7);
     assert_bytes_refused(text, length, "a damaged one");
-    lab_arena_release(&arena);
 }
 
 /* As hwloc 1 wrote it: memory is an attribute of the node, and the node holds the socket. */

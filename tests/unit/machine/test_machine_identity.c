@@ -5,14 +5,12 @@
 #include "test.h"
 
 static struct lab_machine *open_fixture(const char *name) {
-    struct lab_str path;
-    lab_str_init(&path);
+    LAB_AUTO(str, path);
     lab_str_printf(&path, "%s/tests/fixtures/%s.xml", LAB_TEST_SOURCE_DIR, name);
     struct lab_machine *machine = NULL;
     struct lab_err err = LAB_ERR_INIT;
     if (lab_machine_open(path.text, &machine, &err) < 0)
         fail_msg("%s", err.text);
-    lab_str_release(&path);
     return machine;
 }
 

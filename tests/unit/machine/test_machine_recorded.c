@@ -8,24 +8,20 @@
 #include "test.h"
 
 static struct lab_machine *open_fixture(const char *name) {
-    struct lab_str path;
-    lab_str_init(&path);
+    LAB_AUTO(str, path);
     lab_str_printf(&path, "%s/tests/fixtures/%s.xml", LAB_TEST_SOURCE_DIR, name);
     struct lab_machine *machine = NULL;
     struct lab_err err = LAB_ERR_INIT;
     if (lab_machine_open(path.text, &machine, &err) < 0)
         fail_msg("%s", err.text);
     assert_string_equal(machine->source, path.text);
-    lab_str_release(&path);
     return machine;
 }
 
 static void assert_cpus(const struct lab_cpus *cpus, const char *expected) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_cpus_write(cpus, &text);
     assert_string_equal(text.text, expected);
-    lab_str_release(&text);
 }
 
 struct expected_pci {
@@ -38,15 +34,13 @@ struct expected_pci {
 };
 
 static void assert_links(const struct lab_machine *machine, int row, const char *expected) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < machine->pci_count; i++) {
         enum lab_link link = lab_machine_link(machine, &machine->pci[row], &machine->pci[i]);
         assert_int_equal(link, lab_machine_link(machine, &machine->pci[i], &machine->pci[row]));
         lab_str_printf(&text, "%s%s", i > 0 ? " " : "", lab_link_name(link));
     }
     assert_string_equal(text.text, expected);
-    lab_str_release(&text);
 }
 
 static void assert_pci(const struct lab_machine *machine, const struct expected_pci *expected,

@@ -118,11 +118,9 @@ LAB_TEST(every_class_has_a_name_and_an_explanation) {
 LAB_TEST(sets_of_cpus_read_as_the_kernel_writes_them) {
     int items[] = {0, 1, 2, 5, 7, 8};
     struct lab_cpus cpus = {items, 6};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_cpus_write(&cpus, &text);
     assert_string_equal(text.text, "0-2,5,7-8");
-    lab_str_release(&text);
     assert_true(lab_cpus_contain(&cpus, 5));
     assert_false(lab_cpus_contain(&cpus, 6));
 }

@@ -222,11 +222,9 @@ LAB_TEST(drift_during_the_measurement_is_not_steady) {
     struct lab_measurement m = measure_one(plan, &fake);
     assert_false(m.steady);
     assert_true(m.warmup_iterations <= 300); /* it looked steady then */
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_measure_explain(&m, LAB_WARN_NOT_STEADY, &text);
     assert_non_null(strstr(text.text, "% longer from the first half"));
-    lab_str_release(&text);
 }
 
 static int64_t steady_10us(int64_t index) {

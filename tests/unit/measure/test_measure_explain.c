@@ -34,12 +34,10 @@ static void assert_explained(struct lab_measurement m, enum lab_measure_warning 
 LAB_TEST(a_quiet_measurement_has_no_warnings) {
     struct lab_measurement m = quiet();
     assert_int_equal(lab_measure_warn(&m), 0);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (unsigned w = 1; w <= LAB_WARN_CLOCK; w *= 2)
         lab_measure_explain(&m, (enum lab_measure_warning)w, &text);
     assert_string_equal(text.text, "");
-    lab_str_release(&text);
 }
 
 LAB_TEST(a_clock_that_moves) {

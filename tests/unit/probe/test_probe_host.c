@@ -102,15 +102,13 @@ LAB_TEST(frequencies_come_from_cpuinfo_where_there_is_no_cpufreq) {
     struct host host;
     host_init(&host);
     host_write(&host, "/proc/stat", "cpu 1 1 1 1\ncpu0 1 1 1 1\ncpu1 1 1 1 1\n");
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < 2; i++) { /* longer than what is read at once */
         lab_str_printf(&text, "processor\t: %d\ncpu MHz\t\t: %d.640\nflags\t\t: ", i, 2500 + i);
         lab_str_add_repeat(&text, "flag ", i ? 10 : 8000);
         lab_str_add(&text, "\n\n");
     }
     host_write(&host, "/proc/cpuinfo", text.text);
-    lab_str_release(&text);
     host_open(&host, &lab_probe_cpu);
     host_read(&host, 100, LAB_PROBE_TICK);
     assert_near(host_value(&host, LAB_METRIC_CORE_FREQUENCY, 0), 2500);

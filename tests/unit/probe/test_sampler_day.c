@@ -84,9 +84,8 @@ static const struct lab_track *track_of(const struct lab_recording *recording, c
 
 static void check_recording(const char *path) {
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
     struct lab_recording recording;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     if (lab_recording_read(path, NULL, &arena, &recording, &err) < 0)
         fail_msg("%s", err.text);
     assert_in_range(track_of(&recording, "GPU-a")->count, STEPS, STEPS + 1);
@@ -98,7 +97,6 @@ static void check_recording(const char *path) {
     }
     assert_int_equal(gaps, HOURS);
     assert_int_equal(backs, HOURS - 1);
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(a_day_takes_no_more_than_its_first_hours) {

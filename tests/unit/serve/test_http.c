@@ -146,9 +146,8 @@ LAB_TEST(a_page_is_written_once_for_all_who_ask_until_it_changes) {
 
 LAB_TEST(a_large_page_changes_under_who_reads_it_slowly) {
     struct fixture f;
-    struct lab_str text;
     fixture_open(&f, (struct lab_http_setup){0});
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     int fd = dial(&f);
     say(fd, "GET /large HTTP/1.1\r\n" HOST);
     for (int i = 0; i < 100; i++)
@@ -156,15 +155,13 @@ LAB_TEST(a_large_page_changes_under_who_reads_it_slowly) {
     lab_http_changed(f.http);
     assert_true(hear(&f, fd, &text));
     assert_int_equal(strlen(strstr(text.text, "\r\n\r\n") + 4), 1 << 20);
-    lab_str_release(&text);
     lab_http_close(f.http);
 }
 
 LAB_TEST(a_header_without_end_is_cut_off) {
     struct fixture f;
-    struct lab_str text;
     fixture_open(&f, (struct lab_http_setup){0});
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     int fd = dial(&f);
     char line[1024];
     memset(line, 'a', sizeof line);
@@ -178,7 +175,6 @@ LAB_TEST(a_header_without_end_is_cut_off) {
     assert_true(sent < (size_t)1 << 20); /* of 100 MiB */
     hear(&f, fd, &text);                 /* 431, or nothing since what was sent lay unread */
     assert_null(strstr(text.text, "200 OK"));
-    lab_str_release(&text);
     assert_answer(&f, "GET /metrics HTTP/1.1\r\n" HOST, "HTTP/1.1 200", "value 1\n");
     lab_http_close(f.http);
 }

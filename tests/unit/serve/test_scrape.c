@@ -67,8 +67,7 @@ LAB_TEST(the_whole_machine_reads_as_the_golden_file) {
     char path[512], *expected;
     size_t length;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     snprintf(path, sizeof path, "%s/tests/golden/exporter.prom", LAB_TEST_SOURCE_DIR);
     const char *text = fixture_text(&f), *update = getenv("GOLDEN_UPDATE");
     if (update && strcmp(update, "1") == 0) {
@@ -79,7 +78,6 @@ LAB_TEST(the_whole_machine_reads_as_the_golden_file) {
         if (strcmp(expected, text) != 0)
             fail_msg("differs from tests/golden/exporter.prom:\n%s", text);
     }
-    lab_arena_release(&arena);
     fixture_close(&f);
 }
 

@@ -6,12 +6,10 @@
 #include "base/json.h"
 
 static bool parses(const char *text, size_t length) {
-    struct lab_arena scratch;
     struct lab_value *value;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     err = LAB_ERR_INIT;
     bool good = lab_json_parse(text, length, NULL, &scratch, &value, &err) == 0;
-    lab_arena_release(&scratch);
     return good;
 }
 

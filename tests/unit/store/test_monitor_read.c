@@ -343,9 +343,8 @@ LAB_TEST(every_format_can_be_cut_off_anywhere) {
         export_as(&machine, (enum lab_monitor_format)format, -1);
         size_t last = 0;
         for (size_t cut = 1; cut <= written.length; cut += format == LAB_MONITOR_CSV ? 13 : 7) {
-            struct lab_arena own;
             struct lab_recording recording = {0};
-            lab_arena_init(&own);
+            LAB_AUTO(arena, own);
             const char *path = in_folder("cut");
             write_file(path, written.text, cut);
             int fd = open(path, O_RDONLY);
@@ -357,7 +356,6 @@ LAB_TEST(every_format_can_be_cut_off_anywhere) {
             assert_true(ticks >= last && ticks <= 14);
             last = ticks;
             close(fd);
-            lab_arena_release(&own);
         }
     }
 }
@@ -429,12 +427,10 @@ LAB_TEST(an_empty_list_is_an_empty_recording) {
 
 /* A line of many records without an end each must not take its length squared. */
 LAB_TEST(garbage_ends) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "[\n" RECORD("2025-01-15T10:30:00", 0, 1));
     lab_str_add_repeat(&text, "\n{\"", 100000);
     assert_int_equal(lab_recording_gpu(read_bytes(text.text, text.length), 0)->count, 1);
-    lab_str_release(&text);
 }
 
 const struct lab_test_program lab_test_program = {

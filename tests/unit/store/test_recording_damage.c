@@ -59,9 +59,8 @@ static size_t check_what_is_there(const struct lab_track *track, int entity) {
 
 /* Reads what is left; 0 ticks where nothing can be. */
 static size_t read_rest(bool *ret_complete) {
-    struct lab_arena own;
     struct lab_recording recording;
-    lab_arena_init(&own);
+    LAB_AUTO(arena, own);
     size_t ticks = 0;
     *ret_complete = false;
     err = LAB_ERR_INIT;
@@ -76,7 +75,6 @@ static size_t read_rest(bool *ret_complete) {
     } else {
         assert_true(err.code != LAB_ERR_NONE && err.text[0]);
     }
-    lab_arena_release(&own);
     return ticks;
 }
 

@@ -74,8 +74,7 @@ static const char *trace_path(void) {
 static const char *query(const char *file, const char *sql) {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL))
         fail_msg("%s: %s", sql, sqlite3_errmsg(db));
@@ -89,7 +88,6 @@ static const char *query(const char *file, const char *sql) {
     sqlite3_finalize(statement);
     sqlite3_close(db);
     const char *kept = lab_arena_strdup(&arena, text.text);
-    lab_str_release(&text);
     return kept;
 }
 

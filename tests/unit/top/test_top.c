@@ -80,7 +80,6 @@ LAB_TEST(golden_screens_hold) {
         const struct screen *screen = &screens[i];
         struct top_fixture f;
         struct lab_top_grid grid;
-        struct lab_str text;
         char name[80];
         begin(&f, screen);
         struct lab_top_history *history =
@@ -90,7 +89,7 @@ LAB_TEST(golden_screens_hold) {
         view.unicode = !screen->ascii;
         press(&view, history, screen->keys);
         lab_top_grid_init(&grid);
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_top_draw(history, &view, &grid);
         lab_top_grid_write(&grid, &text);
         assert_fits(text.text, screen->columns);
@@ -101,7 +100,6 @@ LAB_TEST(golden_screens_hold) {
         snprintf(name, sizeof name, "top-%s-%dx%d.txt", screen->name, screen->columns,
                  screen->rows);
         assert_golden(text.text, name);
-        lab_str_release(&text);
         lab_top_grid_release(&grid);
         lab_top_history_close(history);
         top_fixture_release(&f);
@@ -123,10 +121,9 @@ static void draw(const struct lab_top_history *history, const struct lab_top_vie
 /* Given a simulated machine, the word stands on each page, also in the snapshot and the summary. */
 LAB_TEST(simulated_devices_say_so_everywhere) {
     struct top_fixture f;
-    struct lab_str text;
     top_fixture_init(&f, 2, true);
     struct lab_top_history *history = top_fixture_history(&f, NULL);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int page = 0; page < LAB_TOP_PAGE_COUNT; page++)
         for (int narrow = 0; narrow < 2; narrow++) {
             struct lab_top_view view =
@@ -145,7 +142,6 @@ LAB_TEST(simulated_devices_say_so_everywhere) {
     lab_str_clear(&text);
     lab_top_summary(history, &view, true, &text);
     assert_non_null(strstr(text.text, "(simulated)"));
-    lab_str_release(&text);
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -155,11 +151,10 @@ LAB_TEST(every_size_is_drawn) {
     static const int columns[] = {1, 2, 5, 12, 39, 40, 41, 60, 79, 101, 133, 250};
     static const int rows[] = {1, 2, 3, 11, 12, 13, 17, 25, 70};
     struct top_fixture f;
-    struct lab_str text;
     top_fixture_init(&f, 16, false);
     top_fixture_gap(&f, 3, 20, "GPU is lost");
     struct lab_top_history *history = top_fixture_history(&f, two_nodes());
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             for (int page = 0; page <= LAB_TOP_PAGE_COUNT; page++) {
@@ -174,7 +169,6 @@ LAB_TEST(every_size_is_drawn) {
                 if (!small)
                     assert_non_null(strstr(text.text, "gpulab"));
             }
-    lab_str_release(&text);
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -182,18 +176,16 @@ LAB_TEST(every_size_is_drawn) {
 /* Given names with escapes, wide letters and broken bytes, nothing of them reaches the terminal. */
 LAB_TEST(names_cannot_disturb_the_screen) {
     struct top_fixture f;
-    struct lab_str text;
     top_fixture_init(&f, 1, false);
     f.recording.processes[0].items[0].command = "a\033[2Jb\nc \xe6\xbc\xa2 \xff\xfe d";
     f.recording.processes[0].items[0].user = "\xc3\xa9ric"; /* a letter that takes two bytes */
     struct lab_top_history *history = top_fixture_history(&f, NULL);
     struct lab_top_view view = top_fixture_view(&f, 120, 24);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     draw(history, &view, &text);
     assert_non_null(strstr(text.text, "a?[2Jb?c ? ?? d"));
     assert_non_null(strstr(text.text, "\xc3\xa9ric     0"));
     assert_null(strchr(text.text, '\033'));
-    lab_str_release(&text);
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -202,8 +194,7 @@ LAB_TEST(names_cannot_disturb_the_screen) {
 LAB_TEST(an_empty_history_is_drawn) {
     struct lab_top_setup setup = {.interval_ns = SECOND_NS};
     struct lab_top_history *history = lab_top_history_open(&setup);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int page = 0; page < LAB_TOP_PAGE_COUNT; page++) {
         struct lab_top_view view = {.columns = 80, .rows = 24, .unicode = true, .speed = 1};
         view.page = (enum lab_top_page)page;
@@ -211,7 +202,6 @@ LAB_TEST(an_empty_history_is_drawn) {
         if (page == LAB_TOP_OVERVIEW || page == LAB_TOP_DEVICE)
             assert_non_null(strstr(text.text, "waiting for the first samples"));
     }
-    lab_str_release(&text);
     lab_top_history_close(history);
 }
 

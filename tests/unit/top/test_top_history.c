@@ -21,7 +21,6 @@ static void draw(const struct lab_top_history *history, const struct lab_top_vie
 /* Given a recording, a time in it looks the same however one came there. */
 LAB_TEST(seeking_shows_what_playing_shows) {
     struct top_fixture f;
-    struct lab_str played, sought;
     top_fixture_init(&f, 2, false);
     struct lab_top_setup setup = {.interval_ns = f.interval_ns};
     struct lab_top_history *one = lab_top_history_open(&setup), *two = lab_top_history_open(&setup);
@@ -31,8 +30,8 @@ LAB_TEST(seeking_shows_what_playing_shows) {
     lab_top_history_load(one, &f.recording, until_ns);
     lab_top_history_load(two, &f.recording, TOP_BEGIN_NS + 85 * SECOND_NS);
     lab_top_history_load(two, &f.recording, until_ns);
-    lab_str_init(&played);
-    lab_str_init(&sought);
+    LAB_AUTO(str, played);
+    LAB_AUTO(str, sought);
     for (int page = 0; page < LAB_TOP_PAGE_COUNT; page++) {
         struct lab_top_view view = top_fixture_view(&f, 120, 40);
         view.page = (enum lab_top_page)page;
@@ -42,8 +41,6 @@ LAB_TEST(seeking_shows_what_playing_shows) {
         assert_string_equal(played.text, sought.text);
     }
     assert_int_equal(lab_top_history_time_ns(two), until_ns);
-    lab_str_release(&played);
-    lab_str_release(&sought);
     lab_top_history_close(one);
     lab_top_history_close(two);
     top_fixture_release(&f);
@@ -52,7 +49,6 @@ LAB_TEST(seeking_shows_what_playing_shows) {
 /* Given a pause, the copy stays as it was while the history goes on. */
 LAB_TEST(a_copy_stands_still) {
     struct top_fixture f;
-    struct lab_str before, after;
     top_fixture_init(&f, 2, false);
     struct lab_top_setup setup = {.interval_ns = f.interval_ns};
     struct lab_top_history *history = lab_top_history_open(&setup);
@@ -60,15 +56,13 @@ LAB_TEST(a_copy_stands_still) {
     view.now_ns = TOP_BEGIN_NS + 30 * SECOND_NS;
     lab_top_history_load(history, &f.recording, view.now_ns);
     struct lab_top_history *copy = lab_top_history_copy(history);
-    lab_str_init(&before);
-    lab_str_init(&after);
+    LAB_AUTO(str, before);
+    LAB_AUTO(str, after);
     draw(history, &view, &before);
     lab_top_history_load(history, &f.recording, view.end_ns);
     lab_top_history_close(history);
     draw(copy, &view, &after);
     assert_string_equal(before.text, after.text);
-    lab_str_release(&before);
-    lab_str_release(&after);
     lab_top_history_close(copy);
     top_fixture_release(&f);
 }
@@ -76,7 +70,6 @@ LAB_TEST(a_copy_stands_still) {
 /* Given a GPU that is lost and comes back, it is named while it is away and shown again after. */
 LAB_TEST(a_gap_is_said_and_ends) {
     struct top_fixture f;
-    struct lab_str text;
     top_fixture_init(&f, 2, false);
     top_fixture_gap(&f, 1, 100, "GPU is lost");
     struct lab_track *track = &f.recording.tracks[1];
@@ -85,7 +78,7 @@ LAB_TEST(a_gap_is_said_and_ends) {
     struct lab_top_setup setup = {.interval_ns = f.interval_ns};
     struct lab_top_history *history = lab_top_history_open(&setup);
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     view.now_ns = TOP_BEGIN_NS + 62 * SECOND_NS;
     lab_top_history_load(history, &f.recording, view.now_ns);
     draw(history, &view, &text);
@@ -94,7 +87,6 @@ LAB_TEST(a_gap_is_said_and_ends) {
     lab_top_history_load(history, &f.recording, view.now_ns);
     draw(history, &view, &text);
     assert_null(strstr(text.text, "no answer"));
-    lab_str_release(&text);
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -118,11 +110,9 @@ LAB_TEST(rates_come_from_counters) {
                       series, 3);
     struct lab_top_history *history = top_fixture_history(&f, NULL);
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     draw(history, &view, &text);
     assert_non_null(strstr(text.text, "1.0G/3.1M"));
-    lab_str_release(&text);
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -157,11 +147,9 @@ LAB_TEST(a_long_time_is_bounded) {
                                 .speed = 1,
                                 .now_ns = now_ns,
                                 .page = LAB_TOP_DEVICE};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     draw(history, &view, &text);
     assert_non_null(strstr(text.text, "utilisation ━ 99%"));
-    lab_str_release(&text);
     lab_top_history_close(history);
 }
 
@@ -169,12 +157,11 @@ LAB_TEST(a_long_time_is_bounded) {
 
 LAB_TEST(the_summary_holds) {
     struct top_fixture f;
-    struct lab_str text;
     top_fixture_init(&f, 2, false);
     top_fixture_gap(&f, 1, 150, "GPU is lost");
     struct lab_top_history *history = top_fixture_history(&f, NULL);
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_top_summary(history, &view, true, &text);
     assert_golden(text.text, "top-summary.txt");
     lab_str_clear(&text);
@@ -183,17 +170,15 @@ LAB_TEST(the_summary_holds) {
     lab_str_clear(&text);
     lab_top_snapshot(history, &view, &text);
     assert_golden(text.text, "top-snapshot.txt");
-    lab_str_release(&text);
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
 
 LAB_TEST(the_value_is_whole) {
     struct top_fixture f;
-    struct lab_arena arena;
     top_fixture_init(&f, 2, false);
     top_fixture_gap(&f, 1, 150, "GPU is lost");
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_top_history *history = top_fixture_history(&f, NULL);
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
     struct lab_value *value = lab_top_value(history, &view, &arena);
@@ -214,7 +199,6 @@ LAB_TEST(the_value_is_whole) {
     assert_int_equal(processes->count, 3);
     assert_string_equal(lab_value_get(processes->items[1], "placement")->string, "both");
     lab_top_history_close(history);
-    lab_arena_release(&arena);
     top_fixture_release(&f);
 }
 
@@ -222,14 +206,13 @@ LAB_TEST(the_value_is_whole) {
 LAB_TEST(a_picture_needs_gnuplot) {
     struct top_fixture f;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
     char folder[] = "/tmp/gpulab-top-XXXXXX", path[64], script[64], bin[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a b.png", folder);
     snprintf(script, sizeof script, "%s/a b.gp", folder);
     snprintf(bin, sizeof bin, "%s/env", folder);
     top_fixture_init(&f, 2, false);
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_top_history *history = top_fixture_history(&f, NULL);
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
     view.source = "node\"7`id`";
@@ -252,7 +235,6 @@ LAB_TEST(a_picture_needs_gnuplot) {
     unlink(script);
     unlink(bin);
     rmdir(folder);
-    lab_arena_release(&arena);
 }
 
 const struct lab_test_program lab_test_program = {.open = fixture_setup};

@@ -123,10 +123,9 @@ LAB_TEST(visible_devices_are_ordered_as_the_driver_does) {
 /* --- the demonstration; before anything else loads NVML --- */
 
 LAB_TEST(the_demonstration_lies_beside_the_program) {
-    struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_dl_report *report;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     assert_string_equal(lab_nvml_demo_folder(&arena), LAB_TEST_BINARY_DIR "/fake");
     if (lab_nvml_use_demo(&err))
         fail_msg("%s", err.text);
@@ -136,7 +135,6 @@ LAB_TEST(the_demonstration_lies_beside_the_program) {
     assert_true(lab_nvml_simulated(nvml));
     assert_int_equal(lab_nvml_use_demo(&err), -1); /* too late now */
     assert_non_null(strstr(err.text, "too late"));
-    lab_arena_release(&arena);
 }
 
 /* --- sessions --- */

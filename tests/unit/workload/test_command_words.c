@@ -33,12 +33,10 @@ static const char *split(const struct lab_value *command) {
     if (command_words(command, &arena, &words, &count, &err) < 0)
         return NULL;
     assert_null(words[count]);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < count; i++)
         lab_str_printf(&text, "%s%s", i ? "|" : "", words[i]);
     const char *kept = lab_arena_strdup(&arena, text.text);
-    lab_str_release(&text);
     return kept;
 }
 
@@ -109,11 +107,9 @@ static const char *fill(const char *text, const char *matrix) {
     if (command_check_matrix(map, &err) < 0 ||
         command_check_text("command", text, map, NULL, &err) < 0)
         fail_msg("%s", err.text);
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     command_fill(text, map, &rank, &out);
     const char *kept = lab_arena_strdup(&arena, out.text);
-    lab_str_release(&out);
     return kept;
 }
 

@@ -422,11 +422,9 @@ LAB_TEST(the_same_work_has_one_form) {
     struct lab_workload_cost cost;
     lab_workload_mlp.cost(named, &cost);
     assert_true(cost.parameters == 2021379 && cost.samples == 32);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_workload_mlp.label(spelt, &text);
     assert_string_equal(text.text, "mlp_large_batch32");
-    lab_str_release(&text);
 }
 
 const struct lab_test_program lab_test_program = {.open = cpu_open, .close = cpu_close};

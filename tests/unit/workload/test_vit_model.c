@@ -26,10 +26,8 @@ static struct vit_config *configure(struct lab_arena *arena, const char *const *
 }
 
 static struct vit_shape shape_of(const char *const *words) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct vit_shape shape = vit_shape_of(configure(&arena, words));
-    lab_arena_release(&arena);
     return shape;
 }
 
@@ -52,9 +50,8 @@ LAB_TEST(bytes_of_an_image_are_those_of_the_published_models) {
 }
 
 LAB_TEST(cost_tells_what_is_moved) {
-    struct lab_arena arena;
     struct lab_workload_cost cost;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     lab_workload_vit.cost(configure(&arena, WORDS("d2h=output")), &cost);
     assert_true(cost.h2d_bytes == 10 * 588 * 1024.0);
     assert_true(cost.d2h_bytes == 10 * 100 * 1024.0);
@@ -64,15 +61,13 @@ LAB_TEST(cost_tells_what_is_moved) {
     lab_workload_vit.cost(configure(&arena, WORDS("depth=0")), &cost);
     assert_true(cost.d2h_bytes == 10 * 588 * 1024.0);
     assert_true(cost.compute.flops == 0);
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(flops_follow_the_formula) {
     /* products alone: 2·(patches·3072·512 + 6·(50·512·(3·512 + 512 + 2·2048) + 2·8·50²·64)) an
      * image; norms, GELU and softmax add some percent */
-    struct lab_arena arena;
     struct lab_workload_cost plain, compiled;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     lab_workload_vit.cost(configure(&arena, WORDS("compile_model=false")), &plain);
     lab_workload_vit.cost(configure(&arena, WORDS("compile_model=true")), &compiled);
     double products =
@@ -83,7 +78,6 @@ LAB_TEST(flops_follow_the_formula) {
     assert_true(fabs(compiled.compute.flops / plain.compute.flops - 1) < 1e-3);
     /* fusing saves traffic, never arithmetic */
     assert_true(compiled.compute.bytes_written < plain.compute.bytes_written);
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(parameters_are_counted) {
@@ -112,23 +106,18 @@ LAB_TEST(images_round_up_to_whole_patches) {
 }
 
 LAB_TEST(labels_are_derived) {
-    struct lab_arena arena;
-    struct lab_str out;
-    lab_arena_init(&arena);
-    lab_str_init(&out);
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, out);
     lab_workload_vit.label(configure(&arena, WORDS("patch_size=16", "depth=12", "dim=1024")), &out);
     assert_string_equal(out.text, "vit16x12x1024");
     lab_str_clear(&out);
     lab_workload_vit.label(configure(&arena, WORDS("depth=0", "dim=768")), &out);
     assert_string_equal(out.text, "vit0x0x0");
-    lab_str_release(&out);
-    lab_arena_release(&arena);
 }
 
 static void expect_refusal(const char *const *words, const char *part) {
-    struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct vit_config *config = lab_workload_config(&lab_workload_vit, &arena);
     int failed = 0;
     for (; *words && !failed; words++)
@@ -137,7 +126,6 @@ static void expect_refusal(const char *const *words, const char *part) {
     assert_int_equal(err.code, LAB_ERR_USER);
     if (!strstr(err.text, part))
         fail_msg("'%s' lacks '%s'", err.text, part);
-    lab_arena_release(&arena);
 }
 
 LAB_TEST(bad_configurations_are_refused) {

@@ -76,12 +76,11 @@ LAB_TEST(the_reference_agrees_with_pytorch) {
                       "where PyTorch is installed\n");
         skip();
     }
-    struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *root = NULL;
     char *text = NULL;
     size_t length = 0;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     if (lab_file_read(FIXTURE, 8 << 20, &arena, &text, &length, &err) ||
         lab_json_parse(text, length, FIXTURE, &arena, &root, &err))
         fail_msg("%s", err.text);
@@ -90,5 +89,4 @@ LAB_TEST(the_reference_agrees_with_pytorch) {
     assert_true(cases->count > 0);
     for (int i = 0; i < cases->count; i++)
         compare_case(cases->items[i], &arena);
-    lab_arena_release(&arena);
 }
