@@ -3,7 +3,9 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* of programs that say nothing of their own */
@@ -38,6 +40,20 @@ int lab_test_run(const char *group, CMFixtureFunction open, CMFixtureFunction cl
     lab_mem_free(tests);
     lab_mem_free(listed);
     return failed;
+}
+
+void lab_test_contains(const char *text, const char *part, const char *file, int line) {
+    if (text && strstr(text, part))
+        return;
+    print_error("'%s' is not in:\n%s\n", part, text ? text : "nothing");
+    _fail(file, line);
+}
+
+void lab_test_near(double value, double expected, double tolerance, const char *file, int line) {
+    if (fabs(value - expected) <= tolerance)
+        return;
+    print_error("%.17g is not within %g of %.17g\n", value, tolerance, expected);
+    _fail(file, line);
 }
 
 int lab_test_in_utc(int argc, char **argv) {

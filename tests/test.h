@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
+
 #define LAB_TEST(name) LAB_TEST_WITH(name, NULL, NULL)
 
 /* A test with a set-up and a tear-down of its own. */
@@ -53,6 +55,38 @@ extern const struct lab_test_program lab_test_program;
 
 /* A `begin` for tests of times that are printed. */
 int lab_test_in_utc(int argc, char **argv);
+
+/* The call, which names its error `err`, succeeds; else the test fails with the error's text. */
+#define ASSERT_OK(call)                                                                            \
+    do {                                                                                           \
+        struct lab_err ok_err = LAB_ERR_INIT;                                                      \
+        struct lab_err *err = &ok_err;                                                             \
+        if (call)                                                                                  \
+            fail_msg("%s: %s", #call, ok_err.text);                                                \
+    } while (0)
+
+/* The call, which names its error `err`, returns -1 with this code and a text that holds `part`. */
+#define ASSERT_FAILS(call, expected_code, part)                                                    \
+    do {                                                                                           \
+        struct lab_err bad_err = LAB_ERR_INIT;                                                     \
+        struct lab_err *err = &bad_err;                                                            \
+        if ((call) != -1)                                                                          \
+            fail_msg("%s doesn't fail", #call);                                                    \
+        assert_contains(bad_err.text, part);                                                       \
+        if ((expected_code) != LAB_ERR_NONE)                                                       \
+            assert_int_equal(bad_err.code, expected_code);                                         \
+    } while (0)
+
+/* The same with any code. */
+#define ASSERT_SAYS(call, part) ASSERT_FAILS(call, LAB_ERR_NONE, part)
+
+#define assert_contains(text, part) lab_test_contains(text, part, __FILE__, __LINE__)
+void lab_test_contains(const char *text, const char *part, const char *file, int line);
+
+/* Not further apart than that; NAN is near to nothing. */
+#define assert_near(value, expected, tolerance)                                                    \
+    lab_test_near(value, expected, tolerance, __FILE__, __LINE__)
+void lab_test_near(double value, double expected, double tolerance, const char *file, int line);
 
 /* Runs the program's tests as a group of this name; how many failed. For a `begin` that runs them
  * more than once; cmocka's filters choose among them. */

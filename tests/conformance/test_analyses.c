@@ -49,7 +49,7 @@ LAB_TEST(nothing_in_is_an_error) {
         struct lab_analysis_input none = {0}, one = {traces, 1};
         assert_int_equal(lab_analyses[i]->run(config, &none, &arena, &result, &err), -1);
         assert_int_equal(lab_analyses[i]->run(config, &one, &arena, &result, &err), -1);
-        assert_non_null(strstr(err.text, "nothing"));
+        assert_contains(err.text, "nothing");
         assert_int_equal(err.code, LAB_ERR_USER);
     }
 }
@@ -57,5 +57,5 @@ LAB_TEST(nothing_in_is_an_error) {
 LAB_TEST(unknown_ones_suggest_the_nearest) {
     struct lab_err err = LAB_ERR_INIT;
     assert_null(lab_analysis_find("latncy", &err));
-    assert_non_null(strstr(err.text, "did you mean 'latency'?"));
+    assert_contains(err.text, "did you mean 'latency'?");
 }

@@ -166,10 +166,8 @@ static void take_processes(void *state, const struct lab_process_list *list) {
 
 LAB_TEST(the_sampler_runs_with_all_of_them) {
     struct lab_sampler_config config = {.setup = make_setup()};
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_sampler *sampler;
-    if (lab_sampler_open(&config, &sampler, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_sampler_open(&config, &sampler, err));
     assert_non_null(lab_sampler_refusal(sampler, "replay"));
     assert_null(lab_sampler_refusal(sampler, "cpu"));
     struct sampled sampled = {0};

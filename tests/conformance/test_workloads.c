@@ -314,18 +314,15 @@ static void use_workload(struct place *place, struct lab_arena *arena) {
 }
 
 LAB_TEST(they_work_on_every_backend) {
-    struct lab_err err = LAB_ERR_INIT;
     struct place place = {0};
     LAB_AUTO(arena, arena);
-    if (lab_machine_open(NULL, &place.machine, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_machine_open(NULL, &place.machine, err));
     for (int b = 0; lab_backends[b]; b++) {
         struct lab_device_list list = {0};
         const char *why_none = NULL;
         /* simulated devices have to be named */
         const char *which = lab_backends[b]->rank < 0 ? ":l40s-10:4" : "";
-        if (lab_backends[b]->select(place.machine, which, &arena, &list, &why_none, &err))
-            fail_msg("%s", err.text);
+        ASSERT_OK(lab_backends[b]->select(place.machine, which, &arena, &list, &why_none, err));
         if (list.count == 0) {
             print_message("  no %s devices: %s\n", lab_backends[b]->name, why_none);
             continue;

@@ -70,7 +70,7 @@ LAB_TEST(a_node_that_pays_is_a_line_with_its_gain) {
     assert_string_equal(line->why, "node 1 rather than node 0");
     assert_string_equal(find(&advice, "slurm")->line,
                         "srun -n 1 --cpu-bind=none env " PLACE " " BIND);
-    assert_non_null(strstr(find(&advice, "slurm")->why, "the whole host"));
+    assert_contains(find(&advice, "slurm")->why, "the whole host");
     assert_string_equal(find(&advice, "openmpi")->line,
                         "mpirun --bind-to none -n 1 env " PLACE " " BIND);
     assert_string_equal(find(&advice, "taskset")->line, PLACE " taskset -c 16-19 PROGRAM");
@@ -79,7 +79,7 @@ LAB_TEST(a_node_that_pays_is_a_line_with_its_gain) {
     assert_string_equal(find(&advice, "mps")->line,
                         PLACE " nvidia-cuda-mps-control -d && " PLACE " " BIND);
     const char *answer = lab_advice_answer(&advice, 1, &given.arena);
-    assert_non_null(strstr(answer, "Worth most: node 1 rather than node 0 gains 2"));
+    assert_contains(answer, "Worth most: node 1 rather than node 0 gains 2");
     given_end(&given);
 }
 
@@ -94,11 +94,11 @@ LAB_TEST(no_line_starts_a_program_without_gpu_cores_and_memory) {
         if (!strstr(line, "PROGRAM"))
             continue;
         started++;
-        assert_non_null(strstr(line, PLACE " "));
+        assert_contains(line, PLACE " ");
         if (!lab_str_equal(advice.lines[i].tool, "taskset"))
-            assert_non_null(strstr(line, BIND));
+            assert_contains(line, BIND);
         else /* it can't bind memory, and says so */
-            assert_non_null(strstr(advice.lines[i].why, "memory isn't bound"));
+            assert_contains(advice.lines[i].why, "memory isn't bound");
     }
     assert_int_equal(started, 6); /* numactl, slurm, openmpi, taskset, openmp, mps */
     given_end(&given);
@@ -151,7 +151,7 @@ LAB_TEST(a_batch_that_pays_is_left_to_the_program) {
     struct lab_str text;
     lab_str_init(&text);
     lab_advice_write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
-    assert_non_null(strstr(text.text, "batch 2 rather than 1; set it in PROGRAM"));
+    assert_contains(text.text, "batch 2 rather than 1; set it in PROGRAM");
     lab_str_release(&text);
     given_end(&given);
 }
@@ -164,15 +164,15 @@ LAB_TEST(a_slice_that_pays_has_no_line) {
     struct lab_advice advice = advise(&given);
     assert_int_equal(advice.count, 1);
     assert_null(advice.lines[0].line);
-    assert_non_null(strstr(advice.no_line, "slice of a GPU"));
+    assert_contains(advice.no_line, "slice of a GPU");
     struct lab_str text;
     lab_str_init(&text);
     lab_advice_write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
     assert_null(strstr(text.text, "PROGRAM"));
-    assert_non_null(strstr(text.text, "  No line to paste: cuda:0/4.3 is a slice of a GPU"));
+    assert_contains(text.text, "  No line to paste: cuda:0/4.3 is a slice of a GPU");
     lab_str_release(&text);
     struct lab_value *value = lab_advice_value(&advice, &given.arena);
-    assert_non_null(strstr(lab_value_get(value, "no_line")->string, "slice"));
+    assert_contains(lab_value_get(value, "no_line")->string, "slice");
     given_end(&given);
 }
 
@@ -195,14 +195,14 @@ LAB_TEST(a_line_is_printed_once_for_all_that_it_gains) {
     assert_null(strstr(text.text, "  from "));
     assert_true(first && other && first < other);
     assert_true(strstr(first + 1, "  " PLACE) > other);
-    assert_non_null(strstr(text.text, "device 3 rather than device 2"));
+    assert_contains(text.text, "device 3 rather than device 2");
     both[1].study = "elsewhere";
     both[1].simulated = true;
     lab_str_clear(&text);
     lab_advice_write(both, 2, (struct lab_style){.columns = 120}, &given.arena, &text);
     assert_true(
         lab_str_starts(text.text, "Study: outputs/given\nStudy: elsewhere (simulated)\n\n"));
-    assert_non_null(strstr(text.text, "  from elsewhere\n"));
+    assert_contains(text.text, "  from elsewhere\n");
     lab_str_release(&text);
     given_end(&given);
 }
@@ -224,7 +224,7 @@ LAB_TEST(what_was_not_measured_says_so) {
     const char *apart = strstr(text.text, "Not measured here");
     assert_non_null(apart);
     assert_true(strstr(text.text, "numactl --cpunodebind=1") < apart);
-    assert_non_null(strstr(apart, "nvidia-smi -i " GPU " -c EXCLUSIVE_PROCESS"));
+    assert_contains(apart, "nvidia-smi -i " GPU " -c EXCLUSIVE_PROCESS");
     lab_str_release(&text);
     given_end(&given);
 }
@@ -243,7 +243,7 @@ LAB_TEST(a_node_that_gains_nothing_is_not_advised) {
     lab_str_init(&text);
     lab_advice_write(&advice, 1, (struct lab_style){.columns = 80}, &given.arena, &text);
     assert_null(strstr(text.text, "  " PLACE " numactl"));
-    assert_non_null(strstr(text.text, "none larger than"));
+    assert_contains(text.text, "none larger than");
     lab_str_release(&text);
     given_end(&given);
 }
@@ -256,7 +256,7 @@ LAB_TEST(one_run_each_advises_nothing_but_more_runs) {
     assert_true(
         lab_str_starts(lab_advice_answer(&advice, 1, &given.arena), "Nothing can be advised yet"));
     assert_non_null(advice.next);
-    assert_non_null(strstr(advice.next, "experiment.repeat=5"));
+    assert_contains(advice.next, "experiment.repeat=5");
     given_end(&given);
 }
 

@@ -136,9 +136,7 @@ static inline int ask(struct given *f, const char *name, const char *words, stru
 }
 
 static inline void when_analysed(struct given *f, const char *name, const char *words) {
-    struct lab_err err = LAB_ERR_INIT;
-    if (ask(f, name, words, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(ask(f, name, words, err));
 }
 
 static inline const struct lab_doc_cell *figure(const struct given *f, int part, const char *key) {
@@ -166,11 +164,6 @@ static inline const struct lab_doc_cell *cell(const struct given *f, int part, c
             return &found->cells[row * found->column_count + c];
     fail_msg("no column '%s' in '%s'", column, key);
     return NULL;
-}
-
-static inline void assert_near(double value, double expected, double tolerance) {
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.12g instead of %.12g", value, expected);
 }
 
 static inline bool has_note(const char *const *notes, const char *text) {

@@ -146,10 +146,8 @@ static inline int ask_study(struct given_study *given, const char *name,
 }
 
 static inline struct lab_analysis_result when_asked(struct given_study *given, const char *name) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_analysis_result result = {0};
-    if (ask_study(given, name, &result, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(ask_study(given, name, &result, err));
     return result;
 }
 

@@ -23,10 +23,8 @@ static inline int ask(struct given_study *given, const char *name, const char *c
 
 static inline struct lab_analysis_result when_asked(struct given_study *given, const char *name,
                                                     const char *const *words) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_analysis_result result = {0};
-    if (ask(given, name, words, &result, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(ask(given, name, words, &result, err));
     return result;
 }
 
@@ -59,11 +57,6 @@ static inline const struct lab_doc_cell *cell(const struct lab_analysis_result *
             return &found->cells[row * found->column_count + c];
     fail_msg("no column '%s' in '%s'", column, key);
     return NULL;
-}
-
-static inline void assert_near(double value, double expected, double tolerance) {
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.12g instead of %.12g", value, expected);
 }
 
 static inline void assert_says(const char *text, const char *part) {

@@ -106,7 +106,7 @@ LAB_TEST(nothing_is_found_where_nothing_is) {
         given_kernel(&given, kernel, 0, &again, FIRST_CHOICE);
     }
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    assert_non_null(strstr(result.answer, "Phase baseline_again slows nothing"));
+    assert_contains(result.answer, "Phase baseline_again slows nothing");
     assert_true(figure(&result, 0, "slowed")->value == 0);
     assert_string_equal(resource(&result, 0), "none less than before");
     assert_int_equal(result.finding, LAB_ANALYSIS_FINDS_NOTHING);
@@ -136,7 +136,7 @@ LAB_TEST(the_resource_of_which_least_is_left_is_named_first) {
         assert_string_equal(resource(&result, 0), rows[i].key);
         if (!strstr(result.answer, rows[i].words))
             fail_msg("no '%s' in: %s", rows[i].words, result.answer);
-        assert_non_null(strstr(result.answer, "A neighbour on purpose"));
+        assert_contains(result.answer, "A neighbour on purpose");
         assert_int_equal(result.finding, LAB_ANALYSIS_FINDS);
         given_end(&given);
     }
@@ -190,7 +190,7 @@ LAB_TEST(of_what_is_named_less_is_left) {
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     assert_string_equal(resource(&result, 0), "none less for certain");
     assert_null(strstr(result.answer, "Most likely"));
-    assert_non_null(strstr(result.answer, "What it takes wasn't found"));
+    assert_contains(result.answer, "What it takes wasn't found");
     assert_int_equal(result.finding, LAB_ANALYSIS_FINDS);
     given_end(&given);
 }
@@ -219,7 +219,7 @@ LAB_TEST(what_differs_from_block_to_block_is_not_the_same) {
         if (!strstr(result.answer, rows[i].words))
             fail_msg("no '%s' in: %s", rows[i].words, result.answer);
         if (i > 0)
-            assert_non_null(strstr(result.answer, "can't be ruled out"));
+            assert_contains(result.answer, "can't be ruled out");
         assert_int_equal(result.finding, rows[i].finding);
         given_end(&given);
     }
@@ -320,11 +320,11 @@ LAB_TEST(blocks_without_both_sides_do_not_count) {
         if (given.table.runs[i].run->repeat == 0 && given.table.runs[i].ranks[0].gpu_id == 0)
             given.table.runs[i].used = false;
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    assert_non_null(strstr(result.answer, "slow softmax by 1"));
+    assert_contains(result.answer, "slow softmax by 1");
     for (int i = 0; i < given.table.run_count; i++)
         given.table.runs[i].used &= given.table.runs[i].run->repeat == 1;
     result = when_asked(&given, "contention", NULL);
-    assert_non_null(strstr(result.answer, "more blocks would tell"));
+    assert_contains(result.answer, "more blocks would tell");
     given_end(&given);
 }
 

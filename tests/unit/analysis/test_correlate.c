@@ -159,8 +159,8 @@ LAB_TEST(test_where_nothing_goes_together_it_says_what_would_have_been_seen) {
     add_samples(&given, run, false);
     struct lab_analysis_result result = when_asked(&given, "correlate");
     assert_int_equal(figure_of(&result, "found")->value, 0);
-    assert_non_null(strstr(result.answer, "Nothing that was sampled goes together"));
-    assert_non_null(strstr(result.answer, "would mostly have been seen"));
+    assert_contains(result.answer, "Nothing that was sampled goes together");
+    assert_contains(result.answer, "would mostly have been seen");
     given_end(&given);
 }
 
@@ -394,14 +394,14 @@ LAB_TEST(test_what_is_lacking_is_said) {
     struct given_run row = on_gpu(0);
     given_add(&given, row);
     result = when_asked(&given, "correlate");
-    assert_non_null(strstr(result.answer, "No iterations were kept"));
+    assert_contains(result.answer, "No iterations were kept");
     given_end(&given);
 
     given_begin(&given, "no samples");
     row.iterations = 500;
     given_add(&given, row);
     result = when_asked(&given, "correlate");
-    assert_non_null(strstr(result.answer, "Nothing was sampled"));
+    assert_contains(result.answer, "Nothing was sampled");
     assert_null(chart_of(&result, "correlate_top"));
     given_end(&given);
 
@@ -412,7 +412,7 @@ LAB_TEST(test_what_is_lacking_is_said) {
         for (size_t i = 0; i < run->recording->tracks[t].count; i++)
             run->recording->tracks[t].times_ns[i] += 3600000000000LL;
     result = when_asked(&given, "correlate");
-    assert_non_null(strstr(result.answer, "don't reach into the time of the iterations"));
+    assert_contains(result.answer, "don't reach into the time of the iterations");
     given_end(&given);
 
     given_begin(&given, "constant");
@@ -421,7 +421,7 @@ LAB_TEST(test_what_is_lacking_is_said) {
     given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, 0), LAB_METRIC_POWER, -1, 1,
                  constant, &heavy);
     result = when_asked(&given, "correlate");
-    assert_non_null(strstr(result.answer, "of 1 resources that were sampled 1 never changed"));
+    assert_contains(result.answer, "of 1 resources that were sampled 1 never changed");
     given_end(&given);
 }
 

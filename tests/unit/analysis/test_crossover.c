@@ -12,15 +12,12 @@ extern const struct lab_analysis lab_analysis_crossover;
 static struct lab_analysis_result analyze(struct given_study *given) {
     struct lab_analysis_input input = given_input(given);
     struct lab_analysis_result result;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_analysis_crossover.run(NULL, &input, &given->arena, &result, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_analysis_crossover.run(NULL, &input, &given->arena, &result, err));
     return result;
 }
 
 static void assert_has(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("'%s' isn't in '%s'", part, text);
+    assert_contains(text, part);
 }
 
 /* Seconds of a batch: in, compute, out; each iteration's spread by `spread`, each run's by

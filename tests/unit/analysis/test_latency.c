@@ -89,10 +89,8 @@ static const struct lab_pipeline *analyse(struct fixture *f) {
     return f->found.items;
 }
 
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fmax(1, fabs(expected))))
-        fail_msg("%.12g instead of %.12g", value, expected);
-}
+#define assert_close(value, expected)                                                              \
+    assert_near(value, expected, 1e-9 * fmax(1, fabs((double)(expected))))
 
 /* --- spans --- */
 
@@ -118,19 +116,19 @@ LAB_TEST_WITH(half_of_the_copies_lie_under_compute, setup, teardown) {
     copy(f, LAB_TRACE_COPY_D2H, 100, 110, 500000);
     const struct lab_pipeline *p = analyse(f);
     assert_int_equal(f->found.count, 1);
-    assert_near(p->overlap, 30.0 / 60);
+    assert_close(p->overlap, 30.0 / 60);
     assert_int_equal(p->end_ns - p->start_ns, 110 * US);
-    assert_near(p->compute_utilization, 80.0 / 110);
-    assert_near(p->efficiency, 80.0 / 110);
+    assert_close(p->compute_utilization, 80.0 / 110);
+    assert_close(p->efficiency, 80.0 / 110);
     assert_int_equal(p->longest, LAB_STAGE_COMPUTE);
-    assert_near(p->compression, (50.0 + 80 + 10) / 110);
-    assert_near(p->idle, 0);
-    assert_near(p->stages[LAB_STAGE_H2D].bytes_per_s, 25e9);
-    assert_near(p->stages[LAB_STAGE_D2H].bytes_per_s, 50e9);
+    assert_close(p->compression, (50.0 + 80 + 10) / 110);
+    assert_close(p->idle, 0);
+    assert_close(p->stages[LAB_STAGE_H2D].bytes_per_s, 25e9);
+    assert_close(p->stages[LAB_STAGE_D2H].bytes_per_s, 50e9);
     assert_false(p->has_window);
     assert_int_equal(p->batch_count, 0);
     assert_int_equal(p->stages[LAB_STAGE_H2D].bandwidth.count, 2); /* of single copies */
-    assert_near(p->stages[LAB_STAGE_H2D].bandwidth.median, 25e9);
+    assert_close(p->stages[LAB_STAGE_H2D].bandwidth.median, 25e9);
 }
 
 LAB_TEST_WITH(kernels_side_by_side_count_once, setup, teardown) {
@@ -139,8 +137,8 @@ LAB_TEST_WITH(kernels_side_by_side_count_once, setup, teardown) {
     kernel(f, 0, 60)->place.stream = 7; /* not in order, on another stream */
     kernel(f, 10, 20);
     const struct lab_pipeline *p = analyse(f);
-    assert_near(p->compute_utilization, 1);
-    assert_near(p->compression, 1);
+    assert_close(p->compute_utilization, 1);
+    assert_close(p->compression, 1);
     assert_true(isnan(p->overlap)); /* there is no copy */
     assert_int_equal(p->stages[LAB_STAGE_COMPUTE].commands, 3);
     assert_int_equal(p->stream_count, 2);
@@ -153,11 +151,11 @@ LAB_TEST_WITH(copies_alone_have_no_overlap_and_fills_are_another_stage, setup, t
     f->fills[f->trace.fill_count++] = (struct lab_trace_fill){50 * US, 60 * US, on(f, 2), 10, 0, 3};
     const struct lab_pipeline *p = analyse(f);
     assert_true(isnan(p->overlap));
-    assert_near(p->compute_utilization, 0);
+    assert_close(p->compute_utilization, 0);
     assert_int_equal(p->longest, LAB_STAGE_H2D);
-    assert_near(p->efficiency, 0.5);
+    assert_close(p->efficiency, 0.5);
     assert_int_equal(p->stages[LAB_PIPELINE_OTHER].busy_ns, 30 * US);
-    assert_near(p->compression, 1);
+    assert_close(p->compression, 1);
 }
 
 LAB_TEST_WITH(records_without_length_or_without_times, setup, teardown) {
@@ -189,7 +187,7 @@ LAB_TEST_WITH(times_and_sizes_beyond_reason_are_left_out, setup, teardown) {
     lab_pipelines_make(&f->trace, LAB_TRACE_WINDOW, US, &f->arena, &f->found);
     assert_int_equal(f->found.broken, 3);
     assert_int_equal(f->found.count, 1);
-    assert_near(f->found.items[0].compute_utilization, 0.5);
+    assert_close(f->found.items[0].compute_utilization, 0.5);
     assert_int_equal(f->found.items[0].stages[LAB_STAGE_H2D].size_bytes, 0);
 }
 
@@ -222,7 +220,7 @@ LAB_TEST_WITH(the_tail_behind_the_range_counts, setup, teardown) {
     assert_int_equal(p->end_ns, 90 * US);
     assert_int_equal(p->stages[LAB_STAGE_COMPUTE].commands, 2);
     assert_int_equal(p->preparation.count, 2);
-    assert_near(p->preparation.median, ((20 - 8) + (40 - 11)) / 2.0 * 1e-6);
+    assert_close(p->preparation.median, ((20 - 8) + (40 - 11)) / 2.0 * 1e-6);
 }
 
 /* Without calls, what starts after the range belongs to it until another range begins. */
@@ -250,7 +248,7 @@ LAB_TEST_WITH(ranges_that_follow_the_device_take_what_starts_in_them, setup, tea
     kernel(f, 201, 300);
     const struct lab_pipeline *p = analyse(f);
     assert_int_equal(p->stages[LAB_STAGE_COMPUTE].commands, 1);
-    assert_near(p->compute_utilization, 1);
+    assert_close(p->compute_utilization, 1);
 }
 
 LAB_TEST_WITH(a_range_that_was_never_closed_has_no_end, setup, teardown) {
@@ -277,7 +275,7 @@ LAB_TEST_WITH(preparation_counts_each_launch_once, setup, teardown) {
     }
     const struct lab_pipeline *p = analyse(f);
     assert_int_equal(p->preparation.count, 2);
-    assert_near(p->preparation.median, 5e-6);
+    assert_close(p->preparation.median, 5e-6);
 }
 
 LAB_TEST_WITH(graphs_as_a_whole_are_compute, setup, teardown) {
@@ -286,8 +284,8 @@ LAB_TEST_WITH(graphs_as_a_whole_are_compute, setup, teardown) {
     kernel(f, 100, 180)->whole_graph = true;
     const struct lab_pipeline *p = analyse(f);
     assert_int_equal(p->whole_graphs, 2);
-    assert_near(p->compute_utilization, 160.0 / 180);
-    assert_near(p->idle, 20.0 / 180);
+    assert_close(p->compute_utilization, 160.0 / 180);
+    assert_close(p->idle, 20.0 / 180);
 }
 
 /* --- batches --- */
@@ -316,15 +314,15 @@ LAB_TEST_WITH(batches_are_told_by_their_ranges, setup, teardown) {
     range(f, "h2d_batch_x", 130, 190, 9);
     const struct lab_pipeline *p = analyse(f);
     assert_int_equal(p->batch_count, 2);
-    assert_near(p->latency.median, 120e-6);
-    assert_near(p->stages[LAB_STAGE_H2D].time.median,
-                30e-6); /* the pause between two copies is in it */
-    assert_near(p->stages[LAB_STAGE_COMPUTE].time.median, 65e-6);
-    assert_near(p->stages[LAB_STAGE_D2H].time.median, 20e-6);
-    assert_near(p->stages[LAB_STAGE_H2D].bandwidth.median, 20e9); /* but not in the bandwidth */
+    assert_close(p->latency.median, 120e-6);
+    assert_close(p->stages[LAB_STAGE_H2D].time.median,
+                 30e-6); /* the pause between two copies is in it */
+    assert_close(p->stages[LAB_STAGE_COMPUTE].time.median, 65e-6);
+    assert_close(p->stages[LAB_STAGE_D2H].time.median, 20e-6);
+    assert_close(p->stages[LAB_STAGE_H2D].bandwidth.median, 20e9); /* but not in the bandwidth */
     assert_int_equal(p->stages[LAB_STAGE_H2D].bandwidth.count, 2);
-    assert_near(p->stages[LAB_STAGE_D2H].bandwidth.median, 50e9);
-    assert_near(p->latency.confidence, 0.5); /* two values */
+    assert_close(p->stages[LAB_STAGE_D2H].bandwidth.median, 50e9);
+    assert_close(p->latency.confidence, 0.5); /* two values */
 }
 
 LAB_TEST_WITH(one_batch_has_figures_but_no_interval, setup, teardown) {
@@ -335,9 +333,9 @@ LAB_TEST_WITH(one_batch_has_figures_but_no_interval, setup, teardown) {
     kernel(f, 50, 150)->place.correlation = 1;
     const struct lab_pipeline *p = analyse(f);
     assert_int_equal(p->batch_count, 1);
-    assert_near(p->latency.median, 100e-6);
+    assert_close(p->latency.median, 100e-6);
     assert_true(isnan(p->latency.low) && isnan(p->latency.high));
-    assert_near(p->efficiency, 1);
+    assert_close(p->efficiency, 1);
 }
 
 /* --- devices and streams --- */
@@ -391,9 +389,9 @@ LAB_TEST_WITH(gaps_are_the_waits_of_a_stream, setup, teardown) {
     assert_int_equal(compute->commands, 6);
     assert_int_equal(compute->busy_ns, (10 + 89 + 8 + 10 + 9) * US);
     assert_int_equal(compute->gaps.count, 3);
-    assert_near(compute->gaps.median, 20e-6);
-    assert_near(compute->gaps.total, (2 + 20 + 201) * 1e-6);
-    assert_near(compute->gaps.p95, (20 + 0.9 * 181) * 1e-6);
+    assert_close(compute->gaps.median, 20e-6);
+    assert_close(compute->gaps.total, (2 + 20 + 201) * 1e-6);
+    assert_close(compute->gaps.p95, (20 + 0.9 * 181) * 1e-6);
     assert_int_equal(compute->over_10us, 2);
     assert_int_equal(compute->over_100us, 1);
 }

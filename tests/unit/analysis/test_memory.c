@@ -51,7 +51,7 @@ LAB_TEST(the_best_comes_first_and_others_are_held_against_it) {
     assert_near(change->high, 0.1190516778081, 1e-9);
     assert_string_equal(figure(f, 1, "verdict")->text, "higher");
     assert_int_equal((int)figure(f, 1, "recordings")->value, 3);
-    assert_non_null(strstr(f->result.answer, "pruned takes the least memory (50033.3 MB)"));
+    assert_contains(f->result.answer, "pruned takes the least memory (50033.3 MB)");
     assert_true(has_note(f->result.notes, "from the spread between the recordings"));
     assert_near(cell(f, 1, "gpus", 0, "change")->low, 0.0854786353165, 1e-9);
 }
@@ -67,7 +67,7 @@ LAB_TEST(small_differences_of_single_recordings_get_no_verdict) {
     }
     when_analysed(f, "memory", NULL);
     assert_string_equal(figure(f, 1, "verdict")->text, "ambiguous");
-    assert_non_null(strstr(f->result.answer, "not for certain"));
+    assert_contains(f->result.answer, "not for certain");
     assert_true(has_note(f->result.notes, "within one recording each"));
 }
 
@@ -83,7 +83,7 @@ LAB_TEST(what_may_be_twice_as_much_is_not_said_to_be_as_much) {
     }
     when_analysed(f, "memory", NULL);
     assert_string_equal(figure(f, 1, "verdict")->text, "same");
-    assert_non_null(strstr(f->result.answer, "b can't be told from a: no difference larger than "));
+    assert_contains(f->result.answer, "b can't be told from a: no difference larger than ");
 }
 
 /* Nothing varies and nothing differs: a bound of nothing is 0, not -0. */
@@ -97,7 +97,7 @@ LAB_TEST(no_difference_at_all_is_a_plain_zero) {
     }
     when_analysed(f, "memory", NULL);
     assert_string_equal(figure(f, 1, "verdict")->text, "same");
-    assert_non_null(strstr(f->result.parts[1].answer, "no difference larger than 0.0 %."));
+    assert_contains(f->result.parts[1].answer, "no difference larger than 0.0 %.");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = given_setup,

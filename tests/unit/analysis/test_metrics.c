@@ -50,8 +50,7 @@ static void analyse(struct given *g) {
 }
 
 static void assert_says(const struct given *g, const char *text) {
-    if (!strstr(g->result.answer, text))
-        fail_msg("'%s' isn't in '%s'", text, g->result.answer);
+    assert_contains(g->result.answer, text);
 }
 
 /* Given three runs of each, far apart, then the higher accuracy is best, for sure. */

@@ -18,9 +18,7 @@ static const double gflop[MODELS] = {0, 0.05, 2, 60};
 static struct lab_analysis_result analyze(struct given_study *given) {
     struct lab_analysis_input input = given_input(given);
     struct lab_analysis_result result;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_analysis_numa.run(NULL, &input, &given->arena, &result, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_analysis_numa.run(NULL, &input, &given->arena, &result, err));
     return result;
 }
 
@@ -46,8 +44,7 @@ static void add_device(struct given_study *given, int gpu, int home, int nodes, 
 }
 
 static void assert_has(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("'%s' isn't in '%s'", part, text);
+    assert_contains(text, part);
 }
 
 static const double planted[MODELS] = {0.3, 0.124, 0.05, 0};

@@ -35,9 +35,8 @@ static void repeat(struct given_study *given, struct given_run row, int count, d
 static struct lab_analysis_result analyse(struct given_study *given) {
     struct lab_analysis_input input = given_input(given);
     struct lab_analysis_result result;
-    struct lab_err err = LAB_ERR_INIT;
     void *config = lab_analysis_config(&lab_analysis_recommend, &given->arena);
-    assert_int_equal(lab_analysis_recommend.run(config, &input, &given->arena, &result, &err), 0);
+    ASSERT_OK(lab_analysis_recommend.run(config, &input, &given->arena, &result, err));
     return result;
 }
 
@@ -79,8 +78,8 @@ LAB_TEST(the_clearly_fastest_place_is_the_best) {
     assert_int_equal((int)figure(&result, 0, "alike")->value, 0);
     const struct lab_doc_cell *gain = figure(&result, 0, "gain_over_worst");
     assert_true(gain->low < .2 && .2 < gain->high);
-    assert_non_null(strstr(result.answer, "runs best on device 3 from node 1"));
-    assert_non_null(strstr(result.answer, "the default"));
+    assert_contains(result.answer, "runs best on device 3 from node 1");
+    assert_contains(result.answer, "the default");
     given_end(&given);
 }
 
@@ -137,11 +136,11 @@ LAB_TEST(a_tie_asks_for_so_many_repeats_of_both) {
     const struct lab_doc_table *next = table(&result.parts[0], "next");
     assert_true(next->row_count >= 1);
     const char *command = next->cells[0].text;
-    assert_non_null(strstr(command, "gpulab run numa_study --device cuda "));
-    assert_non_null(strstr(command, "'experiment.hardware.gpu_ids=[1]'"));
-    assert_non_null(strstr(command, "'experiment.vit_configs=[{patch_size:32,depth:2,heads:4,"
-                                    "dim:128,mlp_dim:0}]'"));
-    assert_non_null(strstr(command, "experiment.test.num_samples=500"));
+    assert_contains(command, "gpulab run numa_study --device cuda ");
+    assert_contains(command, "'experiment.hardware.gpu_ids=[1]'");
+    assert_contains(command, "'experiment.vit_configs=[{patch_size:32,depth:2,heads:4,"
+                             "dim:128,mlp_dim:0}]'");
+    assert_contains(command, "experiment.test.num_samples=500");
     const char *repeats = strstr(command, "experiment.repeat=");
     assert_non_null(repeats);
     long count = strtol(repeats + strlen("experiment.repeat="), NULL, 10);
@@ -162,8 +161,8 @@ LAB_TEST(whatever_a_machine_is_called_the_command_can_be_pasted) {
     }
     struct lab_analysis_result result = analyse(&given);
     const char *command = table(&result.parts[0], "next")->cells[0].text;
-    assert_non_null(strstr(command, "gpulab run 'it'\\''s; my study' --device "
-                                    "'sim:./my $(machine)'\\''s.yaml' '"));
+    assert_contains(command, "gpulab run 'it'\\''s; my study' --device "
+                             "'sim:./my $(machine)'\\''s.yaml' '");
     given_end(&given);
 }
 
@@ -177,8 +176,8 @@ LAB_TEST(a_hole_in_the_grid_is_named) {
     const struct lab_doc_table *next = table(&result.parts[0], "next");
     const struct lab_doc_cell *last = next->cells + (ptrdiff_t)(next->row_count - 1) * 2;
     assert_string_equal(last[1].text, "one place of the grid wasn't run");
-    assert_non_null(strstr(last[0].text, "gpu_ids=[1]"));
-    assert_non_null(strstr(last[0].text, "numa_nodes=[1]"));
+    assert_contains(last[0].text, "gpu_ids=[1]");
+    assert_contains(last[0].text, "numa_nodes=[1]");
     given_end(&given);
 }
 
@@ -235,7 +234,7 @@ LAB_TEST(one_run_each_is_no_ground_for_certainty) {
     repeat(&given, (struct given_run){.model = "m", .node = 1, .rate = 1010}, 1, 0);
     struct lab_analysis_result result = analyse(&given);
     assert_true(isnan(figure(&result, 0, "first_share")->value));
-    assert_non_null(strstr(result.answer, "one run"));
+    assert_contains(result.answer, "one run");
     given_end(&given);
 }
 
@@ -244,7 +243,7 @@ LAB_TEST(nothing_done_says_so) {
     given_begin(&given, "numa_study");
     struct lab_analysis_result result = analyse(&given);
     assert_int_equal(result.part_count, 0);
-    assert_non_null(strstr(result.answer, "nothing to recommend yet"));
+    assert_contains(result.answer, "nothing to recommend yet");
     assert_int_equal(lab_analysis_recommend.interest(&given.table), 0);
     given_end(&given);
 }
@@ -307,8 +306,8 @@ LAB_TEST(a_node_is_told_over_all_devices) {
     given_begin(&given, "numa_study");
     given_grid(&given, "m", 0.1, .005);
     struct lab_analysis_result result = analyse(&given);
-    assert_non_null(strstr(result.answer, "m does best from node 0 ("));
-    assert_non_null(strstr(result.answer, "which device can't be told"));
+    assert_contains(result.answer, "m does best from node 0 (");
+    assert_contains(result.answer, "which device can't be told");
     assert_null(strstr(result.answer, "runs best"));
     assert_int_equal(lab_place_groups(&given.table, &given.arena, &groups), 1);
     assert_int_equal(lab_place_factors(groups, &given.arena, factors), 2);
@@ -326,13 +325,13 @@ LAB_TEST(models_agree_on_a_node_that_is_never_worse) {
     given_grid(&given, "light", 0.1, .005);
     given_grid(&given, "heavy", 0, .005);
     struct lab_analysis_result result = analyse(&given);
-    assert_non_null(strstr(result.answer, "Feeding from node 0 is as good as any for all 2 models, "
-                                          "and best for 1"));
-    assert_non_null(strstr(result.answer, "(light); which device can't be told."));
+    assert_contains(result.answer, "Feeding from node 0 is as good as any for all 2 models, "
+                                   "and best for 1");
+    assert_contains(result.answer, "(light); which device can't be told.");
     assert_int_equal(result.part_count, 2);
     const struct lab_analysis_part *heavy =
         &result.parts[strstr(result.parts[1].name, "heavy") != NULL];
-    assert_non_null(strstr(heavy->name, "heavy"));
+    assert_contains(heavy->name, "heavy");
     assert_null(strstr(heavy->answer, "does best from"));
     assert_null(strstr(heavy->answer, "runs best"));
     given_end(&given);
@@ -352,7 +351,7 @@ LAB_TEST(own_nodes_are_told_where_homes_differ) {
                                       .rate = node == gpu / 2 ? 1100 : 1000},
                    1, .005);
     struct lab_analysis_result result = analyse(&given);
-    assert_non_null(strstr(result.answer, "m does best from its own node ("));
+    assert_contains(result.answer, "m does best from its own node (");
     given_end(&given);
 }
 

@@ -75,7 +75,7 @@ LAB_TEST(test_a_slow_down_is_dated_and_explained) {
     assert_true(fabs(cell_of(&result, "change_points", 0, "clock_after_mhz")->value - 1830) < 5);
     assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text, "heat (driver)");
     assert_true(fabs(cell_of(&result, "runs", 1, "throttled_s")->value - 10) < 0.3);
-    assert_non_null(strstr(result.answer, "1 of 2 runs isn't steady"));
+    assert_contains(result.answer, "1 of 2 runs isn't steady");
     assert_non_null(
         strstr(result.answer, "longer from 20.0 s on, when clocks were held back by heat"));
     given_end(&given);
@@ -282,7 +282,7 @@ LAB_TEST(test_what_is_lacking_is_said) {
     row.iterations = 10;
     given_add(&given, row);
     result = when_asked(&given, "stability");
-    assert_non_null(strstr(result.answer, "Too few iterations were kept"));
+    assert_contains(result.answer, "Too few iterations were kept");
     row.gpu = 2;
     row.iterations = 200;
     given_add(&given, row);
@@ -304,7 +304,7 @@ LAB_TEST(test_pictures_stay_small) {
     const struct lab_chart *chart = chart_of(&result, "stability");
     assert_non_null(chart);
     assert_int_equal(chart->panel_count, 12);
-    assert_non_null(strstr(chart->caption, "12 of 16"));
+    assert_contains(chart->caption, "12 of 16");
     /* the one with something to see comes first, its levels dashed */
     assert_string_equal(chart->panels[0].title, "gpu15_numa0_vit16x8x768_r0");
     assert_int_equal(chart->panels[0].series[1].count, 6);

@@ -4,11 +4,6 @@
 
 #include "test.h"
 
-static void assert_near(double value, double expected, double tolerance) {
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
-}
-
 static int make_points(struct given_study *given, struct lab_study_point **ret_points) {
     return lab_study_points(&given->table, &given->arena, ret_points);
 }

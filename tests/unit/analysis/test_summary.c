@@ -147,11 +147,9 @@ LAB_TEST(a_host_without_gpus_has_a_summary) {
 
 LAB_TEST(nothing_recorded_is_an_error) {
     struct given *f = *state;
-    struct lab_err err = LAB_ERR_INIT;
     given_recording(f, "empty", "empty");
-    assert_int_equal(ask(f, "summary", NULL, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "nothing to analyse: empty holds no samples"));
+    ASSERT_FAILS(ask(f, "summary", NULL, err), LAB_ERR_USER,
+                 "nothing to analyse: empty holds no samples");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = given_setup,

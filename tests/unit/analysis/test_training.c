@@ -361,7 +361,7 @@ LAB_TEST(test_studies_that_train_nothing_have_no_law) {
     assert_int_equal(lab_analysis_find("training", NULL)->interest(&given.table), 0);
     struct lab_analysis_result result = when_asked(&given, "training");
     assert_true(result.lacks);
-    assert_non_null(strstr(result.answer, "No run trains a model"));
+    assert_contains(result.answer, "No run trains a model");
     given_end(&given);
 }
 

@@ -274,7 +274,7 @@ LAB_TEST(test_iterations_of_single_points_arent_looked_at) {
     }
     struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
     assert_int_equal(result.part_count, 0);
-    assert_non_null(strstr(result.answer, "nothing to hold against each other"));
+    assert_contains(result.answer, "nothing to hold against each other");
     given_end(&given);
     munmap(closed, size);
 }

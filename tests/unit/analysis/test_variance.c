@@ -76,8 +76,8 @@ LAB_TEST(test_each_gpu_has_its_own_difference) {
         !strstr(result.answer, "and 1 of 3 in all; isolated leaves +"))
         fail_msg("%s", result.answer);
     assert_string_equal(state_of(&result, 0), "met");
-    assert_non_null(strstr(cell_of(&result, "indicators", 0, "evidence")->text,
-                           "in 1 of 3 the spread grew, most for softmax on GPU 1"));
+    assert_contains(cell_of(&result, "indicators", 0, "evidence")->text,
+                    "in 1 of 3 the spread grew, most for softmax on GPU 1");
     given_end(&given);
 }
 
@@ -143,8 +143,8 @@ LAB_TEST(test_a_tuner_that_never_agrees_with_itself_proves_nothing) {
                                            &given.arena, "{\"best_config\": {\"block\": %d}}", r)});
     struct lab_analysis_result result = when_asked(&given, "variance");
     assert_string_equal(state_of(&result, 1), "undecided");
-    assert_non_null(strstr(cell_of(&result, "indicators", 1, "evidence")->text,
-                           "alone it doesn't agree with itself either (100 %"));
+    assert_contains(cell_of(&result, "indicators", 1, "evidence")->text,
+                    "alone it doesn't agree with itself either (100 %");
     given_end(&given);
 }
 
@@ -159,7 +159,7 @@ LAB_TEST(test_one_run_each_is_judged_within) {
     struct lab_analysis_result result = when_asked(&given, "variance");
     assert_string_equal(cell_of(&result, "comparisons", 0, "within_one_run")->text, "yes");
     assert_string_equal(cell_of(&result, "comparisons", 0, "verdict")->text, "slower");
-    assert_non_null(strstr(result.answer, "within one run each"));
+    assert_contains(result.answer, "within one run each");
     const struct lab_doc_cell *ratio = cell_of(&result, "comparisons", 0, "spread_ratio");
     assert_true(ratio->low > 1.5 && ratio->low < 3 && ratio->high > 3 && ratio->high < 5);
     assert_string_equal(state_of(&result, 0), "met");
@@ -238,8 +238,8 @@ LAB_TEST(test_resources_of_the_concurrent_phase_are_asked) {
     struct lab_analysis_result result = when_asked(&given, "variance");
     assert_string_equal(state_of(&result, 2), "not met");
     assert_string_equal(state_of(&result, 3), "met");
-    assert_non_null(strstr(cell_of(&result, "indicators", 3, "evidence")->text,
-                           "CPU utilisation goes together with the time of iterations on GPU 0"));
+    assert_contains(cell_of(&result, "indicators", 3, "evidence")->text,
+                    "CPU utilisation goes together with the time of iterations on GPU 0");
     given_end(&given);
 }
 
@@ -341,16 +341,16 @@ LAB_TEST(test_what_is_lacking_is_said) {
     assert_string_equal(result.answer, "There is no run to look at.");
     given_add(&given, (struct given_run){.model = "a", .rate = 10});
     result = when_asked(&given, "variance");
-    assert_non_null(strstr(result.answer, "have no phases"));
+    assert_contains(result.answer, "have no phases");
     given_end(&given);
 
     given_begin(&given, "contention");
     given_phase(&given, (struct phase_run){"baseline", "softmax", .time_s = 0.001});
     result = when_asked(&given, "variance");
-    assert_non_null(strstr(result.answer, "but one phase, baseline"));
+    assert_contains(result.answer, "but one phase, baseline");
     given_phase(&given, (struct phase_run){"concurrent", "gemm", .time_s = 0.001});
     result = when_asked(&given, "variance");
-    assert_non_null(strstr(result.answer, "No kernel ran on the same device in two phases"));
+    assert_contains(result.answer, "No kernel ran on the same device in two phases");
     given_end(&given);
 
     /* constant times: a difference for certain, a spread of nothing */

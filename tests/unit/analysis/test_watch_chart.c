@@ -109,7 +109,7 @@ LAB_TEST(too_many_lines_are_said) {
     when_analysed(f, "balance", NULL);
     const struct lab_chart *chart = find(f, "per_gpu_memory_breakdown");
     assert_int_equal(chart->panels[0].series_count, 8);
-    assert_non_null(strstr(chart->caption, "8 of 12 recordings are drawn: of each GPU"));
+    assert_contains(chart->caption, "8 of 12 recordings are drawn: of each GPU");
     assert_string_equal(chart->title, "Memory of each GPU over time, 8 of 12 shown");
     chart = find(f, "gpu_load_balance_analysis");
     assert_string_equal(chart->title, "How evenly the GPUs are loaded, 5 of 12 shown");
@@ -148,11 +148,11 @@ LAB_TEST(of_many_labels_both_ends_are_drawn) {
     when_analysed(f, "memory", NULL);
     const struct lab_chart *chart = find(f, "gpu_memory_comparison");
     assert_int_equal(chart->panels[0].x.name_count, 24);
-    assert_non_null(strstr(chart->title, ", 24 of 40"));
+    assert_contains(chart->title, ", 24 of 40");
     assert_float_equal(chart->panels[0].series[1].y[0], 10, 1e-9);
     assert_float_equal(chart->panels[0].series[1].y[23], 21, 1e-9);
     chart = find(f, "gpu_memory_timeline");
-    assert_non_null(strstr(chart->title, ", 8 of 40"));
+    assert_contains(chart->title, ", 8 of 40");
 }
 
 /* Given two labels, when they are compared, then only what one of them has is on the axis. */

@@ -38,7 +38,7 @@ LAB_TEST(symbols_are_found_or_said_to_be_missing) {
     struct lab_dl_report report;
     lab_dl_load(&library, NULL, &arena, &report);
     assert_non_null(report.handle);
-    assert_non_null(strstr(report.path, "libm.so.6"));
+    assert_contains(report.path, "libm.so.6");
     assert_int_equal(report.path[0], '/');
     assert_int_equal(report.found, 1);
     assert_int_equal(report.missing, 1);
@@ -69,14 +69,13 @@ LAB_TEST(a_file_that_cannot_be_loaded_says_why) {
     char folder[] = "/tmp/gpulab-test-dl-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *path = lab_arena_printf(&arena, "%s/libgpulab-none.so.9", folder);
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_file_write_atomic(path, "no library", 10, &err), 0);
+    ASSERT_OK(lab_file_write_atomic(path, "no library", 10, err));
     const struct lab_dl_library library = {"broken", {"libgpulab-none.so.9"}, symbols, "nothing"};
     const char *const folders[] = {folder, NULL};
     struct lab_dl_report report;
     lab_dl_load(&library, folders, &arena, &report);
     assert_null(report.handle);
-    assert_non_null(strstr(report.reason, path));
+    assert_contains(report.reason, path);
     assert_null(strstr(report.reason, "not found"));
     unlink(path);
     rmdir(folder);

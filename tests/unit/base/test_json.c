@@ -23,10 +23,8 @@ static int tear_down(void **state) {
 }
 
 static const struct lab_value *parse(const char *text) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    if (lab_json_parse(text, strlen(text), "f.json", &arena, &value, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_json_parse(text, strlen(text), "f.json", &arena, &value, err));
     return value;
 }
 
@@ -36,8 +34,7 @@ static void refuses(const char *text, size_t length, const char *expected) {
     assert_int_equal(lab_json_parse(text, length, "f.json", &arena, &value, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_null(value);
-    if (!strstr(err.text, expected))
-        fail_msg("'%s' lacks '%s'", err.text, expected);
+    assert_contains(err.text, expected);
 }
 
 static void is_written(const struct lab_value *value, int indent, const char *expected) {

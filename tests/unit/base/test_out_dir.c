@@ -85,7 +85,7 @@ LAB_TEST(the_file_beside_makes_it_ours) {
     assert_int_equal(mkdir(spec.path, 0700), 0);
     write_text("report/index.html", "of the user");
     assert_int_equal(fill(&spec, "index.html", "page"), -1);
-    assert_non_null(strstr(err.text, "holds no study.db of yours"));
+    assert_contains(err.text, "holds no study.db of yours");
     assert_int_equal(symlink("/etc/hostname", in_folder("study.db")), 0);
     assert_int_equal(fill(&spec, "index.html", "page"), -1);
     assert_int_equal(unlink(in_folder("study.db")), 0);

@@ -235,7 +235,7 @@ LAB_TEST(elements_one_by_one) {
     text.at = 3;
     value = NULL;
     assert_int_equal(lab_value_text_read(&text, ")", &value), -1);
-    assert_non_null(strstr(err.text, "column 6: "));
+    assert_contains(err.text, "column 6: ");
     assert_null(value);
     lab_value_text_release(&text);
 }

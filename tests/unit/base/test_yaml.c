@@ -24,10 +24,8 @@ static int tear_down(void **state) {
 }
 
 static const struct lab_value *parse(const char *text) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    if (lab_yaml_parse(text, strlen(text), "f.yaml", LAB_YAML_LIMITS, &arena, &value, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_yaml_parse(text, strlen(text), "f.yaml", LAB_YAML_LIMITS, &arena, &value, err));
     return value;
 }
 
@@ -38,8 +36,7 @@ static void refuses_bytes(const char *text, size_t length, struct lab_yaml_limit
     assert_int_equal(lab_yaml_parse(text, length, "f.yaml", limits, &arena, &value, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_null(value);
-    if (!strstr(err.text, expected))
-        fail_msg("'%s' lacks '%s'", err.text, expected);
+    assert_contains(err.text, expected);
 }
 
 static void refuses(const char *text, const char *expected) {
@@ -151,12 +148,10 @@ LAB_TEST(limits_are_kept) {
 }
 
 LAB_TEST(writing) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    assert_int_equal(lab_value_parse("{name:vit,list:[1,'1',2.0,null,true,yes],empty:[],none:{},"
-                                     "deep:{x:[{a:1,b:2}]},'a: b':inf,text:'two: words'}",
-                                     &arena, &value, &err),
-                     0);
+    ASSERT_OK(lab_value_parse("{name:vit,list:[1,'1',2.0,null,true,yes],empty:[],none:{},"
+                              "deep:{x:[{a:1,b:2}]},'a: b':inf,text:'two: words'}",
+                              &arena, &value, err));
     lab_yaml_write(value, &out);
     assert_string_equal(out.text, "name: vit\n"
                                   "list:\n"

@@ -56,9 +56,7 @@ static inline const char *given_bytes(const char *name, const char *bytes, size_
         mkdir(full, 0777);
         *slash = '/';
     }
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_file_write_atomic(full, bytes, length, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_file_write_atomic(full, bytes, length, err));
     return full;
 }
 
@@ -77,10 +75,8 @@ static inline int read_words(const char *line, struct lab_override *ret_words) {
     int count = 0;
     char *rest = lab_arena_strdup(&arena, line);
     for (char *word; (word = strtok_r(rest, " ", &rest));) {
-        struct lab_err err = LAB_ERR_INIT;
         assert_true(count < WORDS_MAX);
-        if (lab_override_parse(word, &arena, &ret_words[count++], &err) < 0)
-            fail_msg("%s", err.text);
+        ASSERT_OK(lab_override_parse(word, &arena, &ret_words[count++], err));
     }
     return count;
 }
@@ -96,10 +92,8 @@ static inline struct lab_config compose(const char *line) {
 }
 
 static inline struct lab_value *value_at(struct lab_value *tree, const char *key) {
-    struct lab_err err = LAB_ERR_INIT;
     const char **parts = NULL;
-    if (lab_key_split(key, &arena, &parts, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_key_split(key, &arena, &parts, err));
     for (; *parts && tree; parts++) {
         char *end;
         long index = strtol(*parts, &end, 10);

@@ -59,19 +59,16 @@ LAB_TEST(options_are_the_union_of_the_path) {
 }
 
 LAB_TEST(reading_a_file) {
-    struct lab_err err = LAB_ERR_INIT;
     const char *text, *origin;
     size_t length;
-    assert_int_equal(
-        lab_config_read(&path, "experiment/quick_test.yaml", &arena, &text, &length, &origin, &err),
-        0);
+    ASSERT_OK(
+        lab_config_read(&path, "experiment/quick_test.yaml", &arena, &text, &length, &origin, err));
     assert_string_equal(origin, "built-in:experiment/quick_test.yaml");
     assert_int_equal(strlen(text), length);
-    assert_int_equal(lab_config_read(&path, "no.yaml", &arena, &text, &length, &origin, &err), -1);
-    assert_non_null(strstr(err.text, "there is no config 'no.yaml'"));
-    assert_int_equal(lab_config_read(&path, "../a.yaml", &arena, &text, &length, &origin, &err),
-                     -1);
-    assert_non_null(strstr(err.text, "is no path below a config folder"));
+    ASSERT_SAYS(lab_config_read(&path, "no.yaml", &arena, &text, &length, &origin, err),
+                "there is no config 'no.yaml'");
+    ASSERT_SAYS(lab_config_read(&path, "../a.yaml", &arena, &text, &length, &origin, err),
+                "is no path below a config folder");
 }
 
 LAB_TEST(a_folder_that_is_not_there) {
@@ -270,9 +267,8 @@ LAB_TEST(adding) {
 /* A composer that has composed one thing composes the next as if it were the first. */
 LAB_TEST(composers_keep_jobs_apart) {
     given_databases();
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_composer *composer = NULL;
-    assert_int_equal(lab_composer_make(&path, "config", &arena, &composer, &err), 0);
+    ASSERT_OK(lab_composer_make(&path, "config", &arena, &composer, err));
     static const char *const lines[] = {"",
                                         "seed=1",
                                         "experiment=quick_test seed=2",
@@ -284,7 +280,7 @@ LAB_TEST(composers_keep_jobs_apart) {
         struct lab_override words[WORDS_MAX];
         int count = read_words(lines[i], words);
         struct lab_config config;
-        assert_int_equal(lab_composer_compose(composer, words, count, &arena, &config, &err), 0);
+        ASSERT_OK(lab_composer_compose(composer, words, count, &arena, &config, err));
         assert_string_equal(text_of(config.tree), text_of(compose(lines[i]).tree));
     }
 }

@@ -138,7 +138,7 @@ LAB_TEST(values_know_their_word) {
     assert_string_equal(place.text, "test.shape=[x]: ");
     lab_str_clear(&place);
     lab_value_add_place(value_at(tree, "models.1.dim"), &place);
-    assert_non_null(strstr(place.text, "/test.yaml:10: "));
+    assert_contains(place.text, "/test.yaml:10: ");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

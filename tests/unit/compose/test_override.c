@@ -121,7 +121,7 @@ LAB_TEST(parts_of_keys) {
         const char **parts = NULL;
         assert_int_equal(lab_key_split(wrong[i], &arena, &parts, &err), -1);
         assert_null(parts);
-        assert_non_null(strstr(err.text, "column "));
+        assert_contains(err.text, "column ");
     }
 }
 
@@ -244,7 +244,7 @@ LAB_TEST(words_that_are_no_text) {
     assert_string_equal(err.text, "k=a…: column 4: the byte 0xff is no UTF-8");
     /* control characters don't reach the terminal */
     assert_int_equal(lab_override_parse("k=a\x1b[2J\n", &arena, &override, &err), -1);
-    assert_non_null(strstr(err.text, "k=a?[2J?: column 4: the control character 0x1b"));
+    assert_contains(err.text, "k=a?[2J?: column 4: the control character 0x1b");
     /* and a long word doesn't fill the screen */
     char word[5000];
     memset(word, 'x', sizeof word);
@@ -253,7 +253,7 @@ LAB_TEST(words_that_are_no_text) {
     word[sizeof word - 1] = '\0';
     assert_int_equal(lab_override_parse(word, &arena, &override, &err), -1);
     assert_true(strlen(err.text) < 160);
-    assert_non_null(strstr(err.text, "x…: column 4998: '#'"));
+    assert_contains(err.text, "x…: column 4998: '#'");
 }
 
 LAB_TEST(ten_thousand_values) {

@@ -15,9 +15,7 @@ static struct lab_sweep sweep_of(const char *line) {
 static const char *job(const struct lab_sweep *sweep, int64_t index) {
     struct lab_override *overrides = NULL;
     int count = 0;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_sweep_job(sweep, index, &arena, &overrides, &count, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_sweep_job(sweep, index, &arena, &overrides, &count, err));
     LAB_AUTO(str, out);
     for (int i = 0; i < count; i++) {
         assert_int_equal(overrides[i].sweep, LAB_SWEEP_NONE);
@@ -87,8 +85,7 @@ LAB_TEST(without_multirun) {
     struct lab_override word;
     read_words("seed=1", &word);
     struct lab_sweep sweep;
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sweep_init(&path, &word, 1, false, &arena, &sweep, &err), 0);
+    ASSERT_OK(lab_sweep_init(&path, &word, 1, false, &arena, &sweep, err));
     assert_int_equal(sweep.job_count, 1);
     /* the three remedies */
     rejects(false, "tracker=wandb,trackio", "tracker=wandb,trackio: column 9: ", "with -m",
@@ -110,9 +107,8 @@ LAB_TEST(too_many_jobs) {
     struct lab_sweep sweep = sweep_of("a=1,2");
     struct lab_override *overrides = NULL;
     int count = 0;
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sweep_job(&sweep, 2, &arena, &overrides, &count, &err), -1);
-    assert_non_null(strstr(err.text, "there is no job 2: the sweep has 0 to 1"));
+    ASSERT_SAYS(lab_sweep_job(&sweep, 2, &arena, &overrides, &count, err),
+                "there is no job 2: the sweep has 0 to 1");
 }
 
 /* Numbers, not stored: the last of many is found as fast as the first. */
@@ -126,9 +122,8 @@ LAB_TEST(jobs_compose) {
     struct lab_sweep sweep = sweep_of(
         "experiment=quick_test,numa_study zip(experiment.test.batch_size=[1,2],seed=[3,4])");
     assert_int_equal(sweep.job_count, 4);
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_composer *composer = NULL;
-    assert_int_equal(lab_composer_make(&path, "config", &arena, &composer, &err), 0);
+    ASSERT_OK(lab_composer_make(&path, "config", &arena, &composer, err));
     LAB_AUTO(str, out);
     LAB_AUTO(str, place);
     for (int64_t i = 0; i < sweep.job_count; i++) {
@@ -137,9 +132,8 @@ LAB_TEST(jobs_compose) {
         struct lab_override *overrides = NULL;
         int count = 0;
         struct lab_config config;
-        assert_int_equal(lab_sweep_job(&sweep, i, &job_arena, &overrides, &count, &err), 0);
-        assert_int_equal(
-            lab_composer_compose(composer, overrides, count, &job_arena, &config, &err), 0);
+        ASSERT_OK(lab_sweep_job(&sweep, i, &job_arena, &overrides, &count, err));
+        ASSERT_OK(lab_composer_compose(composer, overrides, count, &job_arena, &config, err));
         struct lab_value *batch = value_at(config.tree, "experiment.test.batch_size");
         lab_str_printf(&out, "%s %s %s; ", text_of(value_at(config.tree, "experiment.name")),
                        text_of(batch), text_of(value_at(config.tree, "seed")));

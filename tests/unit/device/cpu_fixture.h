@@ -20,27 +20,6 @@ struct cpu_fixture {
     struct lab_device *device;
 };
 
-/* Fails the test with the error's own text. */
-#define ASSERT_OK(call)                                                                            \
-    do {                                                                                           \
-        struct lab_err ok_err = LAB_ERR_INIT;                                                      \
-        struct lab_err *err = &ok_err;                                                             \
-        if (call)                                                                                  \
-            fail_msg("%s: %s", #call, ok_err.text);                                                \
-    } while (0)
-
-/* The call, which uses `err`, fails with this code and a text that holds `part`. */
-#define ASSERT_FAILS(call, expected_code, part)                                                    \
-    do {                                                                                           \
-        struct lab_err bad_err = LAB_ERR_INIT;                                                     \
-        struct lab_err *err = &bad_err;                                                            \
-        if ((call) == 0)                                                                           \
-            fail_msg("%s succeeded", #call);                                                       \
-        assert_int_equal(bad_err.code, expected_code);                                             \
-        if (!strstr(bad_err.text, part))                                                           \
-            fail_msg("'%s' lacks '%s'", bad_err.text, part);                                       \
-    } while (0)
-
 static inline struct lab_device *fixture_device(struct cpu_fixture *fixture, const char *selector,
                                                 int copy_cores) {
     struct lab_device_list list;

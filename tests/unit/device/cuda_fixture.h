@@ -22,26 +22,6 @@ struct cuda_fixture {
     struct lab_arena arena;
 };
 
-#define ASSERT_OK(call)                                                                            \
-    do {                                                                                           \
-        struct lab_err ok_err = LAB_ERR_INIT;                                                      \
-        struct lab_err *err = &ok_err;                                                             \
-        if (call)                                                                                  \
-            fail_msg("%s: %s", #call, ok_err.text);                                                \
-    } while (0)
-
-/* The call, which uses `err`, fails with this code and a text that holds `part`. */
-#define ASSERT_FAILS(call, expected_code, part)                                                    \
-    do {                                                                                           \
-        struct lab_err bad_err = LAB_ERR_INIT;                                                     \
-        struct lab_err *err = &bad_err;                                                            \
-        if ((call) == 0)                                                                           \
-            fail_msg("%s succeeded", #call);                                                       \
-        if (!strstr(bad_err.text, part))                                                           \
-            fail_msg("'%s' lacks '%s'", bad_err.text, part);                                       \
-        assert_int_equal(bad_err.code, expected_code);                                             \
-    } while (0)
-
 static inline bool cuda_is_real(void) {
     return lab_str_equal(getenv("GPULAB_TEST_CUDA"), "real");
 }

@@ -72,11 +72,9 @@ static struct lab_arena sim_arena;
 
 static inline int sim_set_up(void **state) {
     (void)state;
-    struct lab_err err = LAB_ERR_INIT;
     lab_arena_init(&sim_arena);
     lab_device_define("toy", TOY_HEAD);
-    if (lab_machine_open(NULL, &sim_here, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_machine_open(NULL, &sim_here, err));
     return 0;
 }
 
@@ -91,22 +89,18 @@ static inline int sim_tear_down(void **state) {
 static pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER; /* of the arena: ranks are threads */
 
 static inline struct lab_device_ref sim_ref(const char *selector) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_device_list list = {0};
     pthread_mutex_lock(&sim_lock);
-    if (lab_device_select(sim_here, selector, &sim_arena, &list, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_device_select(sim_here, selector, &sim_arena, &list, err));
     pthread_mutex_unlock(&sim_lock);
     return list.items[0];
 }
 
 static inline struct lab_device *sim_device(const char *selector, struct lab_device_setup setup) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_device *device = NULL;
     struct lab_device_ref ref = sim_ref(selector);
     setup.start_ns = setup.start_ns ? setup.start_ns : LAB_NS_PER_S;
-    if (lab_device_open(sim_here, &ref, setup, &device, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_device_open(sim_here, &ref, setup, &device, err));
     return device;
 }
 

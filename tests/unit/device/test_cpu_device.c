@@ -5,7 +5,7 @@ LAB_TEST(a_device_describes_itself) {
     struct cpu_fixture *fixture = *state;
     const struct lab_device_info *info = &fixture->device->info;
     assert_int_equal(info->compute_units, fixture->device->ref.cpus.count);
-    assert_non_null(strstr(info->arithmetic, "OpenBLAS"));
+    assert_contains(info->arithmetic, "OpenBLAS");
     assert_int_equal(info->overlaps, info->compute_units > 1);
     assert_true(info->memory_bytes > 0);
 }

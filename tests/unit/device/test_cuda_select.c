@@ -54,8 +54,8 @@ LAB_TEST(auto_takes_gpus_first_if_they_can_compute) {
     lab_log_set_sink(NULL, NULL, LAB_LOG_WARNING);
     if (lacks) {
         assert_true(lab_str_starts(first, "cpu:"));
-        assert_non_null(strstr(told, "passes over cuda"));
-        assert_non_null(strstr(told, lacks));
+        assert_contains(told, "passes over cuda");
+        assert_contains(told, lacks);
     } else {
         assert_string_equal(first, "cuda:0");
         assert_string_equal(told, "");
@@ -167,7 +167,7 @@ LAB_TEST(a_recorded_machine_has_no_gpus_to_run_on) {
     const char *why = NULL;
     ASSERT_OK(cuda_select(&machine, "", &fixture->arena, &list, &why, err));
     assert_int_equal(list.count, 0);
-    assert_non_null(strstr(why, "recorded"));
+    assert_contains(why, "recorded");
 }
 
 static void write_information(const char *root, const char *address, const char *text) {

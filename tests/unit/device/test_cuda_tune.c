@@ -27,7 +27,7 @@ LAB_TEST(the_identity_names_what_speed_depends_on) {
     struct lab_device_identity whole, half;
     struct lab_tunable_place place = place_of(fixture, "cuda:0");
     ASSERT_OK(lab_device_identity(&place, &fixture->arena, &whole, err));
-    assert_non_null(strstr(whole.model, "NVIDIA"));
+    assert_contains(whole.model, "NVIDIA");
     assert_true(*whole.driver);
     assert_true(whole.compute_units > 0);
     assert_true(whole.power_limit_w > 0);

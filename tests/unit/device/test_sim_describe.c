@@ -21,11 +21,7 @@ static void expect_count(const char *selector, int count) {
 }
 
 static void expect_refusal(const char *selector, const char *words) {
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(count_of(selector, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
-    if (!strstr(err.text, words))
-        fail_msg("'%s' lacks '%s'", err.text, words);
+    ASSERT_FAILS(count_of(selector, err), LAB_ERR_USER, words);
 }
 
 LAB_TEST(shipped_machines_are_sound) {

@@ -166,32 +166,25 @@ LAB_TEST(events_order_streams_and_tell_when_they_were_passed) {
 }
 
 LAB_TEST(memory_is_that_of_the_model) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_buffer buffer = {0};
     struct lab_device *device = sim_device("sim:toy:0", LAB_DEVICE_SETUP);
-    assert_int_equal(lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)3 << 30, &buffer, &err),
-                     -1);
-    assert_int_equal(err.code, LAB_ERR_MEMORY);
-    assert_non_null(strstr(err.text, "sim:toy:0, which has 1.86 GiB free"));
-    assert_int_equal(
-        lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, 2, (size_t)9 << 30, &buffer, &err), -1);
-    assert_non_null(strstr(err.text, "node 2, which has 7.45 GiB free"));
-    assert_int_equal(lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, 1, 1, &buffer, &err), -1);
-    assert_non_null(strstr(err.text, "has no node 1"));
+    ASSERT_FAILS(lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)3 << 30, &buffer, err),
+                 LAB_ERR_MEMORY, "sim:toy:0, which has 1.86 GiB free");
+    ASSERT_SAYS(lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, 2, (size_t)9 << 30, &buffer, err),
+                "node 2, which has 7.45 GiB free");
+    ASSERT_SAYS(lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, 1, 1, &buffer, err),
+                "has no node 1");
     lab_device_close(device);
 }
 
 LAB_TEST(commands_on_memory_that_isnt_there_are_refused) {
-    struct lab_err err = LAB_ERR_INIT;
     struct sim_bench bench = sim_bench_open("sim:toy:0", LAB_DEVICE_SETUP, 0);
-    assert_int_equal(lab_copy(bench.there, bench.near.data, bench.host.data, SIM_BENCH_BYTES + 1,
-                              LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PINNED, &err),
-                     -1);
-    assert_non_null(strstr(err.text, "reaches 1 bytes beyond its buffer"));
-    assert_int_equal(lab_copy(bench.there, bench.host.data, bench.near.data, 1, LAB_MEMORY_DEVICE,
-                              LAB_MEMORY_HOST_PINNED, &err),
-                     -1);
-    assert_non_null(strstr(err.text, "is pinned host memory, not device memory"));
+    ASSERT_SAYS(lab_copy(bench.there, bench.near.data, bench.host.data, SIM_BENCH_BYTES + 1,
+                         LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PINNED, err),
+                "reaches 1 bytes beyond its buffer");
+    ASSERT_SAYS(lab_copy(bench.there, bench.host.data, bench.near.data, 1, LAB_MEMORY_DEVICE,
+                         LAB_MEMORY_HOST_PINNED, err),
+                "is pinned host memory, not device memory");
     sim_bench_close(&bench);
 }
 

@@ -60,7 +60,6 @@ LAB_TEST(hopper_takes_what_its_instructions_can_do) {
 LAB_TEST(a_tensor_is_cut_into_boxes_of_one_head) {
     /* given rows of 12 and 4 heads, each 96 wide: three times what a swizzle of 64 bytes takes */
     struct cuda_call call = plan_on(h200, attention(1000, 96, LAB_FP16));
-    struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(call.map_count, 3);
     for (int i = 0; i < 3; i++) {
         const struct cuda_map *map = &call.maps[i];
@@ -68,7 +67,7 @@ LAB_TEST(a_tensor_is_cut_into_boxes_of_one_head) {
         const uint64_t sizes[] = {32, 1000, 3, heads, 2};
         const uint64_t strides[] = {heads * 192, 64, 192, heads * 192 * 1000};
         const uint32_t box[] = {32, (uint32_t)call.variant.macros[i == 0 ? 2 : 3], 3, 1, 1};
-        assert_int_equal(cuda_map_check(map, &err), 0);
+        ASSERT_OK(cuda_map_check(map, err));
         assert_memory_equal(map->sizes, sizes, sizeof sizes);
         assert_memory_equal(map->strides_bytes, strides, sizeof strides);
         assert_memory_equal(map->box, box, sizeof box);
@@ -110,14 +109,11 @@ LAB_TEST(every_default_is_legal) {
 }
 
 static void assert_refused(struct lab_launch launch, const char *text, const char *reason) {
-    struct lab_err err = LAB_ERR_INIT;
     const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
     struct lab_tuning tuning = {0};
-    assert_int_equal(lab_tuning_parse(tunable, &place, &launch, text, &tuning, &err), 0);
-    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
-    if (!strstr(err.text, reason))
-        fail_msg("'%s' lacks '%s'", err.text, reason);
+    ASSERT_OK(lab_tuning_parse(tunable, &place, &launch, text, &tuning, err));
+    ASSERT_FAILS(lab_tuning_check(tunable, &place, &launch, &tuning, err), LAB_ERR_UNSUPPORTED,
+                 reason);
 }
 
 LAB_TEST(tiles_that_do_not_fit_are_refused_with_the_reason) {
@@ -144,13 +140,11 @@ LAB_TEST(causal_tiles_have_more_stages_than_a_group_skips) {
 
 LAB_TEST(a_tuned_launch_is_done_as_the_tuning_says) {
     struct lab_launch launch = attention(1000, 64, LAB_FP16);
-    struct lab_err err = LAB_ERR_INIT;
     char name[CUDA_VARIANT_NAME_BYTES];
     const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
-    assert_int_equal(lab_tuning_parse(tunable, &place, &launch,
-                                      "block_m=128,block_n=176,stages=2,q_stages=1,pingpong=0",
-                                      &launch.tuning, &err),
-                     0);
+    ASSERT_OK(lab_tuning_parse(tunable, &place, &launch,
+                               "block_m=128,block_n=176,stages=2,q_stages=1,pingpong=0",
+                               &launch.tuning, err));
     struct cuda_call call = plan_on(h200, launch);
     cuda_variant_name(&call.variant, name);
     assert_string_equal(name, "flash_attention_hopper fp16 WIDTH=64 CAUSAL=0 BLOCK_M=128 "

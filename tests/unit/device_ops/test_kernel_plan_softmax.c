@@ -38,7 +38,6 @@ LAB_TEST(rows_of_softmax_go_to_lanes_blocks_or_clusters) {
 LAB_TEST(softmax_is_done_as_it_was_tuned) {
     const struct lab_device_ref ref = {.name = "cuda:0", .compute_units = 132, .capability = 90};
     const struct lab_tunable_place place = {.ref = &ref};
-    struct lab_err err = LAB_ERR_INIT;
     struct cuda_call call;
     /* given rows of 4096 pieces of 16 bytes */
     struct lab_launch launch = softmax(8192, 32768, LAB_BF16);
@@ -46,11 +45,10 @@ LAB_TEST(softmax_is_done_as_it_was_tuned) {
     assert_non_null(tunable);
     assert_int_equal(strlen(tunable->version), 16); /* a hash of the kernel's text */
     /* when a configuration is asked for, then that is what is launched */
-    assert_int_equal(lab_tuning_parse(tunable, &place, &launch,
-                                      "threads=256,cluster=2,resident=512,ahead=1,turns=0,past=1",
-                                      &launch.tuning, &err),
-                     0);
-    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err), 0);
+    ASSERT_OK(lab_tuning_parse(tunable, &place, &launch,
+                               "threads=256,cluster=2,resident=512,ahead=1,turns=0,past=1",
+                               &launch.tuning, err));
+    ASSERT_OK(lab_tuning_check(tunable, &place, &launch, &launch.tuning, err));
     plan(&launch, &call);
     assert_string_equal(name_of(&call),
                         "softmax_wide bf16 THREADS=256 PIECES=8 VECTOR=2 BLOCKS=2 AHEAD=1 PAST=1 "

@@ -116,10 +116,8 @@ static struct problem problem_of(struct lab_mlp mlp, int64_t data_rows, struct l
     lab_op_get(LAB_OP_MLP_GRADIENT)->domain(&p.gradient, 2, values);
     for (int64_t i = 0; i < count; i++)
         p.state[i] = (double)values[i];
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_launch complete = p.gradient;
-    if (lab_launch_complete(&complete, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_launch_complete(&complete, err));
     return p;
 }
 

@@ -15,9 +15,7 @@ static struct lab_tensor vector(int64_t count) {
 }
 
 static void complete(struct lab_launch *launch) {
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_launch_complete(launch, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_launch_complete(launch, err));
 }
 
 static void expect(struct lab_launch launch, const double *const *in, const double *expected) {
@@ -180,11 +178,7 @@ LAB_TEST(every_op_is_described) {
 }
 
 static void refused(struct lab_launch launch, const char *text) {
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_launch_complete(&launch, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
-    if (!strstr(err.text, text))
-        fail_msg("'%s' doesn't say '%s'", err.text, text);
+    ASSERT_FAILS(lab_launch_complete(&launch, err), LAB_ERR_USER, text);
 }
 
 LAB_TEST(what_does_not_fit_is_refused) {

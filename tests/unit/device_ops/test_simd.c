@@ -165,7 +165,7 @@ static int warnings;
 static void count_warnings(enum lab_log_level level, const char *text, void *state) {
     (void)state;
     assert_int_equal(level, LAB_LOG_WARNING);
-    assert_non_null(strstr(text, "base"));
+    assert_contains(text, "base");
     warnings++;
 }
 

@@ -38,15 +38,13 @@ LAB_TEST(texts_and_values_are_the_same) {
     struct lab_launch launch = attention_of(1024);
     const struct lab_tunable *tunable = tunable_of(&launch);
     struct lab_tuning tuning = {0};
-    struct lab_err err = LAB_ERR_INIT;
     /* given a text in any order, when it is read and written, then it has the space's order */
-    assert_int_equal(
-        lab_tuning_parse(tunable, NULL, &launch, "block_k=128,block_q=64", &tuning, &err), 0);
+    ASSERT_OK(lab_tuning_parse(tunable, NULL, &launch, "block_k=128,block_q=64", &tuning, err));
     assert_text(tunable, &tuning, "block_q=64,block_k=128");
     /* what isn't named has its default */
-    assert_int_equal(lab_tuning_parse(tunable, NULL, &launch, "block_q=64", &tuning, &err), 0);
+    ASSERT_OK(lab_tuning_parse(tunable, NULL, &launch, "block_q=64", &tuning, err));
     assert_text(tunable, &tuning, "block_q=64,block_k=256");
-    assert_int_equal(lab_tuning_parse(tunable, NULL, &launch, "default", &tuning, &err), 0);
+    ASSERT_OK(lab_tuning_parse(tunable, NULL, &launch, "default", &tuning, err));
     assert_int_equal(tuning.count, 0);
     assert_text(tunable, &tuning, "default");
 }
@@ -59,8 +57,7 @@ static void refuse(const char *text, const char *part) {
     assert_int_equal(lab_tuning_parse(tunable, NULL, &launch, text, &tuning, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_int_equal(tuning.count, 7); /* untouched */
-    if (!strstr(err.text, part))
-        fail_msg("'%s' lacks '%s'", err.text, part);
+    assert_contains(err.text, part);
 }
 
 LAB_TEST(bad_texts_say_what_would_be_right) {
@@ -94,13 +91,13 @@ LAB_TEST(what_does_not_fit_says_why) {
     lab_tuning_parse(tunable, NULL, &launch, "block_q=512,block_k=64", &tuning, NULL);
     assert_int_equal(lab_tuning_check(tunable, NULL, &launch, &tuning, &err), -1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "block_q=512: the sequence has only 40 tokens"));
+    assert_contains(err.text, "block_q=512: the sequence has only 40 tokens");
     /* a tuning of another kernel, and one with values that aren't choices */
     tuning.count = 3;
     assert_int_equal(lab_tuning_check(tunable, NULL, &launch, &tuning, &err), -1);
     tuning = (struct lab_tuning){.count = 2, .values = {7, 64}};
     assert_int_equal(lab_tuning_check(tunable, NULL, &launch, &tuning, &err), -1);
-    assert_non_null(strstr(err.text, "block_q=7: must be 16"));
+    assert_contains(err.text, "block_q=7: must be 16");
 }
 
 LAB_TEST(lengths_near_each_other_share_their_tuning) {

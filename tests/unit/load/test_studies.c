@@ -57,10 +57,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.17g instead of %.17g", value, expected);
-}
+#define assert_close(value, expected) assert_near(value, expected, 1e-9 * fabs((double)(expected)))
 
 /* --- a study made by hand --- */
 
@@ -184,16 +181,16 @@ LAB_TEST(a_run_has_what_was_asked_for_and_what_came_out) {
     const struct lab_study_run *run = run_called(&table, "gpu1b_r1");
     assert_string_equal(run->point, "gpu1b");
     assert_string_equal(run->model, "vit32x2x256");
-    assert_near(lab_study_number(run, "options.depth"), 2);
-    assert_near(lab_study_number(run, "test.batch_size"), 5);
-    assert_near(lab_study_number(run, "result.h2d_gb_per_s"), 12.5);
-    assert_near(run->rate, 400);
-    assert_near(run->ranks[0].rate, 400);
-    assert_near(run->time_s, 4e-3);
+    assert_close(lab_study_number(run, "options.depth"), 2);
+    assert_close(lab_study_number(run, "test.batch_size"), 5);
+    assert_close(lab_study_number(run, "result.h2d_gb_per_s"), 12.5);
+    assert_close(run->rate, 400);
+    assert_close(run->ranks[0].rate, 400);
+    assert_close(run->time_s, 4e-3);
     assert_int_equal(run->ranks[0].iteration_count, 4);
     assert_int_equal(run->ranks[0].iterations[3].end_ns, 3500);
-    assert_near(run->work.samples, 5);
-    assert_near(run->work.h2d_bytes, 5 * 3 * 224 * 224 * 4);
+    assert_close(run->work.samples, 5);
+    assert_close(run->work.h2d_bytes, 5 * 3 * 224 * 224 * 4);
     assert_true(run->work.flops > 1e8);
     assert_true(run->work.parameters > 1e6);
     assert_null(run->recording);

@@ -8,9 +8,7 @@ static struct lab_machine *open_fixture(const char *name) {
     LAB_AUTO(str, path);
     lab_str_printf(&path, "%s/tests/fixtures/%s.xml", LAB_TEST_SOURCE_DIR, name);
     struct lab_machine *machine = NULL;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_machine_open(path.text, &machine, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_machine_open(path.text, &machine, err));
     return machine;
 }
 
@@ -70,10 +68,9 @@ LAB_TEST(every_recorded_machine_is_another) {
 }
 
 LAB_TEST(this_machine_is_the_same_when_read_again) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_machine *first, *second;
-    assert_int_equal(lab_machine_open(NULL, &first, &err), 0);
-    assert_int_equal(lab_machine_open(NULL, &second, &err), 0);
+    ASSERT_OK(lab_machine_open(NULL, &first, err));
+    ASSERT_OK(lab_machine_open(NULL, &second, err));
     assert_true(lab_machine_identity(first) == lab_machine_identity(second));
     lab_machine_close(first);
     lab_machine_close(second);

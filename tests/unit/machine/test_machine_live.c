@@ -37,10 +37,8 @@ static int close_machine(void **state) {
 }
 
 static void *map(int node, size_t size_bytes, unsigned flags) {
-    struct lab_err err = LAB_ERR_INIT;
     void *memory = NULL;
-    if (lab_memory_map(machine, node, size_bytes, flags, &memory, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_memory_map(machine, node, size_bytes, flags, &memory, err));
     return memory;
 }
 
@@ -212,12 +210,12 @@ LAB_TEST(a_binding_to_nothing_is_refused) {
     struct lab_cpus wrong = {&absent, 1};
     assert_int_equal(lab_bind_cpus(machine, &wrong, false, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "this process has no CPU 1000000: it may use "));
+    assert_contains(err.text, "this process has no CPU 1000000: it may use ");
     assert_int_equal(err.hint, LAB_HINT_CPUSET);
     assert_int_equal(lab_bind_thread_to_node(machine, 4711, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_int_equal(lab_bind_prove_thread(machine, 4711, &err), -1);
-    assert_non_null(strstr(err.text, "there is no NUMA node 4711: this machine has "));
+    assert_contains(err.text, "there is no NUMA node 4711: this machine has ");
     assert_int_equal(err.hint, LAB_HINT_NUMA_NODE);
     assert_int_equal(lab_bind_read_cpus(0x3fffffff, &none, &err), -1);
 }
@@ -252,7 +250,7 @@ LAB_TEST(absent_pages_are_counted_as_such) {
     assert_int_equal(lab_memory_prove(machine, memory, pages * page_bytes, node, &err), -1);
     assert_int_equal(err.hint, LAB_HINT_MEMORY_MOVED);
     assert_int_equal(err.code, LAB_ERR_WRONG);
-    assert_non_null(strstr(err.text, "of 3000 pages 3000 not there yet"));
+    assert_contains(err.text, "of 3000 pages 3000 not there yet");
 
     memory[0] = memory[(pages - 1) * page_bytes] = 1;
     assert_int_equal(lab_memory_census(machine, memory, pages * page_bytes, &census, NULL), 0);
@@ -294,7 +292,7 @@ LAB_TEST(memory_beyond_the_node_is_refused_before_it_is_touched) {
                      -1);
     assert_int_equal(err.code, LAB_ERR_MEMORY);
     assert_true(lab_str_starts(err.text, "node 0 has "));
-    assert_non_null(strstr(err.text, " free, 1.00 PiB asked for"));
+    assert_contains(err.text, " free, 1.00 PiB asked for");
     assert_int_equal(err.hint, LAB_HINT_OUT_OF_MEMORY);
     assert_int_equal(lab_memory_map(machine, -1, size_bytes, LAB_MEMORY_TOUCH, &memory, &err), -1);
     assert_int_equal(err.code, LAB_ERR_MEMORY);
@@ -307,14 +305,11 @@ LAB_TEST(memory_beyond_the_node_is_refused_before_it_is_touched) {
 }
 
 LAB_TEST(a_node_that_is_not_there_holds_no_memory) {
-    struct lab_err err = LAB_ERR_INIT;
     void *memory = NULL;
-    assert_int_equal(lab_memory_map(machine, 4711, page_bytes, 0, &memory, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
+    ASSERT_FAILS(lab_memory_map(machine, 4711, page_bytes, 0, &memory, err), LAB_ERR_USER, "");
     char *here = map(-1, page_bytes, LAB_MEMORY_TOUCH);
-    assert_int_equal(lab_memory_prove(machine, here, page_bytes, 4711, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "there is no NUMA node 4711"));
+    ASSERT_FAILS(lab_memory_prove(machine, here, page_bytes, 4711, err), LAB_ERR_USER,
+                 "there is no NUMA node 4711");
     lab_memory_unmap(here, page_bytes);
 }
 
@@ -397,24 +392,22 @@ LAB_TEST(a_container_that_forbids_numa_works_on_one_node) {
 }
 
 LAB_TEST(a_lent_place_is_taken_back) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_affinity_guard loan;
     struct lab_cpus before = {0}, during = {0}, after = {0};
-    assert_int_equal(lab_bind_read_cpus(0, &before, &err), 0);
+    ASSERT_OK(lab_bind_read_cpus(0, &before, err));
     struct lab_cpus last = {&before.items[before.count - 1], 1};
-    assert_int_equal(lab_affinity_guard_begin(&last, 0, &loan, &err), 0);
-    assert_int_equal(lab_bind_read_cpus(0, &during, &err), 0);
+    ASSERT_OK(lab_affinity_guard_begin(&last, 0, &loan, err));
+    ASSERT_OK(lab_bind_read_cpus(0, &during, err));
     lab_affinity_guard_end(&loan);
     lab_affinity_guard_end(&loan);
-    assert_int_equal(lab_bind_read_cpus(0, &after, &err), 0);
+    ASSERT_OK(lab_bind_read_cpus(0, &after, err));
     assert_int_equal(during.count, 1);
     assert_int_equal(during.items[0], last.items[0]);
     assert_int_equal(after.count, before.count);
 
     int nowhere[] = {8000};
     struct lab_cpus absent = {nowhere, 1};
-    assert_int_equal(lab_affinity_guard_begin(&absent, -1, &loan, &err), -1);
-    assert_non_null(strstr(err.text, "CPUs 8000"));
+    ASSERT_SAYS(lab_affinity_guard_begin(&absent, -1, &loan, err), "CPUs 8000");
     lab_mem_free(before.items);
     lab_mem_free(during.items);
     lab_mem_free(after.items);

@@ -11,9 +11,7 @@ static struct lab_machine *open_fixture(const char *name) {
     LAB_AUTO(str, path);
     lab_str_printf(&path, "%s/tests/fixtures/%s.xml", LAB_TEST_SOURCE_DIR, name);
     struct lab_machine *machine = NULL;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_machine_open(path.text, &machine, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_machine_open(path.text, &machine, err));
     assert_string_equal(machine->source, path.text);
     return machine;
 }
@@ -255,8 +253,8 @@ LAB_TEST(one_node_needs_no_distances) {
     assert_int_equal(lab_machine_require_node(machine, 0, &err), 0);
     assert_int_equal(lab_machine_require_node(machine, 1, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "there is no NUMA node 1: "));
-    assert_non_null(strstr(err.text, "1node-nogpu.xml has only node 0"));
+    assert_contains(err.text, "there is no NUMA node 1: ");
+    assert_contains(err.text, "1node-nogpu.xml has only node 0");
     lab_machine_close(machine);
 }
 
@@ -288,10 +286,8 @@ LAB_TEST(a_node_with_memory_only_has_no_cores_and_takes_no_device) {
 
 LAB_TEST(a_node_that_is_not_there_is_refused_with_those_that_are) {
     struct lab_machine *machine = open_fixture("4node-10gpu");
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_machine_require_node(machine, 4, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "has nodes 0, 1, 2 and 3"));
+    ASSERT_FAILS(lab_machine_require_node(machine, 4, err), LAB_ERR_USER,
+                 "has nodes 0, 1, 2 and 3");
     assert_int_equal(lab_machine_node_index(machine, 4), -1);
     lab_machine_close(machine);
 }
@@ -299,7 +295,7 @@ LAB_TEST(a_node_that_is_not_there_is_refused_with_those_that_are) {
 static void assert_only_a_recording(int result, struct lab_err *err) {
     assert_int_equal(result, -1);
     assert_int_equal(err->code, LAB_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err->text, "2socket-4gpu.xml is only a recording"));
+    assert_contains(err->text, "2socket-4gpu.xml is only a recording");
     *err = LAB_ERR_INIT;
 }
 

@@ -21,10 +21,8 @@ static const char pressure_before[] = "some avg10=2.73 avg60=3.06 avg300=0.93 to
 static const char pressure_after[] = "some avg10=9.73 avg60=3.06 avg300=0.93 total=8240211\n"
                                      "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
 
-static void assert_near(double got, double wanted) {
-    if (!(fabs(got - wanted) <= 1e-9 * fmax(1, fabs(wanted))))
-        fail_msg("%.17g is not %.17g", got, wanted);
-}
+#define assert_close(value, expected)                                                              \
+    assert_near(value, expected, 1e-9 * fmax(1, fabs((double)(expected))))
 
 static struct lab_conditions_reading reading_at(double time_s, const char *stat,
                                                 const char *pressure, double own_s) {
@@ -37,12 +35,12 @@ static struct lab_conditions_reading reading_at(double time_s, const char *stat,
 
 LAB_TEST(the_files_are_understood) {
     struct lab_conditions_reading r = reading_at(0, stat_before, pressure_before, 0);
-    assert_near(r.busy_s, 13.57);
-    assert_near(r.steal_s, 0.1);
-    assert_near(r.total_s, 514.67); /* guest time is in user already */
-    assert_near(r.cpus, 2);
-    assert_near(r.load, 1.5);
-    assert_near(r.pressure_cpu_s, 7.840211);
+    assert_close(r.busy_s, 13.57);
+    assert_close(r.steal_s, 0.1);
+    assert_close(r.total_s, 514.67); /* guest time is in user already */
+    assert_close(r.cpus, 2);
+    assert_close(r.load, 1.5);
+    assert_close(r.pressure_cpu_s, 7.840211);
 }
 
 LAB_TEST(others_are_what_we_did_not_use) {
@@ -50,13 +48,13 @@ LAB_TEST(others_are_what_we_did_not_use) {
     struct lab_conditions_reading after = reading_at(12, stat_after, pressure_after, 4.5);
     before.own_s = 0; /* nothing yet: the load is all foreign */
     struct lab_conditions c = lab_conditions_between(&before, &after);
-    assert_near(c.load_before, 0.75);
+    assert_close(c.load_before, 0.75);
     before.own_s = 3.0;
     c = lab_conditions_between(&before, &after);
-    assert_near(c.foreign_cpu, (2.5 - 1.5) / 4.0); /* 2.5 s busy, 1.5 ours, of 4 s on two CPUs */
-    assert_near(c.steal, 0.2 / 4.0);
-    assert_near(c.pressure_cpu, 0.2);
-    assert_near(c.pressure_memory, 0.2);
+    assert_close(c.foreign_cpu, (2.5 - 1.5) / 4.0); /* 2.5 s busy, 1.5 ours, of 4 s on two CPUs */
+    assert_close(c.steal, 0.2 / 4.0);
+    assert_close(c.pressure_cpu, 0.2);
+    assert_close(c.pressure_memory, 0.2);
 }
 
 LAB_TEST(our_own_threads_are_taken_off_the_load) {
@@ -66,14 +64,14 @@ LAB_TEST(our_own_threads_are_taken_off_the_load) {
     assert_true(fabs(lab_conditions_between(&r, &r).load_before - 0.25) < 1e-4);
     /* never below nothing */
     r.own_s = 6000;
-    assert_near(lab_conditions_between(&r, &r).load_before, 0);
+    assert_close(lab_conditions_between(&r, &r).load_before, 0);
 }
 
 LAB_TEST(counting_errors_stay_within_bounds) {
     struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 0);
     struct lab_conditions_reading after = reading_at(12, stat_after, pressure_after, 2.6);
     /* ticks say 2.5 s, our own clock 2.6 s */
-    assert_near(lab_conditions_between(&before, &after).foreign_cpu, 0);
+    assert_close(lab_conditions_between(&before, &after).foreign_cpu, 0);
 }
 
 LAB_TEST(what_is_missing_is_unknown) {
@@ -88,7 +86,7 @@ LAB_TEST(what_is_missing_is_unknown) {
     /* before Linux 2.6.11 there was no steal */
     struct lab_conditions_reading old =
         lab_conditions_parse("cpu  10 0 10 80\ncpu0 10 0 10 80\n", NULL, NULL, NULL, 100);
-    assert_near(old.busy_s, 0.2);
+    assert_close(old.busy_s, 0.2);
     assert_true(isnan(old.steal_s));
 }
 
@@ -101,7 +99,7 @@ LAB_TEST(too_short_a_time_tells_nothing) {
 LAB_TEST(a_start_is_found_behind_any_name) {
     static const char self[] =
         "8834 (a) b (c) R 1 8834 8834 34816 8834 4194304 100 0 0 0 5 2 0 0 20 0 1 0 114256 8192 1";
-    assert_near(lab_conditions_parse_start(self, 100), 1142.56);
+    assert_close(lab_conditions_parse_start(self, 100), 1142.56);
     assert_true(isnan(lab_conditions_parse_start("8834 broken", 100)));
     assert_true(isnan(lab_conditions_parse_start(NULL, 100)));
 }

@@ -7,10 +7,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static void assert_near(double got, double wanted) {
-    if (!(fabs(got - wanted) <= 1e-12 * fmax(1, fabs(wanted))))
-        fail_msg("%.17g is not %.17g", got, wanted);
-}
+#define assert_close(value, expected)                                                              \
+    assert_near(value, expected, 1e-12 * fmax(1, fabs((double)(expected))))
 
 LAB_TEST(intervals_never_cross_a_stretch) {
     /* two stretches of three and two iterations, and one alone */
@@ -19,11 +17,11 @@ LAB_TEST(intervals_never_cross_a_stretch) {
     int ends[] = {3, 5, 6};
     double x[6];
     assert_int_equal(lab_measure_latencies(records, 6, x), 6);
-    assert_near(x[2] * 1e9, 18);
+    assert_close(x[2] * 1e9, 18);
     assert_int_equal(lab_measure_intervals(records, ends, 3, x), 3);
-    assert_near(x[0] * 1e9, 8);
-    assert_near(x[1] * 1e9, 12);
-    assert_near(x[2] * 1e9, 11);
+    assert_close(x[0] * 1e9, 8);
+    assert_close(x[1] * 1e9, 12);
+    assert_close(x[2] * 1e9, 11);
 }
 
 /* Long iterations come in stretches of two, and the limit may cut the last one to a single
@@ -48,9 +46,9 @@ LAB_TEST(stages_that_do_not_exist_are_left_out) {
         {.stages = {[LAB_STAGE_COMPUTE] = {40, 47}}}};
     double x[2];
     assert_int_equal(lab_measure_stages(records, 2, LAB_STAGE_H2D, x), 1);
-    assert_near(x[0] * 1e9, 20);
+    assert_close(x[0] * 1e9, 20);
     assert_int_equal(lab_measure_stages(records, 2, LAB_STAGE_COMPUTE, x), 2);
-    assert_near(x[1] * 1e9, 7);
+    assert_close(x[1] * 1e9, 7);
     assert_int_equal(lab_measure_stages(records, 2, LAB_STAGE_D2H, x), 0);
 }
 
@@ -63,7 +61,7 @@ static struct lab_iteration staged(int64_t h2d, int64_t compute, int64_t d2h, in
 
 LAB_TEST(stages_one_after_another_do_not_overlap) {
     struct lab_iteration records[] = {staged(1, 11, 21, 10), staged(31, 41, 51, 10)};
-    assert_near(lab_measure_overlap(records, 2), 0);
+    assert_close(lab_measure_overlap(records, 2), 0);
 }
 
 LAB_TEST(a_full_pipeline_overlaps_but_for_its_ends) {
@@ -72,7 +70,7 @@ LAB_TEST(a_full_pipeline_overlaps_but_for_its_ends) {
     for (int i = 0; i < 10; i++)
         records[i] = staged(10 * i + 1, 10 * i + 11, 10 * i + 21, 10);
     /* H2D 1 to 9 lie under compute 0 to 8; D2H 0 to 8 under compute 1 to 9 */
-    assert_near(lab_measure_overlap(records, 10), 18.0 / 20);
+    assert_close(lab_measure_overlap(records, 10), 18.0 / 20);
 }
 
 LAB_TEST(computes_that_overlap_count_once) {
@@ -80,7 +78,7 @@ LAB_TEST(computes_that_overlap_count_once) {
         {.stages = {[LAB_STAGE_H2D] = {100, 200}, [LAB_STAGE_COMPUTE] = {90, 140}}},
         {.stages = {[LAB_STAGE_COMPUTE] = {120, 150}}},
         {.stages = {[LAB_STAGE_COMPUTE] = {180, 900}}}};
-    assert_near(lab_measure_overlap(records, 3), 0.7);
+    assert_close(lab_measure_overlap(records, 3), 0.7);
 }
 
 LAB_TEST(copies_are_swept_in_any_order) {
@@ -90,7 +88,7 @@ LAB_TEST(copies_are_swept_in_any_order) {
         {.stages = {[LAB_STAGE_H2D] = {10, 90}, [LAB_STAGE_COMPUTE] = {20, 30}}},
         {.stages = {[LAB_STAGE_D2H] = {25, 75}, [LAB_STAGE_COMPUTE] = {55, 58}}}};
     /* under: 3 of 10, 23 of 80, 5 + 3 + 5 of 50 */
-    assert_near(lab_measure_overlap(records, 3), (3.0 + 23 + 13) / 140);
+    assert_close(lab_measure_overlap(records, 3), (3.0 + 23 + 13) / 140);
 }
 
 LAB_TEST(overlap_needs_copies_and_compute) {
@@ -107,21 +105,21 @@ LAB_TEST(a_summary_holds_every_figure) {
         x[i] = (double)((i * 37) % 101); /* 0 to 100, out of order */
     struct lab_summary s = lab_summarize(x, 101, 0.95);
     assert_int_equal(s.n, 101);
-    assert_near(s.mean, 50);
-    assert_near(s.median, 50);
-    assert_near(s.stddev, sqrt(858.5));
-    assert_near(s.cv, sqrt(858.5) / 50);
-    assert_near(s.mad, 1.4826 * 25);
-    assert_near(s.min, 0);
-    assert_near(s.max, 100);
-    assert_near(s.q25, 25);
-    assert_near(s.q75, 75);
-    assert_near(s.p90, 90);
-    assert_near(s.p95, 95);
-    assert_near(s.p99, 99);
+    assert_close(s.mean, 50);
+    assert_close(s.median, 50);
+    assert_close(s.stddev, sqrt(858.5));
+    assert_close(s.cv, sqrt(858.5) / 50);
+    assert_close(s.mad, 1.4826 * 25);
+    assert_close(s.min, 0);
+    assert_close(s.max, 100);
+    assert_close(s.q25, 25);
+    assert_close(s.q75, 75);
+    assert_close(s.p90, 90);
+    assert_close(s.p95, 95);
+    assert_close(s.p99, 99);
     struct lab_interval ranks = lab_stats_median_interval(x, 101, 0.95);
-    assert_near(s.median_interval.low, ranks.low);
-    assert_near(s.median_interval.high, ranks.high);
+    assert_close(s.median_interval.low, ranks.low);
+    assert_close(s.median_interval.high, ranks.high);
     assert_true(s.effective_n > 1 && s.effective_n <= 101);
     assert_int_equal(s.outliers.high_severe + s.outliers.low_severe, 0);
 }
@@ -136,7 +134,7 @@ LAB_TEST(a_summary_of_nothing_is_nothing) {
     assert_true(isnan(s.mean) && isnan(s.max) && isnan(s.effective_n));
     double one = 5;
     s = lab_summarize(&one, 1, 0.95);
-    assert_near(s.median, 5);
+    assert_close(s.median, 5);
     assert_true(isnan(s.stddev) && isnan(s.median_interval.low));
 }
 
@@ -161,8 +159,8 @@ LAB_TEST(dependence_widens_the_interval) {
 }
 
 LAB_TEST(relative_width_of_an_interval) {
-    assert_near(lab_measure_relative_width((struct lab_interval){9, 11, .95}, 10), 0.1);
-    assert_near(lab_measure_relative_width((struct lab_interval){0, 0, .95}, 0), 0);
+    assert_close(lab_measure_relative_width((struct lab_interval){9, 11, .95}, 10), 0.1);
+    assert_close(lab_measure_relative_width((struct lab_interval){0, 0, .95}, 0), 0);
     assert_true(isnan(lab_measure_relative_width((struct lab_interval){NAN, NAN, NAN}, 10)));
 }
 

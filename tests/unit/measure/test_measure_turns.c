@@ -32,14 +32,13 @@ LAB_TEST(what_comes_before_an_iteration_is_not_in_its_time) {
         {.name = "b", .run = run_fake, .state = &b, .before = empty_caches}};
     struct lab_measure_plan plan = plan_by_hand();
     struct lab_measurement m[2];
-    struct lab_err err = LAB_ERR_INIT;
     plan.iterations = 30;
     plan.warmup_iterations = 2;
     plan.chunk_iterations = 3;
     plan.clock_mhz = falling_clock;
     mhz_now = 2000;
     emptied = 0;
-    assert_int_equal(lab_measure(&plan, subjects, 2, &arena, m, &err), 0);
+    ASSERT_OK(lab_measure(&plan, subjects, 2, &arena, m, err));
     assert_int_equal(emptied, 2 * (30 + 2));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(m[i].count, 30);
@@ -55,8 +54,7 @@ LAB_TEST(what_comes_before_an_iteration_is_not_in_its_time) {
     }
     assert_int_equal(a.longest, 1);
     subjects[1].before = refuse_to_empty;
-    assert_int_equal(lab_measure(&plan, subjects, 2, &arena, m, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_MEMORY);
+    ASSERT_FAILS(lab_measure(&plan, subjects, 2, &arena, m, err), LAB_ERR_MEMORY, "");
 }
 
 /* --- several subjects ---------------------------------------------------------------------- */
@@ -81,8 +79,7 @@ LAB_TEST(subjects_take_turns_in_random_order) {
         set_up(NULL);
         struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms}, {'c', wild_1ms}};
         struct lab_measurement m[3];
-        struct lab_err err = LAB_ERR_INIT;
-        assert_int_equal(measure_three(42, fakes, m, &err), 0);
+        ASSERT_OK(measure_three(42, fakes, m, err));
         memcpy(orders[run], run_order, sizeof run_order);
         assert_string_equal(m[1].name, "beta");
         assert_true(fabs(m[1].interval.median - 2e-3) < 4e-5);
@@ -104,8 +101,7 @@ LAB_TEST(subjects_take_turns_in_random_order) {
     set_up(NULL);
     struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms}, {'c', wild_1ms}};
     struct lab_measurement m[3];
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(measure_three(43, fakes, m, &err), 0);
+    ASSERT_OK(measure_three(43, fakes, m, err));
     assert_string_not_equal(run_order, orders[0]);
 }
 
@@ -130,10 +126,7 @@ LAB_TEST(records_that_make_no_sense_are_refused) {
     struct lab_subject subject = {"odd", run_fake, &fake};
     struct lab_measure_plan plan = plan_by_hand();
     struct lab_measurement m;
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_WRONG);
-    assert_non_null(strstr(err.text, "odd: iteration"));
+    ASSERT_FAILS(lab_measure(&plan, &subject, 1, &arena, &m, err), LAB_ERR_WRONG, "odd: iteration");
 }
 
 /* --- progress ------------------------------------------------------------------------------ */

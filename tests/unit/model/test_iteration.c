@@ -25,14 +25,12 @@ static int tear_down(void **state) {
 }
 
 static void comes_back(const struct lab_iteration *items, size_t count) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_iteration *again = NULL;
     size_t again_count = 999;
     lab_str_clear(&packed);
     lab_iterations_pack(items, count, &packed);
-    if (lab_iterations_unpack(packed.text, packed.length, count, &arena, &again, &again_count,
-                              &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_iterations_unpack(packed.text, packed.length, count, &arena, &again, &again_count,
+                                    err));
     assert_int_equal(again_count, count);
     if (count)
         assert_memory_equal(again, items, count * sizeof *items);
@@ -48,8 +46,7 @@ static void refuses(const char *bytes, size_t length, size_t max_count, const ch
                      -1);
     free(exact);
     assert_int_equal(err.code, LAB_ERR_SYSTEM);
-    if (!strstr(err.text, gist))
-        fail_msg("'%s' doesn't say '%s'", err.text, gist);
+    assert_contains(err.text, gist);
     assert_null(items);
     assert_int_equal(count, 999);
 }
@@ -131,14 +128,12 @@ LAB_TEST(repetition_is_small) {
 
 LAB_TEST(packing_appends) {
     struct lab_iteration item = pipelined(0, 0), *again;
-    struct lab_err err = LAB_ERR_INIT;
     size_t count;
     lab_str_add(&packed, "before");
     lab_iterations_pack(&item, 1, &packed);
     assert_memory_equal(packed.text, "before", 6);
-    assert_int_equal(
-        lab_iterations_unpack(packed.text + 6, packed.length - 6, 1, &arena, &again, &count, &err),
-        0);
+    ASSERT_OK(
+        lab_iterations_unpack(packed.text + 6, packed.length - 6, 1, &arena, &again, &count, err));
     assert_memory_equal(again, &item, sizeof item);
 }
 

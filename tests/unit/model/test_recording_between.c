@@ -47,18 +47,15 @@ static int set_up(void **state) {
     return 0;
 }
 
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g instead of %.12g", value, expected);
-}
+#define assert_close(value, expected) assert_near(value, expected, 1e-9 * fabs((double)(expected)))
 
 LAB_TEST_WITH(gauges_are_told_of_the_readings_in_between, set_up, NULL) {
     struct lab_track_figures figures =
         lab_track_between(&track, LAB_METRIC_POWER, 11 * S + 800 * MS, 12 * S + 100 * MS);
     assert_int_equal(figures.count, 4); /* 11.8, 11.9: 100 W; 12.0, 12.1: 300 W */
-    assert_near(figures.mean, 200);
-    assert_near(figures.min, 100);
-    assert_near(figures.max, 300);
+    assert_close(figures.mean, 200);
+    assert_close(figures.min, 100);
+    assert_close(figures.max, 300);
     /* between two readings, or before all of them, then nothing is known */
     figures = lab_track_between(&track, LAB_METRIC_POWER, 12 * S + 10 * MS, 12 * S + 20 * MS);
     assert_int_equal(figures.count, 0);
@@ -77,19 +74,19 @@ LAB_TEST_WITH(energy_is_the_counter_s_with_edges_by_power, set_up, NULL) {
     /* 10.5 to 13.5 s: 1.5 s of 100 W, 1.5 s of 300 W; the counter was read at 11, 12 and 13 s */
     struct lab_energy energy =
         lab_track_energy(&track, INTERVAL, 10 * S + 500 * MS, 13 * S + 500 * MS);
-    assert_near(energy.joules, 600);
-    assert_near(energy.covered_s, 3);
+    assert_close(energy.joules, 600);
+    assert_close(energy.covered_s, 3);
     assert_true(energy.estimated);
     assert_false(lab_track_energy(&track, INTERVAL, 10 * S, 15 * S).estimated);
     /* with a counter that says twice as much as power does, then it is believed between its
      * readings */
     for (int i = 0; i < TICKS; i++)
         values[ENERGY][i] *= 2;
-    assert_near(joules(10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);
+    assert_close(joules(10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);
 }
 
 LAB_TEST_WITH(short_stretches_are_told_by_power, set_up, NULL) {
-    assert_near(joules(11 * S + 950 * MS, 12 * S + 50 * MS), 10 + 15); /* 200 W from 11.9 to 12 */
+    assert_close(joules(11 * S + 950 * MS, 12 * S + 50 * MS), 10 + 15); /* 200 W from 11.9 to 12 */
     /* a counter that is read twice within less than a second isn't believed alone */
     for (int i = 0; i < TICKS; i++)
         valid[POWER][i] = 0;
@@ -101,8 +98,8 @@ LAB_TEST_WITH(what_lies_outside_of_the_readings_is_not_invented, set_up, NULL) {
     assert_true(isnan(joules(9 * S, 10 * S)));
     assert_true(isnan(joules(15 * S, 99 * S)));
     struct lab_energy energy = lab_track_energy(&track, INTERVAL, 0, 99 * S);
-    assert_near(energy.joules, 100 * 2 + 300 * 3);
-    assert_near(energy.covered_s, 5);
+    assert_close(energy.joules, 100 * 2 + 300 * 3);
+    assert_close(energy.covered_s, 5);
 }
 
 LAB_TEST_WITH(gaps_add_nothing, set_up, NULL) {
@@ -112,9 +109,9 @@ LAB_TEST_WITH(gaps_add_nothing, set_up, NULL) {
     for (int i = 0; i < TICKS; i++)
         valid[ENERGY][i] = 0;
     struct lab_energy energy = lab_track_energy(&track, INTERVAL, 0, INT64_MAX);
-    assert_near(energy.joules, 100 * 1.9 + 300 * 3);
-    assert_near(energy.covered_s, 4.9);
-    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x1, 0, INT64_MAX), 4 - 0.1);
+    assert_close(energy.joules, 100 * 1.9 + 300 * 3);
+    assert_close(energy.covered_s, 4.9);
+    assert_close(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x1, 0, INT64_MAX), 4 - 0.1);
     /* seen once before, once after: that is no interval of 5 h */
     track.times_ns += 19;
     track.count = 2;
@@ -126,9 +123,9 @@ LAB_TEST_WITH(slow_readings_are_no_gaps, set_up, NULL) {
         times_ns[i] = i * 10 * S;
         valid[ENERGY][i] = 0;
     }
-    assert_near(lab_track_energy(&track, 0, 0, 100 * S).joules, 10000);
+    assert_close(lab_track_energy(&track, 0, 0, 100 * S).joules, 10000);
     track.count = 2;
-    assert_near(lab_track_energy(&track, 10 * S, 0, 100 * S).joules, 1000);
+    assert_close(lab_track_energy(&track, 10 * S, 0, 100 * S).joules, 1000);
 }
 
 LAB_TEST_WITH(a_counter_that_starts_anew_loses_nothing, set_up, NULL) {
@@ -136,13 +133,13 @@ LAB_TEST_WITH(a_counter_that_starts_anew_loses_nothing, set_up, NULL) {
     for (int i = 25; i < TICKS; i++) /* reset at 12.5 s */
         values[ENERGY][i] -= lost;
     double growth = lab_track_growth(&track, LAB_METRIC_ENERGY, 10 * S, 15 * S);
-    assert_near(growth, 100 + 100 + 150 + 300 + 300); /* what came between 12 and 12.5 s is gone */
+    assert_close(growth, 100 + 100 + 150 + 300 + 300); /* what came between 12 and 12.5 s is gone */
     assert_true(isnan(lab_track_growth(&track, LAB_METRIC_ENERGY, 15 * S, 16 * S)));
 }
 
 LAB_TEST_WITH(flags_are_held_until_the_next_reading, set_up, NULL) {
-    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 10 * S, 15 * S), 1);
-    assert_near(
+    assert_close(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 10 * S, 15 * S), 1);
+    assert_close(
         lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 13 * S + 50 * MS, 13 * S + 80 * MS),
         0.03);
     assert_true(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x8, 10 * S, 15 * S) == 0);

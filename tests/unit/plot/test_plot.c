@@ -90,8 +90,8 @@ LAB_TEST(long_series_keep_their_extremes) {
     struct lab_chart chart = {.name = "spike", .panels = &panel, .panel_count = 1};
     lab_plot_data(&chart, &g->text);
     assert_true(count_lines(g->text.text) < 2100);
-    assert_non_null(strstr(g->text.text, "\n 3777 99 "));
-    assert_non_null(strstr(g->text.text, "\n 1234 -7 "));
+    assert_contains(g->text.text, "\n 3777 99 ");
+    assert_contains(g->text.text, "\n 1234 -7 ");
 }
 
 /* Given a simulated chart, then the word is drawn; given a real one, it isn't. */
@@ -112,9 +112,9 @@ LAB_TEST(words_stay_words) {
     struct lab_chart chart = {
         .name = "x", .title = "'; system 'id", .panels = &panel, .panel_count = 1};
     lab_plot_script(&chart, "x", &g->text);
-    assert_non_null(strstr(g->text.text, "'''; system ''id'"));
-    assert_non_null(strstr(g->text.text, "'`rm -rf` it''s'"));
-    assert_non_null(strstr(g->text.text, "'a b'''"));
+    assert_contains(g->text.text, "'''; system ''id'");
+    assert_contains(g->text.text, "'`rm -rf` it''s'");
+    assert_contains(g->text.text, "'a b'''");
 }
 
 static bool is_there(struct given *g, const char *name, const char *ending) {
@@ -144,7 +144,7 @@ LAB_TEST(charts_are_drawn) {
     if (able)
         assert_null(missing);
     else
-        assert_non_null(strstr(missing, LAB_PLOT_GET));
+        assert_contains(missing, LAB_PLOT_GET);
 }
 
 /* Given no gnuplot on the path, then scripts and figures are written, and it is said how to get
@@ -163,7 +163,7 @@ LAB_TEST(without_gnuplot_scripts_remain) {
     lab_mem_free(path);
     assert_true(plot.written && !plot.drawn && plot.without);
     assert_true(is_there(g, "bars", "gp"));
-    assert_non_null(strstr(lab_plot_missing(&plot, 1, &g->arena), LAB_PLOT_GET));
+    assert_contains(lab_plot_missing(&plot, 1, &g->arena), LAB_PLOT_GET);
 }
 
 /* Given a deadline that has passed, then nothing is drawn and the reason is said. */
@@ -173,7 +173,7 @@ LAB_TEST(nothing_is_drawn_after_the_deadline) {
     struct lab_chart chart = given_bars(&g->arena);
     lab_plot_draw(&chart, 1, g->folder, 1, &g->arena, &plot);
     assert_false(plot.drawn);
-    assert_non_null(strstr(lab_plot_missing(&plot, 1, &g->arena), "no time was left"));
+    assert_contains(lab_plot_missing(&plot, 1, &g->arena), "no time was left");
 }
 
 /* Given gnuplot's SVG, when it goes into a page, then ids have a prefix and colours are the

@@ -156,7 +156,7 @@ static inline double host_value(struct host *host, enum lab_metric_id metric, in
     return lab_tick_value(&host->entities[0], &tick, metric, instance);
 }
 
-#define assert_near(value, expected) assert_true(fabs((value) - (expected)) < 1e-6)
+#define assert_close(value, expected) assert_near(value, expected, 1e-6)
 
 static inline void host_release(struct host *host) {
     if (host->state)

@@ -147,7 +147,6 @@ static inline struct lab_probe_setup fixture_setup(void) {
 
 /* The script from its beginning, and a probe that watches it. */
 static inline void *open_with(const char *script, const struct lab_probe_setup *setup) {
-    struct lab_err err = LAB_ERR_INIT;
     void *probe = NULL;
     fixture_ns += 3600 * LAB_NS_PER_S; /* a restart in an earlier test is long past */
     fixture_begun_ns = fixture_ns;
@@ -156,8 +155,7 @@ static inline void *open_with(const char *script, const struct lab_probe_setup *
     if (wrong)
         fail_msg("%s", wrong);
     memset(told, 0, sizeof told);
-    if (lab_probe_nvml.open(setup, &probe, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_probe_nvml.open(setup, &probe, err));
     for (int i = 0; i < lab_probe_nvml.lane_count(probe); i++) {
         struct lab_probe_sink sink = sink_of(i);
         lab_probe_nvml.describe(probe, i, &sink);
@@ -186,8 +184,7 @@ static inline void read_fails(void *probe, int lane, const char *part) {
     struct lab_err err = LAB_ERR_INIT;
     if (read_when(probe, lane, LAB_PROBE_TICK, &err) == 0)
         fail_msg("lane %d answers", lane);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' lacks '%s'", err.text, part);
+    assert_contains(err.text, part);
 }
 
 /* In the metric's unit; NaN = not valid. */

@@ -349,10 +349,8 @@ static inline void rig_open(struct rig *rig, int lanes) {
 }
 
 static inline void rig_start(struct rig *rig) {
-    struct lab_err err = LAB_ERR_INIT;
     struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
-    if (lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, err));
     stepped_settle(&rig->clock, rig->asleep);
 }
 

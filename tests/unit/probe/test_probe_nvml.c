@@ -65,18 +65,18 @@ LAB_TEST(no_gpu_is_said_and_is_no_failure) {
     assert_null(fake.play("gpus=0"));
     assert_int_equal(lab_probe_nvml.open(&setup, &probe, &err), -1);
     assert_int_equal(err.code, LAB_ERR_SYSTEM); /* it may come yet */
-    assert_non_null(strstr(err.text, "finds no GPU"));
+    assert_contains(err.text, "finds no GPU");
     assert_null(fake.play("gpus=2"));
     setenv("CUDA_VISIBLE_DEVICES", "0,0", 1);
     assert_int_equal(lab_probe_nvml.open(&setup, &probe, &err), -1);
-    assert_non_null(strstr(err.text, "CUDA_VISIBLE_DEVICES='0,0' names one twice"));
+    assert_contains(err.text, "CUDA_VISIBLE_DEVICES='0,0' names one twice");
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED); /* whatever comes, it won't be shown */
     unsetenv("CUDA_VISIBLE_DEVICES");
     /* a driver that can't say how many there are is another matter */
     assert_null(fake.play("gpus=2; fail=nvmlDeviceGetCount_v2:999"));
     assert_int_equal(lab_probe_nvml.open(&setup, &probe, &err), -1);
-    assert_non_null(strstr(err.text, "lists no GPU"));
-    assert_non_null(strstr(err.text, "(999)"));
+    assert_contains(err.text, "lists no GPU");
+    assert_contains(err.text, "(999)");
 }
 
 /* --- tiers --- */
@@ -193,8 +193,7 @@ LAB_TEST(the_slow_tier_comes_each_second_and_at_edges) {
     ASSERT_UNKNOWN(0, ENERGY);
     ASSERT_UNKNOWN(0, PCIE_GENERATION);
     ASSERT_VALUE(0, POWER, 300);
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(read_when(probe, 0, LAB_PROBE_EDGE, &err), 0);
+    ASSERT_OK(read_when(probe, 0, LAB_PROBE_EDGE, err));
     ASSERT_VALUE(0, ENERGY, 1150);
     advance(1);
     read_ok(probe, 0);
@@ -343,9 +342,8 @@ LAB_TEST(an_xid_is_an_event_and_a_count) {
 
 LAB_TEST(a_wait_for_events_that_returns_at_once_is_not_repeated) {
     void *probe = open_script("storm=1");
-    struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 10; i++)
-        assert_int_equal(read_when(probe, 0, LAB_PROBE_EDGE, &err), 0);
+        ASSERT_OK(read_when(probe, 0, LAB_PROBE_EDGE, err));
     assert_int_equal(fake.calls("nvmlEventSetWait_v2", -1), 10);
     assert_int_equal(told[0].event_count, 0);
     lab_probe_nvml.close(probe);

@@ -171,10 +171,9 @@ LAB_TEST(what_is_not_supported_is_asked_once) {
     void *probe = open_script("gpus=2; fan=-,40; utilization=-; memory_temperature=-; gpm=0;"
                               "pcie_tx=-; fail=nvmlDeviceGetEncoderUtilization:4/0,"
                               "nvmlDeviceGetTemperatureV:26");
-    struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(read_when(probe, 0, LAB_PROBE_EDGE, &err), 0);
-        assert_int_equal(read_when(probe, 1, LAB_PROBE_EDGE, &err), 0);
+        ASSERT_OK(read_when(probe, 0, LAB_PROBE_EDGE, err));
+        ASSERT_OK(read_when(probe, 1, LAB_PROBE_EDGE, err));
         advance(0.2);
     }
     assert_int_equal(fake.calls("nvmlDeviceGetFanSpeed", 0), 1);
@@ -197,9 +196,8 @@ LAB_TEST(what_is_not_supported_is_asked_once) {
 
 LAB_TEST(nonsense_is_not_valid) {
     void *probe = open_script("gpus=2; garbage=0; temperature=40; utilization=?,3");
-    struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(read_when(probe, 0, LAB_PROBE_EDGE, &err), 0);
+        ASSERT_OK(read_when(probe, 0, LAB_PROBE_EDGE, err));
         advance(0.2);
     }
     for (int metric = 0; metric < LAB_METRIC_PROCESSES; metric++)

@@ -114,13 +114,13 @@ LAB_TEST(a_process_on_a_gpu_is_known_in_full) {
     fields.ticks += (int)sysconf(_SC_CLK_TCK) / 2;
     write_process(&host, 100, &fields);
     host_read(&host, 2000, LAB_PROBE_TICK);
-    assert_near(host.list.items[0].cpu_percent, 25);
+    assert_close(host.list.items[0].cpu_percent, 25);
     /* too soon: no list; at an edge there is one */
     host_read(&host, 100, LAB_PROBE_TICK);
     assert_int_equal(host.lists, 2);
     host_read(&host, 0, LAB_PROBE_EDGE);
     assert_int_equal(host.lists, 3);
-    assert_near(host.list.items[0].cpu_percent, 25);
+    assert_close(host.list.items[0].cpu_percent, 25);
     process_host_release(&host);
 }
 
@@ -133,7 +133,7 @@ LAB_TEST(a_process_that_ends_or_is_replaced_is_no_error) {
     host_open(&host, &lab_probe_process);
     host_read(&host, 0, LAB_PROBE_TICK);
     host_read(&host, 1000, LAB_PROBE_TICK);
-    assert_near(host.list.items[0].cpu_percent, 0);
+    assert_close(host.list.items[0].cpu_percent, 0);
     assert_string_equal(host.list.items[0].user, "?"); /* its status can't be read */
     /* another one under its number */
     struct fields other = {"b", 1, 0, 99, 1, 20, 5, 0};

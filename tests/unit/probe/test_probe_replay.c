@@ -50,10 +50,8 @@ static void replay_rig(struct rig *rig, double speed) {
 }
 
 static void replay_start(struct rig *rig) {
-    struct lab_err err = LAB_ERR_INIT;
     struct sampler_parts parts = {replay_probes, fake_wall_offset_ns};
-    if (lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, err));
 }
 
 LAB_TEST(it_plays_when_the_time_comes) {
@@ -111,12 +109,10 @@ LAB_TEST(an_empty_recording_ends_at_once_and_none_is_refused) {
     rig_close(&rig);
 
     replay_rig(&rig, -1);
-    struct lab_err err = LAB_ERR_INIT;
     struct sampler_parts parts = {replay_probes, fake_wall_offset_ns};
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
+    ASSERT_FAILS(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err), LAB_ERR_USER, "");
     rig.config.setup.recording = NULL;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
-    assert_non_null(strstr(err.text, "there is no recording to be played"));
+    ASSERT_SAYS(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err),
+                "there is no recording to be played");
     told_release(&rig.told);
 }

@@ -39,7 +39,7 @@ LAB_TEST(a_slow_reading_skips_what_it_missed_and_says_so) {
     assert_string_equal(rig.told.events.text, "1@270 missed 2; ");
     rig_pass(&rig, 50);
     rig_take(&rig);
-    assert_non_null(strstr(rig.told.ticks.text, "1@300=1 "));
+    assert_contains(rig.told.ticks.text, "1@300=1 ");
     assert_string_equal(rig.told.events.text, ""); /* no more than once a second */
     struct lab_sampler_stats stats;
     lab_sampler_stats(rig.sampler, &stats);
@@ -175,7 +175,7 @@ LAB_TEST(ticks_that_nobody_takes_make_room_for_new_ones) {
     assert_true(stats.dropped > 500);
     rig_take(&rig);
     assert_int_equal(rig.told.tick_count, 2001 - stats.dropped);
-    assert_non_null(strstr(rig.told.ticks.text, " 0@20000=2000 "));
+    assert_contains(rig.told.ticks.text, " 0@20000=2000 ");
     rig_close(&rig);
 }
 

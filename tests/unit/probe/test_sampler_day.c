@@ -42,14 +42,12 @@ static struct use measure(void) {
 }
 
 static struct lab_recorder *open_recorder(const char *path, const struct rig *rig) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_recorder *recorder;
     const struct lab_recorder_setup setup = {.interval_ns = INTERVAL_S * LAB_NS_PER_S,
                                              .note = "",
                                              .clock = &rig->clock.clock,
                                              .flush_ns = 60 * LAB_NS_PER_S};
-    if (lab_recorder_create(path, &setup, &recorder, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_recorder_create(path, &setup, &recorder, err));
     return recorder;
 }
 
@@ -59,7 +57,6 @@ static bool is_lost_at(int step) {
 }
 
 static void watch_for_hours(struct rig *rig, struct lab_recorder *recorder, struct use *ret_early) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     for (int step = 0; step < STEPS; step++) {
         FAKE_SET(1, fails, is_lost_at(step));
@@ -67,8 +64,7 @@ static void watch_for_hours(struct rig *rig, struct lab_recorder *recorder, stru
             FAKE_SET(0, process_count, step / PER_HOUR % 3);
         stepped_jump(&rig->clock, INTERVAL_S * LAB_NS_PER_S, rig->asleep);
         lab_sampler_take(rig->sampler, &sink);
-        if (lab_recorder_flush(recorder, false, &err) < 0)
-            fail_msg("%s", err.text);
+        ASSERT_OK(lab_recorder_flush(recorder, false, err));
         if (step == STEPS / 4)
             *ret_early = measure();
     }
@@ -83,11 +79,9 @@ static const struct lab_track *track_of(const struct lab_recording *recording, c
 }
 
 static void check_recording(const char *path) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_recording recording;
     LAB_AUTO(arena, arena);
-    if (lab_recording_read(path, NULL, &arena, &recording, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_recording_read(path, NULL, &arena, &recording, err));
     assert_in_range(track_of(&recording, "GPU-a")->count, STEPS, STEPS + 1);
     assert_in_range(track_of(&recording, "GPU-b")->count, STEPS / 2, STEPS * 3 / 4 + 1);
     int gaps = 0, backs = 0;
@@ -115,8 +109,7 @@ LAB_TEST(a_day_takes_no_more_than_its_first_hours) {
     assert_int_equal(late.descriptors, early.descriptors);
     assert_int_equal(late.threads, early.threads);
     rig_close(&rig);
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_recorder_close(recorder, &err), 0);
+    ASSERT_OK(lab_recorder_close(recorder, err));
     check_recording(path);
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(folder), 0);

@@ -9,13 +9,9 @@
 /* --- what can't be had --- */
 
 static void refused(const struct lab_sampler_config *config, const char *text) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_sampler *sampler = NULL;
     struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
-    assert_int_equal(lab_sampler_open_parts(&parts, config, &sampler, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
-    if (!strstr(err.text, text))
-        fail_msg("'%s' is not in '%s'", text, err.text);
+    ASSERT_FAILS(lab_sampler_open_parts(&parts, config, &sampler, err), LAB_ERR_USER, text);
     assert_null(sampler);
 }
 
@@ -124,16 +120,15 @@ LAB_TEST(an_entity_that_appears_later_is_told_before_its_first_tick) {
     late_mig = 1;
     const struct lab_probe *const probes[] = {&probe, NULL};
     struct sampler_parts parts = {probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err));
     rig_pass(&rig, 50);
     rig_take(&rig);
     rig_pass(&rig, 200);
     rig_take(&rig);
     /* its parent is GPU-b, the sampler's entity 1; told once though it came twice */
     assert_string_equal(rig.told.entities.text, "2:MIG-1/1 ");
-    assert_non_null(strstr(rig.told.ticks.text, "1@100=1 2@100=77 "));
-    assert_non_null(strstr(rig.told.ticks.text, "1@200=2 2@200=77 "));
+    assert_contains(rig.told.ticks.text, "1@100=1 2@100=77 ");
+    assert_contains(rig.told.ticks.text, "1@200=2 2@200=77 ");
     rig_close(&rig);
 }
 
@@ -204,8 +199,7 @@ LAB_TEST(processes_on_gpus_reach_the_lane_that_reads_proc) {
     fake.lanes[1].process_count = 2;
     const struct lab_probe *const probes[] = {&fake_probe, &lister_probe, NULL};
     struct sampler_parts parts = {probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err));
     rig.asleep = 4;
     rig_pass(&rig, 50);
     rig_take(&rig);
@@ -235,8 +229,7 @@ LAB_TEST(an_edge_is_read_at_once_and_the_end_waits_for_no_tick) {
     rig.config.setup.clock = lab_clock_system();
     rig.config.setup.interval_ns = 3600 * LAB_NS_PER_S;
     struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err));
     FAKE_WAIT(fake.lanes[0].readings == 1 && fake.lanes[1].readings == 1);
     wait_readable(rig.sampler);
     lab_sampler_edge(rig.sampler);
@@ -253,9 +246,8 @@ LAB_TEST(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs) {
     rig.config.setup.interval_ns = 3600 * LAB_NS_PER_S;
     const struct lab_probe *const probes[] = {&fake_probe, &lister_probe, NULL};
     struct sampler_parts parts = {probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
     lister_edges = 0;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err));
     FAKE_WAIT(fake.lanes[0].readings == 1 && fake.lanes[1].readings == 1);
     /* given a GPU that takes its time, when an edge comes, then the list waits for it */
     FAKE_SET(0, hangs, true);
@@ -273,7 +265,7 @@ LAB_TEST(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs) {
         rig_take(&rig);
         usleep(1000);
     }
-    assert_non_null(strstr(rig.told.processes.text, "100:0,"));
+    assert_contains(rig.told.processes.text, "100:0,");
     rig_close(&rig);
 }
 
@@ -319,9 +311,7 @@ static void open_driver(struct rig *rig, bool hangs, int64_t patience_ns) {
     rig->config.open_patience_ns = patience_ns;
     static const struct lab_probe *const probes[] = {&driver_probe, &lister_probe, NULL};
     struct sampler_parts parts = {probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, err));
 }
 
 static void open_without_driver(struct rig *rig) {
@@ -343,9 +333,9 @@ LAB_TEST(a_driver_that_starts_late_joins_by_itself) {
     struct rig rig;
     open_without_driver(&rig);
     assert_true(lab_sampler_awaits(rig.sampler, "fake"));
-    assert_non_null(strstr(lab_sampler_refusal(rig.sampler, "fake"), "the driver has not started"));
+    assert_contains(lab_sampler_refusal(rig.sampler, "fake"), "the driver has not started");
     rig_take(&rig);
-    assert_non_null(strstr(rig.told.events.text, "gap the driver has not started"));
+    assert_contains(rig.told.events.text, "gap the driver has not started");
     assert_string_equal(rig.told.entities.text, "");
     let_driver_go(false);
     take_until(&rig, &rig.told.entities, "0:GPU-a/-1 1:GPU-b/-1 ");
@@ -395,9 +385,7 @@ LAB_TEST(closing_waits_for_no_driver_that_is_asked_again) {
     rig.config.gpu_count = 1;
     static const struct lab_probe *const probes[] = {&driver_probe, &lister_probe, NULL};
     struct sampler_parts parts = {probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_USER);
+    ASSERT_FAILS(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err), LAB_ERR_USER, "");
     driver_errors = 0;
     told_release(&rig.told);
 }
@@ -420,8 +408,7 @@ LAB_TEST(closing_leaves_a_lane_that_hangs_to_itself) {
     rig.config.setup.clock = lab_clock_system();
     rig.config.setup.interval_ns = 10 * MS;
     struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
+    ASSERT_OK(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err));
     FAKE_WAIT(fake.lanes[1].hanging);
     rig_close(&rig);
     /* the probe is in use, so it is open still; when the lane comes back it closes it */

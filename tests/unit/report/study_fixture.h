@@ -265,11 +265,6 @@ static inline void fixture_repeats(struct fixture *f) {
 
 /* --- texts --- */
 
-static inline void assert_contains(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
 /* A program of the user's own over a matrix: each run is one thing done once, and says
  * something. */
 static inline void fixture_programs(struct fixture *f) {

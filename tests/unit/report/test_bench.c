@@ -92,11 +92,6 @@ static char *text_of(const struct lab_bench_report *report, int columns) {
     return out.text;
 }
 
-static void assert_contains(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
 LAB_TEST(rates_follow_their_definitions) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;

@@ -53,11 +53,6 @@ static char *map_of(const struct lab_machine *machine, struct lab_style style) {
     return out.text;
 }
 
-static void assert_contains(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
 LAB_TEST(stacked_where_narrow) {
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});

@@ -41,17 +41,14 @@ static struct lab_http_page pages[] = {
 };
 
 static void fixture_open(struct fixture *f, struct lab_http_setup setup) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_listen place;
     *f = (struct fixture){0};
-    if (lab_listen_open("127.0.0.1:0", 0, &place, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_listen_open("127.0.0.1:0", 0, &place, err));
     f->port = (int)strtol(strrchr(place.url, ':') + 1, NULL, 10);
     pages[0].state = f;
     setup.fd = place.fd;
     setup.pages = pages;
-    if (lab_http_open(&setup, &f->http, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_http_open(&setup, &f->http, err));
 }
 
 static int dial(const struct fixture *f) {
@@ -127,7 +124,7 @@ LAB_TEST(pages_can_be_read_and_nothing_else) {
     assert_null(strstr(nonsense.text, "200 OK"));
     lab_str_release(&nonsense);
     struct lab_str head = ask(&f, "HEAD /metrics HTTP/1.1\r\n" HOST);
-    assert_non_null(strstr(head.text, "Content-Length: 8\r\n"));
+    assert_contains(head.text, "Content-Length: 8\r\n");
     assert_null(strstr(head.text, "value"));
     lab_str_release(&head);
     lab_http_close(f.http);

@@ -8,10 +8,8 @@
 #include "test.h"
 
 static struct lab_listen open_or_fail(const char *address) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_listen place;
-    if (lab_listen_open(address, 0, &place, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_listen_open(address, 0, &place, err));
     return place;
 }
 

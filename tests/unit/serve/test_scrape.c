@@ -156,7 +156,7 @@ LAB_TEST(in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down) {
     struct lab_process_gpu gpu = {GPU1, 1 << 20, 42, 1, true, false};
     struct lab_process_sample process = python(&gpu, 1);
     tell_process(&f, &process);
-    assert_non_null(strstr(fixture_text(&f), "gpulab_process_gpu_memory_bytes{"));
+    assert_contains(fixture_text(&f), "gpulab_process_gpu_memory_bytes{");
 
     fixture_gap(&f, GPU1); /* and with it its instance */
     assert_series(&f, "gpulab_device_up{gpu=\"1\",UUID=\"GPU-5f0c0000-0001\",kind=\"gpu\"}", 0);
@@ -201,8 +201,8 @@ LAB_TEST(instances_take_the_place_of_their_gpu_where_they_have_the_value) {
     TICK(&f, MIG0, 900 * MIB_KIB, 18000 * MIB_KIB);
     const char *used = strstr(fixture_text(&f), "\nDCGM_FI_DEV_FB_USED{");
     assert_non_null(used);
-    assert_non_null(strstr(used, "modelName=\"NVIDIA H200\",GPU_I_PROFILE=\"1g.18gb\",GPU_I_ID="
-                                 "\"7\",Hostname=\"node7\""));
+    assert_contains(used, "modelName=\"NVIDIA H200\",GPU_I_PROFILE=\"1g.18gb\",GPU_I_ID="
+                          "\"7\",Hostname=\"node7\"");
     assert_null(strstr(used + 1, "\nDCGM_FI_DEV_FB_USED{"));
     assert_non_null(strstr(f.text.text, "\nDCGM_FI_DEV_POWER_USAGE{gpu=\"1\"")); /* the GPU's */
     fixture_close(&f);
@@ -243,7 +243,7 @@ LAB_TEST(labels_are_escaped_and_valid_utf8) {
     process.name = "a\"b\\c\nd\xff\xfe"
                    "é";
     tell_process(&f, &process);
-    assert_non_null(strstr(fixture_text(&f), "name=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\xef\xbf\xbdé\","));
+    assert_contains(fixture_text(&f), "name=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\xef\xbf\xbdé\",");
     assert_absent(&f, "secret"); /* command lines are nobody else's business */
     fixture_close(&f);
 }

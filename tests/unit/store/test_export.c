@@ -177,8 +177,8 @@ LAB_TEST(iterations_are_a_line_each) {
     for (const char *at = sink.text.text; (at = strchr(at, '\n')); at++)
         lines++;
     assert_int_equal(lines, 1 + 120 + 7);
-    assert_non_null(strstr(sink.text.text, "vit32x6x512,0,119,"));
-    assert_non_null(strstr(sink.text.text, "vit32x6x512,1,6,"));
+    assert_contains(sink.text.text, "vit32x6x512,0,119,");
+    assert_contains(sink.text.text, "vit32x6x512,1,6,");
     lab_store_close(store);
 }
 

@@ -121,9 +121,9 @@ LAB_TEST(what_is_simulated_says_so) {
     assert_null(lab_value_get(gpus->items[1], "simulated"));
     assert_true(lab_value_get(gpus->items[2], "simulated")->boolean);
     export_as(&machine, LAB_MONITOR_PCIE_CSV, -1);
-    assert_non_null(strstr(written.text, "pcie_tx_mb,simulated\n"));
-    assert_non_null(strstr(written.text, ",2,2.049,,true\n"));
-    assert_non_null(strstr(written.text, ",3,2.049,,false\n"));
+    assert_contains(written.text, "pcie_tx_mb,simulated\n");
+    assert_contains(written.text, ",2,2.049,,true\n");
+    assert_contains(written.text, ",3,2.049,,false\n");
 }
 
 /* --- experiment and system --- */
@@ -217,14 +217,14 @@ LAB_TEST(the_table_has_every_metric) {
     machine.tracks[0].entity.name = "NVIDIA \"A10G\", 24 GB";
     export_as(&machine, LAB_MONITOR_CSV, -1);
     const char *first = strchr(written.text, '\n') + 1;
-    assert_non_null(strstr(written.text, "timestamp,elapsed_s,kind,index,id,name,simulated,"
-                                         "utilization_percent,memory_utilization_percent,"
-                                         "memory_used_bytes,"));
+    assert_contains(written.text, "timestamp,elapsed_s,kind,index,id,name,simulated,"
+                                  "utilization_percent,memory_utilization_percent,"
+                                  "memory_used_bytes,");
     static const char line[] = "2025-01-15T10:30:00.000,0.000000,gpu,0,GPU-0,"
                                "\"NVIDIA \"\"A10G\"\", 24 GB\",false,80,,13421772800,,25769803776,"
                                "150.125,,70,";
     assert_int_equal(strncmp(first, line, sizeof line - 1), 0);
-    assert_non_null(strstr(written.text, ",12.5;25;;39,"));
+    assert_contains(written.text, ",12.5;25;;39,");
     int lines = 0;
     for (const char *at = written.text; (at = strchr(at, '\n')); at++)
         lines++;
@@ -237,7 +237,7 @@ LAB_TEST(a_gpu_that_is_not_there_is_an_error) {
     struct lab_recording machine = make_machine(1);
     assert_int_equal(lab_monitor_export(&machine, LAB_MONITOR_SINGLE, 7, &out, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "no GPU 7, but 0, 1, 2, 3"));
+    assert_contains(err.text, "no GPU 7, but 0, 1, 2, 3");
 }
 
 LAB_TEST(a_format_that_would_be_empty_is_an_error) {
@@ -248,7 +248,7 @@ LAB_TEST(a_format_that_would_be_empty_is_an_error) {
     machine.tracks += 4;
     machine.track_count = 3;
     assert_int_equal(lab_monitor_export(&machine, LAB_MONITOR_MULTI, -1, &out, &err), -1);
-    assert_non_null(strstr(err.text, "no GPU"));
+    assert_contains(err.text, "no GPU");
     assert_int_equal(written.length, 0);
 }
 

@@ -413,7 +413,7 @@ LAB_TEST(foreign_files_are_refused) {
         if (lab_monitor_read_text(fd, path, &arena, &recording, &err) == 0)
             fail_msg("'%s' was read", texts[i]);
         assert_int_equal(err.code, LAB_ERR_USER);
-        assert_non_null(strstr(err.text, "foreign"));
+        assert_contains(err.text, "foreign");
         close(fd);
     }
 }

@@ -187,7 +187,7 @@ LAB_TEST(a_file_that_was_cut_off_is_mended) {
         write_file(in_folder("m.json"), whole, cut);
         last_log[0] = '\0';
         stream = open_files("m.json");
-        assert_non_null(strstr(last_log, "m.json was cut off"));
+        assert_contains(last_log, "m.json was cut off");
         assert_int_equal(read_list("m.json")->count, cut >= length - 3 ? 2 : cut >= second);
         tell_machine(stream, &machine);
         tell_tick(stream, &machine, 2);
@@ -213,7 +213,7 @@ LAB_TEST(foreign_files_are_refused) {
         err = LAB_ERR_INIT;
         assert_int_equal(lab_monitor_stream_files(in_folder("f"), &setup, &stream, &err), -1);
         assert_int_equal(err.code, LAB_ERR_USER);
-        assert_non_null(strstr(err.text, "f.json is there already"));
+        assert_contains(err.text, "f.json is there already");
         char now[64] = "";
         FILE *file = fopen(in_folder("f.json"), "rb");
         assert_int_equal(fread(now, 1, sizeof now, file), strlen(texts[i]));
@@ -234,7 +234,7 @@ LAB_TEST(foreign_files_are_refused) {
 LAB_TEST(two_writers_exclude_each_other) {
     struct lab_monitor_stream *first = open_files("x"), *second = NULL;
     assert_int_equal(lab_monitor_stream_files(in_folder("x"), &setup, &second, &err), -1);
-    assert_non_null(strstr(err.text, "being written by another process"));
+    assert_contains(err.text, "being written by another process");
     assert_works(lab_monitor_stream_close(first, &err));
     assert_int_equal(access(in_folder("x.json"), F_OK), 0);
 }
@@ -257,7 +257,7 @@ LAB_TEST(a_full_disk_leaves_valid_files) {
         read_list("full_multi_gpu.json");
     }
     assert_true(failures > 0);
-    assert_non_null(strstr(err.text, "can't be written"));
+    assert_contains(err.text, "can't be written");
     setrlimit(RLIMIT_FSIZE, &old); /* there is room again */
     assert_works(lab_monitor_stream_close(stream, &err));
     assert_int_equal(read_list("full.json")->count, 12);
@@ -330,7 +330,7 @@ LAB_TEST(a_slow_reader_is_not_waited_for) {
     }
     close(ends[0]);
     assert_int_equal(lab_monitor_stream_close(stream, &err), -1);
-    assert_non_null(strstr(err.text, "ticks could not be written in time"));
+    assert_contains(err.text, "ticks could not be written in time");
     close(ends[1]);
     int status;
     waitpid(reader, &status, 0);

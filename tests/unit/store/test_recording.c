@@ -26,7 +26,7 @@ LAB_TEST(ticks_come_back) {
     check_ticks(track_of(&recording, MIG), MIG, 0, 0);
     assert_string_equal(recording.label, "study");
     assert_string_equal(recording.path, path);
-    assert_non_null(strstr(recording.maker, "gpulab "));
+    assert_contains(recording.maker, "gpulab ");
     assert_true(recording.interval_ns == TICK_NS);
     assert_true(recording.simulated);
     assert_int_equal(recording.epoch_count, 1);
@@ -92,7 +92,7 @@ LAB_TEST(what_is_unknown_is_left_out) {
     assert_true(track->values[memory][7] == tick_value(GPU, 2, 7));
     assert_int_equal(recording.event_count, 0);
     assert_non_null(recording.missing);
-    assert_non_null(strstr(recording.missing[0], "quantum 'cpu'"));
+    assert_contains(recording.missing[0], "quantum 'cpu'");
 }
 
 /* A GPU whose driver learnt a metric in between is one GPU. */
@@ -155,7 +155,7 @@ LAB_TEST(more_than_fits_in_memory_is_refused) {
     change("UPDATE chunk SET count = 1000000000 WHERE number = 1");
     recording = read_back(path, NULL);
     check_ticks(track_of(&recording, GPU), GPU, 256, 1000);
-    assert_non_null(strstr(recording.missing[0], "ticks of GPU-5f0c: 1 stretch is damaged"));
+    assert_contains(recording.missing[0], "ticks of GPU-5f0c: 1 stretch is damaged");
 }
 
 /* --- events --- */

@@ -111,7 +111,7 @@ LAB_TEST(a_cut_that_takes_the_tree_leaves_the_chunks) {
     struct lab_recording recording = read_back(path, NULL);
     size_t ticks = check_what_is_there(track_of(&recording, GPU), GPU);
     assert_true(ticks > MANY / 5 && ticks < MANY / 3);
-    assert_non_null(strstr(recording.missing[0], "the file is cut off: "));
+    assert_contains(recording.missing[0], "the file is cut off: ");
 }
 
 LAB_TEST(the_note_says_how_much_is_left) {
@@ -119,7 +119,7 @@ LAB_TEST(the_note_says_how_much_is_left) {
     load();
     store_bytes(whole, whole_length / 2);
     struct lab_recording recording = read_back(path, NULL);
-    assert_non_null(strstr(recording.missing[0], "the file is cut off: "));
+    assert_contains(recording.missing[0], "the file is cut off: ");
     assert_true(recording.event_count <= 12);
     assert_int_equal(recording.epoch_count, 1);
 }
@@ -196,7 +196,7 @@ LAB_TEST(a_file_without_its_wal_says_so) {
     struct lab_recording recording = read_back(alone, NULL);
     check_ticks(track_of(&recording, GPU), GPU, 0, 300);
     assert_non_null(recording.missing);
-    assert_non_null(strstr(recording.missing[0], "the end: the file was not closed"));
+    assert_contains(recording.missing[0], "the end: the file was not closed");
     assert_string_equal(recording.label, "alone");
 }
 

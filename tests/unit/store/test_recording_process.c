@@ -179,7 +179,7 @@ LAB_TEST(lists_beyond_memory_are_left_out) {
     const struct lab_recording_query query = {.max_bytes = 2000000};
     struct lab_recording recording = read_back(path, &query);
     assert_true(recording.process_count > 0 && recording.process_count < 199);
-    assert_non_null(strstr(recording.missing[0], "don't fit in memory"));
+    assert_contains(recording.missing[0], "don't fit in memory");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -123,7 +123,7 @@ LAB_TEST(what_had_to_be_dropped_is_counted) {
     assert_int_equal(event->kind, LAB_EVENT_NOT_STORED);
     assert_int_equal(event->entity, -1);
     assert_int_equal(event->number, dropped);
-    assert_non_null(strstr(event->text, "no space left"));
+    assert_contains(event->text, "no space left");
     assert_all_there(recording);
 }
 

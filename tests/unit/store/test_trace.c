@@ -191,7 +191,7 @@ LAB_TEST(a_second_trace_takes_the_place_of_the_first) {
 LAB_TEST(a_folder_that_is_not_there_is_an_error) {
     const char *file = lab_arena_printf(&arena, "%s/no/trace.sqlite", folder);
     assert_int_equal(lab_trace_write(file, &a_trace, &err), -1);
-    assert_non_null(strstr(err.text, "no/trace.sqlite"));
+    assert_contains(err.text, "no/trace.sqlite");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

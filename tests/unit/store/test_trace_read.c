@@ -187,7 +187,7 @@ LAB_TEST(files_that_are_cut_off_are_told_from_whole_ones) {
         struct lab_err err = LAB_ERR_INIT;
         const char *path = make_file(f, "cut.sqlite", bytes, cut);
         assert_int_equal(lab_trace_read(path, &f->arena, &f->file, &err), -1);
-        assert_non_null(strstr(err.text, "cut.sqlite"));
+        assert_contains(err.text, "cut.sqlite");
     }
     for (size_t at = 100; at < length;
          at += 97) { /* damaged anywhere: read or refused, never worse */
@@ -248,7 +248,7 @@ LAB_TEST(folders_hold_traces) {
     int count;
     const char *words[] = {f->folder, NULL, NULL};
     assert_int_equal(find(f, words, &sources, &count), -1);
-    assert_non_null(strstr(f->err.text, "no traces in"));
+    assert_contains(f->err.text, "no traces in");
 
     assert_int_equal(mkdir(lab_arena_printf(&f->arena, "%s/traces", f->folder), 0777), 0);
     make_file(f, "traces/pipeline_gpu1_numa0_vit0x0x0.sqlite", "x", 1);

@@ -132,12 +132,12 @@ LAB_TEST(another_version_is_set_aside_with_a_note) {
     /* given a file of version 9, when it is read, then it isn't used and stays */
     cache = open_cache(false, &note);
     assert_null(config_of(cache, "a"));
-    assert_non_null(strstr(note, "of version 9"));
+    assert_contains(note, "of version 9");
     lab_tuning_cache_close(cache);
     assert_int_equal(access(path, F_OK), 0);
     /* when it is to be written, then a new one takes its place */
     cache = open_cache(true, &note);
-    assert_non_null(strstr(note, "set aside as"));
+    assert_contains(note, "set aside as");
     assert_null(config_of(cache, "a"));
     put(cache, entry_of("a", "x=2", 10));
     lab_tuning_cache_close(cache);
@@ -154,7 +154,7 @@ LAB_TEST(what_is_no_cache_is_set_aside_too) {
     lab_tuning_cache_close(open_cache(true, NULL));
     assert_int_equal(lab_file_write_atomic(path, text, sizeof text, &err), 0);
     struct lab_tuning_cache *cache = open_cache(true, &note);
-    assert_non_null(strstr(note, "no cache of tuned configurations"));
+    assert_contains(note, "no cache of tuned configurations");
     put(cache, entry_of("a", "x=1", 1));
     lab_tuning_cache_close(cache);
 }
@@ -341,8 +341,7 @@ static void refuse_import(struct lab_tuning_cache *cache, const char *text, cons
     assert_int_equal(lab_json_parse(text, strlen(text), "x.json", &arena, &value, &err), 0);
     assert_int_equal(lab_tuning_cache_import(cache, value, &taken, &count, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' lacks '%s'", err.text, part);
+    assert_contains(err.text, part);
 }
 
 LAB_TEST(what_is_no_export_changes_nothing) {

@@ -130,18 +130,18 @@ LAB_TEST(simulated_devices_say_so_everywhere) {
                 top_fixture_view(&f, narrow ? 40 : 80, narrow ? LAB_TOP_ROWS_MIN : 24);
             view.page = (enum lab_top_page)page;
             draw(history, &view, &text);
-            assert_non_null(strstr(text.text, "SIMULATED"));
+            assert_contains(text.text, "SIMULATED");
             view.prompt = LAB_TOP_HELP;
             draw(history, &view, &text);
-            assert_non_null(strstr(text.text, "SIMULATED"));
+            assert_contains(text.text, "SIMULATED");
         }
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
     lab_str_clear(&text);
     lab_top_snapshot(history, &view, &text);
-    assert_non_null(strstr(text.text, "SIMULATED"));
+    assert_contains(text.text, "SIMULATED");
     lab_str_clear(&text);
     lab_top_summary(history, &view, true, &text);
-    assert_non_null(strstr(text.text, "(simulated)"));
+    assert_contains(text.text, "(simulated)");
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -165,9 +165,9 @@ LAB_TEST(every_size_is_drawn) {
                 assert_fits(text.text, columns[c]);
                 bool small = columns[c] < LAB_TOP_COLUMNS_MIN || rows[r] < LAB_TOP_ROWS_MIN;
                 if (small && columns[c] >= 39)
-                    assert_non_null(strstr(text.text, "needs 40 x 12"));
+                    assert_contains(text.text, "needs 40 x 12");
                 if (!small)
-                    assert_non_null(strstr(text.text, "gpulab"));
+                    assert_contains(text.text, "gpulab");
             }
     lab_top_history_close(history);
     top_fixture_release(&f);
@@ -183,8 +183,8 @@ LAB_TEST(names_cannot_disturb_the_screen) {
     struct lab_top_view view = top_fixture_view(&f, 120, 24);
     LAB_AUTO(str, text);
     draw(history, &view, &text);
-    assert_non_null(strstr(text.text, "a?[2Jb?c ? ?? d"));
-    assert_non_null(strstr(text.text, "\xc3\xa9ric     0"));
+    assert_contains(text.text, "a?[2Jb?c ? ?? d");
+    assert_contains(text.text, "\xc3\xa9ric     0");
     assert_null(strchr(text.text, '\033'));
     lab_top_history_close(history);
     top_fixture_release(&f);
@@ -200,7 +200,7 @@ LAB_TEST(an_empty_history_is_drawn) {
         view.page = (enum lab_top_page)page;
         draw(history, &view, &text);
         if (page == LAB_TOP_OVERVIEW || page == LAB_TOP_DEVICE)
-            assert_non_null(strstr(text.text, "waiting for the first samples"));
+            assert_contains(text.text, "waiting for the first samples");
     }
     lab_top_history_close(history);
 }

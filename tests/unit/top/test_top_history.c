@@ -82,7 +82,7 @@ LAB_TEST(a_gap_is_said_and_ends) {
     view.now_ns = TOP_BEGIN_NS + 62 * SECOND_NS;
     lab_top_history_load(history, &f.recording, view.now_ns);
     draw(history, &view, &text);
-    assert_non_null(strstr(text.text, "no answer for 13 s: GPU is lost"));
+    assert_contains(text.text, "no answer for 13 s: GPU is lost");
     view.now_ns = view.end_ns;
     lab_top_history_load(history, &f.recording, view.now_ns);
     draw(history, &view, &text);
@@ -112,7 +112,7 @@ LAB_TEST(rates_come_from_counters) {
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
     LAB_AUTO(str, text);
     draw(history, &view, &text);
-    assert_non_null(strstr(text.text, "1.0G/3.1M"));
+    assert_contains(text.text, "1.0G/3.1M");
     lab_top_history_close(history);
     top_fixture_release(&f);
 }
@@ -149,7 +149,7 @@ LAB_TEST(a_long_time_is_bounded) {
                                 .page = LAB_TOP_DEVICE};
     LAB_AUTO(str, text);
     draw(history, &view, &text);
-    assert_non_null(strstr(text.text, "utilisation ━ 99%"));
+    assert_contains(text.text, "utilisation ━ 99%");
     lab_top_history_close(history);
 }
 
@@ -222,13 +222,13 @@ LAB_TEST(a_picture_needs_gnuplot) {
     assert_int_equal(lab_top_plot(history, &view, path, &err), -1);
     setenv("PATH", old, 1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "gnuplot isn't installed"));
+    assert_contains(err.text, "gnuplot isn't installed");
     char *text;
     size_t length;
     assert_int_equal(lab_file_read(script, 1 << 24, &arena, &text, &length, &err), 0);
-    assert_non_null(strstr(text, "set output \"a b.png\""));
-    assert_non_null(strstr(text, "title \"node\\\"7\\`id\\`, 1 min 30 s from 20"));
-    assert_non_null(strstr(text, "title \"GPU 1\""));
+    assert_contains(text, "set output \"a b.png\"");
+    assert_contains(text, "title \"node\\\"7\\`id\\`, 1 min 30 s from 20");
+    assert_contains(text, "title \"GPU 1\"");
     assert_null(strstr(text, folder)); /* it can be taken elsewhere */
     lab_top_history_close(history);
     top_fixture_release(&f);

@@ -141,19 +141,13 @@ static struct lab_tune_plan plan_of(const struct lab_workload *workload, const v
 
 static struct lab_tuning_result tune(const struct lab_tune_plan *plan) {
     struct lab_tuning_result result;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_tune(plan, &cpu.arena, &result, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_tune(plan, &cpu.arena, &result, err));
     return result;
 }
 
 static void refused(const struct lab_tune_plan *plan, enum lab_err_code code, const char *part) {
     struct lab_tuning_result result;
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_tune(plan, &cpu.arena, &result, &err), -1);
-    assert_int_equal(err.code, code);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' lacks '%s'", err.text, part);
+    ASSERT_FAILS(lab_tune(plan, &cpu.arena, &result, err), code, part);
 }
 
 static const struct lab_trial *trial_of(const struct lab_tuning_result *result,
@@ -220,7 +214,7 @@ LAB_TEST(a_drift_hits_all_alike) {
     struct lab_tune_plan plan = plan_of(&pretending, NULL);
     struct lab_tuning_result result = tune(&plan);
     for (int i = 0; i < result.alike_count; i++)
-        assert_non_null(strstr(result.trials[result.alike[i]].config, "stream=1"));
+        assert_contains(result.trials[result.alike[i]].config, "stream=1");
     assert_true(result.speedup_low > 1.03 && result.speedup_high < 1.07);
     assert_non_null(result.warnings[0]);
     bool warned = false;
@@ -457,9 +451,8 @@ LAB_TEST(a_result_that_was_written_is_read) {
 
 LAB_TEST(strategies_have_names) {
     enum lab_tune_strategy strategy;
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_tune_strategy_parse("exhaustive", &strategy, &err), 0);
+    ASSERT_OK(lab_tune_strategy_parse("exhaustive", &strategy, err));
     assert_int_equal(strategy, LAB_TUNE_EXHAUSTIVE);
-    assert_int_equal(lab_tune_strategy_parse("greedy", &strategy, &err), -1);
-    assert_non_null(strstr(err.text, "must be successive_halving, exhaustive or random"));
+    ASSERT_SAYS(lab_tune_strategy_parse("greedy", &strategy, err),
+                "must be successive_halving, exhaustive or random");
 }

@@ -39,9 +39,7 @@ static int tear_down(void **state) {
 
 static struct lab_tuned_key key_of(const struct lab_workload *workload, const void *config) {
     struct lab_tuned_key key;
-    struct lab_err err = LAB_ERR_INIT;
-    if (lab_tuned_key(workload, config, &place, &cpu.arena, &key, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_tuned_key(workload, config, &place, &cpu.arena, &key, err));
     return key;
 }
 
@@ -73,10 +71,10 @@ LAB_TEST(the_key_says_all_that_a_tuning_holds_for) {
     void *causal = on_cpu_configure(&cpu, flash, WORDS("seq=1024", "causal=true"));
     assert_string_equal(key_of(flash, one).text, key_of(flash, near).text);
     assert_string_not_equal(key_of(flash, causal).text, key_of(flash, near).text);
-    assert_non_null(strstr(key_of(flash, one).text, "kernel=cpu flash_attention 1|"));
-    assert_non_null(strstr(key_of(flash, one).text, "s1024"));
-    assert_non_null(strstr(key_of(flash, one).text, "fp32"));
-    assert_non_null(strstr(key_of(flash, one).text, "units="));
+    assert_contains(key_of(flash, one).text, "kernel=cpu flash_attention 1|");
+    assert_contains(key_of(flash, one).text, "s1024");
+    assert_contains(key_of(flash, one).text, "fp32");
+    assert_contains(key_of(flash, one).text, "units=");
     /* another number of cores is another device */
     struct lab_device_ref half = cpu.device->ref;
     half.cpus.count = half.cpus.count + 1;
@@ -108,9 +106,9 @@ LAB_TEST(a_tuned_one_that_does_not_fit_is_left_with_a_note) {
     struct lab_tuned tuned = find(config);
     assert_false(tuned.found);
     assert_string_equal(tuned.config, "default");
-    assert_non_null(strstr(tuned.note, "the sequence has only 33 tokens"));
+    assert_contains(tuned.note, "the sequence has only 33 tokens");
     tune_to(config, "block_z=1");
-    assert_non_null(strstr(find(config).note, "no parameter"));
+    assert_contains(find(config).note, "no parameter");
 }
 
 LAB_TEST(a_cache_that_can_not_be_read_is_no_failure) {
@@ -121,7 +119,7 @@ LAB_TEST(a_cache_that_can_not_be_read_is_no_failure) {
     assert_string_equal(tuned.config, "default");
     assert_true(tuned.unread);
     assert_int_equal(tuned.wanted, 1); /* there would be something to choose from */
-    assert_non_null(strstr(tuned.note, "the default is used"));
+    assert_contains(tuned.note, "the default is used");
 }
 
 LAB_TEST(a_plan_gets_the_configuration_frozen_in) {
@@ -141,17 +139,16 @@ LAB_TEST(a_plan_gets_the_configuration_frozen_in) {
 
 LAB_TEST(the_frozen_text_opens_and_runs) {
     void *running;
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_verification found;
     void *config = on_cpu_configure(
         &cpu, flash, WORDS("batch=1", "heads=1", "seq=40", "config='block_q=16,block_k=64'"));
-    assert_int_equal(flash->open(config, &cpu.rank, &running, &err), 0);
-    assert_int_equal(flash->verify(running, 5, &found, &err), 0);
+    ASSERT_OK(flash->open(config, &cpu.rank, &running, err));
+    ASSERT_OK(flash->verify(running, 5, &found, err));
     assert_true(found.passed);
     flash->close(running);
     config = on_cpu_configure(&cpu, flash, WORDS("seq=40", "config='block_q=512'"));
-    assert_int_equal(flash->open(config, &cpu.rank, &running, &err), -1);
-    assert_non_null(strstr(err.text, "config=block_q=512: block_q=512: the sequence has only 40"));
+    ASSERT_SAYS(flash->open(config, &cpu.rank, &running, err),
+                "config=block_q=512: block_q=512: the sequence has only 40");
     assert_ptr_equal(lab_workload_find("gemm_benchmark", NULL), lab_workload_find("gemm", NULL));
 }
 

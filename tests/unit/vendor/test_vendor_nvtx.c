@@ -80,7 +80,6 @@ static void tell_ranges(void) {
 /* In a process with these variables: what `act` told the tool, without the numbers of threads. */
 static const char *heard(const char *tool, const char *variable, const char *value,
                          void (*act)(void)) {
-    struct lab_err err = LAB_ERR_INIT;
     char *bytes;
     size_t length;
     fflush(NULL);
@@ -98,7 +97,7 @@ static const char *heard(const char *tool, const char *variable, const char *val
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(lab_file_read(log_path, 1 << 20, &arena, &bytes, &length, &err), 0);
+    ASSERT_OK(lab_file_read(log_path, 1 << 20, &arena, &bytes, &length, err));
     struct lab_str text;
     lab_str_init(&text);
     for (char *save, *line = strtok_r(bytes, "\n", &save); line; line = strtok_r(NULL, "\n", &save))

@@ -53,10 +53,8 @@ static inline void *on_cpu_configure(struct on_cpu *cpu, const struct lab_worklo
 
 static inline void *on_cpu_start(struct on_cpu *cpu, const struct lab_workload *workload,
                                  const char *const *words) {
-    struct lab_err err = LAB_ERR_INIT;
     void *state = NULL;
-    if (workload->open(on_cpu_configure(cpu, workload, words), &cpu->rank, &state, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(workload->open(on_cpu_configure(cpu, workload, words), &cpu->rank, &state, err));
     return state;
 }
 

@@ -186,13 +186,13 @@ LAB_TEST(figures_and_progress_are_told) {
     DO(1, TRAINING, "metrics={patterns: ['Iter {iter} loss {loss}', 'Final * {final}']}",
        "matrix={max_iters: 500}");
     /* two streams: their lines may come in either order */
-    assert_non_null(strstr(metrics.text, "iter=1;loss=2.5;"));
-    assert_non_null(strstr(metrics.text, "iter=2;loss=1.5;"));
-    assert_non_null(strstr(metrics.text, "final=0.5;"));
+    assert_contains(metrics.text, "iter=1;loss=2.5;");
+    assert_contains(metrics.text, "iter=2;loss=1.5;");
+    assert_contains(metrics.text, "final=0.5;");
     assert_non_null(strstr(metrics.text, "acc=3;")); /* of a line without end */
-    assert_non_null(strstr(steps.text, "1/500;"));
-    assert_non_null(strstr(steps.text, "2/500;"));
-    assert_non_null(strstr(out.text, "!Iter 2 loss 1.5\n"));
+    assert_contains(steps.text, "1/500;");
+    assert_contains(steps.text, "2/500;");
+    assert_contains(out.text, "!Iter 2 loss 1.5\n");
 }
 
 LAB_TEST(nobody_needs_to_listen) {

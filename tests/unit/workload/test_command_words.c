@@ -84,7 +84,7 @@ LAB_TEST(what_is_no_command_is_refused) {
             fail_msg("no '%s' in: %s", cases[i].part, err.text);
     }
     assert_null(split(NULL));
-    assert_non_null(strstr(err.text, "command is missing"));
+    assert_contains(err.text, "command is missing");
     assert_null(split(value_of("{a: 1}")));
     assert_null(split(value_of("[a, [b]]")));
     assert_null(split(value_of("[]")));
@@ -138,10 +138,10 @@ LAB_TEST(unknown_names_suggest_the_nearest) {
     struct lab_value *matrix = value_of("{lr: 0.1, max_iters: 500}");
     assert_int_equal(command_check_text("command", "--it {max_iter}", matrix, NULL, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "unknown placeholder {max_iter}; did you mean {max_iters}?"));
-    assert_non_null(strstr(err.text, "There are {lr}, {max_iters}, {gpu_id}"));
+    assert_contains(err.text, "unknown placeholder {max_iter}; did you mean {max_iters}?");
+    assert_contains(err.text, "There are {lr}, {max_iters}, {gpu_id}");
     assert_int_equal(command_check_text("command", "{}", matrix, NULL, &err), -1);
-    assert_non_null(strstr(err.text, "write {{ for a brace"));
+    assert_contains(err.text, "write {{ for a brace");
     assert_int_equal(command_check_text("command", "{print $1}", matrix, NULL, &err), -1);
     assert_int_equal(command_check_text("command", "a {lr", matrix, NULL, &err), -1);
     assert_int_equal(command_check_text("command", "{lr}", NULL, NULL, &err), -1);
@@ -154,7 +154,7 @@ LAB_TEST(a_matrix_has_single_values) {
     static const char *const bad[] = {"{a: [1, 2]}", "{a: {b: 1}}", "{a: inf}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(command_check_text("command", "{a}", value_of(bad[i]), NULL, &err), -1);
-        assert_non_null(strstr(err.text, "put it in quotes"));
+        assert_contains(err.text, "put it in quotes");
         /* what isn't used does no harm */
         assert_int_equal(command_check_text("command", "a", value_of(bad[i]), NULL, &err), 0);
     }

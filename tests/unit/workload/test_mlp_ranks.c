@@ -112,10 +112,8 @@ static void close_together(struct rank *ranks, int count, struct lab_group *grou
 /* What one device makes of the same steps; the caller frees. */
 static double *state_of_one(struct rank *rank, const char *const *words, int64_t *ret_count) {
     struct lab_iteration records[STEPS];
-    struct lab_err err = LAB_ERR_INIT;
     struct mlp_training *t = on_cpu_start(&rank->cpu, &lab_workload_mlp, words);
-    if (lab_workload_mlp.run(t, STEPS, records, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_workload_mlp.run(t, STEPS, records, err));
     *ret_count = lab_mlp_state_count(&t->shape.mlp);
     double *state = lab_mem_alloc((size_t)*ret_count, sizeof *state);
     for (int64_t i = 0; i < *ret_count; i++)
@@ -229,7 +227,7 @@ LAB_TEST(too_few_samples_are_refused) {
     struct rank *ranks = *state;
     struct lab_group *group = train_together(ranks, 3, WORDS(MODEL, "batch_size=2"), STEPS);
     assert_true(ranks[2].failed);
-    assert_non_null(strstr(ranks[2].err.text, "too few for 3 devices"));
+    assert_contains(ranks[2].err.text, "too few for 3 devices");
     close_together(ranks, 3, group);
 }
 

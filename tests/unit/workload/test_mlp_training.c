@@ -80,10 +80,8 @@ LAB_TEST(every_epoch_has_each_sample_once_in_another_order) {
 /* --- training --- */
 
 static struct lab_verification verify(void *training, uint64_t seed) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_verification v = {0};
-    if (lab_workload_mlp.verify(training, seed, &v, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_workload_mlp.verify(training, seed, &v, err));
     return v;
 }
 
@@ -259,19 +257,18 @@ LAB_TEST(losses_and_the_parts_of_a_step_are_told) {
     struct told told = {0};
     const struct lab_sink sink = {.metric = on_metric, .state = &told};
     struct lab_iteration records[200];
-    struct lab_err err = LAB_ERR_INIT;
     cpu.rank.sink = &sink;
     void *parts = on_cpu_start(&cpu, &lab_workload_mlp, WORDS(SMALL, "dropout=0", "lr=0.01"));
-    assert_int_equal(lab_workload_mlp.run(parts, 1, records, &err), 0);
+    ASSERT_OK(lab_workload_mlp.run(parts, 1, records, err));
     assert_int_equal(told.losses, 1);
     assert_int_equal(told.parts, 3);
     double first = told.loss;
-    assert_int_equal(lab_workload_mlp.run(parts, 200, records, &err), 0);
+    ASSERT_OK(lab_workload_mlp.run(parts, 200, records, err));
     assert_true(told.loss < 0.8 * first); /* 200 samples are soon learnt by heart */
     lab_workload_mlp.close(parts);
     told = (struct told){0};
     void *fused = on_cpu_start(&cpu, &lab_workload_mlp, WORDS(SMALL, "compile_model=true"));
-    assert_int_equal(lab_workload_mlp.run(fused, 3, records, &err), 0);
+    ASSERT_OK(lab_workload_mlp.run(fused, 3, records, err));
     assert_int_equal(told.losses, 1);
     assert_int_equal(told.parts, 0);
     lab_workload_mlp.close(fused);

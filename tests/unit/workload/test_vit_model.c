@@ -15,13 +15,10 @@ extern const struct lab_workload lab_workload_vit;
 
 /* The defaults with some keys changed, checked. The config lives in the arena. */
 static struct vit_config *configure(struct lab_arena *arena, const char *const *words) {
-    struct lab_err err = LAB_ERR_INIT;
     struct vit_config *config = lab_workload_config(&lab_workload_vit, arena);
     for (; *words; words++)
-        if (lab_options_set_word(lab_workload_vit.options, config, arena, *words, &err))
-            fail_msg("%s", err.text);
-    if (lab_workload_vit.check(config, &err))
-        fail_msg("%s", err.text);
+        ASSERT_OK(lab_options_set_word(lab_workload_vit.options, config, arena, *words, err));
+    ASSERT_OK(lab_workload_vit.check(config, err));
     return config;
 }
 
@@ -124,8 +121,7 @@ static void expect_refusal(const char *const *words, const char *part) {
         failed = lab_options_set_word(lab_workload_vit.options, config, &arena, *words, &err);
     assert_int_equal(failed ? failed : lab_workload_vit.check(config, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' lacks '%s'", err.text, part);
+    assert_contains(err.text, part);
 }
 
 LAB_TEST(bad_configurations_are_refused) {
@@ -198,10 +194,7 @@ static void by_hand_source(const void *state, int index, float *out) {
     memcpy(out, hand->values[index], (size_t)vit_parameter_count(&parameter) * sizeof *out);
 }
 
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) < 1e-12))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
+#define assert_close(value, expected) assert_near(value, expected, 1e-12)
 
 /* A layer norm's result for ±a: sign·a/√(a² + ε) */
 static double norm_of_pair(double a) {
@@ -223,10 +216,10 @@ LAB_TEST(without_blocks_tokens_are_embedded_and_normed) {
     double out[4];
     vit_reference(&hand.shape, by_hand_source, &hand, (float[]){0.25f}, 1, out);
     double a = norm_of_pair(2);
-    assert_near(out[0], 2 * -norm_of_pair(1));
-    assert_near(out[1], norm_of_pair(1) + 10);
-    assert_near(out[2], 2 * norm_of_pair(a));
-    assert_near(out[3], -norm_of_pair(a) + 10);
+    assert_close(out[0], 2 * -norm_of_pair(1));
+    assert_close(out[1], norm_of_pair(1) + 10);
+    assert_close(out[2], 2 * norm_of_pair(a));
+    assert_close(out[3], -norm_of_pair(a) + 10);
     by_hand_release(&hand);
 }
 
@@ -238,9 +231,9 @@ LAB_TEST(positions_are_added_to_every_token) {
     memcpy(hand.values[VIT_POSITION], (float[]){4, -4, 2, -2, -3, 3}, 24);
     double out[6];
     vit_reference(&hand.shape, by_hand_source, &hand, (float[]){1, 2}, 1, out);
-    assert_near(out[0], norm_of_pair(4));
-    assert_near(out[2], norm_of_pair(3));
-    assert_near(out[4], norm_of_pair(-2));
+    assert_close(out[0], norm_of_pair(4));
+    assert_close(out[2], norm_of_pair(3));
+    assert_close(out[4], norm_of_pair(-2));
     by_hand_release(&hand);
 }
 
@@ -258,8 +251,8 @@ LAB_TEST(pixels_go_row_by_row_with_channels_fastest) {
     vit_reference(&hand.shape, by_hand_source, &hand, image, 1, out);
     /* elements 2 and 3: half their difference, normed twice */
     double half = 0.5 / sqrt(5.25 + 1e-5);
-    assert_near(out[2], -norm_of_pair(norm_of_pair(half)));
-    assert_near(out[3], norm_of_pair(norm_of_pair(half)));
+    assert_close(out[2], -norm_of_pair(norm_of_pair(half)));
+    assert_close(out[3], norm_of_pair(norm_of_pair(half)));
     by_hand_release(&hand);
 }
 
@@ -281,8 +274,8 @@ LAB_TEST(even_attention_adds_the_mean_of_all_tokens) {
     for (int token = 0; token < 3; token++)
         mean += norm_of_pair(a[token]) / 3;
     for (int token = 0; token < 3; token++) {
-        assert_near(out[token * 64], norm_of_pair(a[token] + mean));
-        assert_near(out[token * 64 + 63], -norm_of_pair(a[token] + mean));
+        assert_close(out[token * 64], norm_of_pair(a[token] + mean));
+        assert_close(out[token * 64 + 63], -norm_of_pair(a[token] + mean));
     }
     by_hand_release(&hand);
 }
@@ -305,8 +298,8 @@ LAB_TEST(attention_is_scaled_by_the_head_width) {
     vit_reference(&hand.shape, by_hand_source, &hand, (float[]){0}, 1, out);
     double n = norm_of_pair(1);
     double mixed = n * tanh(n * n / 8); /* (eˢ − e⁻ˢ)/(eˢ + e⁻ˢ), s = n²/√64 */
-    assert_near(out[0], norm_of_pair(1 + mixed));
-    assert_near(out[64], -norm_of_pair(1 + mixed));
+    assert_close(out[0], norm_of_pair(1 + mixed));
+    assert_close(out[64], -norm_of_pair(1 + mixed));
     by_hand_release(&hand);
 }
 
@@ -324,8 +317,8 @@ LAB_TEST(the_mlp_adds_its_gelu) {
     vit_reference(&hand.shape, by_hand_source, &hand, (float[]){0}, 1, out);
     /* Φ(1) = 0.841344746068543 */
     double first = 1.5 + 0.841344746068543 + 0.25, second = -1.5 - (1 - 0.841344746068543);
-    assert_near(out[0], norm_of_pair((first - second) / 2));
-    assert_near(out[1], -norm_of_pair((first - second) / 2));
+    assert_close(out[0], norm_of_pair((first - second) / 2));
+    assert_close(out[1], -norm_of_pair((first - second) / 2));
     by_hand_release(&hand);
 }
 
@@ -378,7 +371,6 @@ static void drawn_source(const void *state, int index, float *out) {
 /* Runs the launches on the host, poisoned first, and compares with the reference. */
 static struct lab_verification interpret_model(const struct vit_shape *shape, bool fused,
                                                struct interpreter *interpreter) {
-    struct lab_err err = LAB_ERR_INIT;
     struct vit_model model;
     struct lab_verification ret;
     const uint64_t seed = 5;
@@ -397,8 +389,7 @@ static struct lab_verification interpret_model(const struct vit_shape *shape, bo
     lab_data_constant(&(float){LAB_POISON}, 0, shape->output_elements, out);
     model.weights.data = weights;
     model.activations.data = activations;
-    if (vit_model_forward(&model, images, out, interpret, interpreter, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(vit_model_forward(&model, images, out, interpret, interpreter, err));
     vit_reference(shape, drawn_source, &drawn, images, shape->batch, reference);
     lab_verify_compare(out, reference, shape->output_elements, LAB_POISON, 2e-6, &ret);
     lab_mem_free(weights);

@@ -24,10 +24,8 @@ static int cpu_close(void **state) {
 }
 
 static void run_some(struct vit_pipeline *pipeline, int count, struct lab_iteration *records) {
-    struct lab_err err = LAB_ERR_INIT;
     memset(records, 0xee, (size_t)count * sizeof *records);
-    if (lab_workload_vit.run(pipeline, count, records, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_workload_vit.run(pipeline, count, records, err));
 }
 
 /* What holds of any run: stages in order, each stream in order, a buffer used by one at a time. */
@@ -78,7 +76,6 @@ LAB_TEST(without_a_model_there_is_no_compute_stage) {
 LAB_TEST(without_the_forward_the_same_bytes_are_copied) {
     struct lab_iteration records[11];
     struct lab_verification verification = {.passed = true};
-    struct lab_err err = LAB_ERR_INIT;
     struct vit_pipeline *pipeline =
         on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL, "forward=false"));
     struct lab_workload_cost copies, whole;
@@ -90,7 +87,7 @@ LAB_TEST(without_the_forward_the_same_bytes_are_copied) {
     assert_true(copies.d2h_bytes == (double)pipeline->back_bytes && copies.compute.flops == 0);
     run_some(pipeline, 11, records);
     assert_ordered(records, 11, false);
-    assert_int_equal(lab_workload_vit.verify(pipeline, 1, &verification, &err), 0);
+    ASSERT_OK(lab_workload_vit.verify(pipeline, 1, &verification, err));
     assert_false(verification.applicable);
     lab_workload_vit.close(pipeline);
 }
@@ -139,10 +136,8 @@ LAB_TEST(images_are_filled_as_told) {
 /* --- verification --- */
 
 static struct lab_verification verify(struct vit_pipeline *pipeline) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_verification ret = {0};
-    if (lab_workload_vit.verify(pipeline, 7, &ret, &err))
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_workload_vit.verify(pipeline, 7, &ret, err));
     assert_true(ret.applicable);
     return ret;
 }
@@ -200,18 +195,15 @@ LAB_TEST(a_lost_launch_is_noticed) {
 LAB_TEST(wrong_weights_are_noticed) {
     struct vit_pipeline *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL));
     for (int i = 0; i < vit_parameter_number(&pipeline->shape); i++) {
-        struct lab_err err = LAB_ERR_INIT;
         float before, changed;
         char *at = (char *)pipeline->model.weights.data + pipeline->model.weight_offsets[i];
         struct lab_stream *stream = pipeline->streams[LAB_STAGE_COMPUTE];
-        assert_int_equal(lab_data_download(stream, at, LAB_FP32, 1, &before, &err), 0);
+        ASSERT_OK(lab_data_download(stream, at, LAB_FP32, 1, &before, err));
         changed = before + 0.1f;
-        assert_int_equal(
-            lab_data_upload(stream, at, LAB_FP32, 1, lab_data_constant, &changed, &err), 0);
+        ASSERT_OK(lab_data_upload(stream, at, LAB_FP32, 1, lab_data_constant, &changed, err));
         if (verify(pipeline).passed)
             fail_msg("parameter %d was wrong and nothing was noticed", i);
-        assert_int_equal(lab_data_upload(stream, at, LAB_FP32, 1, lab_data_constant, &before, &err),
-                         0);
+        ASSERT_OK(lab_data_upload(stream, at, LAB_FP32, 1, lab_data_constant, &before, err));
     }
     assert_true(verify(pipeline).passed);
     lab_workload_vit.close(pipeline);
@@ -231,12 +223,10 @@ LAB_TEST(memory_lies_on_the_rank_s_node) {
 
 LAB_TEST(a_pool_beyond_the_node_is_an_ordinary_failure) {
     struct on_cpu *cpu = *state;
-    struct lab_err err = LAB_ERR_INIT;
     void *opened = NULL;
     void *config =
         on_cpu_configure(cpu, &lab_workload_vit, WORDS(SMALL, "memory_size_mb=16000000"));
-    assert_int_equal(lab_workload_vit.open(config, &cpu->rank, &opened, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_MEMORY);
+    ASSERT_FAILS(lab_workload_vit.open(config, &cpu->rank, &opened, err), LAB_ERR_MEMORY, "");
     assert_null(opened);
 }
 

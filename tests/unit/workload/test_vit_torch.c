@@ -37,12 +37,10 @@ static double number(const struct lab_value *value) {
 }
 
 static struct vit_shape shape_of(const struct lab_value *keys, struct lab_arena *arena) {
-    struct lab_err err = LAB_ERR_INIT;
     struct vit_config *config = lab_workload_config(&lab_workload_vit, arena);
     for (int i = 0; i < keys->count; i++)
-        if (lab_options_set_word(lab_workload_vit.options, config, arena, keys->items[i]->string,
-                                 &err))
-            fail_msg("%s", err.text);
+        ASSERT_OK(lab_options_set_word(lab_workload_vit.options, config, arena,
+                                       keys->items[i]->string, err));
     return vit_shape_of(config);
 }
 
