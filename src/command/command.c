@@ -4,8 +4,6 @@
  */
 #include "command/command.h"
 
-#include "run/run_study.h"
-
 #include "base/json.h"
 #include "base/log.h"
 #include "device/device.h"
@@ -144,7 +142,6 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
     if (check_word_count(command, call.word_count, err) < 0)
         return -1;
     start_log(call.shared->log_level);
-    lab_device_set_folders(lab_run_path(NULL, arena).folders);
     return command->run(&call, ret_status, err);
 }
 

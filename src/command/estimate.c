@@ -183,7 +183,8 @@ static int estimate_run(const struct lab_command_call *call, int *ret_status, st
     (void)ret_status;
     const struct estimate_config *config = call->config;
     struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
-    lab_device_set_folders(path.folders);
+    if (config->config_dir)
+        lab_device_set_folders(path.folders);
     if (call->word_count == 0)
         return estimate_studies(call, NULL, err);
     if (is_on_disk(call, &path))

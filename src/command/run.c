@@ -446,7 +446,8 @@ static int run_run(const struct lab_command_call *call, int *ret_status, struct 
     if (check_actions(config, err) < 0)
         return -1;
     struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
-    lab_device_set_folders(path.folders);
+    if (config->config_dir)
+        lab_device_set_folders(path.folders);
     if (config->show)
         return show_study(call, &path, config->show, err);
     bool nothing = call->word_count == 0 && !config->cfg && !config->info && !config->dry_run;

@@ -258,7 +258,7 @@ void lab_device_wake(struct lab_device *device);
 void lab_device_samples(struct lab_device *device, const struct lab_sink_samples *sink);
 
 /* Folders whose machine/NAME.yaml describe machines, strongest first, in front of those built in;
- * NULL-terminated, copied. Not while devices are being selected. */
+ * NULL-terminated, copied. NULL, and until they are set: the user's own folder of configs. */
 void lab_device_set_folders(const char *const *folders);
 /* From here on `name` in a selector means this text, whatever files there are. */
 void lab_device_define(const char *name, const char *definition);

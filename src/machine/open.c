@@ -4,7 +4,6 @@
  * hwloc stays loaded for as long as the machine is open, because it also binds. What this process
  * may not use (cgroup, taskset) is left out at once, so that nobody later plans work for it.
  */
-#include "base/auto.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "machine/topology.h"

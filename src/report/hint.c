@@ -4,7 +4,6 @@
  */
 #include "report/study/study.h"
 
-#include "base/auto.h"
 #include "base/json.h"
 #include "base/mem.h"
 

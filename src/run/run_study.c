@@ -1,29 +1,18 @@
 /* run_study.c: the words of `gpulab run`: config path, study, overrides. */
 #include "run/run_study.h"
 
-#include <stdlib.h>
+#include "base/file/file.h"
+
 #include <string.h>
-#include <sys/stat.h>
 
 /* --- where configs come from --- */
-
-static const char *user_folder(struct lab_arena *arena) {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    const char *folder = NULL;
-    if (config && *config)
-        folder = lab_arena_printf(arena, "%s/gpulab", config);
-    else if (home && *home)
-        folder = lab_arena_printf(arena, "%s/.config/gpulab", home);
-    struct stat info;
-    return folder && stat(folder, &info) == 0 && S_ISDIR(info.st_mode) ? folder : NULL;
-}
 
 struct lab_config_path lab_run_path(const char *config_dir, struct lab_arena *arena) {
     const char **folders = lab_arena_alloc(arena, 3, sizeof *folders);
     int count = 0;
     if (config_dir)
         folders[count++] = config_dir;
-    const char *user = user_folder(arena);
+    const char *user = lab_file_config_folder(arena);
     if (user)
         folders[count++] = user;
     return (struct lab_config_path){.folders = folders};

@@ -203,3 +203,14 @@ int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena
             return 0;
     }
 }
+
+const char *lab_file_config_folder(struct lab_arena *arena) {
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *folder = NULL;
+    if (config && *config)
+        folder = lab_arena_printf(arena, "%s/gpulab", config);
+    else if (home && *home)
+        folder = lab_arena_printf(arena, "%s/.config/gpulab", home);
+    struct stat info;
+    return folder && stat(folder, &info) == 0 && S_ISDIR(info.st_mode) ? folder : NULL;
+}

@@ -38,6 +38,10 @@ int lab_file_replace(const char *path, const char *bytes, size_t length, struct 
  */
 int lab_file_read_int(const char *path, int64_t *ret_value);
 
+/* The user's own folder of configs, $XDG_CONFIG_HOME/gpulab or ~/.config/gpulab, in the arena;
+ * NULL = there is none. */
+const char *lab_file_config_folder(struct lab_arena *arena);
+
 /* As mkdir -p -m; 0, or errno with the path that was refused, in the arena. A file in the way is
  * ENOTDIR. */
 int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena,

@@ -17,23 +17,21 @@
 
 static struct {
     pthread_mutex_t lock;
-    char **folders; /* NULL-terminated */
-    int folder_count;
+    char **folders;          /* NULL-terminated; NULL = none were set */
     char *name, *definition; /* the last that was defined: a process has to do with one */
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void lab_device_set_folders(const char *const *folders) {
     int count = 0;
+    pthread_mutex_lock(&known.lock);
+    for (int i = 0; known.folders && known.folders[i]; i++)
+        lab_mem_free(known.folders[i]);
+    lab_mem_free(known.folders);
     while (folders && folders[count])
         count++;
-    pthread_mutex_lock(&known.lock);
-    for (int i = 0; i < known.folder_count; i++)
-        lab_mem_free(known.folders[i]);
-    known.folders = lab_mem_resize(known.folders, (size_t)count + 1, sizeof *known.folders);
+    known.folders = folders ? lab_mem_alloc((size_t)count + 1, sizeof *known.folders) : NULL;
     for (int i = 0; i < count; i++)
         known.folders[i] = lab_mem_strdup(folders[i]);
-    known.folders[count] = NULL;
-    known.folder_count = count;
     pthread_mutex_unlock(&known.lock);
 }
 
@@ -55,11 +53,17 @@ static const char *defined(const char *name, struct lab_arena *arena) {
     return text;
 }
 
+/* Those that were set, or the user's own: looked up only where a description is asked for. */
 static const char *const *folders_of(struct lab_arena *arena) {
+    int count = 0;
     pthread_mutex_lock(&known.lock);
-    const char **copy = lab_arena_alloc(arena, (size_t)known.folder_count + 1, sizeof *copy);
-    for (int i = 0; i < known.folder_count; i++)
+    while (known.folders && known.folders[count])
+        count++;
+    const char **copy = lab_arena_alloc(arena, (size_t)count + 2, sizeof *copy);
+    for (int i = 0; i < count; i++)
         copy[i] = lab_arena_strdup(arena, known.folders[i]);
+    if (!known.folders)
+        copy[0] = lab_file_config_folder(arena);
     pthread_mutex_unlock(&known.lock);
     return copy;
 }
