@@ -65,6 +65,15 @@ const char *lab_study_point_model(const struct lab_study_point *point, struct la
     return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
 }
 
+const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena) {
+    size_t prefix = strlen(run->run->workload) + 1; /* "mlp_" */
+    const char *end = strstr(run->model, "_batch");
+    if (!end || !lab_str_starts(run->model, run->run->workload) || run->model[prefix - 1] != '_' ||
+        end < run->model + prefix)
+        return NULL;
+    return lab_arena_strndup(arena, run->model + prefix, (size_t)(end - run->model) - prefix);
+}
+
 const char *lab_study_device_title(const char *device, struct lab_arena *arena) {
     const char *last = strrchr(device, ':');
     bool gpu = lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:");

@@ -31,6 +31,8 @@ int lab_study_points(const struct lab_study_table *study, struct lab_arena *aren
 
 /* What a point is without its device and node: "vit32x6x512_compiled", its phase behind it. */
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena);
+/* Of a run that trains, "medium" of its label "mlp_medium_batch128"; NULL = it is no such run. */
+const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena);
 /* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their own names. */
 const char *lab_study_device_title(const char *device, struct lab_arena *arena);
 /* Operations of a sample, by which models are ordered; NaN = they have no samples. */

@@ -7,6 +7,7 @@
 #include "store/recording/recording.h"
 #include "store/study/results.h"
 #include "store/trace/trace_read.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -233,7 +234,7 @@ static void read_trace(const struct reading *reading, struct lab_study_run *run)
 static int read_metrics(const struct reading *reading, struct lab_study_run *run,
                         struct lab_err *err) {
     struct lab_study_metric *metrics;
-    if (!lab_str_equal(run->run->workload, "command"))
+    if (!lab_workload_is_external(run->run->workload))
         return 0;
     if (lab_study_file_metrics(reading->file, run->run, &metrics, &run->metric_count, err) < 0)
         return -1;

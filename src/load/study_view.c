@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "machine/machine_json.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -234,7 +235,7 @@ int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     size_t run_count = (size_t)report->run_count;
     int capacity = 0, result = 0;
     if (run_count == 0 || run_count > RUNS_MOST ||
-        !lab_str_equal(report->runs[0].workload, "command"))
+        !lab_workload_is_external(report->runs[0].workload))
         return 0;
     const struct lab_run **sorted = lab_arena_alloc(arena, run_count, sizeof *sorted);
     for (size_t i = 0; i < run_count; i++)

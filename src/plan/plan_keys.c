@@ -26,7 +26,7 @@ const struct lab_option lab_plan_keys[] = {
     {"tracker", LAB_OPTION_STRING, AT(tracker),
      .help = "where results are sent meanwhile; several joined by commas or as a list"},
     {"experiment.name", LAB_OPTION_STRING, AT(name), .help = "the study's directory"},
-    {"experiment.workload", LAB_OPTION_STRING, AT(workload), .fallback = "vit",
+    {"experiment.workload", LAB_OPTION_STRING, AT(workload), .fallback = LAB_WORKLOAD_DEFAULT,
      .help = "what runs: see 'gpulab bench'"},
     {"experiment.hardware.gpu_ids", LAB_OPTION_INTS, AT(gpu_ids), .min = 0, .max = 65536,
      .help = "positions in the list of devices; an inner list is a gang that runs at once"},

@@ -89,7 +89,7 @@ static void find_rows(struct comparison *comparison) {
             work ? find_run(points, count, work, cell_of(table, row, "devices")->value, arena)
                  : NULL;
         if (!run || !(cell_of(table, row, "speedup")->value > 0) ||
-            !lab_str_equal(report_training_model(run, arena), comparison->model))
+            !lab_str_equal(lab_study_trained_model(run, arena), comparison->model))
             continue;
         const char *label = lab_training_label(comparison->study, run, arena);
         comparison->rows[comparison->count++] = (struct compared){row, run, label};

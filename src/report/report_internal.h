@@ -38,9 +38,6 @@ void report_training_files(struct report_found *found, const struct lab_study_ta
 /* The latter of one model, where there is anything to compare. */
 void report_training_comparison(struct report_found *found, const struct lab_study_table *study,
                                 const char *model, double parameters);
-/* "medium" of "mlp_medium_batch128"; NULL = it is no such run. */
-struct lab_study_run;
-const char *report_training_model(const struct lab_study_run *run, struct lab_arena *arena);
 /* There is room for it; keeps a copy of the text. */
 struct lab_str;
 void report_add_file(struct report_found *found, const char *name, const struct lab_str *text);

@@ -20,15 +20,6 @@
 
 /* --- runs --- */
 
-const char *report_training_model(const struct lab_study_run *run, struct lab_arena *arena) {
-    static const char start[] = "mlp_";
-    const char *end = strstr(run->model, "_batch");
-    if (!lab_str_starts(run->model, start) || !end)
-        return NULL;
-    return lab_arena_strndup(arena, run->model + sizeof start - 1,
-                             (size_t)(end - run->model) - (sizeof start - 1));
-}
-
 static double batch_of(const struct lab_study_run *run) {
     return lab_study_number(run, "options.batch_size");
 }
@@ -133,7 +124,7 @@ static void add_benchmark(struct report_found *found, const struct lab_study_poi
     for (int i = 0; i < count; i++) {
         const struct lab_study_run *run = points[i].runs[0];
         if ((run->rank_count > 1) == multi &&
-            lab_str_equal(report_training_model(run, arena), model))
+            lab_str_equal(lab_study_trained_model(run, arena), model))
             lab_value_append(arena, list, point_value(&points[i], model, simulated, arena));
     }
     if (list->count == 0)
@@ -161,7 +152,7 @@ void report_training_files(struct report_found *found, const struct lab_study_ta
     double *parameters = lab_arena_alloc(found->arena, (size_t)count + 1, sizeof *parameters);
     qsort(points, (size_t)count, sizeof *points, by_name);
     for (int i = 0; i < count; i++) {
-        const char *model = report_training_model(points[i].runs[0], found->arena);
+        const char *model = lab_study_trained_model(points[i].runs[0], found->arena);
         int at = 0;
         while (model && at < model_count && !lab_str_equal(models[at], model))
             at++;

@@ -102,18 +102,13 @@ struct search {
     struct lab_err err;  /* the first */
 };
 
-/* The command that would tune it; products alone have one. */
+/* The command that would tune it, where some workload stands for it alone. */
 static const char *advise(const struct lab_launch *launch, struct lab_arena *arena) {
-    const char *name = lab_op_get(launch->op)->name;
-    const char *epilogue = lab_str_equal(name, "gemm") ? "none" : name + strlen("gemm_");
-    if (!lab_str_starts(name, "gemm"))
-        return "gpulab tune";
-    return lab_arena_printf(
-        arena, "gpulab tune gemm m=%lld n=%lld k=%lld layout=%s%s dtype=%s epilogue=%s",
-        (long long)lab_tensor_rows(&launch->out), (long long)lab_tensor_columns(&launch->out),
-        (long long)launch->in[0].shape[launch->transpose_a ? 0 : 1],
-        launch->transpose_a ? "t" : "n", launch->transpose_b ? "t" : "n",
-        lab_dtype_name(launch->out.dtype), epilogue);
+    LAB_AUTO(str, keys);
+    for (int i = 0; lab_workloads[i]; i++)
+        if (lab_workloads[i]->launch_keys && lab_workloads[i]->launch_keys(launch, &keys))
+            return lab_arena_printf(arena, "gpulab tune %s %s", lab_workloads[i]->name, keys.text);
+    return "gpulab tune";
 }
 
 static void find_one(const struct lab_launch *launch, void *state) {

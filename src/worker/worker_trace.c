@@ -127,7 +127,7 @@ static void add_stage(struct pass *pass, int i, enum lab_stage stage, const char
 static void add_ranges(struct pass *pass) {
     struct rank *rank = pass->rank;
     struct lab_trace *trace = &pass->trace;
-    bool vit = lab_str_equal(rank->worker->workload->name, "vit");
+    const char *compute = rank->worker->workload->compute_range;
     trace->ranges =
         lab_arena_alloc(&rank->arena, (size_t)pass->count * RANGES_EACH + 2, sizeof *trace->ranges);
     add_range(trace, LAB_TRACE_WARMUP, pass->warmup_start_ns, pass->start_ns);
@@ -138,8 +138,8 @@ static void add_ranges(struct pass *pass) {
                   record->end_ns);
         add_stage(pass, i, LAB_STAGE_H2D, "h2d_batch");
         add_stage(pass, i, LAB_STAGE_COMPUTE, "compute_batch");
-        if (vit)
-            add_stage(pass, i, LAB_STAGE_COMPUTE, "vit_forward");
+        if (compute)
+            add_stage(pass, i, LAB_STAGE_COMPUTE, compute);
         add_stage(pass, i, LAB_STAGE_D2H, "d2h_batch");
     }
 }

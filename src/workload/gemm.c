@@ -115,6 +115,20 @@ static void gemm_label(const void *opaque, struct lab_str *out) {
         lab_str_printf(out, "_%s", config->epilogue);
 }
 
+static bool gemm_launch_keys(const struct lab_launch *launch, struct lab_str *out) {
+    for (int i = 0; epilogues[i]; i++)
+        if (launch->op == epilogue_ops[i]) {
+            lab_str_printf(out, "m=%lld n=%lld k=%lld layout=%s%s dtype=%s epilogue=%s",
+                           (long long)lab_tensor_rows(&launch->out),
+                           (long long)lab_tensor_columns(&launch->out),
+                           (long long)launch->in[A].shape[launch->transpose_a ? 0 : 1],
+                           launch->transpose_a ? "t" : "n", launch->transpose_b ? "t" : "n",
+                           lab_dtype_name(launch->out.dtype), epilogues[i]);
+            return true;
+        }
+    return false;
+}
+
 static const char *const aliases[] = {"gemm_benchmark", NULL};
 
 const struct lab_workload lab_workload_gemm = {
@@ -131,4 +145,5 @@ const struct lab_workload lab_workload_gemm = {
     .verify = kernel_verify,
     .launch = gemm_launch,
     .configure = kernel_configure,
+    .launch_keys = gemm_launch_keys,
 };

@@ -220,6 +220,7 @@ const struct lab_workload lab_workload_vit = {
         "copies what the model's input and output take and computes nothing.",
     .options = options,
     .config_size = sizeof(struct vit_config),
+    .compute_range = "vit_forward",
     .check = vit_check,
     .canonical = vit_canonical,
     .label = vit_label,

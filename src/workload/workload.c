@@ -36,6 +36,11 @@ const struct lab_workload *lab_workload_find(const char *name, struct lab_err *e
     return NULL;
 }
 
+bool lab_workload_is_external(const char *name) {
+    const struct lab_workload *workload = lab_workload_find(name, NULL);
+    return workload && workload->external;
+}
+
 void *lab_workload_config(const struct lab_workload *workload, struct lab_arena *arena) {
     void *config = lab_arena_alloc(arena, 1, workload->config_size);
     lab_options_defaults(workload->options, config, arena);

@@ -88,6 +88,9 @@ struct lab_workload {
     /* true: the ranks of a gang do one iteration together: they are threads of one process, have a
      * group and do the same number of iterations */
     bool collective;
+    /* optional: what traces call its compute stage, beside what they call everyone's:
+     * "vit_forward" */
+    const char *compute_range;
 
     /* optional: rules between several keys, and derived values; NULL = the bounds say it all */
     int (*check)(void *config, struct lab_err *err);
@@ -141,6 +144,9 @@ struct lab_workload {
      */
     void (*launch)(const void *config, struct lab_launch *ret_launch);
     int (*configure)(void *state, const struct lab_tuning *tuning, struct lab_err *err);
+    /* optional, of such a one: the keys that stand for a launch of another workload, "m=32 n=64";
+     * false = none do. Appends */
+    bool (*launch_keys)(const struct lab_launch *launch, struct lab_str *out);
 
     /*
      * optional, of one that does several launches: those that could be tuned, without data; the
@@ -158,6 +164,12 @@ extern const struct lab_workload *const lab_workloads[]; /* NULL-terminated, gen
 
 /* By name or alias; NULL and an error that names the nearest and lists all. */
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err);
+
+/* Whether it is a program of the user's; a name that nobody has is none. */
+bool lab_workload_is_external(const char *name);
+
+/* What runs where a study names no workload. */
+#define LAB_WORKLOAD_DEFAULT "vit"
 
 /* Sets the variables that the workload asks for; while this process has one thread, or none that
  * looks. */

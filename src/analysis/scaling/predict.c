@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PREDICTIONS_MAX 32
 #define SAME_WORK       1e-6 /* relative; closer is the same model */
@@ -20,6 +21,11 @@ struct wanted {
 };
 
 /* --- which --- */
+
+/* The letters before the numbers of a model's name: "vit" of "vit32x10x512". */
+static size_t count_letters(const char *name) {
+    return strcspn(name, "0123456789");
+}
 
 /* A number without its sign, up to the end or an 'x'; 0 = there is none. */
 static int64_t read_part(const char **text) {
@@ -34,12 +40,11 @@ static int64_t read_part(const char **text) {
 static int read_name(const struct lab_value *value, struct wanted *ret_wanted,
                      struct lab_err *err) {
     const char *name = value->type == LAB_VALUE_STRING ? value->string : "";
-    const char *text = lab_str_starts(name, "vit") ? name + 3 : name;
+    const char *text = name + count_letters(name);
     ret_wanted->patch_size = read_part(&text);
     ret_wanted->depth = read_part(&text);
     ret_wanted->dim = read_part(&text);
-    if (text != name && *text == '\0' && ret_wanted->patch_size && ret_wanted->depth &&
-        ret_wanted->dim)
+    if (*text == '\0' && ret_wanted->patch_size && ret_wanted->depth && ret_wanted->dim)
         return 0;
     return lab_err_set(err, LAB_ERR_USER,
                        "predict=%.80s: must be a model by patch size, depth and width, such as "
@@ -121,8 +126,9 @@ static const struct lab_value *make_options(const struct scaling_row *nearest,
 
 static const char *name_of(const struct scaling_row *nearest, const struct wanted *wanted,
                            struct lab_arena *arena) {
+    const char *like = nearest->model;
     return lab_arena_printf(
-        arena, "vit%lldx%lldx%lld",
+        arena, "%.*s%lldx%lldx%lld", (int)count_letters(like), like,
         (long long)(wanted->patch_size > 0 ? wanted->patch_size : (int64_t)nearest->patch_size),
         (long long)(wanted->depth > 0 ? wanted->depth : (int64_t)nearest->depth),
         (long long)(wanted->dim > 0 ? wanted->dim : (int64_t)nearest->dim));

@@ -66,10 +66,11 @@ static const char *advice_apart(const struct lab_gang *gang, struct lab_arena *a
 
 /* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one with
  * "_weak" behind it, "… (allreducering)" where anything else is; any other name as it is. */
-static const char *work_words(const char *name, struct lab_arena *arena) {
-    static const char start[] = "mlp_", middle[] = "_batch";
-    const char *model = name + sizeof start - 1, *end = strstr(name, middle);
-    if (!lab_str_starts(name, start) || !end)
+static const char *work_words(const char *name, const struct lab_study_run *run,
+                              struct lab_arena *arena) {
+    static const char middle[] = "_batch";
+    const char *model = lab_study_trained_model(run, arena), *end = strstr(name, middle);
+    if (!model || !end)
         return name;
     const char *batch = end + sizeof middle - 1;
     size_t digits = strspn(batch, "0123456789");
@@ -78,8 +79,8 @@ static const char *work_words(const char *name, struct lab_arena *arena) {
     rest += weak ? 5 : 0;
     if (*rest && *rest != '_')
         return name;
-    return lab_arena_printf(arena, "the %.*s model at batch %.*s%s%s", (int)(end - model), model,
-                            (int)digits, batch, weak ? " a device" : "",
+    return lab_arena_printf(arena, "the %s model at batch %.*s%s%s", model, (int)digits, batch,
+                            weak ? " a device" : "",
                             *rest ? lab_arena_printf(arena, " (%s)", rest + 1) : "");
 }
 
@@ -94,7 +95,7 @@ static const char *weak_words(const struct lab_gang *gang, struct lab_arena *are
 
 const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena) {
-    const char *work = work_words(gangs->works[gang->work].name, arena),
+    const char *work = work_words(gangs->works[gang->work].name, gang->point->runs[0], arena),
                *number = number_word(gang->size, arena);
     const char *which =
         lab_gang_has_rival(gangs, gang) ? lab_arena_printf(arena, " (%s)", gang->gpus) : "";

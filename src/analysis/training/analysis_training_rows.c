@@ -117,18 +117,10 @@ struct lab_study_table lab_training_set_study(const struct lab_study_table *stud
 
 /* --- rows --- */
 
-/* "medium" of "mlp_medium_batch128_weak" */
-static const char *model_of(const struct lab_study_run *run, struct lab_arena *arena) {
-    const char *start = run->model, *end = strstr(run->model, "_batch");
-    size_t prefix = strlen(run->run->workload);
-    if (strncmp(start, run->run->workload, prefix) == 0 && start[prefix] == '_')
-        start += prefix + 1;
-    return end && end > start ? lab_arena_strndup(arena, start, (size_t)(end - start)) : start;
-}
-
 static bool make_row(const struct lab_study_point *point, struct lab_arena *arena,
                      struct lab_training_row *ret_row) {
     const struct lab_study_run *run = point->runs[0];
+    const char *model = lab_study_trained_model(run, arena);
     double rate = lab_study_estimate(point->rates, point->count).value;
     struct lab_training_work work = {
         .parameters = run->work.parameters,
@@ -142,7 +134,7 @@ static bool make_row(const struct lab_study_point *point, struct lab_arena *aren
     *ret_row =
         (struct lab_training_row){.work = work,
                                   .time_s = work.batch * (work.weak ? work.devices : 1) / rate,
-                                  .model = model_of(run, arena),
+                                  .model = model ? model : run->model,
                                   .point = point};
     return true;
 }
