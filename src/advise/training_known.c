@@ -4,6 +4,7 @@
 #include "advise/advise_studies.h"
 #include "analysis/training/analysis_training_words.h"
 #include "base/str.h"
+#include "load/studies.h"
 #include "load/study_view.h"
 #include "machine/machine.h"
 #include "machine/machine_json.h"
@@ -48,13 +49,22 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
     return found;
 }
 
+/* A study that names its questions tells without a look at its runs. */
+static bool may_train(const struct lab_study_file *file) {
+    const char *const *answers = lab_studies_answers(file->study.config, file->arena);
+    bool named = !answers;
+    for (int i = 0; !named && answers[i]; i++)
+        named = lab_str_equal(answers[i], "training");
+    return named;
+}
+
 static bool fits(struct lab_study_file *file, const struct lab_training_wanted *wanted, bool newest,
                  struct lab_training_known *ret_known) {
     struct lab_study_table table;
-    return lab_str_equal(file->study.option, "train_scaling") &&
+    return may_train(file) &&
            (file->study.machine_identity == wanted->machine_identity ||
             (newest && lab_machine_json_is_simulated(file->study.machine, file->arena))) &&
-           lab_study_file_table(file, 0, &table, NULL) == 0 &&
+           lab_study_file_table(file, 0, &table, NULL) == 0 && lab_study_trains(&table) &&
            (!wanted->done || table.run_count + table.failed_count >= table.planned_count) &&
            lab_training_of_study(&table, wanted->keys, file->arena, ret_known) &&
            (wanted->device ? lab_str_equal(ret_known->device, wanted->device)

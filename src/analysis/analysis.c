@@ -4,7 +4,9 @@
 #include "base/str.h"
 #include "stats/stats.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define CONFIDENCE 0.95
 /* Below this share of independent values, the interval is that of as many as are; above it, the
@@ -28,6 +30,83 @@ const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *e
     lab_err_set(err, LAB_ERR_USER, "unknown analysis '%s'%s", name, text.text);
     lab_mem_free(names);
     return NULL;
+}
+
+/* --- of a study's report --- */
+
+static bool is_of_reports(const struct lab_analysis *analysis) {
+    return analysis->source == LAB_ANALYSIS_OF_STUDIES && analysis->interest;
+}
+
+/* Their names in the arena, NULL-terminated. */
+static const char *const *report_names(struct lab_arena *arena) {
+    int all = 0, count = 0;
+    while (lab_analyses[all])
+        all++;
+    const char **names = lab_arena_alloc(arena, (size_t)all + 1, sizeof *names);
+    for (int i = 0; i < all; i++)
+        if (is_of_reports(lab_analyses[i]))
+            names[count++] = lab_analyses[i]->name;
+    return names;
+}
+
+static int check_answer(const struct lab_value *value, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
+    const char *name = lab_value_as_text(value, "");
+    const char *const *names = report_names(&arena);
+    for (int i = 0; names[i]; i++)
+        if (lab_str_equal(names[i], name))
+            return 0;
+    const char *nearest = lab_str_nearest(name, names);
+    lab_value_add_place(value, &text);
+    lab_str_printf(&text, "experiment.answers: unknown analysis '%.80s'", name);
+    if (nearest)
+        lab_str_printf(&text, " (did you mean '%s'?)", nearest);
+    lab_str_add(&text, "; reports have ");
+    lab_str_add_list(&text, names, "and");
+    return lab_err_set(err, LAB_ERR_USER, "%s", text.text);
+}
+
+int lab_analysis_check_answers(const struct lab_value *names, struct lab_err *err) {
+    if (!names || names->type == LAB_VALUE_NULL)
+        return 0;
+    if (names->type != LAB_VALUE_LIST)
+        return check_answer(names, err);
+    for (int i = 0; i < names->count; i++)
+        if (check_answer(names->items[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int by_interest(const void *a, const void *b) {
+    const struct lab_analysis_choice *x = a, *y = b;
+    if (x->answer != y->answer)
+        return x->answer < y->answer ? -1 : 1;
+    return x->interest != y->interest ? (x->interest < y->interest) - (x->interest > y->interest)
+                                      : x->position - y->position;
+}
+
+static int find_answer(const struct lab_study_table *study, const char *name) {
+    for (int i = 0; study->answers && study->answers[i]; i++)
+        if (lab_str_equal(study->answers[i], name))
+            return i;
+    return INT_MAX;
+}
+
+int lab_analysis_choose(const struct lab_study_table *study, int most,
+                        struct lab_analysis_choice *ret_choices) {
+    int count = 0;
+    for (int i = 0; lab_analyses[i] && count < most; i++) {
+        const struct lab_analysis *analysis = lab_analyses[i];
+        if (!is_of_reports(analysis))
+            continue;
+        int interest = analysis->interest(study), answer = find_answer(study, analysis->name);
+        if (interest > (answer < INT_MAX ? 0 : LAB_INTEREST_IF_NAMED))
+            ret_choices[count++] = (struct lab_analysis_choice){analysis, answer, interest, i};
+    }
+    qsort(ret_choices, (size_t)count, sizeof *ret_choices, by_interest);
+    return count;
 }
 
 void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena) {

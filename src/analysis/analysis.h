@@ -81,6 +81,8 @@ struct lab_analysis_input {
 
 /* --- an analysis --- */
 
+#define LAB_INTEREST_IF_NAMED 1 /* it is part of a report only where the study asks for it */
+
 struct lab_analysis {
     const char *name;
     const char *summary;     /* one line */
@@ -90,9 +92,9 @@ struct lab_analysis {
     enum lab_analysis_source source;
     unsigned needs; /* of studies: LAB_STUDY_WITH_ITERATIONS, … */
     /*
-     * optional, of studies: how much it has to say about this one, from its plan alone: 0 =
-     * nothing; the report of a study opens with the answer of the analysis that says most, and has
-     * all the others behind it. NULL = it is never part of a study's report
+     * optional, of studies: how much it has to say about this one, from its plan alone, whatever it
+     * is called: 0 = nothing. A report has the analyses that the study names (`answers`) first, and
+     * the others by interest. NULL = it is never part of a study's report
      */
     int (*interest)(const struct lab_study_table *study);
     /* The result lies in the arena and refers to the input. */
@@ -104,6 +106,20 @@ extern const struct lab_analysis *const lab_analyses[]; /* NULL-terminated, gene
 
 /* By name; NULL and an error that names the nearest and all there are. */
 const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *err);
+
+/* Names of analyses, as a study's `answers` has them: a list or a text. Any that no report of a
+ * study can have is refused with its place, the nearest and all there are. NULL = none. */
+int lab_analysis_check_answers(const struct lab_value *names, struct lab_err *err);
+
+/* Those of a study's report, in its order, at most `most`: by `answers`, then by interest. */
+struct lab_analysis_choice {
+    const struct lab_analysis *analysis;
+    int answer; /* place in `answers`; INT_MAX = it isn't named there */
+    int interest;
+    int position; /* in lab_analyses */
+};
+int lab_analysis_choose(const struct lab_study_table *study, int most,
+                        struct lab_analysis_choice *ret_choices);
 
 /* A config with the defaults, in the arena. */
 void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena);

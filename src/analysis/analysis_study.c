@@ -57,6 +57,17 @@ bool lab_study_has_phases(const struct lab_study_table *study) {
     return false;
 }
 
+bool lab_study_trains(const struct lab_study_table *study) {
+    bool one = false, many = false;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        bool trains = run->work.layers > 0 && run->work.parameters > 0;
+        one |= trains && run->rank_count == 1;
+        many |= trains && run->rank_count > 1;
+    }
+    return one && many;
+}
+
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena) {
     const char *numa = strstr(point->name, "_numa"), *phase = point->runs[0]->phase;
     size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;

@@ -14,6 +14,8 @@
 /* Whether its plan has phases: alone, at once, kept apart. What asks for the fastest place has
  * nothing to say of such a study. */
 bool lab_study_has_phases(const struct lab_study_table *study);
+/* Whether it trained models, on one device and on several. */
+bool lab_study_trains(const struct lab_study_table *study);
 
 /* --- points --- */
 

@@ -292,7 +292,7 @@ static int numa_interest(const struct lab_study_table *study) {
             if (a->rank_count == 1 && b->rank_count == 1 &&
                 a->ranks[0].numa_node != b->ranks[0].numa_node &&
                 lab_str_equal(a->ranks[0].device, b->ranks[0].device))
-                return lab_str_starts(study->option, "numa") ? 90 : 60;
+                return 60;
         }
     return 0;
 }

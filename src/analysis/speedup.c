@@ -459,7 +459,7 @@ static int speedup_run(const void *config, const struct lab_analysis_input *inpu
         const struct lab_study_table *study = &input->studies[i];
         struct lab_gangs gangs;
         lab_gangs_make(study, arena, &gangs);
-        if (lab_str_equal(study->option, "train_scaling"))
+        if (lab_study_trains(study))
             gangs.even_count = 0; /* `training` knows what a step is made of, and tells it better */
         parts[i] = make_part(study, &gangs, arena);
         result.simulated |= study->simulated;
@@ -477,7 +477,7 @@ static int speedup_interest(const struct lab_study_table *study) {
         return 0;
     for (int i = 1; i < study->run_count; i++)
         if (study->runs[i].rank_count != study->runs[0].rank_count)
-            return lab_str_equal(study->option, "train_scaling") ? 90 : 70;
+            return lab_study_trains(study) ? 90 : 70;
     return 0;
 }
 

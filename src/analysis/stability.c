@@ -361,12 +361,10 @@ static int stability_run(const void *opaque, const struct lab_analysis_input *in
 static int stability_interest(const struct lab_study_table *study) {
     if (lab_study_has_phases(study))
         return 0;
-    if (lab_str_equal(study->option, "stability"))
-        return study->run_count > 0 ? 80 : 0;
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].run->iterations >= LONG_RUN)
             return 30;
-    return 0;
+    return study->run_count > 0 ? LAB_INTEREST_IF_NAMED : 0;
 }
 
 const struct lab_analysis lab_analysis_stability = {

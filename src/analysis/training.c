@@ -195,16 +195,8 @@ static int training_run(const void *config, const struct lab_analysis_input *inp
 
 #define INTEREST 95
 
-/* Models in training, each on one device and on several. */
 static int training_interest(const struct lab_study_table *study) {
-    bool one = false, many = false;
-    for (int i = 0; i < study->run_count; i++) {
-        const struct lab_study_run *run = &study->runs[i];
-        bool trains = run->work.layers > 0 && run->work.parameters > 0;
-        one |= trains && run->rank_count == 1;
-        many |= trains && run->rank_count > 1;
-    }
-    return one && many && !lab_study_has_phases(study) ? INTEREST : 0;
+    return lab_study_trains(study) && !lab_study_has_phases(study) ? INTEREST : 0;
 }
 
 static const struct lab_option training_options[] = {{NULL}};

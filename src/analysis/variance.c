@@ -428,7 +428,7 @@ static int variance_run(const void *config, const struct lab_analysis_input *inp
 static int variance_interest(const struct lab_study_table *study) {
     for (int i = 1; i < study->run_count; i++)
         if (strcmp(study->runs[i].phase, study->runs[0].phase) != 0)
-            return lab_str_equal(study->option, "contention") ? 95 : 85;
+            return lab_study_has_phases(study) ? 95 : 85;
     return 0;
 }
 

@@ -203,18 +203,25 @@ static const char *id_list(int count, bool nodes, const struct lab_machine *mach
     return list;
 }
 
+static bool has_option(const struct lab_workload *workload, const char *name) {
+    for (const struct lab_option *row = workload->options; row->name; row++)
+        if (lab_str_equal(row->name, name))
+            return true;
+    return false;
+}
+
 /* The study that would tell, for this machine. */
 static const char *study_to_run(const struct lab_command_call *call,
                                 const struct lab_machine *machine, const struct wanted *wanted) {
     struct lab_device_list devices = {0};
     const char **words = lab_arena_alloc(call->arena, 12, sizeof *words);
     int count = 0;
-    if (wanted->workload && !lab_str_equal(wanted->workload->name, "vit"))
+    if (wanted->workload && !has_option(wanted->workload, "patch_size"))
         return NULL;
     if (lab_device_select(machine, "auto", call->arena, &devices, NULL) < 0)
         return NULL;
     bool one_place = devices.count == 1 && machine->node_count == 1;
-    words[count++] = one_place ? "compile_study" : "numa_study";
+    words[count++] = lab_config_study_for(one_place ? "compile" : "numa", call->arena);
     words[count++] = lab_arena_printf(call->arena, "experiment.hardware.gpu_ids=[%s]",
                                       id_list(devices.count, false, machine, call->arena));
     words[count++] = lab_arena_printf(call->arena, "experiment.hardware.numa_nodes=[%s]",
@@ -319,7 +326,7 @@ static const char *training_to_run(const struct lab_command_call *call,
     const char **words =
         lab_arena_alloc(call->arena, (size_t)wanted->keys->count + TRAINING_WORDS, sizeof *words);
     int count = 0;
-    words[count++] = "train_scaling";
+    words[count++] = lab_config_study_for("training", call->arena);
     if (known->simulated && known->device) /* "sim:l40s-10" of "sim:l40s-10:3" */
         words[count++] =
             lab_arena_printf(call->arena, "device=%.*s",

@@ -6,6 +6,7 @@
 #include "command/command.h"
 
 #include "advise/training_known.h"
+#include "analysis/analysis.h"
 #include "base/json.h"
 #include "device/device.h"
 #include "load/study_watch.h"
@@ -132,6 +133,9 @@ static int estimate_sweep(const struct lab_command_call *call, const struct lab_
         return -1;
     struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
     int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
+    if (result == 0)
+        result = lab_analysis_check_answers(
+            lab_value_get(lab_value_get(plan.config, "experiment"), "answers"), err);
     if (result == 0) {
         struct lab_history *history = lab_run_history(plan.machine);
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);

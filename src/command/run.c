@@ -6,6 +6,7 @@
 #include "command/command.h"
 
 #include "advise/training_known.h"
+#include "analysis/analysis.h"
 #include "base/json.h"
 #include "base/tty/stop.h"
 #include "base/yaml.h"
@@ -424,6 +425,9 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
         return -1;
     struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
     int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
+    if (result == 0)
+        result = lab_analysis_check_answers(
+            lab_value_get(lab_value_get(plan.config, "experiment"), "answers"), err);
     if (result == 0 && only_show)
         print_plan(call, &plan);
     else if (result == 0)

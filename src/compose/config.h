@@ -46,6 +46,10 @@ int lab_config_read(const struct lab_config_path *path, const char *name, struct
 const char *const *lab_config_options(const struct lab_config_path *path, const char *group,
                                       struct lab_arena *arena);
 
+/* The built-in study whose report opens with this analysis, by its `answers`: "numa_study" for
+ * "numa". The first by name; NULL = there is none. */
+const char *lab_config_study_for(const char *analysis, struct lab_arena *arena);
+
 /* --- composing --- */
 
 struct lab_config_choice { /* a row of `--info defaults` */

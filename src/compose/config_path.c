@@ -5,6 +5,7 @@
 #include "compose/config_internal.h"
 
 #include "base/file/file.h"
+#include "base/yaml.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -170,4 +171,21 @@ const char *const *lab_config_options(const struct lab_config_path *path, const 
             options[count++] = names.items[i];
     lab_mem_free(names.items);
     return options;
+}
+
+const char *lab_config_study_for(const char *analysis, struct lab_arena *arena) {
+    static const struct lab_config_path built_in;
+    const char *const *names = lab_config_options(&built_in, "experiment", arena);
+    for (int i = 0; names[i]; i++) {
+        const char *name = lab_arena_printf(arena, "experiment/%s" SUFFIX, names[i]);
+        const struct lab_config_file *file = find_built_in(name);
+        struct lab_value *tree;
+        if (lab_yaml_parse(file->text, file->length, name, LAB_YAML_LIMITS, arena, &tree, NULL) < 0)
+            continue;
+        const struct lab_value *answers = lab_value_get(tree, "answers");
+        if (answers && answers->type == LAB_VALUE_LIST && answers->count > 0 &&
+            lab_str_equal(lab_value_as_text(answers->items[0], NULL), analysis))
+            return names[i];
+    }
+    return NULL;
 }

@@ -37,6 +37,9 @@ int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *a
 /* Whether "a.json,b.json" lists files, all of them there. */
 bool lab_studies_is_list(const char *word, struct lab_arena *arena);
 
+/* The analyses in the `answers` of a study's config, NULL-terminated; NULL = it names none. */
+const char *const *lab_studies_answers(const char *config, struct lab_arena *arena);
+
 /* The work of one iteration of a workload with these keys, all others at their defaults; also of
  * what was never run (lab_study_table.work_of). */
 int lab_studies_work(const char *workload, const struct lab_value *options,

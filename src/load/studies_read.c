@@ -2,6 +2,8 @@
 #include "load/studies.h"
 
 #include "base/str.h"
+#include "base/yaml.h"
+#include "compose/config.h"
 #include "load/study_file.h"
 #include "machine/machine_json.h"
 #include "store/recording/recording.h"
@@ -335,14 +337,29 @@ static int read_gpus(struct reading *reading, struct lab_err *err) {
                                     err);
 }
 
+const char *const *lab_studies_answers(const char *config, struct lab_arena *arena) {
+    struct lab_value *tree;
+    if (lab_yaml_parse(config, strlen(config), "config", LAB_YAML_LIMITS, arena, &tree, NULL) < 0)
+        return NULL;
+    const struct lab_value *value = lab_value_get(lab_value_get(tree, "experiment"), "answers");
+    bool list = value && value->type == LAB_VALUE_LIST;
+    int count = list ? value->count : 1;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = lab_value_as_text(list ? value->items[i] : value, NULL);
+    return names[0] ? names : NULL;
+}
+
 int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                          struct lab_study_table *ret_table, struct lab_err *err) {
     struct lab_study_table table = {.name = file->study.name,
                                     .option = file->study.option,
+                                    .answers = lab_studies_answers(file->study.config, file->arena),
                                     .folder = file->folder,
                                     .machine =
                                         lab_machine_json_read(file->study.machine, file->arena),
-                                    .work_of = lab_studies_work};
+                                    .work_of = lab_studies_work,
+                                    .study_for = lab_config_study_for};
     struct reading reading = {.file = file, .table = &table, .needs = needs, .arena = file->arena};
     if (read_gpus(&reading, err) < 0 || read_runs(&reading, err) < 0)
         return -1;

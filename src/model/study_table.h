@@ -76,6 +76,8 @@ struct lab_study_table {
     const char *name;                  /* "numa_locality_study"; unique in the input */
     const char *folder;                /* where it lies */
     const char *option;                /* "numa_study"; "" = files of timings, no study */
+    const char *const *answers;        /* analyses that its report opens with, as its config has
+                                          them; NULL-terminated, NULL = it has none */
     const struct lab_machine *machine; /* where it ran; NULL = unknown */
     struct lab_study_run *runs;        /* those that are done, in the order in which they began */
     int run_count;
@@ -89,6 +91,9 @@ struct lab_study_table {
      * at their defaults. NULL = nobody can tell. */
     int (*work_of)(const char *workload, const struct lab_value *options,
                    struct lab_study_work *ret_work, struct lab_err *err);
+    /* The study to run so that this analysis has an answer: "numa_study" for "numa". NULL = nobody
+     * can tell; it may answer NULL, too. */
+    const char *(*study_for)(const char *analysis, struct lab_arena *arena);
 };
 
 #endif

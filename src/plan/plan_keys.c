@@ -28,6 +28,8 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.name", LAB_OPTION_STRING, AT(name), .help = "the study's directory"},
     {"experiment.workload", LAB_OPTION_STRING, AT(workload), .fallback = LAB_WORKLOAD_DEFAULT,
      .help = "what runs: see 'gpulab bench'"},
+    {"experiment.answers", LAB_OPTION_STRING, AT(answers),
+     .help = "analyses that the report opens with, in that order, as a list; none = by what ran"},
     {"experiment.hardware.gpu_ids", LAB_OPTION_INTS, AT(gpu_ids), .min = 0, .max = 65536,
      .help = "positions in the list of devices; an inner list is a gang that runs at once"},
     {"experiment.hardware.numa_nodes", LAB_OPTION_INTS, AT(numa_nodes), .min = 0, .max = 65536,
@@ -333,8 +335,10 @@ static int read_experiment(struct plan_job *job, struct lab_arena *arena, struct
             key = "repeat";
         const struct lab_option *row = strchr(key, '.') ? NULL : find_study_key("experiment.", key);
         const struct lab_value *value = job->experiment->items[i];
-        bool names = lab_str_equal(key, "workload") && value->type == LAB_VALUE_LIST;
-        if (row && (names ? set_names(row, (const char **)&job->keys.workload, arena, value, err)
+        bool names = (lab_str_equal(key, "workload") || lab_str_equal(key, "answers")) &&
+                     value->type == LAB_VALUE_LIST;
+        void *field = row ? (char *)&job->keys + row->offset : NULL;
+        if (row && (names ? set_names(row, field, arena, value, err)
                           : set_row(lab_plan_keys, row, &job->keys, arena, value, err)))
             return -1;
     }

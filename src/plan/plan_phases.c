@@ -332,14 +332,14 @@ static int add_disturbed(const struct plan_book *book, const struct plan_job *jo
     return 0;
 }
 
-static int check_whole(const struct plan_job *job, const struct lab_value *list,
-                       struct lab_err *err) {
+static int check_whole(const struct plan_book *book, const struct plan_job *job,
+                       const struct lab_value *list, struct lab_err *err) {
     bool phased = list && list->type != LAB_VALUE_NULL;
     if (!phased && !lab_str_equal(job->keys.disturb, "none"))
         return plan_refuse(lab_value_get(job->experiment, "disturb"), err,
                            "a neighbour on purpose needs a study with phases, to compare with: "
-                           "gpulab run contention experiment.disturb=%s",
-                           job->keys.disturb);
+                           "gpulab run %s experiment.disturb=%s",
+                           lab_config_study_for("contention", book->arena), job->keys.disturb);
     if (phased && (list->type != LAB_VALUE_LIST || list->count == 0))
         return plan_refuse(list, err,
                            "experiment.phases must be a list, such as [baseline, "
@@ -374,7 +374,7 @@ static int check_choices(const struct lab_plan_phase *phases, int count,
 
 int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_err *err) {
     const struct lab_value *list = lab_value_get(job->experiment, "phases");
-    int phased = check_whole(job, list, err), count = 0, kept = 0;
+    int phased = check_whole(book, job, list, err), count = 0, kept = 0;
     if (phased <= 0)
         return phased;
     struct lab_plan_phase *phases =

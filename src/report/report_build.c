@@ -10,6 +10,7 @@
 #include "load/recordings.h"
 #include "version.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,30 +81,6 @@ static void add_timeline(struct report_found *found, const struct lab_chart *cha
 
 /* --- studies --- */
 
-struct candidate {
-    const struct lab_analysis *analysis;
-    int interest, position;
-};
-
-static int by_interest(const void *a, const void *b) {
-    const struct candidate *x = a, *y = b;
-    return x->interest != y->interest ? (x->interest < y->interest) - (x->interest > y->interest)
-                                      : x->position - y->position;
-}
-
-static int find_candidates(const struct lab_study_table *study, struct candidate *ret) {
-    int count = 0;
-    for (int i = 0; lab_analyses[i] && count < REPORT_ANALYSES_MOST; i++) {
-        if (lab_analyses[i]->source != LAB_ANALYSIS_OF_STUDIES || !lab_analyses[i]->interest)
-            continue;
-        int interest = lab_analyses[i]->interest(study);
-        if (interest > 0)
-            ret[count++] = (struct candidate){lab_analyses[i], interest, i};
-    }
-    qsort(ret, (size_t)count, sizeof *ret, by_interest);
-    return count;
-}
-
 static int count_gpus(const struct lab_recording *recording) {
     int count = 0;
     for (int i = 0; i < recording->track_count; i++)
@@ -153,7 +130,7 @@ static bool tells(const struct lab_page_analysis *item) {
 
 static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
     struct lab_study_table study, *whole = lab_arena_alloc(found->arena, 1, sizeof *whole);
-    struct candidate candidates[REPORT_ANALYSES_MOST];
+    struct lab_analysis_choice chosen[REPORT_ANALYSES_MOST];
     struct lab_err err = LAB_ERR_INIT;
     unsigned needs = LAB_STUDY_WITH_SAMPLES;
     if (lab_study_file_table(view->file, 0, &study, &err) < 0) {
@@ -161,9 +138,9 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
             .name = "study", .failure = lab_arena_strdup(found->arena, err.text)};
         return;
     }
-    int count = find_candidates(&study, candidates);
+    int count = lab_analysis_choose(&study, REPORT_ANALYSES_MOST, chosen);
     for (int i = 0; i < count; i++)
-        needs |= candidates[i].analysis->needs;
+        needs |= chosen[i].analysis->needs;
     /* what can't be read beside the runs is missing from the analyses that ask for it, no more */
     if (lab_study_file_table(view->file, needs, whole, &err) < 0)
         *whole = study;
@@ -171,9 +148,10 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     bool told = false;
     for (int i = 0; i < count; i++) {
         int before = found->count;
-        report_analyse(found, candidates[i].analysis, &input);
-        told = told || (candidates[i].interest >= INTEREST_TO_OPEN && found->count > before &&
-                        tells(&found->items[before]));
+        bool named = chosen[i].answer < INT_MAX;
+        report_analyse(found, chosen[i].analysis, &input);
+        told = told || ((named || chosen[i].interest >= INTEREST_TO_OPEN) &&
+                        found->count > before && tells(&found->items[before]));
     }
     if (!told)
         found->answer = report_runs_answer(whole, found->arena);

@@ -181,13 +181,14 @@ static void add_swept(struct line *line, const char *key, const struct set *valu
 static void add_words(struct line *line, const struct lab_place_group *group,
                       const struct choices *choices, int repeats, struct lab_arena *arena) {
     const struct lab_study_run *run = group->places[0].point->runs[0];
-    bool vit = lab_str_equal(run->run->workload, "vit");
+    bool pipeline = lab_value_get(run->options, "patch_size") && group->study->study_for;
+    const char *grid = pipeline ? group->study->study_for("numa", arena) : NULL;
     const char *device = selector(group->study, arena);
     const struct lab_value *samples = lab_value_get(run->test, "num_samples");
     add_word(line, "gpulab");
     add_word(line, "run");
-    add_word(line, vit ? "numa_study" : group->study->option);
-    if (vit && (choices->batches.count > 1 || choices->compiled.count > 1))
+    add_word(line, grid ? grid : group->study->option);
+    if (grid && (choices->batches.count > 1 || choices->compiled.count > 1))
         add_word(line, "-m");
     if (device) {
         add_word(line, "--device");
@@ -195,7 +196,7 @@ static void add_words(struct line *line, const struct lab_place_group *group,
     }
     add_list(line, "gpu_ids", &choices->devices);
     add_list(line, "numa_nodes", &choices->nodes);
-    if (vit) {
+    if (grid) {
         add_pipeline(line, run);
         add_swept(line, "batch_size", &choices->batches);
         add_swept(line, "compile_model", &choices->compiled);
@@ -206,8 +207,8 @@ static void add_words(struct line *line, const struct lab_place_group *group,
     end_word(line);
 }
 
-/* numa_study crosses devices, nodes and models and nothing else, so that any pipeline can be asked
- * of it; other workloads are repeated by the study that they came from. */
+/* The study of NUMA nodes crosses devices, nodes and models and nothing else, so that any pipeline
+ * can be asked of it; other workloads are repeated by the study that they came from. */
 static const char *make_command(const struct lab_place_group *group, const struct choices *choices,
                                 int repeats, struct lab_arena *arena) {
     struct line line;

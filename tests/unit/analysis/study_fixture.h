@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/str.h"
+#include "compose/config.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,6 +53,7 @@ static inline void given_begin(struct given_study *given, const char *name) {
         .name = name,
         .folder = "outputs/given",
         .option = name,
+        .study_for = lab_config_study_for,
         .runs = lab_arena_alloc(&given->arena, GIVEN_RUNS_MAX, sizeof *given->table.runs)};
 }
 
@@ -80,7 +83,7 @@ static inline struct lab_study_run *given_add(struct given_study *given, struct 
     *run = (struct lab_run){.number = given->table.run_count,
                             .id = lab_arena_printf(arena, "%s_r%d", point, row.repeat),
                             .repeat = row.repeat,
-                            .workload = "vit",
+                            .workload = lab_str_starts(row.model, "mlp_") ? "mlp" : "vit",
                             .label = row.model,
                             .ranks = planned,
                             .rank_count = 1,

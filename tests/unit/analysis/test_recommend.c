@@ -157,6 +157,7 @@ LAB_TEST(whatever_a_machine_is_called_the_command_can_be_pasted) {
     for (int i = 0; i < given.table.run_count; i++) {
         struct lab_run *run = (struct lab_run *)given.table.runs[i].run;
         run->workload = "gemm";
+        given.table.runs[i].options = given_json(&given, "{\"m\": 64, \"n\": 64, \"k\": 64}");
         given.table.runs[i].ranks[0].device = "sim:./my $(machine)'s.yaml:0";
     }
     struct lab_analysis_result result = analyse(&given);
