@@ -130,8 +130,9 @@ static void add_ranks(struct document *document, const struct lab_run *run) {
 
 static const char *const model_keys[] = {"patch_size", "depth", "heads", "dim", "mlp_dim", NULL};
 
-static bool is_vit(const struct lab_run *run) {
-    return lab_str_equal(run->workload, "vit");
+/* Whether the run is of such a model. */
+static bool has_model(const struct lab_members *options) {
+    return lab_members_find(options, model_keys[0]) != NULL;
 }
 
 static void write_vit_config(const struct lab_run *run, const struct lab_members *options,
@@ -185,7 +186,7 @@ static void add_config(struct document *document, const struct lab_run *run,
     add_text(document, "label", run->label);
     lab_members_read(options, run->options ? run->options : "");
     add_key(document, "vit_config");
-    if (is_vit(run))
+    if (has_model(options))
         write_vit_config(run, options, document->out);
     else
         lab_str_add(document->out, "null");
@@ -394,9 +395,9 @@ static int count_models(const struct lab_run *runs, int count) {
     struct lab_str text;
     lab_str_init(&text);
     for (int i = 0; i < count; i++) {
-        if (!has_ended(&runs[i]) || !is_vit(&runs[i]))
-            continue;
         lab_members_read(&options, runs[i].options ? runs[i].options : "");
+        if (!has_ended(&runs[i]) || !has_model(&options))
+            continue;
         lab_str_clear(&text);
         write_vit_config(&runs[i], &options, &text);
         LAB_MEM_GROW(&models, model_count, &capacity);
