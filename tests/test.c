@@ -1,12 +1,61 @@
 /* test.c: the main of every test program; the linker gathers the tests that it runs. */
 #include "test.h"
 
-#include "base/mem.h"
+#include "base/file/file.h"
 
+#include <ftw.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+
+/* --- what each test has to itself --- */
+
+struct lab_arena test_arena;
+static char folder[32]; /* "" = not made */
+
+const char *test_folder(void) {
+    if (!folder[0]) {
+        snprintf(folder, sizeof folder, "/tmp/gpulab-test-XXXXXX");
+        assert_non_null(mkdtemp(folder));
+    }
+    return folder;
+}
+
+const char *test_path(const char *format, ...) {
+    char name[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    return lab_arena_printf(&test_arena, "%s/%s", test_folder(), name);
+}
+
+void test_write_bytes(const char *path, const char *bytes, size_t length) {
+    ASSERT_OK(lab_file_replace(path, bytes, length, err));
+}
+
+void test_write(const char *path, const char *text) {
+    test_write_bytes(path, text, strlen(text));
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place) {
+    (void)info, (void)kind, (void)place;
+    remove(path);
+    return 0;
+}
+
+static void remove_folder(void) {
+    if (!folder[0])
+        return;
+    chmod(folder, 0700);
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    folder[0] = '\0';
+}
+
+/* --- tests --- */
 
 /* of programs that say nothing of their own */
 __attribute__((weak)) const struct lab_test_program lab_test_program = {0};
@@ -14,6 +63,24 @@ __attribute__((weak)) const struct lab_test_program lab_test_program = {0};
 /* made by the linker, unless the program has no test at all */
 extern const struct lab_test *const __start_lab_tests[] __attribute__((weak));
 extern const struct lab_test *const __stop_lab_tests[] __attribute__((weak));
+
+static bool is_plain(const struct lab_test *test) {
+    return !test->set_up && !test->tear_down;
+}
+
+int lab_test_begin(const struct lab_test *test, void **state) {
+    CMFixtureFunction set_up = is_plain(test) ? lab_test_program.set_up : test->set_up;
+    lab_arena_init(&test_arena);
+    return set_up ? set_up(state) : 0;
+}
+
+int lab_test_end(const struct lab_test *test, void **state) {
+    CMFixtureFunction tear_down = is_plain(test) ? lab_test_program.tear_down : test->tear_down;
+    int status = tear_down ? tear_down(state) : 0;
+    remove_folder();
+    lab_arena_release(&test_arena);
+    return status;
+}
 
 static int by_place(const void *a, const void *b) {
     const struct lab_test *const *left = a, *const *right = b;
@@ -29,18 +96,15 @@ int lab_test_run(const char *group, CMFixtureFunction open, CMFixtureFunction cl
     for (size_t i = 0; i < count; i++)
         listed[i] = __start_lab_tests[i];
     qsort(listed, count, sizeof *listed, by_place);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         tests[i] = listed[i]->test;
-        if (!tests[i].setup_func && !tests[i].teardown_func) {
-            tests[i].setup_func = lab_test_program.set_up;
-            tests[i].teardown_func = lab_test_program.tear_down;
-        }
-    }
     int failed = _cmocka_run_group_tests(group, tests, count, open, close);
     lab_mem_free(tests);
     lab_mem_free(listed);
     return failed;
 }
+
+/* --- assertions --- */
 
 void lab_test_contains(const char *text, const char *part, const char *file, int line) {
     if (text && strstr(text, part))
@@ -55,6 +119,8 @@ void lab_test_near(double value, double expected, double tolerance, const char *
     print_error("%.17g is not within %g of %.17g\n", value, tolerance, expected);
     _fail(file, line);
 }
+
+/* --- programs --- */
 
 int lab_test_in_utc(int argc, char **argv) {
     (void)argc;

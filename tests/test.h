@@ -22,14 +22,25 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 #define LAB_TEST(name) LAB_TEST_WITH(name, NULL, NULL)
 
 /* A test with a set-up and a tear-down of its own. */
 #define LAB_TEST_WITH(name, set_up, tear_down)                                                     \
     static void name(void **state);                                                                \
-    static const struct lab_test lab_test_of_##name = {{#name, name, set_up, tear_down, NULL},     \
-                                                       __COUNTER__};                               \
+    static const struct lab_test lab_test_of_##name;                                               \
+    static int lab_test_begin_##name(void **state) {                                               \
+        return lab_test_begin(&lab_test_of_##name, state);                                         \
+    }                                                                                              \
+    static int lab_test_end_##name(void **state) {                                                 \
+        return lab_test_end(&lab_test_of_##name, state);                                           \
+    }                                                                                              \
+    static const struct lab_test lab_test_of_##name = {                                            \
+        {#name, name, lab_test_begin_##name, lab_test_end_##name, NULL},                           \
+        __COUNTER__,                                                                               \
+        set_up,                                                                                    \
+        tear_down};                                                                                \
     __attribute__((used,                                                                           \
                    section("lab_tests"))) static const struct lab_test *const lab_test_at_##name = \
         &lab_test_of_##name;                                                                       \
@@ -38,23 +49,13 @@
 struct lab_test {
     struct CMUnitTest test;
     int place; /* in the file: a compiler may lay the tests out in any order */
+    CMFixtureFunction set_up, tear_down;
 };
 
-#define LAB_TEST_GO      (-1)
-#define LAB_TEST_SKIPPED 77 /* CTest's word for it */
+int lab_test_begin(const struct lab_test *test, void **state);
+int lab_test_end(const struct lab_test *test, void **state);
 
-struct lab_test_program {
-    CMFixtureFunction open, close;       /* once, around all tests */
-    CMFixtureFunction set_up, tear_down; /* around each test that has none of its own */
-    /* first of all: LAB_TEST_GO to run the tests, or else what the program returns */
-    int (*begin)(int argc, char **argv);
-    int (*end)(int failed); /* what the program returns after that many failures */
-};
-
-extern const struct lab_test_program lab_test_program;
-
-/* A `begin` for tests of times that are printed. */
-int lab_test_in_utc(int argc, char **argv);
+/* --- assertions --- */
 
 /* The call, which names its error `err`, succeeds; else the test fails with the error's text. */
 #define ASSERT_OK(call)                                                                            \
@@ -87,6 +88,36 @@ void lab_test_contains(const char *text, const char *part, const char *file, int
 #define assert_near(value, expected, tolerance)                                                    \
     lab_test_near(value, expected, tolerance, __FILE__, __LINE__)
 void lab_test_near(double value, double expected, double tolerance, const char *file, int line);
+
+/* --- what each test has to itself, until its tear-down has run --- */
+
+extern struct lab_arena test_arena;
+
+const char *test_folder(void); /* made when it is first asked for, and removed with all in it */
+
+/* A path in the test's folder, from the test's arena. */
+const char *test_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void test_write(const char *path, const char *text);
+void test_write_bytes(const char *path, const char *bytes, size_t length);
+
+/* --- programs --- */
+
+#define LAB_TEST_GO      (-1)
+#define LAB_TEST_SKIPPED 77 /* CTest's word for it */
+
+struct lab_test_program {
+    CMFixtureFunction open, close;       /* once, around all tests */
+    CMFixtureFunction set_up, tear_down; /* around each test that has none of its own */
+    /* first of all: LAB_TEST_GO to run the tests, or else what the program returns */
+    int (*begin)(int argc, char **argv);
+    int (*end)(int failed); /* what the program returns after that many failures */
+};
+
+extern const struct lab_test_program lab_test_program;
+
+/* A `begin` for tests of times that are printed. */
+int lab_test_in_utc(int argc, char **argv);
 
 /* Runs the program's tests as a group of this name; how many failed. For a `begin` that runs them
  * more than once; cmocka's filters choose among them. */

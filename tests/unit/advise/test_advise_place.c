@@ -18,22 +18,8 @@ static struct lab_node nodes[] = {{.number = 0, .core_count = 4, .cpus = {low, 4
                                   {.number = 3, .core_count = 4, .cpus = {high, 4}}};
 static const struct lab_machine machine = {.nodes = nodes, .node_count = 3, .numa_in_kernel = true};
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
 static struct lab_advice_place given(const struct lab_study_rank *ranks, int count) {
-    return lab_advice_place_make(ranks, count, &machine, false, &arena);
+    return lab_advice_place_make(ranks, count, &machine, false, &test_arena);
 }
 
 /* --- one GPU --- */
@@ -46,51 +32,51 @@ static const struct lab_study_rank by_number = {
 LAB_TEST(a_gpu_with_a_uuid_is_called_by_it_in_every_form) {
     struct lab_advice_place place = given(&by_uuid, 1);
     assert_null(place.missing);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_line(&place, "OMP_NUM_THREADS=4", &arena),
+    assert_string_equal(lab_advice_place_line(&place, "OMP_NUM_THREADS=4", &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8
                         " OMP_NUM_THREADS=4 numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_taskset(&place, &arena),
+    assert_string_equal(lab_advice_place_taskset(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 " taskset -c 16-19 PROGRAM");
-    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+    assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_mps(&place, &arena),
+    assert_string_equal(lab_advice_place_mps(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 " nvidia-cuda-mps-control -d && "
                         "CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_smi(&place, "-mig 1", &arena),
+    assert_string_equal(lab_advice_place_smi(&place, "-mig 1", &test_arena),
                         "nvidia-smi -i " GPU8 " -mig 1");
 }
 
 /* CUDA counts the fastest first unless it is told otherwise. */
 LAB_TEST(a_number_comes_with_the_order_that_it_counts_in) {
     struct lab_advice_place place = given(&by_number, 1);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_taskset(&place, &arena),
+    assert_string_equal(lab_advice_place_taskset(&place, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 taskset -c 16-19 "
                         "PROGRAM");
-    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+    assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none env CUDA_DEVICE_ORDER=PCI_BUS_ID "
                         "CUDA_VISIBLE_DEVICES=8 numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID "
                         "CUDA_VISIBLE_DEVICES=8 numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_smi(&place, "-c DEFAULT", &arena),
+    assert_string_equal(lab_advice_place_smi(&place, "-c DEFAULT", &test_arena),
                         "nvidia-smi -i 8 -c DEFAULT");
 }
 
 /* The daemon's GPUs are counted anew for its clients: 8 would be none of them. */
 LAB_TEST(a_client_of_mps_counts_what_the_daemon_has) {
     struct lab_advice_place place = given(&by_number, 1);
-    assert_string_equal(lab_advice_place_mps(&place, &arena),
+    assert_string_equal(lab_advice_place_mps(&place, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 "
                         "nvidia-cuda-mps-control -d && CUDA_VISIBLE_DEVICES=0 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
@@ -100,12 +86,12 @@ LAB_TEST(a_simulated_gpu_has_its_number_and_no_cpus) {
     /* the machine's name is a path, which makes it no slice */
     static const struct lab_study_rank rank = {
         .device = "sim:./my machines/l40s.yaml:8", .gpu = 8, .numa_node = 3, .device_node = 3};
-    struct lab_advice_place place = lab_advice_place_make(&rank, 1, &machine, true, &arena);
+    struct lab_advice_place place = lab_advice_place_make(&rank, 1, &machine, true, &test_arena);
     assert_null(place.missing);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_taskset(&place, &arena));
+    assert_null(lab_advice_place_taskset(&place, &test_arena));
     assert_int_equal(place.core_count, 0);
 }
 
@@ -113,10 +99,10 @@ LAB_TEST(a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu) {
     static const struct lab_study_rank rank = {
         .device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3};
     struct lab_advice_place place = given(&rank, 1);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" MIG " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_mps(&place, &arena));
-    assert_null(lab_advice_place_smi(&place, "-mig 1", &arena));
+    assert_null(lab_advice_place_mps(&place, &test_arena));
+    assert_null(lab_advice_place_smi(&place, "-mig 1", &test_arena));
 }
 
 /* --- several, and none --- */
@@ -126,18 +112,18 @@ LAB_TEST(a_gang_on_one_node_lists_all_of_its_gpus) {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 3, .device_node = 0}};
     struct lab_advice_place place = given(ranks, 2);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+    assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none env CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
                         "CUDA_VISIBLE_DEVICES=" GPU0
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_mps(&place, &arena));
+    assert_null(lab_advice_place_mps(&place, &test_arena));
 }
 
 /* One process on both nodes would be the same line whichever GPU was fed from which. */
@@ -150,20 +136,20 @@ LAB_TEST(a_gang_on_several_nodes_has_a_process_for_each) {
                       " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
                       "CUDA_VISIBLE_DEVICES=" GPU0 " numactl --cpunodebind=0 --membind=0 PROGRAM";
     assert_string_equal(place.tool, "mpirun");
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena), mpi);
-    assert_string_equal(lab_advice_place_mpi(&place, &arena), mpi);
-    assert_string_equal(lab_advice_place_line(&place, "A=1", &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena), mpi);
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena), mpi);
+    assert_string_equal(lab_advice_place_line(&place, "A=1", &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
                         " A=1 numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
                         "CUDA_VISIBLE_DEVICES=" GPU0
                         " A=1 numactl --cpunodebind=0 --membind=0 PROGRAM");
-    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+    assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 2 --cpu-bind=none sh -c 'case $SLURM_LOCALID in "
                         "0) exec env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM;; "
                         "1) exec env CUDA_VISIBLE_DEVICES=" GPU0
                         " numactl --cpunodebind=0 --membind=0 PROGRAM;; esac'");
-    assert_null(lab_advice_place_taskset(&place, &arena));
+    assert_null(lab_advice_place_taskset(&place, &test_arena));
 }
 
 /* CUDA shows a process one of them at most. */
@@ -172,7 +158,7 @@ LAB_TEST(a_gang_of_mig_instances_has_a_process_for_each) {
         {.device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3},
         {.device = "cuda:" MIG "-2", .gpu = 8, .uuid = MIG "-2", .numa_node = 3, .device_node = 3}};
     struct lab_advice_place place = given(ranks, 2);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" MIG
                         " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
                         "CUDA_VISIBLE_DEVICES=" MIG
@@ -185,7 +171,7 @@ LAB_TEST(where_one_uuid_is_missing_all_have_numbers) {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .numa_node = 3, .device_node = 0}};
     struct lab_advice_place place = given(ranks, 2);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8,0 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
 }
@@ -196,14 +182,14 @@ LAB_TEST(a_cpu_device_needs_no_gpu) {
     struct lab_advice_place place = given(&rank, 1);
     assert_null(place.gpus);
     /* it computes on its own cores; the other node's memory feeds it */
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "numactl --cpunodebind=3 --membind=0 PROGRAM");
-    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+    assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none numactl --cpunodebind=3 --membind=0 PROGRAM");
-    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 numactl --cpunodebind=3 --membind=0 PROGRAM");
-    assert_null(lab_advice_place_mps(&place, &arena));
-    assert_null(lab_advice_place_taskset(&place, &arena)); /* which can't name that memory */
+    assert_null(lab_advice_place_mps(&place, &test_arena));
+    assert_null(lab_advice_place_taskset(&place, &test_arena)); /* which can't name that memory */
 }
 
 /* --- machines --- */
@@ -212,7 +198,7 @@ LAB_TEST(a_node_without_cores_binds_memory_alone) {
     struct lab_study_rank rank = by_uuid;
     rank.numa_node = 2;
     struct lab_advice_place place = given(&rank, 1);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 " numactl --membind=2 PROGRAM");
 }
 
@@ -221,21 +207,21 @@ LAB_TEST(a_kernel_without_nodes_is_bound_by_taskset) {
     const struct lab_machine plain = {.nodes = nodes, .node_count = 1};
     struct lab_study_rank rank = by_uuid;
     rank.numa_node = 0;
-    struct lab_advice_place place = lab_advice_place_make(&rank, 1, &plain, false, &arena);
+    struct lab_advice_place place = lab_advice_place_make(&rank, 1, &plain, false, &test_arena);
     assert_string_equal(place.tool, "taskset");
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 " taskset -c 0-3 PROGRAM");
-    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
                         " taskset -c 0-3 PROGRAM");
 }
 
 LAB_TEST(an_unknown_machine_has_nodes_but_no_cpus) {
-    struct lab_advice_place place = lab_advice_place_make(&by_uuid, 1, NULL, false, &arena);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+    struct lab_advice_place place = lab_advice_place_make(&by_uuid, 1, NULL, false, &test_arena);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_taskset(&place, &arena));
+    assert_null(lab_advice_place_taskset(&place, &test_arena));
 }
 
 /* --- no line at all --- */
@@ -260,5 +246,3 @@ LAB_TEST(what_cannot_be_addressed_has_no_line) {
             "which GPU unknown device was isn't known");
     assert_non_null(given(NULL, 0).missing);
 }
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

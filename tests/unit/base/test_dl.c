@@ -18,25 +18,11 @@ static const struct lab_dl_symbol symbols[] = {
     {NULL},
 };
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
 LAB_TEST(symbols_are_found_or_said_to_be_missing) {
     const struct lab_dl_library library = {
         "mathematics", {"libgpulab-none.so.9", "libm.so.6"}, symbols, "no mathematics"};
     struct lab_dl_report report;
-    lab_dl_load(&library, NULL, &arena, &report);
+    lab_dl_load(&library, NULL, &test_arena, &report);
     assert_non_null(report.handle);
     assert_contains(report.path, "libm.so.6");
     assert_int_equal(report.path[0], '/');
@@ -56,7 +42,7 @@ LAB_TEST(absence_is_an_answer) {
         "nothing", {"libgpulab-none.so.9", "libgpulab-none.so"}, symbols, "nothing at all"};
     static const char *const folders[] = {"/nonexistent", "/tmp", NULL};
     struct lab_dl_report report;
-    lab_dl_load(&library, folders, &arena, &report);
+    lab_dl_load(&library, folders, &test_arena, &report);
     assert_null(report.handle);
     assert_null(report.path);
     assert_int_equal(report.found, 0);
@@ -66,19 +52,13 @@ LAB_TEST(absence_is_an_answer) {
 }
 
 LAB_TEST(a_file_that_cannot_be_loaded_says_why) {
-    char folder[] = "/tmp/gpulab-test-dl-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    const char *path = lab_arena_printf(&arena, "%s/libgpulab-none.so.9", folder);
-    ASSERT_OK(lab_file_write_atomic(path, "no library", 10, err));
+    const char *path = test_path("libgpulab-none.so.9");
+    test_write(path, "no library");
     const struct lab_dl_library library = {"broken", {"libgpulab-none.so.9"}, symbols, "nothing"};
-    const char *const folders[] = {folder, NULL};
+    const char *const folders[] = {test_folder(), NULL};
     struct lab_dl_report report;
-    lab_dl_load(&library, folders, &arena, &report);
+    lab_dl_load(&library, folders, &test_arena, &report);
     assert_null(report.handle);
     assert_contains(report.reason, path);
     assert_null(strstr(report.reason, "not found"));
-    unlink(path);
-    rmdir(folder);
 }
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

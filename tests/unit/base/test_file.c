@@ -9,38 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct lab_arena arena;
 static struct lab_err err;
-static char folder[64];
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     err = LAB_ERR_INIT;
-    snprintf(folder, sizeof folder, "/tmp/gpulab-test-file-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    DIR *listing = opendir(folder);
-    for (const struct dirent *entry; (entry = readdir(listing));) {
-        const char *path = lab_arena_printf(&arena, "%s/%s", folder, entry->d_name);
-        unlink(path);
-    }
-    closedir(listing);
-    rmdir(folder);
-    lab_arena_release(&arena);
     return 0;
-}
-
-static const char *in_folder(const char *name) {
-    return lab_arena_printf(&arena, "%s/%s", folder, name);
 }
 
 static int count_files(void) {
     int count = 0;
-    DIR *listing = opendir(folder);
+    DIR *listing = opendir(test_folder());
     for (const struct dirent *entry; (entry = readdir(listing));)
         count += entry->d_name[0] != '.' || strlen(entry->d_name) > 2;
     closedir(listing);
@@ -48,16 +27,16 @@ static int count_files(void) {
 }
 
 LAB_TEST(what_is_written_is_read) {
-    const char *path = in_folder("a.txt");
+    const char *path = test_path("a.txt");
     static const char bytes[] = "one\0two";
     assert_int_equal(lab_file_write_atomic(path, bytes, sizeof bytes - 1, &err), 0);
     char *text;
     size_t length;
-    assert_int_equal(lab_file_read(path, 7, &arena, &text, &length, &err), 0);
+    assert_int_equal(lab_file_read(path, 7, &test_arena, &text, &length, &err), 0);
     assert_int_equal(length, 7);
     assert_memory_equal(text, bytes, 8);
     assert_int_equal(lab_file_write_atomic(path, "", 0, &err), 0);
-    assert_int_equal(lab_file_read(path, 7, &arena, &text, &length, &err), 0);
+    assert_int_equal(lab_file_read(path, 7, &test_arena, &text, &length, &err), 0);
     assert_int_equal(length, 0);
     assert_string_equal(text, "");
     assert_int_equal(count_files(), 1); /* no temporary file is left */
@@ -65,15 +44,16 @@ LAB_TEST(what_is_written_is_read) {
 
 LAB_TEST(a_large_file) {
     size_t size = 100000;
-    char *bytes = lab_arena_alloc(&arena, size, 1);
+    char *bytes = lab_arena_alloc(&test_arena, size, 1);
     memset(bytes, 'x', size);
-    assert_int_equal(lab_file_write_atomic(in_folder("b"), bytes, size, &err), 0);
+    assert_int_equal(lab_file_write_atomic(test_path("b"), bytes, size, &err), 0);
     char *text;
     size_t length;
-    assert_int_equal(lab_file_read(in_folder("b"), size, &arena, &text, &length, &err), 0);
+    assert_int_equal(lab_file_read(test_path("b"), size, &test_arena, &text, &length, &err), 0);
     assert_int_equal(length, size);
     assert_memory_equal(text, bytes, size);
-    assert_int_equal(lab_file_read(in_folder("b"), size - 1, &arena, &text, &length, &err), -1);
+    assert_int_equal(lab_file_read(test_path("b"), size - 1, &test_arena, &text, &length, &err),
+                     -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_contains(err.text, "too large: 100000 bytes, at most 99999 are read");
 }
@@ -81,14 +61,14 @@ LAB_TEST(a_large_file) {
 LAB_TEST(what_is_no_file_is_refused) {
     char *text = NULL;
     size_t length;
-    assert_int_equal(lab_file_read(folder, 100, &arena, &text, &length, &err), -1);
+    assert_int_equal(lab_file_read(test_folder(), 100, &test_arena, &text, &length, &err), -1);
     assert_contains(err.text, "is a directory, not a file");
-    assert_int_equal(lab_file_read("/dev/zero", 100, &arena, &text, &length, &err), -1);
+    assert_int_equal(lab_file_read("/dev/zero", 100, &test_arena, &text, &length, &err), -1);
     assert_string_equal(err.text, "/dev/zero is a device or pipe, not a file");
-    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    assert_int_equal(lab_file_read(in_folder("fifo"), 100, &arena, &text, &length, &err), -1);
+    assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
+    assert_int_equal(lab_file_read(test_path("fifo"), 100, &test_arena, &text, &length, &err), -1);
     assert_contains(err.text, "device or pipe");
-    assert_int_equal(lab_file_read(in_folder("none"), 100, &arena, &text, &length, &err), -1);
+    assert_int_equal(lab_file_read(test_path("none"), 100, &test_arena, &text, &length, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_contains(err.text, "No such file or directory");
     assert_null(text);
@@ -97,31 +77,31 @@ LAB_TEST(what_is_no_file_is_refused) {
 LAB_TEST(files_of_the_kernel_have_no_size) {
     char *text;
     size_t length;
-    assert_int_equal(lab_file_read("/proc/self/stat", 4096, &arena, &text, &length, &err), 0);
+    assert_int_equal(lab_file_read("/proc/self/stat", 4096, &test_arena, &text, &length, &err), 0);
     assert_int_equal(strtol(text, NULL, 10), getpid());
-    assert_int_equal(lab_file_read("/proc/self/stat", 3, &arena, &text, &length, &err), -1);
+    assert_int_equal(lab_file_read("/proc/self/stat", 3, &test_arena, &text, &length, &err), -1);
     assert_contains(err.text, "too large: at most 3 bytes are read");
 }
 
 LAB_TEST(the_old_file_stays_where_writing_fails) {
-    assert_int_equal(lab_file_write_atomic(in_folder("none/x"), "new", 3, &err), -1);
+    assert_int_equal(lab_file_write_atomic(test_path("none/x"), "new", 3, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     /* a directory is in the way: the rename fails, and nothing is left of the attempt */
-    assert_int_equal(mkdir(in_folder("taken"), 0700), 0);
-    assert_int_equal(lab_file_write_atomic(in_folder("taken"), "new", 3, &err), -1);
+    assert_int_equal(mkdir(test_path("taken"), 0700), 0);
+    assert_int_equal(lab_file_write_atomic(test_path("taken"), "new", 3, &err), -1);
     assert_int_equal(count_files(), 1);
-    rmdir(in_folder("taken"));
+    rmdir(test_path("taken"));
 }
 
 LAB_TEST(permissions) {
     mode_t mask = umask(022);
     struct stat info;
-    assert_int_equal(lab_file_write_atomic(in_folder("p"), "x", 1, &err), 0);
-    assert_int_equal(stat(in_folder("p"), &info), 0);
+    assert_int_equal(lab_file_write_atomic(test_path("p"), "x", 1, &err), 0);
+    assert_int_equal(stat(test_path("p"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0644);
-    assert_int_equal(chmod(in_folder("p"), 0600), 0);
-    assert_int_equal(lab_file_write_atomic(in_folder("p"), "y", 1, &err), 0);
-    assert_int_equal(stat(in_folder("p"), &info), 0);
+    assert_int_equal(chmod(test_path("p"), 0600), 0);
+    assert_int_equal(lab_file_write_atomic(test_path("p"), "y", 1, &err), 0);
+    assert_int_equal(stat(test_path("p"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     umask(mask);
 }
@@ -138,15 +118,15 @@ LAB_TEST(numbers_in_files) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *text = cases[i].text;
-        assert_int_equal(lab_file_write_atomic(in_folder("n"), text, strlen(text), &err), 0);
+        assert_int_equal(lab_file_write_atomic(test_path("n"), text, strlen(text), &err), 0);
         int64_t value = 0;
-        assert_int_equal(lab_file_read_int(in_folder("n"), &value), cases[i].result);
+        assert_int_equal(lab_file_read_int(test_path("n"), &value), cases[i].result);
         assert_int_equal(value, cases[i].value);
     }
     int64_t value = 5;
-    assert_int_equal(lab_file_read_int(in_folder("none"), &value), -1);
-    assert_int_equal(lab_file_read_int(folder, &value), -1);
+    assert_int_equal(lab_file_read_int(test_path("none"), &value), -1);
+    assert_int_equal(lab_file_read_int(test_folder(), &value), -1);
     assert_int_equal(value, 5);
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};

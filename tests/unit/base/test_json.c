@@ -5,12 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-static struct lab_arena arena;
 static struct lab_str out;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&out);
     return 0;
 }
@@ -18,20 +16,19 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     lab_str_release(&out);
-    lab_arena_release(&arena);
     return 0;
 }
 
 static const struct lab_value *parse(const char *text) {
     struct lab_value *value = NULL;
-    ASSERT_OK(lab_json_parse(text, strlen(text), "f.json", &arena, &value, err));
+    ASSERT_OK(lab_json_parse(text, strlen(text), "f.json", &test_arena, &value, err));
     return value;
 }
 
 static void refuses(const char *text, size_t length, const char *expected) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    assert_int_equal(lab_json_parse(text, length, "f.json", &arena, &value, &err), -1);
+    assert_int_equal(lab_json_parse(text, length, "f.json", &test_arena, &value, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_null(value);
     assert_contains(err.text, expected);
@@ -84,19 +81,19 @@ LAB_TEST(writing_on_one_line_and_indented) {
 }
 
 LAB_TEST(what_json_lacks) {
-    is_written(lab_value_float(&arena, NAN), 0, "null");
-    is_written(lab_value_float(&arena, -INFINITY), 0, "null");
-    is_written(lab_value_float(&arena, 0.1), 0, "0.1");
-    is_written(lab_value_int(&arena, INT64_MIN), 0, "-9223372036854775808");
-    is_written(lab_value_string(&arena, "a\"b\\c\n\t\x01\x7f µ"), 0,
+    is_written(lab_value_float(&test_arena, NAN), 0, "null");
+    is_written(lab_value_float(&test_arena, -INFINITY), 0, "null");
+    is_written(lab_value_float(&test_arena, 0.1), 0, "0.1");
+    is_written(lab_value_int(&test_arena, INT64_MIN), 0, "-9223372036854775808");
+    is_written(lab_value_string(&test_arena, "a\"b\\c\n\t\x01\x7f µ"), 0,
                "\"a\\\"b\\\\c\\n\\t\\u0001\\u007f µ\"");
-    is_written(lab_value_string(&arena, "x\xffµ\xc2"), 0, "\"x\xef\xbf\xbdµ\xef\xbf\xbd\"");
+    is_written(lab_value_string(&test_arena, "x\xffµ\xc2"), 0, "\"x\xef\xbf\xbdµ\xef\xbf\xbd\"");
 }
 
 LAB_TEST(written_numbers_read_back_the_same) {
     static const double numbers[] = {0.1, 1.0 / 3, 1e308, 5e-324, -0.0, 123456789.125};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct lab_value *value = lab_value_float(&arena, numbers[i]);
+        struct lab_value *value = lab_value_float(&test_arena, numbers[i]);
         lab_str_clear(&out);
         lab_json_write(value, 0, &out);
         assert_true(lab_value_equal(parse(out.text), value));

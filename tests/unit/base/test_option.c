@@ -42,32 +42,24 @@ static const struct lab_option shared[] = {
 
 static const struct lab_option *const tables[] = {keys, shared, NULL};
 
-static struct lab_arena arena;
 static struct config config;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     memset(&config, 0xff, sizeof config);
-    lab_options_defaults(keys, &config, &arena);
-    lab_options_defaults(shared, &config, &arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
+    lab_options_defaults(keys, &config, &test_arena);
+    lab_options_defaults(shared, &config, &test_arena);
     return 0;
 }
 
 static void take(const char *word) {
-    ASSERT_OK(lab_options_set_word(keys, &config, &arena, word, err));
+    ASSERT_OK(lab_options_set_word(keys, &config, &test_arena, word, err));
 }
 
 static void refuse(const char *word, const char *expected) {
     struct lab_err err = LAB_ERR_INIT;
     struct config before = config;
-    assert_int_equal(lab_options_set_word(keys, &config, &arena, word, &err), -1);
+    assert_int_equal(lab_options_set_word(keys, &config, &test_arena, word, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_string_equal(err.text, expected);
     assert_memory_equal(&before, &config, sizeof config);
@@ -134,8 +126,9 @@ LAB_TEST(durations) {
     static const char *const wrong[] = {"wait=5m",  "wait=s",    "wait=5 apples", "wait=1h30",
                                         "wait=inf", "wait=0x5s", "wait=true"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        refuse(wrong[i], lab_arena_printf(
-                             &arena, "%s: must be a time such as 100ms, 5s, 2min or 1h", wrong[i]));
+        refuse(wrong[i],
+               lab_arena_printf(&test_arena, "%s: must be a time such as 100ms, 5s, 2min or 1h",
+                                wrong[i]));
     refuse("limit=2h", "limit=2h: must be 1ms to 1h");
     refuse("wait=-1", "wait=-1: must be at least 0s");
 }
@@ -215,15 +208,15 @@ LAB_TEST(unknown_keys) {
 
 LAB_TEST(values_from_a_file_name_their_line) {
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_value *value = lab_value_int(&arena, 600);
+    struct lab_value *value = lab_value_int(&test_arena, 600);
     value->origin = "conf/mine.yaml";
     value->line = 12;
-    assert_int_equal(lab_options_set_value(keys, &config, &arena, "depth", value, &err), -1);
+    assert_int_equal(lab_options_set_value(keys, &config, &test_arena, "depth", value, &err), -1);
     assert_string_equal(err.text, "conf/mine.yaml:12: depth=600: must be 0 to 512");
-    assert_int_equal(lab_options_set_value(keys, &config, &arena, "dpeth", value, &err), -1);
+    assert_int_equal(lab_options_set_value(keys, &config, &test_arena, "dpeth", value, &err), -1);
     assert_string_equal(err.text, "conf/mine.yaml:12: unknown key 'dpeth'; did you mean 'depth'?");
-    value = lab_value_bool(&arena, true);
-    assert_int_equal(lab_options_set_value(keys, &config, &arena, "name", value, &err), 0);
+    value = lab_value_bool(&test_arena, true);
+    assert_int_equal(lab_options_set_value(keys, &config, &test_arena, "name", value, &err), 0);
     assert_string_equal(config.name, "true");
 }
 
@@ -234,7 +227,7 @@ LAB_TEST(a_config_survives_its_map) {
     take("repeat=2");
     take("limit=1.5s");
     take("name='10'");
-    struct lab_value *map = lab_options_to_map(keys, &config, &arena);
+    struct lab_value *map = lab_options_to_map(keys, &config, &test_arena);
     LAB_AUTO(str, out);
     lab_value_write(map, &out);
     assert_string_equal(out.text, "{depth:3,repeat:2,scale:0.1,rate:1.0,wait:0.1,limit:1.5,"
@@ -243,8 +236,9 @@ LAB_TEST(a_config_survives_its_map) {
     struct config copy;
     memset(&copy, 0, sizeof copy);
     for (int i = 0; i < map->count; i++)
-        ASSERT_OK(lab_options_set_value(keys, &copy, &arena, map->keys[i], map->items[i], err));
-    assert_true(lab_value_equal(map, lab_options_to_map(keys, &copy, &arena)));
+        ASSERT_OK(
+            lab_options_set_value(keys, &copy, &test_arena, map->keys[i], map->items[i], err));
+    assert_true(lab_value_equal(map, lab_options_to_map(keys, &copy, &test_arena)));
 }
 
 #define MAX_WORDS 16
@@ -256,11 +250,11 @@ static int parse_line(const char *line, const char ***ret_words, int *ret_count,
     int argc = 0;
     for (const char *c = line; *c;) {
         size_t length = strcspn(c, "|");
-        argv[argc++] = lab_arena_strndup(&arena, c, length);
+        argv[argc++] = lab_arena_strndup(&test_arena, c, length);
         c += length + (c[length] == '|');
     }
-    return lab_options_parse(tables, &config, &arena, argc, argv, ret_words, ret_count, ret_rest,
-                             err);
+    return lab_options_parse(tables, &config, &test_arena, argc, argv, ret_words, ret_count,
+                             ret_rest, err);
 }
 
 static const char **words;
@@ -379,21 +373,23 @@ static const struct lab_option tree_keys[] = {
 static const char *written(const struct lab_value *value) {
     LAB_AUTO(str, text);
     lab_value_write(value, &text);
-    const char *kept = lab_arena_strdup(&arena, text.text);
+    const char *kept = lab_arena_strdup(&test_arena, text.text);
     return kept;
 }
 
 LAB_TEST(a_tree_is_taken_whole) {
     struct tree_config tree;
-    lab_options_defaults(tree_keys, &tree, &arena);
+    lab_options_defaults(tree_keys, &tree, &test_arena);
     assert_string_equal(written(tree.any), "{a:[1,0.1]}");
-    ASSERT_OK(lab_options_set_word(tree_keys, &tree, &arena, "any='sleep 0.1'", err));
+    ASSERT_OK(lab_options_set_word(tree_keys, &tree, &test_arena, "any='sleep 0.1'", err));
     assert_string_equal(tree.any->string, "sleep 0.1");
-    assert_string_equal(written(lab_options_to_map(tree_keys, &tree, &arena)), "{any:sleep 0.1}");
-    ASSERT_OK(lab_options_set_word(tree_keys, &tree, &arena, "any=null", err));
+    assert_string_equal(written(lab_options_to_map(tree_keys, &tree, &test_arena)),
+                        "{any:sleep 0.1}");
+    ASSERT_OK(lab_options_set_word(tree_keys, &tree, &test_arena, "any=null", err));
     assert_null(tree.any);
-    assert_string_equal(written(lab_options_to_map(tree_keys, &tree, &arena)), "{any:null}");
-    ASSERT_SAYS(lab_options_set_word(tree_keys, &tree, &arena, "any=[1", err), "any=[1: column");
+    assert_string_equal(written(lab_options_to_map(tree_keys, &tree, &test_arena)), "{any:null}");
+    ASSERT_SAYS(lab_options_set_word(tree_keys, &tree, &test_arena, "any=[1", err),
+                "any=[1: column");
     assert_string_equal(lab_option_value_name(&tree_keys[0]), "VALUE");
 }
 
@@ -404,7 +400,7 @@ LAB_TEST(a_tree_outlives_where_it_came_from) {
     ASSERT_OK(lab_value_parse("{a: [x, {b: 'y'}], c: null}", &file, &value, err));
     value->origin = lab_arena_strdup(&file, "mine.yaml");
     value->line = 3;
-    ASSERT_OK(lab_options_set_value(tree_keys, &tree, &arena, "any", value, err));
+    ASSERT_OK(lab_options_set_value(tree_keys, &tree, &test_arena, "any", value, err));
     assert_true(lab_value_equal(tree.any, value));
     assert_string_equal(written(tree.any), "{a:[x,{b:y}],c:null}");
     LAB_AUTO(str, place);
@@ -412,4 +408,4 @@ LAB_TEST(a_tree_outlives_where_it_came_from) {
     assert_string_equal(place.text, "mine.yaml:3: ");
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};

@@ -5,48 +5,26 @@
 #include "base/file/file.h"
 
 #include "test.h"
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct lab_arena arena;
 static struct lab_err err;
-static char folder[64];
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     err = LAB_ERR_INIT;
-    snprintf(folder, sizeof folder, "/tmp/gpulab-test-out-dir-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
-    (void)info, (void)type, (void)place;
-    return remove(path);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static const char *in_folder(const char *name) {
-    return lab_arena_printf(&arena, "%s/%s", folder, name);
-}
-
-static void write_text(const char *name, const char *text) {
-    assert_int_equal(lab_file_replace(in_folder(name), text, strlen(text), &err), 0);
+    return 0;
 }
 
 static const char *read_text(const char *name) {
     char *text;
     size_t length;
-    return lab_file_read(in_folder(name), 1 << 20, &arena, &text, &length, NULL) == 0 ? text : NULL;
+    return lab_file_read(test_path("%s", name), 1 << 20, &test_arena, &text, &length, NULL) == 0
+               ? text
+               : NULL;
 }
 
 static int fill(const struct lab_out_dir_spec *spec, const char *name, const char *text) {
@@ -64,9 +42,9 @@ static int fill(const struct lab_out_dir_spec *spec, const char *name, const cha
 /* Given a directory that was filled before, then what was written is replaced or removed, and no
  * more. */
 LAB_TEST(only_what_was_written_is_replaced) {
-    struct lab_out_dir_spec spec = {.path = in_folder("out")};
+    struct lab_out_dir_spec spec = {.path = test_path("out")};
     assert_int_equal(fill(&spec, "a", "one"), 0);
-    write_text("out/mine", "mine");
+    test_write(test_path("out/mine"), "mine");
     assert_int_equal(fill(&spec, "b", "two"), 0);
     assert_null(read_text("out/a"));
     assert_string_equal(read_text("out/b"), "two");
@@ -81,15 +59,15 @@ LAB_TEST(only_what_was_written_is_replaced) {
 /* Given a directory that is the program's own by the file beside it, then it is so with that file
  * alone. */
 LAB_TEST(the_file_beside_makes_it_ours) {
-    struct lab_out_dir_spec spec = {.path = in_folder("report"), .owner = "study.db"};
+    struct lab_out_dir_spec spec = {.path = test_path("report"), .owner = "study.db"};
     assert_int_equal(mkdir(spec.path, 0700), 0);
-    write_text("report/index.html", "of the user");
+    test_write(test_path("report/index.html"), "of the user");
     assert_int_equal(fill(&spec, "index.html", "page"), -1);
     assert_contains(err.text, "holds no study.db of yours");
-    assert_int_equal(symlink("/etc/hostname", in_folder("study.db")), 0);
+    assert_int_equal(symlink("/etc/hostname", test_path("study.db")), 0);
     assert_int_equal(fill(&spec, "index.html", "page"), -1);
-    assert_int_equal(unlink(in_folder("study.db")), 0);
-    write_text("study.db", "");
+    assert_int_equal(unlink(test_path("study.db")), 0);
+    test_write(test_path("study.db"), "");
     assert_int_equal(fill(&spec, "index.html", "page"), 0);
     assert_string_equal(read_text("report/index.html"), "page");
 }
@@ -97,14 +75,14 @@ LAB_TEST(the_file_beside_makes_it_ours) {
 /* Given a manifest that is too long, then it lists nothing: its last name may be half of
  * another. */
 LAB_TEST(a_manifest_that_is_cut_off_lists_nothing) {
-    struct lab_out_dir_spec spec = {.path = in_folder("out")};
+    struct lab_out_dir_spec spec = {.path = test_path("out")};
     size_t length = (size_t)2 << 20;
-    char *text = lab_arena_alloc(&arena, length + 1, 1);
+    char *text = lab_arena_alloc(&test_arena, length + 1, 1);
     assert_int_equal(mkdir(spec.path, 0700), 0);
     memset(text, '\n', length);
     memcpy(text, "gpulab files 1\na\n", 17);
-    write_text("out/" LAB_OUT_DIR_MANIFEST, text);
-    write_text("out/a", "mine");
+    test_write(test_path("out/" LAB_OUT_DIR_MANIFEST), text);
+    test_write(test_path("out/a"), "mine");
     assert_int_equal(fill(&spec, "a", "ours"), -1);
     assert_string_equal(read_text("out/a"), "mine");
 }
@@ -113,13 +91,14 @@ LAB_TEST(a_manifest_that_is_cut_off_lists_nothing) {
 LAB_TEST(scratch_is_private_and_goes) {
     struct lab_scratch_dir scratch;
     struct stat info;
-    assert_int_equal(lab_scratch_dir_open(&arena, &scratch, &err), 0);
+    assert_int_equal(lab_scratch_dir_open(&test_arena, &scratch, &err), 0);
     const char *path = scratch.path;
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
-    assert_int_equal(lab_file_replace(lab_arena_printf(&arena, "%s/a", path), "x", 1, &err), 0);
+    assert_int_equal(lab_file_replace(lab_arena_printf(&test_arena, "%s/a", path), "x", 1, &err),
+                     0);
     lab_scratch_dir_close(&scratch);
     assert_int_equal(access(path, F_OK), -1);
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};

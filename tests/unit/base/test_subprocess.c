@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct lab_arena arena;
 static struct lab_subprocess_result result;
 static struct lab_err err;
 
@@ -30,7 +29,6 @@ static int open_files;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     memset(&result, 0, sizeof result);
     err = LAB_ERR_INIT;
     open_files = count_open_files();
@@ -40,7 +38,6 @@ static int set_up(void **state) {
 /* Whatever happened, no descriptor and no zombie is left. */
 static int tear_down(void **state) {
     (void)state;
-    lab_arena_release(&arena);
     if (count_open_files() != open_files)
         return -1;
     return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
@@ -49,7 +46,7 @@ static int tear_down(void **state) {
 static void run_shell(const char *script, struct lab_subprocess_spec spec) {
     const char *const argv[] = {"sh", "-c", script, NULL};
     spec.argv = argv;
-    if (lab_subprocess_run(&spec, &arena, &result, &err) < 0)
+    if (lab_subprocess_run(&spec, &test_arena, &result, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -80,7 +77,7 @@ LAB_TEST(a_signal_is_no_exit_status) {
 LAB_TEST(a_program_that_is_not_there) {
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_subprocess_spec spec = {.argv = argv};
-    assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
+    assert_int_equal(lab_subprocess_run(&spec, &test_arena, &result, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_string_equal(err.text,
                         "can't start 'gpulab-no-such-program': No such file or directory");
@@ -89,7 +86,7 @@ LAB_TEST(a_program_that_is_not_there) {
 LAB_TEST(input_is_fed) {
     /* more than a pipe holds, through a child that echoes as it reads */
     size_t length = 300000;
-    char *input = lab_arena_alloc(&arena, length + 1, 1);
+    char *input = lab_arena_alloc(&test_arena, length + 1, 1);
     for (size_t i = 0; i < length; i++)
         input[i] = (char)('a' + i % 26);
     run_shell("cat", (struct lab_subprocess_spec){.input = input, .max_output_bytes = length + 1});
@@ -104,7 +101,7 @@ LAB_TEST(without_input_stdin_is_empty) {
 }
 
 LAB_TEST(a_child_that_reads_no_input) {
-    char *input = lab_arena_alloc(&arena, 300001, 1);
+    char *input = lab_arena_alloc(&test_arena, 300001, 1);
     memset(input, 'x', 300000);
     run_shell("exec <&-; exit 3", (struct lab_subprocess_spec){.input = input});
     assert_int_equal(result.exit_status, 3);
@@ -266,7 +263,7 @@ LAB_TEST(a_watcher_hears_of_a_start_that_failed) {
     start_watching(1);
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_subprocess_spec spec = {.argv = argv, .watcher = &watcher};
-    assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
+    assert_int_equal(lab_subprocess_run(&spec, &test_arena, &result, &err), -1);
     assert_int_equal(watched.started, 1);
     lab_str_release(&watched.out);
 }

@@ -8,24 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
 static const struct lab_value *parse(const char *text) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    if (lab_value_parse(text, &arena, &value, &err) < 0)
+    if (lab_value_parse(text, &test_arena, &value, &err) < 0)
         fail_msg("'%s': %s", text, err.text);
     return value;
 }
@@ -51,7 +37,7 @@ static void reads_float(const char *text, double expected) {
 static void refuses(const char *text, const char *expected) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    if (lab_value_parse(text, &arena, &value, &err) == 0)
+    if (lab_value_parse(text, &test_arena, &value, &err) == 0)
         fail_msg("'%s' was taken", text);
     assert_null(value);
     assert_int_equal(err.code, LAB_ERR_USER);
@@ -220,7 +206,7 @@ LAB_TEST(elements_one_by_one) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
     struct lab_value_text text;
-    lab_value_text_init(&text, "f (ä , [1,2]) x", &arena, &err);
+    lab_value_text_init(&text, "f (ä , [1,2]) x", &test_arena, &err);
     assert_int_equal(lab_value_text_at_call(&text), 1);
     text.at = 3;
     assert_int_equal(lab_value_text_at_call(&text), 0);
@@ -251,7 +237,7 @@ LAB_TEST(calls_inside_of_brackets) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
     struct lab_value_text text;
-    lab_value_text_init(&text, "[x(), {a:x()}, x]", &arena, &err);
+    lab_value_text_init(&text, "[x(), {a:x()}, x]", &test_arena, &err);
     text.call = read_x_of_nothing;
     assert_int_equal(lab_value_text_read(&text, "", &value), 0);
     assert_true(lab_value_equal(value, parse("[called,{a:called},x]")));
@@ -277,11 +263,11 @@ LAB_TEST(writing) {
 }
 
 LAB_TEST(a_key_set_again_keeps_its_place) {
-    struct lab_value *map = lab_value_map(&arena);
-    lab_value_set_int(&arena, map, "a", 1);
-    lab_value_set_string(&arena, map, "b", NULL);
-    lab_value_set_float(&arena, map, "c", NAN);
-    lab_value_set_bool(&arena, map, "a", true);
+    struct lab_value *map = lab_value_map(&test_arena);
+    lab_value_set_int(&test_arena, map, "a", 1);
+    lab_value_set_string(&test_arena, map, "b", NULL);
+    lab_value_set_float(&test_arena, map, "c", NAN);
+    lab_value_set_bool(&test_arena, map, "a", true);
     assert_int_equal(map->count, 3);
     assert_string_equal(map->keys[0], "a");
     assert_int_equal(map->items[0]->type, LAB_VALUE_BOOL);
@@ -290,12 +276,12 @@ LAB_TEST(a_key_set_again_keeps_its_place) {
 }
 
 LAB_TEST(a_large_map_finds_all_its_keys) {
-    struct lab_value *map = lab_value_map(&arena);
+    struct lab_value *map = lab_value_map(&test_arena);
     char key[32];
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < 5000; i++) {
             snprintf(key, sizeof key, "key%d", i);
-            lab_value_set_int(&arena, map, key, i + round);
+            lab_value_set_int(&test_arena, map, key, i + round);
         }
     assert_int_equal(map->count, 5000);
     for (int i = 0; i < 5000; i++) {
@@ -322,7 +308,7 @@ static const char *draw_text(struct source *source) {
     LAB_AUTO(str, text);
     for (uint64_t n = draw(source, 6); n > 0; n--)
         lab_str_add(&text, pieces[draw(source, sizeof pieces / sizeof pieces[0])]);
-    const char *copy = lab_arena_strdup(&arena, text.text);
+    const char *copy = lab_arena_strdup(&test_arena, text.text);
     return copy;
 }
 
@@ -331,32 +317,32 @@ static struct lab_value *draw_tree(struct source *source, int depth) {
     struct lab_value *value;
     switch (kind) {
     case 0:
-        return lab_value_null(&arena);
+        return lab_value_null(&test_arena);
     case 1:
-        return lab_value_bool(&arena, draw(source, 2));
+        return lab_value_bool(&test_arena, draw(source, 2));
     case 2:
-        return lab_value_int(&arena, (int64_t)lab_random_bits(source->seed, source->index++) >>
-                                         draw(source, 64));
+        return lab_value_int(&test_arena, (int64_t)lab_random_bits(source->seed, source->index++) >>
+                                              draw(source, 64));
     case 3: {
         uint64_t bits = lab_random_bits(source->seed, source->index++);
         double number;
         memcpy(&number, &bits, sizeof number);
-        return lab_value_float(&arena, number);
+        return lab_value_float(&test_arena, number);
     }
     case 4:
-        return lab_value_string(&arena, draw_text(source));
+        return lab_value_string(&test_arena, draw_text(source));
     case 5:
-        value = lab_value_list(&arena);
+        value = lab_value_list(&test_arena);
         break;
     default:
-        value = lab_value_map(&arena);
+        value = lab_value_map(&test_arena);
     }
     for (uint64_t n = draw(source, 5); n > 0; n--) {
         struct lab_value *item = draw_tree(source, depth - 1);
         if (kind == 5)
-            lab_value_append(&arena, value, item);
+            lab_value_append(&test_arena, value, item);
         else
-            lab_value_set(&arena, value, draw_text(source), item);
+            lab_value_set(&test_arena, value, draw_text(source), item);
     }
     return value;
 }
@@ -382,5 +368,3 @@ LAB_TEST(equality_tells_differences) {
             assert_int_equal(lab_value_equal(parse(different[i]), parse(different[j])), i == j);
     assert_true(lab_value_equal(parse("nan"), parse("nan")));
 }
-
-const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

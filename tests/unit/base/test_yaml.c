@@ -6,12 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-static struct lab_arena arena;
 static struct lab_str out;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&out);
     return 0;
 }
@@ -19,13 +17,13 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     lab_str_release(&out);
-    lab_arena_release(&arena);
     return 0;
 }
 
 static const struct lab_value *parse(const char *text) {
     struct lab_value *value = NULL;
-    ASSERT_OK(lab_yaml_parse(text, strlen(text), "f.yaml", LAB_YAML_LIMITS, &arena, &value, err));
+    ASSERT_OK(
+        lab_yaml_parse(text, strlen(text), "f.yaml", LAB_YAML_LIMITS, &test_arena, &value, err));
     return value;
 }
 
@@ -33,7 +31,7 @@ static void refuses_bytes(const char *text, size_t length, struct lab_yaml_limit
                           const char *expected) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
-    assert_int_equal(lab_yaml_parse(text, length, "f.yaml", limits, &arena, &value, &err), -1);
+    assert_int_equal(lab_yaml_parse(text, length, "f.yaml", limits, &test_arena, &value, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_null(value);
     assert_contains(err.text, expected);
@@ -133,7 +131,7 @@ LAB_TEST(a_bomb_ends_in_an_error) {
     for (int i = 1; i < 12; i++)
         lab_str_printf(&out, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i,
                        i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-    refuses(lab_arena_strdup(&arena, out.text), "too many values: at most 1000000");
+    refuses(lab_arena_strdup(&test_arena, out.text), "too many values: at most 1000000");
 }
 
 LAB_TEST(limits_are_kept) {
@@ -151,7 +149,7 @@ LAB_TEST(writing) {
     struct lab_value *value = NULL;
     ASSERT_OK(lab_value_parse("{name:vit,list:[1,'1',2.0,null,true,yes],empty:[],none:{},"
                               "deep:{x:[{a:1,b:2}]},'a: b':inf,text:'two: words'}",
-                              &arena, &value, err));
+                              &test_arena, &value, err));
     lab_yaml_write(value, &out);
     assert_string_equal(out.text, "name: vit\n"
                                   "list:\n"
@@ -183,20 +181,22 @@ static const char *draw_text(uint64_t seed, uint64_t *index) {
     for (uint64_t n = lab_random_below(seed, (*index)++, 6); n > 0; n--)
         lab_str_add(&text,
                     pieces[lab_random_below(seed, (*index)++, sizeof pieces / sizeof pieces[0])]);
-    const char *copy = lab_arena_strdup(&arena, text.text);
+    const char *copy = lab_arena_strdup(&test_arena, text.text);
     return copy;
 }
 
 LAB_TEST(what_is_written_reads_back_the_same) {
     for (uint64_t seed = 0; seed < 3000; seed++) {
         uint64_t index = 0;
-        struct lab_value *map = lab_value_map(&arena), *list = lab_value_list(&arena);
+        struct lab_value *map = lab_value_map(&test_arena), *list = lab_value_list(&test_arena);
         for (int i = 0; i < 3; i++) {
-            lab_value_set_string(&arena, map, draw_text(seed, &index), draw_text(seed, &index));
-            lab_value_append(&arena, list, lab_value_string(&arena, draw_text(seed, &index)));
+            lab_value_set_string(&test_arena, map, draw_text(seed, &index),
+                                 draw_text(seed, &index));
+            lab_value_append(&test_arena, list,
+                             lab_value_string(&test_arena, draw_text(seed, &index)));
         }
-        lab_value_set(&arena, map, "list", list);
-        lab_value_set_float(&arena, map, "x", lab_random_uniform(seed, index++) * 1e9);
+        lab_value_set(&test_arena, map, "list", list);
+        lab_value_set_float(&test_arena, map, "x", lab_random_uniform(seed, index++) * 1e9);
         lab_str_clear(&out);
         lab_yaml_write(map, &out);
         if (!lab_value_equal(map, parse(out.text)))
@@ -205,7 +205,7 @@ LAB_TEST(what_is_written_reads_back_the_same) {
 }
 
 LAB_TEST(bytes_that_are_no_utf8_are_replaced) {
-    lab_yaml_write(lab_value_string(&arena, "a\xff"), &out);
+    lab_yaml_write(lab_value_string(&test_arena, "a\xff"), &out);
     assert_string_equal(parse(out.text)->string, "a\xef\xbf\xbd");
 }
 

@@ -11,24 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
 static inline struct lab_override parse(const char *word) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override override = {0};
-    if (lab_override_parse(word, &arena, &override, &err) < 0)
+    if (lab_override_parse(word, &test_arena, &override, &err) < 0)
         fail_msg("'%s' isn't read: %s", word, err.text);
     assert_string_equal(override.text, word);
     return override;
@@ -38,7 +24,7 @@ static inline struct lab_override parse(const char *word) {
 static inline void refuses(const char *word, const char *gist) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override override = {.column_count = -7};
-    if (lab_override_parse(word, &arena, &override, &err) == 0)
+    if (lab_override_parse(word, &test_arena, &override, &err) == 0)
         fail_msg("'%s' was taken", word);
     assert_int_equal(override.column_count, -7);
     assert_int_equal(err.code, LAB_ERR_USER);
@@ -54,13 +40,13 @@ static inline const char *values_of(const struct lab_override *override) {
         lab_str_add(&out, i > 0 ? "," : "");
         lab_value_write(lab_override_value(override, i), &out);
     }
-    const char *text = lab_arena_strdup(&arena, out.text);
+    const char *text = lab_arena_strdup(&test_arena, out.text);
     return text;
 }
 
 /* `k=<value>` is one value. */
 static inline void is_one(const char *value, const char *expected) {
-    struct lab_override override = parse(lab_arena_printf(&arena, "k=%s", value));
+    struct lab_override override = parse(lab_arena_printf(&test_arena, "k=%s", value));
     if (override.sweep != LAB_SWEEP_NONE)
         fail_msg("'%s' is a sweep", value);
     assert_string_equal(values_of(&override), expected);
@@ -68,7 +54,7 @@ static inline void is_one(const char *value, const char *expected) {
 
 /* `k=<value>` is a sweep over values. */
 static inline void sweeps(const char *value, const char *expected) {
-    struct lab_override override = parse(lab_arena_printf(&arena, "k=%s", value));
+    struct lab_override override = parse(lab_arena_printf(&test_arena, "k=%s", value));
     if (override.sweep != LAB_SWEEP_VALUES)
         fail_msg("'%s' is no sweep", value);
     assert_string_equal(values_of(&override), expected);

@@ -110,7 +110,7 @@ LAB_TEST(parts_of_keys) {
     struct lab_err err = LAB_ERR_INIT;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char **parts = NULL;
-        assert_int_equal(lab_key_split(cases[i].key, &arena, &parts, &err), 0);
+        assert_int_equal(lab_key_split(cases[i].key, &test_arena, &parts, &err), 0);
         int n = 0;
         for (; cases[i].parts[n]; n++)
             assert_string_equal(parts[n], cases[i].parts[n]);
@@ -119,7 +119,7 @@ LAB_TEST(parts_of_keys) {
     static const char *const wrong[] = {"", ".", "a.", "a..b", "a[", "a[x]", "a b", "a=1", "a@b"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const char **parts = NULL;
-        assert_int_equal(lab_key_split(wrong[i], &arena, &parts, &err), -1);
+        assert_int_equal(lab_key_split(wrong[i], &test_arena, &parts, &err), -1);
         assert_null(parts);
         assert_contains(err.text, "column ");
     }
@@ -200,7 +200,7 @@ LAB_TEST(interpolations_stay_text) {
     static const char *const texts[] = {"${a.b}", "${oc.env:USER,me}", "${now:%Y-%m-%d}",
                                         "x/${a:${b},{c:[d,e]}}/y", "${a:'}'}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct lab_override override = parse(lab_arena_printf(&arena, "k=%s", texts[i]));
+        struct lab_override override = parse(lab_arena_printf(&test_arena, "k=%s", texts[i]));
         assert_int_equal(override.sweep, LAB_SWEEP_NONE);
         assert_string_equal(override.value->string, texts[i]);
     }
@@ -240,10 +240,10 @@ LAB_TEST(places_are_kept) {
 LAB_TEST(words_that_are_no_text) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override override;
-    assert_int_equal(lab_override_parse("k=a\xff", &arena, &override, &err), -1);
+    assert_int_equal(lab_override_parse("k=a\xff", &test_arena, &override, &err), -1);
     assert_string_equal(err.text, "k=a…: column 4: the byte 0xff is no UTF-8");
     /* control characters don't reach the terminal */
-    assert_int_equal(lab_override_parse("k=a\x1b[2J\n", &arena, &override, &err), -1);
+    assert_int_equal(lab_override_parse("k=a\x1b[2J\n", &test_arena, &override, &err), -1);
     assert_contains(err.text, "k=a?[2J?: column 4: the control character 0x1b");
     /* and a long word doesn't fill the screen */
     char word[5000];
@@ -251,7 +251,7 @@ LAB_TEST(words_that_are_no_text) {
     memcpy(word, "k=é", 4);
     word[sizeof word - 2] = '#';
     word[sizeof word - 1] = '\0';
-    assert_int_equal(lab_override_parse(word, &arena, &override, &err), -1);
+    assert_int_equal(lab_override_parse(word, &test_arena, &override, &err), -1);
     assert_true(strlen(err.text) < 160);
     assert_contains(err.text, "x…: column 4998: '#'");
 }
@@ -286,7 +286,7 @@ static const char *draw_key(uint64_t seed, uint64_t *index) {
         if (n > 1)
             lab_str_add(&key, joints[lab_random_below(seed, (*index)++, 3)]);
     }
-    const char *copy = lab_arena_strdup(&arena, key.text);
+    const char *copy = lab_arena_strdup(&test_arena, key.text);
     return copy;
 }
 
@@ -296,24 +296,24 @@ static struct lab_value *draw_value(uint64_t seed, uint64_t *index, int depth) {
                                         "(",  "range(3", "zip",  ")",   "a (b)",  "\"",   "#"};
     switch (lab_random_below(seed, (*index)++, depth > 0 ? 6 : 4)) {
     case 0:
-        return lab_value_int(&arena, (int64_t)lab_random_bits(seed, (*index)++));
+        return lab_value_int(&test_arena, (int64_t)lab_random_bits(seed, (*index)++));
     case 1:
-        return lab_value_float(&arena, lab_random_uniform(seed, (*index)++));
+        return lab_value_float(&test_arena, lab_random_uniform(seed, (*index)++));
     case 2:
-        return lab_value_bool(&arena, lab_random_below(seed, (*index)++, 2));
+        return lab_value_bool(&test_arena, lab_random_below(seed, (*index)++, 2));
     case 3:
         return lab_value_string(
-            &arena, texts[lab_random_below(seed, (*index)++, sizeof texts / sizeof texts[0])]);
+            &test_arena, texts[lab_random_below(seed, (*index)++, sizeof texts / sizeof texts[0])]);
     case 4: {
-        struct lab_value *list = lab_value_list(&arena);
+        struct lab_value *list = lab_value_list(&test_arena);
         for (uint64_t n = lab_random_below(seed, (*index)++, 4); n > 0; n--)
-            lab_value_append(&arena, list, draw_value(seed, index, depth - 1));
+            lab_value_append(&test_arena, list, draw_value(seed, index, depth - 1));
         return list;
     }
     default: {
-        struct lab_value *map = lab_value_map(&arena);
+        struct lab_value *map = lab_value_map(&test_arena);
         for (uint64_t n = lab_random_below(seed, (*index)++, 4); n > 0; n--)
-            lab_value_set(&arena, map,
+            lab_value_set(&test_arena, map,
                           texts[lab_random_below(seed, (*index)++, sizeof texts / sizeof texts[0])],
                           draw_value(seed, index, depth - 1));
         return map;
@@ -331,15 +331,15 @@ LAB_TEST(what_is_written_reads_back_the_same) {
         const char *key = draw_key(seed, &index);
         int kind = (int)(seed % 4), form = (int)(seed % 3);
         int count = (int)lab_random_below(seed, index++, 4) + 1;
-        struct lab_value *values = lab_value_list(&arena);
+        struct lab_value *values = lab_value_list(&test_arena);
         lab_str_clear(&text);
         for (int i = 0; i < count; i++) {
-            lab_value_append(&arena, values, draw_value(seed, &index, 3));
+            lab_value_append(&test_arena, values, draw_value(seed, &index, 3));
             lab_str_add(&text, i > 0 ? "," : "");
             lab_value_write(values->items[i], &text);
         }
-        struct lab_override read = parse(lab_arena_printf(&arena, "%s%s=%s%s%s", signs[kind], key,
-                                                          heads[form], text.text, tails[form]));
+        struct lab_override read = parse(lab_arena_printf(
+            &test_arena, "%s%s=%s%s%s", signs[kind], key, heads[form], text.text, tails[form]));
         assert_int_equal(read.kind, kind);
         assert_string_equal(read.key, key);
         assert_int_equal(read.sweep, form == 0 && count == 1 ? LAB_SWEEP_NONE : LAB_SWEEP_VALUES);
@@ -349,5 +349,3 @@ LAB_TEST(what_is_written_reads_back_the_same) {
                 fail_msg("seed %d, value %d: %s", (int)seed, i, read.text);
     }
 }
-
-const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

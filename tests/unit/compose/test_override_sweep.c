@@ -62,7 +62,7 @@ static const char *decimal(int64_t multiple, int places) {
     for (int i = 0; i < places; i++)
         one *= 10;
     int64_t size = multiple < 0 ? -multiple : multiple;
-    return lab_arena_printf(&arena, "%s%lld.%0*lld", multiple < 0 ? "-" : "",
+    return lab_arena_printf(&test_arena, "%s%lld.%0*lld", multiple < 0 ? "-" : "",
                             (long long)(size / one), places, (long long)(size % one));
 }
 
@@ -78,7 +78,7 @@ LAB_TEST(every_value_of_a_range_is_its_decimal) {
         int64_t rest = (int64_t)lab_random_below(seed, 4, (uint64_t)size) + 1;
         int64_t stop = start + (count - 1) * step + (step < 0 ? -rest : rest);
         struct lab_override range =
-            parse(lab_arena_printf(&arena, "k=range(%s,%s,%s)", decimal(start, places),
+            parse(lab_arena_printf(&test_arena, "k=range(%s,%s,%s)", decimal(start, places),
                                    decimal(stop, places), decimal(step, places)));
         assert_int_equal(lab_override_count(&range), count);
         for (int i = 0; i < count; i++) {
@@ -208,7 +208,7 @@ LAB_TEST(shuffle_has_a_seed) {
     assert_string_not_equal(values_of(&seeded), order);
     struct lab_override list = parse("k=shuffle([0,1,2,3,4,5,6,7,8,9])");
     assert_int_equal(list.sweep, LAB_SWEEP_NONE);
-    assert_string_equal(values_of(&list), lab_arena_printf(&arena, "[%s]", order));
+    assert_string_equal(values_of(&list), lab_arena_printf(&test_arena, "[%s]", order));
     is_one("shuffle(a)", "a");
     refuses("k=shuffle(a,b,seed=x)", "column 20: shuffle() takes a whole number from 0");
     refuses("k=shuffle(a,b,seed=-1)", "shuffle() takes a whole number from 0 as its seed");
@@ -267,11 +267,12 @@ LAB_TEST(casts) {
     };
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
         for (int i = 0; i < 4; i++) {
-            const char *call = lab_arena_printf(&arena, "%s(%s)", functions[i], rows[row].value);
+            const char *call =
+                lab_arena_printf(&test_arena, "%s(%s)", functions[i], rows[row].value);
             if (rows[row].cast[i])
                 is_one(call, rows[row].cast[i]);
             else
-                refuses(lab_arena_printf(&arena, "k=%s", call), "() can't be made of ");
+                refuses(lab_arena_printf(&test_arena, "k=%s", call), "() can't be made of ");
         }
 }
 
@@ -359,5 +360,3 @@ LAB_TEST(zips_that_are_refused) {
     refuses("~zip(a=[1])", "column 2: zip() sets keys; it can't delete them");
     refuses("zip(a=range(600000),b=range(600000))", "zip() takes up to 1000000 values in all");
 }
-
-const struct lab_test_program lab_test_program = {.open = set_up, .close = tear_down};

@@ -28,23 +28,9 @@ static const struct lab_machine machine = {.source = "test.xml",
                                            .node_count = 4,
                                            .numa_in_kernel = true};
 
-static struct lab_arena arena;
-
-static int open_arena(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int close_arena(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
 static struct lab_device_list select_all(const char *selector) {
     struct lab_device_list list = {0};
-    ASSERT_OK(lab_device_select(&machine, selector, &arena, &list, err));
+    ASSERT_OK(lab_device_select(&machine, selector, &test_arena, &list, err));
     return list;
 }
 
@@ -119,7 +105,7 @@ LAB_TEST(a_machine_without_numa_says_so) {
     small.cores = &core;
     small.core_count = small.node_count = 1;
     small.numa_in_kernel = false;
-    ASSERT_OK(lab_device_select(&small, "cpu:0", &arena, &list, err));
+    ASSERT_OK(lab_device_select(&small, "cpu:0", &test_arena, &list, err));
     assert_contains(list.items[0].description, "no NUMA");
 }
 
@@ -162,7 +148,7 @@ LAB_TEST(bad_selectors_are_told_what_is_right) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lab_device_list list = {.count = -7};
-        ASSERT_FAILS(lab_device_select(&machine, cases[i].selector, &arena, &list, err),
+        ASSERT_FAILS(lab_device_select(&machine, cases[i].selector, &test_arena, &list, err),
                      LAB_ERR_USER, cases[i].text);
         assert_int_equal(list.count, -7); /* untouched on failure */
     }
@@ -175,5 +161,3 @@ LAB_TEST(a_recorded_machine_runs_nothing) {
                  LAB_ERR_USER, "opening cpu:0: test.xml is recorded");
     assert_null(device);
 }
-
-const struct lab_test_program lab_test_program = {.open = open_arena, .close = close_arena};

@@ -17,7 +17,6 @@
 
 static int64_t now_ns;
 static struct lab_clock clock_by_hand;
-static struct lab_arena arena;
 static char run_order[4096]; /* the first letter of each stretch's subject */
 
 struct fake {
@@ -71,7 +70,7 @@ static inline struct lab_measurement measure_one(struct lab_measure_plan plan, s
     struct lab_subject subject = {.name = "fake", .run = run_fake, .state = fake};
     struct lab_measurement m;
     struct lab_err err = LAB_ERR_INIT;
-    int result = lab_measure(&plan, &subject, 1, &arena, &m, &err);
+    int result = lab_measure(&plan, &subject, 1, &test_arena, &m, &err);
     assert_string_equal(err.text, "");
     assert_int_equal(result, 0);
     return m;
@@ -82,13 +81,6 @@ static inline int set_up(void **state) {
     now_ns = 1000 * LAB_NS_PER_S;
     clock_by_hand = lab_clock_manual(&now_ns);
     memset(run_order, 0, sizeof run_order);
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static inline int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
     return 0;
 }
 

@@ -38,7 +38,7 @@ LAB_TEST(what_comes_before_an_iteration_is_not_in_its_time) {
     plan.clock_mhz = falling_clock;
     mhz_now = 2000;
     emptied = 0;
-    ASSERT_OK(lab_measure(&plan, subjects, 2, &arena, m, err));
+    ASSERT_OK(lab_measure(&plan, subjects, 2, &test_arena, m, err));
     assert_int_equal(emptied, 2 * (30 + 2));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(m[i].count, 30);
@@ -54,7 +54,7 @@ LAB_TEST(what_comes_before_an_iteration_is_not_in_its_time) {
     }
     assert_int_equal(a.longest, 1);
     subjects[1].before = refuse_to_empty;
-    ASSERT_FAILS(lab_measure(&plan, subjects, 2, &arena, m, err), LAB_ERR_MEMORY, "");
+    ASSERT_FAILS(lab_measure(&plan, subjects, 2, &test_arena, m, err), LAB_ERR_MEMORY, "");
 }
 
 /* --- several subjects ---------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static int measure_three(uint64_t seed, struct fake fakes[3], struct lab_measure
                                       {"gamma", run_fake, &fakes[2]}};
     struct lab_measure_plan plan = plan_by_hand();
     plan.seed = seed;
-    return lab_measure(&plan, subjects, 3, &arena, ret, err);
+    return lab_measure(&plan, subjects, 3, &test_arena, ret, err);
 }
 
 LAB_TEST(subjects_take_turns_in_random_order) {
@@ -86,7 +86,7 @@ LAB_TEST(subjects_take_turns_in_random_order) {
         /* from the first measured round to the last, each ran once a round */
         assert_int_equal(m[0].chunk_count, m[1].chunk_count);
         assert_int_equal(m[0].chunk_count, m[2].chunk_count);
-        lab_arena_release(&arena);
+        lab_arena_release(&test_arena);
     }
     assert_string_equal(orders[0], orders[1]);
     size_t length = strlen(orders[0]), rounds = 0, different = 0;
@@ -126,7 +126,8 @@ LAB_TEST(records_that_make_no_sense_are_refused) {
     struct lab_subject subject = {"odd", run_fake, &fake};
     struct lab_measure_plan plan = plan_by_hand();
     struct lab_measurement m;
-    ASSERT_FAILS(lab_measure(&plan, &subject, 1, &arena, &m, err), LAB_ERR_WRONG, "odd: iteration");
+    ASSERT_FAILS(lab_measure(&plan, &subject, 1, &test_arena, &m, err), LAB_ERR_WRONG,
+                 "odd: iteration");
 }
 
 /* --- progress ------------------------------------------------------------------------------ */
@@ -238,10 +239,10 @@ LAB_TEST(loops_that_do_not_agree_end) {
     plan.warmup_iterations = 60;
     plan.agree = agree_with_partner;
     plan.agree_state = &partner;
-    assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), -1);
+    assert_int_equal(lab_measure(&plan, &subject, 1, &test_arena, &m, &err), -1);
     assert_int_equal(err.code, LAB_ERR_INTERRUPTED);
     assert_string_equal(err.text, "together: the other loop has ended");
     assert_int_equal(fake.chunks, 4);
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};

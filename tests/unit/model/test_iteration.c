@@ -7,19 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct lab_arena arena;
 static struct lab_str packed;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&packed);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    lab_arena_release(&arena);
     lab_str_release(&packed);
     return 0;
 }
@@ -29,8 +26,8 @@ static void comes_back(const struct lab_iteration *items, size_t count) {
     size_t again_count = 999;
     lab_str_clear(&packed);
     lab_iterations_pack(items, count, &packed);
-    ASSERT_OK(lab_iterations_unpack(packed.text, packed.length, count, &arena, &again, &again_count,
-                                    err));
+    ASSERT_OK(lab_iterations_unpack(packed.text, packed.length, count, &test_arena, &again,
+                                    &again_count, err));
     assert_int_equal(again_count, count);
     if (count)
         assert_memory_equal(again, items, count * sizeof *items);
@@ -42,8 +39,8 @@ static void refuses(const char *bytes, size_t length, size_t max_count, const ch
     struct lab_iteration *items = NULL;
     size_t count = 999;
     char *exact = memcpy(malloc(length ? length : 1), bytes, length);
-    assert_int_equal(lab_iterations_unpack(exact, length, max_count, &arena, &items, &count, &err),
-                     -1);
+    assert_int_equal(
+        lab_iterations_unpack(exact, length, max_count, &test_arena, &items, &count, &err), -1);
     free(exact);
     assert_int_equal(err.code, LAB_ERR_SYSTEM);
     assert_contains(err.text, gist);
@@ -132,8 +129,8 @@ LAB_TEST(packing_appends) {
     lab_str_add(&packed, "before");
     lab_iterations_pack(&item, 1, &packed);
     assert_memory_equal(packed.text, "before", 6);
-    ASSERT_OK(
-        lab_iterations_unpack(packed.text + 6, packed.length - 6, 1, &arena, &again, &count, err));
+    ASSERT_OK(lab_iterations_unpack(packed.text + 6, packed.length - 6, 1, &test_arena, &again,
+                                    &count, err));
     assert_memory_equal(again, &item, sizeof item);
 }
 

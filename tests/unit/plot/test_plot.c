@@ -5,7 +5,6 @@
 #include "base/subprocess.h"
 #include "plot/plot.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@ struct given {
     struct lab_arena arena;
     struct lab_chart *charts;
     struct lab_str text;
-    char folder[64];
 };
 
 static int begin(void **state) {
@@ -23,20 +21,12 @@ static int begin(void **state) {
     lab_arena_init(&g->arena);
     lab_str_init(&g->text);
     g->charts = given_charts(&g->arena);
-    snprintf(g->folder, sizeof g->folder, "/tmp/gpulab-test-plot-XXXXXX");
-    assert_non_null(mkdtemp(g->folder));
     *state = g;
     return 0;
 }
 
 static int end(void **state) {
     struct given *g = *state;
-    DIR *folder = opendir(g->folder);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        unlink(lab_arena_printf(&g->arena, "%s/%s", g->folder, entry->d_name));
-    if (folder)
-        closedir(folder);
-    rmdir(g->folder);
     lab_str_release(&g->text);
     lab_arena_release(&g->arena);
     lab_mem_free(g);
@@ -117,8 +107,8 @@ LAB_TEST(words_stay_words) {
     assert_contains(g->text.text, "'a b'''");
 }
 
-static bool is_there(struct given *g, const char *name, const char *ending) {
-    return access(lab_arena_printf(&g->arena, "%s/%s.%s", g->folder, name, ending), F_OK) == 0;
+static bool is_there(const char *name, const char *ending) {
+    return access(test_path("%s.%s", name, ending), F_OK) == 0;
 }
 
 /* Given charts of which two have one name, when they are drawn, then each has its own files. */
@@ -129,16 +119,16 @@ LAB_TEST(charts_are_drawn) {
                                  given_little(&g->arena)};
     charts[2].name = "../odd name";
     bool able = has_gnuplot(&g->arena);
-    lab_plot_draw(charts, 3, g->folder, 0, &g->arena, plots);
+    lab_plot_draw(charts, 3, test_folder(), 0, &g->arena, plots);
     assert_string_equal(plots[0].name, "heat");
     assert_string_equal(plots[1].name, "heat_2");
     assert_string_equal(plots[2].name, "___odd_name");
     for (int i = 0; i < 3; i++) {
         assert_true(plots[i].written);
-        assert_true(is_there(g, plots[i].name, "gp") && is_there(g, plots[i].name, "dat"));
+        assert_true(is_there(plots[i].name, "gp") && is_there(plots[i].name, "dat"));
         assert_int_equal(plots[i].drawn, able);
-        assert_int_equal(is_there(g, plots[i].name, "png"), able);
-        assert_int_equal(is_there(g, plots[i].name, "svg"), able);
+        assert_int_equal(is_there(plots[i].name, "png"), able);
+        assert_int_equal(is_there(plots[i].name, "svg"), able);
     }
     const char *missing = lab_plot_missing(plots, 3, &g->arena);
     if (able)
@@ -155,14 +145,14 @@ LAB_TEST(without_gnuplot_scripts_remain) {
     struct lab_chart chart = given_bars(&g->arena);
     char *path = lab_mem_strdup(getenv("PATH") ? getenv("PATH") : "");
     char link_path[128];
-    snprintf(link_path, sizeof link_path, "%s/env", g->folder);
+    snprintf(link_path, sizeof link_path, "%s/env", test_folder());
     assert_int_equal(symlink("/usr/bin/env", link_path), 0);
-    setenv("PATH", g->folder, 1);
-    lab_plot_draw(&chart, 1, g->folder, 0, &g->arena, &plot);
+    setenv("PATH", test_folder(), 1);
+    lab_plot_draw(&chart, 1, test_folder(), 0, &g->arena, &plot);
     setenv("PATH", path, 1);
     lab_mem_free(path);
     assert_true(plot.written && !plot.drawn && plot.without);
-    assert_true(is_there(g, "bars", "gp"));
+    assert_true(is_there("bars", "gp"));
     assert_contains(lab_plot_missing(&plot, 1, &g->arena), LAB_PLOT_GET);
 }
 
@@ -171,7 +161,7 @@ LAB_TEST(nothing_is_drawn_after_the_deadline) {
     struct given *g = *state;
     struct lab_plot plot = {0};
     struct lab_chart chart = given_bars(&g->arena);
-    lab_plot_draw(&chart, 1, g->folder, 1, &g->arena, &plot);
+    lab_plot_draw(&chart, 1, test_folder(), 1, &g->arena, &plot);
     assert_false(plot.drawn);
     assert_contains(lab_plot_missing(&plot, 1, &g->arena), "no time was left");
 }

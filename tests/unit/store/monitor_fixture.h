@@ -26,9 +26,7 @@
             fail_msg("%s", err.text);                                                              \
     } while (0)
 
-static struct lab_arena arena;
 static struct lab_err err;
-static char folder[64];
 static struct lab_str written; /* what an export handed on */
 
 #define START_NS (50 * LAB_NS_PER_S)
@@ -59,12 +57,12 @@ make_track(struct lab_entity entity, const struct lab_column *columns, int count
     struct lab_track track = {.entity = entity, .count = ticks};
     track.entity.columns = columns;
     track.entity.column_count = count;
-    track.times_ns = lab_arena_alloc(&arena, ticks + 1, sizeof *track.times_ns);
-    track.values = lab_arena_alloc(&arena, (size_t)count, sizeof *track.values);
-    track.valid = lab_arena_alloc(&arena, (size_t)count, sizeof *track.valid);
+    track.times_ns = lab_arena_alloc(&test_arena, ticks + 1, sizeof *track.times_ns);
+    track.values = lab_arena_alloc(&test_arena, (size_t)count, sizeof *track.values);
+    track.valid = lab_arena_alloc(&test_arena, (size_t)count, sizeof *track.valid);
     for (int i = 0; i < count; i++) {
-        track.values[i] = lab_arena_alloc(&arena, ticks + 1, sizeof **track.values);
-        track.valid[i] = lab_arena_alloc(&arena, ticks + 1, 1);
+        track.values[i] = lab_arena_alloc(&test_arena, ticks + 1, sizeof **track.values);
+        track.valid[i] = lab_arena_alloc(&test_arena, ticks + 1, 1);
     }
     for (size_t i = 0; i < ticks; i++)
         track.times_ns[i] = START_NS + (int64_t)i * 100 * LAB_NS_PER_MS;
@@ -82,7 +80,7 @@ static const int64_t four_used[] = {12800, 12750, 12825, 12780};
 static inline struct lab_track make_gpu(int index, size_t ticks) {
     struct lab_entity entity = {.kind = LAB_ENTITY_GPU,
                                 .index = index,
-                                .id = lab_arena_printf(&arena, "GPU-%d", index),
+                                .id = lab_arena_printf(&test_arena, "GPU-%d", index),
                                 .name = "NVIDIA A10G",
                                 .pci = "0000:3b:00.0",
                                 .node = -1,
@@ -111,7 +109,7 @@ static inline struct lab_recording make_machine(size_t ticks) {
                                       .label = "machine",
                                       .maker = "gpulab 0.1.0",
                                       .interval_ns = 100 * LAB_NS_PER_MS};
-    recording.tracks = lab_arena_alloc(&arena, 7, sizeof *recording.tracks);
+    recording.tracks = lab_arena_alloc(&test_arena, 7, sizeof *recording.tracks);
     for (int i = 0; i < 4; i++)
         recording.tracks[i] = make_gpu(i, ticks);
     struct lab_entity host = {.name = "", .pci = "", .node = -1, .parent = -1};
@@ -136,7 +134,7 @@ static inline struct lab_recording make_machine(size_t ticks) {
             put(numa, i, k, k < 2 ? INT64_C(32) << 20 : 256 * (k + 1));
     }
     recording.track_count = 7;
-    recording.epochs = lab_arena_alloc(&arena, 1, sizeof *recording.epochs);
+    recording.epochs = lab_arena_alloc(&test_arena, 1, sizeof *recording.epochs);
     recording.epochs[0] = (struct lab_recording_epoch){
         .from_ns = START_NS, .offset_ns = OFFSET_NS, .host = "node7", .boot_id = "b"};
     recording.epoch_count = 1;
@@ -147,43 +145,24 @@ static inline struct lab_recording make_machine(size_t ticks) {
 
 static inline int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&written);
     err = LAB_ERR_INIT;
-    snprintf(folder, sizeof folder, "/tmp/gpulab-test-monitor-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    test_folder(); /* ahead of any fork */
+    return 0;
 }
 
 static inline int tear_down(void **state) {
     (void)state;
-    DIR *listing = opendir(folder);
-    for (const struct dirent *entry; (entry = readdir(listing));)
-        if (entry->d_name[0] != '.')
-            unlink(lab_arena_printf(&arena, "%s/%s", folder, entry->d_name));
-    closedir(listing);
-    rmdir(folder);
     lab_str_release(&written);
-    lab_arena_release(&arena);
     return 0;
 }
 
-static inline const char *in_folder(const char *name) {
-    return lab_arena_printf(&arena, "%s/%s", folder, name);
-}
-
-static inline void write_file(const char *path, const char *bytes, size_t length) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-}
-
 static inline struct lab_recording *read_bytes(const char *bytes, size_t length) {
-    const char *path = in_folder("read.json");
-    struct lab_recording *recording = lab_arena_alloc(&arena, 1, sizeof *recording);
-    write_file(path, bytes, length);
+    const char *path = test_path("read.json");
+    struct lab_recording *recording = lab_arena_alloc(&test_arena, 1, sizeof *recording);
+    test_write_bytes(path, bytes, length);
     int fd = open(path, O_RDONLY);
-    assert_works(lab_monitor_read_text(fd, path, &arena, recording, &err));
+    assert_works(lab_monitor_read_text(fd, path, &test_arena, recording, &err));
     close(fd);
     return recording;
 }
@@ -210,7 +189,7 @@ static inline void export_as(const struct lab_recording *recording, enum lab_mon
 
 static inline struct lab_value *parse(const char *text, size_t length) {
     struct lab_value *value = NULL;
-    assert_works(lab_json_parse(text, length, "x", &arena, &value, &err));
+    assert_works(lab_json_parse(text, length, "x", &test_arena, &value, &err));
     return value;
 }
 
@@ -238,7 +217,7 @@ static inline bool is_null(const struct lab_value *map, const char *key) {
 
 static inline double track_value(const struct lab_track *track, enum lab_metric_id metric,
                                  int instance, size_t tick) {
-    double *values = lab_arena_alloc(&arena, track->count + 1, sizeof *values);
+    double *values = lab_arena_alloc(&test_arena, track->count + 1, sizeof *values);
     if (!lab_track_read(track, metric, instance, values))
         return NAN;
     assert_true(tick < track->count);

@@ -345,8 +345,8 @@ LAB_TEST(every_format_can_be_cut_off_anywhere) {
         for (size_t cut = 1; cut <= written.length; cut += format == LAB_MONITOR_CSV ? 13 : 7) {
             struct lab_recording recording = {0};
             LAB_AUTO(arena, own);
-            const char *path = in_folder("cut");
-            write_file(path, written.text, cut);
+            const char *path = test_path("cut");
+            test_write_bytes(path, written.text, cut);
             int fd = open(path, O_RDONLY);
             if (lab_monitor_read_text(fd, path, &own, &recording, &err) < 0)
                 assert_int_equal(err.code, LAB_ERR_USER);
@@ -406,11 +406,11 @@ LAB_TEST(foreign_files_are_refused) {
         "[1, 2]", "[{\"a\": 1}]", "a,b\n1,2\n", "{\"run_id\"", "\1\2\3"};
     for (int i = 0; i < 10; i++) {
         struct lab_recording recording;
-        const char *path = in_folder("foreign");
-        write_file(path, texts[i], strlen(texts[i]));
+        const char *path = test_path("foreign");
+        test_write_bytes(path, texts[i], strlen(texts[i]));
         int fd = open(path, O_RDONLY);
         err = LAB_ERR_INIT;
-        if (lab_monitor_read_text(fd, path, &arena, &recording, &err) == 0)
+        if (lab_monitor_read_text(fd, path, &test_arena, &recording, &err) == 0)
             fail_msg("'%s' was read", texts[i]);
         assert_int_equal(err.code, LAB_ERR_USER);
         assert_contains(err.text, "foreign");

@@ -33,7 +33,7 @@ static int set_up_log(void **state) {
 
 static struct lab_monitor_stream *open_files(const char *name) {
     struct lab_monitor_stream *stream = NULL;
-    assert_works(lab_monitor_stream_files(in_folder(name), &setup, &stream, &err));
+    assert_works(lab_monitor_stream_files(test_path("%s", name), &setup, &stream, &err));
     return stream;
 }
 
@@ -68,9 +68,9 @@ static void tell_tick(struct lab_monitor_stream *stream, const struct lab_record
 static struct lab_value *read_list(const char *name) {
     char *text;
     size_t length;
-    FILE *file = fopen(in_folder(name), "rb");
+    FILE *file = fopen(test_path("%s", name), "rb");
     assert_non_null(file);
-    text = lab_arena_alloc(&arena, 1 << 20, 1);
+    text = lab_arena_alloc(&test_arena, 1 << 20, 1);
     length = fread(text, 1, 1 << 20, file);
     fclose(file);
     return parse(text, length);
@@ -125,13 +125,13 @@ LAB_TEST(a_gpu_that_is_away_is_left_out_until_it_is_back) {
 
 LAB_TEST(killed_between_flushes_files_are_valid) {
     for (int turn = 1; turn <= 5; turn++) {
-        const char *name = lab_arena_printf(&arena, "killed%d", turn);
+        const char *name = lab_arena_printf(&test_arena, "killed%d", turn);
         pid_t child = fork();
         if (child == 0) {
-            setenv("GPULAB_FAILPOINT", lab_arena_printf(&arena, "after-append:%d", turn), 1);
+            setenv("GPULAB_FAILPOINT", lab_arena_printf(&test_arena, "after-append:%d", turn), 1);
             struct lab_recording machine = make_machine(12);
             struct lab_monitor_stream *stream = NULL;
-            if (lab_monitor_stream_files(in_folder(name), &setup, &stream, NULL) < 0)
+            if (lab_monitor_stream_files(test_path("%s", name), &setup, &stream, NULL) < 0)
                 _exit(1);
             tell_machine(stream, &machine);
             for (size_t i = 0; i < 12; i++) {
@@ -143,8 +143,9 @@ LAB_TEST(killed_between_flushes_files_are_valid) {
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        struct lab_value *single = read_list(lab_arena_printf(&arena, "%s.json", name));
-        struct lab_value *multi = read_list(lab_arena_printf(&arena, "%s_multi_gpu.json", name));
+        struct lab_value *single = read_list(lab_arena_printf(&test_arena, "%s.json", name));
+        struct lab_value *multi =
+            read_list(lab_arena_printf(&test_arena, "%s_multi_gpu.json", name));
         assert_int_equal(single->count + multi->count, turn);
     }
 }
@@ -155,7 +156,7 @@ LAB_TEST(an_existing_file_is_gone_on_with) {
     static const char old[] =
         "[\n  {\n    \"timestamp\": \"2025-01-15T10:29:00\",\n"
         "    \"gpu_index\": 0,\n    \"utilization\": 1\n  }\n]   \n\n\n\n\n\n";
-    write_file(in_folder("old.json"), old, sizeof old - 1);
+    test_write_bytes(test_path("old.json"), old, sizeof old - 1);
     for (int i = 0; i < 2; i++) {
         struct lab_monitor_stream *stream = open_files("old.json");
         tell_machine(stream, &machine);
@@ -179,12 +180,12 @@ LAB_TEST(a_file_that_was_cut_off_is_mended) {
     tell_tick(stream, &machine, 1);
     assert_works(lab_monitor_stream_close(stream, &err));
     char whole[8192];
-    FILE *file = fopen(in_folder("m.json"), "rb");
+    FILE *file = fopen(test_path("m.json"), "rb");
     size_t length = fread(whole, 1, sizeof whole, file);
     fclose(file);
     size_t second = (size_t)(strstr(whole, ",\n{") - whole);
     for (size_t cut = 1; cut < length - 1; cut += cut < 20 || cut > length - 40 ? 1 : 31) {
-        write_file(in_folder("m.json"), whole, cut);
+        test_write_bytes(test_path("m.json"), whole, cut);
         last_log[0] = '\0';
         stream = open_files("m.json");
         assert_contains(last_log, "m.json was cut off");
@@ -209,34 +210,34 @@ LAB_TEST(foreign_files_are_refused) {
     };
     for (int i = 0; i < 7; i++) {
         struct lab_monitor_stream *stream = NULL;
-        write_file(in_folder("f.json"), texts[i], strlen(texts[i]));
+        test_write_bytes(test_path("f.json"), texts[i], strlen(texts[i]));
         err = LAB_ERR_INIT;
-        assert_int_equal(lab_monitor_stream_files(in_folder("f"), &setup, &stream, &err), -1);
+        assert_int_equal(lab_monitor_stream_files(test_path("f"), &setup, &stream, &err), -1);
         assert_int_equal(err.code, LAB_ERR_USER);
         assert_contains(err.text, "f.json is there already");
         char now[64] = "";
-        FILE *file = fopen(in_folder("f.json"), "rb");
+        FILE *file = fopen(test_path("f.json"), "rb");
         assert_int_equal(fread(now, 1, sizeof now, file), strlen(texts[i]));
         fclose(file);
         assert_string_equal(now, texts[i]);
-        assert_int_equal(access(in_folder("f_multi_gpu.json"), F_OK), -1);
+        assert_int_equal(access(test_path("f_multi_gpu.json"), F_OK), -1);
     }
     /* the second one is foreign: the first, which was new, is gone again */
     struct lab_monitor_stream *stream = NULL;
-    write_file(in_folder("g_multi_gpu.json"), "hello", 5);
-    assert_int_equal(lab_monitor_stream_files(in_folder("g"), &setup, &stream, &err), -1);
-    assert_int_equal(access(in_folder("g.json"), F_OK), -1);
-    assert_int_equal(lab_monitor_stream_files(in_folder("no/such"), &setup, &stream, &err), -1);
+    test_write_bytes(test_path("g_multi_gpu.json"), "hello", 5);
+    assert_int_equal(lab_monitor_stream_files(test_path("g"), &setup, &stream, &err), -1);
+    assert_int_equal(access(test_path("g.json"), F_OK), -1);
+    assert_int_equal(lab_monitor_stream_files(test_path("no/such"), &setup, &stream, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_int_equal(lab_monitor_stream_files(in_folder(".json"), &setup, &stream, &err), -1);
+    assert_int_equal(lab_monitor_stream_files(test_path(".json"), &setup, &stream, &err), -1);
 }
 
 LAB_TEST(two_writers_exclude_each_other) {
     struct lab_monitor_stream *first = open_files("x"), *second = NULL;
-    assert_int_equal(lab_monitor_stream_files(in_folder("x"), &setup, &second, &err), -1);
+    assert_int_equal(lab_monitor_stream_files(test_path("x"), &setup, &second, &err), -1);
     assert_contains(err.text, "being written by another process");
     assert_works(lab_monitor_stream_close(first, &err));
-    assert_int_equal(access(in_folder("x.json"), F_OK), 0);
+    assert_int_equal(access(test_path("x.json"), F_OK), 0);
 }
 
 /* A limit of the file's size behaves as a full disk does: part of a write, then none. */
@@ -278,7 +279,7 @@ LAB_TEST(lines_come_as_ticks_do) {
     tell_tick(stream, &machine, 1);
     assert_works(lab_monitor_stream_close(stream, &err));
     close(ends[1]);
-    char *text = lab_arena_alloc(&arena, 65536, 1);
+    char *text = lab_arena_alloc(&test_arena, 65536, 1);
     size_t length = 0;
     for (ssize_t got; (got = read(ends[0], text + length, 65535 - length)) > 0;)
         length += (size_t)got;

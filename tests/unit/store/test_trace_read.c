@@ -17,55 +17,32 @@
 #define FIXTURES LAB_TEST_SOURCE_DIR "/tests/fixtures/traces/"
 
 struct fixture {
-    struct lab_arena arena;
     struct lab_err err;
     struct lab_trace_file file;
-    char folder[64];
 };
 
 static int setup(void **state) {
-    struct fixture *f = lab_mem_alloc(1, sizeof *f);
-    lab_arena_init(&f->arena);
-    snprintf(f->folder, sizeof f->folder, "/tmp/gpulab-test-XXXXXX");
-    assert_non_null(mkdtemp(f->folder));
-    *state = f;
-    return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where) {
-    (void)info, (void)kind, (void)where;
-    return remove(path);
-}
-
-static int teardown(void **state) {
-    struct fixture *f = *state;
-    nftw(f->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    lab_arena_release(&f->arena);
-    lab_mem_free(f);
+    *state = lab_arena_alloc(&test_arena, 1, sizeof(struct fixture));
     return 0;
 }
 
 static void read_fixture(struct fixture *f, const char *name) {
-    if (lab_trace_read(lab_arena_printf(&f->arena, FIXTURES "%s", name), &f->arena, &f->file,
+    if (lab_trace_read(lab_arena_printf(&test_arena, FIXTURES "%s", name), &test_arena, &f->file,
                        &f->err) < 0)
         fail_msg("%s", f->err.text);
 }
 
 /* A file in the test's own folder: the first `length` bytes of another, or that text. */
-static const char *make_file(struct fixture *f, const char *name, const char *bytes,
-                             size_t length) {
-    const char *path = lab_arena_printf(&f->arena, "%s/%s", f->folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, length, file), length);
-    fclose(file);
+static const char *make_file(const char *name, const char *bytes, size_t length) {
+    const char *path = test_path("%s", name);
+    test_write_bytes(path, bytes, length);
     return path;
 }
 
 static void assert_refused(struct fixture *f, const char *path, enum lab_err_code code,
                            const char *part) {
     struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_trace_read(path, &f->arena, &f->file, &err), -1);
+    assert_int_equal(lab_trace_read(path, &test_arena, &f->file, &err), -1);
     assert_int_equal(err.code, code);
     if (!strstr(err.text, part) || !strstr(err.text, path))
         fail_msg("'%s' doesn't say '%s' of '%s'", err.text, part, path);
@@ -166,13 +143,13 @@ LAB_TEST(other_files_are_refused) {
     struct fixture *f = *state;
     static const char text[] =
         "this is no database, whatever its name says. It is long enough, too";
-    assert_refused(f, make_file(f, "text.sqlite", text, sizeof text), LAB_ERR_USER,
+    assert_refused(f, make_file("text.sqlite", text, sizeof text), LAB_ERR_USER,
                    "it is no SQLite database");
-    assert_refused(f, make_file(f, "empty.sqlite", "", 0), LAB_ERR_USER, "it is empty");
+    assert_refused(f, make_file("empty.sqlite", "", 0), LAB_ERR_USER, "it is empty");
     assert_refused(f, FIXTURES "other.db", LAB_ERR_USER, "none of Nsight Systems' tables");
     assert_refused(f, LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v2.db", LAB_ERR_USER,
                    "name its folder");
-    assert_refused(f, f->folder, LAB_ERR_USER, "it is no file");
+    assert_refused(f, test_folder(), LAB_ERR_USER, "it is no file");
     assert_refused(f, "/nowhere/trace.sqlite", LAB_ERR_USER, "No such file");
 }
 
@@ -185,8 +162,8 @@ LAB_TEST(files_that_are_cut_off_are_told_from_whole_ones) {
     fclose(file);
     for (size_t cut = 1024; cut < length; cut += 1024) {
         struct lab_err err = LAB_ERR_INIT;
-        const char *path = make_file(f, "cut.sqlite", bytes, cut);
-        assert_int_equal(lab_trace_read(path, &f->arena, &f->file, &err), -1);
+        const char *path = make_file("cut.sqlite", bytes, cut);
+        assert_int_equal(lab_trace_read(path, &test_arena, &f->file, &err), -1);
         assert_contains(err.text, "cut.sqlite");
     }
     for (size_t at = 100; at < length;
@@ -194,8 +171,8 @@ LAB_TEST(files_that_are_cut_off_are_told_from_whole_ones) {
         struct lab_err err = LAB_ERR_INIT;
         char kept = bytes[at];
         bytes[at] = (char)(kept ^ 0x5a);
-        const char *path = make_file(f, "damaged.sqlite", bytes, length);
-        if (lab_trace_read(path, &f->arena, &f->file, &err) < 0)
+        const char *path = make_file("damaged.sqlite", bytes, length);
+        if (lab_trace_read(path, &test_arena, &f->file, &err) < 0)
             assert_true(*err.text);
         bytes[at] = kept;
     }
@@ -203,29 +180,29 @@ LAB_TEST(files_that_are_cut_off_are_told_from_whole_ones) {
 
 /* --- reports of Nsight's --- */
 
-static void make_nsys(struct fixture *f, const char *script) {
-    const char *path = make_file(f, "nsys", script, strlen(script));
+static void make_nsys(const char *script) {
+    const char *path = make_file("nsys", script, strlen(script));
     assert_int_equal(chmod(path, 0755), 0);
 }
 
 LAB_TEST(reports_are_exported_by_nsys) {
     struct fixture *f = *state;
-    const char *before = lab_arena_strdup(&f->arena, getenv("PATH"));
-    const char *report = make_file(f, "a.nsys-rep", "report", 6);
+    const char *before = lab_arena_strdup(&test_arena, getenv("PATH"));
+    const char *report = make_file("a.nsys-rep", "report", 6);
     setenv("PATH", "/nonexistent", 1);
     assert_refused(f, report, LAB_ERR_USER, "install Nsight Systems");
-    make_nsys(f, "#!/bin/sh\n[ \"$1 $2 $3 $6\" = 'export --type sqlite --output' ] || exit 9\n"
-                 "[ \"$(cat \"$8\")\" = report ] && cp \"$NSYS_FIXTURE\" \"$7\"\n");
-    setenv("PATH", lab_arena_printf(&f->arena, "%s:%s", f->folder, before), 1);
+    make_nsys("#!/bin/sh\n[ \"$1 $2 $3 $6\" = 'export --type sqlite --output' ] || exit 9\n"
+              "[ \"$(cat \"$8\")\" = report ] && cp \"$NSYS_FIXTURE\" \"$7\"\n");
+    setenv("PATH", lab_arena_printf(&test_arena, "%s:%s", test_folder(), before), 1);
     setenv("NSYS_FIXTURE", FIXTURES "nsight2022.sqlite", 1);
-    setenv("TMPDIR", f->folder, 1);
-    int result = lab_trace_read(report, &f->arena, &f->file, &f->err);
+    setenv("TMPDIR", test_folder(), 1);
+    int result = lab_trace_read(report, &test_arena, &f->file, &f->err);
     if (result < 0)
         fail_msg("%s", f->err.text);
     assert_int_equal(f->file.traces[0].kernel_count, 24);
-    make_nsys(f, "#!/bin/sh\necho Importing...\necho 'the report is too old' >&2\nexit 4\n");
+    make_nsys("#!/bin/sh\necho Importing...\necho 'the report is too old' >&2\nexit 4\n");
     assert_refused(f, report, LAB_ERR_SYSTEM, "status 4: the report is too old");
-    make_nsys(f, "#!/bin/sh\nexit 0\n");
+    make_nsys("#!/bin/sh\nexit 0\n");
     assert_refused(f, report, LAB_ERR_SYSTEM, "nsys export failed");
     setenv("PATH", before, 1);
     unsetenv("TMPDIR");
@@ -239,24 +216,24 @@ static int find(struct fixture *f, const char *const *words, struct lab_trace_so
     while (words[count])
         count++;
     f->err = LAB_ERR_INIT;
-    return lab_trace_find(words, count, &f->arena, ret_sources, ret_count, &f->err);
+    return lab_trace_find(words, count, &test_arena, ret_sources, ret_count, &f->err);
 }
 
 LAB_TEST(folders_hold_traces) {
     struct fixture *f = *state;
     struct lab_trace_source *sources;
     int count;
-    const char *words[] = {f->folder, NULL, NULL};
+    const char *words[] = {test_folder(), NULL, NULL};
     assert_int_equal(find(f, words, &sources, &count), -1);
     assert_contains(f->err.text, "no traces in");
 
-    assert_int_equal(mkdir(lab_arena_printf(&f->arena, "%s/traces", f->folder), 0777), 0);
-    make_file(f, "traces/pipeline_gpu1_numa0_vit0x0x0.sqlite", "x", 1);
-    make_file(f, "traces/pipeline_gpu0_numa0_vit0x0x0.sqlite", "x", 1);
-    make_file(f, "traces/pipeline_gpu0_numa0_vit0x0x0.nsys-rep", "x", 1); /* of the same run */
-    make_file(f, "traces/other.nsys-rep", "x", 1);
-    make_file(f, "traces/notes.txt", "x", 1);
-    make_file(f, "loose.sqlite", "x", 1);
+    assert_int_equal(mkdir(test_path("traces"), 0777), 0);
+    make_file("traces/pipeline_gpu1_numa0_vit0x0x0.sqlite", "x", 1);
+    make_file("traces/pipeline_gpu0_numa0_vit0x0x0.sqlite", "x", 1);
+    make_file("traces/pipeline_gpu0_numa0_vit0x0x0.nsys-rep", "x", 1); /* of the same run */
+    make_file("traces/other.nsys-rep", "x", 1);
+    make_file("traces/notes.txt", "x", 1);
+    make_file("loose.sqlite", "x", 1);
     assert_int_equal(find(f, words, &sources, &count), 0);
     assert_int_equal(count, 4);
     assert_string_equal(sources[0].name, "loose");
@@ -265,11 +242,11 @@ LAB_TEST(folders_hold_traces) {
     assert_string_equal(sources[3].name, "gpu1_numa0_vit0x0x0");
     assert_false(sources[0].named);
 
-    make_file(f, "study.db", "x", 1); /* a study's: what lies in traces/ */
+    make_file("study.db", "x", 1); /* a study's: what lies in traces/ */
     assert_int_equal(find(f, words, &sources, &count), 0);
     assert_int_equal(count, 3);
 
-    words[1] = lab_arena_printf(&f->arena, "%s//traces/../loose.sqlite", f->folder);
+    words[1] = test_path("/traces/../loose.sqlite");
     assert_int_equal(find(f, words, &sources, &count), 0);
     assert_int_equal(count, 4);
     assert_true(sources[3].named);
@@ -280,10 +257,10 @@ LAB_TEST(names_are_told_apart_and_files_count_once) {
     struct lab_trace_source *sources;
     int count;
     for (int i = 0; i < 2; i++)
-        assert_int_equal(mkdir(lab_arena_printf(&f->arena, "%s/%d", f->folder, i), 0777), 0);
-    const char *first = make_file(f, "0/a.sqlite", "x", 1);
-    const char *second = make_file(f, "1/a.sqlite", "x", 1);
-    const char *words[] = {f->folder, first, second, NULL};
+        assert_int_equal(mkdir(test_path("%d", i), 0777), 0);
+    const char *first = make_file("0/a.sqlite", "x", 1);
+    const char *second = make_file("1/a.sqlite", "x", 1);
+    const char *words[] = {test_folder(), first, second, NULL};
     assert_int_equal(find(f, words, &sources, &count), 0);
     assert_int_equal(count, 2);
     assert_string_equal(sources[0].name, first);
@@ -293,4 +270,4 @@ LAB_TEST(names_are_told_apart_and_files_count_once) {
     assert_string_equal(f->err.text, "/nowhere: No such file or directory");
 }
 
-const struct lab_test_program lab_test_program = {.set_up = setup, .tear_down = teardown};
+const struct lab_test_program lab_test_program = {.set_up = setup};

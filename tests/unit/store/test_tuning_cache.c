@@ -5,7 +5,6 @@
 #include "base/file/file.h"
 #include "base/json.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,36 +16,19 @@
 #include "test.h"
 #include <sqlite3.h>
 
-static struct lab_arena arena;
 static struct lab_err err;
-static char folder[64];
 static const char *path;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     err = (struct lab_err)LAB_ERR_INIT;
-    snprintf(folder, sizeof folder, "/tmp/gpulab-tuning-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    path = lab_arena_printf(&arena, "%s/gpulab/tuning.db", folder);
-    return 0;
-}
-
-static int remove_one(const char *entry, const struct stat *info, int kind, struct FTW *place_in) {
-    (void)info, (void)kind, (void)place_in;
-    return remove(entry);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    lab_arena_release(&arena);
+    path = test_path("gpulab/tuning.db");
     return 0;
 }
 
 static struct lab_tuning_cache *open_cache(bool writable, const char **ret_note) {
     struct lab_tuning_cache *cache = NULL;
-    if (lab_tuning_cache_open(path, writable, &arena, &cache, ret_note, &err))
+    if (lab_tuning_cache_open(path, writable, &test_arena, &cache, ret_note, &err))
         fail_msg("%s", err.text);
     return cache;
 }
@@ -72,7 +54,7 @@ static void put(struct lab_tuning_cache *cache, struct lab_tuning_entry entry) {
 
 static const char *config_of(struct lab_tuning_cache *cache, const char *key) {
     struct lab_tuning_entry entry;
-    int found = lab_tuning_cache_find(cache, key, &arena, &entry, &err);
+    int found = lab_tuning_cache_find(cache, key, &test_arena, &entry, &err);
     if (found < 0)
         fail_msg("%s", err.text);
     return found ? entry.config : NULL;
@@ -87,12 +69,12 @@ LAB_TEST(what_is_put_comes_back) {
     put(cache, entry_of("a", "x=3", 5)); /* the last tuning of a key stands */
     lab_tuning_cache_close(cache);
     cache = open_cache(false, NULL);
-    assert_int_equal(lab_tuning_cache_find(cache, "a", &arena, &entry, &err), 1);
+    assert_int_equal(lab_tuning_cache_find(cache, "a", &test_arena, &entry, &err), 1);
     assert_string_equal(entry.config, "x=3");
     assert_string_equal(entry.shape, "gemm m1024");
     assert_true(entry.certain && entry.time_s == 1e-3 && isnan(entry.high_s));
     assert_null(config_of(cache, "c"));
-    assert_int_equal(lab_tuning_cache_list(cache, &arena, &list, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_list(cache, &test_arena, &list, &count, &err), 0);
     assert_int_equal(count, 2);
     assert_string_equal(list[0].key, "b");
     lab_tuning_cache_close(cache);
@@ -109,7 +91,7 @@ LAB_TEST(one_that_is_not_there_is_empty_and_stays_away) {
     const char *note = "";
     struct lab_tuning_cache *cache = open_cache(false, &note);
     assert_null(config_of(cache, "a"));
-    assert_int_equal(lab_tuning_cache_list(cache, &arena, &list, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_list(cache, &test_arena, &list, &count, &err), 0);
     assert_int_equal(count, 0);
     assert_null(note);
     lab_tuning_cache_close(cache);
@@ -141,7 +123,7 @@ LAB_TEST(another_version_is_set_aside_with_a_note) {
     assert_null(config_of(cache, "a"));
     put(cache, entry_of("a", "x=2", 10));
     lab_tuning_cache_close(cache);
-    assert_int_equal(access(lab_arena_printf(&arena, "%s.old", path), F_OK), 0);
+    assert_int_equal(access(lab_arena_printf(&test_arena, "%s.old", path), F_OK), 0);
     cache = open_cache(true, &note);
     assert_null(note);
     assert_string_equal(config_of(cache, "a"), "x=2");
@@ -168,7 +150,7 @@ static void check_damaged(void) {
     /* when it is read, then it is said or counts as not there; the file stays */
     struct lab_tuning_cache *cache = open_cache(false, &note);
     struct lab_err why = LAB_ERR_INIT;
-    int found = lab_tuning_cache_find(cache, "a", &arena, &entry, &why);
+    int found = lab_tuning_cache_find(cache, "a", &test_arena, &entry, &why);
     assert_true(found < 0 || (found == 0 && strstr(note, "damaged")));
     lab_tuning_cache_close(cache);
     /* when it is to be written, then a new one takes its place */
@@ -220,7 +202,7 @@ LAB_TEST(what_a_killed_process_left_is_played_back) {
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(access(lab_arena_printf(&arena, "%s-journal", path), F_OK), 0);
+    assert_int_equal(access(lab_arena_printf(&test_arena, "%s-journal", path), F_OK), 0);
     const char *note = NULL;
     cache = open_cache(false, &note);
     assert_null(note);
@@ -233,12 +215,12 @@ LAB_TEST(a_file_that_can_not_be_read_stays) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
     put(cache, entry_of("a", "x=1", 10));
     lab_tuning_cache_close(cache);
-    const char *journal = lab_arena_printf(&arena, "%s-journal", path);
+    const char *journal = lab_arena_printf(&test_arena, "%s-journal", path);
     assert_int_equal(mkdir(journal, 0700), 0); /* SQLite looks into it first */
     struct lab_err why = LAB_ERR_INIT;
-    assert_int_equal(lab_tuning_cache_open(path, true, &arena, &cache, NULL, &why), -1);
+    assert_int_equal(lab_tuning_cache_open(path, true, &test_arena, &cache, NULL, &why), -1);
     assert_int_equal(rmdir(journal), 0);
-    assert_int_not_equal(access(lab_arena_printf(&arena, "%s.old", path), F_OK), 0);
+    assert_int_not_equal(access(lab_arena_printf(&test_arena, "%s.old", path), F_OK), 0);
     cache = open_cache(false, NULL);
     assert_string_equal(config_of(cache, "a"), "x=1");
     lab_tuning_cache_close(cache);
@@ -278,7 +260,7 @@ LAB_TEST(several_processes_lose_nothing) {
         assert_int_equal(status, 0);
     }
     struct lab_tuning_cache *cache = open_cache(false, NULL);
-    assert_int_equal(lab_tuning_cache_list(cache, &arena, &list, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_list(cache, &test_arena, &list, &count, &err), 0);
     assert_int_equal(count, WRITERS * ENTRIES + 1);
     lab_tuning_cache_close(cache);
 }
@@ -300,7 +282,7 @@ LAB_TEST(trials_are_kept_until_they_are_forgotten) {
     const struct lab_trial *again[] = {&right, &wrong}; /* once more: no others */
     assert_int_equal(lab_tuning_cache_keep_all(cache, "s", again, 2, &err), 0);
     assert_int_equal(lab_tuning_cache_keep(cache, "other", &right, &err), 0);
-    assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_trials(cache, "s", &test_arena, &list, &count, &err), 0);
     assert_int_equal(count, 2);
     assert_int_equal(list[0].state, LAB_TRIAL_MEASURED);
     assert_true(list[0].rung == 2 && list[0].median_s == 1.5 && isnan(list[0].low_s));
@@ -309,9 +291,9 @@ LAB_TEST(trials_are_kept_until_they_are_forgotten) {
     assert_int_equal(lab_tuning_cache_unfinished(cache, &count, &err), 0);
     assert_int_equal(count, 2);
     assert_int_equal(lab_tuning_cache_forget(cache, "s", &err), 0);
-    assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_trials(cache, "s", &test_arena, &list, &count, &err), 0);
     assert_int_equal(count, 0);
-    assert_int_equal(lab_tuning_cache_trials(cache, "other", &arena, &list, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_trials(cache, "other", &test_arena, &list, &count, &err), 0);
     assert_int_equal(count, 1);
     lab_tuning_cache_close(cache);
 }
@@ -323,7 +305,7 @@ LAB_TEST(the_later_of_two_tunings_stands_after_an_import) {
     put(cache, entry_of("a", "x=1", 10));
     put(cache, entry_of("b", "x=1", 10));
     put(cache, entry_of("c", "x=1", 10));
-    assert_int_equal(lab_tuning_cache_export(cache, &arena, &value, &count, &err), 0);
+    assert_int_equal(lab_tuning_cache_export(cache, &test_arena, &value, &count, &err), 0);
     assert_int_equal(count, 3);
     put(cache, entry_of("a", "x=9", 20)); /* later than the export */
     put(cache, entry_of("b", "x=9", 5));  /* earlier */
@@ -338,7 +320,7 @@ LAB_TEST(the_later_of_two_tunings_stands_after_an_import) {
 static void refuse_import(struct lab_tuning_cache *cache, const char *text, const char *part) {
     struct lab_value *value;
     int taken, count;
-    assert_int_equal(lab_json_parse(text, strlen(text), "x.json", &arena, &value, &err), 0);
+    assert_int_equal(lab_json_parse(text, strlen(text), "x.json", &test_arena, &value, &err), 0);
     assert_int_equal(lab_tuning_cache_import(cache, value, &taken, &count, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_contains(err.text, part);
@@ -357,4 +339,4 @@ LAB_TEST(what_is_no_export_changes_nothing) {
     lab_tuning_cache_close(cache);
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};

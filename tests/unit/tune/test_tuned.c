@@ -3,13 +3,11 @@
 #include "unit/workload/on_cpu.h"
 #include "workload/vit/vit.h"
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static struct on_cpu cpu;
-static char folder[64];
 static const char *path;
 static const struct lab_workload *flash;
 static struct lab_tunable_place place;
@@ -17,22 +15,14 @@ static struct lab_tunable_place place;
 static int set_up(void **state) {
     (void)state;
     on_cpu_open(&cpu);
-    snprintf(folder, sizeof folder, "/tmp/gpulab-tuned-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    path = lab_arena_printf(&cpu.arena, "%s/tuning.db", folder);
+    path = test_path("tuning.db");
     flash = lab_workload_find("flash_attention_v2", NULL);
     place = (struct lab_tunable_place){cpu.machine, &cpu.device->ref};
     return 0;
 }
 
-static int remove_one(const char *entry, const struct stat *info, int kind, struct FTW *place_in) {
-    (void)info, (void)kind, (void)place_in;
-    return remove(entry);
-}
-
 static int tear_down(void **state) {
     (void)state;
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     on_cpu_close(&cpu);
     return 0;
 }
@@ -113,7 +103,7 @@ LAB_TEST(a_tuned_one_that_does_not_fit_is_left_with_a_note) {
 
 LAB_TEST(a_cache_that_can_not_be_read_is_no_failure) {
     void *config = on_cpu_configure(&cpu, flash, WORDS("seq=512"));
-    path = folder; /* a directory */
+    path = test_folder(); /* a directory */
     struct lab_tuned tuned = find(config);
     assert_false(tuned.found);
     assert_string_equal(tuned.config, "default");
@@ -123,7 +113,7 @@ LAB_TEST(a_cache_that_can_not_be_read_is_no_failure) {
 }
 
 LAB_TEST(a_plan_gets_the_configuration_frozen_in) {
-    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("XDG_CACHE_HOME", test_folder(), 1);
     path = lab_tuning_cache_path(&cpu.arena);
     void *config = on_cpu_configure(&cpu, flash, WORDS("seq=512"));
     tune_to(config, "block_q=32,block_k=128");

@@ -23,8 +23,6 @@
 
 #define WHEEL "venv/lib/python3.11/site-packages/nvidia/test/lib"
 
-static char root[] = "/tmp/gpulab-test-vendor-XXXXXX";
-static struct lab_arena arena;
 static size_t (*get_version)(void), (*get_nonsense)(void);
 
 static const struct lab_dl_symbol symbols[] = {
@@ -33,31 +31,23 @@ static const struct lab_dl_symbol symbols[] = {
     {NULL},
 };
 
-static const char *below(const char *path) {
-    return lab_arena_printf(&arena, "%s/%s", root, path);
-}
-
 /* Puts a library of that name into the folder, which is made. */
 static void put(const char *folder, const char *name) {
-    struct lab_err err = LAB_ERR_INIT;
-    char *bytes, *path = lab_arena_printf(&arena, "%s/%s/", root, folder);
+    const char *refused, *path = test_path("%s/%s", folder, name);
+    char *bytes;
     size_t length;
-    for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
-        *at = '\0';
-        mkdir(path, 0700);
-        *at = '/';
-    }
-    if (lab_file_read(LAB_TEST_BINARY_DIR "/fake/libcublasLt.so.13", 64 << 20, &arena, &bytes,
-                      &length, &err) ||
-        lab_file_write_atomic(lab_arena_printf(&arena, "%s%s", path, name), bytes, length, &err))
-        fail_msg("%s", err.text);
+    assert_int_equal(lab_file_make_folders(test_path("%s", folder), 0700, &test_arena, &refused),
+                     0);
+    ASSERT_OK(lab_file_read(LAB_TEST_BINARY_DIR "/fake/libcublasLt.so.13", 64 << 20, &test_arena,
+                            &bytes, &length, err));
+    test_write_bytes(path, bytes, length);
 }
 
 static struct lab_dl_report find(const char *name) {
     struct lab_vendor_search search = {
         .title = "a library",
-        .sonames = {lab_arena_printf(&arena, "lib%s.so.13", name),
-                    lab_arena_printf(&arena, "lib%s.so.12", name)},
+        .sonames = {lab_arena_printf(&test_arena, "lib%s.so.13", name),
+                    lab_arena_printf(&test_arena, "lib%s.so.12", name)},
         .symbols = symbols,
         .effect = "nothing works",
     };
@@ -68,24 +58,8 @@ static struct lab_dl_report find(const char *name) {
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
-    snprintf(root + sizeof root - 7, 7, "XXXXXX");
-    if (!mkdtemp(root))
-        return -1;
-    setenv("VIRTUAL_ENV", below("venv"), 1);
+    setenv("VIRTUAL_ENV", test_path("venv"), 1);
     unsetenv("CUDA_HOME");
-    return 0;
-}
-
-static int delete (const char *path, const struct stat *status, int kind, struct FTW *where) {
-    (void)status, (void)kind, (void)where;
-    return remove(path);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    nftw(root, delete, 8, FTW_DEPTH | FTW_PHYS);
-    lab_arena_release(&arena);
     return 0;
 }
 
@@ -98,7 +72,7 @@ LAB_TEST(nothing_found_names_all_that_was_looked_for) {
 LAB_TEST(a_wheel_of_a_virtual_environment_will_do) {
     put(WHEEL, "libgpulab-wheel.so.13");
     struct lab_dl_report report = find("gpulab-wheel");
-    assert_string_equal(report.path, below(WHEEL "/libgpulab-wheel.so.13"));
+    assert_string_equal(report.path, test_path(WHEEL "/libgpulab-wheel.so.13"));
     assert_int_equal(report.found, 1);
     assert_string_equal(report.effects[0], "no nonsense");
 }
@@ -106,30 +80,30 @@ LAB_TEST(a_wheel_of_a_virtual_environment_will_do) {
 LAB_TEST(where_the_user_points_to_goes_first) {
     put(WHEEL, "libgpulab-home.so.12");
     put("toolkit/lib64", "libgpulab-home.so.12");
-    setenv("CUDA_HOME", below("toolkit"), 1);
-    assert_string_equal(find("gpulab-home").path, below("toolkit/lib64/libgpulab-home.so.12"));
+    setenv("CUDA_HOME", test_path("toolkit"), 1);
+    assert_string_equal(find("gpulab-home").path, test_path("toolkit/lib64/libgpulab-home.so.12"));
 }
 
 LAB_TEST(a_toolkit_may_be_laid_out_in_several_ways) {
-    setenv("CUDA_HOME", below("toolkit"), 1);
+    setenv("CUDA_HOME", test_path("toolkit"), 1);
     put("toolkit/lib", "libgpulab-plain.so.13");
-    assert_string_equal(find("gpulab-plain").path, below("toolkit/lib/libgpulab-plain.so.13"));
+    assert_string_equal(find("gpulab-plain").path, test_path("toolkit/lib/libgpulab-plain.so.13"));
     put("toolkit/extras/CUPTI/lib64", "libgpulab-extra.so.13");
     assert_string_equal(find("gpulab-extra").path,
-                        below("toolkit/extras/CUPTI/lib64/libgpulab-extra.so.13"));
+                        test_path("toolkit/extras/CUPTI/lib64/libgpulab-extra.so.13"));
 }
 
 LAB_TEST(the_drivers_major_version_goes_before_a_newer_one) {
     assert_int_equal(lab_cuda_version(), 12040);
     put("toolkit/lib64", "libgpulab-major.so.13");
     put(WHEEL, "libgpulab-major.so.12");
-    setenv("CUDA_HOME", below("toolkit"), 1);
-    assert_string_equal(find("gpulab-major").path, below(WHEEL "/libgpulab-major.so.12"));
+    setenv("CUDA_HOME", test_path("toolkit"), 1);
+    assert_string_equal(find("gpulab-major").path, test_path(WHEEL "/libgpulab-major.so.12"));
 }
 
 LAB_TEST(stubs_are_none) {
     put("toolkit/lib64/stubs/lib64", "libgpulab-stub.so.13");
-    setenv("CUDA_HOME", below("toolkit/lib64/stubs"), 1);
+    setenv("CUDA_HOME", test_path("toolkit/lib64/stubs"), 1);
     struct lab_dl_report report = find("gpulab-stub");
     assert_null(report.handle);
 }
@@ -146,8 +120,8 @@ static const struct lab_vendor_library *find_library(const struct lab_vendor_lib
 LAB_TEST(what_is_missing_is_listed_once_for_each_effect) {
     struct lab_vendor_library *libraries;
     put("toolkit/lib64", "libnccl.so.2"); /* which has none of NCCL's functions */
-    setenv("CUDA_HOME", below("toolkit"), 1);
-    int count = lab_vendor_list(&arena, &libraries);
+    setenv("CUDA_HOME", test_path("toolkit"), 1);
+    int count = lab_vendor_list(&test_arena, &libraries);
     assert_true(count >= 4);
     assert_string_equal(libraries[0].title, "CUDA driver");
     assert_string_equal(libraries[0].version, "580.00, CUDA 12.4");
@@ -156,7 +130,7 @@ LAB_TEST(what_is_missing_is_listed_once_for_each_effect) {
     for (int i = 0; i < count; i++)
         assert_true(libraries[i].path || (libraries[i].reason && libraries[i].effect));
     const struct lab_vendor_library *nccl = find_library(libraries, count, "NCCL");
-    assert_string_equal(nccl->path, below("toolkit/lib64/libnccl.so.2"));
+    assert_string_equal(nccl->path, test_path("toolkit/lib64/libnccl.so.2"));
     assert_null(nccl->version);
     assert_string_equal(nccl->effects[0], LAB_NCCL_ESSENTIAL);
     assert_string_equal(nccl->effects[4], LAB_NCCL_TEXTS);
@@ -167,7 +141,7 @@ LAB_TEST(what_is_missing_is_listed_once_for_each_effect) {
  * taken. */
 LAB_TEST(a_library_of_a_later_major_version_is_too_new) {
     struct lab_vendor_library *libraries;
-    int count = lab_vendor_list(&arena, &libraries);
+    int count = lab_vendor_list(&test_arena, &libraries);
     const struct {
         const char *title, *effect;
         int major;
@@ -198,7 +172,7 @@ LAB_TEST(a_driver_takes_every_minor_version_of_its_own_major_one) {
     if (pid == 0) {
         setenv("FAKE_CUPTI_VERSION", "24", 1); /* of CUDA 12.6 */
         struct lab_vendor_library *libraries;
-        int count = lab_vendor_list(&arena, &libraries);
+        int count = lab_vendor_list(&test_arena, &libraries);
         _exit(lab_cuda_version() != 12040 || lab_cupti_cuda_major() != 12 ||
               find_library(libraries, count, "CUPTI")->reason != NULL);
     }
@@ -217,5 +191,4 @@ static int begin(int argc, char **argv) {
     return LAB_TEST_GO;
 }
 
-const struct lab_test_program lab_test_program = {
-    .set_up = set_up, .tear_down = tear_down, .begin = begin};
+const struct lab_test_program lab_test_program = {.set_up = set_up, .begin = begin};

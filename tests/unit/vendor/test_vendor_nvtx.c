@@ -63,7 +63,6 @@ SAME_OFFSET(struct lab_nvtx_version_info, set_tool_version, NvtxExportTableVersi
 #endif
 
 static char log_path[] = "/tmp/gpulab-test-nvtx-XXXXXX";
-static struct lab_arena arena;
 
 /* A pipeline's ranges, one of which a failure leaves open. */
 static void tell_ranges(void) {
@@ -97,12 +96,12 @@ static const char *heard(const char *tool, const char *variable, const char *val
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    ASSERT_OK(lab_file_read(log_path, 1 << 20, &arena, &bytes, &length, err));
+    ASSERT_OK(lab_file_read(log_path, 1 << 20, &test_arena, &bytes, &length, err));
     struct lab_str text;
     lab_str_init(&text);
     for (char *save, *line = strtok_r(bytes, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         lab_str_printf(&text, "%s;", strchr(line, ' ') + 1);
-    const char *copy = lab_arena_strdup(&arena, text.text);
+    const char *copy = lab_arena_strdup(&test_arena, text.text);
     lab_str_release(&text);
     return copy;
 }
@@ -156,7 +155,6 @@ LAB_TEST(the_tool_of_these_tests_is_one_to_the_vendor_too) {
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     snprintf(log_path + sizeof log_path - 7, 7, "XXXXXX");
     int fd = mkstemp(log_path);
     return fd < 0 ? -1 : close(fd);
@@ -164,7 +162,6 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    lab_arena_release(&arena);
     return unlink(log_path);
 }
 

@@ -8,7 +8,6 @@
 
 extern const struct lab_workload lab_workload_command;
 
-static struct lab_arena arena;
 static struct lab_err err;
 static struct lab_str out, metrics, steps;
 static bool stop;
@@ -41,7 +40,6 @@ static struct lab_rank rank;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&out);
     lab_str_init(&metrics);
     lab_str_init(&steps);
@@ -56,14 +54,14 @@ static int tear_down(void **state) {
     lab_str_release(&out);
     lab_str_release(&metrics);
     lab_str_release(&steps);
-    lab_arena_release(&arena);
     return 0;
 }
 
 static int configure(const char *const *words, struct command_config **ret_config) {
-    *ret_config = lab_workload_config(&lab_workload_command, &arena);
+    *ret_config = lab_workload_config(&lab_workload_command, &test_arena);
     for (; *words; words++)
-        if (lab_options_set_word(lab_workload_command.options, *ret_config, &arena, *words, &err))
+        if (lab_options_set_word(lab_workload_command.options, *ret_config, &test_arena, *words,
+                                 &err))
             return -1;
     return lab_workload_command.check(*ret_config, &err);
 }
@@ -115,7 +113,7 @@ LAB_TEST(words_and_variables_are_filled) {
 }
 
 static const char *variable(const char *name, const struct command_config *config) {
-    const char **env = command_environment(config, &rank, &arena);
+    const char **env = command_environment(config, &rank, &test_arena);
     size_t length = strlen(name);
     for (int i = 0; env[i]; i++)
         if (strncmp(env[i], name, length) == 0 && (!env[i][length] || env[i][length] == '='))

@@ -5,13 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 
-static struct lab_arena arena;
 static struct lab_err err;
 static struct lab_str seen;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&seen);
     err = LAB_ERR_INIT;
     return 0;
@@ -20,7 +18,6 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     lab_str_release(&seen);
-    lab_arena_release(&arena);
     return 0;
 }
 
@@ -32,17 +29,17 @@ static void note(void *state, const char *name, double value) {
 static struct command_reader *reader_of(const char *metrics) {
     struct lab_value *value;
     struct command_reader *reader = NULL;
-    if (lab_value_parse(metrics, &arena, &value, &err) == 0)
-        command_reader_make(value, &arena, &reader, &err);
+    if (lab_value_parse(metrics, &test_arena, &value, &err) == 0)
+        command_reader_make(value, &test_arena, &reader, &err);
     return reader;
 }
 
 /* What a line says to one pattern: "iter=120 loss=3.21"; "" = it doesn't match. */
 static const char *reads(const char *pattern, const char *line) {
-    struct lab_value *metrics = lab_value_map(&arena);
+    struct lab_value *metrics = lab_value_map(&test_arena);
     struct command_reader *reader;
-    lab_value_set_string(&arena, metrics, "patterns", pattern);
-    if (command_reader_make(metrics, &arena, &reader, &err) < 0)
+    lab_value_set_string(&test_arena, metrics, "patterns", pattern);
+    if (command_reader_make(metrics, &test_arena, &reader, &err) < 0)
         fail_msg("%s", err.text);
     lab_str_clear(&seen);
     command_reader_line(reader, line, strlen(line), note, NULL);
@@ -152,7 +149,7 @@ LAB_TEST(patterns_are_checked) {
 }
 
 LAB_TEST(a_long_line_of_temptations_takes_no_time) {
-    char *line = lab_arena_alloc(&arena, COMMAND_LINE_MAX, 1);
+    char *line = lab_arena_alloc(&test_arena, COMMAND_LINE_MAX, 1);
     for (int i = 0; i + 5 < COMMAND_LINE_MAX; i += 4)
         snprintf(line + i, 6, "1,23%d", i % 10);
     reads("{a} {b} {c} {d} {e} {f} {g} {h} {i} {j} {k} {l} {m} {n} {o} {p} end", line);

@@ -3,25 +3,17 @@
 
 #include "test.h"
 
-static struct lab_arena arena;
 static struct lab_err err;
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     err = LAB_ERR_INIT;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
     return 0;
 }
 
 static struct lab_value *value_of(const char *text) {
     struct lab_value *value;
-    if (lab_value_parse(text, &arena, &value, &err) < 0)
+    if (lab_value_parse(text, &test_arena, &value, &err) < 0)
         fail_msg("%s", err.text);
     return value;
 }
@@ -30,13 +22,13 @@ static struct lab_value *value_of(const char *text) {
 static const char *split(const struct lab_value *command) {
     const char **words;
     int count;
-    if (command_words(command, &arena, &words, &count, &err) < 0)
+    if (command_words(command, &test_arena, &words, &count, &err) < 0)
         return NULL;
     assert_null(words[count]);
     LAB_AUTO(str, text);
     for (int i = 0; i < count; i++)
         lab_str_printf(&text, "%s%s", i ? "|" : "", words[i]);
-    const char *kept = lab_arena_strdup(&arena, text.text);
+    const char *kept = lab_arena_strdup(&test_arena, text.text);
     return kept;
 }
 
@@ -56,7 +48,7 @@ LAB_TEST(words_are_split_as_a_shell_would) {
         {"a é", "a|é"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(split(lab_value_string(&arena, cases[i].text)), cases[i].words);
+        assert_string_equal(split(lab_value_string(&test_arena, cases[i].text)), cases[i].words);
 }
 
 LAB_TEST(a_list_is_its_words) {
@@ -78,7 +70,7 @@ LAB_TEST(what_is_no_command_is_refused) {
         {"'' a", "is empty"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_null(split(lab_value_string(&arena, cases[i].text)));
+        assert_null(split(lab_value_string(&test_arena, cases[i].text)));
         assert_int_equal(err.code, LAB_ERR_USER);
         if (!strstr(err.text, cases[i].part))
             fail_msg("no '%s' in: %s", cases[i].part, err.text);
@@ -109,7 +101,7 @@ static const char *fill(const char *text, const char *matrix) {
         fail_msg("%s", err.text);
     LAB_AUTO(str, out);
     command_fill(text, map, &rank, &out);
-    const char *kept = lab_arena_strdup(&arena, out.text);
+    const char *kept = lab_arena_strdup(&test_arena, out.text);
     return kept;
 }
 
@@ -166,4 +158,4 @@ LAB_TEST(a_text_tells_what_it_uses) {
     assert_false(command_text_uses("a {{lr}} b", "lr"));
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};
