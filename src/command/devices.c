@@ -27,51 +27,30 @@ static const struct lab_option devices_options[] = {
     {NULL},
 };
 
-/* A machine that isn't here has none. */
-static int find_libraries(const struct lab_machine *machine, struct lab_arena *arena,
-                          struct lab_vendor_library **ret_libraries) {
-    return machine->recorded ? 0 : lab_vendor_list(arena, ret_libraries);
-}
-
-static void print_json(const struct lab_command_call *call, const struct lab_machine *machine,
-                       const struct lab_device_offer *offers, int count) {
+static void print(const struct lab_command_call *call, const struct lab_machine *machine,
+                  const struct lab_device_offer *offers, int count) {
+    const struct devices_config *config = call->config;
     struct lab_arena *arena = call->arena;
+    struct lab_doc *doc = lab_doc_open("Devices", arena);
+    struct lab_vendor_library *libraries = NULL;
     struct lab_value *map = lab_value_map(arena);
+    bool whole = !config->map && !call->shared->device;
+    int found = 0;
+    /* a machine that isn't here has none */
+    if ((whole || call->console->json) && !machine->recorded)
+        found = lab_vendor_list(arena, &libraries);
     lab_value_set_string(arena, map, "gpulab", LAB_VERSION);
     lab_value_set_string(arena, map, "selector", call->shared->device);
     lab_value_set(arena, map, "machine", lab_machine_json_value(machine, arena));
-    lab_value_set(arena, map, "backends", lab_report_backends_value(offers, count, arena));
-    struct lab_vendor_library *libraries = NULL;
-    int found = find_libraries(machine, arena, &libraries);
-    lab_value_set(arena, map, "libraries", lab_report_libraries_value(libraries, found, arena));
-    lab_console_print_json(call->console, map);
-}
-
-static void print_text(const struct lab_command_call *call, const struct lab_machine *machine,
-                       const struct lab_device_offer *offers, int count) {
-    const struct devices_config *config = call->config;
-    struct lab_str text;
-    lab_str_init(&text);
-    if (config->map)
-        lab_report_machine_map(machine, call->console->style, &text);
-    else
-        lab_report_machine(machine, call->console->style, &text);
+    lab_doc_data(doc, NULL, map);
+    lab_report_add_machine(doc, machine, config->map);
     /* the drawing is of the machine; what was asked for by name is shown all the same */
-    if (!config->map || call->shared->device) {
-        lab_str_add(&text, "\n");
-        lab_report_backends(offers, count, call->console->style, &text);
-    }
-    struct lab_vendor_library *libraries = NULL;
-    int found = 0;
-    if (!config->map && !call->shared->device)
-        found = find_libraries(machine, call->arena, &libraries);
+    lab_doc_only(doc, config->map && !call->shared->device ? LAB_DOC_PROGRAMS : LAB_DOC_ALL);
+    lab_report_add_backends(doc, offers, count);
     /* without the driver there is nothing to add to why the backend has no devices */
-    if (found && libraries[0].path) {
-        lab_str_add(&text, "\n");
-        lab_report_libraries(libraries, found, call->console->style, &text);
-    }
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    lab_doc_only(doc, whole && found && libraries[0].path ? LAB_DOC_ALL : LAB_DOC_PROGRAMS);
+    lab_report_add_libraries(doc, libraries, found);
+    lab_doc_print(doc, call->console);
 }
 
 /* Devices of a simulated machine are shown in it. */
@@ -97,10 +76,7 @@ static int show(const struct lab_command_call *call, const struct lab_machine *m
                          : lab_device_offers(machine, call->arena, &offers);
     if (count < 0)
         return -1;
-    if (call->console->json)
-        print_json(call, machine, offers, count);
-    else
-        print_text(call, machine, offers, count);
+    print(call, machine, offers, count);
     return 0;
 }
 

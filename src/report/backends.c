@@ -1,5 +1,5 @@
 /* backends.c: the devices that can be selected, with the names to paste behind --device. */
-#include "report/report.h"
+#include "report/machine_internal.h"
 
 /* Which cores a device has is what tells slices of a node apart. */
 static bool has_cpus(const struct lab_device_offer *offer) {
@@ -9,57 +9,70 @@ static bool has_cpus(const struct lab_device_offer *offer) {
     return false;
 }
 
-static void add_devices(const struct lab_device_offer *offer, struct lab_style style,
-                        struct lab_str *out) {
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "--device", LAB_ALIGN_WHOLE);
-    lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Memory", LAB_ALIGN_RIGHT);
-    if (has_cpus(offer))
-        lab_table_column(table, "CPUs", LAB_ALIGN_LEFT);
-    lab_table_column(table, "What", LAB_ALIGN_LEFT);
+static void add_devices(struct lab_doc *doc, const struct lab_device_offer *offer) {
+    static const struct lab_doc_column columns[] = {{NULL, "--device", .align = LAB_ALIGN_WHOLE},
+                                                    {NULL, "Node", LAB_UNIT_FIGURE},
+                                                    {NULL, "Memory", LAB_UNIT_FIGURE},
+                                                    {NULL, "CPUs", .optional = true},
+                                                    {NULL, "What"}};
+    lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (int i = 0; i < offer->devices.count; i++) {
         const struct lab_device_ref *device = &offer->devices.items[i];
-        struct lab_str text;
-        lab_str_init(&text);
-        if (device->memory_bytes > 0)
-            lab_str_add_bytes_binary(&text, (double)device->memory_bytes);
-        else
-            lab_str_add(&text, "unknown");
-        lab_table_cell(table, "%s", device->name);
-        if (device->node >= 0)
-            lab_table_cell(table, "%d", device->node);
-        else
-            lab_table_cell(table, "unknown");
-        lab_table_cell(table, "%s", text.text);
-        if (has_cpus(offer)) {
-            lab_str_clear(&text);
-            lab_cpus_write(&device->cpus, &text);
-            lab_table_cell(table, "%s", text.text);
-        }
-        lab_table_cell(table, "%s%s", device->description, device->simulated ? " (simulated)" : "");
-        lab_str_release(&text);
+        LAB_AUTO(str, cpus);
+        if (has_cpus(offer))
+            lab_cpus_write(&device->cpus, &cpus);
+        lab_doc_cell(doc, "%s", device->name);
+        report_add_node(doc, device->node);
+        report_add_size(doc, device->memory_bytes > 0 ? device->memory_bytes : -1);
+        lab_doc_cell(doc, "%s", cpus.text);
+        lab_doc_cell(doc, "%s%s", device->description, device->simulated ? " (simulated)" : "");
     }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
 }
 
-void lab_report_backends(const struct lab_device_offer *offers, int count, struct lab_style style,
-                         struct lab_str *out) {
-    lab_text_heading("Devices", style, out);
+/* --- for programs --- */
+
+struct lab_value *lab_report_device_value(const struct lab_device_ref *device,
+                                          struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "name", device->name);
+    lab_value_set_string(arena, map, "description", device->description);
+    lab_value_set_string(arena, map, "physical", device->physical);
+    lab_value_set(arena, map, "node",
+                  device->node >= 0 ? lab_value_int(arena, device->node) : lab_value_null(arena));
+    lab_value_set(arena, map, "cpus", lab_cpus_value(&device->cpus, arena));
+    lab_value_set_int(arena, map, "memory_bytes", device->memory_bytes);
+    lab_value_set_bool(arena, map, "simulated", device->simulated);
+    return map;
+}
+
+static struct lab_value *backends_value(const struct lab_device_offer *offers, int count,
+                                        struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < count; i++) {
+        struct lab_value *map = lab_value_map(arena), *devices = lab_value_list(arena);
+        lab_value_set_string(arena, map, "backend", offers[i].backend);
+        for (int j = 0; j < offers[i].devices.count; j++)
+            lab_value_append(arena, devices,
+                             lab_report_device_value(&offers[i].devices.items[j], arena));
+        lab_value_set(arena, map, "devices", devices);
+        lab_value_set_string(arena, map, "why_none", offers[i].why_none);
+        lab_value_append(arena, list, map);
+    }
+    return list;
+}
+
+void lab_report_add_backends(struct lab_doc *doc, const struct lab_device_offer *offers,
+                             int count) {
+    lab_doc_data(doc, "backends", backends_value(offers, count, lab_doc_arena(doc)));
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "Devices"});
     for (int i = 0; i < count; i++) {
         const struct lab_device_offer *offer = &offers[i];
-        struct lab_str line;
-        lab_str_init(&line);
-        lab_str_printf(&line, "%s: %s", offer->backend, offer->help);
-        if (offer->devices.count == 0)
-            lab_str_printf(&line, ". None here: %s",
-                           offer->why_none ? offer->why_none : "nothing was found");
-        lab_str_add(out, "  ");
-        lab_text_wrap(line.text, 2, 4, style.columns, out);
-        lab_str_add(out, "\n");
-        lab_str_release(&line);
-        if (offer->devices.count)
-            add_devices(offer, style, out);
+        bool none = offer->devices.count == 0;
+        const char *why = offer->why_none ? offer->why_none : "nothing was found";
+        lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s%s%s", offer->backend, offer->help,
+                     none ? ". None here: " : "", none ? why : "");
+        if (!none)
+            add_devices(doc, offer);
     }
+    lab_doc_end(doc);
 }

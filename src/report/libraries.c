@@ -4,48 +4,8 @@
  */
 #include "report/report.h"
 
-static void add_line(const char *title, const char *text, const char *effect,
-                     struct lab_style style, struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
-    lab_str_printf(&line, "%s: %s: %s", title, text, effect);
-    lab_str_add(out, "  ");
-    lab_text_wrap(line.text, 2, 4, style.columns, out);
-    lab_str_add(out, "\n");
-    lab_str_release(&line);
-}
-
-void lab_report_libraries(const struct lab_vendor_library *libraries, int count,
-                          struct lab_style style, struct lab_str *out) {
-    struct lab_table *table = lab_table_open();
-    int found = 0;
-    lab_text_heading("Libraries", style, out);
-    lab_table_column(table, "Library", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Version", LAB_ALIGN_LEFT);
-    lab_table_column(table, "File", LAB_ALIGN_LEFT);
-    for (int i = 0; i < count; i++) {
-        const struct lab_vendor_library *library = &libraries[i];
-        if (!library->path)
-            continue;
-        lab_table_cell(table, "%s", library->title);
-        lab_table_cell(table, "%s", library->version ? library->version : "");
-        lab_table_cell(table, "%s", library->path);
-        found++;
-    }
-    if (found)
-        lab_table_write(table, style, out);
-    lab_table_close(table);
-    for (int i = 0; i < count; i++) {
-        const struct lab_vendor_library *library = &libraries[i];
-        if (library->reason)
-            add_line(library->title, library->reason, library->effect, style, out);
-        for (int k = 0; library->path && library->effects[k]; k++)
-            add_line(library->title, "functions are missing", library->effects[k], style, out);
-    }
-}
-
-struct lab_value *lab_report_libraries_value(const struct lab_vendor_library *libraries, int count,
-                                             struct lab_arena *arena) {
+static struct lab_value *libraries_value(const struct lab_vendor_library *libraries, int count,
+                                         struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < count; i++) {
         const struct lab_vendor_library *library = &libraries[i];
@@ -62,4 +22,30 @@ struct lab_value *lab_report_libraries_value(const struct lab_vendor_library *li
         lab_value_append(arena, list, map);
     }
     return list;
+}
+
+void lab_report_add_libraries(struct lab_doc *doc, const struct lab_vendor_library *libraries,
+                              int count) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "Library"}, {NULL, "Version"}, {NULL, "File"}};
+    lab_doc_data(doc, "libraries", libraries_value(libraries, count, lab_doc_arena(doc)));
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "Libraries"});
+    lab_doc_rows(doc, NULL, NULL, columns, 3);
+    for (int i = 0; i < count; i++) {
+        if (!libraries[i].path)
+            continue;
+        lab_doc_cell(doc, "%s", libraries[i].title);
+        lab_doc_cell(doc, "%s", libraries[i].version ? libraries[i].version : "");
+        lab_doc_cell(doc, "%s", libraries[i].path);
+    }
+    for (int i = 0; i < count; i++) {
+        const struct lab_vendor_library *library = &libraries[i];
+        if (library->reason)
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s: %s", library->title, library->reason,
+                         library->effect);
+        for (int k = 0; library->path && library->effects[k]; k++)
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s: functions are missing: %s", library->title,
+                         library->effects[k]);
+    }
+    lab_doc_end(doc);
 }

@@ -2,7 +2,7 @@
  * machine.c: the machine in words and tables. What isn't known is said, not left out: a GPU without
  * a node is the first thing to repair on a machine whose placement is in question.
  */
-#include "report/report.h"
+#include "report/machine_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,26 +23,20 @@ static void add_count(struct lab_str *out, int count, const char *one, const cha
     lab_str_printf(out, "%d %s", count, count == 1 ? one : many);
 }
 
-void lab_report_machine_title(const struct lab_machine *machine, struct lab_style style,
-                              struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
-    if (machine->simulated)
-        lab_str_printf(&line, "Simulated machine %s", machine->source);
-    else if (machine->recorded)
-        lab_str_printf(&line, "Recorded topology %s", machine->source);
-    else
-        lab_str_add(&line, "This machine");
-    if (machine->host && *machine->host)
-        lab_str_printf(&line, "%s%s", machine->recorded ? " of " : ": ", machine->host);
-    struct lab_str heading;
-    lab_str_init(&heading);
-    lab_text_wrap(line.text, 0, 2, style.columns, &heading);
-    lab_text_heading(heading.text, style, out);
-    lab_str_release(&heading);
-
-    lab_str_clear(&line);
+/* What machine this is. */
+static void add_title(struct lab_doc *doc, const struct lab_machine *machine) {
+    LAB_AUTO(str, line);
     int threads = 0;
+    bool named = machine->host && *machine->host;
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s%s%s",
+                 machine->simulated  ? "Simulated machine "
+                 : machine->recorded ? "Recorded topology "
+                                     : "This machine",
+                 machine->simulated || machine->recorded ? machine->source : "",
+                 !named              ? ""
+                 : machine->recorded ? " of "
+                                     : ": ",
+                 named ? machine->host : "");
     for (int i = 0; i < machine->core_count; i++)
         threads += machine->cores[i].cpus.count;
     lab_str_printf(&line, "%s, ", *machine->cpu_model ? machine->cpu_model : "CPU model unknown");
@@ -58,16 +52,11 @@ void lab_report_machine_title(const struct lab_machine *machine, struct lab_styl
         add_count(&line, machine->node_count, "NUMA node", "NUMA nodes");
     else
         lab_str_add(&line, "no NUMA in the kernel: one node stands for the whole machine");
-    lab_str_add(out, "  ");
-    lab_text_wrap(line.text, 2, 2, style.columns, out);
-    lab_str_add(out, "\n");
-    lab_str_release(&line);
+    lab_doc_text(doc, LAB_DOC_PLAIN, "%s", line.text);
 }
 
-static void add_caches(const struct lab_machine *machine, struct lab_style style,
-                       struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
+static void add_caches(struct lab_doc *doc, const struct lab_machine *machine) {
+    LAB_AUTO(str, line);
     for (int i = 0; i < machine->cache_count; i++) {
         const struct lab_cache *cache = &machine->caches[i];
         lab_str_add(&line, i ? ", " : "Caches: ");
@@ -83,150 +72,137 @@ static void add_caches(const struct lab_machine *machine, struct lab_style style
             lab_str_add(&line, " a core");
         lab_text_keep(&line, from);
     }
-    if (line.length) {
-        lab_str_add(out, "  ");
-        lab_text_wrap(line.text, 2, 4, style.columns, out);
-        lab_str_add(out, "\n");
-    }
-    lab_str_release(&line);
+    lab_doc_text(doc, LAB_DOC_ITEM, "%s", line.text);
 }
 
-static void cell_bytes(struct lab_table *table, int64_t bytes) {
-    struct lab_str text;
-    lab_str_init(&text);
-    if (bytes < 0)
-        lab_str_add(&text, "unknown");
-    else
+void report_add_size(struct lab_doc *doc, int64_t bytes) {
+    LAB_AUTO(str, text);
+    if (bytes >= 0)
         lab_str_add_bytes_binary(&text, (double)bytes);
-    lab_table_cell(table, "%s", text.text);
-    lab_str_release(&text);
+    lab_doc_cell(doc, "%s", bytes < 0 ? "unknown" : text.text);
 }
 
-static void add_nodes(const struct lab_machine *machine, struct lab_style style,
-                      struct lab_str *out) {
-    lab_text_heading("NUMA nodes", style, out);
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Cores", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Memory", LAB_ALIGN_RIGHT);
-    if (!machine->recorded)
-        lab_table_column(table, "Free", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "CPUs", LAB_ALIGN_LEFT);
+void report_add_node(struct lab_doc *doc, int number) {
+    if (number >= 0)
+        lab_doc_cell(doc, "%d", number);
+    else
+        lab_doc_cell(doc, "unknown");
+}
+
+static void add_nodes(struct lab_doc *doc, const struct lab_machine *machine) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "Node", LAB_UNIT_COUNT},
+        {NULL, "Cores", LAB_UNIT_COUNT},
+        {NULL, "Memory", LAB_UNIT_FIGURE},
+        {NULL, "Free", LAB_UNIT_FIGURE, .optional = true},
+        {NULL, "CPUs"}};
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "NUMA nodes"});
+    lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (int i = 0; i < machine->node_count; i++) {
         const struct lab_node *node = &machine->nodes[i];
-        lab_table_cell(table, "%d", node->number);
-        lab_table_cell(table, "%d", node->core_count);
-        cell_bytes(table, node->memory_bytes);
-        if (!machine->recorded)
-            cell_bytes(table, node->free_bytes);
-        struct lab_str cpus;
-        lab_str_init(&cpus);
+        LAB_AUTO(str, cpus);
         lab_cpus_write(&node->cpus, &cpus);
-        lab_table_cell(table, "%s", node->cpus.count ? cpus.text : "none: memory only");
-        lab_str_release(&cpus);
+        lab_doc_figure(doc, node->number);
+        lab_doc_figure(doc, node->core_count);
+        report_add_size(doc, node->memory_bytes);
+        if (machine->recorded)
+            lab_doc_cell(doc, "%s", "");
+        else
+            report_add_size(doc, node->free_bytes);
+        lab_doc_cell(doc, "%s", node->cpus.count ? cpus.text : "none: memory only");
     }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
+    lab_doc_end(doc);
 }
 
-void lab_report_distances(const struct lab_machine *machine, struct lab_style style,
-                          struct lab_str *out) {
-    if (machine->node_count < 2)
-        return;
+static void add_distances(struct lab_doc *doc, const struct lab_machine *machine) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    int count = machine->node_count;
     bool known = false;
-    for (int i = 0; i < machine->node_count; i++)
-        for (int j = 0; j < machine->node_count; j++)
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count; j++)
             known |= i != j && lab_machine_distance(machine, i, j) > 0;
+    if (count < 2)
+        return;
+    lab_doc_gap(doc);
     if (!known) {
-        lab_str_add(out, "  Distances between the nodes are unknown\n");
+        lab_doc_text(doc, LAB_DOC_PLAIN, "Distances between the nodes are unknown");
         return;
     }
-    lab_text_heading("Distances between nodes (10 = local)", style, out);
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "From", LAB_ALIGN_RIGHT);
-    for (int j = 0; j < machine->node_count; j++) {
-        char title[24];
-        snprintf(title, sizeof title, "to %d", machine->nodes[j].number);
-        lab_table_column(table, title, LAB_ALIGN_RIGHT);
-    }
-    for (int i = 0; i < machine->node_count; i++) {
-        lab_table_cell(table, "%d", machine->nodes[i].number);
-        for (int j = 0; j < machine->node_count; j++) {
+    struct lab_doc_column *columns = lab_arena_alloc(arena, (size_t)count + 1, sizeof *columns);
+    columns[0] = (struct lab_doc_column){NULL, "From", LAB_UNIT_COUNT};
+    for (int j = 0; j < count; j++)
+        columns[j + 1] = (struct lab_doc_column){
+            NULL, lab_arena_printf(arena, "to %d", machine->nodes[j].number), LAB_UNIT_FIGURE};
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "Distances between nodes (10 = local)"});
+    lab_doc_rows(doc, NULL, NULL, columns, count + 1);
+    for (int i = 0; i < count; i++) {
+        lab_doc_figure(doc, machine->nodes[i].number);
+        for (int j = 0; j < count; j++) {
             int distance = lab_machine_distance(machine, i, j);
             if (distance > 0)
-                lab_table_cell(table, "%d", distance);
+                lab_doc_cell(doc, "%d", distance);
             else
-                lab_table_cell(table, "?");
+                lab_doc_cell(doc, "?");
         }
     }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
+    lab_doc_end(doc);
 }
 
-static void add_pci_row(const struct lab_machine *machine, int index, struct lab_table *table) {
+static void add_pci_row(struct lab_doc *doc, const struct lab_machine *machine, int index) {
     const struct lab_pci *pci = &machine->pci[index];
     char name[LAB_PCI_NAME_BYTES];
+    LAB_AUTO(str, model);
     lab_machine_pci_name(machine, index, name);
-    lab_table_cell(table, "%s", name);
-    lab_table_cell(table, "%s", pci->address);
-    if (pci->node >= 0)
-        lab_table_cell(table, "%d", machine->nodes[pci->node].number);
-    else
-        lab_table_cell(table, "unknown");
-    if (pci->link_gbs > 0)
-        lab_table_cell(table, "%.1f GB/s", pci->link_gbs);
-    else
-        lab_table_cell(table, "unknown");
-    struct lab_str model;
-    lab_str_init(&model);
     lab_report_pci_model(pci, &model);
-    lab_table_cell(table, "%s%s%s", pci->os_name, *pci->os_name ? ", " : "", model.text);
-    lab_str_release(&model);
+    lab_doc_cell(doc, "%s", name);
+    lab_doc_cell(doc, "%s", pci->address);
+    report_add_node(doc, pci->node >= 0 ? machine->nodes[pci->node].number : -1);
+    if (pci->link_gbs > 0)
+        lab_doc_cell(doc, "%.1f GB/s", pci->link_gbs);
+    else
+        lab_doc_cell(doc, "unknown");
+    lab_doc_cell(doc, "%s%s%s", pci->os_name, *pci->os_name ? ", " : "", model.text);
 }
 
-static void add_pci(const struct lab_machine *machine, struct lab_style style,
-                    struct lab_str *out) {
-    int shown = 0, other = 0;
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "Name", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Address", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Link", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Device", LAB_ALIGN_LEFT);
+static void add_pci(struct lab_doc *doc, const struct lab_machine *machine) {
     static const char *const order[] = {"GPU", "NIC", "SSD", "VGA"};
+    static const struct lab_doc_column columns[] = {{NULL, "Name"},
+                                                    {NULL, "Address"},
+                                                    {NULL, "Node", LAB_UNIT_FIGURE},
+                                                    {NULL, "Link", LAB_UNIT_FIGURE},
+                                                    {NULL, "Device"}};
+    int other = 0;
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "PCI devices"});
+    const struct lab_doc_table *table = lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (size_t group = 0; group < sizeof order / sizeof *order; group++)
         for (int i = 0; i < machine->pci_count; i++) {
             char name[LAB_PCI_NAME_BYTES];
             lab_machine_pci_name(machine, i, name);
-            if (!lab_str_starts(name, order[group]))
-                continue;
-            add_pci_row(machine, i, table);
-            shown++;
+            if (lab_str_starts(name, order[group]))
+                add_pci_row(doc, machine, i);
         }
     for (int i = 0; i < machine->pci_count; i++)
         other += machine->pci[i].kind == LAB_PCI_OTHER;
-    lab_text_heading("PCI devices", style, out);
-    if (shown)
-        lab_table_write(table, style, out);
-    else
-        lab_str_add(out, "  No GPU, network card or drive on a PCI bus\n");
+    if (table->row_count == 0)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "No GPU, network card or drive on a PCI bus");
     if (other)
-        lab_str_printf(out, "  and %d other%s\n", other, other == 1 ? "" : "s");
-    lab_table_close(table);
+        lab_doc_text(doc, LAB_DOC_PLAIN, "and %d other%s", other, other == 1 ? "" : "s");
+    lab_doc_end(doc);
 }
 
-void lab_report_machine(const struct lab_machine *machine, struct lab_style style,
-                        struct lab_str *out) {
-    lab_report_machine_title(machine, style, out);
-    add_caches(machine, style, out);
-    lab_str_add(out, "\n");
-    add_nodes(machine, style, out);
-    if (machine->node_count > 1) {
-        lab_str_add(out, "\n");
-        lab_report_distances(machine, style, out);
+void lab_report_add_machine(struct lab_doc *doc, const struct lab_machine *machine, bool map) {
+    add_title(doc, machine);
+    if (map) {
+        lab_doc_gap(doc);
+        lab_doc_drawing(doc, report_draw_map, machine);
+    } else {
+        add_caches(doc, machine);
+        add_nodes(doc, machine);
     }
-    lab_str_add(out, "\n");
-    add_pci(machine, style, out);
-    lab_report_links(machine, style, out);
-    lab_report_feeding(machine, style, out);
+    add_distances(doc, machine);
+    if (!map) {
+        add_pci(doc, machine);
+        report_add_links(doc, machine);
+    }
+    report_add_feeding(doc, machine);
 }

@@ -2,7 +2,7 @@
  * machine_links.c: what lies between devices: the matrix that nvidia-smi topo -m made everyone's
  * habit, and which node should feed which GPU.
  */
-#include "report/report.h"
+#include "report/machine_internal.h"
 
 #include <stdio.h>
 
@@ -51,19 +51,16 @@ static void add_legend(const bool seen[LAB_LINK_UNKNOWN + 1], struct lab_style s
         }
 }
 
-void lab_report_links(const struct lab_machine *machine, struct lab_style style,
-                      struct lab_str *out) {
-    int *members = lab_mem_alloc((size_t)machine->pci_count, sizeof *members);
+static void draw_links(const void *state, struct lab_style style, struct lab_str *out) {
+    const struct lab_machine *machine = state;
+    LAB_AUTO(arena, arena);
+    int *members = lab_arena_alloc(&arena, (size_t)machine->pci_count, sizeof *members);
     int count = pick_members(machine, members);
     int width = widest_name(machine, members, count);
     int fit = (style.columns - 2 - width) / (width + 1);
     bool seen[LAB_LINK_UNKNOWN + 1] = {false};
-    if (count >= 2) {
-        lab_str_add(out, "\n");
-        lab_text_heading("Links", style, out);
-    }
     /* a matrix too wide for the terminal is cut into blocks of columns */
-    for (int begin = 0; count >= 2 && begin < count; begin += fit) {
+    for (int begin = 0; begin < count; begin += fit) {
         int end = begin + fit < count ? begin + fit : count;
         lab_str_add_repeat(out, " ", 2 + width);
         for (int i = begin; i < end; i++) {
@@ -74,14 +71,19 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
         lab_str_add(out, "\n");
         for (int row = 0; row < count; row++)
             add_row(machine, members, row, begin, end, width, seen, out);
-        if (end < count)
-            lab_str_add(out, "\n");
-    }
-    if (count >= 2)
         lab_str_add(out, "\n");
-    if (count >= 2)
-        add_legend(seen, style, out);
-    lab_mem_free(members);
+    }
+    add_legend(seen, style, out);
+}
+
+void report_add_links(struct lab_doc *doc, const struct lab_machine *machine) {
+    int *members =
+        lab_arena_alloc(lab_doc_arena(doc), (size_t)machine->pci_count + 1, sizeof *members);
+    if (pick_members(machine, members) < 2)
+        return;
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "Links"});
+    lab_doc_drawing(doc, draw_links, machine);
+    lab_doc_end(doc);
 }
 
 /* The node with cores that is nearest to `node`, by the kernel's distances. */
@@ -133,19 +135,15 @@ static void describe_node(const struct lab_machine *machine, int index, struct l
     lab_str_add(line, ")");
 }
 
-void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
-                        struct lab_str *out) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    bool first = true;
+void report_add_feeding(struct lab_doc *doc, const struct lab_machine *machine) {
+    lab_doc_gap(doc);
     for (int node = 0; node <= machine->node_count; node++) {
         bool unknown = node == machine->node_count;
         const char **names;
-        int count = gpus_on_node(machine, unknown ? -1 : node, &arena, &names);
+        int count = gpus_on_node(machine, unknown ? -1 : node, lab_doc_arena(doc), &names);
         if (count == 0)
             continue;
-        struct lab_str line;
-        lab_str_init(&line);
+        LAB_AUTO(str, line);
         lab_str_add_list(&line, names, "and");
         if (unknown) {
             lab_str_add(&line, ": the firmware doesn't say which node feeds ");
@@ -154,12 +152,6 @@ void lab_report_feeding(const struct lab_machine *machine, struct lab_style styl
             lab_str_printf(&line, " %s fed by ", count == 1 ? "is" : "are");
             describe_node(machine, node, &line);
         }
-        if (first)
-            lab_str_add(out, "\n");
-        first = false;
-        lab_text_wrap(line.text, 0, 2, style.columns, out);
-        lab_str_add(out, "\n");
-        lab_str_release(&line);
+        lab_doc_text(doc, LAB_DOC_FREE, "%s", line.text);
     }
-    lab_arena_release(&arena);
 }

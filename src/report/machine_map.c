@@ -3,7 +3,7 @@
  * it; boxes stand side by side where the terminal is wide enough. A bridge is drawn only where it
  * joins several devices: what a user wants to see is who shares a path with whom.
  */
-#include "report/report.h"
+#include "report/machine_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -282,36 +282,23 @@ static void add_coloured(const char *text, struct lab_str *out) {
     }
 }
 
-void lab_report_machine_map(const struct lab_machine *machine, struct lab_style style,
-                            struct lab_str *out) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+void report_draw_map(const void *state, struct lab_style style, struct lab_str *out) {
+    const struct lab_machine *machine = state;
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, drawing);
     struct map map = {machine, style, &arena, true};
     for (int i = 0; i < machine->pci_count; i++)
         map.one_domain &= lab_str_starts(machine->pci[i].address, "0000:");
-    int count = machine->node_count;
-    struct box *boxes = lab_arena_alloc(&arena, (size_t)count + 1, sizeof *boxes);
+    int count = machine->node_count, made = count + 1;
+    struct box *boxes = lab_arena_alloc(&arena, (size_t)made, sizeof *boxes);
     for (int i = 0; i < count; i++)
         boxes[i] = make_node_box(&map, i);
-    int made = count + 1;
     count += make_unknown_box(&map, &boxes[count]);
-
-    lab_report_machine_title(machine, style, out);
-    lab_str_add(out, "\n");
-    struct lab_str drawing;
-    lab_str_init(&drawing);
     draw_boxes(&map, boxes, count, &drawing);
     if (style.colour)
         add_coloured(drawing.text, out);
     else
         lab_str_add(out, drawing.text);
-    lab_str_release(&drawing);
     for (int i = 0; i < made; i++)
         lab_mem_free(boxes[i].lines);
-    if (machine->node_count > 1) {
-        lab_str_add(out, "\n");
-        lab_report_distances(machine, style, out);
-    }
-    lab_report_feeding(machine, style, out);
-    lab_arena_release(&arena);
 }

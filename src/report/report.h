@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/tty/text.h"
 #include "base/value.h"
+#include "doc/doc.h"
 #include "doc/table.h"
 #include "model/plan.h"
 #include "session/bench_run.h"
@@ -21,40 +22,16 @@
 /* "H100 SXM5 80GB" of "GH100 [H100 SXM5 80GB]", else the name, the vendor, or the ids. */
 void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out);
 
-/* Nodes, cores, caches, PCI devices with their node and links: tables. */
-void lab_report_machine(const struct lab_machine *machine, struct lab_style style,
-                        struct lab_str *out);
-/* The same as a drawing: a box for each node with its cores, memory, bridges and devices. */
-void lab_report_machine_map(const struct lab_machine *machine, struct lab_style style,
-                            struct lab_str *out);
-
-/* Parts of both: one sentence that says what machine this is; distances between nodes. */
-void lab_report_machine_title(const struct lab_machine *machine, struct lab_style style,
-                              struct lab_str *out);
-void lab_report_distances(const struct lab_machine *machine, struct lab_style style,
-                          struct lab_str *out);
-/* How GPUs and network cards reach each other, as nvidia-smi topo -m shows it, with a legend. */
-void lab_report_links(const struct lab_machine *machine, struct lab_style style,
-                      struct lab_str *out);
-/* "GPU0 and GPU1 are fed by node 0 (CPUs 0-15)": a line for each node. */
-void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
-                        struct lab_str *out);
-
+/* Nodes, cores, caches, PCI devices with their node and links: tables; or, as a map, a drawing: a
+ * box for each node with its cores, memory, bridges and devices. */
+void lab_report_add_machine(struct lab_doc *doc, const struct lab_machine *machine, bool map);
 /* Where the vendor's libraries lie, and below the table a line for each thing that is missing. */
-void lab_report_libraries(const struct lab_vendor_library *libraries, int count,
-                          struct lab_style style, struct lab_str *out);
-
+void lab_report_add_libraries(struct lab_doc *doc, const struct lab_vendor_library *libraries,
+                              int count);
 /* What can be given to --device, backend by backend. */
-void lab_report_backends(const struct lab_device_offer *offers, int count, struct lab_style style,
-                         struct lab_str *out);
-
-/* All of the above for programs. */
+void lab_report_add_backends(struct lab_doc *doc, const struct lab_device_offer *offers, int count);
 struct lab_value *lab_report_device_value(const struct lab_device_ref *device,
                                           struct lab_arena *arena);
-struct lab_value *lab_report_libraries_value(const struct lab_vendor_library *libraries, int count,
-                                             struct lab_arena *arena);
-struct lab_value *lab_report_backends_value(const struct lab_device_offer *offers, int count,
-                                            struct lab_arena *arena);
 
 /* --- one bench --- */
 

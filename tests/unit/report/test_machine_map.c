@@ -46,11 +46,18 @@ static struct lab_machine two_nodes(void) {
     };
 }
 
-static char *map_of(const struct lab_machine *machine, struct lab_style style) {
+static char *shown(const struct lab_machine *machine, bool map, struct lab_style style) {
+    LAB_AUTO(arena, arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_machine_map(machine, style, &out);
+    lab_report_add_machine(doc, machine, map);
+    lab_doc_write(doc, "text", style, &out);
     return out.text;
+}
+
+static char *map_of(const struct lab_machine *machine, struct lab_style style) {
+    return shown(machine, true, style);
 }
 
 LAB_TEST(stacked_where_narrow) {
@@ -145,15 +152,13 @@ LAB_TEST(cpus_as_ranges_and_strides) {
 
 LAB_TEST(tables_show_links) {
     struct lab_machine machine = two_nodes();
-    struct lab_str out;
-    lab_str_init(&out);
-    lab_report_machine(&machine, (struct lab_style){.columns = 80, .unicode = true}, &out);
-    assert_contains(out.text, "Links\n"
-                              "       GPU0 GPU1 NIC0\n"
-                              "  GPU0    X    ?  PIX\n");
-    assert_contains(out.text, "  From  to 0  to 3\n"
-                              "  ────  ────  ────\n"
-                              "     0    10    21\n");
-    assert_contains(out.text, "unknown  31.5 GB/s  L40S\n");
-    lab_str_release(&out);
+    char *text = shown(&machine, false, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(text, "Links\n"
+                          "       GPU0 GPU1 NIC0\n"
+                          "  GPU0    X    ?  PIX\n");
+    assert_contains(text, "  From  to 0  to 3\n"
+                          "  ────  ────  ────\n"
+                          "     0    10    21\n");
+    assert_contains(text, "unknown  31.5 GB/s  L40S\n");
+    lab_mem_free(text);
 }
