@@ -55,7 +55,7 @@ static void list_analyses(const struct lab_command_call *call) {
     }
     lab_doc_gap(doc);
     if (!call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_SAYS, "gpulab analyze NAME PATH...; gpulab help analyze NAME");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "gpulab analyze NAME PATH...; gpulab help analyze NAME");
     lab_doc_print(doc, call->console);
 }
 

@@ -6,10 +6,8 @@
 
 #include "base/clock.h"
 #include "device/kernel_cache.h"
-#include "doc/table.h"
+#include "doc/doc.h"
 #include "tune/tune_cache.h"
-
-#include <time.h>
 
 static const char *const actions[] = {"list", "clear", "export", "import", NULL};
 static const char *const caches[] = {"kernels", "tuning", NULL};
@@ -37,71 +35,50 @@ static const char *folder_of(const struct lab_command_call *call, struct lab_err
 
 /* --- list --- */
 
-static void print_json(const struct lab_command_call *call, const char *folder,
-                       const struct lab_kernel_cache_entry *entries, int count) {
-    struct lab_arena *arena = call->arena;
-    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
-    for (int i = 0; i < count; i++) {
-        struct lab_value *item = lab_value_map(arena);
-        lab_value_set_string(arena, item, "kernel", entries[i].title);
-        lab_value_set_string(arena, item, "file", entries[i].file);
-        lab_value_set_int(arena, item, "size_bytes", entries[i].size_bytes);
-        lab_value_set_float(arena, item, "used_unix_s",
-                            (double)entries[i].used_wall_ns / (double)LAB_NS_PER_S);
-        lab_value_set_bool(arena, item, "damaged", entries[i].damaged);
-        lab_value_append(arena, list, item);
-    }
-    lab_value_set_string(arena, map, "folder", folder);
-    lab_value_set(arena, map, "kernels", list);
-    lab_console_print_json(call->console, map);
-}
-
-static void print_text(const struct lab_command_call *call, const char *folder,
-                       const struct lab_kernel_cache_entry *entries, int count) {
-    struct lab_table *table = lab_table_open();
-    struct lab_str text;
-    int64_t bytes = 0;
-    lab_table_column(table, "last used", LAB_ALIGN_LEFT);
-    lab_table_column(table, "size", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "kernel", LAB_ALIGN_LEFT);
-    lab_str_init(&text);
-    for (int i = 0; i < count; i++) {
-        time_t used = (time_t)(entries[i].used_wall_ns / LAB_NS_PER_S);
-        struct tm parts;
-        char when[32] = "";
-        if (localtime_r(&used, &parts))
-            strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
-        lab_str_clear(&text);
-        lab_str_add_bytes_binary(&text, (double)entries[i].size_bytes);
-        lab_table_cell(table, "%s", when);
-        lab_table_cell(table, "%s", text.text);
-        lab_table_cell(table, "%s", entries[i].title);
-        bytes += entries[i].size_bytes;
-    }
-    lab_str_clear(&text);
-    if (count) {
-        lab_table_write(table, call->console->style, &text);
-        lab_str_printf(&text, "\n%d %s, ", count, count == 1 ? "kernel" : "kernels");
-        lab_str_add_bytes_binary(&text, (double)bytes);
-        lab_str_printf(&text, ", in %s\n", folder);
-    } else {
-        lab_str_printf(&text, "No kernels are kept in %s.\n", folder);
-    }
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
-    lab_table_close(table);
-}
-
 static int list_kernels(const struct lab_command_call *call, struct lab_err *err) {
+    static const struct lab_doc_column columns[] = {
+        {"kernel"},
+        {"file"},
+        {"size_bytes", NULL, LAB_UNIT_SIZE},
+        {"used_unix_s", NULL, LAB_UNIT_DATE},
+        {"damaged"},
+        {NULL, "last used", LAB_UNIT_DATE, .align = LAB_ALIGN_LEFT},
+        {NULL, "size", LAB_UNIT_SIZE},
+        {NULL, "kernel"},
+    };
     const char *folder = folder_of(call, err);
     struct lab_kernel_cache_entry *entries;
     int count;
+    double bytes = 0;
     if (!folder || lab_kernel_cache_list(folder, call->arena, &entries, &count, err))
         return -1;
-    if (call->console->json)
-        print_json(call, folder, entries, count);
+    struct lab_doc *doc = lab_doc_open("Kernels", call->arena);
+    LAB_AUTO(str, size);
+    lab_doc_data(doc, "folder", lab_value_string(call->arena, folder));
+    lab_doc_rows(doc, "kernels", NULL, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < count; i++) {
+        const struct lab_kernel_cache_entry *entry = &entries[i];
+        struct lab_doc_cell used =
+            lab_cell_figure((double)entry->used_wall_ns / (double)LAB_NS_PER_S);
+        struct lab_value *damaged = lab_value_bool(call->arena, entry->damaged);
+        lab_doc_add(doc, lab_cell_text(entry->title));
+        lab_doc_add(doc, lab_cell_text(entry->file));
+        lab_doc_figure(doc, (double)entry->size_bytes);
+        lab_doc_add(doc, used);
+        lab_doc_add(doc, (struct lab_doc_cell){.data = damaged});
+        lab_doc_add(doc, used);
+        lab_doc_figure(doc, (double)entry->size_bytes);
+        lab_doc_add(doc, lab_cell_text(entry->title));
+        bytes += (double)entry->size_bytes;
+    }
+    lab_str_add_bytes_binary(&size, bytes);
+    lab_doc_gap(doc);
+    if (count)
+        lab_doc_text(doc, LAB_DOC_WHOLE, "%d %s, %s, in %s", count,
+                     count == 1 ? "kernel" : "kernels", size.text, folder);
     else
-        print_text(call, folder, entries, count);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No kernels are kept in %s.", folder);
+    lab_doc_print(doc, call->console);
     return 0;
 }
 
@@ -113,21 +90,15 @@ static int clear_kernels(const struct lab_command_call *call, struct lab_err *er
     int64_t bytes;
     if (!folder || lab_kernel_cache_clear(folder, &count, &bytes, err))
         return -1;
-    if (call->console->json) {
-        struct lab_value *map = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, map, "folder", folder);
-        lab_value_set_int(call->arena, map, "removed", count);
-        lab_value_set_int(call->arena, map, "removed_bytes", bytes);
-        lab_console_print_json(call->console, map);
-        return 0;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_printf(&text, "Removed %d %s, ", count, count == 1 ? "kernel" : "kernels");
-    lab_str_add_bytes_binary(&text, (double)bytes);
-    lab_str_printf(&text, ", from %s.\n", folder);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open("Kernels", call->arena);
+    LAB_AUTO(str, size);
+    lab_str_add_bytes_binary(&size, (double)bytes);
+    lab_doc_data(doc, "folder", lab_value_string(call->arena, folder));
+    lab_doc_data(doc, "removed", lab_value_int(call->arena, count));
+    lab_doc_data(doc, "removed_bytes", lab_value_int(call->arena, bytes));
+    lab_doc_text(doc, LAB_DOC_WHOLE, "Removed %d %s, %s, from %s.", count,
+                 count == 1 ? "kernel" : "kernels", size.text, folder);
+    lab_doc_print(doc, call->console);
     return 0;
 }
 

@@ -40,31 +40,23 @@ static const struct lab_option estimate_options[] = {
 static void print(const struct lab_command_call *call, struct lab_report_estimate *estimates,
                   int count, bool more) {
     const struct estimate_config *config = call->config;
-    if (call->console->json) {
-        struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
-        for (int i = 0; i < count; i++)
-            lab_value_append(call->arena, list,
-                             lab_report_estimate_value(&estimates[i], call->arena));
-        lab_value_set(call->arena, map, "estimates", list);
-        lab_console_print_json(call->console, map);
-        return;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
+    struct lab_doc *doc = lab_doc_open("Estimates", call->arena);
+    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "estimates"});
     for (int i = 0; i < count; i++) {
         estimates[i].rows_max = config->all ? 0 : RUNS_SHOWN;
-        lab_str_add(&text, i ? "\n" : "");
-        lab_report_estimate(&estimates[i], call->console->style, &text);
+        lab_doc_begin(doc, (struct lab_doc_section){.key = NULL});
+        lab_report_add_estimate(doc, &estimates[i]);
+        lab_doc_end(doc);
     }
+    lab_doc_end(doc);
+    lab_doc_gap(doc);
     if (more)
-        lab_str_add(&text, "\n… and older ones that are unfinished (--all)\n");
-    if (count == 0) {
-        lab_str_add(&text, "No study is running, and none was interrupted.\n");
-        if (!call->console->quiet)
-            lab_str_add(&text, "'gpulab estimate quick_test' says what one would take.\n");
-    }
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "… and older ones that are unfinished (--all)");
+    if (count == 0)
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No study is running, and none was interrupted.");
+    if (count == 0 && !call->console->quiet)
+        lab_doc_text(doc, LAB_DOC_WHOLE, "'gpulab estimate quick_test' says what one would take.");
+    lab_doc_print(doc, call->console);
 }
 
 /* --- studies on disk --- */

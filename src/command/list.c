@@ -59,7 +59,7 @@ static int list_run(const struct lab_command_call *call, int *ret_status, struct
     lab_report_add_studies(doc, studies, count);
     lab_doc_gap(doc);
     if (known > shown && !call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%d older one%s: gpulab list --all", known - shown,
+        lab_doc_text(doc, LAB_DOC_WHOLE, "%d older one%s: gpulab list --all", known - shown,
                      known - shown == 1 ? "" : "s");
     lab_doc_print(doc, call->console);
     return 0;

@@ -185,7 +185,7 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
             made->page.index ? lab_study_view_shorten(made->page.index, call->arena) : NULL;
         lab_report_add_study(doc, &view->report, call->console->style);
     } else if (answers == 0) {
-        lab_doc_text(doc, LAB_DOC_SAYS, "Nothing could be told from this.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "Nothing could be told from this.");
     }
     add_place(call, is_study, made, doc);
     lab_doc_print(doc, call->console);

@@ -11,7 +11,7 @@
 #include "base/tty/stop.h"
 #include "base/yaml.h"
 #include "device/device.h"
-#include "doc/table.h"
+#include "doc/doc.h"
 #include "load/study_view.h"
 #include "machine/machine.h"
 #include "machine/machine_json.h"
@@ -156,77 +156,56 @@ static int print_config(const struct lab_command_call *call, const struct lab_co
     return 0;
 }
 
-static void print_choices_json(const struct lab_command_call *call,
-                               const struct lab_config *config) {
-    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
-    for (int i = 0; i < config->choice_count; i++) {
-        const struct lab_config_choice *choice = &config->choices[i];
-        struct lab_value *item = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, item, "group", choice->group);
-        lab_value_set_string(call->arena, item, "option", choice->option);
-        lab_value_set_string(call->arena, item, "package", choice->package);
-        lab_value_set_string(call->arena, item, "parent", choice->parent);
-        lab_value_set_string(call->arena, item, "origin", choice->origin);
-        lab_value_set_bool(call->arena, item, "overridden", choice->overridden);
-        lab_value_append(call->arena, list, item);
-    }
-    lab_value_set(call->arena, map, "defaults", list);
-    lab_console_print_json(call->console, map);
-}
-
 static int print_defaults(const struct lab_command_call *call, const struct lab_config_path *path,
                           const struct lab_sweep *sweep, struct lab_err *err) {
+    static const struct lab_doc_column columns[] = {
+        {"group"},        {"option"},        {"package"},
+        {"parent"},       {"origin"},        {"overridden"},
+        {NULL, "Config"}, {NULL, "Package"}, {NULL, "Asked for by"},
+        {NULL, "File"},
+    };
     struct lab_config config;
     if (compose(call, path, sweep, &config, err) < 0)
         return -1;
-    if (call->console->json) {
-        print_choices_json(call, &config);
-        return 0;
-    }
-    struct lab_table *table = lab_table_open();
-    static const char *const titles[] = {"Config", "Package", "Asked for by", "File"};
-    for (int i = 0; i < 4; i++)
-        lab_table_column(table, titles[i], LAB_ALIGN_LEFT);
+    struct lab_doc *doc = lab_doc_open("Configs", call->arena);
+    lab_doc_text(doc, LAB_DOC_TITLE, "Merged in this order, the last one wins");
+    lab_doc_rows(doc, "defaults", NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < config.choice_count; i++) {
         const struct lab_config_choice *choice = &config.choices[i];
-        lab_table_cell(table, "%s%s%s", choice->group ? choice->group : "",
-                       choice->group ? "/" : "", choice->option);
-        lab_table_cell(table, "%s", *choice->package ? choice->package : "(root)");
-        lab_table_cell(table, "%s",
-                       choice->overridden ? "the command line"
-                       : choice->parent   ? choice->parent
-                                          : "");
+        lab_doc_add(doc, lab_cell_text(choice->group));
+        lab_doc_add(doc, lab_cell_text(choice->option));
+        lab_doc_add(doc, lab_cell_text(choice->package));
+        lab_doc_add(doc, lab_cell_text(choice->parent));
+        lab_doc_add(doc, lab_cell_text(choice->origin));
+        lab_doc_add(doc,
+                    (struct lab_doc_cell){.data = lab_value_bool(call->arena, choice->overridden)});
+        lab_doc_cell(doc, "%s%s%s", choice->group ? choice->group : "", choice->group ? "/" : "",
+                     choice->option);
+        lab_doc_cell(doc, "%s", *choice->package ? choice->package : "(root)");
+        lab_doc_cell(doc, "%s",
+                     choice->overridden ? "the command line"
+                     : choice->parent   ? choice->parent
+                                        : "");
         /* where a built-in file is, its name says already */
-        lab_table_cell(table, "%s",
-                       lab_str_starts(choice->origin, "built-in:") ? "built-in" : choice->origin);
+        lab_doc_cell(doc, "%s",
+                     lab_str_starts(choice->origin, "built-in:") ? "built-in" : choice->origin);
     }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_text_heading("Merged in this order, the last one wins", call->console->style, &text);
-    lab_table_write(table, call->console->style, &text);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
-    lab_table_close(table);
+    lab_doc_print(doc, call->console);
     return 0;
 }
 
 static void print_path(const struct lab_command_call *call, const struct lab_config_path *path) {
-    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_text_heading("Searched in this order, the first one wins", call->console->style, &text);
+    struct lab_value *list = lab_value_list(call->arena);
+    struct lab_doc *doc = lab_doc_open("Search path", call->arena);
+    lab_doc_text(doc, LAB_DOC_TITLE, "Searched in this order, the first one wins");
     for (int i = 0; path->folders && path->folders[i]; i++) {
-        lab_str_printf(&text, "  %s\n", path->folders[i]);
+        lab_doc_code(doc, NULL, path->folders[i]);
         lab_value_append(call->arena, list, lab_value_string(call->arena, path->folders[i]));
     }
-    lab_str_add(&text, "  built-in\n");
+    lab_doc_code(doc, NULL, "built-in");
     lab_value_append(call->arena, list, lab_value_string(call->arena, "built-in"));
-    lab_value_set(call->arena, map, "searchpath", list);
-    if (call->console->json)
-        lab_console_print_json(call->console, map);
-    else
-        lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    lab_doc_data(doc, "searchpath", list);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- the plan --- */
@@ -235,15 +214,9 @@ static void print_plan(const struct lab_command_call *call, const struct lab_pla
     struct lab_history *history = lab_run_history(plan->machine);
     struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     lab_history_close(history);
-    if (call->console->json) {
-        lab_console_print_json(call->console, lab_report_plan_value(plan, &estimate, call->arena));
-        return;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_report_plan(plan, &estimate, call->console->style, &text);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open(plan->option, call->arena);
+    lab_report_add_plan(doc, plan, &estimate);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- the command line --- */

@@ -168,14 +168,14 @@ static int show(const struct lab_command_call *call, struct lab_study_watch *wat
         return -1;
     struct lab_doc *doc = make_doc(views, watch->count, call->arena);
     if (watch->count == 0)
-        lab_doc_text(doc, LAB_DOC_SAYS, "No study is running, and none was interrupted.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No study is running, and none was interrupted.");
     if (watch->count == 0 && !call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s",
+        lab_doc_text(doc, LAB_DOC_WHOLE, "%s",
                      watch->known ? "'gpulab list' shows those that have ended."
                                   : "'gpulab run quick_test' is a first one to start.");
     lab_doc_gap(doc);
     if (watch->more)
-        lab_doc_text(doc, LAB_DOC_SAYS, "… and older ones that are unfinished (--all)");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "… and older ones that are unfinished (--all)");
     lab_doc_print(doc, call->console);
     return 0;
 }

@@ -56,26 +56,23 @@ static const char *const *tune_complete(struct lab_arena *arena) {
 }
 
 static void print_kernels(const struct lab_command_call *call) {
-    struct lab_str text;
-    lab_str_init(&text);
-    struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
+    struct lab_doc *doc = lab_doc_open("Kernels", call->arena);
+    lab_doc_set_labels(doc, 23);
+    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "kernels"});
     for (int i = 0; lab_workloads[i]; i++) {
         if (!is_tunable(lab_workloads[i]))
             continue;
-        struct lab_value *item = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, item, "kernel", lab_workloads[i]->name);
-        lab_value_set_string(call->arena, item, "help", lab_workloads[i]->help);
-        lab_value_append(call->arena, list, item);
-        lab_str_printf(&text, "  %-20s %s\n", lab_workloads[i]->name, lab_workloads[i]->help);
+        lab_doc_begin(doc, (struct lab_doc_section){.key = NULL});
+        lab_doc_data(doc, "kernel", lab_value_string(call->arena, lab_workloads[i]->name));
+        lab_doc_line_as(doc, "help", lab_workloads[i]->name, lab_workloads[i]->help);
+        lab_doc_end(doc);
     }
-    lab_value_set(call->arena, map, "kernels", list);
+    lab_doc_end(doc);
+    lab_doc_gap(doc);
     if (!call->console->quiet)
-        lab_str_add(&text, "\n'gpulab tune KERNEL' finds its fastest configuration here.\n");
-    if (call->console->json)
-        lab_console_print_json(call->console, map);
-    else
-        lab_console_print(call->console, &text);
-    lab_str_release(&text);
+        lab_doc_text(doc, LAB_DOC_WHOLE,
+                     "'gpulab tune KERNEL' finds its fastest configuration here.");
+    lab_doc_print(doc, call->console);
 }
 
 /* --- a request out of the command line --- */
@@ -155,36 +152,37 @@ static struct lab_value *cached_value(const struct lab_command_call *call,
     return map;
 }
 
-static void print_cached(const struct lab_command_call *call,
-                         const struct lab_tuning_entry *entry) {
-    struct lab_str text;
-    char when[32] = "";
-    time_t seconds = (time_t)(entry->tuned_wall_ns / LAB_NS_PER_S);
-    struct tm parts;
-    if (localtime_r(&seconds, &parts))
-        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
-    lab_str_init(&text);
-    lab_str_printf(&text, "%s on %s was tuned on %s: %s, ", entry->shape, entry->device, when,
-                   entry->config);
-    lab_str_add_time(&text, entry->time_s);
-    lab_str_add(&text, entry->certain ? ".\n" : ", though others could not be told apart.\n");
+static void add_cached(struct lab_doc *doc, const struct lab_command_call *call,
+                       const struct lab_tuning_entry *entry) {
+    LAB_AUTO(str, when);
+    LAB_AUTO(str, time);
+    lab_unit_add((double)entry->tuned_wall_ns / (double)LAB_NS_PER_S, LAB_UNIT_DATE, NULL, &when);
+    lab_str_add_time(&time, entry->time_s);
+    lab_doc_text(doc, LAB_DOC_WHOLE, "%s on %s was tuned on %s: %s, %s%s", entry->shape,
+                 entry->device, when.text, entry->config, time.text,
+                 entry->certain ? "." : ", though others could not be told apart.");
     if (!call->console->quiet)
-        lab_str_add(&text, "The same command with --again tunes anew.\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "The same command with --again tunes anew.");
 }
 
-static void print_result(const struct lab_command_call *call,
-                         const struct lab_tune_outcome *outcome) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_report_tuning(&outcome->result, call->console->style, &text);
-    if (outcome->kept && !call->console->quiet)
-        lab_str_add(&text, "\n  Kept: 'gpulab bench' and 'gpulab run' use it from now on.\n");
-    if (outcome->result.interrupted && !call->console->quiet)
-        lab_str_add(&text, "\n  The same command goes on from here.\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+static void print_outcome(const struct lab_command_call *call,
+                          const struct lab_tune_outcome *outcome) {
+    struct lab_doc *doc = lab_doc_open("Tuning", call->arena);
+    if (outcome->cached) {
+        lab_doc_data(doc, NULL, cached_value(call, outcome));
+        add_cached(doc, call, &outcome->entry);
+    } else {
+        lab_doc_data(doc, NULL, lab_timing_file_value(&outcome->result, call->arena));
+        lab_report_add_tuning(doc, &outcome->result);
+        lab_doc_gap(doc);
+        if (outcome->kept && !call->console->quiet)
+            lab_doc_text(doc, LAB_DOC_PLAIN,
+                         "Kept: 'gpulab bench' and 'gpulab run' use it from now on.");
+        lab_doc_gap(doc);
+        if (outcome->result.interrupted && !call->console->quiet)
+            lab_doc_text(doc, LAB_DOC_PLAIN, "The same command goes on from here.");
+    }
+    lab_doc_print(doc, call->console);
 }
 
 static int tune_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
@@ -203,14 +201,7 @@ static int tune_run(const struct lab_command_call *call, int *ret_status, struct
         !call->console->quiet)
         lab_console_note("%s names %d devices: tune uses the first", call->shared->device,
                          outcome.selected);
-    if (call->console->json)
-        lab_console_print_json(
-            call->console, outcome.cached ? cached_value(call, &outcome)
-                                          : lab_timing_file_value(&outcome.result, call->arena));
-    else if (outcome.cached)
-        print_cached(call, &outcome.entry);
-    else
-        print_result(call, &outcome);
+    print_outcome(call, &outcome);
     if (!outcome.cached && outcome.result.interrupted)
         *ret_status = lab_err_exit_status(LAB_ERR_INTERRUPTED);
     return 0;

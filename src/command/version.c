@@ -1,5 +1,6 @@
 /* version.c: `gpulab version`: which program this is and what it is built from. */
 #include "command/command.h"
+#include "doc/doc.h"
 
 #include "version.h"
 
@@ -61,25 +62,16 @@ static int version_run(const struct lab_command_call *call, int *ret_status, str
     (void)err;
     struct library libraries[LIBRARY_COUNT];
     read_libraries(call->arena, libraries);
-    if (call->console->json) {
-        struct lab_value *map = lab_value_map(call->arena), *inner = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, map, "version", LAB_VERSION);
-        lab_value_set_string(call->arena, map, "compiler", COMPILER);
-        lab_value_set_string(call->arena, map, "build", BUILD);
-        for (int i = 0; i < LIBRARY_COUNT; i++)
-            lab_value_set_string(call->arena, inner, libraries[i].name, libraries[i].version);
-        lab_value_set(call->arena, map, "libraries", inner);
-        lab_console_print_json(call->console, map);
-        return 0;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_printf(&text, "gpulab %s\n  compiler  %s\n  build     %s\n", LAB_VERSION, COMPILER,
-                   BUILD);
+    struct lab_doc *doc = lab_doc_open("gpulab", call->arena);
+    lab_doc_text(doc, LAB_DOC_WHOLE, "gpulab %s", LAB_VERSION);
+    lab_doc_data(doc, "version", lab_value_string(call->arena, LAB_VERSION));
+    lab_doc_line_as(doc, "compiler", "compiler", COMPILER);
+    lab_doc_line_as(doc, "build", "build", BUILD);
+    lab_doc_begin(doc, (struct lab_doc_section){.key = "libraries"});
     for (int i = 0; i < LIBRARY_COUNT; i++)
-        lab_str_printf(&text, "  %-8s  %s\n", libraries[i].name, libraries[i].version);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+        lab_doc_line_as(doc, libraries[i].name, libraries[i].name, libraries[i].version);
+    lab_doc_end(doc);
+    lab_doc_print(doc, call->console);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "doc/column.h"
 
 #include <math.h>
+#include <time.h>
 
 #define CONFIDENCE 0.95
 #define LARGE_MIB  (300 * 1024.0) /* more than one GPU has: totals, easier to read in GiB */
@@ -16,6 +17,14 @@ struct lab_doc_cell lab_cell_figure(double value) {
 
 bool lab_unit_is_words(enum lab_unit unit) {
     return unit == LAB_UNIT_TEXT || unit == LAB_UNIT_FIGURE;
+}
+
+static void add_date(double unix_s, struct lab_str *out) {
+    time_t seconds = (time_t)unix_s;
+    struct tm parts;
+    char text[32];
+    if (localtime_r(&seconds, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts))
+        lab_str_add(out, text);
 }
 
 void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab_str *out) {
@@ -61,6 +70,9 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         break;
     case LAB_UNIT_CHANGE:
         lab_str_printf(out, "%+.1f %%", 100 * value);
+        break;
+    case LAB_UNIT_DATE:
+        add_date(value, out);
         break;
     case LAB_UNIT_NUMBER:
         lab_str_printf(out, "%.4g", value);

@@ -29,6 +29,7 @@ enum lab_unit {
     LAB_UNIT_PER_SECOND, /* samples, or as the cell has it; key_per_s */
     LAB_UNIT_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
     LAB_UNIT_NUMBER,     /* in a unit that another column names */
+    LAB_UNIT_DATE,       /* seconds since 1970, shown as local time to the minute; key_unix_s */
     /* put in words by whoever made it, aligned as a figure */
     LAB_UNIT_FIGURE,
 };

@@ -198,7 +198,7 @@ void lab_doc_line_whole(struct lab_doc *doc, const char *label, const char *form
 }
 
 void lab_doc_line_as(struct lab_doc *doc, const char *key, const char *label, const char *text) {
-    add_line(doc, key, label, copy(doc, text), LAB_ALIGN_BY_UNIT);
+    add_line(doc, key, label, copy(doc, text), LAB_ALIGN_WHOLE);
 }
 
 void lab_doc_lines_title(struct lab_doc *doc, const char *title) {

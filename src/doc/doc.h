@@ -43,6 +43,7 @@ enum lab_doc_tone {
     LAB_DOC_SAYS,   /* opens a section */
     LAB_DOC_PLAIN,
     LAB_DOC_FREE,  /* not indented on a terminal */
+    LAB_DOC_WHOLE, /* neither that nor broken into lines: it is to be pasted */
     LAB_DOC_ITEM,  /* one of several; its later lines are indented */
     LAB_DOC_FAINT, /* aside */
     LAB_DOC_NOTE,  /* to be known first: a box on a page, a quotation in Markdown */
@@ -130,7 +131,7 @@ void lab_doc_line(struct lab_doc *doc, const char *label, const char *format, ..
 /* The same in one line however long: a command that is broken can't be pasted. */
 void lab_doc_line_whole(struct lab_doc *doc, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The next line with a key; NULL text is null for programs. */
+/* The same with a key; NULL text is null for programs. */
 void lab_doc_line_as(struct lab_doc *doc, const char *key, const char *label, const char *text);
 /* What the lines' labels are called where that is said: "Condition". */
 void lab_doc_lines_title(struct lab_doc *doc, const char *title);

@@ -49,10 +49,8 @@ static void add_left(const struct lab_report_estimate *estimate, struct lab_str 
     lab_str_add(out, " left");
 }
 
-static void add_title(const struct lab_report_estimate *estimate, struct lab_style style,
-                      struct lab_str *out) {
-    struct lab_str title;
-    lab_str_init(&title);
+static void add_title(struct lab_doc *doc, const struct lab_report_estimate *estimate) {
+    LAB_AUTO(str, title);
     lab_str_printf(&title, "%s%s: ", estimate->study, estimate->simulated ? " (simulated)" : "");
     if (!estimate->folder) {
         lab_str_printf(&title, "%d run%s, ", estimate->run_count,
@@ -65,18 +63,16 @@ static void add_title(const struct lab_report_estimate *estimate, struct lab_sty
             lab_str_add_duration(&title, estimate->left_s, LAB_DURATION_ROUNDED);
         }
     } else {
-        bool ended = estimate->left_s == 0;
         lab_str_printf(&title, "%s, %d of %d run%s done", estimate->state, estimate->done,
                        estimate->run_count, study_plural(estimate->run_count));
         if (estimate->failed)
             lab_str_printf(&title, ", %d failed", estimate->failed);
-        if (!ended) {
+        if (estimate->left_s != 0) {
             lab_str_add(&title, "; ");
             add_left(estimate, &title);
         }
     }
-    lab_text_heading(title.text, style, out);
-    lab_str_release(&title);
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s", title.text);
 }
 
 /* --- runs --- */
@@ -91,130 +87,72 @@ static void add_time(double seconds, bool measured, struct lab_str *out) {
         lab_str_add_duration(out, seconds, LAB_DURATION_ROUNDED);
 }
 
-static void add_time_cell(struct lab_table *table, double seconds, bool measured) {
-    struct lab_str text;
-    lab_str_init(&text);
+static void add_time_cell(struct lab_doc *doc, double seconds, bool measured) {
+    LAB_AUTO(str, text);
     add_time(seconds, measured, &text);
-    lab_table_cell(table, "%s", text.text);
-    lab_str_release(&text);
+    lab_doc_cell(doc, "%s", text.text);
+}
+
+static void add_row(struct lab_doc *doc, const struct lab_report_estimate *estimate,
+                    const struct lab_report_estimate_run *run) {
+    lab_doc_cell(doc, "%s", run->id);
+    lab_doc_cell(doc, "%s", run->state);
+    if (!run->total)
+        lab_doc_cell(doc, "%s", "");
+    else if (estimate->folder)
+        lab_doc_cell(doc, "%lld/%lld", (long long)run->done, (long long)run->total);
+    else
+        lab_doc_cell(doc, "%lld", (long long)run->total);
+    add_time_cell(doc, run->taken_s, true);
+    if (!run->ended && isnan(run->left_s))
+        lab_doc_cell(doc, "?");
+    else
+        add_time_cell(doc, run->ended ? NAN : run->left_s, false);
+    lab_doc_cell(doc, "%s", run->basis);
 }
 
 /* Names are never cut for the sake of the past, nor of where a figure comes from. */
-struct shown {
-    bool taken, basis;
-};
-
-static void widen(int *width, int columns) {
-    *width = columns > *width ? columns : *width;
-}
-
-static int time_columns(double seconds, bool measured) {
-    struct lab_str text;
-    lab_str_init(&text);
-    add_time(seconds, measured, &text);
-    int columns = lab_str_columns(text.text);
-    lab_str_release(&text);
-    return columns;
-}
-
-static struct shown fitting(const struct lab_report_estimate *estimate, int columns) {
-    enum { GAP = 2, ITERATIONS = 10, BASIS = 8 };
-    int name = 0, state = (int)strlen("State");
-    int taken = (int)strlen("Taken"), left = (int)strlen("Left");
-    for (int i = 0; i < estimate->run_count; i++) {
-        const struct lab_report_estimate_run *run = &estimate->runs[i];
-        widen(&name, lab_str_columns(run->id));
-        widen(&state, lab_str_columns(run->state));
-        widen(&taken, time_columns(run->taken_s, true));
-        widen(&left, time_columns(run->left_s, false));
-    }
-    int least = GAP + name + GAP + ITERATIONS + GAP + left + (estimate->folder ? GAP + state : 0);
-    least += GAP + BASIS;
-    return (struct shown){.taken = estimate->folder && least + GAP + taken <= columns,
-                          .basis = least <= columns};
-}
-
-static void add_columns(struct lab_table *table, const struct lab_report_estimate *estimate,
-                        struct shown shown) {
-    lab_table_column(table, "Run", LAB_ALIGN_LEFT);
-    if (estimate->folder)
-        lab_table_column(table, "State", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Iterations", LAB_ALIGN_RIGHT);
-    if (shown.taken)
-        lab_table_column(table, "Taken", LAB_ALIGN_RIGHT);
-    lab_table_column(table, estimate->folder ? "Left" : "Expected", LAB_ALIGN_RIGHT);
-    if (shown.basis)
-        lab_table_column(table, "By", LAB_ALIGN_LEFT);
-}
-
-static void add_row(struct lab_table *table, const struct lab_report_estimate *estimate,
-                    const struct lab_report_estimate_run *run, struct shown shown) {
-    lab_table_cell(table, "%s", run->id);
-    if (estimate->folder)
-        lab_table_cell(table, "%s", run->state);
-    if (!run->total)
-        lab_table_cell(table, "%s", "");
-    else if (estimate->folder)
-        lab_table_cell(table, "%lld/%lld", (long long)run->done, (long long)run->total);
-    else
-        lab_table_cell(table, "%lld", (long long)run->total);
-    if (shown.taken)
-        add_time_cell(table, run->taken_s, true);
-    if (run->ended)
-        lab_table_cell(table, "%s", "");
-    else if (isnan(run->left_s))
-        lab_table_cell(table, "?");
-    else
-        add_time_cell(table, run->left_s, false);
-    if (shown.basis)
-        lab_table_cell(table, "%s", run->basis);
-}
-
-static void add_runs(const struct lab_report_estimate *estimate, struct lab_style style,
-                     struct lab_str *out) {
+static void add_runs(struct lab_doc *doc, const struct lab_report_estimate *estimate) {
+    static const struct lab_doc_column of_study[] = {
+        {NULL, "Run"},
+        {NULL, "State"},
+        {NULL, "Iterations", LAB_UNIT_FIGURE},
+        {NULL, "Taken", LAB_UNIT_FIGURE, .yields = 2},
+        {NULL, "Left", LAB_UNIT_FIGURE},
+        {NULL, "By", .yields = 1},
+    };
+    static const struct lab_doc_column of_plan[] = {
+        {NULL, "Run"},
+        {NULL, NULL},
+        {NULL, "Iterations", LAB_UNIT_FIGURE},
+        {NULL, NULL},
+        {NULL, "Expected", LAB_UNIT_FIGURE},
+        {NULL, "By", .yields = 1},
+    };
     int room = estimate->rows_max ? estimate->rows_max : estimate->run_count;
     bool all = estimate->run_count <= room;
     int ended_left_out = 0, left_out = 0;
-    struct lab_table *table = lab_table_open();
-    struct shown shown = fitting(estimate, style.columns);
-    add_columns(table, estimate, shown);
+    lab_doc_rows(doc, NULL, NULL, estimate->folder ? of_study : of_plan, 6);
     for (int i = 0; i < estimate->run_count; i++) {
         const struct lab_report_estimate_run *run = &estimate->runs[i];
         if (!all && run->ended)
             ended_left_out++;
         else if (room-- > 0)
-            add_row(table, estimate, run, shown);
+            add_row(doc, estimate, run);
         else
             left_out++;
     }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
-    if (left_out || ended_left_out) {
-        lab_str_add(out, "  … and ");
-        if (left_out)
-            lab_str_printf(out, "%d more", left_out);
-        if (ended_left_out)
-            lab_str_printf(out, "%s%d that %s ended", left_out ? " and " : "", ended_left_out,
-                           ended_left_out == 1 ? "has" : "have");
-        lab_str_add(out, " (--all)\n");
-    }
+    LAB_AUTO(str, others);
+    if (left_out)
+        lab_str_printf(&others, "%d more", left_out);
+    if (ended_left_out)
+        lab_str_printf(&others, "%s%d that %s ended", left_out ? " and " : "", ended_left_out,
+                       ended_left_out == 1 ? "has" : "have");
+    if (others.length)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "… and %s (--all)", others.text);
 }
 
 /* --- what it comes to --- */
-
-/* "  Total     text", wrapped behind the title. */
-static void add_line(const char *title, const char *text, struct lab_style style,
-                     struct lab_str *out) {
-    enum { INDENT = 12 };
-    lab_str_printf(out, "  %-*s", INDENT - 2, title);
-    lab_text_wrap(text, INDENT, INDENT, style.columns, out);
-    lab_str_add(out, "\n");
-}
-
-/* As it is, to be pasted: a break in it would be two commands. */
-static void add_whole_line(const char *title, const char *text, struct lab_str *out) {
-    lab_str_printf(out, "  %-10s%s\n", title, text);
-}
 
 static void add_total(const struct lab_report_estimate *estimate, struct lab_str *line) {
     const char *comma = "";
@@ -270,46 +208,28 @@ static void add_memory(const struct lab_report_estimate *estimate, struct lab_st
     }
 }
 
-static void add_summary(const struct lab_report_estimate *estimate, struct lab_style style,
-                        struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
-    add_total(estimate, &line);
-    add_line("Total", line.text, style, out);
-    if (estimate->guessed && !isnan(estimate->left_s)) {
-        lab_str_clear(&line);
-        lab_str_printf(&line,
-                       "%d run%s unlike any that has run here: in the total by what others took, "
-                       "which may be far off",
-                       estimate->guessed, estimate->guessed == 1 ? " is" : "s are");
-        add_line("Guessed", line.text, style, out);
-    }
-    if (estimate->disk_bytes) {
-        lab_str_clear(&line);
-        lab_str_add(&line, "about ");
-        lab_str_add_bytes_binary(&line, (double)estimate->disk_bytes);
-        add_line("Disk", line.text, style, out);
-    }
-    if (estimate->memory_count) {
-        lab_str_clear(&line);
-        add_memory(estimate, &line);
-        add_line("Memory", line.text, style, out);
-    }
+static void add_summary(struct lab_doc *doc, const struct lab_report_estimate *estimate) {
+    LAB_AUTO(str, total);
+    LAB_AUTO(str, disk);
+    LAB_AUTO(str, memory);
+    add_total(estimate, &total);
+    lab_str_add_bytes_binary(&disk, (double)estimate->disk_bytes);
+    add_memory(estimate, &memory);
+    lab_doc_line(doc, "Total", "%s", total.text);
+    if (estimate->guessed && !isnan(estimate->left_s))
+        lab_doc_line(doc, "Guessed",
+                     "%d run%s unlike any that has run here: in the total by what others took, "
+                     "which may be far off",
+                     estimate->guessed, estimate->guessed == 1 ? " is" : "s are");
+    if (estimate->disk_bytes)
+        lab_doc_line(doc, "Disk", "about %s", disk.text);
+    lab_doc_line(doc, "Memory", "%s", memory.text);
     if (estimate->folder)
-        add_whole_line("Folder", estimate->folder, out);
-    if (estimate->running && *estimate->holder)
-        add_line("Run by", estimate->holder, style, out);
-    if (!estimate->running && *estimate->command && estimate->left_s != 0)
-        add_whole_line(estimate->folder ? "Resume" : "Start", estimate->command, out);
-    lab_str_release(&line);
-}
-
-void lab_report_estimate(const struct lab_report_estimate *estimate, struct lab_style style,
-                         struct lab_str *out) {
-    add_title(estimate, style, out);
-    add_runs(estimate, style, out);
-    lab_str_add(out, "\n");
-    add_summary(estimate, style, out);
+        lab_doc_line_whole(doc, "Folder", "%s", estimate->folder);
+    if (estimate->running)
+        lab_doc_line(doc, "Run by", "%s", estimate->holder);
+    if (!estimate->running && estimate->left_s != 0)
+        lab_doc_line_whole(doc, estimate->folder ? "Resume" : "Start", "%s", estimate->command);
 }
 
 /* --- for programs --- */
@@ -339,8 +259,8 @@ static struct lab_value *memory_value(const struct lab_report_estimate_memory *i
     return map;
 }
 
-struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *estimate,
-                                            struct lab_arena *arena) {
+static struct lab_value *estimate_value(const struct lab_report_estimate *estimate,
+                                        struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *runs = lab_value_list(arena);
     for (int i = 0; i < estimate->run_count; i++)
         lab_value_append(arena, runs, run_value(&estimate->runs[i], arena));
@@ -368,4 +288,13 @@ struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *es
         lab_value_set_int(arena, map, "disk_bytes", estimate->disk_bytes);
     lab_value_set(arena, map, "runs", runs);
     return map;
+}
+
+void lab_report_add_estimate(struct lab_doc *doc, const struct lab_report_estimate *estimate) {
+    lab_doc_data(doc, NULL, estimate_value(estimate, lab_doc_arena(doc)));
+    lab_doc_gap(doc);
+    add_title(doc, estimate);
+    add_runs(doc, estimate);
+    lab_doc_gap(doc);
+    add_summary(doc, estimate);
 }

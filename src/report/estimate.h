@@ -50,12 +50,8 @@ struct lab_report_estimate {
 };
 
 /* The answer, a line for each run, and what the answer rests on. Where there are more than rows_max
- * runs, those that have ended are left out first. */
-void lab_report_estimate(const struct lab_report_estimate *estimate, struct lab_style style,
-                         struct lab_str *out);
-/* All runs. */
-struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *estimate,
-                                            struct lab_arena *arena);
+ * runs, those that have ended are left out first; programs get all. */
+void lab_report_add_estimate(struct lab_doc *doc, const struct lab_report_estimate *estimate);
 
 /* --- pieces that others use --- */
 

@@ -13,29 +13,15 @@
 
 /* --- parts --- */
 
-/* "  Order     text", wrapped behind the title. */
-static void add_line(const char *title, const char *text, struct lab_style style,
-                     struct lab_str *out) {
-    enum { INDENT = 12 };
-    lab_str_printf(out, "  %-*s", INDENT - 2, title);
-    lab_text_wrap(text, INDENT, INDENT, style.columns, out);
-    lab_str_add(out, "\n");
-}
-
-static void add_title(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
-    struct lab_str title;
-    lab_str_init(&title);
-    lab_str_printf(&title, "%s: %d run%s", plan->option, plan->run_count,
-                   study_plural(plan->run_count));
+static void add_title(struct lab_doc *doc, const struct lab_plan *plan) {
+    LAB_AUTO(str, repeats);
     int64_t distinct = plan->run_count / plan->repeat;
     if (plan->repeat > 1)
-        lab_str_printf(&title, " = %lld × %d", (long long)distinct, plan->repeat);
-    lab_str_printf(&title, ", %lld point%s", (long long)plan->point_count,
-                   study_plural(plan->point_count));
-    if (plan->point_count > distinct)
-        lab_str_add(&title, "; what several points share runs once");
-    lab_text_heading(title.text, style, out);
-    lab_str_release(&title);
+        lab_str_printf(&repeats, " = %lld × %d", (long long)distinct, plan->repeat);
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s: %d run%s%s, %lld point%s%s", plan->option,
+                 plan->run_count, study_plural(plan->run_count), repeats.text,
+                 (long long)plan->point_count, study_plural(plan->point_count),
+                 plan->point_count > distinct ? "; what several points share runs once" : "");
 }
 
 static bool is_used(const struct lab_plan *plan, int device) {
@@ -46,27 +32,23 @@ static bool is_used(const struct lab_plan *plan, int device) {
     return false;
 }
 
-static void add_devices(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
+static void add_devices(struct lab_doc *doc, const struct lab_plan *plan) {
     int used = 0;
     for (int i = 0; i < plan->devices.count && used <= DEVICES_SHOWN; i++) {
         if (!is_used(plan, i))
             continue;
         const struct lab_device_ref *device = &plan->devices.items[i];
-        struct lab_str line;
-        lab_str_init(&line);
-        if (used == DEVICES_SHOWN)
-            lab_str_add(&line, "… and more");
+        const char *label = used++ ? "" : "Devices";
+        if (used > DEVICES_SHOWN)
+            lab_doc_line(doc, label, "… and more");
         else
-            lab_str_printf(&line, "%d is %s: %s%s", i, device->name, device->description,
-                           device->simulated ? " (simulated)" : "");
-        add_line(used++ ? "" : "Devices", line.text, style, out);
-        lab_str_release(&line);
+            lab_doc_line(doc, label, "%d is %s: %s%s", i, device->name, device->description,
+                         device->simulated ? " (simulated)" : "");
     }
 }
 
-static void add_order(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
+static void add_order(struct lab_doc *doc, const struct lab_plan *plan) {
+    LAB_AUTO(str, line);
     if (plan->ordered_as_given)
         lab_str_add(&line, "as given");
     else
@@ -79,8 +61,7 @@ static void add_order(const struct lab_plan *plan, struct lab_style style, struc
                        plan->max_workers);
     else
         lab_str_add(&line, "; one at a time");
-    add_line("Order", line.text, style, out);
-    lab_str_release(&line);
+    lab_doc_line(doc, "Order", "%s", line.text);
 }
 
 /* What the time-outs allow; runs that fail and are tried again come on top. */
@@ -107,10 +88,9 @@ static void add_basis(const struct lab_plan *plan, const struct lab_plan_estimat
     lab_str_add(line, "), ");
 }
 
-static void add_time(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
-                     struct lab_style style, struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
+static void add_time(struct lab_doc *doc, const struct lab_plan *plan,
+                     const struct lab_plan_estimate *estimate) {
+    LAB_AUTO(str, line);
     int guessed = estimate->guessed;
     bool known = !isnan(estimate->expected_s), fair = known && 2 * guessed <= plan->run_count;
     if (fair) {
@@ -131,125 +111,56 @@ static void add_time(const struct lab_plan *plan, const struct lab_plan_estimate
     else if (!fair)
         lab_str_printf(&line, "; %d of %d runs are unlike any that has run here", guessed,
                        plan->run_count);
-    add_line("Time", line.text, style, out);
-    lab_str_release(&line);
-}
-
-static void add_disk(const struct lab_plan_estimate *estimate, struct lab_style style,
-                     struct lab_str *out) {
-    struct lab_str line;
-    lab_str_init(&line);
-    lab_str_add(&line, "writes about ");
-    lab_str_add_bytes_binary(&line, (double)estimate->disk_bytes);
-    add_line("Disk", line.text, style, out);
-    lab_str_release(&line);
+    lab_doc_line(doc, "Time", "%s", line.text);
 }
 
 /* --- the table --- */
 
-static void add_rank_cells(struct lab_table *table, const struct lab_plan_run *run) {
-    struct lab_str devices, nodes;
-    lab_str_init(&devices);
-    lab_str_init(&nodes);
+static void add_places(struct lab_doc *doc, const struct lab_plan_run *run) {
+    LAB_AUTO(str, devices);
+    LAB_AUTO(str, nodes);
     bool one_node = true;
     for (int i = 0; i < run->rank_count; i++) {
         lab_str_printf(&devices, "%s%s", i ? "+" : "", run->ranks[i].device);
         lab_str_printf(&nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
         one_node &= run->ranks[i].numa_node == run->ranks[0].numa_node;
     }
-    lab_table_cell(table, "%s", devices.text);
+    lab_doc_cell(doc, "%s", devices.text);
     if (one_node && run->ranks[0].numa_node < 0)
-        lab_table_cell(table, "any");
+        lab_doc_cell(doc, "any");
     else if (one_node)
-        lab_table_cell(table, "%d", run->ranks[0].numa_node);
+        lab_doc_cell(doc, "%d", run->ranks[0].numa_node);
     else
-        lab_table_cell(table, "%s", nodes.text);
-    lab_str_release(&devices);
-    lab_str_release(&nodes);
-}
-
-static void add_size_cell(struct lab_table *table, int64_t bytes) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_add_bytes_binary(&text, (double)bytes);
-    lab_table_cell(table, "%s", text.text);
-    lab_str_release(&text);
+        lab_doc_cell(doc, "%s", nodes.text);
 }
 
 /* Names are never cut for the sake of what they say already, nor for sizes. */
-struct shown {
-    bool places, sizes;
-};
-
-static struct shown fitting(const struct lab_plan *plan, int columns) {
-    int name = 0, device = 0;
+static void add_runs(struct lab_doc *doc, const struct lab_plan *plan) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "#", LAB_UNIT_COUNT},
+        {NULL, "Run"},
+        {NULL, "Device", .yields = 1},
+        {NULL, "Node", LAB_UNIT_FIGURE, .yields = 1},
+        {NULL, "Warm-up", LAB_UNIT_COUNT},
+        {NULL, "Iterations", LAB_UNIT_COUNT},
+        {NULL, "Host", LAB_UNIT_SIZE, .yields = 2},
+        {NULL, "On device", LAB_UNIT_SIZE, .yields = 2},
+    };
+    lab_doc_gap(doc);
+    lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < plan->run_count && i < RUNS_SHOWN; i++) {
         const struct lab_plan_run *run = &plan->runs[i];
-        int devices = run->rank_count - 1;
-        for (int k = 0; k < run->rank_count; k++)
-            devices += lab_str_columns(run->ranks[k].device);
-        name = lab_str_columns(run->id) > name ? lab_str_columns(run->id) : name;
-        device = devices > device ? devices : device;
+        lab_doc_figure(doc, i + 1);
+        lab_doc_cell(doc, "%s", run->id);
+        add_places(doc, run);
+        lab_doc_figure(doc, (double)run->warmup_iterations);
+        lab_doc_figure(doc, (double)run->iterations);
+        lab_doc_figure(doc, (double)run->host_bytes);
+        lab_doc_figure(doc, (double)run->device_bytes);
     }
-    enum { NUMBER = 8, ITERATIONS = 21, NODE = 10, SIZES = 24 };
-    int least = NUMBER + name + ITERATIONS, places = NODE + device;
-    return (struct shown){.places = least + places <= columns,
-                          .sizes = least + places + SIZES <= columns};
-}
-
-static void add_runs(const struct lab_plan *plan, struct lab_style style, struct lab_str *out) {
-    struct shown shown = fitting(plan, style.columns);
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "#", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Run", LAB_ALIGN_LEFT);
-    if (shown.places) {
-        lab_table_column(table, "Device", LAB_ALIGN_LEFT);
-        lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
-    }
-    lab_table_column(table, "Warm-up", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Iterations", LAB_ALIGN_RIGHT);
-    if (shown.sizes) {
-        lab_table_column(table, "Host", LAB_ALIGN_RIGHT);
-        lab_table_column(table, "On device", LAB_ALIGN_RIGHT);
-    }
-    for (int i = 0; i < plan->run_count && i < RUNS_SHOWN; i++) {
-        const struct lab_plan_run *run = &plan->runs[i];
-        lab_table_cell(table, "%d", i + 1);
-        lab_table_cell(table, "%s", run->id);
-        if (shown.places)
-            add_rank_cells(table, run);
-        lab_table_cell(table, "%lld", (long long)run->warmup_iterations);
-        lab_table_cell(table, "%lld", (long long)run->iterations);
-        if (shown.sizes) {
-            add_size_cell(table, run->host_bytes);
-            add_size_cell(table, run->device_bytes);
-        }
-    }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
     if (plan->run_count > RUNS_SHOWN)
-        lab_str_printf(out, "  … and %d more (all of them with --json)\n",
-                       plan->run_count - RUNS_SHOWN);
-}
-
-void lab_report_plan(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
-                     struct lab_style style, struct lab_str *out) {
-    add_title(plan, style, out);
-    if (plan->machine->recorded)
-        add_line("Machine", plan->machine->source, style, out);
-    add_devices(plan, style, out);
-    add_order(plan, style, out);
-    add_time(plan, estimate, style, out);
-    add_disk(estimate, style, out);
-    for (int i = 0; plan->notes && plan->notes[i]; i++)
-        add_line("Note", plan->notes[i], style, out);
-    struct lab_str results;
-    lab_str_init(&results);
-    lab_str_printf(&results, "%s/%s/<date>/<time>", plan->output_dir, plan->study);
-    add_line("Results", results.text, style, out);
-    lab_str_release(&results);
-    lab_str_add(out, "\n");
-    add_runs(plan, style, out);
+        lab_doc_text(doc, LAB_DOC_PLAIN, "… and %d more (all of them with --json)",
+                     plan->run_count - RUNS_SHOWN);
 }
 
 /* --- for programs --- */
@@ -290,9 +201,9 @@ static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_ar
     return map;
 }
 
-struct lab_value *lab_report_plan_value(const struct lab_plan *plan,
-                                        const struct lab_plan_estimate *estimate,
-                                        struct lab_arena *arena) {
+static struct lab_value *plan_value(const struct lab_plan *plan,
+                                    const struct lab_plan_estimate *estimate,
+                                    struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *runs = lab_value_list(arena);
     struct lab_value *devices = lab_value_list(arena);
     for (int i = 0; i < plan->devices.count; i++)
@@ -327,4 +238,22 @@ struct lab_value *lab_report_plan_value(const struct lab_plan *plan,
     lab_value_set(arena, map, "notes", notes);
     lab_value_set(arena, map, "runs", runs);
     return map;
+}
+
+void lab_report_add_plan(struct lab_doc *doc, const struct lab_plan *plan,
+                         const struct lab_plan_estimate *estimate) {
+    LAB_AUTO(str, disk);
+    lab_str_add_bytes_binary(&disk, (double)estimate->disk_bytes);
+    lab_doc_data(doc, NULL, plan_value(plan, estimate, lab_doc_arena(doc)));
+    add_title(doc, plan);
+    if (plan->machine->recorded)
+        lab_doc_line(doc, "Machine", "%s", plan->machine->source);
+    add_devices(doc, plan);
+    add_order(doc, plan);
+    add_time(doc, plan, estimate);
+    lab_doc_line(doc, "Disk", "writes about %s", disk.text);
+    for (int i = 0; plan->notes && plan->notes[i]; i++)
+        lab_doc_line(doc, "Note", "%s", plan->notes[i]);
+    lab_doc_line(doc, "Results", "%s/%s/<date>/<time>", plan->output_dir, plan->study);
+    add_runs(doc, plan);
 }

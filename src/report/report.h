@@ -42,12 +42,8 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
 
 /* --- the plan of a study --- */
 
-/* The first runs and all that is said about them together. */
-void lab_report_plan(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
-                     struct lab_style style, struct lab_str *out);
-/* All of it. */
-struct lab_value *lab_report_plan_value(const struct lab_plan *plan,
-                                        const struct lab_plan_estimate *estimate,
-                                        struct lab_arena *arena);
+/* For people the first runs and all that is said about them together; for programs all of it. */
+void lab_report_add_plan(struct lab_doc *doc, const struct lab_plan *plan,
+                         const struct lab_plan_estimate *estimate);
 
 #endif

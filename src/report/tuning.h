@@ -5,7 +5,6 @@
 #include "model/tuning.h"
 #include "report/report.h"
 
-void lab_report_tuning(const struct lab_tuning_result *result, struct lab_style style,
-                       struct lab_str *out);
+void lab_report_add_tuning(struct lab_doc *doc, const struct lab_tuning_result *result);
 
 #endif

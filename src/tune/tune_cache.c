@@ -4,9 +4,8 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/json.h"
+#include "doc/doc.h"
 #include "store/tuning/tuning.h"
-
-#include <time.h>
 
 #define FILE_BYTES_MOST (64 << 20)
 
@@ -30,66 +29,61 @@ static const char *plural(int count) {
 
 /* --- list --- */
 
-static void print_json(const struct lab_console *console, struct lab_arena *arena, const char *path,
-                       const struct lab_tuning_entry *entries, int count, int unfinished) {
-    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
-    for (int i = 0; i < count; i++) {
-        struct lab_value *item = lab_value_map(arena);
-        lab_value_set_string(arena, item, "kernel", entries[i].kernel);
-        lab_value_set_string(arena, item, "shape", entries[i].shape);
-        lab_value_set_string(arena, item, "device", entries[i].device);
-        lab_value_set_string(arena, item, "config", entries[i].config);
-        lab_value_set_float(arena, item, "time_ms", 1e3 * entries[i].time_s);
-        lab_value_set_bool(arena, item, "winner_is_certain", entries[i].certain);
-        lab_value_set_float(arena, item, "tuned_unix_s",
-                            (double)entries[i].tuned_wall_ns / (double)LAB_NS_PER_S);
-        lab_value_set_string(arena, item, "key", entries[i].key);
-        lab_value_append(arena, list, item);
-    }
-    lab_value_set_string(arena, map, "file", path);
-    lab_value_set(arena, map, "tunings", list);
-    lab_value_set_int(arena, map, "interrupted", unfinished);
-    lab_console_print_json(console, map);
+static struct lab_value *entry_value(const struct lab_tuning_entry *entry,
+                                     struct lab_arena *arena) {
+    struct lab_value *item = lab_value_map(arena);
+    lab_value_set_string(arena, item, "kernel", entry->kernel);
+    lab_value_set_string(arena, item, "shape", entry->shape);
+    lab_value_set_string(arena, item, "device", entry->device);
+    lab_value_set_string(arena, item, "config", entry->config);
+    lab_value_set_float(arena, item, "time_ms", 1e3 * entry->time_s);
+    lab_value_set_bool(arena, item, "winner_is_certain", entry->certain);
+    lab_value_set_float(arena, item, "tuned_unix_s",
+                        (double)entry->tuned_wall_ns / (double)LAB_NS_PER_S);
+    lab_value_set_string(arena, item, "key", entry->key);
+    return item;
 }
 
 /* Two lines each: neither shapes nor configurations may be cut short, and tables are too narrow. */
-static void add_entry(const struct lab_tuning_entry *entry, struct lab_str *text) {
-    time_t tuned = (time_t)(entry->tuned_wall_ns / LAB_NS_PER_S);
-    struct tm parts;
-    char when[32] = "";
-    if (localtime_r(&tuned, &parts))
-        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
-    lab_str_printf(text, "  %s, tuned on %s\n      %s: ", entry->shape, when, entry->config);
-    lab_str_add_time(text, entry->time_s);
-    lab_str_add(text, entry->certain ? "\n" : ", others alike\n");
+static void add_entry(struct lab_doc *doc, const struct lab_tuning_entry *entry) {
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%s, tuned on ", entry->shape);
+    lab_unit_add((double)entry->tuned_wall_ns / (double)LAB_NS_PER_S, LAB_UNIT_DATE, NULL, &text);
+    lab_str_printf(&text, "\n    %s: ", entry->config);
+    lab_str_add_time(&text, entry->time_s);
+    lab_str_add(&text, entry->certain ? "" : ", others alike");
+    lab_doc_code(doc, NULL, text.text);
 }
 
 /* By device: entries of the same one come together, the latest first. */
-static void print_text(const struct lab_console *console, const char *path,
+static void print_list(const struct lab_console *console, struct lab_arena *arena, const char *path,
                        const struct lab_tuning_entry *entries, int count, int unfinished) {
-    struct lab_str text;
-    lab_str_init(&text);
-    bool *done = lab_mem_alloc((size_t)count + 1, sizeof *done);
+    struct lab_doc *doc = lab_doc_open("Tunings", arena);
+    struct lab_value *list = lab_value_list(arena);
+    bool *done = lab_arena_alloc(arena, (size_t)count + 1, sizeof *done);
     for (int first = 0; first < count; first++) {
+        lab_value_append(arena, list, entry_value(&entries[first], arena));
         if (done[first])
             continue;
-        lab_text_heading(entries[first].device, console->style, &text);
+        lab_doc_begin(doc, (struct lab_doc_section){.title = entries[first].device});
         for (int i = first; i < count; i++)
             if (lab_str_equal(entries[i].device, entries[first].device)) {
-                add_entry(&entries[i], &text);
+                add_entry(doc, &entries[i]);
                 done[i] = true;
             }
-        lab_str_add(&text, "\n");
+        lab_doc_end(doc);
     }
-    lab_mem_free(done);
+    lab_doc_data(doc, "file", lab_value_string(arena, path));
+    lab_doc_data(doc, "tunings", list);
+    lab_doc_data(doc, "interrupted", lab_value_int(arena, unfinished));
+    lab_doc_gap(doc);
     if (count)
-        lab_str_printf(&text, "%d %s, in %s\n", count, plural(count), path);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "%d %s, in %s", count, plural(count), path);
     else
-        lab_str_printf(&text, "No tunings are kept in %s.\n", path);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No tunings are kept in %s.", path);
     if (unfinished)
-        lab_str_printf(&text, "%d interrupted: the same command goes on.\n", unfinished);
-    lab_console_print(console, &text);
-    lab_str_release(&text);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "%d interrupted: the same command goes on.", unfinished);
+    lab_doc_print(doc, console);
 }
 
 int lab_cache_list_tuning(const struct lab_console *console, struct lab_arena *arena,
@@ -105,10 +99,7 @@ int lab_cache_list_tuning(const struct lab_console *console, struct lab_arena *a
     lab_tuning_cache_close(cache);
     if (result)
         return -1;
-    if (console->json)
-        print_json(console, arena, path, entries, count, unfinished);
-    else
-        print_text(console, path, entries, count, unfinished);
+    print_list(console, arena, path, entries, count, unfinished);
     return 0;
 }
 
@@ -117,18 +108,11 @@ int lab_cache_list_tuning(const struct lab_console *console, struct lab_arena *a
 /* One line for people, or `name`: count and the path. */
 static void say(const struct lab_console *console, struct lab_arena *arena, const char *name,
                 int count, const char *path, const char *line) {
-    struct lab_str text;
-    if (console->json) {
-        struct lab_value *map = lab_value_map(arena);
-        lab_value_set_string(arena, map, "file", path);
-        lab_value_set_int(arena, map, name, count);
-        lab_console_print_json(console, map);
-        return;
-    }
-    lab_str_init(&text);
-    lab_str_printf(&text, "%s\n", line);
-    lab_console_print(console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open("Tunings", arena);
+    lab_doc_data(doc, "file", lab_value_string(arena, path));
+    lab_doc_data(doc, name, lab_value_int(arena, count));
+    lab_doc_text(doc, LAB_DOC_WHOLE, "%s", line);
+    lab_doc_print(doc, console);
 }
 
 int lab_cache_clear_tuning(const struct lab_console *console, struct lab_arena *arena,

@@ -47,12 +47,12 @@ static const struct layout {
     int indent, later; /* columns of the first line, of the others */
     const char *mark, *colour;
 } layouts[] = {
-    [LAB_DOC_ANSWER] = {0, 0, "", BOLD}, [LAB_DOC_TITLE] = {0, 2, "", BOLD},
-    [LAB_DOC_SAYS] = {0, 0, "", ""},     [LAB_DOC_PLAIN] = {2, 2, "", ""},
-    [LAB_DOC_FREE] = {0, 2, "", ""},     [LAB_DOC_ITEM] = {2, 4, "", ""},
-    [LAB_DOC_FAINT] = {2, 2, "", ""},    [LAB_DOC_NOTE] = {2, 4, "! ", ""},
-    [LAB_DOC_HINT] = {4, 6, "→ ", ""},   [LAB_DOC_WARNING] = {2, 4, "", YELLOW},
-    [LAB_DOC_ERROR] = {2, 4, "", RED},
+    [LAB_DOC_ANSWER] = {0, 0, "", BOLD},    [LAB_DOC_TITLE] = {0, 2, "", BOLD},
+    [LAB_DOC_SAYS] = {0, 0, "", ""},        [LAB_DOC_PLAIN] = {2, 2, "", ""},
+    [LAB_DOC_FREE] = {0, 2, "", ""},        [LAB_DOC_WHOLE] = {0, 0, "", ""},
+    [LAB_DOC_ITEM] = {2, 4, "", ""},        [LAB_DOC_FAINT] = {2, 2, "", ""},
+    [LAB_DOC_NOTE] = {2, 4, "! ", ""},      [LAB_DOC_HINT] = {4, 6, "→ ", ""},
+    [LAB_DOC_WARNING] = {2, 4, "", YELLOW}, [LAB_DOC_ERROR] = {2, 4, "", RED},
 };
 
 static void write_paragraph(struct writer *writer, const struct lab_doc_text *text) {
@@ -70,7 +70,10 @@ static void write_paragraph(struct writer *writer, const struct lab_doc_text *te
         lab_str_add(writer->out, " ");
     }
     lab_str_printf(&words, "%s%s", layout->mark, text->text);
-    wrap(writer, words.text, start, layout->later, &wrapped);
+    struct writer wide = *writer;
+    if (text->tone == LAB_DOC_WHOLE)
+        wide.style.columns = INT32_MAX;
+    wrap(&wide, words.text, start, layout->later, &wrapped);
     add_coloured(writer, wrapped.text, text->word ? "" : layout->colour);
     lab_str_add(writer->out, "\n");
 }

@@ -173,7 +173,7 @@ void lab_report_add_studies(struct lab_doc *doc, const struct lab_study_info *st
                                                     {NULL, "State"},
                                                     {NULL, "Folder", .below = true}};
     if (count == 0)
-        lab_doc_text(doc, LAB_DOC_SAYS, "No studies yet: `gpulab run` lists what can be run.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No studies yet: `gpulab run` lists what can be run.");
     else
         lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (int i = 0; i < count; i++) {

@@ -64,10 +64,17 @@ static const struct lab_report_estimate a_study = {
     .now_wall_ns = 1794739320 * LAB_NS_PER_S,
 };
 
+static void write(const struct lab_report_estimate *estimate, struct lab_str *out) {
+    LAB_AUTO(arena, arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    lab_report_add_estimate(doc, estimate);
+    lab_doc_write(doc, "text", plain, out);
+}
+
 static void assert_text(const struct lab_report_estimate *estimate, const char *expected) {
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_estimate(estimate, plain, &out);
+    write(estimate, &out);
     assert_string_equal(out.text, expected);
     lab_str_release(&out);
 }
@@ -75,7 +82,7 @@ static void assert_text(const struct lab_report_estimate *estimate, const char *
 static void assert_holds(const struct lab_report_estimate *estimate, const char *part) {
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_estimate(estimate, plain, &out);
+    write(estimate, &out);
     if (!strstr(out.text, part))
         fail_msg("no '%s' in:\n%s", part, out.text);
     lab_str_release(&out);
@@ -155,7 +162,7 @@ LAB_TEST(many_runs_leave_out_the_ended_first) {
     study.rows_max = 3;
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_estimate(&study, plain, &out);
+    write(&study, &out);
     assert_null(strstr(out.text, "gpu0_numa0_vit0x0x0"));
     assert_non_null(strstr(out.text, "gpu0_numa0_script"));
     assert_non_null(strstr(out.text, "  … and 1 that has ended (--all)\n"));
@@ -185,7 +192,9 @@ LAB_TEST(programs_get_every_run) {
     lab_arena_init(&arena);
     struct lab_report_estimate study = a_study;
     study.rows_max = 1;
-    struct lab_value *value = lab_report_estimate_value(&study, &arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    lab_report_add_estimate(doc, &study);
+    struct lab_value *value = lab_doc_value(doc, &arena);
     struct lab_value *list = lab_value_get(value, "runs");
     assert_int_equal(list->count, 4);
     assert_true(lab_value_get(value, "end_unix_s")->number == 1794739320 + 378);

@@ -37,25 +37,27 @@ static struct lab_plan plan_of(struct lab_plan_run runs[48]) {
 #define NOTHING_KNOWN                                                                              \
     { .expected_s = NAN, .unknown = 48, .guessed = 48, .most_s = 14400, .disk_bytes = 81920 }
 
+static void assert_shown(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
+                         bool json, const char *part) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, out);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    lab_report_add_plan(doc, plan, estimate);
+    if (json)
+        lab_json_write(lab_doc_value(doc, &arena), 0, &out);
+    else
+        lab_doc_write(doc, "text", (struct lab_style){.columns = 200, .unicode = true}, &out);
+    assert_contains(out.text, part);
+}
+
 static void assert_says(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
                         const char *part) {
-    struct lab_str out;
-    lab_str_init(&out);
-    lab_report_plan(plan, estimate, (struct lab_style){.columns = 200, .unicode = true}, &out);
-    assert_contains(out.text, part);
-    lab_str_release(&out);
+    assert_shown(plan, estimate, false, part);
 }
 
 static void assert_json(const struct lab_plan *plan, const struct lab_plan_estimate *estimate,
                         const char *part) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    struct lab_str out;
-    lab_str_init(&out);
-    lab_json_write(lab_report_plan_value(plan, estimate, &arena), 0, &out);
-    assert_contains(out.text, part);
-    lab_str_release(&out);
-    lab_arena_release(&arena);
+    assert_shown(plan, estimate, true, part);
 }
 
 LAB_TEST(nothing_like_it_has_run) {
