@@ -87,9 +87,10 @@ int lab_session_open_device(struct lab_session *session, struct lab_err *err);
 /* Both. On failure the device may be open: close it. */
 int lab_session_open(struct lab_session *session, struct lab_err *err);
 
-/* From here on the kernel runs so. The text is a configuration, "tile_m=64,tile_n=128". */
+/* A configuration of its kernel, "tile_m=64,tile_n=128", that the open device can do. */
 int lab_session_parse(const struct lab_session *session, const char *text,
                       struct lab_tuning *ret_tuning, struct lab_err *err);
+/* From here on the kernel runs so. */
 int lab_session_configure(struct lab_session *session, const struct lab_tuning *tuning,
                           struct lab_err *err);
 
