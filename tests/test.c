@@ -132,6 +132,8 @@ int lab_test_in_utc(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const struct lab_test_program *program = &lab_test_program;
+    if (argc > 1 && !program->begin) /* a worker of its own would run the tests, and more workers */
+        return 2;
     int status = program->begin ? program->begin(argc, argv) : LAB_TEST_GO;
     if (status != LAB_TEST_GO)
         return status;
