@@ -9,6 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
 #include "base/value.h"
+#include "doc/doc.h"
 #include "report/report.h"
 
 enum lab_advice_state {
@@ -51,8 +52,7 @@ const char *lab_advice_answer(const struct lab_advice *list, int count, struct l
 
 /* As text, from the studies on. What wasn't measured is said once, for the model that gains
  * most. */
-void lab_advice_write(const struct lab_advice *list, int count, struct lab_style style,
-                      struct lab_arena *arena, struct lab_str *out);
+void lab_advice_add(struct lab_doc *doc, const struct lab_advice *list, int count);
 struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena);
 
 #endif

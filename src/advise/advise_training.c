@@ -2,7 +2,7 @@
 #include "advise/advise_training.h"
 
 #include "analysis/training/analysis_training_words.h"
-#include "doc/table.h"
+#include "doc/doc.h"
 #include "load/study_view.h"
 #include "plan/plan.h"
 
@@ -225,26 +225,21 @@ static const char *warning_words(const struct advice *advice) {
 
 /* --- for people --- */
 
-static void add_paragraph(struct lab_str *text, const char *words, int columns) {
-    lab_text_wrap(words, 0, 0, columns, text);
-    lab_str_add(text, "\n");
-}
-
-static void add_row(struct lab_table *table, const struct advice *advice, int devices,
-                    double step_s, const char *speedup, const char *whence) {
+static void add_row(struct lab_doc *doc, const struct advice *advice, int devices, double step_s,
+                    const char *speedup, const char *whence) {
     const struct lab_training_work *work = &advice->question->work;
-    lab_table_cell(table, "%d", devices);
-    lab_table_cell(table, "%s", lab_training_step(step_s, advice->arena));
-    lab_table_cell(table, "%.0f", work->batch * (work->weak ? devices : 1) / step_s);
-    lab_table_cell(table, "%s", speedup);
-    lab_table_cell(table, "%s", whence);
+    lab_doc_figure(doc, devices);
+    lab_doc_cell(doc, "%s", lab_training_step(step_s, advice->arena));
+    lab_doc_figure(doc, work->batch * (work->weak ? devices : 1) / step_s);
+    lab_doc_cell(doc, "%s", speedup);
+    lab_doc_cell(doc, "%s", whence);
 }
 
-static void add_sizes(struct lab_table *table, const struct advice *advice, bool measured) {
+static void add_sizes(struct lab_doc *doc, const struct advice *advice, bool measured) {
     for (int i = 0; i < advice->count; i++) {
         const struct size *size = &advice->sizes[i];
         if (is_measured(size) == measured)
-            add_row(table, advice, size->work.devices,
+            add_row(doc, advice, size->work.devices,
                     measured ? size->row->time_s : size->predicted.many_s,
                     times(size, advice->arena),
                     measured                         ? "measured"
@@ -255,54 +250,47 @@ static void add_sizes(struct lab_table *table, const struct advice *advice, bool
 
 /* What was measured, then what the law says, each with a device of its own kind to compare with: a
  * step that was measured over one by the law would be neither's speed-up. */
-static void add_table(struct lab_str *text, const struct advice *advice, struct lab_style style) {
-    struct lab_table *table = lab_table_open();
+static void add_table(struct lab_doc *doc, const struct advice *advice) {
+    static const struct lab_doc_column columns[] = {{NULL, "Devices", LAB_UNIT_COUNT},
+                                                    {NULL, "Step", LAB_UNIT_FIGURE},
+                                                    {NULL, "Samples/s", LAB_UNIT_COUNT},
+                                                    {NULL, "Speed-up", LAB_UNIT_FIGURE},
+                                                    {NULL, ""}};
     const struct lab_training *training = &advice->known->training;
     int by_law = 0;
     for (int i = 0; i < advice->count; i++)
         by_law += !is_measured(&advice->sizes[i]);
-    lab_table_column(table, "Devices", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Step", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Samples/s", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Speed-up", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "", LAB_ALIGN_LEFT);
+    lab_doc_rows(doc, NULL, NULL, columns, 5);
     if (advice->one)
-        add_row(table, advice, 1, advice->one->time_s, "1.00×", "measured");
-    add_sizes(table, advice, true);
+        add_row(doc, advice, 1, advice->one->time_s, "1.00×", "measured");
+    add_sizes(doc, advice, true);
     if (training->law_count > 0 && (by_law > 0 || !advice->one))
-        add_row(table, advice, 1, lab_training_time(training, &advice->question->work), "1.00×",
+        add_row(doc, advice, 1, lab_training_time(training, &advice->question->work), "1.00×",
                 "by the law");
-    add_sizes(table, advice, false);
-    lab_table_write(table, style, text);
-    lab_table_close(table);
+    add_sizes(doc, advice, false);
 }
 
-static void print_text(const struct lab_console *console, const struct advice *advice) {
-    int columns = console->style.columns;
-    struct lab_str text;
-    lab_str_init(&text);
-    add_paragraph(&text, answer_of(advice), columns);
-    if (advice->known->simulated)
-        add_paragraph(&text, "These are simulated devices. " LAB_TRAINING_SIMULATED_SUMS, columns);
-    lab_str_add(&text, "\n");
-    if (advice->one || advice->count > 0 || advice->known->training.law_count > 0) {
-        add_table(&text, advice, console->style);
-        lab_str_add(&text, "\n");
-    }
-    if (advice->count > 0)
-        add_paragraph(&text,
-                      lab_arena_printf(advice->arena, "Break-even: %s.", break_even_words(advice)),
-                      columns);
+static void add_text(struct lab_doc *doc, const struct advice *advice) {
     const char *warning = warning_words(advice);
+    lab_doc_text(doc, LAB_DOC_SAYS, "%s", answer_of(advice));
+    if (advice->known->simulated)
+        lab_doc_text(doc, LAB_DOC_SAYS,
+                     "These are simulated devices. " LAB_TRAINING_SIMULATED_SUMS);
+    lab_doc_gap(doc);
+    add_table(doc, advice);
+    lab_doc_gap(doc);
+    if (advice->count > 0)
+        lab_doc_text(doc, LAB_DOC_SAYS, "Break-even: %s.", break_even_words(advice));
     if (warning)
-        add_paragraph(&text, warning, columns);
-    add_paragraph(&text, basis_words(advice), columns);
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s", warning);
+    lab_doc_text(doc, LAB_DOC_SAYS, "%s", basis_words(advice));
     bool sure = best_of(advice) || !can_share(advice) ||
                 (advice->count > 0 && advice->sizes[0].verdict != UNSURE);
-    if (!sure || warning)
-        lab_str_printf(&text, "To measure it:\n\n  %s\n", advice->question->run);
-    lab_console_print(console, &text);
-    lab_str_release(&text);
+    if (sure && !warning)
+        return;
+    lab_doc_text(doc, LAB_DOC_SAYS, "To measure it:");
+    lab_doc_gap(doc);
+    lab_doc_code(doc, NULL, advice->question->run);
 }
 
 /* --- for programs --- */
@@ -353,8 +341,8 @@ static struct lab_value *question_value(const struct lab_training_question *ques
     return map;
 }
 
-static void print_json(const struct lab_console *console, struct lab_arena *arena,
-                       const struct advice *advice) {
+static struct lab_value *advice_value(const struct advice *advice) {
+    struct lab_arena *arena = advice->arena;
     const struct lab_training *training = &advice->known->training;
     struct lab_value *map = lab_value_map(arena), *sizes = lab_value_list(arena);
     struct lab_value *made = question_value(advice->question, arena);
@@ -383,7 +371,7 @@ static void print_json(const struct lab_console *console, struct lab_arena *aren
     lab_value_set(arena, map, "models", lab_value_list(arena));
     lab_value_set(arena, map, "training", made);
     lab_value_set_string(arena, map, "run", advice->question->run);
-    lab_console_print_json(console, map);
+    return map;
 }
 
 /* --- both --- */
@@ -394,10 +382,10 @@ void lab_advise_training(const struct lab_console *console, struct lab_arena *ar
     struct advice advice = {.question = question, .known = known, .arena = arena};
     advice.one = find_row(&known->training, &question->work);
     make_sizes(&advice);
-    if (console->json)
-        print_json(console, arena, &advice);
-    else
-        print_text(console, &advice);
+    struct lab_doc *doc = lab_doc_open("Advice", arena);
+    lab_doc_data(doc, NULL, advice_value(&advice));
+    add_text(doc, &advice);
+    lab_doc_print(doc, console);
 }
 
 void lab_advise_training_nothing(const struct lab_console *console, struct lab_arena *arena,
@@ -409,21 +397,15 @@ void lab_advise_training_nothing(const struct lab_console *console, struct lab_a
     const char *answer = lab_arena_printf(
         arena, "%s, %s parameters: %s. Until then a published rule is all there is: %s.",
         question->model, lab_training_count(question->work.parameters, arena), why_none, rule);
-    if (console->json) {
-        struct lab_value *map = lab_value_map(arena);
-        lab_value_set_string(arena, map, "answer", answer);
-        lab_value_set_string(arena, map, "study", NULL);
-        lab_value_set_bool(arena, map, "simulated", false);
-        lab_value_set(arena, map, "models", lab_value_list(arena));
-        lab_value_set(arena, map, "training", question_value(question, arena));
-        lab_value_set_string(arena, map, "run", question->run);
-        lab_console_print_json(console, map);
-        return;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    add_paragraph(&text, answer, console->style.columns);
-    lab_str_printf(&text, "This study would tell:\n\n  %s\n", question->run);
-    lab_console_print(console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open("Advice", arena);
+    lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
+    lab_doc_data(doc, "study", lab_value_null(arena));
+    lab_doc_data(doc, "simulated", lab_value_bool(arena, false));
+    lab_doc_data(doc, "models", lab_value_list(arena));
+    lab_doc_data(doc, "training", question_value(question, arena));
+    lab_doc_data(doc, "run", lab_value_string(arena, question->run));
+    lab_doc_text(doc, LAB_DOC_SAYS, "This study would tell:");
+    lab_doc_gap(doc);
+    lab_doc_code(doc, NULL, question->run);
+    lab_doc_print(doc, console);
 }

@@ -89,21 +89,9 @@ static const char *words_of(const struct lab_advice_line *line, bool pasted,
     return lab_arena_printf(arena, "%s%s%s", gain_words(line, arena), line->why, own);
 }
 
-/* A line to paste is never broken; what is said of it follows below. Several choices may share
- * one. */
-static void add_line(const struct lab_advice_line *line, const char *pasted, struct lab_style style,
-                     struct lab_arena *arena, struct lab_str *out) {
-    const char *words = words_of(line, pasted != NULL, arena);
-    if (pasted && *pasted)
-        lab_str_printf(out, "  %s\n", pasted);
-    lab_str_add(out, pasted ? "      " : "  ");
-    lab_text_wrap(words, pasted ? 6 : 2, 6, style.columns, out);
-    lab_str_add(out, "\n");
-}
-
-static void add_state(const struct lab_advice *advice, enum lab_advice_state state,
-                      const char *heading, struct lab_style style, struct lab_arena *arena,
-                      struct lab_str *out) {
+static void add_state(struct lab_doc *doc, const struct lab_advice *advice,
+                      enum lab_advice_state state, const char *heading) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     bool advised = state != LAB_ADVICE_NOT_WORTH && state != LAB_ADVICE_UNDECIDED;
     const char *last = NULL;
     bool any = false;
@@ -112,20 +100,21 @@ static void add_state(const struct lab_advice *advice, enum lab_advice_state sta
         if (line->state != state)
             continue;
         if (!any && heading) {
-            lab_str_add(out, "\n");
-            lab_text_heading(heading, style, out);
+            lab_doc_gap(doc);
+            lab_doc_text(doc, LAB_DOC_TITLE, "%s", heading);
         }
         any = true;
+        /* a line to paste is never broken; what is said of it follows below. Several choices may
+         * share one */
         const char *pasted = advised ? line->line : NULL;
-        add_line(line, pasted && lab_str_equal(pasted, last) ? "" : pasted, style, arena, out);
+        if (pasted && !lab_str_equal(pasted, last))
+            lab_doc_code(doc, NULL, pasted);
+        lab_doc_text(doc, pasted ? LAB_DOC_BELOW : LAB_DOC_CHOICE, "%s",
+                     words_of(line, pasted != NULL, arena));
         last = pasted;
     }
-    if (any && state == LAB_ADVICE_WORTH && advice->no_line) {
-        lab_str_add(out, "  ");
-        lab_text_wrap(lab_arena_printf(arena, "No line to paste: %s.", advice->no_line), 2, 6,
-                      style.columns, out);
-        lab_str_add(out, "\n");
-    }
+    if (any && state == LAB_ADVICE_WORTH && advice->no_line)
+        lab_doc_text(doc, LAB_DOC_CHOICE, "No line to paste: %s.", advice->no_line);
 }
 
 /* --- studies --- */
@@ -138,43 +127,41 @@ static bool has_study_before(const struct lab_advice *list, int at) {
 }
 
 /* Each on a line of its own; returns how many there are. */
-static int add_studies(const struct lab_advice *list, int count, struct lab_str *out) {
+static int add_studies(struct lab_doc *doc, const struct lab_advice *list, int count) {
     int studies = 0;
     for (int i = 0; i < count; i++)
         if (!has_study_before(list, i)) {
             studies++;
-            lab_str_printf(out, "Study: %s%s\n", list[i].study,
-                           list[i].simulated ? " (simulated)" : "");
+            lab_doc_text(doc, LAB_DOC_WHOLE, "Study: %s%s", list[i].study,
+                         list[i].simulated ? " (simulated)" : "");
         }
     return studies;
 }
 
-void lab_advice_write(const struct lab_advice *list, int count, struct lab_style style,
-                      struct lab_arena *arena, struct lab_str *out) {
+void lab_advice_add(struct lab_doc *doc, const struct lab_advice *list, int count) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_advice *whose = count > 0 ? &list[0] : NULL;
     most_worth(list, count, &whose);
-    bool several = add_studies(list, count, out) > 1;
+    bool several = add_studies(doc, list, count) > 1;
     for (int i = 0; i < count; i++) {
         const struct lab_advice *advice = &list[i];
-        lab_str_add(out, "\n");
-        lab_text_heading(lab_arena_printf(arena, "%s: %s", advice->model, advice->best), style,
-                         out);
+        lab_doc_gap(doc);
+        lab_doc_text(doc, LAB_DOC_TITLE, "%s: %s", advice->model, advice->best);
         for (int state = LAB_ADVICE_WORTH; state <= LAB_ADVICE_UNDECIDED; state++)
-            add_state(advice, (enum lab_advice_state)state, NULL, style, arena, out);
+            add_state(doc, advice, (enum lab_advice_state)state, NULL);
         if (several)
-            lab_str_printf(out, "  from %s\n", advice->study);
+            lab_doc_code(doc, NULL, lab_arena_printf(arena, "from %s", advice->study));
     }
     if (!whose)
         return;
-    add_state(whose, LAB_ADVICE_SAME_PLACE,
-              lab_arena_printf(arena, "The same place by other means, for %s", whose->model), style,
-              arena, out);
-    add_state(whose, LAB_ADVICE_NOT_MEASURED, "Not measured here", style, arena, out);
+    add_state(doc, whose, LAB_ADVICE_SAME_PLACE,
+              lab_arena_printf(arena, "The same place by other means, for %s", whose->model));
+    add_state(doc, whose, LAB_ADVICE_NOT_MEASURED, "Not measured here");
     if (!whose->next)
         return;
-    lab_str_add(out, "\n");
-    lab_text_heading(lab_arena_printf(arena, "To be surer of %s", whose->model), style, out);
-    lab_str_printf(out, "  %s\n", whose->next);
+    lab_doc_gap(doc);
+    lab_doc_text(doc, LAB_DOC_TITLE, "To be surer of %s", whose->model);
+    lab_doc_code(doc, NULL, whose->next);
 }
 
 /* --- for programs --- */

@@ -260,58 +260,44 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
                                   "Nothing can be advised yet: no study of this machine has "
                                   "measured %s in more than one place.",
                                   model);
-    if (call->console->json) {
-        struct lab_value *map = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, map, "answer", answer);
-        lab_value_set_string(call->arena, map, "study", NULL);
-        lab_value_set_bool(call->arena, map, "simulated", false);
-        lab_value_set(call->arena, map, "models", lab_value_list(call->arena));
-        lab_value_set_string(call->arena, map, "run", command);
-        lab_console_print_json(call->console, map);
-        return;
+    struct lab_doc *doc = lab_doc_open("Advice", call->arena);
+    lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
+    lab_doc_data(doc, "study", lab_value_null(call->arena));
+    lab_doc_data(doc, "simulated", lab_value_bool(call->arena, false));
+    lab_doc_data(doc, "models", lab_value_list(call->arena));
+    lab_doc_data(doc, "run",
+                 command ? lab_value_string(call->arena, command) : lab_value_null(call->arena));
+    if (command) {
+        lab_doc_text(doc, LAB_DOC_WHOLE,
+                     "This study would tell, with %d runs of each point:", REPEATS);
+        lab_doc_gap(doc);
+        lab_doc_code(doc, NULL, command);
+    } else {
+        lab_doc_text(doc, LAB_DOC_WHOLE,
+                     "A study of your own would tell; 'gpulab help run' says how.");
     }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_text_wrap(answer, 0, 0, call->console->style.columns, &text);
-    lab_str_add(&text, "\n");
-    if (command)
-        lab_str_printf(&text, "This study would tell, with %d runs of each point:\n\n  %s\n",
-                       REPEATS, command);
-    else
-        lab_str_add(&text, "A study of your own would tell; 'gpulab help run' says how.\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- output --- */
 
 static void print_advice(const struct lab_command_call *call, const struct gathered *gathered) {
     const char *answer = lab_advice_answer(gathered->items, gathered->count, call->arena);
-    if (call->console->json) {
-        struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
-        for (int i = 0; i < gathered->count; i++)
-            lab_value_append(call->arena, list, lab_advice_value(&gathered->items[i], call->arena));
-        lab_value_set_string(call->arena, map, "answer", answer);
-        lab_value_set_string(call->arena, map, "study", gathered->items[0].study);
-        lab_value_set_bool(call->arena, map, "simulated", gathered->simulated);
-        lab_value_set(call->arena, map, "models", list);
-        lab_value_set(call->arena, map, "analyses", gathered->answers);
-        lab_value_set_string(call->arena, map, "run", NULL);
-        lab_console_print_json(call->console, map);
-        return;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_text_wrap(answer, 0, 0, call->console->style.columns, &text);
-    lab_str_add(&text, "\n");
-    for (int i = 0; i < gathered->answers->count; i++) {
-        const struct lab_value *said = lab_value_get(gathered->answers->items[i], "answer");
-        lab_text_wrap(said->string, 0, 0, call->console->style.columns, &text);
-        lab_str_add(&text, "\n");
-    }
-    lab_advice_write(gathered->items, gathered->count, call->console->style, call->arena, &text);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open("Advice", call->arena);
+    struct lab_value *list = lab_value_list(call->arena);
+    for (int i = 0; i < gathered->count; i++)
+        lab_value_append(call->arena, list, lab_advice_value(&gathered->items[i], call->arena));
+    lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
+    lab_doc_data(doc, "study", lab_value_string(call->arena, gathered->items[0].study));
+    lab_doc_data(doc, "simulated", lab_value_bool(call->arena, gathered->simulated));
+    lab_doc_data(doc, "models", list);
+    lab_doc_data(doc, "analyses", gathered->answers);
+    lab_doc_data(doc, "run", lab_value_null(call->arena));
+    for (int i = 0; i < gathered->answers->count; i++)
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s",
+                     lab_value_get(gathered->answers->items[i], "answer")->string);
+    lab_advice_add(doc, gathered->items, gathered->count);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- how many devices to train on --- */

@@ -185,40 +185,28 @@ static struct lab_progress make_progress(const struct lab_command_call *call) {
 
 /* --- the list of workloads --- */
 
-static struct lab_value *workloads_value(struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena), *map = lab_value_map(arena);
-    for (int i = 0; lab_workloads[i]; i++) {
-        struct lab_value *item = lab_value_map(arena);
-        lab_value_set_string(arena, item, "workload", lab_workloads[i]->name);
-        lab_value_set_string(arena, item, "help", lab_workloads[i]->help);
-        lab_value_append(arena, list, item);
-    }
-    lab_value_set(arena, map, "workloads", list);
-    return map;
-}
-
 static void print_workloads(const struct lab_command_call *call) {
-    if (call->console->json) {
-        lab_console_print_json(call->console, workloads_value(call->arena));
-        return;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
+    struct lab_doc *doc = lab_doc_open("Workloads", call->arena);
     int width = 0;
     for (int i = 0; lab_workloads[i]; i++)
         width = (int)strlen(lab_workloads[i]->name) > width ? (int)strlen(lab_workloads[i]->name)
                                                             : width;
+    lab_doc_set_labels(doc, width + 4);
+    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "workloads"});
     for (int i = 0; lab_workloads[i]; i++) {
-        lab_str_printf(&text, "  %-*s  ", width, lab_workloads[i]->name);
-        lab_text_wrap(lab_workloads[i]->help, width + 4, width + 4, call->console->style.columns,
-                      &text);
-        lab_str_add(&text, "\n");
+        lab_doc_begin(doc, (struct lab_doc_section){.key = NULL});
+        lab_doc_data(doc, "workload", lab_value_string(call->arena, lab_workloads[i]->name));
+        lab_doc_data(doc, "help", lab_value_string(call->arena, lab_workloads[i]->help));
+        lab_doc_line(doc, lab_workloads[i]->name, "%s", lab_workloads[i]->help);
+        lab_doc_end(doc);
     }
+    lab_doc_end(doc);
+    lab_doc_gap(doc);
     if (!call->console->quiet)
-        lab_str_add(&text, "\n'gpulab help bench WORKLOAD' shows its keys; "
-                           "'gpulab bench WORKLOAD' runs it.\n");
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+        lab_doc_text(doc, LAB_DOC_WHOLE,
+                     "'gpulab help bench WORKLOAD' shows its keys; 'gpulab bench WORKLOAD' runs "
+                     "it.");
+    lab_doc_print(doc, call->console);
 }
 
 /* What config=tuned means depends on the device. */
@@ -267,15 +255,9 @@ static int bench_run(const struct lab_command_call *call, int *ret_status, struc
     if (selected > 1 && !lab_str_equal(call->shared->device, "auto") && !call->console->quiet)
         lab_console_note("%s names %d devices: bench uses the first, %s", call->shared->device,
                          selected, report.device.name);
-    if (call->console->json) {
-        lab_console_print_json(call->console, lab_report_bench_value(&report, call->arena));
-    } else {
-        struct lab_str text;
-        lab_str_init(&text);
-        lab_report_bench(&report, call->console->style, &text);
-        lab_console_print(call->console, &text);
-        lab_str_release(&text);
-    }
+    struct lab_doc *doc = lab_doc_open(report.label, call->arena);
+    lab_report_add_bench(doc, &report);
+    lab_doc_print(doc, call->console);
     *ret_status = report.interrupted  ? lab_err_exit_status(LAB_ERR_INTERRUPTED)
                   : report.invalid[0] ? lab_err_exit_status(LAB_ERR_WRONG)
                                       : 0;

@@ -158,7 +158,9 @@ static void say_end(const struct lab_command_call *call, const struct lab_record
         lab_str_add_bytes_binary(&text, (double)file.st_size);
     }
     lab_str_add(&text, "\n");
-    lab_record_summary_write(&session->summary, style, &text);
+    struct lab_doc *doc = lab_doc_open(NULL, call->arena);
+    lab_record_summary_add(doc, &session->summary);
+    lab_doc_write(doc, "text", style, &text);
     lab_str_printf(&text, "  See it again: gpulab top %s\n", request->path);
     char *rest = NULL;
     for (char *line = strtok_r(text.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))

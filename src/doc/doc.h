@@ -42,12 +42,14 @@ enum lab_doc_tone {
     LAB_DOC_TITLE,  /* an answer that names its subject: a heading on a terminal */
     LAB_DOC_SAYS,   /* opens a section */
     LAB_DOC_PLAIN,
-    LAB_DOC_FREE,  /* not indented on a terminal */
-    LAB_DOC_WHOLE, /* neither that nor broken into lines: it is to be pasted */
-    LAB_DOC_ITEM,  /* one of several; its later lines are indented */
-    LAB_DOC_FAINT, /* aside */
-    LAB_DOC_NOTE,  /* to be known first: a box on a page, a quotation in Markdown */
-    LAB_DOC_HINT,  /* what can be done about the paragraph before it */
+    LAB_DOC_FREE,   /* not indented on a terminal */
+    LAB_DOC_WHOLE,  /* neither that nor broken into lines: it is to be pasted */
+    LAB_DOC_ITEM,   /* one of several; its later lines are indented */
+    LAB_DOC_CHOICE, /* likewise, of lines to paste or what stands instead of one */
+    LAB_DOC_BELOW,  /* about the line above it */
+    LAB_DOC_FAINT,  /* aside */
+    LAB_DOC_NOTE,   /* to be known first: a box on a page, a quotation in Markdown */
+    LAB_DOC_HINT,   /* what can be done about the paragraph before it */
     LAB_DOC_WARNING,
     LAB_DOC_ERROR,
 };

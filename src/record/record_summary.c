@@ -2,7 +2,6 @@
 #include "record/record_summary.h"
 
 #include "base/clock.h"
-#include "doc/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -164,84 +163,65 @@ static double mean(double sum, int64_t count) {
 }
 
 /* A figure or a dash. */
-static void add_figure(struct lab_table *table, double value, const char *unit) {
+static void add_whole(struct lab_doc *doc, double value, const char *unit) {
     if (isnan(value))
-        lab_table_cell(table, "–");
+        lab_doc_cell(doc, "–");
     else
-        lab_table_cell(table, "%.0f %s", value, unit);
+        lab_doc_cell(doc, "%.0f %s", value, unit);
 }
 
-static void add_amounts(struct lab_table *table, const struct lab_record_gpu *gpu) {
-    LAB_AUTO(str, energy);
-    LAB_AUTO(str, memory);
-    lab_str_add_bytes_binary(&memory, gpu->peak_memory_bytes);
-    double joules = lab_energy_of(&gpu->energy).joules;
-    lab_str_add_si(&energy, joules, "J");
-    lab_table_cell(table, "%s", isnan(gpu->peak_memory_bytes) ? "–" : memory.text);
-    add_figure(table, mean(gpu->power_sum_w, gpu->power_count), "W");
-    lab_table_cell(table, "%s", isnan(joules) ? "–" : energy.text);
-}
-
-static void write_table(const struct lab_record_summary *summary, struct lab_style style,
-                        struct lab_str *out) {
-    static const char *const titles[] = {"Utilised", "Peak memory", "Power",
-                                         "Energy",   "Hottest",     "Held back"};
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "GPU", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Model", LAB_ALIGN_LEFT);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        lab_table_column(table, titles[i], LAB_ALIGN_RIGHT);
+static void add_table(struct lab_doc *doc, const struct lab_record_summary *summary) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "GPU", LAB_UNIT_FIGURE},      {NULL, "Model"},
+        {NULL, "Utilised", LAB_UNIT_FIGURE}, {NULL, "Peak memory", LAB_UNIT_SIZE},
+        {NULL, "Power", LAB_UNIT_FIGURE},    {NULL, "Energy", LAB_UNIT_JOULES},
+        {NULL, "Hottest", LAB_UNIT_CELSIUS}, {NULL, "Held back", LAB_UNIT_FIGURE}};
+    lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < summary->gpu_count; i++) {
         const struct lab_record_gpu *gpu = &summary->gpus[i];
         const char *mig = gpu->parent < 0 ? NULL : strstr(gpu->name, "MIG ");
-        if (gpu->parent < 0)
-            lab_table_cell(table, "%d", gpu->index);
-        else
-            lab_table_cell(table, "└ %d", gpu->index);
-        lab_table_cell(table, "%s",
-                       mig ? mig : gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
-        add_figure(table, mean(gpu->utilization_sum, gpu->utilization_count), "%");
-        add_amounts(table, gpu);
-        add_figure(table, gpu->hottest_c, "°C");
-        add_figure(table, 100 * mean((double)gpu->throttled, gpu->reason_ticks), "%");
+        lab_doc_cell(doc, gpu->parent < 0 ? "%d" : "└ %d", gpu->index);
+        lab_doc_cell(doc, "%s",
+                     mig ? mig : gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
+        add_whole(doc, mean(gpu->utilization_sum, gpu->utilization_count), "%");
+        lab_doc_figure(doc, gpu->peak_memory_bytes);
+        add_whole(doc, mean(gpu->power_sum_w, gpu->power_count), "W");
+        lab_doc_figure(doc, lab_energy_of(&gpu->energy).joules);
+        lab_doc_figure(doc, gpu->hottest_c);
+        add_whole(doc, 100 * mean((double)gpu->throttled, gpu->reason_ticks), "%");
     }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
 }
 
 /* What a column has no room for. */
-static void write_remarks(const struct lab_record_gpu *gpu, struct lab_str *out) {
-    const char *comma = "";
+static void add_remarks(struct lab_doc *doc, const struct lab_record_gpu *gpu) {
+    LAB_AUTO(str, reasons);
     if (gpu->parent >= 0)
         return; /* its GPU's are told */
-    if (gpu->throttled) {
-        lab_str_printf(out, "  GPU %d was held back by", gpu->index);
-        for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-            if (!(gpu->reasons & reason->bit))
-                continue;
-            lab_str_printf(out, "%s %s", comma, reason->words);
-            comma = ",";
-        }
-        lab_str_add(out, "\n");
-    }
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        if (gpu->reasons & reason->bit)
+            lab_str_printf(&reasons, "%s %s", reasons.length ? "," : "", reason->words);
+    if (gpu->throttled)
+        lab_doc_code(doc, NULL,
+                     lab_arena_printf(lab_doc_arena(doc), "GPU %d was held back by%s", gpu->index,
+                                      reasons.text));
     if (gpu->gaps || !gpu->ticks)
-        lab_str_printf(out, "  GPU %d gave nothing%s\n", gpu->index,
-                       !gpu->ticks      ? ""
-                       : gpu->gaps == 1 ? " for a while"
-                                        : " several times");
+        lab_doc_code(doc, NULL,
+                     lab_arena_printf(lab_doc_arena(doc), "GPU %d gave nothing%s", gpu->index,
+                                      !gpu->ticks      ? ""
+                                      : gpu->gaps == 1 ? " for a while"
+                                                       : " several times"));
 }
 
-void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_style style,
-                              struct lab_str *out) {
-    if (summary->gpu_count)
-        write_table(summary, style, out);
+void lab_record_summary_add(struct lab_doc *doc, const struct lab_record_summary *summary) {
+    add_table(doc, summary);
     for (int i = 0; i < summary->gpu_count; i++)
-        write_remarks(&summary->gpus[i], out);
+        add_remarks(doc, &summary->gpus[i]);
     if (summary->cpu_count)
-        lab_str_printf(out, "  CPUs: %.1f %% utilised on average\n",
-                       mean(summary->cpu_sum, summary->cpu_count));
+        lab_doc_code(doc, NULL,
+                     lab_arena_printf(lab_doc_arena(doc), "CPUs: %.1f %% utilised on average",
+                                      mean(summary->cpu_sum, summary->cpu_count)));
     if (summary->simulated)
-        lab_str_add(out, "  These are simulated devices.\n");
+        lab_doc_code(doc, NULL, "These are simulated devices.");
 }
 
 static struct lab_value *gpu_value(const struct lab_record_summary *summary,

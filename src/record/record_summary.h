@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "doc/doc.h"
 #include "model/energy.h"
 #include "model/sample.h"
 #include "report/report.h"
@@ -53,8 +54,7 @@ struct lab_sink_samples lab_record_summary_sink(struct lab_record_summary *summa
 bool lab_record_summary_is_since(const struct lab_record_summary *summary, int64_t time_ns);
 
 /* For people: a table of the GPUs, why their clocks were held back, then the CPUs. */
-void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_style style,
-                              struct lab_str *out);
+void lab_record_summary_add(struct lab_doc *doc, const struct lab_record_summary *summary);
 /* Members `gpus`, `mig_instances` if there are any, `cpu_percent`, `simulated` of a map. */
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map);

@@ -7,24 +7,10 @@
 #define LABEL_COLUMNS 19
 
 struct lines {
+    struct lab_doc *doc;
     const struct lab_bench_report *report;
     struct lab_bench_total total;
-    struct lab_style style;
-    struct lab_str *out;
 };
-
-/* "  Label            text", wrapped under itself. */
-static void add_line(const struct lines *lines, const char *label, const char *text) {
-    struct lab_style style = lines->style;
-    lab_str_add(lines->out, "  ");
-    if (style.colour && *label)
-        lab_str_printf(lines->out, "\033[1m%s\033[0m", label);
-    else
-        lab_str_add(lines->out, label);
-    lab_str_add_repeat(lines->out, " ", LABEL_COLUMNS - 2 - lab_str_columns(label));
-    lab_text_wrap(text, LABEL_COLUMNS, LABEL_COLUMNS, style.columns, lines->out);
-    lab_str_add(lines->out, "\n");
-}
 
 static void add_named_time(struct lab_str *text, const char *name, double seconds) {
     if (isnan(seconds))
@@ -60,8 +46,7 @@ static const char *unit_of_work(const struct lab_bench_report *report) {
 
 static void add_title(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s on %s%s (%s)", report->label,
                    report->device.simulated ? "simulated " : "", report->device.name,
                    report->device.description);
@@ -72,25 +57,19 @@ static void add_title(const struct lines *lines) {
         lab_str_printf(&text, ", %s", report->dtype);
     if (report->numa_node >= 0 && report->numa_node != report->device.node)
         lab_str_printf(&text, ", host on NUMA node %d", report->numa_node);
-    struct lab_str wrapped;
-    lab_str_init(&wrapped);
-    lab_text_wrap(text.text, 0, 2, lines->style.columns, &wrapped);
-    lab_text_heading(wrapped.text, lines->style, lines->out);
-    lab_str_release(&wrapped);
-    lab_str_release(&text);
+    lab_doc_text(lines->doc, LAB_DOC_TITLE, "%s", text.text);
 }
 
 static void add_times(const struct lines *lines) {
     const struct lab_summary *time = &lines->total.time, *latency = &lines->total.latency;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_named_time(&text, "median", time->median);
     add_interval(&text, time->median_interval);
     if (lines->total.across)
         lab_str_printf(&text, ", across %d runs", lines->report->repetition_count);
     else
         lab_str_add(&text, ", within one run");
-    add_line(lines, unit_of_work(lines->report), text.text);
+    lab_doc_line(lines->doc, unit_of_work(lines->report), "%s", text.text);
 
     lab_str_clear(&text);
     add_named_time(&text, "mean", time->mean);
@@ -103,15 +82,14 @@ static void add_times(const struct lines *lines) {
     add_named_time(&text, "p95", time->p95);
     add_named_time(&text, "p99", time->p99);
     add_named_time(&text, "max", time->max);
-    add_line(lines, "", text.text);
+    lab_doc_line(lines->doc, "", "%s", text.text);
 
     lab_str_clear(&text);
     add_named_time(&text, "median", latency->median);
     add_named_time(&text, "p95", latency->p95);
     add_named_time(&text, "p99", latency->p99);
     add_named_time(&text, "max", latency->max);
-    add_line(lines, "Latency", text.text);
-    lab_str_release(&text);
+    lab_doc_line(lines->doc, "Latency", "%s", text.text);
 }
 
 /* Limits vary by so much from one measurement of them to the next. */
@@ -165,8 +143,7 @@ static double share(double rate, double limit) {
 static void add_throughput(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
     const struct lab_rates *rates = &lines->total.rates;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_samples(&text, rates->samples_per_s);
     add_rate(&text, "", rates->flops_per_s, report->limits.flops_per_s, "FLOP/s");
     /* memory is worth a word only where it binds before arithmetic does */
@@ -174,16 +151,13 @@ static void add_throughput(const struct lines *lines) {
         share(rates->flops_per_s, report->limits.flops_per_s))
         add_rate(&text, "memory ", rates->memory_bytes_per_s, report->limits.memory_bytes_per_s,
                  "B/s");
-    if (text.length)
-        add_line(lines, "Throughput", text.text);
+    lab_doc_line(lines->doc, "Throughput", "%s", text.text);
     lab_str_clear(&text);
     add_rate(&text, "H2D ", rates->h2d_bytes_per_s, report->limits.h2d_bytes_per_s, "B/s");
     add_rate(&text, "D2H ", rates->d2h_bytes_per_s, report->limits.d2h_bytes_per_s, "B/s");
     if (report->work.h2d_bytes > 0 && report->work.d2h_bytes > 0 && isnan(rates->compute_share))
         add_rate(&text, "together ", rates->copy_bytes_per_s, 0, "B/s");
-    if (text.length)
-        add_line(lines, "Copies", text.text);
-    lab_str_release(&text);
+    lab_doc_line(lines->doc, "Copies", "%s", text.text);
 }
 
 static void add_overlap(const struct lines *lines) {
@@ -192,8 +166,7 @@ static void add_overlap(const struct lines *lines) {
     bool copies = report->work.h2d_bytes > 0 || report->work.d2h_bytes > 0;
     if (isnan(compute) || !copies)
         return;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%.0f %% of the time", 100 * compute);
     if (!report->info.overlaps)
         lab_str_printf(&text, ", no overlap with copies: %s",
@@ -202,8 +175,7 @@ static void add_overlap(const struct lines *lines) {
     else if (!isnan(overlap))
         lab_str_printf(&text, ", overlap: %.0f %% of the copying lies under compute",
                        100 * overlap);
-    add_line(lines, "Compute", text.text);
-    lab_str_release(&text);
+    lab_doc_line(lines->doc, "Compute", "%s", text.text);
 }
 
 /* "54,403" */
@@ -223,8 +195,7 @@ static bool ends_in_unit(const char *name, const char *unit) {
 
 static void add_model(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (report->parameters > 0) {
         add_grouped(&text, report->parameters);
         lab_str_add(&text, " parameters");
@@ -238,9 +209,7 @@ static void add_model(const struct lines *lines) {
             lab_str_printf(&text, " %s", metric->unit);
         lab_text_keep(&text, from);
     }
-    if (text.length)
-        add_line(lines, report->parameters > 0 ? "Model" : "Figures", text.text);
-    lab_str_release(&text);
+    lab_doc_line(lines->doc, report->parameters > 0 ? "Model" : "Figures", "%s", text.text);
 }
 
 /* "stopped when the median was known to ±0.8 %"; of several runs, the least precise counts. */
@@ -279,22 +248,19 @@ static void add_iterations(const struct lines *lines) {
         warmup += report->repetitions[i].measurement->warmup_iterations;
         wall_s += report->repetitions[i].measurement->wall_s;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%zu in ", count);
     lab_str_add_time(&text, wall_s);
     lab_str_printf(&text, " after %lld for warm-up", warmup);
     add_stop(&text, report);
-    add_line(lines, "Iterations", text.text);
-    lab_str_release(&text);
+    lab_doc_line(lines->doc, "Iterations", "%s", text.text);
 }
 
 static void add_verification(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
     if (!report->verified)
         return;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     const char *words = report->verification.text;
     if (!report->verification.applicable) {
         /* workloads say so themselves */
@@ -311,107 +277,82 @@ static void add_verification(const struct lines *lines) {
             lab_str_printf(&text, ", against double precision (limit %.0e)",
                            report->verification.tolerance);
     }
-    add_line(lines, "Verification", text.text);
-    lab_str_release(&text);
-}
-
-static void cell_time(struct lab_table *table, double seconds) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_add_time(&text, seconds);
-    lab_table_cell(table, "%s", text.text);
-    lab_str_release(&text);
+    lab_doc_line(lines->doc, "Verification", "%s", text.text);
 }
 
 static void add_repetitions(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
+    const struct lab_doc_column kinds[] = {
+        {NULL, "Run", LAB_UNIT_COUNT},
+        {NULL, unit_of_work(report), LAB_UNIT_TIME},
+        {NULL, "Latency", LAB_UNIT_TIME},
+        {NULL, "p99", LAB_UNIT_TIME},
+        {NULL, report->work.samples > 0 ? "Samples/s" : NULL, LAB_UNIT_FIGURE},
+        {NULL, "Iterations", LAB_UNIT_COUNT},
+    };
+    struct lab_doc_column *columns = lab_arena_alloc(lab_doc_arena(lines->doc), 1, sizeof kinds);
+    memcpy(columns, kinds, sizeof kinds);
     if (report->repetition_count < 2)
         return;
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "Run", LAB_ALIGN_RIGHT);
-    lab_table_column(table, unit_of_work(report), LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Latency", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "p99", LAB_ALIGN_RIGHT);
-    if (report->work.samples > 0)
-        lab_table_column(table, "Samples/s", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Iterations", LAB_ALIGN_RIGHT);
+    lab_doc_gap(lines->doc);
+    lab_doc_rows(lines->doc, NULL, NULL, columns, sizeof kinds / sizeof *kinds);
     for (int i = 0; i < report->repetition_count; i++) {
         const struct lab_measurement *measurement = report->repetitions[i].measurement;
-        lab_table_cell(table, "%d", i + 1);
-        cell_time(table, lab_measure_primary(measurement)->median);
-        cell_time(table, measurement->latency.median);
-        cell_time(table, measurement->latency.p99);
-        if (report->work.samples > 0)
-            lab_table_cell(table, "%.*f", sample_digits(report->repetitions[i].rates.samples_per_s),
-                           report->repetitions[i].rates.samples_per_s);
-        lab_table_cell(table, "%zu", measurement->count);
+        double samples_per_s = report->repetitions[i].rates.samples_per_s;
+        lab_doc_figure(lines->doc, i + 1);
+        lab_doc_figure(lines->doc, lab_measure_primary(measurement)->median);
+        lab_doc_figure(lines->doc, measurement->latency.median);
+        lab_doc_figure(lines->doc, measurement->latency.p99);
+        lab_doc_cell(lines->doc, "%.*f", sample_digits(samples_per_s), samples_per_s);
+        lab_doc_figure(lines->doc, (double)measurement->count);
     }
-    lab_str_add(lines->out, "\n");
-    lab_table_write(table, lines->style, lines->out);
-    lab_table_close(table);
 }
 
 static void add_operations(const struct lines *lines) {
+    static const struct lab_doc_column columns[] = {{NULL, "Operation"},
+                                                    {NULL, "Share", LAB_UNIT_SHARE},
+                                                    {NULL, "Launches", LAB_UNIT_COUNT},
+                                                    {NULL, "Time each", LAB_UNIT_TIME},
+                                                    {NULL, "GFLOP/s", LAB_UNIT_FIGURE}};
     const struct lab_bench_report *report = lines->report;
-    if (report->operation_count < 0)
-        return;
-    if (report->operation_count == 0) {
-        add_line(lines, "Operations", "none: this device doesn't count them, or none was launched");
-        return;
-    }
     double total_s = 0;
+    if (report->operation_count == 0)
+        lab_doc_line(lines->doc, "Operations",
+                     "none: this device doesn't count them, or none was launched");
+    if (report->operation_count <= 0)
+        return;
     for (int i = 0; i < report->operation_count; i++)
         total_s += report->operations[i].time_s;
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "Operation", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Share", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Launches", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Time each", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "GFLOP/s", LAB_ALIGN_RIGHT);
+    lab_doc_gap(lines->doc);
+    lab_doc_rows(lines->doc, NULL, NULL, columns, 5);
     for (int i = 0; i < report->operation_count; i++) {
         const struct lab_bench_operation *operation = &report->operations[i];
-        lab_table_cell(table, "%s", operation->name);
-        lab_table_cell(table, "%.1f %%", 100 * operation->time_s / total_s);
-        lab_table_cell(table, "%lld", (long long)operation->launches);
-        cell_time(table, operation->time_s / (double)operation->launches);
-        lab_table_cell(table, "%.3g", 1e-9 * operation->flops / operation->time_s);
-    }
-    lab_str_add(lines->out, "\n");
-    lab_table_write(table, lines->style, lines->out);
-    lab_table_close(table);
-}
-
-static void add_sentences(const struct lines *lines, const char *word, const char *colour,
-                          const char *const *sentences) {
-    for (; sentences && *sentences; sentences++) {
-        lab_str_add(lines->out, "  ");
-        if (lines->style.colour)
-            lab_str_printf(lines->out, "%s%s:\033[0m ", colour, word);
-        else
-            lab_str_printf(lines->out, "%s: ", word);
-        lab_text_wrap(*sentences, 4 + (int)strlen(word), 4, lines->style.columns, lines->out);
-        lab_str_add(lines->out, "\n");
+        lab_doc_cell(lines->doc, "%s", operation->name);
+        lab_doc_figure(lines->doc, operation->time_s / total_s);
+        lab_doc_figure(lines->doc, (double)operation->launches);
+        lab_doc_figure(lines->doc, operation->time_s / (double)operation->launches);
+        lab_doc_cell(lines->doc, "%.3g", 1e-9 * operation->flops / operation->time_s);
     }
 }
 
-void lab_report_bench(const struct lab_bench_report *report, struct lab_style style,
-                      struct lab_str *out) {
-    struct lines lines = {report, lab_bench_total(report), style, out};
+void lab_report_add_bench(struct lab_doc *doc, const struct lab_bench_report *report) {
+    struct lines lines = {doc, report, lab_bench_total(report)};
+    lab_doc_data(doc, NULL, lab_report_bench_value(report, lab_doc_arena(doc)));
+    lab_doc_set_labels(doc, LABEL_COLUMNS);
     add_title(&lines);
     add_times(&lines);
     add_throughput(&lines);
     add_overlap(&lines);
     add_model(&lines);
-    if (report->configuration)
-        add_line(&lines, "Configuration", report->configuration);
+    lab_doc_line(doc, "Configuration", "%s", report->configuration ? report->configuration : "");
     add_iterations(&lines);
     add_verification(&lines);
     add_repetitions(&lines);
     add_operations(&lines);
-    bool table = report->repetition_count > 1 || report->operation_count > 0;
-    if (table &&
-        ((report->invalid && report->invalid[0]) || (report->warnings && report->warnings[0])))
-        lab_str_add(out, "\n");
-    add_sentences(&lines, "Invalid", "\033[1;31m", report->invalid);
-    add_sentences(&lines, "Warning", "\033[33m", report->warnings);
+    if (report->repetition_count > 1 || report->operation_count > 0)
+        lab_doc_gap(doc);
+    for (int i = 0; report->invalid && report->invalid[i]; i++)
+        lab_doc_said(doc, "Invalid:", LAB_DOC_ERROR, "%s", report->invalid[i]);
+    for (int i = 0; report->warnings && report->warnings[i]; i++)
+        lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%s", report->warnings[i]);
 }

@@ -35,8 +35,7 @@ struct lab_value *lab_report_device_value(const struct lab_device_ref *device,
 
 /* --- one bench --- */
 
-void lab_report_bench(const struct lab_bench_report *report, struct lab_style style,
-                      struct lab_str *out);
+void lab_report_add_bench(struct lab_doc *doc, const struct lab_bench_report *report);
 struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
                                          struct lab_arena *arena);
 

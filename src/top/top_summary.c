@@ -3,7 +3,7 @@
 #include "report/report.h"
 #include "top/top_internal.h"
 
-#include "doc/table.h"
+#include "doc/doc.h"
 
 #include <math.h>
 
@@ -52,15 +52,15 @@ static void add_time(int64_t wall_ns, struct lab_str *out) {
         lab_str_add(out, text);
 }
 
-static void mean_and_most(struct lab_table *table, const struct top_entity *e,
+static void mean_and_most(struct lab_doc *doc, const struct top_entity *e,
                           enum lab_metric_id metric,
                           const char *(*write)(double value, char text[TOP_TEXT])) {
     char mean[TOP_TEXT], most[TOP_TEXT];
     double value = top_mean(e, metric);
     if (isnan(value))
-        lab_table_cell(table, "–");
+        lab_doc_cell(doc, "–");
     else
-        lab_table_cell(table, "%s / %s", write(value, mean), write(top_highest(e, metric), most));
+        lab_doc_cell(doc, "%s / %s", write(value, mean), write(top_highest(e, metric), most));
 }
 
 static const char *watts(double value, char text[TOP_TEXT]) {
@@ -73,34 +73,33 @@ static const char *celsius(double value, char text[TOP_TEXT]) {
 
 static void add_devices(const struct lab_top_history *history, struct lab_style style,
                         struct lab_str *out) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "device", .align = LAB_ALIGN_WHOLE}, {NULL, "utilised", LAB_UNIT_FIGURE},
+        {NULL, "memory", LAB_UNIT_FIGURE},          {NULL, "power", LAB_UNIT_FIGURE},
+        {NULL, "temperature", LAB_UNIT_FIGURE},     {NULL, "energy", LAB_UNIT_FIGURE},
+        {NULL, "held back", LAB_UNIT_FIGURE}};
     int devices[TOP_DEVICES_MAX], count = top_devices(history, devices);
-    struct lab_table *table = lab_table_open();
+    LAB_AUTO(arena, arena);
     LAB_AUTO(str, name);
     char text[TOP_TEXT];
-    lab_table_column(table, "device", LAB_ALIGN_WHOLE);
-    lab_table_column(table, "utilised", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "memory", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "power", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "temperature", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "energy", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "held back", LAB_ALIGN_RIGHT);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    lab_doc_rows(doc, NULL, NULL, columns, 7);
     for (int i = 0; i < count; i++) {
         const struct top_entity *e = &history->entities[devices[i]];
         bool cpu = e->entity.kind == LAB_ENTITY_CPU;
         lab_str_clear(&name);
         top_device_name(history, e, &name);
-        lab_table_cell(table, "%s", name.text);
-        mean_and_most(table, e, cpu ? LAB_METRIC_CPU_UTILIZATION : LAB_METRIC_UTILIZATION,
+        lab_doc_cell(doc, "%s", name.text);
+        mean_and_most(doc, e, cpu ? LAB_METRIC_CPU_UTILIZATION : LAB_METRIC_UTILIZATION,
                       top_percent);
-        mean_and_most(table, cpu ? top_of_kind(history, LAB_ENTITY_MEMORY) : e,
+        mean_and_most(doc, cpu ? top_of_kind(history, LAB_ENTITY_MEMORY) : e,
                       cpu ? LAB_METRIC_HOST_USED : LAB_METRIC_MEMORY_USED, top_size);
-        mean_and_most(table, e, LAB_METRIC_POWER, watts);
-        mean_and_most(table, e, LAB_METRIC_TEMPERATURE, celsius);
-        lab_table_cell(table, "%s", top_energy(top_energy_j(e), text));
-        lab_table_cell(table, "%s", top_seconds(top_held_back_s(e), text));
+        mean_and_most(doc, e, LAB_METRIC_POWER, watts);
+        mean_and_most(doc, e, LAB_METRIC_TEMPERATURE, celsius);
+        lab_doc_cell(doc, "%s", top_energy(top_energy_j(e), text));
+        lab_doc_cell(doc, "%s", top_seconds(top_held_back_s(e), text));
     }
-    lab_table_write(table, style, out);
-    lab_table_close(table);
+    lab_doc_write(doc, "text", style, out);
 }
 
 static void add_events(const struct lab_top_history *history, const struct lab_top_view *view,

@@ -50,6 +50,7 @@ static const struct layout {
     [LAB_DOC_ANSWER] = {0, 0, "", BOLD},    [LAB_DOC_TITLE] = {0, 2, "", BOLD},
     [LAB_DOC_SAYS] = {0, 0, "", ""},        [LAB_DOC_PLAIN] = {2, 2, "", ""},
     [LAB_DOC_FREE] = {0, 2, "", ""},        [LAB_DOC_WHOLE] = {0, 0, "", ""},
+    [LAB_DOC_CHOICE] = {2, 6, "", ""},      [LAB_DOC_BELOW] = {6, 6, "", ""},
     [LAB_DOC_ITEM] = {2, 4, "", ""},        [LAB_DOC_FAINT] = {2, 2, "", ""},
     [LAB_DOC_NOTE] = {2, 4, "! ", ""},      [LAB_DOC_HINT] = {4, 6, "→ ", ""},
     [LAB_DOC_WARNING] = {2, 4, "", YELLOW}, [LAB_DOC_ERROR] = {2, 4, "", RED},

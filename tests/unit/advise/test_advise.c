@@ -57,6 +57,13 @@ static void given_nodes(struct given_study *given, double local, double remote, 
                                                         (1 + spread * given_normal(given))});
 }
 
+static void write(const struct lab_advice *list, int count, struct lab_style style,
+                  struct lab_arena *arena, struct lab_str *out) {
+    struct lab_doc *doc = lab_doc_open(NULL, arena);
+    lab_advice_add(doc, list, count);
+    lab_doc_write(doc, "text", style, out);
+}
+
 LAB_TEST(a_node_that_pays_is_a_line_with_its_gain) {
     struct given_study given;
     given_nodes(&given, 1200, 1000, 5, .005);
@@ -150,7 +157,7 @@ LAB_TEST(a_batch_that_pays_is_left_to_the_program) {
     assert_null(find(&advice, "slurm")); /* the place was no choice */
     struct lab_str text;
     lab_str_init(&text);
-    lab_advice_write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
+    write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
     assert_contains(text.text, "batch 2 rather than 1; set it in PROGRAM");
     lab_str_release(&text);
     given_end(&given);
@@ -167,7 +174,7 @@ LAB_TEST(a_slice_that_pays_has_no_line) {
     assert_contains(advice.no_line, "slice of a GPU");
     struct lab_str text;
     lab_str_init(&text);
-    lab_advice_write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
+    write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
     assert_null(strstr(text.text, "PROGRAM"));
     assert_contains(text.text, "  No line to paste: cuda:0/4.3 is a slice of a GPU");
     lab_str_release(&text);
@@ -189,7 +196,7 @@ LAB_TEST(a_line_is_printed_once_for_all_that_it_gains) {
     both[1].model = "another";
     struct lab_str text;
     lab_str_init(&text);
-    lab_advice_write(both, 2, (struct lab_style){.columns = 120}, &given.arena, &text);
+    write(both, 2, (struct lab_style){.columns = 120}, &given.arena, &text);
     const char *first = strstr(text.text, "  " PLACE), *other = strstr(text.text, "another:");
     assert_true(lab_str_starts(text.text, "Study: outputs/given\n\n"));
     assert_null(strstr(text.text, "  from "));
@@ -199,7 +206,7 @@ LAB_TEST(a_line_is_printed_once_for_all_that_it_gains) {
     both[1].study = "elsewhere";
     both[1].simulated = true;
     lab_str_clear(&text);
-    lab_advice_write(both, 2, (struct lab_style){.columns = 120}, &given.arena, &text);
+    write(both, 2, (struct lab_style){.columns = 120}, &given.arena, &text);
     assert_true(
         lab_str_starts(text.text, "Study: outputs/given\nStudy: elsewhere (simulated)\n\n"));
     assert_contains(text.text, "  from elsewhere\n");
@@ -219,8 +226,7 @@ LAB_TEST(what_was_not_measured_says_so) {
     assert_int_equal(find(&advice, "mps")->state, LAB_ADVICE_NOT_MEASURED);
     struct lab_str text;
     lab_str_init(&text);
-    lab_advice_write(&advice, 1, (struct lab_style){.columns = 80, .unicode = true}, &given.arena,
-                     &text);
+    write(&advice, 1, (struct lab_style){.columns = 80, .unicode = true}, &given.arena, &text);
     const char *apart = strstr(text.text, "Not measured here");
     assert_non_null(apart);
     assert_true(strstr(text.text, "numactl --cpunodebind=1") < apart);
@@ -241,7 +247,7 @@ LAB_TEST(a_node_that_gains_nothing_is_not_advised) {
     assert_true(lab_str_starts(answer, "Nothing is worth it: none of 1 choice gains more than"));
     struct lab_str text;
     lab_str_init(&text);
-    lab_advice_write(&advice, 1, (struct lab_style){.columns = 80}, &given.arena, &text);
+    write(&advice, 1, (struct lab_style){.columns = 80}, &given.arena, &text);
     assert_null(strstr(text.text, "  " PLACE " numactl"));
     assert_contains(text.text, "none larger than");
     lab_str_release(&text);

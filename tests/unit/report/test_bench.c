@@ -86,9 +86,12 @@ static void set_text(struct lab_bench_report *report, const char *text) {
 }
 
 static char *text_of(const struct lab_bench_report *report, int columns) {
+    LAB_AUTO(arena, arena);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_bench(report, (struct lab_style){.columns = columns, .unicode = true}, &out);
+    lab_report_add_bench(doc, report);
+    lab_doc_write(doc, "text", (struct lab_style){.columns = columns, .unicode = true}, &out);
     return out.text;
 }
 
