@@ -69,11 +69,9 @@ static void print_runs(const struct lab_command_call *call, const struct lab_stu
         print_runs_json(call, view);
         return;
     }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_show_runs(&view->report, call->console->style, &text);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open(view->report.name, call->arena);
+    lab_show_add_runs(doc, &view->report, call->console->style.unicode);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- one of them --- */
@@ -104,15 +102,9 @@ static int print_run(const struct lab_command_call *call, const struct lab_study
     if (!found || lab_store_metrics(view->file->store, found->number, call->arena, &shown.metrics,
                                     &shown.metric_count, err) < 0)
         return -1;
-    if (call->console->json) {
-        lab_console_print_json(call->console, lab_show_run_value(&shown, call->arena));
-        return 0;
-    }
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_show_run(&shown, call->console->style, call->arena, &text);
-    lab_console_print(call->console, &text);
-    lab_str_release(&text);
+    struct lab_doc *doc = lab_doc_open(id, call->arena);
+    lab_show_add_run(doc, &shown);
+    lab_doc_print(doc, call->console);
     return 0;
 }
 

@@ -10,7 +10,6 @@
 #include "base/tty/text.h"
 #include "base/value.h"
 #include "doc/doc.h"
-#include "doc/table.h"
 #include "model/plan.h"
 #include "session/bench_run.h"
 #include "vendor/vendor.h"

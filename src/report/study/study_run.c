@@ -66,87 +66,55 @@ static void add_places(const struct lab_run *run, struct lab_str *devices, struc
 /* --- all of them --- */
 
 /* An error is told in full with its run; here it must not push the figures apart. */
-static void add_short_error(struct lab_str *out, const char *error, struct lab_style style) {
+static void add_short_error(struct lab_str *out, const char *error, bool unicode) {
     enum { COLUMNS = 40 };
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_visible(&text, error);
     if (lab_str_columns(text.text) > COLUMNS)
-        lab_text_fit(text.text, COLUMNS, style.unicode, out);
+        lab_text_fit(text.text, COLUMNS, unicode, out);
     else
         lab_str_add(out, text.text);
-    lab_str_release(&text);
 }
 
-/* Wider than any line: names are there to be copied, so nothing is cut. */
-#define UNCUT 100000
-
-enum { ID, DEVICE, NODE, STATE, TOOK, RATE, COLUMN_COUNT };
-
-static void fill_cells(const struct lab_run *run, const struct lab_study_info *study,
-                       struct lab_style style, struct lab_str cells[COLUMN_COUNT]) {
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        lab_str_clear(&cells[i]);
-    lab_str_add(&cells[ID], run->id);
-    add_places(run, &cells[DEVICE], &cells[NODE]);
-    lab_str_add(&cells[STATE], state_word(run, study));
-    add_duration(&cells[TOOK], run);
-    if (run->state == LAB_RUN_FAILED)
-        add_short_error(&cells[RATE], run->error, style);
-    add_rate(&cells[RATE], run);
-}
-
-void lab_show_runs(const struct lab_study_info *study, struct lab_style style,
-                   struct lab_str *out) {
-    static const enum lab_align aligns[COLUMN_COUNT] = {
-        [NODE] = LAB_ALIGN_RIGHT, [TOOK] = LAB_ALIGN_RIGHT};
-    const char *titles[COLUMN_COUNT] = {
-        "Run", "Device", "Node", "State", "Took", study->simulated ? "Rate (simulated)" : "Rate"};
-    struct lab_str cells[COLUMN_COUNT];
-    int widths[COLUMN_COUNT], total = 0;
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        lab_str_init(&cells[i]);
-        widths[i] = lab_str_columns(titles[i]);
-    }
+/* Names are there to be copied, so nothing is cut; they say the places, too. */
+void lab_show_add_runs(struct lab_doc *doc, const struct lab_study_info *study, bool unicode) {
+    static const struct lab_doc_column columns[2][6] = {
+        {{NULL, "Run"},
+         {NULL, "Device", .yields = 1},
+         {NULL, "Node", LAB_UNIT_FIGURE, .yields = 1},
+         {NULL, "State"},
+         {NULL, "Took", LAB_UNIT_FIGURE},
+         {NULL, "Rate"}},
+        {{NULL, "Run"},
+         {NULL, "Device", .yields = 1},
+         {NULL, "Node", LAB_UNIT_FIGURE, .yields = 1},
+         {NULL, "State"},
+         {NULL, "Took", LAB_UNIT_FIGURE},
+         {NULL, "Rate (simulated)"}}};
+    lab_doc_rows(doc, NULL, NULL, columns[study->simulated], 6)->uncut = true;
     for (int i = 0; i < study->run_count; i++) {
-        fill_cells(&study->runs[i], study, style, cells);
-        for (int j = 0; j < COLUMN_COUNT; j++)
-            widths[j] = lab_str_columns(cells[j].text) > widths[j] ? lab_str_columns(cells[j].text)
-                                                                   : widths[j];
+        const struct lab_run *run = &study->runs[i];
+        LAB_AUTO(str, devices);
+        LAB_AUTO(str, nodes);
+        LAB_AUTO(str, took);
+        LAB_AUTO(str, rate);
+        add_places(run, &devices, &nodes);
+        add_duration(&took, run);
+        if (run->state == LAB_RUN_FAILED)
+            add_short_error(&rate, run->error, unicode);
+        add_rate(&rate, run);
+        lab_doc_cell(doc, "%s", run->id);
+        lab_doc_cell(doc, "%s", devices.text);
+        lab_doc_cell(doc, "%s", nodes.text);
+        lab_doc_cell(doc, "%s", state_word(run, study));
+        lab_doc_cell(doc, "%s", took.text);
+        lab_doc_cell(doc, "%s", rate.text);
     }
-    for (int j = 0; j < COLUMN_COUNT; j++)
-        total += 2 + widths[j];
-    bool places = total <= style.columns; /* the names say them, too */
-    struct lab_table *table = lab_table_open();
-    for (int j = 0; j < COLUMN_COUNT; j++)
-        if (places || (j != DEVICE && j != NODE))
-            lab_table_column(table, titles[j], aligns[j]);
-    for (int i = 0; i < study->run_count; i++) {
-        fill_cells(&study->runs[i], study, style, cells);
-        for (int j = 0; j < COLUMN_COUNT; j++)
-            if (places || (j != DEVICE && j != NODE))
-                lab_table_cell(table, "%s", cells[j].text);
-    }
-    style.columns = UNCUT;
-    lab_table_write(table, style, out);
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        lab_str_release(&cells[i]);
-    lab_table_close(table);
 }
 
 /* --- one of them --- */
 
 #define LABEL_COLUMNS 14
-
-/* "  Options     depth=6 dim=512 …", wrapped behind the label; nothing where there is no text. */
-static void add_line(const char *label, const char *text, struct lab_style style,
-                     struct lab_str *out) {
-    if (!*text)
-        return;
-    lab_str_printf(out, "  %-*s", LABEL_COLUMNS - 2, label);
-    lab_text_wrap(text, LABEL_COLUMNS, LABEL_COLUMNS, style.columns, out);
-    lab_str_add(out, "\n");
-}
 
 static struct lab_value *parse(const char *json, struct lab_arena *arena) {
     struct lab_value *value;
@@ -155,17 +123,14 @@ static struct lab_value *parse(const char *json, struct lab_arena *arena) {
 }
 
 /* A map as the words that would set it. */
-static void add_words(const char *label, const char *json, struct lab_style style,
-                      struct lab_arena *arena, struct lab_str *out) {
-    const struct lab_value *map = parse(json, arena);
-    struct lab_str text;
-    lab_str_init(&text);
+static void add_words(struct lab_doc *doc, const char *label, const char *json) {
+    const struct lab_value *map = parse(json, lab_doc_arena(doc));
+    LAB_AUTO(str, text);
     for (int i = 0; map->type == LAB_VALUE_MAP && i < map->count; i++) {
         lab_str_printf(&text, "%s%s=", i ? " " : "", map->keys[i]);
         lab_value_write(map->items[i], &text);
     }
-    add_line(label, text.text, style, out);
-    lab_str_release(&text);
+    lab_doc_line(doc, label, "%s", text.text);
 }
 
 static bool is_number(const struct lab_value *value) {
@@ -184,10 +149,8 @@ static void add_value(struct lab_str *out, const struct lab_value *value) {
 }
 
 /* A result's member in one line: a figure; a map's figures ("mean 1.2, p95 1.4"); a sentence. */
-static void add_member(const char *key, const struct lab_value *value, struct lab_style style,
-                       struct lab_str *out) {
-    struct lab_str text;
-    lab_str_init(&text);
+static void add_member(struct lab_doc *doc, const char *key, const struct lab_value *value) {
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s: ", key);
     size_t begin = text.length;
     if (value->type == LAB_VALUE_MAP)
@@ -204,37 +167,32 @@ static void add_member(const char *key, const struct lab_value *value, struct la
         }
     else if (value->type != LAB_VALUE_NULL)
         add_value(&text, value);
-    if (text.length > begin) {
-        lab_str_add(out, "  ");
-        lab_text_wrap(text.text, 2, 6, style.columns, out);
-        lab_str_add(out, "\n");
-    }
-    lab_str_release(&text);
+    if (text.length > begin)
+        lab_doc_text(doc, LAB_DOC_CHOICE, "%s", text.text);
 }
 
-static void add_result(const struct lab_value *result, struct lab_style style,
-                       struct lab_str *out) {
+static void add_result(struct lab_doc *doc, const struct lab_value *result) {
     if (result->type != LAB_VALUE_MAP || result->count == 0)
         return;
-    lab_str_add(out, "\n");
-    lab_text_heading("Result", style, out);
+    lab_doc_gap(doc);
+    lab_doc_text(doc, LAB_DOC_TITLE, "Result");
     for (int i = 0; i < result->count; i++)
         if (!lab_str_equal(result->keys[i], "ranks"))
-            add_member(result->keys[i], result->items[i], style, out);
+            add_member(doc, result->keys[i], result->items[i]);
 }
 
 /* Each rank with its own rate, where the result has one. */
-static void add_ranks(const struct lab_run *run, const struct lab_value *result,
-                      struct lab_style style, struct lab_str *out) {
+static void add_ranks(struct lab_doc *doc, const struct lab_run *run,
+                      const struct lab_value *result) {
+    static const struct lab_doc_column columns[] = {{NULL, "Rank", LAB_UNIT_COUNT},
+                                                    {NULL, "GPU id", LAB_UNIT_COUNT},
+                                                    {NULL, "Device"},
+                                                    {NULL, "Node", LAB_UNIT_FIGURE},
+                                                    {NULL, "Rate"}};
     const struct lab_value *ranks = lab_value_get(result, "ranks");
-    struct lab_table *table = lab_table_open();
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_table_column(table, "Rank", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "GPU id", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Device", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Rate", LAB_ALIGN_LEFT);
+    LAB_AUTO(str, text);
+    lab_doc_gap(doc);
+    lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (int i = 0; i < run->rank_count; i++) {
         const struct lab_value *own =
             ranks && ranks->type == LAB_VALUE_LIST && i < ranks->count ? ranks->items[i] : NULL;
@@ -246,19 +204,15 @@ static void add_ranks(const struct lab_run *run, const struct lab_value *result,
             if (unit && unit->type == LAB_VALUE_STRING)
                 lab_str_printf(&text, " %s", unit->string);
         }
-        lab_table_cell(table, "%d", i);
-        lab_table_cell(table, "%d", run->ranks[i].gpu_id);
-        lab_table_cell(table, "%s", run->ranks[i].device);
+        lab_doc_figure(doc, i);
+        lab_doc_figure(doc, run->ranks[i].gpu_id);
+        lab_doc_cell(doc, "%s", run->ranks[i].device);
         if (run->ranks[i].numa_node < 0)
-            lab_table_cell(table, "any");
+            lab_doc_cell(doc, "any");
         else
-            lab_table_cell(table, "%d", run->ranks[i].numa_node);
-        lab_table_cell(table, "%s", text.text);
+            lab_doc_cell(doc, "%d", run->ranks[i].numa_node);
+        lab_doc_cell(doc, "%s", text.text);
     }
-    lab_str_add(out, "\n");
-    lab_table_write(table, style, out);
-    lab_str_release(&text);
-    lab_table_close(table);
 }
 
 /* --- metrics: a training program writes thousands, so a row for each name and rank --- */
@@ -290,124 +244,99 @@ static int gather_metrics(const struct lab_show_run *shown, struct lab_arena *ar
     return count;
 }
 
-static void cell_figure(struct lab_table *table, double value) {
-    struct lab_str text;
-    lab_str_init(&text);
+static void add_figure_cell(struct lab_doc *doc, double value) {
+    LAB_AUTO(str, text);
     add_figure(&text, value);
-    lab_table_cell(table, "%s", text.text);
-    lab_str_release(&text);
+    lab_doc_cell(doc, "%s", text.text);
 }
 
-static void add_metrics(const struct lab_show_run *shown, struct lab_style style,
-                        struct lab_arena *arena, struct lab_str *out) {
+static void add_metrics(struct lab_doc *doc, const struct lab_show_run *shown) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "Metric"},
+        {NULL, "Rank", LAB_UNIT_FIGURE},
+        {NULL, "Values", LAB_UNIT_COUNT},
+        {NULL, "Last", LAB_UNIT_FIGURE},
+        {NULL, "Min", LAB_UNIT_FIGURE},
+        {NULL, "Max", LAB_UNIT_FIGURE},
+        {NULL, "Unit"},
+    };
     struct metric_row *rows;
-    int count = gather_metrics(shown, arena, &rows);
-    if (count == 0)
-        return;
-    struct lab_table *table = lab_table_open();
-    struct lab_str name;
-    lab_str_init(&name);
-    lab_table_column(table, "Metric", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Rank", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Values", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Last", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Min", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Max", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "Unit", LAB_ALIGN_LEFT);
+    int count = gather_metrics(shown, lab_doc_arena(doc), &rows);
+    lab_doc_gap(doc);
+    lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < count; i++) {
-        lab_str_clear(&name);
+        LAB_AUTO(str, name);
         add_visible(&name, rows[i].last->name);
-        lab_table_cell(table, "%s", name.text);
-        if (rows[i].last->rank < 0)
-            lab_table_cell(table, "all");
-        else
-            lab_table_cell(table, "%d", rows[i].last->rank);
-        lab_table_cell(table, "%d", rows[i].count);
-        cell_figure(table, rows[i].last->value);
-        cell_figure(table, rows[i].low);
-        cell_figure(table, rows[i].high);
-        lab_table_cell(table, "%s", rows[i].last->unit);
+        lab_doc_cell(doc, "%s", name.text);
+        lab_doc_cell(doc, rows[i].last->rank < 0 ? "all" : "%d", rows[i].last->rank);
+        lab_doc_figure(doc, rows[i].count);
+        add_figure_cell(doc, rows[i].last->value);
+        add_figure_cell(doc, rows[i].low);
+        add_figure_cell(doc, rows[i].high);
+        lab_doc_cell(doc, "%s", rows[i].last->unit);
     }
-    lab_str_add(out, "\n");
-    lab_table_write(table, style, out);
-    lab_str_release(&name);
-    lab_table_close(table);
 }
 
 /* --- the whole --- */
 
-static void add_heading(const struct lab_show_run *shown, struct lab_style style,
-                        struct lab_str *out) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_printf(&text, "%s%s: %s", shown->run->id, shown->study->simulated ? " (simulated)" : "",
-                   state_word(shown->run, shown->study));
-    if (shown->run->state == LAB_RUN_DONE && !isnan(shown->run->rate)) {
-        lab_str_add(&text, ", ");
-        add_rate(&text, shown->run);
-    }
-    lab_text_heading(text.text, style, out);
-    lab_str_release(&text);
+static void add_heading(struct lab_doc *doc, const struct lab_show_run *shown) {
+    LAB_AUTO(str, rate);
+    add_rate(&rate, shown->run);
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s%s%s", shown->run->id,
+                 shown->study->simulated ? " (simulated)" : "",
+                 state_word(shown->run, shown->study), rate.length ? ", " : "", rate.text);
 }
 
-static void add_times(const struct lab_run *run, bool simulated, struct lab_style style,
-                      struct lab_str *out) {
+static void add_times(struct lab_doc *doc, const struct lab_run *run, bool simulated) {
     time_t start_s = (time_t)(run->start_wall_ns / LAB_NS_PER_S);
     struct tm local;
     char date[32];
-    struct lab_str text;
-    lab_str_init(&text);
-    if (run->epoch && localtime_r(&start_s, &local) &&
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local)) {
-        lab_str_printf(&text, "%s%s", date, simulated ? " of simulated time" : "");
-        if (run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED) {
-            lab_str_add(&text, ", took ");
-            add_duration(&text, run);
-        }
-        if (run->attempts > 1)
-            lab_str_printf(&text, ", attempt %d", run->attempts);
-        if (run->concurrent)
-            lab_str_add(&text, ", beside other runs of the study");
+    LAB_AUTO(str, text);
+    if (!run->epoch || !localtime_r(&start_s, &local) ||
+        !strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local))
+        return;
+    lab_str_printf(&text, "%s%s", date, simulated ? " of simulated time" : "");
+    if (run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED) {
+        lab_str_add(&text, ", took ");
+        add_duration(&text, run);
     }
-    add_line("Started", text.text, style, out);
-    lab_str_release(&text);
+    if (run->attempts > 1)
+        lab_str_printf(&text, ", attempt %d", run->attempts);
+    if (run->concurrent)
+        lab_str_add(&text, ", beside other runs of the study");
+    lab_doc_line(doc, "Started", "%s", text.text);
 }
 
-static void add_error(const struct lab_run *run, struct lab_style style, struct lab_str *out) {
-    struct lab_str text;
-    lab_str_init(&text);
-    add_visible(&text, run->error);
-    add_line("Error", text.text, style, out);
-    lab_str_clear(&text);
-    lab_report_hint(run->hint, run->options, &text);
-    add_line("Hint", text.text, style, out);
-    lab_str_release(&text);
-}
+static struct lab_value *run_value(const struct lab_show_run *shown, struct lab_arena *arena);
 
-void lab_show_run(const struct lab_show_run *shown, struct lab_style style, struct lab_arena *arena,
-                  struct lab_str *out) {
+void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
     const struct lab_run *run = shown->run;
-    const struct lab_value *result = parse(run->result, arena);
-    add_heading(shown, style, out);
-    add_error(run, style, out);
-    add_times(run, shown->study->simulated, style, out);
-    add_line("Workload", lab_arena_printf(arena, "%s, %s", run->workload, run->label), style, out);
-    add_words("Options", run->options, style, arena, out);
-    add_words("Test", run->test, style, arena, out);
-    add_line("Iterations",
-             lab_arena_printf(arena, "%lld, after %lld to warm up", (long long)run->iterations,
-                              (long long)run->warmup_iterations),
-             style, out);
+    const struct lab_value *result = parse(run->result, lab_doc_arena(doc));
+    LAB_AUTO(str, error);
+    LAB_AUTO(str, hint);
+    add_visible(&error, run->error);
+    lab_report_hint(run->hint, run->options, &hint);
+    lab_doc_data(doc, NULL, run_value(shown, lab_doc_arena(doc)));
+    lab_doc_set_labels(doc, LABEL_COLUMNS);
+    add_heading(doc, shown);
+    lab_doc_line(doc, "Error", "%s", error.text);
+    lab_doc_line(doc, "Hint", "%s", hint.text);
+    add_times(doc, run, shown->study->simulated);
+    lab_doc_line(doc, "Workload", "%s, %s", run->workload, run->label);
+    add_words(doc, "Options", run->options);
+    add_words(doc, "Test", run->test);
+    lab_doc_line(doc, "Iterations", "%lld, after %lld to warm up", (long long)run->iterations,
+                 (long long)run->warmup_iterations);
     /* paths are there to be copied, so they aren't wrapped */
     for (int i = 0; i < 2 && run->epoch; i++)
-        lab_str_printf(out, "  %-*s%s/logs/%s.%s\n", LABEL_COLUMNS - 2, i ? "" : "Logs",
-                       shown->study->folder, run->id, i ? "stderr" : "stdout");
-    add_ranks(run, result, style, out);
-    add_result(result, style, out);
-    add_metrics(shown, style, arena, out);
+        lab_doc_line_whole(doc, i ? "" : "Logs", "%s/logs/%s.%s", shown->study->folder, run->id,
+                           i ? "stderr" : "stdout");
+    add_ranks(doc, run, result);
+    add_result(doc, result);
+    add_metrics(doc, shown);
 }
 
-struct lab_value *lab_show_run_value(const struct lab_show_run *shown, struct lab_arena *arena) {
+static struct lab_value *run_value(const struct lab_show_run *shown, struct lab_arena *arena) {
     struct lab_value *map = lab_results_run(shown->run, arena), *list = lab_value_list(arena);
     struct lab_str hint;
     lab_str_init(&hint);

@@ -5,8 +5,8 @@
 #include "report/study/study.h"
 #include "store/store.h"
 
-/* A line for each run, in their order. */
-void lab_show_runs(const struct lab_study_info *study, struct lab_style style, struct lab_str *out);
+/* A line for each run, in their order. `unicode`: how errors that are cut end. */
+void lab_show_add_runs(struct lab_doc *doc, const struct lab_study_info *study, bool unicode);
 
 struct lab_show_run {
     const struct lab_run *run;
@@ -15,9 +15,7 @@ struct lab_show_run {
     int metric_count;
 };
 
-void lab_show_run(const struct lab_show_run *shown, struct lab_style style, struct lab_arena *arena,
-                  struct lab_str *out);
 /* For programs: the fields of results.json, every metric, the hint. */
-struct lab_value *lab_show_run_value(const struct lab_show_run *shown, struct lab_arena *arena);
+void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown);
 
 #endif

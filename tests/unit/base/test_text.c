@@ -1,12 +1,9 @@
-/* Text in a given width and character set, and tables. */
-#include "report/report.h"
+/* Text in a given width and character set. */
+#include "base/tty/text.h"
 
 #include <string.h>
 
 #include "test.h"
-
-static const struct lab_style narrow = {.columns = 30, .unicode = true};
-static const struct lab_style wide = {.columns = 80, .unicode = true};
 
 LAB_TEST(ascii_replaces_what_it_knows) {
     LAB_AUTO(str, out);
@@ -53,58 +50,4 @@ LAB_TEST(wrap_indents_later_lines) {
     /* a word that fits nowhere stands alone rather than being cut */
     lab_text_wrap("a incomprehensibilities b", 0, 1, 10, &out);
     assert_string_equal(out.text, "a\n incomprehensibilities\n b");
-}
-
-static struct lab_table *two_columns(void) {
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "Name", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Time", LAB_ALIGN_RIGHT);
-    return table;
-}
-
-LAB_TEST(table_aligns_by_kind) {
-    struct lab_table *table = two_columns();
-    lab_table_cell(table, "gemm");
-    lab_table_cell(table, "%d µs", 7);
-    lab_table_cell(table, "x");
-    lab_table_cell(table, "12 ms");
-    LAB_AUTO(str, out);
-    lab_table_write(table, wide, &out);
-    assert_string_equal(out.text, "  Name   Time\n"
-                                  "  ────  ─────\n"
-                                  "  gemm   7 µs\n"
-                                  "  x     12 ms\n");
-    lab_str_clear(&out);
-    lab_table_write(table, (struct lab_style){.columns = 80}, &out);
-    assert_string_equal(out.text, "  Name   Time\n"
-                                  "  ----  -----\n"
-                                  "  gemm   7 us\n"
-                                  "  x     12 ms\n");
-    lab_table_close(table);
-}
-
-LAB_TEST(table_cuts_words_but_never_figures) {
-    struct lab_table *table = two_columns();
-    lab_table_cell(table, "a device whose name goes on and on");
-    lab_table_cell(table, "123456789 ms");
-    LAB_AUTO(str, out);
-    lab_table_write(table, narrow, &out);
-    assert_string_equal(out.text, "  Name                    Time\n"
-                                  "  ──────────────  ────────────\n"
-                                  "  a device whos…  123456789 ms\n");
-    lab_table_close(table);
-}
-
-/* Given names that differ at their ends alone, then they aren't cut so far that they look alike. */
-LAB_TEST(table_keeps_its_rows_apart) {
-    struct lab_table *table = two_columns();
-    lab_table_cell(table, "a device called 1 of many");
-    lab_table_cell(table, "123456789 ms");
-    lab_table_cell(table, "a device called 2 of many");
-    lab_table_cell(table, "5 ms");
-    LAB_AUTO(str, out);
-    lab_table_write(table, narrow, &out);
-    assert_contains(out.text, "  a device called 1…  123456789 ms\n");
-    assert_contains(out.text, "  a device called 2…          5 ms\n");
-    lab_table_close(table);
 }
