@@ -9,3 +9,4 @@
 #define lab_err_vset(...)      (lab_err_vset(__VA_ARGS__), -1)
 #define lab_err_set_errno(...) (lab_err_set_errno(__VA_ARGS__), -1)
 #define lab_err_context(...)   (lab_err_context(__VA_ARGS__), -1)
+#define lab_err_hint(...)      (lab_err_hint(__VA_ARGS__), -1)

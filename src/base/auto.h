@@ -12,6 +12,6 @@
 
 #define LAB_AUTO(type, name)                                                                       \
     __attribute__((cleanup(lab_##type##_release))) struct lab_##type name;                         \
-    lab_##type##_init(&name)
+    lab_##type##_init(&(name))
 
 #endif

@@ -202,7 +202,7 @@ static int check_output(const char *path, struct lab_err *err) {
     const char *endings[16] = {NULL};
     if (!path || lab_doc_format_find(path))
         return 0;
-    for (int i = 0; lab_doc_formats[i] && i < 15; i++)
+    for (int i = 0; i < 15 && lab_doc_formats[i]; i++)
         endings[i] = lab_doc_formats[i]->ending;
     LAB_AUTO(str, list);
     lab_str_add_list(&list, endings, "or");

@@ -234,7 +234,7 @@ static int report_run(const struct lab_command_call *call, int *ret_status, stru
     (void)ret_status;
     const struct report_config *config = call->config;
     struct lab_study_view view;
-    struct lab_report_made made;
+    struct lab_report_made made = {0};
     bool is_study;
     if (config->open && !writes(config))
         return lab_err_set(err, LAB_ERR_USER, "--open needs the page, which --format %s leaves out",

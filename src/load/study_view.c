@@ -7,6 +7,7 @@
 #include "machine/machine_json.h"
 #include "workload/workload.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,7 @@ static int add_metrics(struct lab_study_view *view, const struct lab_run *run,
         return -1;
     for (int i = 0; i < count; i++) {
         LAB_MEM_GROW(metrics, view->report.metric_count, capacity);
+        assert(*metrics);
         (*metrics)[view->report.metric_count++] = (struct lab_study_info_metric){
             run->id, last[i].name, last[i].unit, last[i].rank, last[i].value};
     }

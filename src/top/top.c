@@ -13,10 +13,10 @@ static void add_state(const struct lab_top_history *history, const struct lab_to
         lab_str_add(out, "SIMULATED  ");
     if (view->replay && !view->snapshot) {
         lab_str_add(out, view->paused ? "PAUSED " : "▶ ");
-        lab_str_add_duration(out, (double)((view->now_ns - view->begin_ns) / TOP_NS_PER_S),
+        lab_str_add_duration(out, (double)(view->now_ns - view->begin_ns) / TOP_NS_PER_S,
                              LAB_DURATION_CLOCK);
         lab_str_add(out, " of ");
-        lab_str_add_duration(out, (double)((view->end_ns - view->begin_ns) / TOP_NS_PER_S),
+        lab_str_add_duration(out, (double)(view->end_ns - view->begin_ns) / TOP_NS_PER_S,
                              LAB_DURATION_CLOCK);
         if (view->speed != 1)
             lab_str_printf(out, " ×%g", view->speed);

@@ -163,7 +163,7 @@ static int take_code(const struct lab_nvrtc *nvrtc, lab_nvrtc_program program, b
 static int compile(const struct source *source, const char *const *options, int count, bool ptx,
                    char **ret_code, size_t *ret_length, struct lab_err *err) {
     const struct lab_nvrtc *nvrtc = lab_nvrtc_load(NULL);
-    const char *texts[FILES_MAX], *names[FILES_MAX];
+    const char *texts[FILES_MAX] = {NULL}, *names[FILES_MAX] = {NULL};
     for (int i = 0; i < source->count; i++) {
         texts[i] = source->files[i]->text;
         names[i] = source->files[i]->name;
