@@ -102,7 +102,7 @@ int lab_analysis_choose(const struct lab_study_table *study, int most,
         if (!is_of_reports(analysis))
             continue;
         int interest = analysis->interest(study), answer = find_answer(study, analysis->name);
-        if (interest > (answer < INT_MAX ? 0 : LAB_INTEREST_IF_NAMED))
+        if (interest > 0 || (interest == LAB_INTEREST_IF_NAMED && answer < INT_MAX))
             ret_choices[count++] = (struct lab_analysis_choice){analysis, answer, interest, i};
     }
     qsort(ret_choices, (size_t)count, sizeof *ret_choices, by_interest);

@@ -81,7 +81,7 @@ struct lab_analysis_input {
 
 /* --- an analysis --- */
 
-#define LAB_INTEREST_IF_NAMED 1 /* it is part of a report only where the study asks for it */
+#define LAB_INTEREST_IF_NAMED (-1) /* it is part of a report only where the study asks for it */
 
 struct lab_analysis {
     const char *name;
