@@ -21,7 +21,7 @@ enum lab_claim_verdict {
     LAB_CLAIM_NOT_TESTED,   /* there are no runs to tell it from; effect and interval are NaN */
     LAB_CLAIM_YES,          /* there is an effect: the interval lies beyond the bound */
     LAB_CLAIM_NO,           /* there is none larger than the bound */
-    LAB_CLAIM_INCONCLUSIVE, /* the interval holds both; more runs would tell */
+    LAB_CLAIM_INCONCLUSIVE, /* the interval holds both; needs more runs */
 };
 
 struct lab_claim {
