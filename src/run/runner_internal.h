@@ -151,6 +151,12 @@ void runner_warn(const struct runner *runner, const struct runner_run *run, cons
 /* The runner can't go on: the first such error is what it returns. */
 void runner_give_up(struct runner *runner, const struct lab_err *err, bool store_refused);
 
+/* --- runner_start.c --- */
+
+/* Makes the job of the worker's ranks and starts its process with it. */
+int runner_start_worker(struct runner *runner, struct runner_run *run, struct runner_worker *worker,
+                        struct lab_err *err);
+
 /* --- runner_run.c --- */
 
 /* Begins an item's first attempt in a free place. */
