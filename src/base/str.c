@@ -154,9 +154,10 @@ void lab_str_add_double(struct lab_str *str, double value) {
         lab_str_add(str, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
+    static const char *const formats[] = {"%.15g", "%.16g", "%.17g"};
     char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
+    for (int i = 0; i < 3; i++) {
+        strfromd(text, sizeof text, formats[i], value);
         if (strtod(text, NULL) == value)
             break;
     }
