@@ -243,11 +243,11 @@ struct lab_effect lab_study_point_rate(const struct lab_study_point *point) {
     return effect;
 }
 
-struct lab_effect lab_study_point_figure(const struct lab_study_point *point, const char *key,
+struct lab_effect lab_study_point_figure(const struct lab_study_point *point, size_t offset,
                                          double scale) {
     double *values = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *values);
     for (int i = 0; i < point->count; i++)
-        values[i] = scale * lab_study_number(point->runs[i], key);
+        values[i] = scale * lab_result_number(point->runs[i]->result, offset);
     struct lab_effect effect = lab_study_estimate(values, point->count);
     lab_mem_free(values);
     return effect;

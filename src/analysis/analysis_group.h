@@ -44,8 +44,8 @@ struct lab_effect lab_study_estimate(const double *values, int count);
 /* The rate of a point; of a single run with the interval from within it. */
 struct lab_effect lab_study_point_rate(const struct lab_study_point *point);
 
-/* A figure of the result ("result.h2d_gb_per_s") over a point's runs, times `scale`. */
-struct lab_effect lab_study_point_figure(const struct lab_study_point *point, const char *key,
+/* A number of the result, by its offset there, over a point's runs, times `scale`. */
+struct lab_effect lab_study_point_figure(const struct lab_study_point *point, size_t offset,
                                          double scale);
 
 #endif

@@ -124,8 +124,6 @@ static const struct lab_value *find(const struct lab_study_run *run, const char 
         value = run->options;
     else if (lab_str_starts(key, "test."))
         value = run->test;
-    else if (lab_str_starts(key, "result."))
-        value = run->result;
     while (value && dot) {
         const char *word = dot + 1;
         dot = strchr(word, '.');

@@ -40,7 +40,7 @@ const char *lab_study_device_title(const char *device, struct lab_arena *arena);
 /* Operations of a sample, by which models are ordered; NaN = they have no samples. */
 double lab_study_complexity(const struct lab_study_run *run);
 
-/* --- keys of a run, by dots: "test.batch_size", "options.depth", "result.h2d_gb_per_s" --- */
+/* --- keys of a run, by dots: "test.batch_size", "options.depth" --- */
 double lab_study_number(const struct lab_study_run *run, const char *key);    /* NaN = none */
 const char *lab_study_text(const struct lab_study_run *run, const char *key); /* "" = none */
 

@@ -80,7 +80,7 @@ static double value_of(const struct lab_study_run *run, const char *name) {
 
 /* Of the GPUs where any was watched, else of the program itself. */
 static double memory_of(const struct lab_study_run *run, bool of_gpu) {
-    return lab_study_number(run, of_gpu ? "result.gpu_memory_peak_mb" : "result.peak_memory_mb");
+    return of_gpu ? run->result->gpu_memory_peak_mb : run->result->peak_memory_mb;
 }
 
 static bool has_gpu_memory(const struct lab_study_table *study) {

@@ -83,7 +83,8 @@ static int read_runs(struct reading *reading, struct lab_store *store,
                      struct lab_err *err) {
     struct lab_run *runs;
     int count, valid = 0, left_out = 0, before = reading->count;
-    if (lab_store_runs(store, reading->arena, &runs, &count, err) < 0)
+    static const char *const rates_alone[] = {NULL};
+    if (lab_store_runs_with(store, rates_alone, reading->arena, &runs, &count, err) < 0)
         return -1;
     for (int i = 0; i < count; i++)
         valid += runs[i].state == LAB_RUN_DONE && runs[i].valid;

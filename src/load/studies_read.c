@@ -26,41 +26,25 @@ struct reading {
 
 /* --- values --- */
 
-static double number_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    if (value && value->type == LAB_VALUE_INT)
-        return (double)value->integer;
-    return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
-}
-
 static const char *text_of(const struct lab_value *map, const char *key) {
     const struct lab_value *value = lab_value_get(map, key);
     return value && value->type == LAB_VALUE_STRING ? value->string : "";
 }
 
-static const struct lab_value *map_of(const struct lab_value *map, const char *key,
-                                      struct lab_arena *arena) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_MAP ? value : lab_value_map(arena);
-}
-
-static const struct lab_value *rank_result(const struct lab_value *result, int rank) {
-    const struct lab_value *ranks = lab_value_get(result, "ranks");
-    return ranks && ranks->type == LAB_VALUE_LIST && rank < ranks->count ? ranks->items[rank]
-                                                                         : NULL;
+static const struct lab_result *rank_result(const struct lab_study_run *run, int rank) {
+    return rank < run->result->rank_count ? &run->result->ranks[rank] : &lab_result_none;
 }
 
 /* --- what was asked for --- */
 
 /* A phase is named by a key, or by the series of that name; other series group points. */
-static const char *phase_of(const struct lab_study_run *run) {
+static const char *phase_of(const struct lab_study_run *run, const struct lab_value *series) {
     static const char *const phases[] = {"baseline", "concurrent", "isolated"};
     if (*text_of(run->test, "phase"))
         return text_of(run->test, "phase");
     if (*text_of(run->options, "phase"))
         return text_of(run->options, "phase");
-    const struct lab_value *series = lab_value_get(run->result, "series");
-    for (int i = 0; series && series->type == LAB_VALUE_LIST && i < series->count; i++)
+    for (int i = 0; i < series->count; i++)
         for (size_t k = 0; k < sizeof phases / sizeof *phases; k++)
             if (series->items[i]->type == LAB_VALUE_STRING &&
                 lab_str_equal(series->items[i]->string, phases[k]))
@@ -139,7 +123,7 @@ static int number_by_address(const struct lab_machine *machine, const char *addr
 }
 
 /* `cuda:N` counts what CUDA_VISIBLE_DEVICES left to the study: other programs need another name. */
-static void name_gpu(const struct reading *reading, const struct lab_value *result,
+static void name_gpu(const struct reading *reading, const struct lab_result *result,
                      struct lab_study_rank *rank) {
     int index = lab_run_device_gpu(rank->device);
     rank->gpu = index >= 0 ? index : -1;
@@ -147,8 +131,8 @@ static void name_gpu(const struct reading *reading, const struct lab_value *resu
         return;
     const struct lab_track *track = find_gpu(reading, rank->device);
     const char *own =
-        index == LAB_RUN_GPU_BY_ID ? strchr(rank->device, ':') + 1 : text_of(result, "device_uuid");
-    rank->uuid = as_uuid(own);
+        index == LAB_RUN_GPU_BY_ID ? strchr(rank->device, ':') + 1 : result->device_uuid;
+    rank->uuid = own ? as_uuid(own) : NULL;
     if (!rank->uuid && track)
         rank->uuid = as_uuid(track->entity.id);
     int number = track ? number_by_address(reading->table->machine, track->entity.pci) : -1;
@@ -156,13 +140,13 @@ static void name_gpu(const struct reading *reading, const struct lab_value *resu
 }
 
 /* What the device itself said comes first: a simulated one is on no node of this machine. */
-static void place(const struct reading *reading, const struct lab_value *result,
+static void place(const struct reading *reading, const struct lab_result *result,
                   struct lab_study_rank *rank) {
-    double node = number_of(result, "device_node"), distance = number_of(result, "distance");
     bool simulated = lab_str_starts(rank->device, "sim:");
-    rank->device_node = isnan(node) ? node_of(reading, rank->device) : (int)node;
-    if (!isnan(distance))
-        rank->distance = (int)distance;
+    rank->device_node = result->device_node == LAB_RESULT_NO_COUNT ? node_of(reading, rank->device)
+                                                                   : (int)result->device_node;
+    if (result->distance != LAB_RESULT_NO_COUNT)
+        rank->distance = (int)result->distance;
     else
         rank->distance = distance_of(simulated ? NULL : reading->table->machine, rank->numa_node,
                                      rank->device_node);
@@ -173,10 +157,10 @@ static void place(const struct reading *reading, const struct lab_value *result,
 static double time_of(const struct lab_study_run *run) {
     double slowest = NAN;
     for (int i = 0; i < run->rank_count; i++) {
-        const struct lab_value *result = rank_result(run->result, i);
-        double ms = number_of(lab_value_get(result, "interval_ms"), "median");
+        const struct lab_result *result = rank_result(run, i);
+        double ms = result->interval_ms_median;
         if (isnan(ms)) /* a single iteration has no interval */
-            ms = number_of(lab_value_get(result, "latency_ms"), "median");
+            ms = result->latency_ms_median;
         slowest = fmax(slowest, 1e-3 * ms);
     }
     return slowest;
@@ -188,12 +172,12 @@ static int read_ranks(const struct reading *reading, struct lab_study_run *run,
     run->rank_count = kept->rank_count;
     run->ranks = lab_arena_alloc(reading->arena, (size_t)kept->rank_count + 1, sizeof *run->ranks);
     for (int i = 0; i < kept->rank_count; i++) {
-        const struct lab_value *result = rank_result(run->result, i);
+        const struct lab_result *result = rank_result(run, i);
         struct lab_study_rank *rank = &run->ranks[i];
         *rank = (struct lab_study_rank){.gpu_id = kept->ranks[i].gpu_id,
                                         .device = kept->ranks[i].device,
                                         .numa_node = kept->ranks[i].numa_node,
-                                        .rate = number_of(result, "rate")};
+                                        .rate = result->rate};
         place(reading, result, rank);
         name_gpu(reading, result, rank);
         struct lab_iteration *iterations;
@@ -225,10 +209,11 @@ static int read_samples(const struct reading *reading, struct lab_study_run *run
 /* A trace may have been moved away or cut: the rest of the study stands without it. */
 static void read_trace(const struct reading *reading, struct lab_study_run *run) {
     struct lab_trace_file file;
-    const char *name = text_of(lab_value_get(rank_result(run->result, 0), "trace"), "path");
-    const char *path = lab_arena_printf(reading->arena, "%s/%s", reading->table->folder, name);
-    if (*name && access(path, R_OK) == 0 &&
-        lab_trace_read(path, reading->arena, &file, NULL) == 0 && file.trace_count > 0)
+    const char *name = rank_result(run, 0)->trace_path;
+    const char *path =
+        lab_arena_printf(reading->arena, "%s/%s", reading->table->folder, name ? name : "");
+    if (name && access(path, R_OK) == 0 && lab_trace_read(path, reading->arena, &file, NULL) == 0 &&
+        file.trace_count > 0)
         run->trace = file.traces; /* of its only process */
 }
 
@@ -247,15 +232,16 @@ static int read_metrics(const struct reading *reading, struct lab_study_run *run
 static int read_run(const struct reading *reading, const struct lab_run *kept,
                     struct lab_study_run *run, struct lab_err *err) {
     struct lab_arena *arena = reading->arena;
-    const struct lab_value *result = lab_results_run(kept, arena);
+    struct lab_results_asked asked;
+    lab_results_asked(kept, arena, &asked);
     *run = (struct lab_study_run){.run = kept,
-                                  .options = map_of(result, "options", arena),
-                                  .test = map_of(result, "test_config", arena),
-                                  .result = result,
+                                  .options = asked.options,
+                                  .test = asked.test,
+                                  .result = lab_run_result(kept),
                                   .model = kept->label,
                                   .point = lab_study_file_point(kept, arena),
                                   .rate = kept->rate};
-    run->phase = phase_of(run);
+    run->phase = phase_of(run, asked.series);
     /* none where this gpulab doesn't know the workload, or not with these options any more */
     lab_studies_work(kept->workload, run->options, &run->work, NULL);
     if (read_ranks(reading, run, err) < 0 || read_metrics(reading, run, err) < 0)

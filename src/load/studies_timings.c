@@ -1,6 +1,7 @@
 /* studies_timings.c: files of timings as the runs of a study. */
 #include "load/studies_files.h"
 
+#include "base/json.h"
 #include "base/str.h"
 #include "stats/stats.h"
 #include "store/tuning/timing_file.h"
@@ -133,12 +134,15 @@ static double median_of(const struct lab_iteration *iterations, size_t count) {
     return median;
 }
 
-static struct lab_value *result_of(const struct lab_timing_file *file, struct lab_arena *arena) {
-    struct lab_value *result = lab_value_map(arena);
-    if (file->best_config)
-        lab_value_set(arena, result, "best_config", lab_value_copy(arena, file->best_config));
-    if (!isnan(file->best_time_s))
-        lab_value_set_float(arena, result, "best_time_ms", 1e3 * file->best_time_s);
+static struct lab_result *result_of(const struct lab_timing_file *file, struct lab_arena *arena) {
+    struct lab_result *result = lab_arena_alloc(arena, 1, sizeof *result);
+    *result = lab_result_none;
+    result->best_time_ms = 1e3 * file->best_time_s;
+    if (file->best_config) {
+        LAB_AUTO(str, text);
+        lab_json_write(file->best_config, 0, &text);
+        result->best_config = lab_arena_strdup(arena, text.text);
+    }
     return result;
 }
 
@@ -179,7 +183,6 @@ static void add_run(struct reading *reading, const struct about *about, const ch
                             .rank_count = 1,
                             .state = LAB_RUN_DONE,
                             .error = "",
-                            .result = "",
                             .rate = rank->rate,
                             .rate_low = NAN,
                             .rate_high = NAN,

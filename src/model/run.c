@@ -2,10 +2,15 @@
 #include "model/run.h"
 
 #include "base/str.h"
+#include "model/result.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct lab_result *lab_run_result(const struct lab_run *run) {
+    return run->state == LAB_RUN_DONE && run->result ? run->result : &lab_result_none;
+}
 
 const char *lab_run_state_name(enum lab_run_state state) {
     switch (state) {

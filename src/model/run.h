@@ -18,6 +18,8 @@ enum lab_run_state {
     LAB_RUN_STATE_COUNT,
 };
 
+struct lab_result; /* model/result.h */
+
 struct lab_run_rank {
     int gpu_id;         /* index into the selector's list */
     const char *device; /* its member name: "cpu:0/2.1" */
@@ -52,9 +54,10 @@ struct lab_run {
     int exit_code;            /* -1 = a signal */
     const char *error;        /* "" = none */
     enum lab_hint_id hint;    /* what a user can do about it; files before version 4 have none */
-    const char *result;       /* JSON, "" = none */
-    bool concurrent;          /* shared the machine with other runs of the study */
-    /* of a run that is done: how much it did per second, with the interval within the run */
+    const struct lab_result *result; /* of one that is done; NULL = none */
+    bool concurrent;                 /* shared the machine with other runs of the study */
+    /* of a run that is done, as in its result: how much it did per second, with the interval within
+     * the run */
     double rate, rate_low, rate_high; /* NaN = none */
     const char *rate_unit;            /* "samples/s", "iterations/s"; "" = none */
     bool valid;                       /* false: success, but the figures must not be used */
@@ -67,6 +70,9 @@ struct lab_run_progress {
     int64_t done, total; /* iterations of the phase, of the slowest rank; total 0 = unknown */
     int64_t time_ns;     /* when */
 };
+
+/* Its result where it is done, else lab_result_none. */
+const struct lab_result *lab_run_result(const struct lab_run *run);
 
 const char *lab_run_state_name(enum lab_run_state state); /* "planned", … */
 

@@ -11,6 +11,7 @@
 #include "model/iteration.h"
 #include "model/machine.h"
 #include "model/recording.h"
+#include "model/result.h"
 #include "model/run.h"
 #include "model/trace.h"
 
@@ -55,9 +56,9 @@ struct lab_study_metric { /* what a program of the user's said last of one thing
 
 struct lab_study_run {
     const struct lab_run *run;
-    const struct lab_value *options, *test,
-        *result;       /* maps; `result` as in results.json; never NULL */
-    const char *model; /* the workload's label: "vit32x6x512" */
+    const struct lab_value *options, *test; /* maps */
+    const struct lab_result *result;        /* what came out; never NULL */
+    const char *model;                      /* the workload's label: "vit32x6x512" */
     const char *point; /* the run's id without its repeat; runs of one point repeat each other */
     const char *phase; /* of a study with phases ("baseline"); "" = it has none */
     struct lab_study_rank *ranks;

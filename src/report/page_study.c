@@ -1,6 +1,8 @@
 /* page_study.c: how a study was measured, and all of its runs, on the page. */
 #include "report/page_internal.h"
 
+#include "model/result.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -133,7 +135,7 @@ static void add_run(struct lab_doc *doc, const struct lab_run *run) {
     lab_doc_cell(doc, "%s", devices.text);
     lab_doc_cell(doc, "%s", nodes.text);
     lab_doc_cell(doc, "%s", rate.length ? rate.text : "–");
-    lab_doc_figure(doc, study_result_number(run, "latency_ms", "p95") * 1e-3);
+    lab_doc_figure(doc, 1e-3 * lab_run_result(run)->latency_ms_p95);
     lab_doc_cell(doc, "%s", took.length ? took.text : "–");
     lab_doc_cell(doc, "%s%s%s", lab_run_state_name(run->state),
                  done && !run->valid ? ", invalid" : "", run->concurrent ? ", concurrent" : "");

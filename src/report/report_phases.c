@@ -24,17 +24,11 @@ static void add_file(struct report_found *found, const char *name, const char *t
 
 /* --- what each run chose --- */
 
-static const struct lab_value *rank_of(const struct lab_study_run *run, int rank) {
-    const struct lab_value *ranks = lab_value_get(run->result, "ranks");
-    return ranks && ranks->type == LAB_VALUE_LIST && rank < ranks->count ? ranks->items[rank]
-                                                                         : NULL;
-}
-
 static void copy_key(struct lab_value *map, const struct lab_value *from, const char *key,
                      const char *as, struct lab_arena *arena) {
-    const struct lab_value *value = lab_value_get(from, key);
+    struct lab_value *value = lab_value_get(from, key);
     if (value)
-        lab_value_set(arena, map, as, lab_value_copy(arena, value));
+        lab_value_set(arena, map, as, value);
 }
 
 /* As a tuning has it: a map, and as text. "default" has no keys. */
@@ -49,14 +43,16 @@ static void set_configuration(struct lab_value *map, const struct lab_value *con
 /* The tuning's result, or what stands for it where nothing could be tuned. */
 static struct lab_value *choice_value(const struct lab_study_run *run, int rank,
                                       struct lab_arena *arena) {
-    const struct lab_value *result = rank_of(run, rank), *tuning = lab_value_get(result, "tuning");
-    const struct lab_value *latency = lab_value_get(result, "latency_ms");
-    struct lab_value *map = tuning ? lab_value_copy(arena, tuning) : lab_value_map(arena);
+    const struct lab_result *own =
+        rank < run->result->rank_count ? &run->result->ranks[rank] : &lab_result_none;
+    const struct lab_value *result = lab_result_value(own, LAB_RESULT_RANK_VIEW, NULL, arena);
+    struct lab_value *tuning = lab_value_get(result, "tuning");
+    struct lab_value *map = tuning ? tuning : lab_value_map(arena);
     if (!tuning) {
         lab_value_set_string(arena, map, "kernel_name", run->run->workload);
         lab_value_set_string(arena, map, "gpu", run->ranks[rank].device);
         set_configuration(map, lab_value_get(result, "configuration"), arena);
-        copy_key(map, latency, "median", "best_time_ms", arena);
+        copy_key(map, lab_value_get(result, "latency_ms"), "median", "best_time_ms", arena);
     }
     lab_value_set_string(arena, map, "phase", run->phase);
     lab_value_set_int(arena, map, "gpu_id", run->ranks[rank].gpu_id);

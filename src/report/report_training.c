@@ -29,17 +29,17 @@ static double training_time_ms(const struct lab_study_run *run) {
 }
 
 static double memory_mb(const struct lab_study_run *run) {
-    double gpu = lab_study_number(run, "result.gpu_memory_peak_mb");
-    return isnan(gpu) ? lab_study_number(run, "result.peak_memory_mb") : gpu;
+    double gpu = run->result->gpu_memory_peak_mb;
+    return isnan(gpu) ? run->result->peak_memory_mb : gpu;
 }
 
 static double communication_ms(const struct lab_study_run *run) {
-    return run->rank_count > 1 ? lab_study_number(run, "result.communication_time_ms") : 0;
+    return run->rank_count > 1 ? run->result->communication_time_ms : 0;
 }
 
 /* Share of a step in which the device computes, in percent. */
 static double utilization(const struct lab_study_run *run) {
-    return 100 * lab_study_number(run, "result.compute_utilization");
+    return 100 * run->result->compute_utilization;
 }
 
 static double rate(const struct lab_study_run *run) {

@@ -122,9 +122,11 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
         break;
     case LAB_FRAME_PHASE:
     case LAB_FRAME_WARNING:
-    case LAB_FRAME_RESULT:
     case LAB_FRAME_JOB:
         add_text(out, frame->text, LAB_FRAME_MAX_BYTES);
+        break;
+    case LAB_FRAME_RESULT:
+        lab_result_pack(frame->result, LAB_FRAME_MAX_BYTES, out);
         break;
     case LAB_FRAME_ENTITY:
         add_entity(frame, out);
@@ -356,6 +358,17 @@ static int take_ticks(struct payload *payload, struct lab_arena *arena, struct l
     return 0;
 }
 
+static int take_result(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                       struct lab_err *err) {
+    struct lab_result *result = lab_arena_alloc(arena, 1, sizeof *result);
+    if (lab_result_unpack(payload->at, (size_t)(payload->end - payload->at), arena, result, err) <
+        0)
+        return -1;
+    payload->at = payload->end;
+    frame->result = result;
+    return 0;
+}
+
 static int take_content(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
                         struct lab_err *err) {
     switch (frame->type) {
@@ -371,9 +384,10 @@ static int take_content(struct payload *payload, struct lab_arena *arena, struct
         return take_failure(payload, arena, frame, err);
     case LAB_FRAME_PHASE:
     case LAB_FRAME_WARNING:
-    case LAB_FRAME_RESULT:
     case LAB_FRAME_JOB:
         return take_text(payload, arena, &frame->text, err);
+    case LAB_FRAME_RESULT:
+        return take_result(payload, arena, frame, err);
     case LAB_FRAME_ENTITY:
         return take_entity(payload, arena, frame, err);
     case LAB_FRAME_TICKS:

@@ -12,7 +12,8 @@
  *
  * ENTITY: number, kind, index, node, parent, columns (4 bytes each; number and columns from 0 on),
  * for each column its instance (4) and its metric's name, then id, name and PCI address. TICKS:
- * number, columns, rows (4), for each row its time and its values.
+ * number, columns, rows (4), for each row its time and its values. RESULT: model/result.h; keys
+ * that a reader doesn't know are skipped, and what isn't sent is absent.
  *
  * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
  * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last. FAILURE's hint
@@ -25,6 +26,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/iteration.h"
+#include "model/result.h"
 #include "model/sample.h"
 
 #include <stdbool.h>
@@ -34,7 +36,7 @@
 #define LAB_WORKER_FD      3        /* where a worker finds its socket */
 #define LAB_WORKER_COMMAND "worker" /* gpulab's hidden command that calls lab_worker_run */
 
-#define LAB_FRAME_VERSION        1
+#define LAB_FRAME_VERSION        2
 #define LAB_FRAME_MAX_BYTES      ((size_t)4 << 20) /* of a payload */
 #define LAB_FRAME_MAX_RANKS      65536
 #define LAB_FRAME_MAX_ITERATIONS 32768 /* in a frame: fits the cap however badly they pack */
@@ -48,7 +50,7 @@ enum lab_frame_type {
     LAB_FRAME_ITERATIONS, /* a chunk of records, packed; first index */
     LAB_FRAME_METRIC,     /* name, unit, value, time: one figure */
     LAB_FRAME_WARNING,    /* a sentence */
-    LAB_FRAME_RESULT,     /* the last one of a run that worked: a JSON object */
+    LAB_FRAME_RESULT,     /* the last one of a run that worked: a rank's values */
     LAB_FRAME_FAILURE,    /* the last one of a run that didn't: code, text and hint */
     LAB_FRAME_ACK,        /* runner to worker: the result is stored, you may end */
     LAB_FRAME_JOB,        /* runner to worker, first: a JSON object (job.h) */
@@ -96,7 +98,8 @@ struct lab_frame {
             const int64_t *values; /* row after row; all of them are valid */
             size_t count;
         } ticks;
-        const char *text; /* PHASE, WARNING, RESULT, JOB */
+        const struct lab_result *result;
+        const char *text; /* PHASE, WARNING, JOB */
     };
 };
 

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/result.h"
 #include "run/folder.h"
 #include "stats/stats.h"
 #include "store/store.h"
@@ -133,24 +134,17 @@ static double steps_of(const struct lab_run *run) {
 
 /* --- what one run says --- */
 
-/* The first or the last of all ranks' times under a key of the result; 0 = there is none. A quote
- * inside of a text has a backslash before it, so that no text can be taken for a key. */
-static int64_t find_time(const char *result, const char *key, bool last) {
-    int64_t found = 0;
-    for (const char *at = result; (at = strstr(at, key));) {
-        at += strlen(key);
-        int64_t time = strtoll(at, NULL, 10);
-        if (!found || (last ? time > found : time < found))
-            found = time;
-    }
-    return found;
-}
-
 /* Seconds for each iteration; all of the run's time where nothing is known of the span. */
 static double step_s(const struct lab_run *run, double duration_s) {
-    const char *result = run->result ? run->result : "";
-    int64_t first_ns = find_time(result, "\"first_ns\":", false);
-    int64_t last_ns = find_time(result, "\"last_ns\":", true);
+    int64_t first_ns = INT64_MAX, last_ns = 0;
+    const struct lab_result *result = lab_run_result(run);
+    for (int i = 0; i < result->rank_count; i++) {
+        const struct lab_result *rank = &result->ranks[i];
+        if (rank->first_ns != LAB_RESULT_NO_COUNT && rank->first_ns < first_ns)
+            first_ns = rank->first_ns;
+        if (rank->last_ns > last_ns)
+            last_ns = rank->last_ns;
+    }
     if (first_ns >= run->start_ns && last_ns > first_ns && last_ns <= run->end_ns &&
         run->iterations > 0)
         return fmin(NS_TO_S(last_ns - first_ns) / (double)run->iterations,
@@ -185,6 +179,8 @@ void lab_history_add(struct lab_history *history, const struct lab_run *run) {
     }
 }
 
+static const char *const span_keys[] = {"first_ns", "last_ns", NULL};
+
 /* Whether it was of this machine. */
 static bool read_study(struct lab_history *history, const char *path, uint64_t machine_identity) {
     struct lab_arena arena;
@@ -197,7 +193,7 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
     bool ours = lab_store_open(database, LAB_STORE_READ, &store, NULL) == 0 &&
                 lab_store_study(store, &arena, &study, NULL) == 0 &&
                 study.machine_identity == machine_identity &&
-                lab_store_runs(store, &arena, &runs, &count, NULL) == 0;
+                lab_store_runs_with(store, span_keys, &arena, &runs, &count, NULL) == 0;
     for (int i = 0; ours && i < count; i++)
         lab_history_add(history, &runs[i]);
     lab_store_close(store);

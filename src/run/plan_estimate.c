@@ -70,7 +70,7 @@ static double most_s(const struct lab_plan *plan) {
  * compares): */
 enum {
     /* A page for each table and index, and the header. */
-    STORE_EMPTY_BYTES = 12 * 4096,
+    STORE_EMPTY_BYTES = 26 * 4096,
     /* A packed iteration: 7 bytes with one stage and a steady clock, 14 with three and jitter. */
     ITERATION_BYTES = 12,
     /* Chunks are a row and an index entry; there is one about each second. Short runs have few. */
@@ -78,7 +78,8 @@ enum {
     /* A run's fixed columns, its index entries, and the share of a page that no row fits into. */
     RUN_BYTES = 512,
     RANK_BYTES = 48,
-    /* A rank's RESULT with its summaries, conditions and a warning or two (worker.h). */
+    /* A rank's result with its summaries, conditions and a warning or two, and its part of the
+     * run's. */
     RESULT_BYTES = 1600,
     /* What results.json adds to a run's texts: names of its fields, logs' paths, indentation. */
     RESULTS_JSON_BYTES = 1024,

@@ -253,7 +253,7 @@ struct strangers {
     int track, whole;
     int64_t fresh_ns; /* lists from here on are of this run */
     struct lab_arena *arena;
-    struct lab_value *list; /* of those found */
+    struct lab_result *result; /* that those found are added to */
 };
 
 static bool is_listed(const pid_t *pids, int count, pid_t pid) {
@@ -319,23 +319,21 @@ static bool is_stranger(const struct strangers *strangers,
     return *process->name || was_there_before(strangers, process->pid);
 }
 
-static bool is_known(const struct lab_value *list, pid_t pid) {
-    for (int i = 0; i < list->count; i++)
-        if (lab_value_get(list->items[i], "pid")->integer == pid)
+static bool is_known(const struct lab_result *result, pid_t pid) {
+    for (int i = 0; i < result->foreign_processes.count; i++)
+        if (result->foreign_processes.items[i].pid == pid)
             return true;
     return false;
 }
 
 static void add_stranger(struct strangers *strangers, const struct lab_process_sample *process,
                          const struct lab_process_gpu *use) {
-    struct lab_arena *arena = strangers->arena;
-    struct lab_value *map = lab_value_map(arena);
-    lab_value_set_int(arena, map, "pid", process->pid);
-    lab_value_set_string(arena, map, "name", *process->name ? process->name : NULL);
-    lab_value_set_string(arena, map, "user", *process->user ? process->user : NULL);
-    lab_value_set_float(arena, map, "memory_mb",
-                        use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20);
-    lab_value_append(arena, strangers->list, map);
+    *LAB_RESULT_ADD(strangers->result, foreign_processes, strangers->arena) =
+        (struct lab_result_process){
+            .pid = process->pid,
+            .name = *process->name ? process->name : NULL,
+            .user = *process->user ? process->user : NULL,
+            .memory_mb = use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20};
 }
 
 static void find_strangers(struct strangers *strangers) {
@@ -347,7 +345,7 @@ static void find_strangers(struct strangers *strangers) {
         for (int j = 0; j < list->count; j++) {
             const struct lab_process_gpu *use = find_use(strangers, &list->items[j]);
             if (use && is_stranger(strangers, &list->items[j]) &&
-                !is_known(strangers->list, list->items[j].pid))
+                !is_known(strangers->result, list->items[j].pid))
                 add_stranger(strangers, &list->items[j], use);
         }
     }
@@ -361,12 +359,8 @@ struct answer {
     struct lab_arena *arena;
     int rank, track, whole;
     int64_t from_ns, until_ns; /* of what was measured */
-    struct lab_value *map, *invalid, *warnings;
+    struct lab_result *result;
 };
-
-static void add_sentence(struct answer *answer, struct lab_value *list, const char *sentence) {
-    lab_value_append(answer->arena, list, lab_value_string(answer->arena, sentence));
-}
 
 /*
  * What a driver gives is the mean of a while before the reading, and only readings whose while lies
@@ -376,21 +370,24 @@ static void add_sentence(struct answer *answer, struct lab_value *list, const ch
 #define WINDOW_LONG_NS LAB_NS_PER_S
 #define WINDOW_GPM_NS  (2 * INTERVAL_GPU_NS)
 
+#define FIGURE(member) #member, offsetof(struct lab_result, member)
+
 static const struct figure {
     const char *key;
+    size_t offset; /* in the result */
     enum lab_metric_id metric;
     int64_t window_ns; /* 0 = as it is at that moment */
     enum { MEAN, LEAST, MOST } of;
     double scale;
 } figures[] = {
-    {"power_w", LAB_METRIC_POWER, WINDOW_LONG_NS, MEAN, 1},
-    {"sm_clock_mhz", LAB_METRIC_SM_CLOCK, 0, MEAN, 1},
-    {"sm_clock_min_mhz", LAB_METRIC_SM_CLOCK, 0, LEAST, 1},
-    {"temperature_c", LAB_METRIC_TEMPERATURE, 0, MOST, 1},
-    {"gpu_utilization", LAB_METRIC_UTILIZATION, WINDOW_LONG_NS, MEAN, 0.01},
-    {"sm_active", LAB_METRIC_SM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
-    {"tensor_active", LAB_METRIC_TENSOR_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
-    {"dram_active", LAB_METRIC_DRAM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {FIGURE(power_w), LAB_METRIC_POWER, WINDOW_LONG_NS, MEAN, 1},
+    {FIGURE(sm_clock_mhz), LAB_METRIC_SM_CLOCK, 0, MEAN, 1},
+    {FIGURE(sm_clock_min_mhz), LAB_METRIC_SM_CLOCK, 0, LEAST, 1},
+    {FIGURE(temperature_c), LAB_METRIC_TEMPERATURE, 0, MOST, 1},
+    {FIGURE(gpu_utilization), LAB_METRIC_UTILIZATION, WINDOW_LONG_NS, MEAN, 0.01},
+    {FIGURE(sm_active), LAB_METRIC_SM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {FIGURE(tensor_active), LAB_METRIC_TENSOR_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {FIGURE(dram_active), LAB_METRIC_DRAM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
 };
 
 /* Whether the GPU has it, and the figure is missing for want of time alone. */
@@ -409,64 +406,64 @@ static double find_figure(const struct answer *answer, const struct figure *figu
 
 /* By a counter that is read each second, and by power before and after that. */
 #define COVERED_SHARE 0.9
-static void set_energy(struct answer *answer, struct lab_value *too_short) {
+static void set_energy(struct answer *answer) {
     const struct lab_track *whole = &answer->recording->tracks[answer->whole];
-    struct lab_arena *arena = answer->arena;
     double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
     struct lab_energy energy =
         lab_track_energy(whole, answer->recording->interval_ns, answer->from_ns, answer->until_ns);
     bool brief = answer->until_ns - answer->from_ns < WINDOW_LONG_NS;
     bool known = !brief && !isnan(energy.joules) && energy.covered_s >= COVERED_SHARE * span_s;
-    lab_value_set_float(arena, answer->map, "energy_j", known ? energy.joules : (double)NAN);
-    if (known)
-        lab_value_set_bool(arena, answer->map, "energy_estimated", energy.estimated);
+    if (known) {
+        answer->result->energy_j = energy.joules;
+        answer->result->energy_estimated = energy.estimated;
+    }
     if (brief && (is_read(whole, LAB_METRIC_ENERGY) || is_read(whole, LAB_METRIC_POWER)))
-        lab_value_append(arena, too_short, lab_value_string(arena, "energy_j"));
+        LAB_RESULT_ADD(answer->result, too_short_for, answer->arena)->text = "energy_j";
 }
 
 static void set_figures(struct answer *answer) {
     const struct lab_track *whole = &answer->recording->tracks[answer->whole];
     const struct lab_track *own = &answer->recording->tracks[answer->track];
-    struct lab_arena *arena = answer->arena;
-    struct lab_value *too_short = lab_value_list(arena);
-    set_energy(answer, too_short);
+    struct lab_result *result = answer->result;
+    set_energy(answer);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         double value = find_figure(answer, &figures[i]);
-        lab_value_set_float(arena, answer->map, figures[i].key, value);
+        memcpy((char *)result + figures[i].offset, &value, sizeof value);
         if (isnan(value) && is_read(whole, figures[i].metric))
-            lab_value_append(arena, too_short, lab_value_string(arena, figures[i].key));
+            LAB_RESULT_ADD(result, too_short_for, answer->arena)->text = figures[i].key;
     }
-    lab_value_set(arena, answer->map, "too_short_for", too_short);
     /* of the whole run: a worker may take most before it measures */
-    lab_value_set_float(arena, answer->map, "gpu_memory_peak_mb",
-                        lab_track_between(own, LAB_METRIC_MEMORY_USED, answer->question->start_ns,
-                                          answer->question->now_ns)
-                                .max /
-                            0x1p20);
+    result->gpu_memory_peak_mb =
+        lab_track_between(own, LAB_METRIC_MEMORY_USED, answer->question->start_ns,
+                          answer->question->now_ns)
+            .max /
+        0x1p20;
     const char *device = answer->question->ranks[answer->rank].device;
-    lab_value_set_bool(arena, answer->map, "whole_gpu",
-                       answer->whole != answer->track || strchr(device, '/'));
+    result->whole_gpu = answer->whole != answer->track || strchr(device, '/');
     if (whole->entity.simulated)
-        lab_value_set_bool(arena, answer->map, "simulated", true);
+        result->gpu_simulated = true;
+}
+
+static void add_sentence(struct answer *answer, bool spoils, const char *sentence) {
+    (spoils ? lab_result_spoil : lab_result_warn)(answer->result, answer->arena, sentence);
 }
 
 static void set_throttling(struct answer *answer) {
     const struct lab_track *whole = &answer->recording->tracks[answer->whole];
-    struct lab_value *map = lab_value_map(answer->arena);
     double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
     for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
         double time_s = lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
                                          answer->from_ns, answer->until_ns);
         if (!reason->harmful || isnan(time_s) || time_s <= 0)
             continue;
-        lab_value_set_float(answer->arena, map, reason->name, time_s);
+        *LAB_RESULT_ADD(answer->result, throttled_s, answer->arena) =
+            (struct lab_result_throttle){reason->name, time_s};
         if (time_s >= HELD_BACK_LEAST_S && time_s >= HELD_BACK_SHARE * span_s)
-            add_sentence(
-                answer, answer->question->tells_throttling ? answer->warnings : answer->invalid,
-                lab_arena_printf(answer->arena, "clocks were held back for %.0f %% of the time: %s",
-                                 100 * time_s / span_s, reason->words));
+            add_sentence(answer, !answer->question->tells_throttling,
+                         lab_arena_printf(answer->arena,
+                                          "clocks were held back for %.0f %% of the time: %s",
+                                          100 * time_s / span_s, reason->words));
     }
-    lab_value_set(answer->arena, answer->map, "throttled_s", map);
 }
 
 static bool is_hardware(int64_t xid) {
@@ -478,20 +475,18 @@ static bool is_hardware(int64_t xid) {
 #define XID_CLEARED 45
 
 static void set_xids(struct answer *answer) {
-    struct lab_value *list = lab_value_list(answer->arena);
     for (size_t i = 0; i < answer->recording->event_count; i++) {
         const struct lab_sample_event *event = &answer->recording->events[i];
         if (event->kind != LAB_EVENT_XID || event->entity != answer->whole ||
             event->time_ns < answer->question->start_ns)
             continue;
-        lab_value_append(answer->arena, list, lab_value_int(answer->arena, event->number));
+        LAB_RESULT_ADD(answer->result, xids, answer->arena)->number = event->number;
         add_sentence(
-            answer, event->number == XID_CLEARED ? answer->warnings : answer->invalid,
+            answer, event->number != XID_CLEARED,
             lab_arena_printf(answer->arena, "the driver reported %s (Xid %lld)",
                              is_hardware(event->number) ? "a fault of the hardware" : "an error",
                              (long long)event->number));
     }
-    lab_value_set(answer->arena, answer->map, "xids", list);
 }
 
 static void set_strangers(struct answer *answer) {
@@ -500,21 +495,19 @@ static void set_strangers(struct answer *answer) {
                                   .track = answer->track,
                                   .whole = answer->whole,
                                   .arena = answer->arena,
-                                  .list = lab_value_list(answer->arena)};
+                                  .result = answer->result};
     strangers.fresh_ns =
         find_fresh(&answer->recording->tracks[answer->track], answer->question->start_ns);
     find_strangers(&strangers);
-    lab_value_set(answer->arena, answer->map, "foreign_processes", strangers.list);
-    if (strangers.list->count == 0)
+    int count = answer->result->foreign_processes.count;
+    if (count == 0)
         return;
-    const struct lab_value *first = strangers.list->items[0];
-    const struct lab_value *name = lab_value_get(first, "name");
-    add_sentence(answer, answer->invalid,
+    const struct lab_result_process *first = answer->result->foreign_processes.items;
+    add_sentence(answer, true,
                  lab_arena_printf(
                      answer->arena, "%d other process%s used the GPU meanwhile, %s (%lld) first",
-                     strangers.list->count, strangers.list->count > 1 ? "es" : "",
-                     name->type == LAB_VALUE_STRING ? name->string : "of another name space",
-                     (long long)lab_value_get(first, "pid")->integer));
+                     count, count > 1 ? "es" : "",
+                     first->name ? first->name : "of another name space", (long long)first->pid));
 }
 
 /* Time without an answer of the GPU, of what was measured. */
@@ -533,15 +526,12 @@ static void set_gaps(struct answer *answer) {
     if (!why && !any && answer->until_ns - answer->from_ns > LONG_NS)
         why = "it gave nothing meanwhile";
     if (why)
-        add_sentence(answer, answer->warnings,
+        add_sentence(answer, false,
                      lab_arena_printf(answer->arena, "the GPU could not be watched: %s", why));
 }
 
-static struct lab_value *answer_rank(struct answer *answer) {
+static void answer_rank(struct answer *answer) {
     const struct lab_run_monitor_question *question = answer->question;
-    answer->map = lab_value_map(answer->arena);
-    answer->invalid = lab_value_list(answer->arena);
-    answer->warnings = lab_value_list(answer->arena);
     bool measured = question->last_ns[answer->rank] > question->first_ns[answer->rank];
     answer->from_ns = measured ? question->first_ns[answer->rank] : question->start_ns;
     answer->until_ns = measured ? question->last_ns[answer->rank] : question->now_ns;
@@ -550,14 +540,11 @@ static struct lab_value *answer_rank(struct answer *answer) {
     set_xids(answer);
     set_strangers(answer);
     set_gaps(answer);
-    lab_value_set(answer->arena, answer->map, "invalid", answer->invalid);
-    lab_value_set(answer->arena, answer->map, "warnings", answer->warnings);
-    return answer->map;
 }
 
 void lab_run_monitor_answer(struct lab_run_monitor *monitor,
                             const struct lab_run_monitor_question *question,
-                            struct lab_arena *arena, struct lab_value **ret_maps) {
+                            struct lab_arena *arena, struct lab_result *results) {
     static const enum lab_metric_id metrics[] = {
         LAB_METRIC_UTILIZATION, LAB_METRIC_MEMORY_USED,   LAB_METRIC_POWER,
         LAB_METRIC_TEMPERATURE, LAB_METRIC_SM_CLOCK,      LAB_METRIC_CLOCK_REASONS,
@@ -566,8 +553,6 @@ void lab_run_monitor_answer(struct lab_run_monitor *monitor,
     };
     struct lab_recording recording;
     struct lab_err err = LAB_ERR_INIT;
-    for (int i = 0; i < question->rank_count; i++)
-        ret_maps[i] = NULL;
     if (!monitor || !lab_run_uses_gpu(question->ranks, question->rank_count))
         return;
     if (monitor->sampler)
@@ -582,12 +567,15 @@ void lab_run_monitor_answer(struct lab_run_monitor *monitor,
         return;
     }
     for (int i = 0; i < question->rank_count; i++) {
-        struct answer answer = {
-            .question = question, .recording = &recording, .arena = arena, .rank = i};
+        struct answer answer = {.question = question,
+                                .recording = &recording,
+                                .arena = arena,
+                                .rank = i,
+                                .result = &results[i]};
         answer.track = find_track(&recording, question->ranks[i].device);
         if (answer.track < 0)
             continue;
         answer.whole = find_whole(&recording, answer.track);
-        ret_maps[i] = answer_rank(&answer);
+        answer_rank(&answer);
     }
 }

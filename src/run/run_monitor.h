@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/value.h"
 #include "machine/machine.h"
+#include "model/result.h"
 #include "model/run.h"
 #include "model/sample.h"
 #include "store/store.h"
@@ -83,17 +83,12 @@ struct lab_run_monitor_question {
 };
 
 /*
- * A map for each rank, in the arena, NULL for one that isn't on a GPU or that nothing is known of:
- *
- *   energy_j, energy_estimated (some of it from power), power_w, sm_clock_mhz, sm_clock_min_mhz,
- *   temperature_c (the highest), gpu_utilization, sm_active, tensor_active, dram_active (shares),
- *   too_short_for [those of them that are null since no reading tells of the measured time alone],
- *   gpu_memory_peak_mb, throttled_s {reason: seconds}, xids [numbers], foreign_processes [{pid,
- *   name, user, memory_mb}], whole_gpu (a slice or MIG instance: the figures are those of all of
- *   the GPU), simulated invalid, warnings: sentences for the run's verdict
+ * Sets what each rank's GPU did (the group "gpu" of model/result.h), and adds sentences for the
+ * run's verdict; nothing for one that isn't on a GPU or that nothing is known of. Texts live in the
+ * arena.
  */
 void lab_run_monitor_answer(struct lab_run_monitor *monitor,
                             const struct lab_run_monitor_question *question,
-                            struct lab_arena *arena, struct lab_value **ret_maps);
+                            struct lab_arena *arena, struct lab_result *results);
 
 #endif

@@ -184,7 +184,7 @@ static int hear_result(struct runner_run *run, struct runner_rank *rank,
         return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a RESULT before it was told to measure");
     if (rank->result)
         return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a RESULT a second time");
-    rank->result = lab_arena_strdup(&run->arena, frame->text);
+    rank->result = lab_result_copy(frame->result, &run->arena);
     return 0;
 }
 

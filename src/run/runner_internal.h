@@ -35,7 +35,7 @@ struct runner_log {
 
 struct runner_rank {
     bool ready;
-    const char *result; /* JSON; NULL = not yet */
+    const struct lab_result *result; /* NULL = not yet */
     int64_t next_iteration;
     int64_t done, total; /* of the phase */
     char phase[RUNNER_PHASE_BYTES];
@@ -190,14 +190,13 @@ const struct runner_rank *runner_run_slowest(const struct runner_run *run);
 
 /* --- runner_result.c --- */
 
-/* Fills rate, valid and result of `outcome`, in the arena, and the end of a simulated run; fails
- * where a rank's text is no result. `shared`: one process had all ranks. `profiler` recorded it;
- * NULL = none. `watch` is asked for what the ranks' GPUs did; the question's times of measuring are
- * filled in here. */
-int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
-                        const char *profiler, struct lab_run_monitor *monitor,
-                        const struct lab_run_monitor_question *question, struct lab_arena *arena,
-                        struct lab_run *outcome, struct lab_err *err);
+/* Fills rate, valid and result of `outcome`, in the arena, and the end of a simulated run.
+ * `shared`: one process had all ranks. `profiler` recorded it; NULL = none. The monitor is asked
+ * for what the ranks' GPUs did; the question's times of measuring are filled in here. */
+void runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
+                         const char *profiler, struct lab_run_monitor *monitor,
+                         const struct lab_run_monitor_question *question, struct lab_arena *arena,
+                         struct lab_run *outcome);
 
 /* --- runner_phase.c --- */
 

@@ -5,7 +5,6 @@
  */
 #include "run/runner_internal.h"
 
-#include "base/json.h"
 #include "workload/workload.h"
 
 #include <stdlib.h>
@@ -74,13 +73,6 @@ static const char *text_of(const struct lab_value *map, const char *key) {
     return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
 }
 
-static struct lab_value *parse(const char *text, struct lab_arena *arena) {
-    struct lab_value *value = NULL;
-    if (!text || lab_json_parse(text, strlen(text), NULL, arena, &value, NULL) < 0)
-        return NULL;
-    return value;
-}
-
 static void keep(struct choice *choices, int *count, int most, struct choice choice) {
     for (int i = 0; i < *count; i++)
         if (lab_str_equal(choices[i].phase, choice.phase)) {
@@ -105,12 +97,13 @@ static int find_choices(const struct runner *runner, const struct lab_plan_run *
         const struct lab_run *run = &runs[i];
         if (run->state != LAB_RUN_DONE || !lab_str_equal(run->label, planned->label))
             continue;
-        const struct lab_value *ranks = lab_value_get(parse(run->result, arena), "ranks");
-        const char *phase = text_of(parse(run->test, arena), "phase");
-        for (int r = 0; phase && ranks && r < run->rank_count && r < ranks->count; r++) {
+        const char *phase = text_of(lab_result_json(run->test, arena), "phase");
+        for (int r = 0; phase && r < lab_run_result(run)->rank_count; r++) {
+            if (!lab_str_equal(run->ranks[r].device, device))
+                continue;
             const char *config =
-                text_of(lab_value_get(ranks->items[r], "tuning"), "best_config_text");
-            if (config && lab_str_equal(run->ranks[r].device, device))
+                text_of(lab_result_json(run->result->ranks[r].tuning, arena), "best_config_text");
+            if (config)
                 keep(ret_choices, &count, most,
                      (struct choice){phase, config, abs(run->repeat - planned->repeat)});
         }

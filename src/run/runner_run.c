@@ -230,7 +230,6 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
                             .end_ns = end_ns,
                             .start_wall_ns = lab_clock_wall_ns() - (now_ns - run->start_ns),
                             .error = "",
-                            .result = "",
                             .concurrent = run->concurrent,
                             .rate = NAN,
                             .rate_low = NAN,
@@ -275,13 +274,10 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_DONE);
     const struct lab_plan *plan = runner->spec->plan;
     struct lab_run_monitor_question question = make_question(runner, run, &run->arena);
-    if (runner_result_merge(run->ranks, run->item->planned->rank_count,
-                            runner_run_is_shared(runner, run->item->planned),
-                            lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->monitor,
-                            &question, &run->arena, &outcome, &err) < 0) {
-        runner_run_fail_wrong(run, NULL, &err);
-        return;
-    }
+    runner_result_merge(run->ranks, run->item->planned->rank_count,
+                        runner_run_is_shared(runner, run->item->planned),
+                        lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->monitor,
+                        &question, &run->arena, &outcome);
     move_clock(runner, &outcome);
     lab_failpoint("before-commit");
     if (lab_store_finish_run(runner->spec->store, run->item->number, &outcome, &err) < 0) {

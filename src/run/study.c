@@ -262,7 +262,9 @@ static int by_identity(const void *a, const void *b) {
 
 /* The store's runs that aren't done, each with its plan. */
 static int find_items(struct lab_study *study, struct lab_arena *arena, struct lab_err *err) {
-    if (lab_store_runs(study->store, arena, &study->runs, &study->run_count, err) < 0)
+    static const char *const rates_alone[] = {NULL};
+    if (lab_store_runs_with(study->store, rates_alone, arena, &study->runs, &study->run_count,
+                            err) < 0)
         return -1;
     const struct lab_plan *plan = &study->plan;
     const struct lab_plan_run **planned =

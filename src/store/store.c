@@ -126,12 +126,18 @@ static void disconnect(struct lab_store *store) {
         sqlite3_finalize(store->statements[i]);
         store->statements[i] = NULL;
     }
+    for (int i = 0; i <= LAB_RESULT_ROW_COUNT; i++) {
+        sqlite3_finalize(store->result_inserts[i]);
+        store->result_inserts[i] = NULL;
+    }
     sqlite3_close(store->db);
     store->db = NULL;
 }
 
 int lab_store_connect(struct lab_store *store, const char *file, int flags, struct lab_err *err) {
-    int code = sqlite3_open_v2(file, &store->db, flags | SQLITE_OPEN_EXRESCODE, NULL);
+    /* a handle belongs to one thread at a time: no column is worth a lock */
+    int code = sqlite3_open_v2(file, &store->db,
+                               flags | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX, NULL);
     if (!store->db)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s: SQLite can't start", store->path);
     if (code)
@@ -250,10 +256,13 @@ static int upgrade(struct lab_store *store, struct lab_err *err) {
     for (int64_t next = version + 1; next <= LAB_STORE_VERSION; next++) {
         if (lab_store_exec(store, lab_store_upgrades[next], err) < 0)
             return -1;
+        if (next == LAB_STORE_RESULTS && lab_store_upgrade_results(store, err) < 0)
+            return -1;
+        store->version = (int)next;
     }
     store->version = LAB_STORE_VERSION;
-    if (version == LAB_STORE_VERSION)
-        return 0;
+    if (version == LAB_STORE_VERSION) /* rows may have been added since */
+        return lab_store_make_results(store, err);
     char mark[64];
     snprintf(mark, sizeof mark, "PRAGMA user_version = %d", LAB_STORE_VERSION);
     return lab_store_exec(store, mark, err);

@@ -5,6 +5,7 @@
 #ifndef LAB_STORE_STORE_INTERNAL_H
 #define LAB_STORE_STORE_INTERNAL_H
 
+#include "model/result.h"
 #include "store/store.h"
 
 #include <sqlite3.h>
@@ -13,6 +14,7 @@
 /* "glab"; set in every file since the first version */
 #define LAB_STORE_APPLICATION_ID 0x676c6162
 #define LAB_STORE_VERSION        4
+#define LAB_STORE_RESULTS        4 /* since then results have tables; before, they were texts */
 
 /* What a second writer waits before it is told so; what a writer and a reader give each other. */
 #define LAB_STORE_OPEN_WAIT_MS 500
@@ -41,8 +43,8 @@ enum lab_store_statement {
     LAB_STORE_SELECT_STUDY,
     LAB_STORE_SELECT_STUDY_1, /* the same columns of a file of version 1 */
     LAB_STORE_SELECT_RUNS,
+    LAB_STORE_SELECT_RUNS_3, /* up to version 3 a result was a text */
     LAB_STORE_SELECT_RUNS_1,
-    LAB_STORE_SELECT_RUNS_3, /* of versions 2 and 3 */
     LAB_STORE_SELECT_PROGRESS,
     LAB_STORE_COUNT_RUNS,
     LAB_STORE_SELECT_ITERATIONS,
@@ -73,13 +75,31 @@ struct lab_store {
     bool writes;
     bool durable;                                        /* synchronous is FULL now, else NORMAL */
     sqlite3_stmt *statements[LAB_STORE_STATEMENT_COUNT]; /* prepared at their first use */
+    sqlite3_stmt *result_inserts[LAB_RESULT_ROW_COUNT + 1]; /* likewise; store_result.c's */
 };
 
 /* The tables of LAB_STORE_VERSION. */
 extern const char lab_store_schema[];
 
-/* What makes the tables of the version before the index's into those of it; from 2 on. */
+/* What makes the tables of the version before the index's into those of it; from 2 on. Results are
+ * not among them. */
 extern const char *const lab_store_upgrades[LAB_STORE_VERSION + 1];
+
+/* --- results (store_result.c) --- */
+
+/* The tables of the rows that this program knows, as far as they are missing. */
+int lab_store_make_results(struct lab_store *store, struct lab_err *err);
+/* The same from the texts of version 3, which go. */
+int lab_store_upgrade_results(struct lab_store *store, struct lab_err *err);
+int lab_store_drop_result(struct lab_store *store, int64_t run, struct lab_err *err);
+/* Of one that is done: its result and rate. */
+int lab_store_add_result(struct lab_store *store, int64_t run, const struct lab_run *outcome,
+                         struct lab_err *err);
+/* Gives those that are done their results, or these keys of them; `runs` have their ranks. */
+int lab_store_read_results(struct lab_store *store, const char *const *keys, struct lab_run *runs,
+                           int count, struct lab_arena *arena, struct lab_err *err);
+/* The same for one run of a file up to version 3, whose rate was read. */
+void lab_store_read_old_result(struct lab_run *run, const char *json, struct lab_arena *arena);
 
 /* --- life --- */
 

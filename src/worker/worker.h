@@ -15,42 +15,8 @@
  *                          FAILURE: the last word
  *       ACK        ───────────────────────────────>   ends with status 0
  *
- * A rank's RESULT is a JSON object; docs/NUMBERS.md defines the figures, null = there is none:
- *
- *     device, numa_node, iterations, warmup_iterations, samples       what was done (samples: in
- *                                                                     all)
- *     device_node, distance                   the node that the device sits on; the kernel's
- *                                             distance from numa_node, 10 = local
- *     device_uuid                             of GPUs that have one: "GPU-…", "MIG-…"
- *     simulated                               true, of a simulated device alone
- *     rate, rate_low, rate_high, rate_unit                            "samples/s" or
- *                                                                     "iterations/s"; the interval
- *                                                                     within the run
- *     samples_per_second, flops_per_second, h2d_gb_per_s, d2h_gb_per_s, compute_utilization,
- *     overlap latency_ms, interval_ms                 {mean, median, p90, p95, p99, min, max} of
- *     each first_ns, last_ns                       start of the first and end of the last measured
- *     one end_ns                                  simulated: when all was done, by the simulated
- *     clock setup_s, first_iteration_ms, steady, peak_memory_mb, device_memory_mb forward_ms,
- *     backward_ms, gradient_ms, update_ms, communication_time_ms, exposed_communication_ms: if
- *                                             the workload tells them
- *     verification                            {applicable, passed, relative_error, tolerance, text}
- *     placement_proven                        true, false, or null where there is nothing to prove
- *     conditions                              {load_before, foreign_cpu, steal, …}
- *     warnings, invalid                       lists of sentences; a run with an `invalid` one is
- *                                             done but must not be used
- *     configuration                           of a kernel that can be tuned: what it ran with
- *     of a study with phases, where there is such a thing:
- *     disturbed                               the neighbour on purpose that it had
- *     best_config, best_time_ms, winner_is_certain, tuning     what tuning ended with; all of it
- *     regret                                  [{phase, config, same, ratio, low, high, rounds}]:
- *                                             what was chosen in that phase against what was chosen
- *                                             alone, as times
- *     capacity                                {flops_per_second, memory_gb_per_s, h2d_gb_per_s,
- *                                             d2h_gb_per_s, clock_mhz, power_w, power_limit_w}:
- *                                             what the device's resources gave just behind the
- *                                             timed pass; power is the whole GPU's
- *     trace                                   {path, iterations, overhead}; path below the study's
- *                                             folder; overhead 0.01: an iteration took 1 % longer
+ * A rank's RESULT has the values of model/result.h that a worker knows; what its GPU did comes from
+ * the runner. docs/NUMBERS.md defines them.
  *
  * Results that fail their verification are a FAILURE (LAB_ERR_WRONG), not a result.
  *

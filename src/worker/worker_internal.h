@@ -81,22 +81,10 @@ struct capacity { /* what the device's resources gave when they were probed; NaN
     double clock_mhz, power_w, power_limit_w; /* of the whole GPU */
 };
 
-enum { /* parts of an iteration */
-       WORKER_FORWARD,
-       WORKER_BACKWARD,
-       WORKER_GRADIENT, /* instead of the two, where they are one operation */
-       WORKER_UPDATE,
-       WORKER_COMMUNICATION,
-       WORKER_EXPOSED,
-       WORKER_PARTS
-};
-
-struct worker_part { /* in ms, over what was measured */
+struct worker_told { /* a value of the result that the workload tells, over what was measured */
     double total;
     int count;
 };
-
-extern const char *const worker_part_names[WORKER_PARTS];
 
 struct rank {
     struct worker *worker;
@@ -105,15 +93,15 @@ struct rank {
     struct lab_arena arena;
     struct lab_session session; /* its device, its workload, what was verified and proven */
 
-    bool go;                                /* the runner has let it measure */
-    int64_t shown[2];                       /* to the other ranks, in turn (worker_agree) */
-    int shown_next;                         /* which of the two */
-    int64_t sent;                           /* iterations told so far */
-    atomic_llong progress_ns;               /* when PROGRESS was told last */
-    atomic_bool tells_progress;             /* the workload does so itself */
-    int64_t metric_count;                   /* told by the workload */
-    bool metrics_waited;                    /* it was slowed down for them */
-    struct worker_part parts[WORKER_PARTS]; /* of an iteration, as the workload tells them */
+    bool go;                                       /* the runner has let it measure */
+    int64_t shown[2];                              /* to the other ranks, in turn (worker_agree) */
+    int shown_next;                                /* which of the two */
+    int64_t sent;                                  /* iterations told so far */
+    atomic_llong progress_ns;                      /* when PROGRESS was told last */
+    atomic_bool tells_progress;                    /* the workload does so itself */
+    int64_t metric_count;                          /* told by the workload */
+    bool metrics_waited;                           /* it was slowed down for them */
+    struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
 
     struct lab_measurement measurement;
     bool overlaps;            /* copies can run beside compute on this device */
@@ -181,7 +169,7 @@ void worker_tell_metric(struct rank *rank, const char *name, const char *unit, d
 void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
-                                struct lab_value *list);
+                                struct lab_result *result);
 
 /* --- of a study with phases --- */
 
@@ -217,7 +205,7 @@ void worker_trace(struct rank *rank);
 /* The largest resident memory so far; NaN = unknown. */
 double worker_peak_memory_mib(bool external, struct lab_arena *arena);
 
-/* The rank's RESULT as JSON. */
-void worker_write_result(struct rank *rank, struct lab_str *out);
+/* The rank's RESULT; its texts are the rank's, or in its arena. */
+struct lab_result worker_make_result(struct rank *rank);
 
 #endif

@@ -32,27 +32,20 @@ static bool take_place(struct worker *worker) {
     return waits;
 }
 
-const char *const worker_part_names[WORKER_PARTS] = {[WORKER_FORWARD] = "forward_ms",
-                                                     [WORKER_BACKWARD] = "backward_ms",
-                                                     [WORKER_GRADIENT] = "gradient_ms",
-                                                     [WORKER_UPDATE] = "update_ms",
-                                                     [WORKER_COMMUNICATION] =
-                                                         "communication_time_ms",
-                                                     [WORKER_EXPOSED] = "exposed_communication_ms"};
-
-/* Parts of an iteration also stand in the result, as means over what was measured. */
-static void keep_part(struct rank *rank, const char *name, double value) {
+/* Some also stand in the result, as means over what was measured. */
+static void keep(struct rank *rank, const char *name, double value) {
     bool measuring = rank->go && rank->measurement.count == 0; /* no longer when it is traced */
-    for (int i = 0; measuring && i < WORKER_PARTS; i++)
-        if (lab_str_equal(worker_part_names[i], name)) {
-            rank->parts[i].total += value;
-            rank->parts[i].count++;
-        }
+    const struct lab_result_row *row = measuring ? lab_result_row(name) : NULL;
+    if (!row || (row->shown & LAB_RESULT_TOLD) != LAB_RESULT_TOLD)
+        return;
+    struct worker_told *told = &rank->told[row - lab_result_rows];
+    told->total += value;
+    told->count++;
 }
 
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
                         int64_t time_ns) {
-    keep_part(rank, name, value);
+    keep(rank, name, value);
     if (rank->metric_count++ >= RANK_MOST)
         return;
     rank->metrics_waited |= take_place(rank->worker);
@@ -62,20 +55,17 @@ void worker_tell_metric(struct rank *rank, const char *name, const char *unit, d
 }
 
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
-                                struct lab_value *list) {
+                                struct lab_result *result) {
     if (rank->metrics_waited)
-        lab_value_append(
-            arena, list,
-            lab_value_string(arena,
-                             lab_arena_printf(arena,
-                                              "it printed more than %d figures a second "
-                                              "and was slowed down; print fewer",
-                                              (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS))));
+        lab_result_warn(result, arena,
+                        lab_arena_printf(arena,
+                                         "it printed more than %d figures a second and was slowed "
+                                         "down; print fewer",
+                                         (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS)));
     if (rank->metric_count > RANK_MOST)
-        lab_value_append(
-            arena, list,
-            lab_value_string(arena, lab_arena_printf(arena,
-                                                     "it printed %lld figures, of which the first "
-                                                     "%d are kept; print fewer",
-                                                     (long long)rank->metric_count, RANK_MOST)));
+        lab_result_warn(result, arena,
+                        lab_arena_printf(arena,
+                                         "it printed %lld figures, of which the first %d are kept; "
+                                         "print fewer",
+                                         (long long)rank->metric_count, RANK_MOST));
 }

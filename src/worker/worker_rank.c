@@ -193,16 +193,13 @@ static int measure(struct rank *rank, struct lab_err *err) {
 
 static void tell_result(struct rank *rank) {
     struct worker *worker = rank->worker;
-    struct lab_str text;
-    lab_str_init(&text);
-    worker_write_result(rank, &text);
+    struct lab_result result = worker_make_result(rank);
     /* before it is sent: the acknowledgement may be here before this thread goes on */
     pthread_mutex_lock(&worker->mutex);
     worker->results_left--;
     pthread_mutex_unlock(&worker->mutex);
     worker_send(worker, &(struct lab_frame){
-                            .type = LAB_FRAME_RESULT, .rank = rank->job->index, .text = text.text});
-    lab_str_release(&text);
+                            .type = LAB_FRAME_RESULT, .rank = rank->job->index, .result = &result});
 }
 
 /* --- the whole --- */

@@ -90,10 +90,10 @@ static int one_study(const struct proof_cell *cell, struct copies *copies,
             if (status < 0)
                 break;
             struct lab_study_run *run = &study.table.runs[study.table.run_count - 1];
-            struct lab_value *figures = lab_value_map(&study.arena);
-            lab_value_set_float(&study.arena, figures, "h2d_gb_per_s",
-                                1e-9 * run->work.h2d_bytes / copies->last_s);
-            run->result = figures;
+            struct lab_result *values = lab_arena_alloc(&study.arena, 1, sizeof *values);
+            *values = lab_result_none;
+            values->h2d_gb_per_s = 1e-9 * run->work.h2d_bytes / copies->last_s;
+            run->result = values;
         }
     double bytes_of_one =
         status == 0 ? study.table.runs[0].work.h2d_bytes / study.table.runs[0].work.samples : 0;

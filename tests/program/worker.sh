@@ -68,8 +68,31 @@ while True:
     if kind == RESULT:
         break
 assert order[0] == HELLO and ITERATIONS in order, order
-result = json.loads(payload[:-1])
-assert result["iterations"] == 50 and result["rate"] > 0, result
+at = 0
+
+def cut(count):
+    global at
+    at += count
+    assert at <= len(payload)
+    return payload[at - count:at]
+
+def text():
+    return cut(payload.index(b"\0", at) + 1 - at)[:-1].decode()
+
+def value(letter):
+    if letter == b"l":
+        return [record() for _ in range(struct.unpack("<I", cut(4))[0])]
+    if letter in b"tj":
+        return text() if letter == b"t" else json.loads(text())
+    return cut(1) != b"\0" if letter == b"f" else struct.unpack("<d" if letter == b"n" else "<q", cut(8))[0]
+
+def record():  # as model/result.h has it
+    return {text(): value(cut(1)) for _ in range(struct.unpack("<H", cut(2))[0])}
+
+result = record()
+assert at == len(payload)
+assert result["iterations"] == 50 and result["rate"] > 0 and result["latency_ms.p99"] > 0, result
+assert result["device"] == "cpu:0" and isinstance(result["steady"], bool), result
 say(ACK)
 assert worker.wait(30) == 0
 EOP

@@ -8,30 +8,33 @@
 #include "analysis/compile/pair.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* The slowest rank's, since a gang begins when all are ready. */
-static double rank_figure(const struct lab_study_run *run, const char *name) {
+static double first_ms(const struct lab_study_run *run) {
     double most = NAN;
-    for (int i = 0; i < run->rank_count; i++) {
-        char key[64];
-        snprintf(key, sizeof key, "result.ranks.%d.%s", i, name);
-        most = fmax(most, lab_study_number(run, key));
-    }
+    for (int i = 0; i < run->result->rank_count; i++)
+        most = fmax(most, run->result->ranks[i].first_iteration_ms);
+    return most;
+}
+
+static double opening_s(const struct lab_study_run *run) {
+    double most = NAN;
+    for (int i = 0; i < run->result->rank_count; i++)
+        most = fmax(most, run->result->ranks[i].setup_s);
     return most;
 }
 
 /* What the first iteration takes beyond a usual one. */
 static double first_excess_s(const struct lab_study_run *run) {
-    double first_s = 1e-3 * rank_figure(run, "first_iteration_ms");
-    double usual_s = 1e-3 * lab_study_number(run, "result.latency_ms.median");
+    double first_s = 1e-3 * first_ms(run);
+    double usual_s = 1e-3 * run->result->latency_ms_median;
     if (isnan(usual_s))
         usual_s = run->time_s;
     return isnan(usual_s) ? first_s : first_s - usual_s;
 }
 
 static double setup_s(const struct lab_study_run *run, bool with_setup) {
-    double first_s = first_excess_s(run), set_up_s = rank_figure(run, "setup_s");
+    double first_s = first_excess_s(run), set_up_s = opening_s(run);
     if (!with_setup)
         return first_s;
     return isnan(first_s) ? set_up_s : set_up_s + first_s;
@@ -39,7 +42,7 @@ static double setup_s(const struct lab_study_run *run, bool with_setup) {
 
 static bool has_setup(const struct lab_study_point *point) {
     for (int i = 0; i < point->count; i++)
-        if (isnan(rank_figure(point->runs[i], "setup_s")))
+        if (isnan(opening_s(point->runs[i])))
             return false;
     return true;
 }

@@ -169,15 +169,14 @@ static void make_times(struct contention *made) {
 static double amount_of(const struct lab_study_run *run, int resource) {
     switch (resource) {
     case CONTENTION_COMPUTE:
-        return log(lab_study_number(run, "result.capacity.flops_per_second"));
+        return log(run->result->capacity_flops_per_second);
     case CONTENTION_MEMORY:
-        return log(lab_study_number(run, "result.capacity.memory_gb_per_s"));
+        return log(run->result->capacity_memory_gb_per_s);
     case CONTENTION_PCIE:
-        return (log(lab_study_number(run, "result.capacity.h2d_gb_per_s")) +
-                log(lab_study_number(run, "result.capacity.d2h_gb_per_s"))) /
+        return (log(run->result->capacity_h2d_gb_per_s) + log(run->result->capacity_d2h_gb_per_s)) /
                2;
     default:
-        return log(lab_study_number(run, "result.capacity.clock_mhz"));
+        return log(run->result->capacity_clock_mhz);
     }
 }
 
@@ -278,13 +277,13 @@ static void make_resources(struct contention *made) {
         ask_ranks(&amounts[i], &left[i]);
 }
 
-static double mean_over(const struct contention *made, int phase, const char *field) {
+static double mean_over(const struct contention *made, int phase, size_t offset) {
     double sum = 0;
     int count = 0;
     for (int u = 0; u < made->phases.unit_count; u++) {
         const struct lab_study_point *point = &made->phases.units[u].points[phase].point;
         for (int i = 0; i < point->count; i++) {
-            double value = lab_study_number(point->runs[i], field);
+            double value = lab_result_number(point->runs[i]->result, offset);
             sum += isfinite(value) ? value : 0;
             count += isfinite(value);
         }
@@ -295,9 +294,9 @@ static double mean_over(const struct contention *made, int phase, const char *fi
 static void make_power(struct contention *made) {
     made->power = lab_arena_alloc(made->arena, (size_t)made->phases.count + 1, sizeof *made->power);
     for (int p = 0; p < made->phases.count; p++)
-        made->power[p] =
-            (struct contention_power){mean_over(made, p, "result.capacity.power_w"),
-                                      mean_over(made, p, "result.capacity.power_limit_w")};
+        made->power[p] = (struct contention_power){
+            mean_over(made, p, offsetof(struct lab_result, capacity_power_w)),
+            mean_over(made, p, offsetof(struct lab_result, capacity_power_limit_w))};
 }
 
 bool contention_counts(const struct contention *made, int phase, int resource) {
@@ -391,23 +390,15 @@ static const char *text_in(const struct lab_value *map, const char *key) {
     return value && value->type == LAB_VALUE_STRING ? value->string : "";
 }
 
-static double number_in(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    if (value && value->type == LAB_VALUE_INT)
-        return (double)value->integer;
-    return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
-}
-
 static void add_regret(struct contention *made, const struct lab_study_run *run,
                        struct contention_sum *sums) {
-    const struct lab_value *ranks = lab_value_get(run->result, "ranks");
-    for (int r = 0; ranks && ranks->type == LAB_VALUE_LIST && r < ranks->count; r++) {
-        const struct lab_value *list = lab_value_get(ranks->items[r], "regret");
-        for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++) {
-            int phase = find_phase(made, text_in(list->items[i], "phase"));
+    for (int r = 0; r < run->result->rank_count; r++) {
+        const struct lab_result *rank = &run->result->ranks[r];
+        for (int i = 0; i < rank->regret.count; i++) {
+            const struct lab_result_regret *regret = &rank->regret.items[i];
+            int phase = find_phase(made, regret->phase ? regret->phase : "");
             if (phase >= 0)
-                contention_add(&sums[phase], run->run->repeat,
-                               log(number_in(list->items[i], "ratio")));
+                contention_add(&sums[phase], run->run->repeat, log(regret->ratio));
         }
     }
 }
@@ -465,8 +456,7 @@ static void make_phases(struct contention *made) {
         struct contention_phase *phase = &made->list[p];
         phase->together |= lab_str_equal(text_in(run->test, "place"), "together");
         phase->ranks = run->rank_count > phase->ranks ? run->rank_count : phase->ranks;
-        phase->copies |= lab_study_number(run, "result.h2d_gb_per_s") > 0 ||
-                         lab_study_number(run, "result.d2h_gb_per_s") > 0;
+        phase->copies |= run->result->h2d_gb_per_s > 0 || run->result->d2h_gb_per_s > 0;
         phase->disturb = text_in(run->test, "disturb");
         phase->apart = list_apart(run, made->arena);
         made->cpus |= lab_str_starts(run->ranks[0].device, "cpu:");

@@ -151,9 +151,9 @@ static struct lab_crossover_times from_trace(const struct lab_trace *trace, doub
 
 /* Copies in both directions one after the other: how far they overlap isn't kept. */
 static struct lab_crossover_times from_timings(const struct lab_study_run *run, double samples) {
-    double utilization = lab_study_number(run, "result.compute_utilization");
-    double in = 1e9 * lab_study_number(run, "result.h2d_gb_per_s");
-    double out = 1e9 * lab_study_number(run, "result.d2h_gb_per_s");
+    double utilization = run->result->compute_utilization;
+    double in = 1e9 * run->result->h2d_gb_per_s;
+    double out = 1e9 * run->result->d2h_gb_per_s;
     double copy_s = 0, iteration_s = samples / run->rate;
     if (run->work.h2d_bytes > 0)
         copy_s += run->work.h2d_bytes / in;

@@ -32,9 +32,9 @@ static double point_time(const struct lab_study_point *point, double samples) {
 }
 
 static double point_memory(const struct lab_study_point *point, bool device) {
-    return lab_study_point_figure(point,
-                                  device ? "result.gpu_memory_peak_mb" : "result.peak_memory_mb", 1)
-        .value;
+    size_t offset = device ? offsetof(struct lab_result, gpu_memory_peak_mb)
+                           : offsetof(struct lab_result, peak_memory_mb);
+    return lab_study_point_figure(point, offset, 1).value;
 }
 
 static struct scaling_row make_row(const struct lab_study_point *point) {

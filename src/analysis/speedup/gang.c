@@ -98,8 +98,8 @@ static double communication_share(const struct lab_study_point *point) {
     double *shares = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *shares);
     size_t n = 0;
     for (int i = 0; i < point->count; i++) {
-        double share = 1e-3 * lab_study_number(point->runs[i], "result.communication_time_ms") /
-                       point->runs[i]->time_s;
+        double share =
+            1e-3 * point->runs[i]->result->communication_time_ms / point->runs[i]->time_s;
         if (!isnan(share))
             shares[n++] = share;
     }

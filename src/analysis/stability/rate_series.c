@@ -219,17 +219,15 @@ static void find_held(struct lab_rate_series *rate_series, const struct lab_trac
 
 /* Without samples, from what the run said of itself: the worst reason's time, of all its ranks. */
 static void find_held_in_result(struct lab_rate_series *rate_series) {
-    const struct lab_value *map = lab_value_get(rate_series->run->result, "throttled_s");
-    for (int i = 0; map && map->type == LAB_VALUE_MAP && i < map->count; i++) {
-        const struct lab_value *item = map->items[i];
-        double held_s = item->type == LAB_VALUE_FLOAT ? item->number
-                        : item->type == LAB_VALUE_INT ? (double)item->integer
-                                                      : 0;
+    const struct lab_result *result = rate_series->run->result;
+    for (int i = 0; i < result->throttled_s.count; i++) {
+        const struct lab_result_throttle *throttle = &result->throttled_s.items[i];
+        double held_s = isnan(throttle->seconds) ? 0 : throttle->seconds;
         if (isnan(rate_series->held_s) || held_s > rate_series->held_s)
             rate_series->held_s = held_s;
         for (int r = 0; held_s > 0 && lab_clock_reasons[r].bit; r++)
             if (held_s == rate_series->held_s &&
-                lab_str_equal(lab_clock_reasons[r].name, map->keys[i]))
+                lab_str_equal(lab_clock_reasons[r].name, throttle->reason))
                 rate_series->held_why = lab_clock_reasons[r].words;
     }
 }

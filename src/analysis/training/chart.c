@@ -120,11 +120,13 @@ static struct lab_chart_panel speedup_panel(const struct training_part *part,
 enum { STEP_PARTS = 4 };
 
 static const struct {
-    const char *key, *title;
-} step_parts[STEP_PARTS] = {{"result.forward_ms", "forward"},
-                            {"result.backward_ms", "backward"},
-                            {"result.exposed_communication_ms", "all-reduce, exposed"},
-                            {"result.update_ms", "update"}};
+    size_t offset;
+    const char *title;
+} step_parts[STEP_PARTS] = {
+    {offsetof(struct lab_result, forward_ms), "forward"},
+    {offsetof(struct lab_result, backward_ms), "backward"},
+    {offsetof(struct lab_result, exposed_communication_ms), "all-reduce, exposed"},
+    {offsetof(struct lab_result, update_ms), "update"}};
 
 static struct lab_chart_panel step_panel(const struct training_part *part,
                                          const struct lab_training_row *model, bool *ret_any) {
@@ -142,7 +144,7 @@ static struct lab_chart_panel step_panel(const struct training_part *part,
         if (!is_of(rows[i], model))
             continue;
         for (int p = 0; p < STEP_PARTS; p++) {
-            double value = lab_study_point_figure(rows[i]->point, step_parts[p].key, 1).value;
+            double value = lab_study_point_figure(rows[i]->point, step_parts[p].offset, 1).value;
             ((double *)series[p].x)[count] = (double)count;
             ((double *)series[p].y)[count] = value;
             *ret_any |= !isnan(value);

@@ -96,8 +96,8 @@ static const struct lab_doc_column timeline_columns[PARTS] = {
     [UPDATE] = {"update_ms", "Update", LAB_UNIT_TIME},
 };
 
-static struct lab_doc_cell part_of(const struct lab_training_row *row, const char *key) {
-    return lab_cell_figure(lab_study_point_figure(row->point, key, 1e-3).value);
+static struct lab_doc_cell part_of(const struct lab_training_row *row, size_t offset) {
+    return lab_cell_figure(lab_study_point_figure(row->point, offset, 1e-3).value);
 }
 
 struct lab_doc_table training_timeline_table(const struct training_part *part) {
@@ -113,12 +113,12 @@ struct lab_doc_table training_timeline_table(const struct training_part *part) {
         cell[SCALING] = training_scaling_cell(rows[i]);
         cell[DEVICES] = lab_cell_figure(work->devices);
         cell[STEP] = lab_cell_figure(rows[i]->time_s);
-        cell[FORWARD] = part_of(rows[i], "result.forward_ms");
-        cell[BACKWARD] = part_of(rows[i], "result.backward_ms");
-        cell[GRADIENT] = part_of(rows[i], "result.gradient_ms");
-        cell[SUMS] = part_of(rows[i], "result.communication_time_ms");
-        cell[EXPOSED] = part_of(rows[i], "result.exposed_communication_ms");
-        cell[UPDATE] = part_of(rows[i], "result.update_ms");
+        cell[FORWARD] = part_of(rows[i], offsetof(struct lab_result, forward_ms));
+        cell[BACKWARD] = part_of(rows[i], offsetof(struct lab_result, backward_ms));
+        cell[GRADIENT] = part_of(rows[i], offsetof(struct lab_result, gradient_ms));
+        cell[SUMS] = part_of(rows[i], offsetof(struct lab_result, communication_time_ms));
+        cell[EXPOSED] = part_of(rows[i], offsetof(struct lab_result, exposed_communication_ms));
+        cell[UPDATE] = part_of(rows[i], offsetof(struct lab_result, update_ms));
     }
     return (struct lab_doc_table){
         .key = "timeline",

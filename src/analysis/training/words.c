@@ -74,8 +74,12 @@ static double hidden_share(const struct training_part *part) {
     double sums = 0, exposed = 0;
     for (int i = 0; i < part->test_count; i++) {
         const struct lab_study_point *point = part->tests[i].row->point;
-        double sum = lab_study_point_figure(point, "result.communication_time_ms", 1).value;
-        double seen = lab_study_point_figure(point, "result.exposed_communication_ms", 1).value;
+        double sum =
+            lab_study_point_figure(point, offsetof(struct lab_result, communication_time_ms), 1)
+                .value;
+        double seen =
+            lab_study_point_figure(point, offsetof(struct lab_result, exposed_communication_ms), 1)
+                .value;
         if (isnan(sum) || isnan(seen))
             continue;
         sums += sum;

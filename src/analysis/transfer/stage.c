@@ -3,8 +3,9 @@
 
 #include <math.h>
 
-static const char *bandwidth_key(enum lab_stage stage) {
-    return stage == LAB_STAGE_H2D ? "result.h2d_gb_per_s" : "result.d2h_gb_per_s";
+static size_t bandwidth_of(enum lab_stage stage) {
+    return stage == LAB_STAGE_H2D ? offsetof(struct lab_result, h2d_gb_per_s)
+                                  : offsetof(struct lab_result, d2h_gb_per_s);
 }
 
 double transfer_bytes(const struct lab_study_point *point, enum lab_stage stage) {
@@ -33,7 +34,7 @@ static struct lab_analysis_summary stage_time(const struct lab_study_run *run,
 }
 
 struct lab_effect transfer_bandwidth(const struct lab_study_point *point, enum lab_stage stage) {
-    struct lab_effect effect = lab_study_point_figure(point, bandwidth_key(stage), 1e9);
+    struct lab_effect effect = lab_study_point_figure(point, bandwidth_of(stage), 1e9);
     double bytes = transfer_bytes(point, stage);
     if (point->count > 1 || !(bytes > 0))
         return effect;

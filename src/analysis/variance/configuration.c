@@ -10,20 +10,22 @@
 
 #define KEYS_MAX 64 /* of one pair that are listed */
 
-static const struct lab_value *chosen_by_tuner(const struct lab_study_run *run) {
-    const struct lab_value *best = lab_value_get(run->result, "best_config");
-    if (!best || best->type != LAB_VALUE_MAP)
-        best = lab_value_get(run->result, "configuration");
-    return best && best->type == LAB_VALUE_MAP ? best : NULL;
+static const struct lab_value *chosen_by_tuner(const struct lab_study_run *run,
+                                               struct lab_arena *arena) {
+    const struct lab_value *best = lab_result_json(run->result->best_config, arena);
+    if (best->type != LAB_VALUE_MAP)
+        best = lab_result_json(run->result->configuration, arena);
+    return best->type == LAB_VALUE_MAP ? best : NULL;
 }
 
-static const struct lab_value *configuration(const struct lab_study_run *run, bool tuned) {
-    return tuned ? chosen_by_tuner(run) : run->options;
+static const struct lab_value *configuration(const struct lab_study_run *run, bool tuned,
+                                             struct lab_arena *arena) {
+    return tuned ? chosen_by_tuner(run, arena) : run->options;
 }
 
-static bool is_tuned(const struct lab_phase_point *point) {
+static bool is_tuned(const struct lab_phase_point *point, struct lab_arena *arena) {
     for (int i = 0; i < point->point.count; i++)
-        if (!chosen_by_tuner(point->point.runs[i]))
+        if (!chosen_by_tuner(point->point.runs[i], arena))
             return false;
     return point->point.count > 0;
 }
@@ -74,11 +76,12 @@ int lab_phases_configurations(struct lab_phases *phases, struct lab_arena *arena
         struct lab_phase_pair *pair = &phases->pairs[p];
         const struct lab_study_point *base = &pair->base->point, *other = &pair->other->point;
         bool listed = false;
-        pair->tuned = is_tuned(pair->base) && is_tuned(pair->other);
+        pair->tuned = is_tuned(pair->base, arena) && is_tuned(pair->other, arena);
         for (int i = 0; i < base->count; i++) {
-            const struct lab_value *of_base = configuration(base->runs[i], pair->tuned);
+            const struct lab_value *of_base = configuration(base->runs[i], pair->tuned, arena);
             for (int k = 0; k < other->count; k++) {
-                const struct lab_value *of_other = configuration(other->runs[k], pair->tuned);
+                const struct lab_value *of_other =
+                    configuration(other->runs[k], pair->tuned, arena);
                 bool of_block = base->runs[i]->run->repeat == other->runs[k]->run->repeat;
                 pair->pairs++;
                 pair->blocks += of_block;
@@ -92,7 +95,8 @@ int lab_phases_configurations(struct lab_phases *phases, struct lab_arena *arena
             }
             for (int k = 0; k < i; k++) {
                 pair->own_pairs++;
-                pair->own_differing += !same(of_base, configuration(base->runs[k], pair->tuned));
+                pair->own_differing +=
+                    !same(of_base, configuration(base->runs[k], pair->tuned, arena));
             }
         }
     }

@@ -111,17 +111,20 @@ find_unit(struct lab_phases *phases, const struct lab_phase_entry *entry, struct
 }
 
 /* What the rank itself said, where runs were tuned rank by rank; NULL = the run speaks for it. */
-static const struct lab_value *own_result(const struct lab_study_run *run, int rank) {
-    const struct lab_value *ranks = lab_value_get(run->result, "ranks");
-    bool there = ranks && ranks->type == LAB_VALUE_LIST && rank < ranks->count;
-    const struct lab_value *own = there ? ranks->items[rank] : NULL;
-    return lab_value_get(own, "best_config") || lab_value_get(own, "capacity") ? own : NULL;
+static const struct lab_result *own_result(const struct lab_study_run *run, int rank) {
+    if (rank >= run->result->rank_count)
+        return NULL;
+    const struct lab_result *own = &run->result->ranks[rank];
+    bool probed = !isnan(own->capacity_flops_per_second) || !isnan(own->capacity_memory_gb_per_s) ||
+                  !isnan(own->capacity_h2d_gb_per_s) || !isnan(own->capacity_d2h_gb_per_s) ||
+                  !isnan(own->capacity_clock_mhz);
+    return own->best_config || probed ? own : NULL;
 }
 
 /* One rank of a run as a run of its own. */
 static const struct lab_study_run *view_of(const struct lab_study_run *run, int rank,
                                            struct lab_arena *arena) {
-    const struct lab_value *own = own_result(run, rank);
+    const struct lab_result *own = own_result(run, rank);
     if (run->rank_count == 1 && !own)
         return run;
     struct lab_study_run *view = lab_arena_alloc(arena, 1, sizeof *view);
@@ -142,7 +145,7 @@ static const struct lab_study_run *view_of(const struct lab_study_run *run, int 
 }
 
 static double best_time(const struct lab_study_run *run) {
-    double time_ms = lab_study_number(run, "result.best_time_ms");
+    double time_ms = run->result->best_time_ms;
     return time_ms > 0 ? 1e-3 * time_ms : (double)NAN;
 }
 

@@ -3,7 +3,7 @@
  * each other become rows with one figure, sentences that several runs share become one note.
  */
 #include "base/hash.h"
-#include "base/json.h"
+#include "model/result.h"
 #include "report/study/study_internal.h"
 #include "stats/stats.h"
 
@@ -95,9 +95,8 @@ double study_row_latency_s(const struct study_row *row) {
     double *all = lab_mem_alloc((size_t)row->run_count, sizeof *all);
     int count = 0;
     for (int i = 0; i < row->run_count; i++) {
-        double p95_ms = study_row_counts(row, row->run[i])
-                            ? study_result_number(row->run[i], "latency_ms", "p95")
-                            : NAN;
+        double p95_ms =
+            study_row_counts(row, row->run[i]) ? lab_run_result(row->run[i])->latency_ms_p95 : NAN;
         if (!isnan(p95_ms))
             all[count++] = 1e-3 * p95_ms;
     }
@@ -270,29 +269,22 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     return notes;
 }
 
-/* The sentences of a list in JSON. */
-static void say_list(struct remarks *remarks, struct study_span json, const struct lab_run *run,
-                     struct lab_arena *arena) {
-    struct lab_value *list = NULL;
-    if (json.length <= 2 || *json.begin != '[' ||
-        lab_json_parse(json.begin, json.length, "result", arena, &list, NULL) < 0)
-        return;
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i]->type == LAB_VALUE_STRING && *list->items[i]->string)
-            say(remarks, list->items[i]->string, run);
+static void say_list(struct remarks *remarks, const struct lab_result_text *items, int count,
+                     const struct lab_run *run) {
+    for (int i = 0; i < count; i++)
+        if (items[i].text && *items[i].text)
+            say(remarks, items[i].text, run);
 }
 
 static void say_result(struct remarks *problems, struct remarks *warnings,
-                       const struct lab_run *run, struct lab_arena *arena) {
-    static const char *const keys[] = {"invalid", "warnings"};
-    struct study_span spans[2], json = {run->result, run->result ? strlen(run->result) : 0};
-    study_result_members(json, keys, spans, 2);
+                       const struct lab_run *run) {
+    const struct lab_result *result = lab_run_result(run);
     int before = problems->count;
     if (!run->valid)
-        say_list(problems, spans[0], run, arena);
+        say_list(problems, result->invalid.items, result->invalid.count, run);
     if (!run->valid && problems->count == before)
         say(problems, "its figures must not be used; it doesn't say why", run);
-    say_list(warnings, spans[1], run, arena);
+    say_list(warnings, result->warnings.items, result->warnings.count, run);
 }
 
 static void make_notes(struct study_digest *digest, const struct named *named) {
@@ -302,7 +294,7 @@ static void make_notes(struct study_digest *digest, const struct named *named) {
         if (run->state == LAB_RUN_FAILED)
             say(&failures, run->error && *run->error ? run->error : "it doesn't say why", run);
         else if (run->state == LAB_RUN_DONE)
-            say_result(&problems, &warnings, run, &digest->arena);
+            say_result(&problems, &warnings, run);
     }
     digest->failures = gather(&failures, &digest->arena);
     digest->problems = gather(&problems, &digest->arena);

@@ -10,22 +10,6 @@
 
 #include <stddef.h>
 
-/* --- figures in a run's result --- */
-
-struct study_span { /* a part of a JSON text, as it stands; length 0 = not there */
-    const char *begin;
-    size_t length;
-};
-
-/*
- * The members of the text's outermost object with these keys, in one pass without a tree: a report
- * looks for two of them in 10,000 results. What isn't JSON has no members.
- */
-void study_result_members(struct study_span json, const char *const *keys, struct study_span *ret,
-                          int count);
-/* A number, at `key` or, where that isn't NULL, at `inner` of the object there; NaN = none. */
-double study_result_number(const struct lab_run *run, const char *key, const char *inner);
-
 /* --- the digest --- */
 
 /* Runs that differ only in `repeat`. */

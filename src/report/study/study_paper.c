@@ -4,6 +4,8 @@
  */
 #include "report/study/study_internal.h"
 
+#include "model/result.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -65,7 +67,7 @@ static void add_state(const struct study_digest *digest, const struct study_row 
     study_add_remark(digest, row, &remark);
     lab_str_printf(out, "%s%s", done && remark.length ? ", " : "", remark.text);
     lab_str_release(&remark);
-    double overlap = study_result_number(row->run[0], "gang_overlap", NULL);
+    double overlap = lab_run_result(row->run[0])->gang_overlap;
     if (row->run[0]->rank_count > 1 && row->rate_count && !isnan(overlap))
         lab_str_printf(out, "; ranks overlap %.0f %%", 100 * overlap);
 }

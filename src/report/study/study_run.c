@@ -2,7 +2,7 @@
 #include "report/study/study_run.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "model/result.h"
 #include "store/study/results.h"
 
 #include <math.h>
@@ -116,25 +116,15 @@ void lab_show_add_runs(struct lab_doc *doc, const struct lab_study_info *study, 
 
 #define LABEL_COLUMNS 14
 
-static struct lab_value *parse(const char *json, struct lab_arena *arena) {
-    struct lab_value *value;
-    bool good = json && lab_json_parse(json, strlen(json), NULL, arena, &value, NULL) == 0;
-    return good ? value : lab_value_null(arena);
-}
-
 /* A map as the words that would set it. */
 static void add_words(struct lab_doc *doc, const char *label, const char *json) {
-    const struct lab_value *map = parse(json, lab_doc_arena(doc));
+    const struct lab_value *map = lab_result_json(json, lab_doc_arena(doc));
     LAB_AUTO(str, text);
     for (int i = 0; map->type == LAB_VALUE_MAP && i < map->count; i++) {
         lab_str_printf(&text, "%s%s=", i ? " " : "", map->keys[i]);
         lab_value_write(map->items[i], &text);
     }
     lab_doc_line(doc, label, "%s", text.text);
-}
-
-static bool is_number(const struct lab_value *value) {
-    return value->type == LAB_VALUE_INT || value->type == LAB_VALUE_FLOAT;
 }
 
 static void add_value(struct lab_str *out, const struct lab_value *value) {
@@ -171,38 +161,35 @@ static void add_member(struct lab_doc *doc, const char *key, const struct lab_va
         lab_doc_text(doc, LAB_DOC_CHOICE, "%s", text.text);
 }
 
-static void add_result(struct lab_doc *doc, const struct lab_value *result) {
-    if (result->type != LAB_VALUE_MAP || result->count == 0)
+static void add_result(struct lab_doc *doc, const struct lab_run *run) {
+    if (run->state != LAB_RUN_DONE || !run->result)
         return;
+    const struct lab_value *map =
+        lab_result_value(run->result, LAB_RESULT_RUN_VIEW, NULL, lab_doc_arena(doc));
     lab_doc_gap(doc);
     lab_doc_text(doc, LAB_DOC_TITLE, "Result");
-    for (int i = 0; i < result->count; i++)
-        if (!lab_str_equal(result->keys[i], "ranks"))
-            add_member(doc, result->keys[i], result->items[i]);
+    for (int i = 0; i < map->count; i++)
+        add_member(doc, map->keys[i], map->items[i]);
 }
 
 /* Each rank with its own rate, where the result has one. */
-static void add_ranks(struct lab_doc *doc, const struct lab_run *run,
-                      const struct lab_value *result) {
+static void add_ranks(struct lab_doc *doc, const struct lab_run *run) {
     static const struct lab_doc_column columns[] = {{NULL, "Rank", LAB_UNIT_COUNT},
                                                     {NULL, "GPU id", LAB_UNIT_COUNT},
                                                     {NULL, "Device"},
                                                     {NULL, "Node", LAB_UNIT_FIGURE},
                                                     {NULL, "Rate"}};
-    const struct lab_value *ranks = lab_value_get(result, "ranks");
+    const struct lab_result *result = lab_run_result(run);
     LAB_AUTO(str, text);
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (int i = 0; i < run->rank_count; i++) {
-        const struct lab_value *own =
-            ranks && ranks->type == LAB_VALUE_LIST && i < ranks->count ? ranks->items[i] : NULL;
-        const struct lab_value *rate = lab_value_get(own, "rate");
-        const struct lab_value *unit = lab_value_get(own, "rate_unit");
+        const struct lab_result *own =
+            i < result->rank_count ? &result->ranks[i] : &lab_result_none;
         lab_str_clear(&text);
-        if (rate && is_number(rate)) {
-            add_value(&text, rate);
-            if (unit && unit->type == LAB_VALUE_STRING)
-                lab_str_printf(&text, " %s", unit->string);
+        if (!isnan(own->rate)) {
+            add_figure(&text, own->rate);
+            lab_str_printf(&text, " %s", own->rate_unit ? own->rate_unit : "");
         }
         lab_doc_figure(doc, i);
         lab_doc_figure(doc, run->ranks[i].gpu_id);
@@ -311,7 +298,6 @@ static struct lab_value *run_value(const struct lab_show_run *shown, struct lab_
 
 void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
     const struct lab_run *run = shown->run;
-    const struct lab_value *result = parse(run->result, lab_doc_arena(doc));
     LAB_AUTO(str, error);
     LAB_AUTO(str, hint);
     add_visible(&error, run->error);
@@ -331,8 +317,8 @@ void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
     for (int i = 0; i < 2 && run->epoch; i++)
         lab_doc_line_whole(doc, i ? "" : "Logs", "%s/logs/%s.%s", shown->study->folder, run->id,
                            i ? "stderr" : "stdout");
-    add_ranks(doc, run, result);
-    add_result(doc, result);
+    add_ranks(doc, run);
+    add_result(doc, run);
     add_metrics(doc, shown);
 }
 

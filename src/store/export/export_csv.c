@@ -1,15 +1,16 @@
 /*
  * export_csv.c: tables of runs, iterations and metrics. The columns of the runs' table are fixed
- * but for the last ones, which follow from the keys that the runs have.
+ * (those of results are rows of model/result.h) but for the last ones, which follow from the keys
+ * that the runs have.
  */
 #include "store/export/export_internal.h"
 
-#include "store/study/members.h"
 #include "store/study/results.h"
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "model/result.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -54,23 +55,6 @@ static void add_value(struct lab_str *out, const struct lab_value *value) {
     lab_str_release(&text);
 }
 
-/* A JSON value as a field: strings without their quotes, null as nothing, lists and maps as
- * JSON. */
-static void add_member(struct lab_str *out, const struct lab_member *member) {
-    if (!member || member->value_length == 0)
-        return;
-    if (!strchr("\"[{n", member->value[0])) {
-        lab_str_add_bytes(out, member->value, member->value_length);
-        return;
-    }
-    struct lab_arena arena;
-    struct lab_value *value;
-    lab_arena_init(&arena);
-    if (lab_json_parse(member->value, member->value_length, NULL, &arena, &value, NULL) == 0)
-        add_value(out, value);
-    lab_arena_release(&arena);
-}
-
 /* --- columns by key --- */
 
 struct keys {
@@ -82,22 +66,19 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_key(struct keys *keys, const struct lab_member *member) {
-    for (int i = 0; i < keys->count; i++) {
-        if (strlen(keys->items[i]) == member->key_length &&
-            memcmp(keys->items[i], member->key, member->key_length) == 0)
+static void add_key(struct keys *keys, const char *key) {
+    for (int i = 0; i < keys->count; i++)
+        if (strcmp(keys->items[i], key) == 0)
             return;
-    }
     LAB_MEM_GROW(&keys->items, keys->count, &keys->capacity);
-    char *key = lab_mem_alloc(member->key_length + 1, 1);
-    memcpy(key, member->key, member->key_length);
-    keys->items[keys->count++] = key;
+    keys->items[keys->count++] = lab_mem_strdup(key);
 }
 
-static void add_keys(struct keys *keys, struct lab_members *members, const char *text) {
-    lab_members_read(members, text ? text : "");
-    for (int i = 0; i < members->count; i++)
-        add_key(keys, &members->items[i]);
+static void add_keys(struct keys *keys, const char *text) {
+    LAB_AUTO(arena, arena);
+    const struct lab_value *map = lab_result_json(text, &arena);
+    for (int i = 0; map->type == LAB_VALUE_MAP && i < map->count; i++)
+        add_key(keys, map->keys[i]);
 }
 
 static void sort_keys(struct keys *keys) {
@@ -123,12 +104,15 @@ static void add_headers(struct lab_str *out, const char *prefix, const struct ke
     lab_str_release(&name);
 }
 
-static void add_columns(struct lab_str *out, const struct keys *keys, struct lab_members *members,
-                        const char *text) {
-    lab_members_read(members, text ? text : "");
+/* JSON values as fields: strings without their quotes, null as nothing, lists and maps as JSON. */
+static void add_columns(struct lab_str *out, const struct keys *keys, const char *text) {
+    LAB_AUTO(arena, arena);
+    const struct lab_value *map = lab_result_json(text, &arena);
     for (int i = 0; i < keys->count; i++) {
+        const struct lab_value *value = lab_value_get(map, keys->items[i]);
         lab_str_add(out, ",");
-        add_member(out, lab_members_find(members, keys->items[i]));
+        if (value)
+            add_value(out, value);
     }
 }
 
@@ -136,38 +120,50 @@ static void add_columns(struct lab_str *out, const struct keys *keys, struct lab
 
 struct runs_table {
     struct keys test, options;
-    struct lab_members members, inner; /* room that every run uses again */
 };
 
-static const char figure_header[] =
-    "samples_per_second,flops_per_second,latency_median_ms,latency_p95_ms,latency_p99_ms,"
-    "h2d_gb_per_s,d2h_gb_per_s,compute_utilization,overlap,gang_overlap,peak_memory_mb,"
-    "energy_j,power_w,gpu_memory_peak_mb,sm_clock_mhz";
+/* "latency_ms.p95" is the column latency_p95_ms, "gpu.power_w" is power_w. */
+static void add_column_name(struct lab_str *out, const char *key) {
+    static const char unit[] = "_ms";
+    const char *point = strchr(key, '.');
+    if (lab_str_starts(key, "gpu."))
+        key = point + 1;
+    else if (point && point - key > 3 && strncmp(point - 3, unit, 3) == 0) {
+        lab_str_printf(out, "%.*s_%s%s", (int)(point - key) - 3, key, point + 1, unit);
+        return;
+    }
+    for (; *key; key++)
+        lab_str_add_bytes(out, *key == '.' ? "_" : key, 1);
+}
 
-static void add_figures(struct lab_str *out, const struct lab_run *run, struct runs_table *table) {
-    static const char *const rates[] = {"samples_per_second", "flops_per_second"};
-    static const char *const latencies[] = {"median", "p95", "p99"};
-    static const char *const others[] = {"h2d_gb_per_s", "d2h_gb_per_s", "compute_utilization",
-                                         "overlap",      "gang_overlap", "peak_memory_mb",
-                                         "energy_j",     "power_w",      "gpu_memory_peak_mb",
-                                         "sm_clock_mhz"};
-    bool done = run->state == LAB_RUN_DONE;
-    lab_members_read(&table->members, done && run->result ? run->result : "");
-    for (int i = 0; i < 2; i++) {
+static bool is_shown(const struct lab_result_row *row) {
+    return row->shown & LAB_RESULT_CSV;
+}
+
+static void add_result_header(struct lab_str *out) {
+    for (const struct lab_result_row *const *row = lab_result_order(); *row; row++)
+        if (is_shown(*row)) {
+            lab_str_add(out, ",");
+            add_column_name(out, (*row)->key);
+        }
+}
+
+static void add_result(struct lab_str *out, const struct lab_result *result) {
+    for (const struct lab_result_row *const *row = lab_result_order(); *row; row++) {
+        const void *at = lab_result_get(result, *row);
+        if (!is_shown(*row))
+            continue;
         lab_str_add(out, ",");
-        add_member(out, lab_members_find(&table->members, rates[i]));
-    }
-    table->inner.count = 0;
-    const struct lab_member *latency = lab_members_find(&table->members, "latency_ms");
-    if (latency)
-        lab_members_read_value(&table->inner, latency);
-    for (int i = 0; i < 3; i++) {
-        lab_str_add(out, ",");
-        add_member(out, lab_members_find(&table->inner, latencies[i]));
-    }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        lab_str_add(out, ",");
-        add_member(out, lab_members_find(&table->members, others[i]));
+        if (!lab_result_has(result, *row))
+            continue;
+        if ((*row)->type == LAB_RESULT_NUMBER)
+            add_number(out, *(const double *)at);
+        else if ((*row)->type == LAB_RESULT_COUNT)
+            lab_str_printf(out, "%lld", (long long)*(const int64_t *)at);
+        else if ((*row)->type == LAB_RESULT_FLAG)
+            lab_str_add(out, *(const signed char *)at ? "true" : "false");
+        else if ((*row)->type != LAB_RESULT_LIST)
+            add_field(out, *(const char *const *)at);
     }
 }
 
@@ -187,25 +183,17 @@ static void add_ranks(struct lab_str *out, const struct lab_run *run) {
 }
 
 static void add_series(struct lab_str *out, const struct lab_run *run) {
-    struct lab_arena arena;
-    struct lab_value *list = NULL;
-    struct lab_str names;
-    lab_arena_init(&arena);
-    lab_str_init(&names);
-    const char *text = run->series ? run->series : "";
-    if (lab_json_parse(text, strlen(text), NULL, &arena, &list, NULL) == 0 &&
-        list->type == LAB_VALUE_LIST) {
-        for (int i = 0; i < list->count; i++) {
-            if (list->items[i]->type == LAB_VALUE_STRING)
-                lab_str_printf(&names, "%s%s", names.length ? ";" : "", list->items[i]->string);
-        }
-    }
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, names);
+    const struct lab_value *list = lab_result_json(run->series, &arena);
+    for (int i = 0; list->type == LAB_VALUE_LIST && i < list->count; i++)
+        if (list->items[i]->type == LAB_VALUE_STRING)
+            lab_str_printf(&names, "%s%s", names.length ? ";" : "", list->items[i]->string);
     add_field(out, names.text);
-    lab_str_release(&names);
-    lab_arena_release(&arena);
 }
 
-static void add_run(struct lab_str *out, const struct lab_run *run, struct runs_table *table) {
+static void add_run(struct lab_str *out, const struct lab_run *run,
+                    const struct runs_table *table) {
     bool done = run->state == LAB_RUN_DONE, ended = done || run->state == LAB_RUN_FAILED;
     add_field(out, run->id);
     lab_str_printf(out, ",%s,%s,", lab_run_state_name(run->state),
@@ -225,21 +213,15 @@ static void add_run(struct lab_str *out, const struct lab_run *run, struct runs_
         lab_results_add_time(run->start_wall_ns, out);
     lab_str_add(out, ",");
     add_number(out, ended ? (double)(run->end_ns - run->start_ns) / LAB_NS_PER_S : NAN);
-    const double rates[] = {run->rate, run->rate_low, run->rate_high};
-    for (int i = 0; i < 3; i++) {
-        lab_str_add(out, ",");
-        add_number(out, done ? rates[i] : NAN);
-    }
-    lab_str_add(out, ",");
-    add_field(out, done ? run->rate_unit : NULL);
-    add_figures(out, run, table);
+    add_result(out, lab_run_result(run));
     lab_str_add(out, ",");
     if (ended)
         lab_str_printf(out, "%d", run->exit_code);
     lab_str_add(out, ",");
     add_field(out, run->error);
-    add_columns(out, &table->test, &table->members, run->test);
-    add_columns(out, &table->options, &table->members, run->options);
+    lab_str_add(out, lab_results_is_simulated(run) ? ",true" : ",false");
+    add_columns(out, &table->test, run->test);
+    add_columns(out, &table->options, run->options);
     lab_str_add(out, "\n");
 }
 
@@ -248,18 +230,18 @@ int lab_export_csv(const struct lab_run *runs, int count, const struct lab_expor
     (void)err;
     struct runs_table table = {0};
     for (int i = 0; i < count; i++) {
-        add_keys(&table.test, &table.members, runs[i].test);
-        add_keys(&table.options, &table.members, runs[i].options);
+        add_keys(&table.test, runs[i].test);
+        add_keys(&table.options, runs[i].options);
     }
     sort_keys(&table.test);
     sort_keys(&table.options);
     struct lab_export_buffer buffer;
     lab_export_buffer_init(&buffer, out);
-    lab_str_printf(&buffer.text,
-                   "run_id,state,valid,workload,label,gpu_ids,devices,numa_nodes,series,repeat,"
-                   "attempts,concurrent,iterations,start_time,duration_s,rate,rate_low,rate_high,"
-                   "rate_unit,%s,exit_code,error",
-                   figure_header);
+    lab_str_add(&buffer.text,
+                "run_id,state,valid,workload,label,gpu_ids,devices,numa_nodes,series,repeat,"
+                "attempts,concurrent,iterations,start_time,duration_s");
+    add_result_header(&buffer.text);
+    lab_str_add(&buffer.text, ",exit_code,error,simulated");
     add_headers(&buffer.text, "test", &table.test);
     add_headers(&buffer.text, "option", &table.options);
     lab_str_add(&buffer.text, "\n");
@@ -273,8 +255,6 @@ int lab_export_csv(const struct lab_run *runs, int count, const struct lab_expor
     lab_export_buffer_release(&buffer);
     release_keys(&table.test);
     release_keys(&table.options);
-    lab_members_release(&table.members);
-    lab_members_release(&table.inner);
     return result;
 }
 

@@ -11,15 +11,25 @@
 #include "base/value.h"
 #include "store/store.h"
 
-/* One run, in any state. `result` and the other JSON texts of it are parsed into the tree. */
+/* One run, in any state. */
 struct lab_value *lab_results_run(const struct lab_run *run, struct lab_arena *arena);
 
-/* Appends the whole of results.json. Linear in the number of runs: texts are spliced, not
- * parsed. */
+/* Appends the whole of results.json. */
 void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out);
 
 /* One run's fields as JSON, without the braces around them; `line` goes before each: "\n  ". */
 void lab_results_write_run(const struct lab_run *run, const char *line, struct lab_str *out);
+
+/* What a run was asked for, as its map has it; empty where a stored text is no JSON. */
+struct lab_results_asked {
+    struct lab_value *options, *test; /* maps */
+    struct lab_value *series;         /* a list */
+};
+void lab_results_asked(const struct lab_run *run, struct lab_arena *arena,
+                       struct lab_results_asked *ret_asked);
+
+/* Whether a device of it is. */
+bool lab_results_is_simulated(const struct lab_run *run);
 
 /* Appends a time as the fields give it: ISO 8601, local, "2026-11-15T10:42:03.123456+01:00". */
 void lab_results_add_time(int64_t wall_ns, struct lab_str *out);

@@ -68,8 +68,9 @@ static int write_schema(struct lab_store *store, struct lab_err *err) {
     char marks[128];
     snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              LAB_STORE_APPLICATION_ID, LAB_STORE_VERSION);
-    return lab_store_exec(store, marks, err) < 0 ? -1
-                                                 : lab_store_exec(store, lab_store_schema, err);
+    if (lab_store_exec(store, marks, err) < 0 || lab_store_exec(store, lab_store_schema, err) < 0)
+        return -1;
+    return lab_store_make_results(store, err);
 }
 
 static int fill(struct lab_store *store, const struct lab_store_study *study,

@@ -59,6 +59,7 @@ struct runs {
     int count, capacity;
     struct lab_run_rank *ranks; /* of all runs, one after the other */
     int rank_count, rank_capacity;
+    bool brief; /* nothing of results is wanted but the rates */
 };
 
 static int read_state(sqlite3_stmt *row, int column, enum lab_run_state *ret_state) {
@@ -71,6 +72,10 @@ static int read_state(sqlite3_stmt *row, int column, enum lab_run_state *ret_sta
     }
     return -1;
 }
+
+/* Columns of the statements that select runs: of a run first, then of its rank, then of its result
+ * up to version 3. */
+enum { RANK = 22, RESULT_3 = 26 };
 
 static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *run) {
     *run = (struct lab_run){
@@ -90,19 +95,34 @@ static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *
         .start_wall_ns = sqlite3_column_int64(row, 14),
         .exit_code = sqlite3_column_int(row, 15),
         .error = column_text(row, 16, arena),
-        .result = column_text(row, 17, arena),
-        .concurrent = sqlite3_column_int(row, 18) != 0,
-        .test = column_text(row, 19, arena),
-        .iterations = sqlite3_column_int64(row, 20),
-        .warmup_iterations = sqlite3_column_int64(row, 21),
-        .rate = column_number(row, 22),
-        .rate_low = column_number(row, 23),
-        .rate_high = column_number(row, 24),
-        .rate_unit = column_text(row, 25, arena),
-        .valid = sqlite3_column_int(row, 26) != 0,
-        .hint = lab_hint_find((const char *)sqlite3_column_text(row, 27)),
+        .concurrent = sqlite3_column_int(row, 17) != 0,
+        .test = column_text(row, 18, arena),
+        .iterations = sqlite3_column_int64(row, 19),
+        .warmup_iterations = sqlite3_column_int64(row, 20),
+        .rate = NAN,
+        .rate_low = NAN,
+        .rate_high = NAN,
+        .rate_unit = "",
+        .hint = lab_hint_find((const char *)sqlite3_column_text(row, 21)),
     };
-    return read_state(row, 9, &run->state);
+    if (read_state(row, 9, &run->state) < 0)
+        return -1;
+    run->valid = run->state != LAB_RUN_FAILED;
+    return 0;
+}
+
+/* Of a file up to version 3. */
+static void read_old_result(sqlite3_stmt *row, bool brief, struct lab_arena *arena,
+                            struct lab_run *run) {
+    if (run->state != LAB_RUN_DONE || sqlite3_column_count(row) <= RESULT_3)
+        return;
+    run->rate = column_number(row, RESULT_3 + 1);
+    run->rate_low = column_number(row, RESULT_3 + 2);
+    run->rate_high = column_number(row, RESULT_3 + 3);
+    run->rate_unit = column_text(row, RESULT_3 + 4, arena);
+    run->valid = sqlite3_column_int(row, RESULT_3 + 5) != 0;
+    lab_store_read_old_result(run, brief ? NULL : (const char *)sqlite3_column_text(row, RESULT_3),
+                              arena);
 }
 
 /* A row is a rank with its run before it; a run without ranks has one row with no rank in it. */
@@ -113,15 +133,16 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
         LAB_MEM_GROW(&runs->items, runs->count, &runs->capacity);
         if (read_run(row, arena, &runs->items[runs->count]) < 0)
             return -1;
+        read_old_result(row, runs->brief, arena, &runs->items[runs->count]);
         runs->count++;
     }
-    if (sqlite3_column_type(row, 28) == SQLITE_NULL)
+    if (sqlite3_column_type(row, RANK) == SQLITE_NULL)
         return 0;
     LAB_MEM_GROW(&runs->ranks, runs->rank_count, &runs->rank_capacity);
     runs->ranks[runs->rank_count++] = (struct lab_run_rank){
-        .gpu_id = sqlite3_column_int(row, 29),
-        .device = column_text(row, 30, arena),
-        .numa_node = sqlite3_column_int(row, 31),
+        .gpu_id = sqlite3_column_int(row, RANK + 1),
+        .device = column_text(row, RANK + 2, arena),
+        .numa_node = sqlite3_column_int(row, RANK + 3),
     };
     runs->items[runs->count - 1].rank_count++;
     return 0;
@@ -143,16 +164,34 @@ static void hand_over_runs(const struct runs *runs, struct lab_arena *arena,
     *ret_count = runs->count;
 }
 
+/* A writer may have upgraded the file since it was opened. */
+static int check_version(struct lab_store *store, struct lab_err *err) {
+    int64_t version = store->version;
+    if (!store->writes && store->version < LAB_STORE_VERSION &&
+        lab_store_read_number(store, "PRAGMA user_version", &version, err) < 0)
+        return -1;
+    store->version = (int)version;
+    return 0;
+}
+
 int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
                    int *ret_count, struct lab_err *err) {
+    return lab_store_runs_with(store, NULL, arena, ret_runs, ret_count, err);
+}
+
+int lab_store_runs_with(struct lab_store *store, const char *const *keys, struct lab_arena *arena,
+                        struct lab_run **ret_runs, int *ret_count, struct lab_err *err) {
+    if (check_version(store, err) < 0)
+        return -1;
+    bool old = store->version < LAB_STORE_RESULTS;
     sqlite3_stmt *row = lab_store_prepare(store,
-                                          store->version == 1  ? LAB_STORE_SELECT_RUNS_1
-                                          : store->version < 4 ? LAB_STORE_SELECT_RUNS_3
-                                                               : LAB_STORE_SELECT_RUNS,
+                                          store->version == 1 ? LAB_STORE_SELECT_RUNS_1
+                                          : old               ? LAB_STORE_SELECT_RUNS_3
+                                                              : LAB_STORE_SELECT_RUNS,
                                           err);
     if (!row)
         return -1;
-    struct runs runs = {0};
+    struct runs runs = {.brief = keys && !*keys};
     int got;
     while ((got = lab_store_step(store, row, err)) > 0) {
         if (read_row(row, arena, &runs) < 0) {
@@ -160,8 +199,17 @@ int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_
             break;
         }
     }
-    if (got == 0)
-        hand_over_runs(&runs, arena, ret_runs, ret_count);
+    struct lab_run *made;
+    int count;
+    if (got == 0) {
+        hand_over_runs(&runs, arena, &made, &count);
+        if (!old)
+            got = lab_store_read_results(store, keys, made, count, arena, err);
+    }
+    if (got == 0) {
+        *ret_runs = made;
+        *ret_count = count;
+    }
     lab_mem_free(runs.items);
     lab_mem_free(runs.ranks);
     return got;

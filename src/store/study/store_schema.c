@@ -9,7 +9,9 @@
  * they are, and a writer upgrades them; hence new columns stand at a table's end, as ALTER puts
  * them. Version 2 added the machine's identity, a run's test settings, its rate and validity, and
  * progress. Version 3 added the tables of a recording (recording_schema.h): what was sampled while
- * runs ran. Version 4 added the hint that belongs to a run's error, by its name.
+ * runs ran. Version 4 added the hint that belongs to a run's error, by its name, and gave results
+ * tables of their own (store_result.c) in place of a text; these get new columns without a new
+ * version.
  */
 #include "store/recording/recording_schema.h"
 #include "store/store_internal.h"
@@ -39,12 +41,11 @@ const char lab_store_schema[] =
     "  start_ns INTEGER NOT NULL DEFAULT 0, end_ns INTEGER NOT NULL DEFAULT 0,"
     "  start_wall_ns INTEGER NOT NULL DEFAULT 0,"
     "  exit_code INTEGER NOT NULL DEFAULT 0,"
-    "  error TEXT NOT NULL DEFAULT '', result TEXT NOT NULL DEFAULT '',"
+    "  error TEXT NOT NULL DEFAULT '',"
     "  concurrent INTEGER NOT NULL DEFAULT 0,"
     "  test TEXT NOT NULL DEFAULT '{}',"
     "  iterations INTEGER NOT NULL DEFAULT 0, warmup_iterations INTEGER NOT NULL DEFAULT 0,"
-    "  rate REAL, rate_low REAL, rate_high REAL, rate_unit TEXT NOT NULL DEFAULT '',"
-    "  valid INTEGER NOT NULL DEFAULT 1, hint TEXT NOT NULL DEFAULT '');"
+    "  hint TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX run_position ON run (position);"
     "CREATE INDEX run_state ON run (state);"
     "CREATE TABLE rank ("
@@ -78,12 +79,9 @@ const char *const lab_store_upgrades[LAB_STORE_VERSION + 1] = {
 
 #define RUN_COLUMNS_1                                                                              \
     "number, id, identity, position, repeat, workload, label, options, series, state,"             \
-    " attempts, epoch, start_ns, end_ns, start_wall_ns, exit_code, error, result, concurrent"
-#define RUN_COLUMNS_3                                                                              \
-    RUN_COLUMNS_1                                                                                  \
-    ", test, iterations, warmup_iterations, rate, rate_low, rate_high, rate_unit, valid"
-#define RUN_AND_RANKS                                                                              \
-    " rank.rank, gpu_id, device, numa_node"                                                        \
+    " attempts, epoch, start_ns, end_ns, start_wall_ns, exit_code, error, concurrent"
+#define RANK_COLUMNS " rank.rank, gpu_id, device, numa_node"
+#define OF_RUN_AND_RANKS                                                                           \
     " FROM run LEFT JOIN rank ON rank.run = run.number"                                            \
     " ORDER BY run.position, run.number, rank.rank"
 
@@ -106,13 +104,11 @@ static const char *const statements[LAB_STORE_STATEMENT_COUNT] = {
     [LAB_STORE_BEGIN_RUN] =
         "UPDATE run SET state = 'running', attempts = attempts + 1, epoch = ?2, start_ns = ?3,"
         " start_wall_ns = epoch.wall_ns + (?3 - epoch.mono_ns), end_ns = 0, exit_code = 0,"
-        " error = '', result = '', concurrent = 0, rate = NULL, rate_low = NULL, rate_high = NULL,"
-        " rate_unit = '', valid = 1, hint = ''"
+        " error = '', concurrent = 0, hint = ''"
         " FROM epoch WHERE run.number = ?1 AND epoch.id = ?2",
     [LAB_STORE_FINISH_RUN] =
-        "UPDATE run SET state = ?2, end_ns = ?3, exit_code = ?4, error = ?5, result = ?6,"
-        " concurrent = ?7, rate = ?8, rate_low = ?9, rate_high = ?10, rate_unit = ?11, valid = ?12,"
-        " hint = ?13 WHERE number = ?1",
+        "UPDATE run SET state = ?2, end_ns = ?3, exit_code = ?4, error = ?5, concurrent = ?6,"
+        " hint = ?7 WHERE number = ?1",
     [LAB_STORE_RUN_STATE] = "SELECT state FROM run WHERE number = ?",
     [LAB_STORE_NEXT_ITERATION] = "SELECT first + count FROM iterations WHERE run = ? AND rank = ?"
                                  " ORDER BY first DESC LIMIT 1",
@@ -127,10 +123,14 @@ static const char *const statements[LAB_STORE_STATEMENT_COUNT] = {
                                " version, created_wall_ns, machine_identity FROM study",
     [LAB_STORE_SELECT_STUDY_1] = "SELECT name, option, identity, seed, config, words, machine,"
                                  " version, created_wall_ns, 0 FROM study",
-    [LAB_STORE_SELECT_RUNS] = "SELECT " RUN_COLUMNS_3 ", hint," RUN_AND_RANKS,
-    [LAB_STORE_SELECT_RUNS_1] =
-        "SELECT " RUN_COLUMNS_1 ", '{}', 0, 0, NULL, NULL, NULL, '', 1, ''," RUN_AND_RANKS,
-    [LAB_STORE_SELECT_RUNS_3] = "SELECT " RUN_COLUMNS_3 ", ''," RUN_AND_RANKS,
+    [LAB_STORE_SELECT_RUNS] =
+        "SELECT " RUN_COLUMNS_1
+        ", test, iterations, warmup_iterations, hint," RANK_COLUMNS OF_RUN_AND_RANKS,
+    [LAB_STORE_SELECT_RUNS_3] =
+        "SELECT " RUN_COLUMNS_1 ", test, iterations, warmup_iterations, ''," RANK_COLUMNS
+        ", result, rate, rate_low, rate_high, rate_unit, valid" OF_RUN_AND_RANKS,
+    [LAB_STORE_SELECT_RUNS_1] = "SELECT " RUN_COLUMNS_1 ", '{}', 0, 0, ''," RANK_COLUMNS
+                                ", result, NULL, NULL, NULL, '', 1" OF_RUN_AND_RANKS,
     [LAB_STORE_SELECT_PROGRESS] =
         "SELECT progress.run, phase, done, total, time_ns FROM progress"
         " JOIN run ON run.number = progress.run ORDER BY run.position, run.number",

@@ -126,7 +126,8 @@ static int begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_
     if (check_state(store, run, LAB_RUN_DONE, true, "begin again", err) < 0 ||
         drop(store, LAB_STORE_DROP_ITERATIONS, run, err) < 0 ||
         drop(store, LAB_STORE_DROP_METRICS, run, err) < 0 ||
-        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
+        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0 ||
+        lab_store_drop_result(store, run, err) < 0)
         return -1;
     sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_BEGIN_RUN, err);
     if (!update)
@@ -162,15 +163,11 @@ static int finish_run(struct lab_store *store, int64_t run, const struct lab_run
     sqlite3_bind_int64(update, 3, outcome->end_ns);
     sqlite3_bind_int(update, 4, outcome->exit_code);
     lab_store_bind_text(update, 5, outcome->error);
-    lab_store_bind_text(update, 6, outcome->result);
-    sqlite3_bind_int(update, 7, outcome->concurrent);
-    sqlite3_bind_double(update, 8, outcome->rate); /* NULL where it is not a number */
-    sqlite3_bind_double(update, 9, outcome->rate_low);
-    sqlite3_bind_double(update, 10, outcome->rate_high);
-    lab_store_bind_text(update, 11, outcome->rate_unit);
-    sqlite3_bind_int(update, 12, outcome->valid);
-    lab_store_bind_text(update, 13, lab_hint(outcome->hint)->name);
-    return lab_store_step(store, update, err);
+    sqlite3_bind_int(update, 6, outcome->concurrent);
+    lab_store_bind_text(update, 7, lab_hint(outcome->hint)->name);
+    if (lab_store_step(store, update, err) < 0)
+        return -1;
+    return outcome->state == LAB_RUN_DONE ? lab_store_add_result(store, run, outcome, err) : 0;
 }
 
 int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,

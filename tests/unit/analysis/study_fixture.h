@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "compose/config.h"
+#include "unit/result_fixture.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static inline struct lab_study_run *given_add(struct given_study *given, struct 
     *made = (struct lab_study_run){.run = run,
                                    .options = given_json(given, row.options),
                                    .test = given_json(given, row.test),
-                                   .result = given_json(given, row.result),
+                                   .result = result_from(row.result, arena),
                                    .model = row.model,
                                    .point = point,
                                    .phase = row.phase ? row.phase : "",

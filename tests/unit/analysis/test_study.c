@@ -88,7 +88,7 @@ LAB_TEST(test_keys_are_found_by_dots) {
                                              .result = "{\"ranks\": [{\"h2d_gb_per_s\": 11.5}]}"});
     assert_near(lab_study_number(run, "options.depth"), 6, 0);
     assert_near(lab_study_number(run, "test.compile_model"), 1, 0);
-    assert_near(lab_study_number(run, "result.ranks.0.h2d_gb_per_s"), 11.5, 0);
+    assert_near(run->result->ranks[0].h2d_gb_per_s, 11.5, 0);
     assert_string_equal(lab_study_text(run, "options.dtype"), "fp32");
     assert_string_equal(lab_study_text(run, "test.compile_model"), "true");
     assert_true(isnan(lab_study_number(run, "options.dtype")));

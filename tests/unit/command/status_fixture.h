@@ -123,7 +123,6 @@ static inline void bring_to(struct lab_store *store, int64_t epoch, int number, 
                               .end_ns = start_ns + RUN_S * LAB_NS_PER_S,
                               .exit_code = state == 'f',
                               .error = state == 'f' ? "out of device memory" : "",
-                              .result = "{}",
                               .rate_unit = ""};
     if (state != '.')
         assert_works(lab_store_begin_run(store, number, epoch, start_ns, &err));

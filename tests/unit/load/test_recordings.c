@@ -234,7 +234,6 @@ static void given_study(const char *path) {
         struct lab_run outcome = {.state = LAB_RUN_DONE,
                                   .end_ns = (5 + 10 * run) * SECOND,
                                   .error = "",
-                                  .result = "",
                                   .rate = 100 * run,
                                   .rate_low = NAN,
                                   .rate_high = NAN,

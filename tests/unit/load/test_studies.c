@@ -6,6 +6,7 @@
 #include "machine/machine_json.h"
 #include "store/recording/recording.h"
 #include "store/store.h"
+#include "unit/result_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static void finish(struct lab_store *store, int64_t epoch, int number, bool done
     struct lab_run outcome = {.state = done ? LAB_RUN_DONE : LAB_RUN_FAILED,
                               .end_ns = (100 - number) * SECOND + SECOND / 2,
                               .error = done ? "" : "no",
-                              .result = done ? result : "",
+                              .result = done ? result_from(result, &arena) : NULL,
                               .rate = done ? 100.0 * number : NAN,
                               .rate_low = NAN,
                               .rate_high = NAN,
@@ -183,7 +184,7 @@ LAB_TEST(a_run_has_what_was_asked_for_and_what_came_out) {
     assert_string_equal(run->model, "vit32x2x256");
     assert_close(lab_study_number(run, "options.depth"), 2);
     assert_close(lab_study_number(run, "test.batch_size"), 5);
-    assert_close(lab_study_number(run, "result.h2d_gb_per_s"), 12.5);
+    assert_close(run->result->h2d_gb_per_s, 12.5);
     assert_close(run->rate, 400);
     assert_close(run->ranks[0].rate, 400);
     assert_close(run->time_s, 4e-3);

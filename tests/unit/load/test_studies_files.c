@@ -178,7 +178,7 @@ LAB_TEST(test_names_stand_for_what_a_file_lacks) {
     assert_string_equal(run->phase, "baseline");
     assert_string_equal(run->ranks[0].device, "cuda:2");
     assert_null(run->ranks[0].iterations);
-    assert_non_null(lab_value_get(lab_value_get(run->result, "best_config"), "config"));
+    assert_non_null(strstr(run->result->best_config, "\"config\""));
     assert_non_null(strstr(table.notes[0], "1 file has no single timings"));
 }
 

@@ -74,7 +74,6 @@ static void begin_second_run(const char *folder, int64_t start_ns, bool fails) {
     const struct lab_run failed = {.state = LAB_RUN_FAILED,
                                    .end_ns = start_ns + 1000000000,
                                    .error = "timeout",
-                                   .result = "",
                                    .rate_unit = ""};
     assert_works(lab_store_open(lab_arena_printf(&arena, "%s/study.db", folder), LAB_STORE_WRITE,
                                 &store, &err));

@@ -7,6 +7,7 @@
 
 #include "base/file/file.h"
 #include "report/study/study.h"
+#include "unit/result_fixture.h"
 
 #include <math.h>
 #include <string.h>
@@ -80,7 +81,6 @@ static inline struct lab_run *fixture_plan(struct fixture *f, int gpu, int rank_
         .ranks = ranks,
         .rank_count = rank_count,
         .error = "",
-        .result = "",
         .rate = NAN,
         .rate_low = NAN,
         .rate_high = NAN,
@@ -114,7 +114,7 @@ static inline void fixture_done(struct fixture *f, struct lab_run *run, double r
     run->rate_high = 1.005 * rate;
     run->rate_unit = "samples/s";
     run->valid = !*invalid;
-    run->result = lab_arena_printf(
+    const char *json = lab_arena_printf(
         &f->arena,
         "{\"device\": \"%s\", \"numa_node\": %d, \"rate\": %.17g, \"latency_ms\": {\"mean\": "
         "%.17g, "
@@ -125,6 +125,7 @@ static inline void fixture_done(struct fixture *f, struct lab_run *run, double r
         "[%s]}",
         run->ranks[0].device, run->ranks[0].numa_node, rate, 5e3 / rate, 5.2e3 / rate,
         run->rank_count > 1 ? "0.987" : "null", run->valid ? "true" : "false", invalid, warnings);
+    run->result = result_from(json, &f->arena);
     fixture_end(f, run, 1 + 200 / rate);
 }
 

@@ -252,23 +252,14 @@ LAB_TEST(markdown_is_escaped) {
     fixture_release(&f);
 }
 
-/* A result that was cut or isn't JSON at all costs its figures, nothing else. */
-LAB_TEST(torn_results_are_survived) {
+/* A result without values costs its figures, nothing else. */
+LAB_TEST(empty_results_are_survived) {
     struct fixture f;
     fixture_quick(&f);
-    char *whole = lab_arena_strdup(&f.arena, f.runs[2].result);
-    f.runs[2].result = whole;
-    for (size_t length = strlen(whole); length-- > 0;) {
-        whole[length] = '\0';
-        char *text = text_of(&f, narrow);
-        assert_contains(text, "  gpu0_numa0_vit32x2x256  cpu:0      0        124  0.8 %");
-        lab_mem_free(text);
-    }
-    static const char *const texts[] = {
-        "[]",           "null", "{\"latency_ms\": 7, \"warnings\": {}}",
-        "{\"a\": \"\\", "}{",   "{\"warnings\": [1, null, [\"x\"]]}"};
+    static const char *const texts[] = {"{}", "{\"latency_ms\": 7, \"warnings\": {}}",
+                                        "{\"warnings\": [1, null, [\"x\"]]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        f.runs[2].result = texts[i];
+        f.runs[2].result = result_from(texts[i], &f.arena);
         char *text = text_of(&f, narrow);
         assert_contains(text, "0.8 %            –\n");
         assert_null(strstr(text, "Warning"));
@@ -276,6 +267,7 @@ LAB_TEST(torn_results_are_survived) {
     }
     f.runs[2].result = NULL;
     char *text = text_of(&f, narrow);
+    assert_contains(text, "  gpu0_numa0_vit32x2x256  cpu:0      0        124  0.8 %");
     lab_mem_free(text);
     fixture_release(&f);
 }

@@ -124,7 +124,6 @@ static inline void finish_run(struct lab_store *store, int64_t number, enum lab_
     const struct lab_run outcome = {.state = state,
                                     .end_ns = start_ns + (int64_t)(seconds * 1e9),
                                     .error = state == LAB_RUN_FAILED ? "out of device memory" : "",
-                                    .result = "{}",
                                     .rate_unit = "",
                                     .valid = true};
     assert_works(lab_store_finish_run(store, number, &outcome, &err));

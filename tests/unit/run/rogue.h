@@ -104,15 +104,29 @@ static void rogue_iterations(int rank, int64_t first, size_t count) {
 
 /* Rank r has the rate 100 + r, and measured from 1000 + 100·r to 2000. */
 static void rogue_result(int rank) {
-    SAY(.type = LAB_FRAME_RESULT, .rank = rank,
-        .text = lab_arena_printf(
-            &rogue_arena,
-            "{\"rate\": %d, \"rate_low\": %d, \"rate_high\": %d.5, \"rate_unit\": \"samples/s\", "
-            "\"samples_per_second\": %d, \"latency_ms\": {\"mean\": %d}, \"peak_memory_mb\": 3, "
-            "\"first_ns\": %d, \"last_ns\": 2000, \"placement_proven\": true, "
-            "\"warnings\": [\"it is warm\", \"it is warm\", \"node %d is far\"], \"invalid\": []}",
-            100 + rank, 90 + rank, 110 + rank, 100 + rank, 7 - rank, 1000 + 100 * rank, rank));
+    struct lab_result result = lab_result_none;
+    result.rate = result.samples_per_second = 100 + rank;
+    result.rate_low = 90 + rank;
+    result.rate_high = 110.5 + rank;
+    result.rate_unit = "samples/s";
+    result.latency_ms_mean = 7 - rank;
+    result.peak_memory_mb = 3;
+    result.first_ns = 1000 + 100 * rank;
+    result.last_ns = 2000;
+    result.placement_proven = true;
+    lab_result_warn(&result, &rogue_arena, "it is warm");
+    lab_result_warn(&result, &rogue_arena, "it is warm");
+    lab_result_warn(&result, &rogue_arena, lab_arena_printf(&rogue_arena, "node %d is far", rank));
+    SAY(.type = LAB_FRAME_RESULT, .rank = rank, .result = &result);
 }
+
+/* A RESULT with this payload. */
+static void rogue_result_bytes(const char *bytes, size_t length) {
+    char header[8] = {(char)length, (char)(length >> 8), 0, 0, LAB_FRAME_RESULT};
+    rogue_send(header, sizeof header);
+    rogue_send(bytes, length);
+}
+#define ROGUE_RESULT(literal) rogue_result_bytes(literal, sizeof literal - 1)
 
 static void rogue_measure(void) {
     for (int i = 0; i < rogue_job.rank_count; i++) {
@@ -210,14 +224,18 @@ static void rogue_lie(const char *lie) {
     else if (strcmp(lie, "order") == 0)
         SAY(.type = LAB_FRAME_GO);
     else if (strcmp(lie, "list") == 0)
-        SAY(.type = LAB_FRAME_RESULT, .text = "[1, 2]");
+        ROGUE_RESULT("\1\0warnings\0l\xff\xff\xff\xff");
     else if (strcmp(lie, "json") == 0)
-        SAY(.type = LAB_FRAME_RESULT, .text = "{\"rate\": ");
+        ROGUE_RESULT("\1\0tuning\0j{\"rate\": \0");
     else if (strcmp(lie, "rate") == 0)
-        SAY(.type = LAB_FRAME_RESULT, .text = "{\"rate\": \"fast\"}");
+        ROGUE_RESULT("\1\0rate\0tfast\0");
+    else if (strcmp(lie, "infinite") == 0)
+        ROGUE_RESULT("\1\0rate\0n\0\0\0\0\0\0\xf0\x7f");
+    else if (strcmp(lie, "cut") == 0)
+        ROGUE_RESULT("\2\0rate\0n\0\0\0\0\0\0\x59\x40");
     else if (strcmp(lie, "twice") == 0) {
         struct lab_str bytes;
-        struct lab_frame frame = {.type = LAB_FRAME_RESULT, .text = "{\"rate\": 1}"};
+        struct lab_frame frame = {.type = LAB_FRAME_RESULT, .result = &lab_result_none};
         lab_str_init(&bytes);
         lab_frame_write(&frame, &bytes);
         lab_frame_write(&frame, &bytes);
@@ -338,8 +356,9 @@ static void rogue_behave(const char *mode, const char *rest) {
         rogue_fail(LAB_ERR_SYSTEM, "the system refuses");
     if (strcmp(mode, "invalid") == 0) {
         rogue_ready();
-        SAY(.type = LAB_FRAME_RESULT,
-            .text = "{\"rate\": null, \"invalid\": [\"a stranger was here\"]}");
+        struct lab_result result = lab_result_none;
+        lab_result_spoil(&result, &rogue_arena, "a stranger was here");
+        SAY(.type = LAB_FRAME_RESULT, .result = &result);
         rogue_hear(LAB_FRAME_ACK);
         _exit(0);
     }

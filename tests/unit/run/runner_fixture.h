@@ -17,7 +17,7 @@
 #include <math.h>
 #include <sys/wait.h>
 
-#define RUNS_MAX   8
+#define RUNS_MAX   16
 #define EVENTS_MAX 1000
 
 static struct lab_arena arena;
@@ -220,11 +220,7 @@ static struct lab_run stored(int number) {
 }
 
 static inline struct lab_value *stored_result(int number) {
-    struct lab_value *value = NULL;
-    const char *text = stored(number).result;
-    if (lab_json_parse(text, strlen(text), NULL, &arena, &value, &err) < 0)
-        fail_msg("%s", err.text);
-    return value;
+    return lab_result_value(stored(number).result, LAB_RESULT_RUN_VIEW, NULL, &arena);
 }
 
 static inline double figure(const struct lab_value *map, const char *key) {

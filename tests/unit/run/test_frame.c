@@ -141,8 +141,7 @@ LAB_TEST(every_type_comes_back) {
     assert_int_equal(frame.hello.rank_count, 3);
     assert_int_equal(reader.rank_count, 3);
 
-    static const enum lab_frame_type texts[] = {LAB_FRAME_PHASE, LAB_FRAME_WARNING,
-                                                LAB_FRAME_RESULT};
+    static const enum lab_frame_type texts[] = {LAB_FRAME_PHASE, LAB_FRAME_WARNING, LAB_FRAME_JOB};
     for (int i = 0; i < 3; i++) {
         SAY(.type = texts[i], .rank = i, .text = i == 1 ? "" : "wärm-up");
         frame = hear();
@@ -251,11 +250,11 @@ LAB_TEST(texts_are_cut_at_the_cap) {
     say_hello(1);
     hear();
     const char *fits = text_of(most - 2, "ä");
-    SAY(.type = LAB_FRAME_RESULT, .text = fits);
+    SAY(.type = LAB_FRAME_WARNING, .text = fits);
     assert_string_equal(hear().text, fits);
-    SAY(.type = LAB_FRAME_RESULT, .text = text_of(most - 1, "ä"));
+    SAY(.type = LAB_FRAME_WARNING, .text = text_of(most - 1, "ä"));
     assert_int_equal(strlen(hear().text), most - 1); /* no half of a letter */
-    SAY(.type = LAB_FRAME_RESULT, .text = text_of(most, "\xff"));
+    SAY(.type = LAB_FRAME_WARNING, .text = text_of(most, "\xff"));
     assert_int_equal(strlen(hear().text), most);
     SAY(.type = LAB_FRAME_FAILURE, .failure = {LAB_ERR_USER, text_of(2 * most, "")});
     assert_int_equal(strlen(hear().failure.text), most - 4 - 1024); /* its hint needs room */
@@ -295,6 +294,7 @@ static void say_at_random(uint64_t seed, uint64_t i) {
     uint64_t bits = lab_random_bits(seed, i);
     int rank = (int)(bits >> 32 & 3);
     const char *text = text_of(bits >> 40 & 63, "ü");
+    struct lab_result result = lab_result_none;
     switch (bits % 8) {
     case 0:
         SAY(.type = LAB_FRAME_PHASE, .rank = rank, .text = text);
@@ -315,7 +315,8 @@ static void say_at_random(uint64_t seed, uint64_t i) {
         SAY(.type = LAB_FRAME_ACK, .rank = rank);
         break;
     default:
-        SAY(.type = LAB_FRAME_RESULT, .rank = rank, .text = text);
+        result.device = text;
+        SAY(.type = LAB_FRAME_RESULT, .rank = rank, .result = &result);
         break;
     }
 }
@@ -428,8 +429,8 @@ LAB_TEST(ranks_exist) {
 LAB_TEST(payloads_decode) {
     CATCHES(LAB_FRAME_PHASE, "", "PHASE frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_WARNING, "endless", "WARNING frame of rank 1: a text has no end");
-    CATCHES(LAB_FRAME_RESULT, "{}\0{}", "RESULT frame of rank 1: 2 bytes too many");
-    CATCHES(LAB_FRAME_RESULT, "{\"a\": \"\xc3\"}\0", "a text isn't UTF-8 from byte 7 on");
+    CATCHES(LAB_FRAME_RESULT, "\0\0{}", "RESULT frame of rank 1: 2 bytes too many");
+    CATCHES(LAB_FRAME_RESULT, "\1\0device\0tabc\xc3\0", "a text isn't UTF-8 from byte 3 on");
     CATCHES(LAB_FRAME_WARNING, "\xed\xa0\x80\0", "a text isn't UTF-8 from byte 0 on");
     CATCHES(LAB_FRAME_FAILURE, "\0\0\0\0x\0", "code 0, possible is 1 to 6");
     CATCHES(LAB_FRAME_FAILURE, "\7\0\0\0x\0", "code 7, possible is 1 to 6");
@@ -510,11 +511,11 @@ LAB_TEST(samples_decode) {
 
 LAB_TEST(a_conversation_that_breaks_off_is_seen) {
     say_hello(1);
-    SAY(.type = LAB_FRAME_RESULT, .text = "{}");
+    SAY(.type = LAB_FRAME_RESULT, .result = &lab_result_none);
     sent.length--;
     hear();
     hears_nothing();
-    assert_int_equal(lab_frame_reader_pending(&reader), 10);
+    assert_int_equal(lab_frame_reader_pending(&reader), 9);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -1,6 +1,7 @@
 /* How long runs will take, from those that are done. */
 #include "folder_fixture.h"
 
+#include "model/result.h"
 #include "run/history.h"
 
 #include <math.h>
@@ -84,11 +85,13 @@ LAB_TEST(other_counts_and_places_are_scaled_by_iterations) {
 
 /* Gives it a result: its iterations lie between these seconds after its start. */
 static void set_span(struct lab_run *run, double first_s, double last_s) {
-    run->result = lab_arena_printf(&arena,
-                                   "{\"text\": \"\\\"first_ns\\\": 1\", \"ranks\": "
-                                   "[{\"first_ns\": %lld, \"last_ns\": %lld}]}",
-                                   (long long)(run->start_ns + (int64_t)(first_s * S)),
-                                   (long long)(run->start_ns + (int64_t)(last_s * S)));
+    struct lab_result *both = lab_arena_alloc(&arena, 2, sizeof *both);
+    both[0] = both[1] = lab_result_none;
+    both[0].ranks = &both[1];
+    both[0].rank_count = 1;
+    both[1].first_ns = run->start_ns + (int64_t)(first_s * S);
+    both[1].last_ns = run->start_ns + (int64_t)(last_s * S);
+    run->result = both;
 }
 
 LAB_TEST(what_a_run_takes_beside_its_iterations_is_not_scaled) {

@@ -7,6 +7,7 @@
 #include "run/plan_record.h"
 #include "store/store.h"
 #include "unit/plan/plan_fixture.h"
+#include "unit/result_fixture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ LAB_TEST(test_record_holds_the_plan) {
     assert_int_equal(run.attempts, 0);
     assert_true(isnan(run.rate));
     assert_string_equal(run.error, "");
-    assert_string_equal(run.result, "");
+    assert_null(run.result);
 }
 
 LAB_TEST(test_record_is_json_where_it_says_so) {
@@ -224,7 +225,8 @@ static double file_bytes(void) {
         lab_store_epoch(store, "runner", &epoch, &err) < 0)
         fail_msg("%s", err.text);
     for (int i = 0; i < plan.run_count; i++) {
-        struct lab_run outcome = {.state = LAB_RUN_DONE, .end_ns = 2000, .result = a_result};
+        struct lab_run outcome = {
+            .state = LAB_RUN_DONE, .end_ns = 2000, .result = result_from(a_result, &arena)};
         if (lab_store_begin_run(store, runs[i].number, epoch, 1000, &err) < 0)
             fail_msg("%s", err.text);
         write_run(store, runs[i].number, runs[i].rank_count, runs[i].iterations, &err);

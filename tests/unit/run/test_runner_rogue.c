@@ -120,9 +120,11 @@ LAB_TEST(lies) {
         {"lie.many", "it sent 6 iterations, but 5 were asked for"},
         {"lie.ready", "READY a second time"},
         {"lie.order", "a frame that only its runner sends"},
-        {"lie.list", "its RESULT: it is a list where an object should be"},
-        {"lie.json", "its RESULT: "},
-        {"lie.rate", "its rate is neither a finite number nor null"},
+        {"lie.list", "RESULT frame of rank 0: a list of 4294967295 items"},
+        {"lie.json", "its tuning:1: no valid JSON"},
+        {"lie.rate", "its rate is a text, not a number"},
+        {"lie.infinite", "its rate isn't finite"},
+        {"lie.cut", "RESULT frame of rank 0: "},
     };
     int count = sizeof known / sizeof *known;
     for (int i = 0; i < count; i++)

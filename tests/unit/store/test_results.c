@@ -1,11 +1,11 @@
 /* test_results.c: results.json and experiment_summary.json say what the runs hold. */
 #include "store_fixture.h"
 
-#include "store/study/members.h"
 #include "store/study/results.h"
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "unit/result_fixture.h"
 
 #include <time.h>
 
@@ -13,6 +13,7 @@
     "{\"samples_per_second\": 850.5, \"latency_ms\": {\"median\": 11.25, \"p99\": 13.75},"         \
     " \"trace\": {\"path\": \"traces/pipeline_gpu0.sqlite\", \"overhead\": 0.01},"                 \
     " \"h2d_gb_per_s\": 4.25, \"d2h_gb_per_s\": null, \"gang_overlap\": 0.99, \"valid\": false,"   \
+    " \"rate\": 850.5, \"rate_low\": 848, \"rate_unit\": \"samples/s\","                           \
     " \"warnings\": [\"load: \\\"high\\\"\"], \"invalid\": [\"pages lie elsewhere\"],"             \
     " \"ranks\": [{\"device\": \"cpu:0/2.0\"}, {\"device\": \"cpu:0/2.1\"}]}"
 
@@ -37,7 +38,7 @@ static struct lab_run done_run(void) {
         .end_ns = 3500000000,
         .start_wall_ns = 1700000000123456789,
         .error = "",
-        .result = A_RESULT,
+        .result = result_from(A_RESULT, &arena),
         .rate = 850.5,
         .rate_low = 848,
         .rate_high = NAN,
@@ -56,7 +57,7 @@ static struct lab_run failed_run(void) {
     run.state = LAB_RUN_FAILED;
     run.exit_code = 3;
     run.error = "out of \"memory\"\nnode 1";
-    run.result = "";
+    run.result = NULL;
     run.rate = NAN;
     return run;
 }
@@ -110,14 +111,18 @@ LAB_TEST(a_run_has_every_field) {
     expect(map, "rate", "850.5");
     expect(map, "rate_high", "null");
     expect(map, "samples_per_second", "850.5");
-    expect(map, "latency_ms", "{\"median\": 11.25, \"p99\": 13.75}");
+    expect(map, "latency_ms",
+           "{\"mean\": null, \"median\": 11.25, \"p90\": null, \"p95\": null, \"p99\": 13.75,"
+           " \"min\": null, \"max\": null}");
     expect(map, "d2h_gb_per_s", "null");
     expect(map, "overlap", "null");
     expect(map, "gang_overlap", "0.99");
     expect(map, "validity",
            "{\"valid\": false, \"invalid\": [\"pages lie elsewhere\"],"
            " \"warnings\": [\"load: \\\"high\\\"\"]}");
-    expect(map, "ranks", "[{\"device\": \"cpu:0/2.0\"}, {\"device\": \"cpu:0/2.1\"}]");
+    expect(at(map, "ranks")->items[1], "device", "\"cpu:0/2.1\"");
+    expect(at(map, "ranks")->items[1], "rate", "null");
+    assert_int_equal(at(map, "ranks")->count, 2);
 }
 
 LAB_TEST(a_failure_has_the_same_fields) {
@@ -187,18 +192,19 @@ LAB_TEST(a_broken_text_counts_as_absent) {
                                          "{\"a\": \"\n\"}"};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct lab_run run = done_run();
-        run.result = run.options = run.test = broken[i];
+        run.options = run.test = run.series = broken[i];
+        struct lab_result result = *run.result, rank = lab_result_none;
+        struct lab_result_text none = {NULL};
+        rank.tuning = rank.configuration = broken[i];
+        result.ranks = &rank;
+        result.rank_count = 1;
+        result.invalid.items = &none;
+        run.result = &result;
         struct lab_value *list = write_and_read(&run, 1);
-        expect(list->items[0], "latency_ms", "null");
         expect(list->items[0], "test_config", "{}");
+        expect(list->items[0], "options", "{}");
+        expect(list->items[0], "rate", "850.5");
     }
-    /* this one is found out by a parser only */
-    struct lab_run run = done_run();
-    run.result = "{\"latency_ms\": 1e999}";
-    struct lab_value *map = lab_results_run(&run, &arena);
-    expect(map, "latency_ms", "null");
-    expect(map, "rate", "850.5");
-    expect(at(map, "test_config"), "num_samples", "100");
 }
 
 LAB_TEST(the_summary_counts) {

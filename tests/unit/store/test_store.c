@@ -2,6 +2,9 @@
  * events. */
 #include "store_fixture.h"
 
+#include "store/store_internal.h"
+#include "unit/result_fixture.h"
+
 #include "base/clock.h"
 
 #include <math.h>
@@ -72,7 +75,7 @@ LAB_TEST(a_runs_life_is_kept) {
     assert_int_equal(run.epoch, epoch);
     assert_true(run.start_ns == start_ns && run.end_ns == 9000);
     assert_true(llabs(lab_clock_wall_ns() - run.start_wall_ns) < 60 * LAB_NS_PER_S);
-    assert_string_equal(run.result, a_result.result);
+    assert_true(run.result->rate == 12.5 && run.result->valid == 1);
     assert_string_equal(run.error, "");
     assert_true(run.concurrent);
     assert_true(run.rate == 12.5 && run.rate_low == 12.25 && isnan(run.rate_high));
@@ -322,6 +325,90 @@ LAB_TEST(ten_thousand_runs_are_listed) {
         assert_int_equal(listed[i].rank_count, 2);
         assert_string_equal(listed[i].ranks[1].device, "cpu:0/2.1");
     }
+    lab_store_close(store);
+}
+
+/* Every value of a run and of its ranks, whatever the table has. */
+LAB_TEST(every_value_of_a_result_comes_back) {
+    struct lab_store *store = create(path);
+    int64_t epoch = 0;
+    struct lab_run outcome = a_result;
+    const struct lab_result *full = outcome.result = result_full(2, &arena);
+    outcome.rate = full->rate;
+    outcome.rate_low = full->rate_low;
+    outcome.rate_high = full->rate_high;
+    outcome.rate_unit = full->rate_unit;
+    outcome.valid = full->valid;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, 2, &err));
+    assert_works(lab_store_finish_run(store, 2, &a_result, &err));
+    assert_works(lab_store_finish_run(store, 1, &outcome, &err));
+    lab_store_close(store);
+    store = reopen(LAB_STORE_READ);
+    struct lab_run run = read_run(store, 1);
+    const char *key = result_unequal(full, run.result, false);
+    if (key)
+        fail_msg("they differ in %s", key);
+    assert_int_equal(read_run(store, 2).result->rank_count, 0);
+    lab_store_close(store);
+}
+
+/* A program that knows a value less wrote the file, another that knows one more. */
+LAB_TEST(columns_come_and_go_without_a_version) {
+    struct lab_store *store = create(path);
+    int64_t epoch = 0;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(lab_store_exec(store,
+                                "ALTER TABLE result DROP COLUMN \"latency_ms.p99\";"
+                                "ALTER TABLE result ADD COLUMN \"later\" REAL;"
+                                "DROP TABLE result_regret;"
+                                "INSERT INTO result (run, rank, later) VALUES (1, -1, 5)",
+                                &err));
+    lab_store_close(store);
+    store = reopen(LAB_STORE_READ); /* as it is */
+    assert_null(read_run(store, 1).result);
+    lab_store_close(store);
+
+    store = reopen(LAB_STORE_WRITE);
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err)); /* drops what was left of it */
+    struct lab_run outcome = a_result;
+    outcome.result = result_full(1, &arena);
+    assert_works(lab_store_finish_run(store, 1, &outcome, &err));
+    struct lab_run run = read_run(store, 1);
+    assert_true(run.result->latency_ms_p99 == outcome.result->latency_ms_p99);
+    assert_int_equal(run.result->ranks[0].regret.count, 5);
+    lab_store_close(store);
+}
+
+/* Anybody may have changed the file: what doesn't fit is absent, and nothing decides on memory. */
+LAB_TEST(results_of_anybody_are_survived) {
+    struct lab_store *store = create(path);
+    int64_t epoch = 0;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(lab_store_finish_run(store, 1, &a_result, &err));
+    assert_works(lab_store_exec(
+        store,
+        "UPDATE result SET rate = 'fast', rate_low = 9e999, iterations = 1.5, steady = x'00',"
+        " rate_unit = x'ff', tuning = '{', \"latency_ms.mean\" = 3;"
+        "INSERT INTO result (run, rank, rate) VALUES (1, 2000000000, 1), (1, -7, 1), (99, -1, 1),"
+        " (1, 1, 44), (1, 0, 55);"
+        "INSERT INTO result_warnings VALUES (1, 5, 0, 'x'), (1, -1, 9223372036854775807, x'08'),"
+        " (1, -1, -3, 'first'), (77, 0, 0, 'y')",
+        &err));
+    lab_store_close(store);
+    store = reopen(LAB_STORE_READ);
+    const struct lab_result *result = read_run(store, 1).result;
+    assert_true(isnan(result->rate) && isnan(result->rate_low) && !result->rate_unit);
+    assert_true(result->iterations == LAB_RESULT_NO_COUNT && result->steady == LAB_RESULT_NO_FLAG);
+    assert_true(result->latency_ms_mean == 3);
+    assert_int_equal(result->rank_count, 1); /* the other comes too early */
+    assert_true(result->ranks[0].rate == 55);
+    assert_int_equal(result->warnings.count, 2);
+    assert_string_equal(result->warnings.items[0].text, "first");
+    assert_null(result->warnings.items[1].text);
     lab_store_close(store);
 }
 

@@ -3,14 +3,16 @@
  * was made once, by `test_store_version --make FILE` of its day, and is never made again.
  *
  * v1.db holds two_runs; v2.db a study as it is when its runner was killed: a run that is done, one
- * that failed, one that was under way. v3.db is the same and was sampled meanwhile. recording-v1.db
- * has the same samples, in a file of their own: `test_store_version --record FILE`.
+ * that failed, one that was under way. v3.db is the same and was sampled meanwhile; v4.db is the
+ * same again, with results in tables. recording-v1.db has the same samples, in a file of their own:
+ * `test_store_version --record FILE`.
  */
 #include "recording_fixture.h"
 
 #include "store/store_internal.h"
 
 #include "base/file/file.h"
+#include "unit/result_fixture.h"
 
 #define FIXTURE(version)   LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v" #version ".db"
 #define RECORDING(version) LAB_TEST_SOURCE_DIR "/tests/fixtures/store/recording-v" #version ".db"
@@ -60,18 +62,19 @@ static const struct lab_run three_runs[] = {
      .rank_count = 1},
 };
 
+static const char done_result[] =
+    "{\"rate\": 850.5, \"rate_low\": 848, \"rate_high\": null, \"rate_unit\": \"samples/s\","
+    " \"samples_per_second\": 850.5, \"flops_per_second\": 1.5e12, \"h2d_gb_per_s\": 4.25,"
+    " \"d2h_gb_per_s\": 0.5, \"compute_utilization\": 0.875, \"overlap\": 0.25,"
+    " \"gang_overlap\": 0.99, \"peak_memory_mb\": 96.5,"
+    " \"latency_ms\": {\"mean\": 11.5, \"median\": 11.25, \"p90\": 12, \"p95\": 12.5,"
+    " \"p99\": 13.75, \"min\": 11, \"max\": 14},"
+    " \"valid\": true, \"warnings\": [\"load was 1.5, \\\"high\\\"\"], \"invalid\": [],"
+    " \"ranks\": [" RANK("cpu:0/2.0", "0", "425.5") ", " RANK("cpu:0/2.1", "3", "425") "]}";
+
 static const struct lab_run done = {
     .state = LAB_RUN_DONE,
     .end_ns = 2500001000,
-    .result =
-        "{\"rate\": 850.5, \"rate_low\": 848, \"rate_high\": null, \"rate_unit\": \"samples/s\","
-        " \"samples_per_second\": 850.5, \"flops_per_second\": 1.5e12, \"h2d_gb_per_s\": 4.25,"
-        " \"d2h_gb_per_s\": 0.5, \"compute_utilization\": 0.875, \"overlap\": 0.25,"
-        " \"gang_overlap\": 0.99, \"peak_memory_mb\": 96.5,"
-        " \"latency_ms\": {\"mean\": 11.5, \"median\": 11.25, \"p90\": 12, \"p95\": 12.5,"
-        " \"p99\": 13.75, \"min\": 11, \"max\": 14},"
-        " \"valid\": true, \"warnings\": [\"load was 1.5, \\\"high\\\"\"], \"invalid\": [],"
-        " \"ranks\": [" RANK("cpu:0/2.0", "0", "425.5") ", " RANK("cpu:0/2.1", "3", "425") "]}",
     .rate = 850.5,
     .rate_low = 848,
     .rate_high = NAN,
@@ -139,13 +142,15 @@ static void attach_and_record(struct lab_store *store) {
 static void write_everything(struct lab_store *store) {
     int64_t epoch;
     struct lab_store_metric metric = {"loss", "1", -1, 3.25, 77};
+    struct lab_run finished = done;
+    finished.result = result_from(done_result, &arena);
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
     assert_works(lab_store_begin_run(store, 1, epoch, 1000, &err));
     assert_works(add_iterations(store, 1, 0, 0, 100));
     assert_works(add_iterations(store, 1, 0, 100, 20));
     assert_works(add_iterations(store, 1, 1, 0, 7));
     assert_works(lab_store_add_metric(store, 1, &metric, &err));
-    assert_works(lab_store_finish_run(store, 1, &done, &err));
+    assert_works(lab_store_finish_run(store, 1, &finished, &err));
     assert_works(lab_store_begin_run(store, 2, epoch, 2500002000, &err));
     assert_works(lab_store_finish_run(store, 2, &failed, &err));
     assert_works(lab_store_begin_run(store, 3, epoch, 2500003000, &err));
@@ -182,7 +187,6 @@ static void check_runs_1(struct lab_store *store) {
     assert_int_equal(run.start_ns, 1000);
     assert_true(run.start_wall_ns == 1700000000000001000);
     assert_int_equal(run.end_ns, 9000);
-    assert_string_equal(run.result, "{\"throughput\": 12.5}");
     assert_true(run.concurrent);
     assert_string_equal(run.test, "{}");
     assert_true(run.iterations == 0 && run.warmup_iterations == 0);
@@ -197,7 +201,9 @@ static void check_runs_1(struct lab_store *store) {
 static void check_runs_2(struct lab_store *store) {
     struct lab_run run = read_run(store, 1);
     assert_int_equal(run.state, LAB_RUN_DONE);
-    assert_string_equal(run.result, done.result);
+    const char *key = result_unequal(result_from(done_result, &arena), run.result, true);
+    if (key)
+        fail_msg("they differ in %s", key);
     assert_string_equal(run.test, three_runs[0].test);
     assert_true(run.iterations == 120 && run.warmup_iterations == 10);
     assert_true(run.rate == 850.5 && run.rate_low == 848 && isnan(run.rate_high) && run.valid);
@@ -304,6 +310,13 @@ LAB_TEST(version_3_is_read) {
     check_samples(&recording);
 }
 
+LAB_TEST(version_4_is_read) {
+    path = FIXTURE(4);
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    check_3(store);
+    lab_store_close(store);
+}
+
 LAB_TEST(a_recording_of_version_1_is_read) {
     struct lab_recording recording = read_back(RECORDING(1), NULL);
     check_samples(&recording);
@@ -366,6 +379,34 @@ LAB_TEST(version_3_goes_on) {
     lab_store_close(store);
 }
 
+/* Upgraded, it shows what it showed before. */
+LAB_TEST(results_survive_the_upgrade) {
+    static const char *const fixtures[] = {FIXTURE(1), FIXTURE(2), FIXTURE(3), FIXTURE(4)};
+    for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++) {
+        struct lab_run *before, *after;
+        int count, again;
+        unlink(path);
+        copy_fixture(fixtures[i]);
+        struct lab_store *store = reopen(LAB_STORE_READ);
+        assert_works(lab_store_runs(store, &arena, &before, &count, &err));
+        lab_store_close(store);
+        lab_store_close(reopen(LAB_STORE_WRITE));
+        store = reopen(LAB_STORE_READ);
+        assert_int_equal(store->version, LAB_STORE_VERSION);
+        assert_works(lab_store_runs(store, &arena, &after, &again, &err));
+        lab_store_close(store);
+        assert_int_equal(count, again);
+        for (int k = 0; k < count; k++) {
+            assert_int_equal(before[k].result != NULL, before[k].state == LAB_RUN_DONE);
+            assert_int_equal(after[k].result != NULL, before[k].result != NULL);
+            const char *key =
+                before[k].result ? result_unequal(before[k].result, after[k].result, false) : NULL;
+            if (key)
+                fail_msg("%s: they differ in %s", fixtures[i], key);
+        }
+    }
+}
+
 /* A reader leaves a file of another version as it is. */
 LAB_TEST(a_reader_upgrades_nothing) {
     copy_fixture(FIXTURE(1));
@@ -401,7 +442,7 @@ static const char *describe_tables(void) {
 LAB_TEST(an_upgraded_file_has_the_tables_of_a_new_one) {
     lab_store_close(create(path));
     const char *new = describe_tables();
-    assert_non_null(strstr(new, "table run: valid INTEGER 1 1"));
+    assert_non_null(strstr(new, "table result: latency_ms.p99 REAL"));
     copy_fixture(FIXTURE(1));
     assert_string_not_equal(describe_tables(), new);
     lab_store_close(reopen(LAB_STORE_WRITE));

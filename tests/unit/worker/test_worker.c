@@ -76,7 +76,7 @@ LAB_TEST(a_run_without_warmup_is_ready_once_it_is_open) {
         if (frame.type == LAB_FRAME_PHASE)
             assert_string_equal(frame.text, "opening");
     say_go(&runner);
-    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    struct lab_value *result = value_of(hear_type(&runner, LAB_FRAME_RESULT).result);
     assert_true(number(result, "iterations") == 200);
     assert_true(number(result, "warmup_iterations") == 0);
     assert_true(is_null(result, "verification"));
@@ -121,7 +121,7 @@ LAB_TEST(a_result_holds_every_figure) {
     hear_type(&runner, LAB_FRAME_READY);
     int64_t go_ns = now_ns();
     say_go(&runner);
-    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    struct lab_value *result = value_of(hear_type(&runner, LAB_FRAME_RESULT).result);
     int64_t heard_ns = now_ns();
     assert_string_equal(lab_value_get(result, "device")->string, "cpu:0");
     assert_true(number(result, "numa_node") == 0);
@@ -167,7 +167,7 @@ LAB_TEST(work_without_samples_counts_iterations) {
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
     say_go(&runner);
-    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    struct lab_value *result = value_of(hear_type(&runner, LAB_FRAME_RESULT).result);
     assert_string_equal(lab_value_get(result, "rate_unit")->string, "iterations/s");
     assert_true(number(result, "rate") > 0);
     assert_true(is_null(result, "samples"));
@@ -193,7 +193,7 @@ LAB_TEST(a_duration_measures_by_time) {
         if (frame.type == LAB_FRAME_PROGRESS)
             progress = frame;
     }
-    struct lab_value *result = parse(frame.text);
+    struct lab_value *result = value_of(frame.result);
     assert_true(measured > 0 && number(result, "iterations") == (double)measured);
     assert_int_equal(progress.progress.total, 0); /* nobody knows how many it will be */
     assert_int_equal(progress.progress.done, measured);
@@ -237,7 +237,7 @@ LAB_TEST(ranks_of_one_worker_go_together) {
         }
         if (frame.type == LAB_FRAME_RESULT) {
             assert_null(result[frame.rank]);
-            result[frame.rank] = parse(frame.text);
+            result[frame.rank] = value_of(frame.result);
             results++;
         }
     }

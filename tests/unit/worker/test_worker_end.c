@@ -198,7 +198,7 @@ LAB_TEST(memory_in_the_wrong_place_makes_a_result_invalid) {
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
     say_go(&runner);
-    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    struct lab_value *result = value_of(hear_type(&runner, LAB_FRAME_RESULT).result);
     assert_false(lab_value_get(result, "placement_proven")->boolean);
     const struct lab_value *invalid = lab_value_get(result, "invalid");
     assert_int_equal(invalid->count, 1);
@@ -228,7 +228,7 @@ LAB_TEST(an_external_workload_opens_its_own_device_and_talks) {
     assert_int_equal(frame.progress.total, 500);
     while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT)
         assert_int_not_equal(frame.type, LAB_FRAME_PROGRESS); /* its own is the one that counts */
-    struct lab_value *result = parse(frame.text);
+    struct lab_value *result = value_of(frame.result);
     assert_true(is_null(result, "verification"));
     assert_true(is_null(result, "placement_proven"));
     assert_true(number(result, "samples") == 4);

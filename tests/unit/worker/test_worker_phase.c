@@ -23,7 +23,7 @@ static struct lab_value *carry_out(const struct lab_job *job) {
     say_go(&runner);
     while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT)
         assert_true(frame.type != LAB_FRAME_READY && frame.type != LAB_FRAME_FAILURE);
-    struct lab_value *result = parse(frame.text);
+    struct lab_value *result = value_of(frame.result);
     say_ack(&runner);
     assert_int_equal(end_worker(&runner), 0);
     return result;

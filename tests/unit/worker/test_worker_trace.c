@@ -53,7 +53,7 @@ static void carry_out(const struct lab_job *job, struct lab_value **ret_results)
     say_go(&runner);
     for (int i = 0; i < job->rank_count; i++) {
         frame = hear_type(&runner, LAB_FRAME_RESULT);
-        ret_results[frame.rank] = parse(frame.text);
+        ret_results[frame.rank] = value_of(frame.result);
     }
     say_ack(&runner);
     assert_int_equal(end_worker(&runner), 0);
@@ -101,7 +101,7 @@ LAB_TEST(a_trace_comes_after_the_timed_pass) {
             assert_int_equal(measured, 40); /* all of them, and those traced are none of them */
     }
     assert_int_equal(measured, 40);
-    const struct lab_value *result = parse(frame.text);
+    const struct lab_value *result = value_of(frame.result);
     const struct lab_value *trace = lab_value_get(result, "trace");
     assert_string_equal(text(trace, "path"), "traces/pipeline_gpu0_numa0_test.sqlite");
     assert_true(traced_count(result) > 0);

@@ -233,12 +233,9 @@ static void say_ack(struct runner *runner) {
     say(runner, (struct lab_frame){.type = LAB_FRAME_ACK});
 }
 
-static inline struct lab_value *parse(const char *json) {
-    struct lab_err err = LAB_ERR_INIT;
-    struct lab_value *value = NULL;
-    if (lab_json_parse(json, strlen(json), "result", &arena, &value, &err) < 0)
-        fail_msg("%s", err.text);
-    return value;
+/* A rank's result as JSON has it. */
+static inline struct lab_value *value_of(const struct lab_result *result) {
+    return lab_result_value(result, LAB_RESULT_RANK_VIEW, NULL, &arena);
 }
 
 /* A number of a result, however it is written; a path has one dot at most. */
