@@ -2,6 +2,8 @@
 # A workload is added by adding one file: dropped into src/workload, it appears in the help and runs
 # after `make`, with no other edit. So are a command, an analysis and an output format, and removing the file
 # takes it away again.
+# A value of a result is added by one row of src/model/result.h: it comes through the frame, study.db, JSON,
+# CSV and show.
 # label: build
 #
 #   drop_in_workload.sh GPULAB SOURCE_DIR BUILD_DIR
@@ -101,6 +103,11 @@ static void write(const struct lab_doc *doc, struct lab_style style, struct lab_
 const struct lab_doc_format lab_doc_format_outline = {
     .name = "outline", .ending = ".outline", .readers = LAB_DOC_PAPER, .write = write};
 END
+cp src/model/result.h "$work/result.h"
+# shellcheck disable=SC1003 # the row ends with a backslash
+sed -i '/V(steady, "steady"/i V(answer_ms, "answer_ms", NUMBER, "ms", SLOWEST, BOTH, TOLD | CSV, 90, "Answer", "") \\' \
+    src/model/result.h
+[ "$(diff "$work/result.h" src/model/result.h | grep -c '^[<>]')" = 1 ] || fail "not one row was added"
 quietly make
 
 # then the analysis is in `analyze`, in a study's report and in what programs read
@@ -129,9 +136,34 @@ grep -q 'Verification *passed' "$work/log" || fail "its results were not verifie
 [[ $(build/gpulab help) == *greet*"say good day"* ]] || fail "gpulab help does not list the command"
 [ "$(build/gpulab greet)" = "good day" ] || fail "the command does not run"
 
+# a program that tells the value finds it in its result, whoever asks
+export HOME=$work XDG_STATE_HOME=$work GPULAB_LOCK_DIR=$work
+printf '%s\n' 'echo "{\"answer_ms\": 41}"; echo "{\"answer_ms\": 43}"' >"$work/own.sh"
+quietly build/gpulab run test_matrix "experiment.command=\"bash $work/own.sh\"" device=cpu:0 \
+    output_dir="$work/out" experiment.max_retries=0
+study=$(echo "$work"/out/test_matrix/*/*)
+id=$(python3 - "$study" build/gpulab <<'END'
+import csv, json, sqlite3, subprocess, sys
+folder, gpulab = sys.argv[1:]
+run = json.load(open(f"{folder}/results.json"))[0]
+assert run["answer_ms"] == 42 and run["ranks"][0]["answer_ms"] == 42, run
+rows = sqlite3.connect(f"{folder}/study.db").execute("SELECT answer_ms FROM result").fetchall()
+assert rows == [(42,), (42,)], rows
+table = subprocess.run([gpulab, "export", folder, "--format", "csv"], capture_output=True, text=True).stdout
+assert [row["answer_ms"] for row in csv.DictReader(table.splitlines())] == ["42.0"], table
+print(run["run_id"])
+END
+) || fail "the value is not everywhere"
+build/gpulab show "$study" --run "$id" >"$work/log"
+grep -q '^ *answer_ms: 42$' "$work/log" || fail "gpulab show does not show it: $(cat "$work/log")"
+build/gpulab show tests/fixtures/0.1.0/program >"$work/log" || fail "a file without it can't be read"
+
 # and when they are removed, then they are gone
 rm src/workload/dropped_in.c src/command/greet.c src/analysis/dropped_runs.c src/doc/format/outline.c
+cp "$work/result.h" src/model/result.h
 quietly make
+build/gpulab show "$study" --run "$id" >"$work/log" || fail "a file with a value that isn't known can't be read"
+grep -q '^ *answer_ms: ' "$work/log" && fail "the value is still shown"
 [[ $(build/gpulab help bench) != *dropped_in* ]] || fail "the workload is still there"
 if build/gpulab greet >"$work/log" 2>&1; then
     fail "the command still runs"
