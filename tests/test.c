@@ -6,6 +6,7 @@
 #include <ftw.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,7 +35,12 @@ const char *test_path(const char *format, ...) {
 }
 
 void test_write_bytes(const char *path, const char *bytes, size_t length) {
-    ASSERT_OK(lab_file_replace(path, bytes, length, err));
+    const char *refused, *name = strrchr(path, '/');
+    const char *parent = lab_arena_strndup(&test_arena, path, (size_t)(name - path));
+    assert_int_equal(lab_file_make_folders(parent, 0755, &test_arena, &refused), 0);
+    FILE *file = fopen(path, "we");
+    if (!file || fwrite(bytes, 1, length, file) != length || fclose(file))
+        fail_msg("%s can't be written", path);
 }
 
 void test_write(const char *path, const char *text) {
@@ -47,11 +53,15 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     return 0;
 }
 
+void test_remove(const char *path) {
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void remove_folder(void) {
     if (!folder[0])
         return;
     chmod(folder, 0700);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    test_remove(folder);
     folder[0] = '\0';
 }
 

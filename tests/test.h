@@ -98,8 +98,11 @@ const char *test_folder(void); /* made when it is first asked for, and removed w
 /* A path in the test's folder, from the test's arena. */
 const char *test_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Over what is there, as the kernel does; the folders to it are made. */
 void test_write(const char *path, const char *text);
 void test_write_bytes(const char *path, const char *bytes, size_t length);
+
+void test_remove(const char *path); /* with all in it */
 
 /* --- programs --- */
 

@@ -170,38 +170,22 @@ LAB_TEST(a_recorded_machine_has_no_gpus_to_run_on) {
     assert_contains(why, "recorded");
 }
 
-static void write_information(const char *root, const char *address, const char *text) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", root, address);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/%s/information", root, address);
-    ASSERT_OK(lab_file_write_atomic(path, text, strlen(text), err));
-}
-
 LAB_TEST(without_nvml_the_kernel_modules_files_tell) {
     struct cuda_fixture *fixture = *state;
     struct cuda_inventory inventory;
-    char root[] = "/tmp/gpulab-test-proc-XXXXXX", path[256];
-    assert_non_null(mkdtemp(root));
-    cuda_inventory_read_proc(root, &fixture->arena, &inventory);
+    cuda_inventory_read_proc(test_folder(), &fixture->arena, &inventory);
     assert_int_equal(inventory.count, 0);
     assert_non_null(inventory.why_none);
-    write_information(root, "0000:3b:00.0", "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-????????\n");
-    write_information(root, "0000:1a:00.0",
-                      "Model: \t\t NVIDIA L40S \nIRQ: 1\nGPU UUID: \t " GPU0 "\n");
-    cuda_inventory_read_proc(root, &fixture->arena, &inventory);
+    test_write(test_path("0000:3b:00.0/information"),
+               "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-????????\n");
+    test_write(test_path("0000:1a:00.0/information"),
+               "Model: \t\t NVIDIA L40S \nIRQ: 1\nGPU UUID: \t " GPU0 "\n");
+    cuda_inventory_read_proc(test_folder(), &fixture->arena, &inventory);
     assert_int_equal(inventory.count, 2);
     assert_string_equal(inventory.items[0].address, "0000:1a:00.0");
     assert_string_equal(inventory.items[0].name, "NVIDIA L40S");
     assert_string_equal(inventory.items[0].uuid, GPU0);
     assert_string_equal(inventory.items[1].uuid, "");
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s/information", root, inventory.items[i].address);
-        unlink(path);
-        snprintf(path, sizeof path, "%s/%s", root, inventory.items[i].address);
-        rmdir(path);
-    }
-    rmdir(root);
 }
 
 static int begin(int argc, char **argv) {

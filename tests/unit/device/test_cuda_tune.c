@@ -60,9 +60,7 @@ LAB_TEST(an_open_device_tells_its_clock_and_power) {
 
 LAB_TEST(the_compilers_version_is_known_while_the_file_stays) {
     struct cuda_fixture *fixture = *state;
-    char folder[] = "/tmp/gpulab-compiler-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    const char *library = lab_arena_printf(&fixture->arena, "%s/libnvrtc.so.13", folder);
+    const char *folder = test_folder(), *library = test_path("libnvrtc.so.13");
     ASSERT_OK(lab_file_write_atomic(library, "one", 3, err));
     /* given a library that was found in some places, then its version is known there alone */
     assert_int_equal(cuda_compiler_recall(folder, "here", &fixture->arena), 0);

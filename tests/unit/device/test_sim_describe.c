@@ -70,34 +70,18 @@ LAB_TEST(another_description_is_another_machine) {
     assert_true(before != lab_machine_identity(sim_ref("sim:toy:0").machine));
 }
 
-static void write_text(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 LAB_TEST(files_and_folders_are_found) {
-    char folder[] = "/tmp/sim_describe_XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    const char *machines = lab_arena_printf(&sim_arena, "%s/machine", folder);
-    const char *file = lab_arena_printf(&sim_arena, "%s/mine.yaml", machines);
-    const char *hides = lab_arena_printf(&sim_arena, "%s/l40s-10.yaml", machines);
-    assert_int_equal(mkdir(machines, 0777), 0);
-    write_text(file, TOY_HEAD);
-    write_text(hides, TOY_HEAD);
+    const char *file = test_path("machine/mine.yaml");
+    test_write(file, TOY_HEAD);
+    test_write(test_path("machine/l40s-10.yaml"), TOY_HEAD);
     expect_count(lab_arena_printf(&sim_arena, "sim:%s", file), 3);
     expect_count(lab_arena_printf(&sim_arena, "sim:%s:1", file), 1);
     expect_refusal("sim:mine", "there is no simulated machine 'mine'");
-    lab_device_set_folders((const char *const[]){folder, NULL});
+    lab_device_set_folders((const char *const[]){test_folder(), NULL});
     expect_count("sim:mine", 3);
     expect_count("sim:l40s-10", 3); /* a file of one's own hides the one that ships */
     lab_device_set_folders(NULL);
     expect_count("sim:l40s-10", 10);
-    unlink(file);
-    unlink(hides);
-    rmdir(machines);
-    rmdir(folder);
 }
 
 LAB_TEST(mistakes_are_told_with_their_line) {

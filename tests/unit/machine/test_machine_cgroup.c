@@ -9,47 +9,29 @@
 
 #define MIB ((int64_t)1 << 20)
 
-static const char mount[] = LAB_TEST_BINARY_DIR "/test_machine_cgroup.d";
-
-/* Writes a number, or a word, into a file below the mount point; makes its folders. */
-static void put(const char *path, const char *text) {
-    LAB_AUTO(str, full);
-    lab_str_printf(&full, "%s/%s", mount, path);
-    for (char *at = full.text + strlen(mount); (at = strchr(at, '/')); at++) {
-        *at = '\0';
-        mkdir(full.text, 0755);
-        *at = '/';
-    }
-    FILE *file = fopen(full.text, "w");
-    assert_non_null(file);
-    fprintf(file, "%s\n", text);
-    fclose(file);
-}
-
 static void put_mib(const char *path, int64_t mib) {
     char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)(mib * MIB));
-    put(path, text);
+    snprintf(text, sizeof text, "%lld\n", (long long)(mib * MIB));
+    test_write(test_path("%s", path), text);
 }
 
 LAB_TEST(version_2_has_one_tree) {
     /* given a group with a limit below one without */
-    put("v2/outer/memory.max", "max");
+    test_write(test_path("v2/outer/memory.max"), "max\n");
     put_mib("v2/outer/memory.current", 900);
     put_mib("v2/outer/inner/memory.max", 100);
     put_mib("v2/outer/inner/memory.current", 40);
-    put("v2/outer/inner/memory.stat", ""); /* an earlier run left one */
-    char v2[512];
-    snprintf(v2, sizeof v2, "%s/v2", mount);
+    test_write(test_path("v2/outer/inner/memory.stat"), "\n");
+    const char *v2 = test_path("v2");
     assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 60 * MIB);
     assert_int_equal(topology_cgroup_left(v2, "0::/outer\n"), -1);
     assert_int_equal(topology_cgroup_left(v2, "0::/\n"), -1);
     assert_int_equal(topology_cgroup_left(v2, ""), -1);
     /* file cache that wasn't used for a while can be dropped */
     char stat[64];
-    snprintf(stat, sizeof stat, "anon 1\ninactive_file_not 5\ninactive_file %lld\nslab 7",
+    snprintf(stat, sizeof stat, "anon 1\ninactive_file_not 5\ninactive_file %lld\nslab 7\n",
              (long long)(30 * MIB));
-    put("v2/outer/inner/memory.stat", stat);
+    test_write(test_path("v2/outer/inner/memory.stat"), stat);
     assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 90 * MIB);
     /* the tightest on the way to the root holds, and one that is exceeded leaves nothing */
     put_mib("v2/outer/memory.max", 910);
@@ -61,12 +43,12 @@ LAB_TEST(version_2_has_one_tree) {
 LAB_TEST(version_1_has_a_tree_for_memory) {
     put_mib("v1/memory/jobs/memory.limit_in_bytes", 500);
     put_mib("v1/memory/jobs/memory.usage_in_bytes", 200);
-    put("v1/memory/memory.limit_in_bytes", "9223372036854771712"); /* its word for no limit */
+    /* its word for no limit */
+    test_write(test_path("v1/memory/memory.limit_in_bytes"), "9223372036854771712\n");
     put_mib("v1/memory/memory.usage_in_bytes", 5000);
     put_mib("v1/elsewhere/memory.max", 1);
     put_mib("v1/elsewhere/memory.current", 0);
-    char v1[512];
-    snprintf(v1, sizeof v1, "%s/v1", mount);
+    const char *v1 = test_path("v1");
     static const char both[] = "0::/elsewhere\n12:cpu,cpuacct:/a\n4:rdma,memory:/jobs\n1:pids:/\n";
     assert_int_equal(topology_cgroup_left(v1, both), 300 * MIB);
     assert_true(topology_cgroup_left(v1, "4:memory:/\n") > (int64_t)1 << 60);
@@ -75,8 +57,7 @@ LAB_TEST(version_1_has_a_tree_for_memory) {
 LAB_TEST(a_container_s_group_is_the_root_it_sees) {
     put_mib("box/memory.max", 64);
     put_mib("box/memory.current", 14);
-    char box[512];
-    snprintf(box, sizeof box, "%s/box", mount);
+    const char *box = test_path("box");
     assert_int_equal(topology_cgroup_left(box, "0::/docker/0123456789abcdef\n"), 50 * MIB);
     assert_int_equal(topology_cgroup_left(box, "0::/\n"), 50 * MIB);
 }
@@ -86,12 +67,3 @@ LAB_TEST(odd_text_is_no_limit) {
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         assert_int_equal(topology_cgroup_left("/nowhere", odd[i]), -1);
 }
-
-static int begin(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
-    mkdir(mount, 0755);
-    return LAB_TEST_GO;
-}
-
-const struct lab_test_program lab_test_program = {.begin = begin};

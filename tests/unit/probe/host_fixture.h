@@ -17,7 +17,6 @@
 #include "test.h"
 
 struct host {
-    char root[128];
     int64_t now_ns;
     struct lab_clock clock;
     struct lab_probe_setup setup;
@@ -37,40 +36,10 @@ struct host {
 
 static inline void host_init(struct host *host) {
     *host = (struct host){.now_ns = 1000 * LAB_NS_PER_S};
-    snprintf(host->root, sizeof host->root, "%s/host-XXXXXX", LAB_TEST_BINARY_DIR);
-    assert_non_null(mkdtemp(host->root));
     host->clock = lab_clock_manual(&host->now_ns);
     host->setup = (struct lab_probe_setup){
-        .clock = &host->clock, .interval_ns = LAB_NS_PER_S / 10, .root = host->root};
+        .clock = &host->clock, .interval_ns = LAB_NS_PER_S / 10, .root = test_folder()};
     lab_str_init(&host->events);
-}
-
-/* Writes a file below the root and the folders to it; over what was there, as the kernel does. */
-static inline void host_write(struct host *host, const char *path, const char *text) {
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", host->root, path);
-    for (char *at = full + strlen(host->root) + 1; (at = strchr(at, '/')); at++) {
-        *at = '\0';
-        mkdir(full, 0755);
-        *at = '/';
-    }
-    FILE *file = fopen(full, "w");
-    if (!file)
-        fail_msg("%s can't be written", full);
-    fputs(text, file);
-    fclose(file);
-}
-
-static inline int remove_entry(const char *path, const struct stat *info, int kind,
-                               struct FTW *place) {
-    (void)info, (void)kind, (void)place;
-    return remove(path);
-}
-
-static inline void host_remove(struct host *host, const char *path) {
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", host->root, path);
-    nftw(full, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* --- the probe --- */
@@ -163,7 +132,6 @@ static inline void host_release(struct host *host) {
         host->probe->close(host->state);
     lab_arena_release(&host->arena);
     lab_str_release(&host->events);
-    host_remove(host, "");
 }
 
 #endif

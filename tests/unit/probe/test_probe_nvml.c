@@ -219,16 +219,10 @@ LAB_TEST(what_takes_long_is_left_to_the_slow_tier) {
 }
 
 LAB_TEST(memory_of_the_host_is_that_of_a_gpu_without_its_own) {
-    char root[] = "/tmp/gpulab-test-nvml-XXXXXX", path[64];
-    assert_non_null(mkdtemp(root));
-    snprintf(path, sizeof path, "%s/proc", root);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/proc/meminfo", root);
-    FILE *file = fopen(path, "we");
-    fprintf(file, "MemTotal:       1000000 kB\nMemFree: 5 kB\nMemAvailable:    400000 kB\n");
-    fclose(file);
+    test_write(test_path("proc/meminfo"),
+               "MemTotal:       1000000 kB\nMemFree: 5 kB\nMemAvailable:    400000 kB\n");
     struct lab_probe_setup setup = fixture_setup();
-    setup.root = root;
+    setup.root = test_folder();
     void *probe = open_with("memory_total=0", &setup);
     for (int i = 0; i < 2; i++) {
         read_ok(probe, 0);
@@ -237,10 +231,6 @@ LAB_TEST(memory_of_the_host_is_that_of_a_gpu_without_its_own) {
         ASSERT_UNKNOWN(0, MEMORY_RESERVED);
     }
     lab_probe_nvml.close(probe);
-    remove(path);
-    snprintf(path, sizeof path, "%s/proc", root);
-    remove(path);
-    remove(root);
 }
 
 /* --- processes --- */

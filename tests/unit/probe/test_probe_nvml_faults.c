@@ -234,53 +234,23 @@ LAB_TEST(a_counter_that_wraps_falls) {
 
 /* --- asleep --- */
 
-static void write_status(const char *root, const char *text) {
-    char path[200];
-    static const char *const folders[] = {"sys",
-                                          "sys/bus",
-                                          "sys/bus/pci",
-                                          "sys/bus/pci/devices",
-                                          "sys/bus/pci/devices/0000:17:00.0",
-                                          "sys/bus/pci/devices/0000:17:00.0/power"};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, sizeof path, "%s/%s", root, folders[i]);
-        mkdir(path, 0700);
-    }
-    snprintf(path, sizeof path, "%s/%s/runtime_status", root, folders[5]);
-    FILE *file = fopen(path, "we");
-    fprintf(file, "%s\n", text);
-    fclose(file);
+static void write_status(const char *text) {
+    test_write(test_path("sys/bus/pci/devices/0000:17:00.0/power/runtime_status"), text);
 }
 
 LAB_TEST(a_sleeping_gpu_is_not_woken) {
-    char root[] = "/tmp/gpulab-test-nvml-XXXXXX", path[200];
-    assert_non_null(mkdtemp(root));
-    write_status(root, "active");
+    write_status("active\n");
     struct lab_probe_setup setup = fixture_setup();
-    setup.root = root;
+    setup.root = test_folder();
     void *probe = open_with("gpus=1", &setup);
     read_ok(probe, 0);
-    write_status(root, "suspended");
+    write_status("suspended\n");
     int calls = fake.calls("nvmlDeviceGetUtilizationRates", 0);
     read_fails(probe, 0, "asleep");
     assert_int_equal(fake.calls("nvmlDeviceGetUtilizationRates", 0), calls);
-    write_status(root, "active");
+    write_status("active\n");
     read_ok(probe, 0);
     lab_probe_nvml.close(probe);
-    static const char *const parts[] = {
-        "sys/bus/pci/devices/0000:17:00.0/power/runtime_status",
-        "sys/bus/pci/devices/0000:17:00.0/power",
-        "sys/bus/pci/devices/0000:17:00.0",
-        "sys/bus/pci/devices",
-        "sys/bus/pci",
-        "sys/bus",
-        "sys",
-        "",
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        snprintf(path, sizeof path, "%s/%s", root, parts[i]);
-        assert_int_equal(remove(path), 0);
-    }
 }
 
 /* --- hanging --- */

@@ -19,9 +19,9 @@ static void process_host(struct host *host) {
     host->setup.machine = &machine;
     host->setup.table = lab_gpu_process_table_open();
     host->setup.interval_ns = LAB_NS_PER_S;
-    host_write(host, "/proc/stat", "cpu 1 1 1 1\n");
-    host_write(host, "/sys/devices/system/node/node0/cpulist", "0-1\n");
-    host_write(host, "/sys/devices/system/node/node1/cpulist", "2-3\n");
+    test_write(test_path("proc/stat"), "cpu 1 1 1 1\n");
+    test_write(test_path("sys/devices/system/node/node0/cpulist"), "0-1\n");
+    test_write(test_path("sys/devices/system/node/node1/cpulist"), "2-3\n");
 }
 
 static void process_host_release(struct host *host) {
@@ -35,20 +35,18 @@ struct fields {
     int ppid, flags, ticks, threads, start, rss_pages, cpu;
 };
 
-static void write_stat(struct host *host, const char *path, int pid, const struct fields *fields) {
+static void write_stat(const char *path, int pid, const struct fields *fields) {
     char text[512];
     snprintf(text, sizeof text,
              "%d (%s) S %d 1 1 0 -1 %d 0 0 0 0 %d 0 0 0 20 0 %d 0 %d 999999 %d "
              "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0\n",
              pid, fields->name, fields->ppid, fields->flags, fields->ticks, fields->threads,
              fields->start, fields->rss_pages, fields->cpu);
-    host_write(host, path, text);
+    test_write(path, text);
 }
 
-static void write_process(struct host *host, int pid, const struct fields *fields) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    write_stat(host, path, pid, fields);
+static void write_process(int pid, const struct fields *fields) {
+    write_stat(test_path("proc/%d/stat", pid), pid, fields);
 }
 
 static void put_on_gpu(struct host *host, int entity, int node, int32_t pid) {
@@ -67,17 +65,17 @@ LAB_TEST(a_process_on_a_gpu_is_known_in_full) {
     process_host(&host);
     /* a name that tries hard to look like more fields */
     struct fields fields = {"py (th) on\n", 77, 0, 1000, 3, 4242, 256, 2};
-    write_process(&host, 100, &fields);
-    host_write(&host, "/proc/100/status",
+    write_process(100, &fields);
+    test_write(test_path("proc/100/status"),
                "Name:\tpy\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t2-3\nMems_allowed_list:\t0\n");
-    host_write(&host, "/proc/100/cmdline", "python3 train.py\n--lr\x1b[31m \xff");
-    host_write(&host, "/proc/100/cgroup", "0::/system.slice/docker-" ID ".scope\n");
+    test_write(test_path("proc/100/cmdline"), "python3 train.py\n--lr\x1b[31m \xff");
+    test_write(test_path("proc/100/cgroup"), "0::/system.slice/docker-" ID ".scope\n");
     struct fields thread = fields;
-    write_stat(&host, "/proc/100/task/100/stat", 100, &thread);
+    write_stat(test_path("proc/100/task/100/stat"), 100, &thread);
     thread.cpu = 0;
-    write_stat(&host, "/proc/100/task/101/stat", 101, &thread);
-    write_stat(&host, "/proc/100/task/102/stat", 102, &thread);
-    host_write(&host, "/proc/100/numa_maps",
+    write_stat(test_path("proc/100/task/101/stat"), 101, &thread);
+    write_stat(test_path("proc/100/task/102/stat"), 102, &thread);
+    test_write(test_path("proc/100/numa_maps"),
                "7f00 default anon=9 dirty=9 N0=1024 N1=16384 kernelpagesize_kB=4\n"
                "7f10 default file=/usr/lib/libcuda.so mapped=9 N0=99999 kernelpagesize_kB=4\n"
                "7f20 default file=/dev/shm/x mapped=9 N1=512 kernelpagesize_kB=4\n"
@@ -112,7 +110,7 @@ LAB_TEST(a_process_on_a_gpu_is_known_in_full) {
 
     /* half a second of CPU time in two seconds */
     fields.ticks += (int)sysconf(_SC_CLK_TCK) / 2;
-    write_process(&host, 100, &fields);
+    write_process(100, &fields);
     host_read(&host, 2000, LAB_PROBE_TICK);
     assert_close(host.list.items[0].cpu_percent, 25);
     /* too soon: no list; at an edge there is one */
@@ -128,7 +126,7 @@ LAB_TEST(a_process_that_ends_or_is_replaced_is_no_error) {
     struct host host;
     process_host(&host);
     struct fields fields = {"a", 1, 0, 1000, 1, 10, 5, 0};
-    write_process(&host, 100, &fields);
+    write_process(100, &fields);
     put_on_gpu(&host, 0, 0, 100);
     host_open(&host, &lab_probe_process);
     host_read(&host, 0, LAB_PROBE_TICK);
@@ -137,14 +135,14 @@ LAB_TEST(a_process_that_ends_or_is_replaced_is_no_error) {
     assert_string_equal(host.list.items[0].user, "?"); /* its status can't be read */
     /* another one under its number */
     struct fields other = {"b", 1, 0, 99, 1, 20, 5, 0};
-    write_process(&host, 100, &other);
-    host_write(&host, "/proc/100/status", "Uid:\t3999999999\t0\t0\t0\n");
+    write_process(100, &other);
+    test_write(test_path("proc/100/status"), "Uid:\t3999999999\t0\t0\t0\n");
     host_read(&host, 1000, LAB_PROBE_TICK);
     assert_true(isnan(host.list.items[0].cpu_percent));
     assert_string_equal(host.list.items[0].name, "b");
     assert_string_equal(host.list.items[0].user, "3999999999");
     /* gone, or never to be seen from here; the GPU still knows of its memory */
-    host_remove(&host, "/proc/100");
+    test_remove(test_path("proc/100"));
     host_read(&host, 1000, LAB_PROBE_TICK);
     assert_int_equal(host.list.count, 1);
     assert_string_equal(host.list.items[0].name, "");
@@ -163,19 +161,19 @@ LAB_TEST(of_all_processes_the_largest_and_busiest_are_listed) {
     host.setup.all_processes = true;
     for (int i = 0; i < 520; i++) { /* 1000 is the smallest, 1519 the largest */
         struct fields fields = {"x", 1, 0, 0, 1, 1, i, 0};
-        write_process(&host, 1000 + i, &fields);
+        write_process(1000 + i, &fields);
     }
     struct fields kernel = {"kworker", 2, 0x00200000, 999, 1, 1, 0, 0};
-    write_process(&host, 7, &kernel);
+    write_process(7, &kernel);
     struct fields broken = {"no", 1, 0, 0, 1, 1, 1, 0};
-    write_process(&host, 8, &broken);
-    host_write(&host, "/proc/8/stat", "8 (no");
+    write_process(8, &broken);
+    test_write(test_path("proc/8/stat"), "8 (no");
     put_on_gpu(&host, 0, 0, 1003);
     host_open(&host, &lab_probe_process);
     host_read(&host, 0, LAB_PROBE_TICK);
     /* the smallest but one works */
     struct fields busy = {"x", 1, 0, 100, 1, 1, 1, 0};
-    write_process(&host, 1001, &busy);
+    write_process(1001, &busy);
     host_read(&host, 60000, LAB_PROBE_TICK);
     assert_int_equal(host.list.count, 501);
     assert_int_equal(host.list.left_out, 19);

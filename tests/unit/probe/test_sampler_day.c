@@ -94,9 +94,7 @@ static void check_recording(const char *path) {
 }
 
 LAB_TEST(a_day_takes_no_more_than_its_first_hours) {
-    char folder[] = "/tmp/gpulab-test-day-XXXXXX", path[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/day.db", folder);
+    const char *path = test_path("day.db");
     struct rig rig;
     struct use early = {0};
     rig_open(&rig, 2);
@@ -112,5 +110,5 @@ LAB_TEST(a_day_takes_no_more_than_its_first_hours) {
     ASSERT_OK(lab_recorder_close(recorder, err));
     check_recording(path);
     assert_int_equal(remove(path), 0);
-    assert_int_equal(remove(folder), 0);
+    assert_int_equal(remove(test_folder()), 0); /* nothing else was left there */
 }

@@ -206,35 +206,27 @@ LAB_TEST(the_value_is_whole) {
 LAB_TEST(a_picture_needs_gnuplot) {
     struct top_fixture f;
     struct lab_err err = LAB_ERR_INIT;
-    char folder[] = "/tmp/gpulab-top-XXXXXX", path[64], script[64], bin[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/a b.png", folder);
-    snprintf(script, sizeof script, "%s/a b.gp", folder);
-    snprintf(bin, sizeof bin, "%s/env", folder);
     top_fixture_init(&f, 2, false);
     LAB_AUTO(arena, arena);
     struct lab_top_history *history = top_fixture_history(&f, NULL);
     struct lab_top_view view = top_fixture_view(&f, 80, 24);
     view.source = "node\"7`id`";
     char *old = lab_arena_strdup(&arena, getenv("PATH"));
-    assert_int_equal(symlink("/usr/bin/env", bin), 0);
-    setenv("PATH", folder, 1);
-    assert_int_equal(lab_top_plot(history, &view, path, &err), -1);
+    assert_int_equal(symlink("/usr/bin/env", test_path("env")), 0);
+    setenv("PATH", test_folder(), 1);
+    assert_int_equal(lab_top_plot(history, &view, test_path("a b.png"), &err), -1);
     setenv("PATH", old, 1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
     assert_contains(err.text, "gnuplot isn't installed");
     char *text;
     size_t length;
-    assert_int_equal(lab_file_read(script, 1 << 24, &arena, &text, &length, &err), 0);
+    assert_int_equal(lab_file_read(test_path("a b.gp"), 1 << 24, &arena, &text, &length, &err), 0);
     assert_contains(text, "set output \"a b.png\"");
     assert_contains(text, "title \"node\\\"7\\`id\\`, 1 min 30 s from 20");
     assert_contains(text, "title \"GPU 1\"");
-    assert_null(strstr(text, folder)); /* it can be taken elsewhere */
+    assert_null(strstr(text, test_folder())); /* it can be taken elsewhere */
     lab_top_history_close(history);
     top_fixture_release(&f);
-    unlink(script);
-    unlink(bin);
-    rmdir(folder);
 }
 
 const struct lab_test_program lab_test_program = {.open = fixture_setup};
