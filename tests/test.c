@@ -147,11 +147,13 @@ int lab_test_in_utc(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const struct lab_test_program *program = get_program();
-    if (argc > 1 && !program->begin) /* a worker of its own would run the tests, and more workers */
-        return 2;
     int status = program->begin ? program->begin(argc, argv) : LAB_TEST_GO;
     if (status != LAB_TEST_GO)
         return status;
+    if (argc > 1) { /* a worker of a test that forgot its `begin` would start workers without end */
+        print_error("%s takes no '%s'\n", argv[0], argv[1]);
+        return 2;
+    }
     int failed = lab_test_run("tests", program->open, program->close);
     return program->end ? program->end(failed) : failed;
 }

@@ -112,7 +112,8 @@ void test_remove(const char *path); /* with all in it */
 struct lab_test_program {
     CMFixtureFunction open, close;       /* once, around all tests */
     CMFixtureFunction set_up, tear_down; /* around each test that has none of its own */
-    /* first of all: LAB_TEST_GO to run the tests, or else what the program returns */
+    /* first of all: LAB_TEST_GO to run the tests, or else what the program returns; a program that
+     * is started with arguments, as one that starts itself does, must not go on to its tests */
     int (*begin)(int argc, char **argv);
     int (*end)(int failed); /* what the program returns after that many failures */
 };

@@ -433,7 +433,7 @@ static int begin(int argc, char **argv) {
     cuda_use_fake(argv);
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
-        return LAB_TEST_GO;
+        return lab_test_run(argv[1], NULL, NULL);
     }
     cmocka_set_skip_filter("open_*"); /* run_alone starts them */
     return cuda_is_absent() ? LAB_TEST_SKIPPED : LAB_TEST_GO;

@@ -139,7 +139,7 @@ static int begin(int argc, char **argv) {
         } else {
             cmocka_set_test_filter(OF_DRIVER_0);
         }
-        return LAB_TEST_GO;
+        return lab_test_run("tests", NULL, NULL);
     }
     setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
