@@ -71,14 +71,12 @@ LAB_TEST_WITH(changes_of_any_size_are_told_in_few_columns, given_setup, given_te
         {400, 300, 500, "> +10k %"},
         {0.5, NAN, NAN, "+50.0 %"},
     };
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lab_change change = {
             .share = cases[i].share, .low = cases[i].low, .high = cases[i].high};
         assert_string_equal(lab_change_text(&change, &arena), cases[i].text);
     }
-    lab_arena_release(&arena);
 }
 
 LAB_TEST_WITH(what_isnt_there_cant_be_told, given_setup, given_teardown) {

@@ -366,8 +366,7 @@ LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
 }
 
 LAB_TEST(test_each_metric_has_a_name_of_its_own) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *titles[LAB_METRIC_COUNT];
     for (int m = 0; m < LAB_METRIC_COUNT; m++) {
         struct lab_resource resource = {
@@ -378,7 +377,6 @@ LAB_TEST(test_each_metric_has_a_name_of_its_own) {
                 fail_msg("%s and %s are both called '%s'", lab_metric((enum lab_metric_id)m)->name,
                          lab_metric((enum lab_metric_id)k)->name, titles[m]);
     }
-    lab_arena_release(&arena);
 }
 
 /* --- what is lacking --- */

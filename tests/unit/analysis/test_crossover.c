@@ -341,12 +341,10 @@ LAB_TEST(test_times_are_drawn_over_work) {
     assert_int_equal(panel->series[0].count, 6); /* what computes nothing has no place there */
     assert_int_equal(panel->shade_count, 1);
     assert_true(panel->shades[0].from < 2 && panel->shades[0].until > 2);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_doc_write(lab_report_analysis("crossover", &result, &given.arena), "text",
                   (struct lab_style){.columns = 80, .unicode = true}, &text);
     assert_has(text.text, "Compute from     vit_d");
-    lab_str_release(&text);
     given_end(&given);
 }
 

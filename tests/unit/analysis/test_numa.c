@@ -371,8 +371,7 @@ LAB_TEST(test_it_can_be_shown) {
     add_device(&given, 0, 0, 2, 3, planted, 0.002);
     add_device(&given, 1, 1, 2, 3, planted, 0.002);
     struct lab_analysis_result result = analyze(&given);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_doc_write(lab_report_analysis("numa", &result, &given.arena), "text",
                   (struct lab_style){.columns = 100, .unicode = true}, &text);
     lab_doc_write(lab_report_analysis("numa", &result, &given.arena), "markdown",
@@ -382,6 +381,5 @@ LAB_TEST(test_it_can_be_shown) {
     struct lab_value *value =
         lab_doc_value(lab_report_analysis("numa", &result, &given.arena), &given.arena);
     assert_int_equal(lab_value_get(value, "devices")->count, 2);
-    lab_str_release(&text);
     given_end(&given);
 }

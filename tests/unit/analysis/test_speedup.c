@@ -27,8 +27,7 @@ static struct lab_study_run *given_gang(struct given_study *given, struct gang g
                                                     gang.communication_ms)
                                  : NULL});
     struct lab_study_rank *ranks = lab_arena_alloc(arena, (size_t)gang.size, sizeof *ranks);
-    struct lab_str name;
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
     for (int i = 0; i < gang.size; i++) {
         ranks[i] = run->ranks[0];
         ranks[i].gpu_id = gang.first + i;
@@ -37,7 +36,6 @@ static struct lab_study_run *given_gang(struct given_study *given, struct gang g
     }
     lab_str_printf(&name, "_numa0_%s%s", gang.model, gang.suffix ? gang.suffix : "");
     run->point = lab_arena_strdup(arena, name.text);
-    lab_str_release(&name);
     run->ranks = ranks;
     run->rank_count = gang.size;
     run->work.parameters = gang.parameters;

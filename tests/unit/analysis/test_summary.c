@@ -44,8 +44,7 @@ LAB_TEST(all_files_of_a_label_count) {
 
 /* As long as simulated runs are, or those of small models. */
 LAB_TEST(short_recordings_take_some_time) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_duration(&text, 0.0384, LAB_DURATION_PRECISE);
     assert_string_equal(text.text, "38.4 ms");
     lab_str_clear(&text);
@@ -54,7 +53,6 @@ LAB_TEST(short_recordings_take_some_time) {
     lab_str_clear(&text);
     lab_str_add_duration(&text, 22.14, LAB_DURATION_PRECISE);
     assert_string_equal(text.text, "22.1 s");
-    lab_str_release(&text);
 }
 
 /* A counter is believed before power: here power says 100 W, the counter 50 J a second; it starts

@@ -104,8 +104,7 @@ LAB_TEST(test_break_even_is_where_the_truth_has_it) {
 
 static void then_nothing_is_told(const struct lab_training *training) {
     struct lab_training_work work = {54403, 4, 64, 2, false};
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     assert_int_equal(training->law_count, 0);
     assert_true(isnan(lab_training_predict(training, &work).value));
     struct lab_training_break_even even = lab_training_break_even_parameters(training, &work);
@@ -117,7 +116,6 @@ static void then_nothing_is_told(const struct lab_training *training) {
                         "where 2 devices begin to pay for this model can't be told: the points are "
                         "too few for a law; run more batch sizes, such as "
                         "experiment.batch_sizes=[16,32,64,128]");
-    lab_arena_release(&arena);
 }
 
 /* As many terms as points, or nearly, go through any points: that is no law to tell others by. */
@@ -366,8 +364,7 @@ LAB_TEST(test_studies_that_train_nothing_have_no_law) {
 }
 
 LAB_TEST(test_words_say_how_far_beyond) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     assert_string_equal(lab_training_count(2021379, &arena), "2.02 M");
     assert_string_equal(lab_training_count(54403, &arena), "54.4 k");
     assert_string_equal(lab_training_count(640, &arena), "640");
@@ -381,5 +378,4 @@ LAB_TEST(test_words_say_how_far_beyond) {
         lab_training_beyond(&outside, &training, &arena),
         "its batch is 4.0 times beyond those that were run (16 to 128), more than 2 "
         "devices were never run");
-    lab_arena_release(&arena);
 }

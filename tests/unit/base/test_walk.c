@@ -131,7 +131,7 @@ LAB_TEST(missing_folder_is_the_users_mistake) {
                               &finds, &count, &err),
                      -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "nothing can't be read"));
+    assert_contains(err.text, "nothing can't be read");
     assert_null(lab_walk_names(in_root("nothing"), &arena));
     assert_int_equal(errno, ENOENT);
 }

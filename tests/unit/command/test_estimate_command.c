@@ -63,10 +63,10 @@ LAB_TEST(unknown_words_are_refused) {
     const char *const name[] = {"quick_tets", NULL}, *const path[] = {"outputs/nothing", NULL};
     assert_int_equal(call_for_output(&lab_command_estimate, name), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "did you mean 'quick_test'?"));
+    assert_contains(err.text, "did you mean 'quick_test'?");
     assert_int_equal(call_for_output(&lab_command_estimate, path), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_non_null(strstr(err.text, "outputs/nothing"));
+    assert_contains(err.text, "outputs/nothing");
 }
 
 LAB_TEST(many_runs_are_shown_on_demand) {

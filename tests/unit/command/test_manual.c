@@ -182,12 +182,11 @@ LAB_TEST(no_line_is_wider_than_the_terminal) {
 }
 
 LAB_TEST(colour_changes_nothing_else) {
-    struct lab_str plain, stripped;
-    lab_str_init(&plain);
-    lab_str_init(&stripped);
+    LAB_AUTO(str, plain);
+    LAB_AUTO(str, stripped);
     lab_manual_help(&manual, &run_page, 80, LAB_MANUAL_PLAIN, &plain);
     lab_manual_help(&manual, &run_page, 80, LAB_MANUAL_COLOUR, &out);
-    assert_non_null(strstr(out.text, "\033[1m"));
+    assert_contains(out.text, "\033[1m");
     for (const char *c = out.text; *c; c++) {
         if (*c == '\033')
             c = strchr(c, 'm');
@@ -195,8 +194,6 @@ LAB_TEST(colour_changes_nothing_else) {
             lab_str_add_bytes(&stripped, c, 1);
     }
     assert_string_equal(stripped.text, plain.text);
-    lab_str_release(&stripped);
-    lab_str_release(&plain);
 }
 
 /* Runs a program on a file that holds `out`; false if the program isn't installed. */
@@ -235,19 +232,19 @@ LAB_TEST(a_man_page_without_warnings) {
         assert_int_equal(result.exit_status, 0);
         assert_string_equal(result.err, "");
         if (i == 0) {
-            assert_non_null(strstr(result.out, "LAB(1)"));
-            assert_non_null(strstr(result.out, "lab - a made-up program"));
-            assert_non_null(strstr(result.out, "lab-run(1), lab-version(1)"));
+            assert_contains(result.out, "LAB(1)");
+            assert_contains(result.out, "lab - a made-up program");
+            assert_contains(result.out, "lab-run(1), lab-version(1)");
         } else if (i == 1) {
-            assert_non_null(strstr(result.out, "lab run WORKLOAD [key=value...] [option...]"));
-            assert_non_null(strstr(result.out, ".A second paragraph begins with a dot:"));
-            assert_non_null(strstr(result.out, "    as it is   written\n"));
-            assert_non_null(strstr(result.out, "5 \xc2\xb5s."));
-            assert_non_null(strstr(result.out, "-r, --repeat N\n"));
-            assert_non_null(strstr(result.out, "--hints, --no-hints\n"));
-            assert_non_null(strstr(result.out, "depth=N"));
-            assert_non_null(strstr(result.out, "a backslash \\ and a 'quote']"));
-            assert_non_null(strstr(result.out, "(1 to 1000; default 5)"));
+            assert_contains(result.out, "lab run WORKLOAD [key=value...] [option...]");
+            assert_contains(result.out, ".A second paragraph begins with a dot:");
+            assert_contains(result.out, "    as it is   written\n");
+            assert_contains(result.out, "5 \xc2\xb5s.");
+            assert_contains(result.out, "-r, --repeat N\n");
+            assert_contains(result.out, "--hints, --no-hints\n");
+            assert_contains(result.out, "depth=N");
+            assert_contains(result.out, "a backslash \\ and a 'quote']");
+            assert_contains(result.out, "(1 to 1000; default 5)");
         }
     }
 }
@@ -340,8 +337,8 @@ LAB_TEST(completion_in_fish) {
 
 LAB_TEST(completion_in_zsh) {
     assert_int_equal(lab_manual_completion(&manual, "zsh", &out), 0);
-    assert_non_null(strstr(out.text, "#compdef lab\n"));
-    assert_non_null(strstr(out.text, "*) _files ;;"));
+    assert_contains(out.text, "#compdef lab\n");
+    assert_contains(out.text, "*) _files ;;");
     const char *const argv[] = {"zsh", "-fc", "zsh -fn \"$FILE\"", NULL};
     struct lab_subprocess_result result;
     bool installed = run_with_file(argv, "_lab", &result);

@@ -78,8 +78,8 @@ LAB_TEST(text_shows_what_has_a_title) {
                                                 "  cuda_1                   –\n"
                                                 "\n"
                                                 "  ! copies < 1 MiB aren't counted\n");
-    assert_non_null(strstr(write(g, "text", (struct lab_style){.columns = 80}),
-                           "  cuda:0  25.0 GB/s +- 10.0 %\n"));
+    assert_contains(write(g, "text", (struct lab_style){.columns = 80}),
+                    "  cuda:0  25.0 GB/s +- 10.0 %\n");
 }
 
 LAB_TEST(markdown_escapes_and_nests) {
@@ -129,7 +129,7 @@ LAB_TEST(programs_get_keys_and_scaled_figures) {
     assert_int_equal(lab_value_get(rows->items[0], "secret")->integer, 7);
     assert_int_equal(lab_value_get(rows->items[1], "rate_gb_per_s")->type, LAB_VALUE_NULL);
     assert_int_equal(lab_value_get(map, "notes")->count, 1);
-    assert_non_null(strstr(write(g, "json", wide), "{\n  \"schema\": 1,\n  \"answer\": "));
+    assert_contains(write(g, "json", wide), "{\n  \"schema\": 1,\n  \"answer\": ");
 }
 
 /* Given blocks for some readers, then others don't see them. */

@@ -204,11 +204,9 @@ LAB_TEST(failed_run_is_left_to_the_next_runner) {
 /* --- drawing --- */
 
 static void assert_cut(const char *text, int rows, const char *expected, int expected_count) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     assert_int_equal(lab_follow_cut(text, rows, 4, &out), expected_count);
     assert_string_equal(out.text, expected);
-    lab_str_release(&out);
 }
 
 LAB_TEST(drawing_keeps_to_the_terminals_lines) {

@@ -67,12 +67,10 @@ LAB_TEST(what_is_written_is_read) {
                                         "unknown-node", "1node-nogpu"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         struct lab_machine *machine;
-        struct lab_err err = LAB_ERR_INIT;
         LAB_AUTO(str, text);
-        if (lab_machine_open(
-                lab_arena_printf(&arena, LAB_TEST_SOURCE_DIR "/tests/fixtures/%s.xml", names[n]),
-                &machine, &err) < 0)
-            fail_msg("%s", err.text);
+        ASSERT_OK(lab_machine_open(
+            lab_arena_printf(&arena, LAB_TEST_SOURCE_DIR "/tests/fixtures/%s.xml", names[n]),
+            &machine, err));
         lab_json_write(lab_machine_json_value(machine, &arena), 2, &text);
         const struct lab_machine *read = lab_machine_json_read(text.text, &arena);
         assert_same_nodes(machine, read);

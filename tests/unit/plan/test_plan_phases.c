@@ -107,8 +107,8 @@ LAB_TEST(a_neighbour_on_purpose_has_a_phase_of_its_own) {
     const struct lab_plan_run *run = find_run("gpu1_softmax8192x2048_disturbed_r4");
     assert_string_equal(run->phase->disturb, "membw");
     struct lab_run record = lab_run_plan_record(&plan, (int)(run - plan.runs), &arena);
-    assert_non_null(strstr(record.test, "\"phase\": \"disturbed\""));
-    assert_non_null(strstr(record.test, "\"disturb\": \"membw\""));
+    assert_contains(record.test, "\"phase\": \"disturbed\"");
+    assert_contains(record.test, "\"disturb\": \"membw\"");
 }
 
 LAB_TEST(a_phase_of_ones_own) {

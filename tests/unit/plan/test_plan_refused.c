@@ -72,7 +72,7 @@ LAB_TEST(unknown_keys_suggest_the_nearest) {
     REFUSED(FOUR_NODES, "'sede'; did you mean 'seed'?", "experiment=quick_test", "+sede=4");
     REFUSED(FOUR_NODES, "experiment.vit_configs", "experiment=quick_test",
             "+experiment.vit_configs[1].dept=4");
-    assert_non_null(strstr(plan_err.text, "did you mean 'depth'?"));
+    assert_contains(plan_err.text, "did you mean 'depth'?");
     REFUSED(FOUR_NODES, "name it in experiment.axes", "experiment=quick_test",
             "+experiment.models=[{depth:1}]");
 }

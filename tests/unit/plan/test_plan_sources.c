@@ -190,7 +190,7 @@ LAB_TEST(training_is_planned_by_its_mode) {
     /* 54,403 parameters are too few for any batch; 2,021,379 enough from batch 128 on */
     PLAN("experiment=train_scaling", "experiment.gpu_mode=auto", "experiment.runs=1");
     assert_int_equal(plan.run_count, 4 + 4 + 2);
-    assert_non_null(strstr(plan.notes[0], "on one device, by a published rule: fewer than"));
+    assert_contains(plan.notes[0], "on one device, by a published rule: fewer than");
     /* gangs that are named stay as they are */
     PLAN(LINE, "experiment.hardware.gpu_ids=[0,[1,2]]", "experiment.batch_sizes=16");
     assert_int_equal(plan.run_count, 2 * 20);

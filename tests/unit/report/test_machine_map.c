@@ -123,8 +123,7 @@ LAB_TEST(colour_changes_no_letter) {
     char *plain = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
     char *coloured =
         map_of(&machine, (struct lab_style){.columns = 80, .unicode = true, .colour = true});
-    struct lab_str stripped;
-    lab_str_init(&stripped);
+    LAB_AUTO(str, stripped);
     for (const char *c = coloured; *c; c++) {
         if (*c == '\033')
             c += strcspn(c, "m");
@@ -133,21 +132,18 @@ LAB_TEST(colour_changes_no_letter) {
     }
     assert_string_equal(stripped.text, plain);
     assert_string_not_equal(coloured, plain);
-    lab_str_release(&stripped);
     lab_mem_free(coloured);
     lab_mem_free(plain);
 }
 
 LAB_TEST(cpus_as_ranges_and_strides) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     int mixed[] = {0, 1, 2, 5, 8, 10, 12, 14, 16};
     lab_cpus_write(&(struct lab_cpus){mixed, 9}, &out);
     assert_string_equal(out.text, "0-2,5,8-16:2");
     lab_str_clear(&out);
     lab_cpus_write(&(struct lab_cpus){NULL, 0}, &out);
     assert_string_equal(out.text, "none");
-    lab_str_release(&out);
 }
 
 LAB_TEST(tables_show_links) {

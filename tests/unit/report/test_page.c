@@ -149,7 +149,7 @@ LAB_TEST(nothing_is_taken_as_code) {
     static const char *const bad[] = {"<script", "<img", "<iframe", "<a href='x'", "<i>", "<b>"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_null(strstr(g->text.text, bad[i]));
-    assert_non_null(strstr(g->text.text, "&lt;script&gt;alert(1)"));
+    assert_contains(g->text.text, "&lt;script&gt;alert(1)");
 }
 
 /* No network, no scripts: nothing but links to files beside it. */
@@ -174,17 +174,17 @@ LAB_TEST(simulated_is_said_everywhere) {
                                         "Simulated rate",
                                         "device best <span class=\"simul"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        assert_non_null(strstr(g->text.text, marks[i]));
+        assert_contains(g->text.text, marks[i]);
     lab_str_clear(&g->text);
     write_page(g, "markdown");
-    assert_non_null(strstr(g->text.text, "# numa_locality_study (simulated)"));
-    assert_non_null(strstr(g->text.text, "## Evidence (simulated)"));
+    assert_contains(g->text.text, "# numa_locality_study (simulated)");
+    assert_contains(g->text.text, "## Evidence (simulated)");
     lab_str_clear(&g->text);
     lab_page_practices(&g->page, &g->text);
-    assert_non_null(strstr(g->text.text, "(simulated)"));
+    assert_contains(g->text.text, "(simulated)");
     lab_str_clear(&g->text);
     write_answers(g);
-    assert_non_null(strstr(g->text.text, "(simulated)"));
+    assert_contains(g->text.text, "(simulated)");
 }
 
 /* Given an analysis that only says what it lacks, then the study's own sentence opens the page. */
@@ -193,8 +193,8 @@ LAB_TEST(what_is_lacking_is_no_answer) {
     g->result.part_count = 0;
     g->result.answer = "There is nothing to compare.";
     write_page(g, "html");
-    assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
-    assert_non_null(strstr(g->text.text, "There is nothing to compare."));
+    assert_contains(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded");
+    assert_contains(g->text.text, "There is nothing to compare.");
     lab_str_clear(&g->text);
     write_answers(g);
     assert_string_equal(g->text.text, "");
@@ -207,11 +207,11 @@ LAB_TEST(what_lacks_something_opens_no_page) {
     g->result.lacks = true;
     g->result.answer = "The samples don't reach.";
     write_page(g, "html");
-    assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
+    assert_contains(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded");
     lab_str_clear(&g->text);
     g->page.answer = "It runs at 5 samples/s.";
     write_page(g, "markdown");
-    assert_non_null(strstr(g->text.text, "**It runs at 5 samples/s.**"));
+    assert_contains(g->text.text, "**It runs at 5 samples/s.**");
     lab_str_clear(&g->text);
     write_answers(g);
     assert_string_equal(g->text.text, "It runs at 5 samples/s.\n");
@@ -222,11 +222,11 @@ LAB_TEST(little_makes_a_page_too) {
     struct given *g = *state;
     g->page.analysis_count = 0;
     write_page(g, "html");
-    assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
+    assert_contains(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded");
     lab_str_clear(&g->text);
     g->page.study = NULL;
     write_page(g, "html");
-    assert_non_null(strstr(g->text.text, "Nothing could be told from this."));
+    assert_contains(g->text.text, "Nothing could be told from this.");
 }
 
 /* Given more parts than paper should carry, then those beyond a few stay folded there, and it is
@@ -244,7 +244,7 @@ LAB_TEST(paper_has_some_of_many_parts) {
     for (const char *at = g->text.text; (at = strstr(at, more)); at++)
         folded++;
     assert_int_equal(folded, 5);
-    assert_non_null(strstr(g->text.text, "Printed are the details of the first 4 of 9"));
+    assert_contains(g->text.text, "Printed are the details of the first 4 of 9");
 }
 
 /* Given 60,000 runs, then the page stays small enough to be sent, and says what it leaves out. */
@@ -257,7 +257,7 @@ LAB_TEST(page_stays_small) {
     g->study.study.run_count = 60000;
     write_page(g, "html");
     assert_true(g->text.length < LAB_PAGE_BYTES_MOST);
-    assert_non_null(strstr(g->text.text, "more are in results.json"));
+    assert_contains(g->text.text, "more are in results.json");
     lab_mem_free(runs);
 }
 

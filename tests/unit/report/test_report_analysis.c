@@ -15,11 +15,9 @@ struct given {
 };
 
 static void add_trace(struct given *g, const char *name, const char *file) {
-    struct lab_err err = LAB_ERR_INIT;
     struct lab_trace_file read;
-    if (lab_trace_read(lab_arena_printf(&g->arena, FIXTURES "%s", file), &g->arena, &read, &err) <
-        0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_trace_read(lab_arena_printf(&g->arena, FIXTURES "%s", file), &g->arena, &read,
+                             err) < 0);
     for (int i = 0; i < read.trace_count; i++)
         g->traces[g->count++] = (struct lab_analysis_trace){
             read.trace_count == 1
@@ -72,9 +70,8 @@ LAB_TEST(golden_files_hold) {
         struct given g;
         begin(&g, cases[i].make);
         for (size_t k = 0; k < sizeof styles / sizeof *styles; k++) {
-            struct lab_str text;
             char name[64];
-            lab_str_init(&text);
+            LAB_AUTO(str, text);
             lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "text",
                           styles[k].style, &text);
             assert_fits(text.text, styles[k].style.columns);
@@ -82,7 +79,6 @@ LAB_TEST(golden_files_hold) {
                 assert_ascii(text.text);
             snprintf(name, sizeof name, "latency-%s-%s.txt", cases[i].name, styles[k].suffix);
             assert_golden(text.text, name);
-            lab_str_release(&text);
         }
         lab_arena_release(&g.arena);
     }
@@ -91,15 +87,13 @@ LAB_TEST(golden_files_hold) {
 LAB_TEST(markdown_golden_files_hold) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given g;
-        struct lab_str text;
         char name[64];
         begin(&g, cases[i].make);
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "markdown",
                       (struct lab_style){0}, &text);
         snprintf(name, sizeof name, "latency-%s.md", cases[i].name);
         assert_golden(text.text, name);
-        lab_str_release(&text);
         lab_arena_release(&g.arena);
     }
 }
@@ -107,23 +101,21 @@ LAB_TEST(markdown_golden_files_hold) {
 /* Given a trace of a simulated device, the word stands wherever a figure does. */
 LAB_TEST(simulated_figures_say_so) {
     struct given g = {.count = 0};
-    struct lab_str text;
     lab_arena_init(&g.arena);
     given_one(&g);
     for (size_t i = 0; i < g.traces[0].trace->note_count; i++)
         if (strcmp(g.traces[0].trace->notes[i].name, LAB_TRACE_NOTE_DEVICE) == 0)
             g.traces[0].trace->notes[i].value = "sim:l40s-10:3";
     analyse(&g);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "text",
                   (struct lab_style){.columns = 80, .unicode = true}, &text);
-    assert_non_null(strstr(text.text, "These are simulated devices."));
-    assert_non_null(strstr(text.text, "(sim:l40s-10:3), simulated"));
+    assert_contains(text.text, "These are simulated devices.");
+    assert_contains(text.text, "(sim:l40s-10:3), simulated");
     lab_str_clear(&text);
     lab_doc_write(lab_report_analysis("latency", &g.result, &g.arena), "markdown",
                   (struct lab_style){0}, &text);
-    assert_non_null(strstr(text.text, "# Latency (simulated)"));
-    lab_str_release(&text);
+    assert_contains(text.text, "# Latency (simulated)");
     lab_arena_release(&g.arena);
 }
 

@@ -87,15 +87,12 @@ LAB_TEST(failures_and_the_unknown_are_said) {
 LAB_TEST(colour_takes_no_room) {
     struct lab_report_bar bar = half;
     bar.failed = 2;
-    struct lab_str plain, coloured;
-    lab_str_init(&plain);
-    lab_str_init(&coloured);
+    LAB_AUTO(str, plain);
+    LAB_AUTO(str, coloured);
     lab_report_bar(&bar, (struct lab_style){.columns = 80, .unicode = true}, &plain);
     lab_report_bar(&bar, (struct lab_style){80, true, true}, &coloured);
     assert_contains(coloured.text, "\033[1;31m2 failed\033[0m");
     assert_int_equal(coloured.length, plain.length + strlen("\033[1;31m\033[0m"));
-    lab_str_release(&plain);
-    lab_str_release(&coloured);
 }
 
 /* In eighths of a column; full only when all is done. */

@@ -11,12 +11,10 @@
 /* What is said of such a run, until the next is asked for; "" = nothing. */
 static const char *hint_for(enum lab_hint_id id, const char *options) {
     static char text[512];
-    struct lab_str hint;
-    lab_str_init(&hint);
+    LAB_AUTO(str, hint);
     bool any = lab_report_hint(id, options, &hint);
     assert_int_equal(any, hint.length > 0);
     snprintf(text, sizeof text, "%s", hint.text);
-    lab_str_release(&hint);
     return text;
 }
 

@@ -50,10 +50,9 @@ static const struct {
 LAB_TEST(golden_files_hold) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given f = {.count = 0};
-        struct lab_str text;
         char name[64];
         lab_arena_init(&f.arena);
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         cases[i].make(&f);
         when_analysed(&f, cases[i].analysis, NULL);
         lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "text",
@@ -66,7 +65,6 @@ LAB_TEST(golden_files_hold) {
                       (struct lab_style){80, false, false}, &text);
         assert_fits(text.text, 80);
         assert_ascii(text.text);
-        lab_str_release(&text);
         lab_arena_release(&f.arena);
     }
 }
@@ -74,15 +72,13 @@ LAB_TEST(golden_files_hold) {
 /* Lines as people see them are a block of their own in a document. */
 LAB_TEST(markdown_golden_file_holds) {
     struct given f = {.count = 0};
-    struct lab_str text;
     lab_arena_init(&f.arena);
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     given_even(&f);
     when_analysed(&f, "balance", NULL);
     lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "markdown",
                   (struct lab_style){0}, &text);
     assert_golden(text.text, "balance-even.md");
-    lab_str_release(&text);
     lab_arena_release(&f.arena);
 }
 
@@ -90,17 +86,15 @@ LAB_TEST(markdown_golden_file_holds) {
 LAB_TEST(simulated_figures_say_so) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given f = {.count = 0};
-        struct lab_str text;
         lab_arena_init(&f.arena);
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         cases[i].make(&f);
         f.now->simulated = true;
         when_analysed(&f, cases[i].analysis, NULL);
         lab_doc_write(lab_report_analysis("balance", &f.result, &f.arena), "text",
                       (struct lab_style){80, false, true}, &text);
-        assert_non_null(strstr(text.text, "These are simulated devices."));
-        assert_non_null(strstr(text.text, ", simulated\n"));
-        lab_str_release(&text);
+        assert_contains(text.text, "These are simulated devices.");
+        assert_contains(text.text, ", simulated\n");
         lab_arena_release(&f.arena);
     }
 }

@@ -61,14 +61,12 @@ LAB_TEST(list_golden_files_hold) {
         studies[i] = fixtures[i].study;
     }
     for (size_t k = 0; k < STYLE_COUNT; k++) {
-        struct lab_str out;
-        lab_str_init(&out);
+        LAB_AUTO(str, out);
         write_list(studies, COUNT, styles[k].style, &out);
         assert_fits(out.text, styles[k].style.columns);
         char name[64];
         snprintf(name, sizeof name, "list-%s.txt", styles[k].suffix);
         assert_golden(out.text, name);
-        lab_str_release(&out);
     }
     for (int i = 0; i < COUNT; i++)
         fixture_release(&fixtures[i]);
@@ -79,9 +77,8 @@ LAB_TEST(list_needs_no_runs) {
     struct fixture f;
     fixture_repeats(&f);
     struct lab_style style = {.columns = 120, .unicode = true};
-    struct lab_str with, without;
-    lab_str_init(&with);
-    lab_str_init(&without);
+    LAB_AUTO(str, with);
+    LAB_AUTO(str, without);
     write_list(&f.study, 1, style, &with);
     int counts[LAB_RUN_STATE_COUNT] = {[LAB_RUN_DONE] = 8, [LAB_RUN_FAILED] = 1};
     f.study.state_counts = counts;
@@ -89,8 +86,6 @@ LAB_TEST(list_needs_no_runs) {
     f.study.run_count = 0;
     write_list(&f.study, 1, style, &without);
     assert_string_equal(with.text, without.text);
-    lab_str_release(&with);
-    lab_str_release(&without);
     fixture_release(&f);
 }
 
@@ -99,22 +94,18 @@ LAB_TEST(folders_are_never_cut) {
     struct fixture f;
     fixture_quick(&f);
     f.study.folder = "/home/somebody/projects/placement/outputs/quick_test/2026-11-15/10-42-03";
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     write_list(&f.study, 1, (struct lab_style){.columns = 80, .unicode = true}, &out);
     assert_contains(out.text, "  quick_test  2026-11-15 10:42:03   3/3  done\n"
                               "    /home/somebody/projects/placement/outputs/quick_test/2026-11-15/"
                               "10-42-03\n");
-    lab_str_release(&out);
     fixture_release(&f);
 }
 
 LAB_TEST(no_studies_is_no_riddle) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     write_list(NULL, 0, (struct lab_style){.columns = 80}, &out);
     assert_string_equal(out.text, "No studies yet: `gpulab run` lists what can be run.\n");
-    lab_str_release(&out);
 }
 
 /* 20 s for 10 warm-up and 40 measured iterations of 110: 60 more take 24 s. */

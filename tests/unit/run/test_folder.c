@@ -28,7 +28,7 @@ LAB_TEST(a_new_folder_is_hidden_until_it_is_published) {
     assert_false(folder.resumed);
     const char *name = strrchr(folder.path, '/') + 1;
     assert_int_equal(name[0], '.');
-    assert_non_null(strstr(name, lab_arena_printf(&arena, ".%d", (int)getpid())));
+    assert_contains(name, lab_arena_printf(&arena, ".%d", (int)getpid()));
     assert_true(exists(lab_arena_printf(&arena, "%s/lock", folder.path)));
     assert_true(exists(lab_arena_printf(&arena, "%s/logs", folder.path)));
     assert_false(exists(folder.place));
@@ -102,11 +102,11 @@ LAB_TEST(places_where_nothing_can_be_made_are_refused) {
     struct lab_folder_request wanted = request(true);
     write_file(in_root("outputs"), "a file");
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "is a file");
-    assert_non_null(strstr(err.text, in_root("outputs")));
-    assert_non_null(strstr(err.text, "output_dir="));
+    assert_contains(err.text, in_root("outputs"));
+    assert_contains(err.text, "output_dir=");
     wanted.output_dir = "/proc/self/outputs";
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "/proc/self/outputs");
-    assert_non_null(strstr(err.text, "output_dir="));
+    assert_contains(err.text, "output_dir=");
     /* the reason is that of the making, not of the look at what isn't there */
     wanted.output_dir = "/sys/gpulab-outputs";
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "/sys/gpulab-outputs");
@@ -293,8 +293,8 @@ LAB_TEST(a_held_one_is_refused_and_says_by_whom) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
                    lab_arena_printf(&arena, "is being worked on by process %d on ", other.pid));
-    assert_non_null(strstr(err.text, "(gpulab run quick_test, since "));
-    assert_non_null(strstr(err.text, "experiment.resume=false"));
+    assert_contains(err.text, "(gpulab run quick_test, since ");
+    assert_contains(err.text, "experiment.resume=false");
 
     /* a killed one's lock goes with it, its content stays */
     kill_other(&other);
@@ -386,12 +386,10 @@ LAB_TEST(any_content_of_a_lock_is_survived) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct other other = start_other(lock_file, texts[i]);
         struct lab_holder holder;
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
         lab_holder_describe(&holder, &text);
         assert_string_equal(text.text, "another process");
-        lab_str_release(&text);
         kill_other(&other);
     }
 }
@@ -407,8 +405,7 @@ LAB_TEST(a_lock_cannot_steer_the_terminal) {
 }
 
 LAB_TEST(holders_are_described_by_what_is_known) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     struct lab_holder holder = {.pid = 4711, .host = "node7"};
     lab_holder_describe(&holder, &text);
     assert_string_equal(text.text, "process 4711 on node7");
@@ -423,7 +420,6 @@ LAB_TEST(holders_are_described_by_what_is_known) {
     lab_holder_describe(&holder, &text);
     assert_string_equal(text.text,
                         "process 4711 on node7 (gpulab run quick_test, since 2023-11-14 22:13:20)");
-    lab_str_release(&text);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -44,19 +44,16 @@ static struct lab_job example(void) {
 }
 
 static const char *text_of(const struct lab_job *job) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_job_write(job, &text);
     const char *kept = lab_arena_strdup(&arena, text.text);
-    lab_str_release(&text);
     return kept;
 }
 
 LAB_TEST(a_job_arrives_as_it_was_sent) {
     struct lab_job sent = example(), job;
-    struct lab_err err = LAB_ERR_INIT;
     const char *text = text_of(&sent);
-    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
     assert_string_equal(job.run_id, sent.run_id);
     assert_string_equal(job.folder, sent.folder);
     assert_string_equal(job.workload, "vit");
@@ -79,13 +76,12 @@ LAB_TEST(a_job_arrives_as_it_was_sent) {
 
 LAB_TEST(a_simulated_machine_comes_with_the_job) {
     struct lab_job sent = example(), job;
-    struct lab_err err = LAB_ERR_INIT;
     sent.machine = "l40s-10";
     sent.definition = "title: \"ten\"\nnodes: []\n";
     sent.chance = 12345;
     sent.start_ns = INT64_C(1) << 60;
     const char *text = text_of(&sent);
-    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
     assert_string_equal(job.machine, "l40s-10");
     assert_string_equal(job.definition, sent.definition);
     assert_int_equal(job.chance, 12345);
@@ -105,15 +101,13 @@ LAB_TEST(a_phase_comes_with_the_job) {
                                                  .choices = choices,
                                                  .choice_count = 2}};
     struct lab_job sent = example(), job;
-    struct lab_err err = LAB_ERR_INIT;
     sent.ranks = ranks;
     sent.rank_count = 1;
     sent.probe = true;
     sent.tune_s = 2.5;
     sent.disturb = "membw";
     const char *text = text_of(&sent);
-    if (lab_job_read(text, strlen(text), &arena, &job, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
     assert_true(job.probe && job.tune_s == 2.5);
     assert_string_equal(job.disturb, "membw");
     assert_int_equal(job.ranks[0].cpu_count, 2);
@@ -137,11 +131,9 @@ static void refuse(const char *key, const char *json, const char *message) {
             lab_value_set(&arena, changed, whole->keys[i], whole->items[i]);
     if (field)
         lab_value_set(&arena, changed, key, field);
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     lab_json_write(changed, 0, &out);
     assert_int_equal(lab_job_read(out.text, out.length, &arena, &job, &err), -1);
-    lab_str_release(&out);
     assert_int_equal(err.code, LAB_ERR_USER);
     if (!strstr(err.text, message))
         fail_msg("%s=%s: '%s' isn't in: %s", key, json, message, err.text);
@@ -200,14 +192,13 @@ LAB_TEST(ranks_are_checked_one_by_one) {
 
 LAB_TEST(a_job_says_how_much_to_measure) {
     struct lab_job sent = example(), job;
-    struct lab_err err = LAB_ERR_INIT;
     sent.iterations = 0;
     const char *text = text_of(&sent);
-    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
     sent.duration_s = 0;
     text = text_of(&sent);
-    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), -1);
-    assert_non_null(strstr(err.text, "neither 'iterations' nor 'duration_s'"));
+    ASSERT_SAYS(lab_job_read(text, strlen(text), &arena, &job, err),
+                "neither 'iterations' nor 'duration_s'");
 }
 
 LAB_TEST(a_half_described_machine_is_refused) {

@@ -38,7 +38,7 @@ LAB_TEST(a_device_is_lent_once) {
     struct lab_lease lease = {0};
     assert_refused(take(cpu0, 1, &lease), LAB_ERR_USER,
                    lab_arena_printf(&arena, "cpu:0 is in use by process %d", other.pid));
-    assert_non_null(strstr(err.text, "(gpulab run quick_test, since "));
+    assert_contains(err.text, "(gpulab run quick_test, since ");
     assert_int_equal(lease.count, 0);
     kill_other(&other);
     assert_works(take(cpu0, 1, &lease));

@@ -14,8 +14,7 @@ static const char *line_of(struct lab_progress progress, struct lab_measure_prog
 }
 
 LAB_TEST(says_phase_share_median_and_time_left) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     struct lab_progress progress = {.columns = 100, .label = "gemm", .run = 2, .run_count = 5};
     struct lab_measure_progress now = {.phase = LAB_MEASURE_MEASURE,
                                        .fraction = 0.5,
@@ -25,12 +24,10 @@ LAB_TEST(says_phase_share_median_and_time_left) {
     assert_string_equal(line_of(progress, now, &out),
                         "gemm, run 2 of 5: measuring ████████████░░░░░░░░░░░░  50 %  4 s left  "
                         "41.3 ms ± 1.2 %");
-    lab_str_release(&out);
 }
 
 LAB_TEST(figures_give_way_to_the_bar) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     struct lab_progress progress = {.label = "gemm", .run = 1, .run_count = 1};
     struct lab_measure_progress now = {.phase = LAB_MEASURE_MEASURE,
                                        .fraction = 0.5,
@@ -47,13 +44,11 @@ LAB_TEST(figures_give_way_to_the_bar) {
     assert_string_equal(line_of(progress, now, &out), "gemm: measuring █████████░░░░░░░░  50 %");
     progress.columns = 24;
     assert_string_equal(line_of(progress, now, &out), "gemm: measuring   50 %");
-    lab_str_release(&out);
 }
 
 /* The longest label that workloads have, several runs, and an ordinary terminal. */
 LAB_TEST(a_bar_fits_80_columns) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     struct lab_progress progress = {
         .columns = 80, .label = "gemm16384x16384x16384", .run = 10, .run_count = 10};
     struct lab_measure_progress now = {.phase = LAB_MEASURE_MEASURE,
@@ -62,14 +57,12 @@ LAB_TEST(a_bar_fits_80_columns) {
                                        .median_s = 41.3,
                                        .precision = 0.312};
     line_of(progress, now, &out);
-    assert_non_null(strstr(out.text, "██████████"));
+    assert_contains(out.text, "██████████");
     assert_in_range(lab_str_columns(out.text), 60, 79);
-    lab_str_release(&out);
 }
 
 LAB_TEST(leaves_out_what_is_unknown) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     struct lab_progress progress = {.columns = 100, .label = "gemm", .run = 1, .run_count = 1};
     struct lab_measure_progress now = {.phase = LAB_MEASURE_WARMUP,
                                        .fraction = NAN,
@@ -78,5 +71,4 @@ LAB_TEST(leaves_out_what_is_unknown) {
                                        .precision = NAN};
     assert_string_equal(line_of(progress, now, &out),
                         "gemm: warming up ░░░░░░░░░░░░░░░░░░░░░░░░   0 %");
-    lab_str_release(&out);
 }

@@ -18,8 +18,7 @@ struct table {
 };
 
 static const char *read_field(const char **at) {
-    struct lab_str field;
-    lab_str_init(&field);
+    LAB_AUTO(str, field);
     if (**at == '"') {
         for ((*at)++; **at != '"' || (*at)[1] == '"'; (*at)++) {
             assert_true(**at);
@@ -34,7 +33,6 @@ static const char *read_field(const char **at) {
     }
     assert_true(**at == ',' || **at == '\n');
     const char *text = lab_arena_strdup(&arena, field.text);
-    lab_str_release(&field);
     return text;
 }
 

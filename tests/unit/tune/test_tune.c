@@ -430,15 +430,13 @@ LAB_TEST(a_result_that_was_written_is_read) {
     struct lab_tuning_result result = tune(&plan);
     const struct lab_trial *best = &result.trials[result.best];
     struct lab_timing_file file;
-    struct lab_err err = LAB_ERR_INIT;
     char path[] = "/tmp/gpulab-test-tune-XXXXXX";
     int fd = mkstemp(path), timings = 0;
     LAB_AUTO(str, text);
     lab_json_write(lab_timing_file_value(&result, &cpu.arena), 2, &text);
     assert_int_equal(write(fd, text.text, text.length), text.length);
     close(fd);
-    if (lab_timing_file_read(path, &cpu.arena, &file, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_timing_file_read(path, &cpu.arena, &file, err));
     unlink(path);
     for (int i = 0; i < result.trial_count; i++)
         timings += result.trials[i].time_count;
