@@ -49,8 +49,7 @@ static const char *why_missing(const struct lab_study_rank *ranks, int count,
 
 /* By UUIDs where all have one: CUDA takes no list of both kinds. */
 static void name_gpus(struct lab_advice_place *place, struct lab_arena *arena) {
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     for (int i = 0; i < place->rank_count; i++)
         place->by_number |= !is_cpu(&place->ranks[i]) && !place->ranks[i].uuid;
     for (int i = 0; i < place->rank_count; i++) {
@@ -65,7 +64,6 @@ static void name_gpus(struct lab_advice_place *place, struct lab_arena *arena) {
         place->is_mig |= is_mig(rank);
     }
     place->gpus = *list.text ? lab_arena_strdup(arena, list.text) : NULL;
-    lab_str_release(&list);
 }
 
 /* --- cores and memory --- */
@@ -250,8 +248,7 @@ const char *lab_advice_place_line(const struct lab_advice_place *place, const ch
 /* Each task looks up its own part. */
 static void add_tasks(const struct lab_advice_place *place, struct lab_str *out,
                       struct lab_arena *arena) {
-    struct lab_str script;
-    lab_str_init(&script);
+    LAB_AUTO(str, script);
     lab_str_add(&script, "case $SLURM_LOCALID in");
     for (int i = 0; i < place->rank_count; i++) {
         lab_str_printf(&script, " %d) exec ", i);
@@ -261,7 +258,6 @@ static void add_tasks(const struct lab_advice_place *place, struct lab_str *out,
     lab_str_add(&script, " esac");
     lab_str_printf(out, "srun -n %d --cpu-bind=none sh -c ", place->rank_count);
     lab_str_add_shell(out, script.text);
-    lab_str_release(&script);
 }
 
 const char *lab_advice_place_slurm(const struct lab_advice_place *place, struct lab_arena *arena) {

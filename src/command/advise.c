@@ -229,15 +229,13 @@ static const char *study_to_run(const struct lab_command_call *call,
     for (int i = 0; i < wanted->keys->count && count < 10; i++) {
         static const char *const model[] = {"patch_size", "depth", "heads", "dim", "mlp_dim", NULL};
         const char *key = wanted->keys->keys[i];
-        struct lab_str value;
-        lab_str_init(&value);
+        LAB_AUTO(str, value);
         lab_value_write(wanted->keys->items[i], &value);
         bool of_model = false;
         for (int k = 0; model[k]; k++)
             of_model |= lab_str_equal(model[k], key);
         words[count++] = lab_arena_printf(call->arena, "experiment.%s.%s=%s",
                                           of_model ? "vit_configs" : "test", key, value.text);
-        lab_str_release(&value);
     }
     words[count++] = lab_arena_printf(call->arena, "experiment.repeat=%d", REPEATS);
     return lab_run_command(words, call->arena);

@@ -305,14 +305,12 @@ static const struct lab_manual_section *bench_sections(struct lab_arena *arena, 
             return NULL;
         all[0] = workload_section(workload, arena);
     } else {
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         for (int i = 0; i < count; i++)
             lab_str_printf(&text, "%s: %s\n\n", lab_workloads[i]->name, lab_workloads[i]->help);
         lab_str_add(&text, "'gpulab help bench WORKLOAD' shows the keys of one.");
         all[0].title = "Workloads";
         all[0].text = lab_arena_strdup(arena, text.text);
-        lab_str_release(&text);
     }
     return all;
 }

@@ -64,15 +64,13 @@ static const char *code_name(enum lab_err_code code) {
 }
 
 static void print_json_error(const struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_value *inner = lab_value_map(&arena), *outer = lab_value_map(&arena);
     lab_value_set_string(&arena, inner, "code", code_name(err->code));
     lab_value_set_string(&arena, inner, "message", err->text);
     lab_value_set(&arena, outer, "error", inner);
     struct lab_console console = {.out = stdout};
     lab_console_print_json(&console, outer);
-    lab_arena_release(&arena);
 }
 
 /* The status of a program whose output may not have arrived. */
@@ -169,11 +167,9 @@ const struct lab_command *lab_command_find(const char *name, struct lab_err *err
     for (int i = 0; lab_commands[i]; i++)
         if (lab_str_equal(lab_commands[i]->name, name))
             return lab_commands[i];
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *const *names = lab_command_names(&arena);
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     lab_str_add_list(&list, names, "or");
     const char *nearest = lab_str_nearest(name, names);
     if (name[0] == '-')
@@ -183,8 +179,6 @@ const struct lab_command *lab_command_find(const char *name, struct lab_err *err
                     nearest, list.text);
     else
         lab_err_set(err, LAB_ERR_USER, "unknown command '%s': use %s", name, list.text);
-    lab_str_release(&list);
-    lab_arena_release(&arena);
     return NULL;
 }
 
@@ -193,8 +187,7 @@ int lab_command_main(int argc, char **argv) {
     signal(SIGXFSZ,
            SIG_IGN); /* a file at its limit (ulimit -f) is an error of write, as a full disk */
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int status = 0;
     const struct lab_command *command = lab_command_find(command_name(argc, argv), &err);
     int skip = argc < 2 ? argc : 2;
@@ -207,6 +200,5 @@ int lab_command_main(int argc, char **argv) {
         lab_console_note("%s", err.text);
         status = lab_err_exit_status(err.code);
     }
-    lab_arena_release(&arena);
     return finish_output(status);
 }

@@ -162,13 +162,11 @@ int lab_command_show_help(const struct lab_command_call *call, const struct lab_
             lab_console_print_json(call->console, value);
         return value ? 0 : -1;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     int result =
         lab_command_write_help(command, word, call->console->style, call->arena, &text, err);
     if (result == 0)
         lab_console_print(call->console, &text);
-    lab_str_release(&text);
     return result;
 }
 

@@ -12,8 +12,7 @@ static const char *const *completion_complete(struct lab_arena *arena) {
 static int completion_run(const struct lab_command_call *call, int *ret_status,
                           struct lab_err *err) {
     (void)ret_status;
-    struct lab_str script;
-    lab_str_init(&script);
+    LAB_AUTO(str, script);
     int result = lab_manual_completion(lab_command_manual(call->arena), call->words[0], &script);
     if (result < 0) {
         lab_str_clear(&script);
@@ -29,7 +28,6 @@ static int completion_run(const struct lab_command_call *call, int *ret_status,
         /* a script for a program, whatever the terminal shows */
         lab_console_write(call->console, script.text, script.length);
     }
-    lab_str_release(&script);
     return result;
 }
 

@@ -101,8 +101,7 @@ static const struct lab_manual_section *devices_sections(struct lab_arena *arena
         lab_err_set(err, LAB_ERR_USER, "help devices: no further page '%s'", word);
         return NULL;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; lab_backends[i]; i++)
         lab_str_printf(&text, "%s%s: %s", i ? "\n\n" : "", lab_backends[i]->name,
                        lab_backends[i]->help);
@@ -119,7 +118,6 @@ static const struct lab_manual_section *devices_sections(struct lab_arena *arena
         lab_str_printf(&text, "\n\nsim:%s: %s", names[i], titles[i]);
     section[1].title = "Simulated machines";
     section[1].text = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
     return section;
 }
 

@@ -109,12 +109,9 @@ static const char *run_command(const struct lab_command_call *call) {
                                                                         call->shared->device)));
     for (int i = 0; i < call->word_count; i++)
         lab_value_append(call->arena, list, lab_value_string(call->arena, call->words[i]));
-    struct lab_str words;
-    lab_str_init(&words);
+    LAB_AUTO(str, words);
     lab_json_write(list, 0, &words);
-    const char *command = lab_study_view_command(words.text, call->arena);
-    lab_str_release(&words);
-    return command;
+    return lab_study_view_command(words.text, call->arena);
 }
 
 static int estimate_sweep(const struct lab_command_call *call, const struct lab_config_path *path,

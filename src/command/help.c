@@ -20,13 +20,11 @@ static const struct lab_option help_options[] = {
 /* Returns the page's path, in the arena; NULL on failure. */
 static const char *write_page(const struct lab_manual *manual, const struct lab_manual_page *page,
                               const char *folder, struct lab_arena *arena, struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_manual_man(manual, page, &text);
     const char *path = page ? lab_arena_printf(arena, "%s/gpulab-%s.1", folder, page->name)
                             : lab_arena_printf(arena, "%s/gpulab.1", folder);
     int result = lab_file_write_atomic(path, text.text, text.length, err);
-    lab_str_release(&text);
     return result < 0 ? NULL : path;
 }
 
@@ -88,11 +86,9 @@ static int help_run(const struct lab_command_call *call, int *ret_status, struct
         print_json(call);
         return 0;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_command_write_overview(call->console->style, call->arena, &text);
     lab_console_print(call->console, &text);
-    lab_str_release(&text);
     return 0;
 }
 

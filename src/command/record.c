@@ -53,13 +53,10 @@ static const struct lab_option record_options[] = {
 
 /* The command's words for the recording, and for messages. */
 static const char *join(const char *const *words, struct lab_arena *arena) {
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     for (int i = 0; words && words[i]; i++)
         lab_str_printf(&line, "%s%s", i ? " " : "", words[i]);
-    const char *copy = lab_arena_strdup(arena, line.text);
-    lab_str_release(&line);
-    return copy;
+    return lab_arena_strdup(arena, line.text);
 }
 
 /* A name that nobody has: the second one of a second gets "_2". */
@@ -146,8 +143,7 @@ static void say_end(const struct lab_command_call *call, const struct lab_record
                     const struct lab_record_request *request) {
     struct lab_style style = {call->console->style.columns, false, call->console->style.unicode};
     struct stat file;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s: %.1f s, %lld samples", request->path, seconds_of(session),
                    (long long)session->summary.ticks);
     if (session->sampled.missed || session->sampled.dropped)
@@ -165,7 +161,6 @@ static void say_end(const struct lab_command_call *call, const struct lab_record
     char *rest = NULL;
     for (char *line = strtok_r(text.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         lab_console_say("%s", line);
-    lab_str_release(&text);
 }
 
 /* An interval below what a driver can give is no failure, but worth knowing for the next time. */

@@ -193,18 +193,15 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
 
 static void print_markdown(const struct lab_command_call *call,
                            const struct lab_report_made *made) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_doc_write(lab_page_doc(&made->page, call->arena), "markdown", call->console->style, &text);
     lab_console_write(call->console, text.text, text.length);
-    lab_str_release(&text);
 }
 
 /* One path to a line, for programs. */
 static void print_paths(const struct lab_command_call *call, const struct lab_report_made *made,
                         bool pictures) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (!pictures)
         lab_str_printf(&text, "%s\n", made->page.index);
     for (int i = 0; pictures && i < made->page.analysis_count; i++)
@@ -213,7 +210,6 @@ static void print_paths(const struct lab_command_call *call, const struct lab_re
                 lab_str_printf(&text, "%s/%s.png\n", made->page.folder,
                                made->page.analyses[i].plots[p].name);
     lab_console_write(call->console, text.text, text.length);
-    lab_str_release(&text);
 }
 
 static void open_page(const struct lab_command_call *call, const char *path) {

@@ -69,8 +69,7 @@ static int print_studies(const struct lab_command_call *call, const struct lab_c
                          struct lab_err *err) {
     const char *const *names = lab_config_options(path, "experiment", call->arena);
     struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     int width = 0, result = 0;
     for (int i = 0; names[i]; i++)
         width = (int)strlen(names[i]) > width ? (int)strlen(names[i]) : width;
@@ -103,7 +102,6 @@ static int print_studies(const struct lab_command_call *call, const struct lab_c
         lab_console_print_json(call->console, map);
     else if (result == 0)
         lab_console_print(call->console, &text);
-    lab_str_release(&text);
     return result;
 }
 
@@ -148,11 +146,9 @@ static int print_config(const struct lab_command_call *call, const struct lab_co
         lab_console_print_json(call->console, config.tree);
         return 0;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_yaml_write(config.tree, &text);
     lab_console_write(call->console, text.text, text.length);
-    lab_str_release(&text);
     return 0;
 }
 
@@ -278,11 +274,9 @@ static bool on_wait(const char *device, const struct lab_holder *holder, void *o
     struct execution *execution = opaque;
     if (strcmp(execution->waiting_for, device) != 0) {
         snprintf(execution->waiting_for, sizeof execution->waiting_for, "%s", device);
-        struct lab_str who;
-        lab_str_init(&who);
+        LAB_AUTO(str, who);
         lab_holder_describe(holder, &who);
         lab_console_note("waiting for %s, on which another study measures: %s", device, who.text);
-        lab_str_release(&who);
     }
     return lab_stop_level() == 0;
 }
@@ -367,8 +361,7 @@ static int carry_out(const struct lab_command_call *call, const struct lab_plan 
     if (check_keys(plan, err) < 0)
         return -1;
     const char *const *words = command_words(call);
-    struct lab_str json;
-    lab_str_init(&json);
+    LAB_AUTO(str, json);
     lab_json_write(lab_machine_json_value(machine, call->arena), 2, &json);
     lab_str_add(&json, "\n");
     struct lab_study study = {.folder = LAB_FOLDER_INIT};
@@ -384,7 +377,6 @@ static int carry_out(const struct lab_command_call *call, const struct lab_plan 
     if (result == 0)
         result = run_study(call, &study, wanted.command, ret_status, err);
     lab_study_close(&study);
-    lab_str_release(&json);
     return result;
 }
 
@@ -475,8 +467,7 @@ static const struct lab_manual_section *run_sections(struct lab_arena *arena, co
         all[0].text = lab_run_comment(yaml, arena);
         return all;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     const char *const *names = run_complete(arena);
     for (int i = 0; names[i]; i++)
         if (lab_run_read_study(&path, names[i], arena, &yaml, &length, &origin, err) == 0)
@@ -488,7 +479,6 @@ static const struct lab_manual_section *run_sections(struct lab_arena *arena, co
     all[1].text = "Beside these, experiment.test and experiment.vit_configs take the workload's: "
                   "see 'gpulab help bench vit'.";
     all[1].keys = lab_plan_keys;
-    lab_str_release(&text);
     return all;
 }
 

@@ -102,8 +102,7 @@ static void draw(struct session *session) {
     double studies = session->tally.studies + (double)session->done / session->plan->run_count;
     double by_time = config->duration_s > 0 ? elapsed_s / config->duration_s : 0;
     double fraction = config->studies > 0 ? studies / (double)config->studies : by_time;
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     int filled = (int)(24 * fmin(1, fraction));
     lab_str_add(&line, "selftest ");
     lab_str_add_repeat(&line, session->style.unicode ? "█" : "#", filled);
@@ -111,7 +110,6 @@ static void draw(struct session *session) {
     lab_str_printf(&line, " %d studies, %d alarm%s", session->tally.studies, session->tally.alarms,
                    session->tally.alarms == 1 ? "" : "s");
     lab_console_status_line(line.text);
-    lab_str_release(&line);
 }
 
 static int on_stop(void *opaque) {
@@ -157,8 +155,7 @@ static int carry_out(struct session *session, struct lab_arena *arena, struct la
 }
 
 static int one_study(struct session *session, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_study study = {.folder = LAB_FOLDER_INIT};
     /* a simulated device draws its chance from the seed: with one for all, they would be one
      * study */
@@ -174,7 +171,6 @@ static int one_study(struct session *session, struct lab_err *err) {
     if (result == 0)
         result = carry_out(session, &arena, &study, err);
     lab_study_close(&study);
-    lab_arena_release(&arena);
     return result;
 }
 
@@ -232,8 +228,7 @@ static void print_text(const struct session *session) {
     const struct lab_command_call *call = session->call;
     const struct selftest_config *config = call->config;
     const struct lab_selftest_tally *tally = &session->tally;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_text_wrap(lab_selftest_answer(tally, (int)config->runs, call->arena), 0, 0,
                   call->console->style.columns, &text);
     lab_str_add(&text, "\n");
@@ -251,7 +246,6 @@ static void print_text(const struct session *session) {
                        100 * lab_stats_median(tally->bounds, (size_t)tally->studies));
     }
     lab_console_print(call->console, &text);
-    lab_str_release(&text);
 }
 
 /* --- the command --- */

@@ -49,8 +49,7 @@ static void print_report(const struct lab_command_call *call, const struct lab_s
 /* Runs' texts are spliced, not parsed: there may be 10,000 of them. */
 static void print_runs_json(const struct lab_command_call *call,
                             const struct lab_study_view *view) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "{\n  \"schema\": %d,\n  \"study\": ", LAB_JSON_SCHEMA);
     lab_json_write(lab_study_view_value(view, call->arena), 0, &text);
     lab_str_add(&text, ",\n  \"runs\": [");
@@ -61,7 +60,6 @@ static void print_runs_json(const struct lab_command_call *call,
     }
     lab_str_add(&text, view->report.run_count ? "\n  ]\n}\n" : "]\n}\n");
     lab_console_write(call->console, text.text, text.length);
-    lab_str_release(&text);
 }
 
 static void print_runs(const struct lab_command_call *call, const struct lab_study_view *view) {

@@ -130,8 +130,7 @@ static void write_change(const struct lab_study_view *view, struct lab_str *out)
 /* Prints the line if it isn't the one before. */
 static void print_change(const struct lab_console *console, const struct lab_study_view *view,
                          struct lab_str *before) {
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     write_change(view, &line);
     if (!lab_str_equal(line.text, before->text)) {
         lab_str_clear(before);
@@ -144,7 +143,6 @@ static void print_change(const struct lab_console *console, const struct lab_stu
         lab_str_add(&line, "\n");
         lab_console_print(console, &line);
     }
-    lab_str_release(&line);
 }
 
 /* --- looking once --- */

@@ -51,11 +51,9 @@ static const struct lab_option top_options[] = {
 
 static int write_summary(const struct lab_command_call *call, const struct lab_top_history *history,
                          const struct lab_top_view *view, const char *path, struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_top_summary(history, view, true, &text);
     int result = lab_file_write_atomic(path, text.text, text.length, err);
-    lab_str_release(&text);
     if (result == 0 && !call->console->quiet)
         lab_console_say("summary: %s", path);
     return result;
@@ -98,14 +96,12 @@ static void print_snapshot(const struct lab_command_call *call, struct lab_top_s
         lab_console_print_json(call->console, lab_top_value(source->history, view, call->arena));
         return;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_top_snapshot(source->history, view, &text);
     lab_console_print(call->console, &text);
     for (int i = 0; source->notes && source->notes[i] && !call->console->quiet; i++)
         if (!strstr(text.text, source->notes[i])) /* what the snapshot didn't say itself */
             lab_console_note("%s", source->notes[i]);
-    lab_str_release(&text);
 }
 
 /* --- which --- */

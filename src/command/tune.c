@@ -84,8 +84,7 @@ static const struct lab_workload *find_kernel(const char *name, struct lab_arena
         return workload;
     const char *const *names = tune_complete(arena);
     const char *nearest = workload ? NULL : lab_str_nearest(name, names);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_list(&text, names, "and");
     if (workload)
         lab_err_set(err, LAB_ERR_USER, "%s has nothing to tune; the kernels are %s", name,
@@ -94,7 +93,6 @@ static const struct lab_workload *find_kernel(const char *name, struct lab_arena
         lab_err_set(err, LAB_ERR_USER, "unknown kernel '%s'%s%s%s; there are %s", name,
                     nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "",
                     text.text);
-    lab_str_release(&text);
     return NULL;
 }
 
@@ -230,15 +228,13 @@ static const struct lab_manual_section *tune_sections(struct lab_arena *arena, c
                                              workload->options};
         return all;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < count; i++)
         if (is_tunable(lab_workloads[i]))
             lab_str_printf(&text, "%s: %s\n\n", lab_workloads[i]->name, lab_workloads[i]->help);
     lab_str_add(&text, "'gpulab help tune KERNEL' shows the keys of one.");
     all[kept].title = "Kernels";
     all[kept++].text = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
     return all;
 }
 

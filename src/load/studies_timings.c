@@ -58,8 +58,7 @@ static const char *phase_of(const struct lab_studies_timing *timing, const char 
 /* "flash_attention_v2" of "baseline_0_flash_attention_v2" and "baseline_gpu0_flash_attention_v2",
  * and its GPU; -1 = it names none. */
 static const char *kernel_in(const char *stem, struct lab_arena *arena, int *ret_gpu) {
-    struct lab_str left;
-    lab_str_init(&left);
+    LAB_AUTO(str, left);
     *ret_gpu = -1;
     for (const char *at = stem; *at; at += strspn(at, "_-.")) {
         size_t length = strcspn(at, "_-.");
@@ -72,9 +71,7 @@ static const char *kernel_in(const char *stem, struct lab_arena *arena, int *ret
             lab_str_printf(&left, "%s%.*s", left.length ? "_" : "", (int)length, at);
         at += length;
     }
-    const char *kernel = left.length ? lab_arena_strdup(arena, left.text) : stem;
-    lab_str_release(&left);
-    return kernel;
+    return left.length ? lab_arena_strdup(arena, left.text) : stem;
 }
 
 static const char *device_of(const char *gpu, int named, struct lab_arena *arena) {

@@ -68,8 +68,7 @@ static void write_cores(const struct lab_machine *machine, struct lab_str *out) 
 }
 
 uint64_t lab_machine_identity(const struct lab_machine *machine) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "cpu %s\n", machine->cpu_model);
     write_nodes(machine, &text);
     write_cores(machine, &text);
@@ -82,7 +81,6 @@ uint64_t lab_machine_identity(const struct lab_machine *machine) {
     if (machine->simulated)
         lab_str_printf(&text, "simulated %016llx\n", (unsigned long long)machine->definition);
     uint64_t hash = lab_hash_bytes(LAB_HASH_START, text.text, text.length);
-    lab_str_release(&text);
     return hash;
 }
 

@@ -34,12 +34,10 @@ static bool node_is_here(const struct plan_book *book, int64_t number) {
 static int check_number(const char *path, const struct lab_value *value, struct lab_err *err) {
     if (value->type == LAB_VALUE_INT && value->integer >= 0)
         return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_write(value, &text);
     plan_refuse(value, err, "experiment.%s: %.60s isn't a number from 0 on; such as [0,1]%s", path,
                 text.text, strcmp(path, PLAN_GPU_IDS) == 0 ? ", or [[0,1]] for both at once" : "");
-    lab_str_release(&text);
     return -1;
 }
 
@@ -163,8 +161,7 @@ static void fill_nodes(struct hardware_list *nodes, const struct lab_machine *ma
 static int refuse_missing(const struct plan_book *book, const struct plan_job *job,
                           struct hardware_list *devices, struct hardware_list *nodes,
                           struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s asks for ", book->option);
     if (devices->missing_count) {
         lab_str_add(&text, devices->missing_count == 1 ? "device " : "devices ");
@@ -191,7 +188,6 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
     else if (nodes->missing_count)
         lab_str_printf(&text, " experiment.%s=[%d]", nodes->path, book->machine->nodes[0].number);
     lab_err_set(err, LAB_ERR_USER, "%s", text.text);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -296,9 +292,8 @@ static int64_t fitting_pool(const struct plan_book *book, const int64_t *free_by
 
 static int refuse_memory(const struct plan_book *book, const struct shortage *shortage, int count,
                          int64_t pool, struct lab_err *err) {
-    struct lab_str need, there;
-    lab_str_init(&need);
-    lab_str_init(&there);
+    LAB_AUTO(str, there);
+    LAB_AUTO(str, need);
     lab_str_add_bytes_binary(&need, (double)shortage->need);
     lab_str_add_bytes_binary(&there, (double)shortage->there);
     const char *hint =
@@ -310,8 +305,6 @@ static int refuse_memory(const struct plan_book *book, const struct shortage *sh
                 there.text,
                 count > 1 ? lab_arena_printf(book->arena, "; so do %d more runs", count - 1) : "",
                 hint);
-    lab_str_release(&need);
-    lab_str_release(&there);
     return -1;
 }
 

@@ -125,8 +125,7 @@ const char **plan_ids(const struct plan_book *book) {
     compare_works(book, all, &labels);
     compare_samples(book, all, &labels);
     const char **ids = lab_arena_alloc(book->arena, (size_t)book->draft_count, sizeof *ids);
-    struct lab_str id;
-    lab_str_init(&id);
+    LAB_AUTO(str, id);
     for (int i = 0; i < book->draft_count; i++) {
         const struct plan_draft *draft = &book->drafts[i];
         const struct plan_work *work = &book->works[draft->work];
@@ -146,7 +145,6 @@ const char **plan_ids(const struct plan_book *book) {
         }
         plan_index_add(&taken, lab_hash_text(LAB_HASH_START, ids[i]), i);
     }
-    lab_str_release(&id);
     plan_index_release(&labels);
     plan_index_release(&taken);
     lab_mem_free(all);

@@ -83,12 +83,9 @@ static int by_name(const void *a, const void *b) {
 }
 
 bool plan_option_is_default(const struct lab_option *row, const void *config) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     plan_option_write(row, config, true, &text);
-    bool same = lab_str_equal(text.text, row->fallback ? row->fallback : "null");
-    lab_str_release(&text);
-    return same;
+    return lab_str_equal(text.text, row->fallback ? row->fallback : "null");
 }
 
 uint64_t plan_hash_work(const struct lab_workload *workload, const void *config) {
@@ -99,8 +96,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
     for (size_t i = 0; i < count; i++)
         rows[i] = &workload->options[i];
     qsort(rows, count, sizeof *rows, by_name);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "workload %s version %d\n", workload->name,
                    workload->version ? workload->version : 1);
     for (size_t i = 0; i < count; i++) {
@@ -111,7 +107,6 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
         lab_str_add(&text, "\n");
     }
     uint64_t hash = lab_hash_text(LAB_HASH_START, text.text);
-    lab_str_release(&text);
     lab_mem_free(rows);
     return hash;
 }

@@ -92,8 +92,7 @@ const struct lab_option lab_plan_keys[] = {
 /* --- messages --- */
 
 int plan_refuse(const struct lab_value *value, struct lab_err *err, const char *format, ...) {
-    struct lab_str place;
-    lab_str_init(&place);
+    LAB_AUTO(str, place);
     if (value)
         lab_value_add_place(value, &place);
     va_list args;
@@ -102,7 +101,6 @@ int plan_refuse(const struct lab_value *value, struct lab_err *err, const char *
     lab_err_vset(&text, LAB_ERR_USER, format, args);
     va_end(args);
     lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, text.text);
-    lab_str_release(&place);
     return -1;
 }
 
@@ -119,11 +117,9 @@ static int refuse_unknown(const struct lab_value *value, const char *key, const 
     const char *nearest = lab_str_nearest(name, known);
     if (nearest)
         return plan_refuse(value, err, "unknown key '%.80s'; did you mean '%s'?", key, nearest);
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     lab_str_add_list(&list, known, "and");
     plan_refuse(value, err, "unknown key '%.80s'; there are %s", key, list.text);
-    lab_str_release(&list);
     return -1;
 }
 
@@ -165,15 +161,11 @@ const struct lab_option *plan_find_option(const struct lab_option *table, const 
 
 /* As identities see it: the order of a map's keys doesn't count. */
 static bool same_tree(const struct lab_option *row, const void *a, const void *b) {
-    struct lab_str left, right;
-    lab_str_init(&left);
-    lab_str_init(&right);
+    LAB_AUTO(str, right);
+    LAB_AUTO(str, left);
     plan_option_write(row, a, false, &left);
     plan_option_write(row, b, false, &right);
-    bool same = lab_str_equal(left.text, right.text);
-    lab_str_release(&left);
-    lab_str_release(&right);
-    return same;
+    return lab_str_equal(left.text, right.text);
 }
 
 bool plan_option_equal(const struct lab_option *row, const void *a, const void *b) {
@@ -203,17 +195,14 @@ bool plan_option_equal(const struct lab_option *row, const void *a, const void *
 /* A list where one value belongs is mostly meant as an axis. */
 static int refuse_list(const struct lab_option *row, const struct lab_value *value,
                        struct lab_err *err) {
-    struct lab_str text, bare;
-    lab_str_init(&text);
-    lab_str_init(&bare);
+    LAB_AUTO(str, bare);
+    LAB_AUTO(str, text);
     lab_value_write(value, &text);
     lab_str_add_bytes(&bare, text.text + 1, text.length > 2 ? text.length - 2 : 0);
     plan_refuse(
         value, err,
         "%s=%.60s: takes one value; to run each, sweep it (-m …%s=%.60s) or name it in axes",
         row->name, text.text, row->name, bare.text);
-    lab_str_release(&text);
-    lab_str_release(&bare);
     return -1;
 }
 
@@ -221,8 +210,7 @@ static int refuse_list(const struct lab_option *row, const struct lab_value *val
  * place: the second one goes. */
 static int say_once(const char *name, const struct lab_value *value, struct lab_err *err) {
     const char *place = value->line == 0 && value->origin ? value->origin : "";
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     lab_str_printf(&word, "%s=", name);
     lab_value_write(value, &word);
     size_t length = strlen(place);
@@ -232,7 +220,6 @@ static int say_once(const char *name, const struct lab_value *value, struct lab_
         if (lab_str_starts(again, word.text) && lab_str_starts(again + word.length, ": "))
             memmove(again, again + word.length + 2, strlen(again + word.length + 2) + 1);
     }
-    lab_str_release(&word);
     return -1;
 }
 
@@ -294,8 +281,7 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
 /* `device` and `tracker` may be lists of names, too. */
 static int set_names(const struct lab_option *row, const char **field, struct lab_arena *arena,
                      const struct lab_value *list, struct lab_err *err) {
-    struct lab_str names;
-    lab_str_init(&names);
+    LAB_AUTO(str, names);
     int result = 0;
     for (int i = 0; i < list->count && result == 0; i++) {
         if (list->items[i]->type != LAB_VALUE_STRING)
@@ -305,7 +291,6 @@ static int set_names(const struct lab_option *row, const char **field, struct la
     }
     if (result == 0)
         *field = lab_arena_strdup(arena, names.text);
-    lab_str_release(&names);
     return result;
 }
 
@@ -520,9 +505,8 @@ int plan_keys_agree(const struct plan_keys *first, const struct plan_keys *other
                        lab_str_equal(row->name, "experiment.workload");
         if (of_runs || plan_option_equal(row, first, other))
             continue;
-        struct lab_str a, b;
-        lab_str_init(&a);
-        lab_str_init(&b);
+        LAB_AUTO(str, b);
+        LAB_AUTO(str, a);
         plan_option_write(row, first, true, &a);
         plan_option_write(row, other, true, &b);
         const char *instead =
@@ -534,8 +518,6 @@ int plan_keys_agree(const struct plan_keys *first, const struct plan_keys *other
         lab_err_set(err, LAB_ERR_USER,
                     "%s can't be swept, it is the whole study's: job 1 has %s, job %lld has %s%s",
                     row->name, a.text, (long long)job + 1, b.text, instead);
-        lab_str_release(&a);
-        lab_str_release(&b);
         return -1;
     }
     return 0;

@@ -32,8 +32,7 @@ static int refuse_few(const struct plan_job *job, const struct lab_value *list,
     const struct lab_device_list *devices = job->devices;
     const char *name = devices->count > 0 ? devices->items[0].name : "none";
     bool whole = !strchr(name, '/') && devices->count == 1 && !devices->items[0].simulated;
-    struct lab_str hint;
-    lab_str_init(&hint);
+    LAB_AUTO(str, hint);
     if (list->count < devices->count)
         lab_str_add(&hint, "experiment.hardware.gpu_ids=all");
     else if (whole)
@@ -45,7 +44,6 @@ static int refuse_few(const struct plan_job *job, const struct lab_value *list,
                 list->count < devices->count ? " and one is chosen" : "",
                 whole && asks_nccl(job->experiment) ? ", with sums that go another way" : "",
                 hint.text);
-    lab_str_release(&hint);
     return -1;
 }
 

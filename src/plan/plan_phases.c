@@ -227,11 +227,9 @@ static int read_apart(const struct lab_value *list, struct lab_plan_phase *phase
     for (int i = 0; i < list->count; i++) {
         int bit = list->items[i]->type == LAB_VALUE_STRING ? find_bit(list->items[i]->string) : -1;
         if (bit < 0) {
-            struct lab_str names;
-            lab_str_init(&names);
+            LAB_AUTO(str, names);
             lab_str_add_list(&names, lab_plan_mitigations, "and");
             plan_refuse(list->items[i], err, "apart: there are %s", names.text);
-            lab_str_release(&names);
             return -1;
         }
         phase->mitigations |= 1u << bit;
@@ -282,11 +280,9 @@ static int read_phase(const struct plan_book *book, const struct lab_value *valu
             *ret_phase = known[i];
             return 0;
         }
-    struct lab_str names;
-    lab_str_init(&names);
+    LAB_AUTO(str, names);
     lab_str_add_list(&names, known_names(), "and");
     plan_refuse(value, err, "there is no phase '%.40s': there are %s", value->string, names.text);
-    lab_str_release(&names);
     return -1;
 }
 
@@ -300,13 +296,11 @@ static int check_disturb(const struct plan_book *book, const struct plan_job *jo
     for (int i = 0; kinds[i]; i++)
         if (lab_str_equal(kinds[i], job->keys.disturb))
             return 0;
-    struct lab_str names;
-    lab_str_init(&names);
+    LAB_AUTO(str, names);
     lab_str_add_list(&names, kinds, "or");
     plan_refuse(lab_value_get(job->experiment, "disturb"), err,
                 "%s has no such resource to share: on %s it must be %s", device_at(book, 0)->name,
                 cpus ? "CPUs" : "GPUs", names.text);
-    lab_str_release(&names);
     return -1;
 }
 

@@ -184,13 +184,11 @@ static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
     hash = lab_hash_text(hash, text);
     if (!draft->phase)
         return hash;
-    struct lab_str phase;
-    lab_str_init(&phase);
+    LAB_AUTO(str, phase);
     lab_str_printf(&phase, "phase %s ", draft->phase->name);
     plan_phase_write(draft->phase, &phase);
     lab_str_add(&phase, "\n");
     hash = lab_hash_text(hash, phase.text);
-    lab_str_release(&phase);
     return hash;
 }
 

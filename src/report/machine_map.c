@@ -26,15 +26,13 @@ struct map {
 };
 
 static void box_add(const struct map *map, struct box *box, const char *text) {
-    struct lab_str plain;
-    lab_str_init(&plain);
+    LAB_AUTO(str, plain);
     if (map->style.unicode)
         lab_str_add(&plain, text);
     else
         lab_text_to_ascii(text, &plain);
     LAB_MEM_GROW(&box->lines, box->count, &box->capacity);
     box->lines[box->count++] = lab_arena_strdup(map->arena, plain.text);
-    lab_str_release(&plain);
 }
 
 /* --- a node's devices as a tree --- */
@@ -60,8 +58,7 @@ static void add_device(const struct map *map, struct box *box, int index, const 
     const struct lab_pci *pci = &map->machine->pci[index];
     char name[LAB_PCI_NAME_BYTES];
     lab_machine_pci_name(map->machine, index, name);
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     const char *address = pci->address + (map->one_domain ? strlen("0000:") : 0);
     lab_str_printf(&line, "%s%-5s %s  ", stem, name, address);
     if (pci->link_gbs > 0)
@@ -73,7 +70,6 @@ static void add_device(const struct map *map, struct box *box, int index, const 
         lab_str_printf(&line, "%s, ", pci->os_name);
     lab_report_pci_model(pci, &line);
     box_add(map, box, line.text);
-    lab_str_release(&line);
 }
 
 /*
@@ -161,8 +157,7 @@ static struct box make_node_box(const struct map *map, int index) {
     box.title = map->machine->numa_in_kernel
                     ? lab_arena_printf(map->arena, "NUMA node %d", node->number)
                     : lab_arena_strdup(map->arena, "the whole machine (kernel without NUMA)");
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     if (node->cpus.count) {
         lab_str_printf(&line, "%d core%s", node->core_count, node->core_count == 1 ? "" : "s");
         add_packages(map, index, &line);
@@ -181,7 +176,6 @@ static struct box make_node_box(const struct map *map, int index) {
         lab_str_add(&line, " free");
     }
     box_add(map, &box, line.text);
-    lab_str_release(&line);
     box.rule = box.count;
     if (add_devices(map, &box, index) == 0)
         box_add(map, &box, "no PCI device");

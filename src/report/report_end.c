@@ -17,8 +17,7 @@ static void write_markdown(const struct lab_study_info *report, const char *fold
                            struct lab_arena *arena) {
     const char *path = lab_arena_printf(arena, "%s/report", folder);
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_report_study_markdown(report, &text);
     if (mkdir(path, 0777) < 0 && errno != EEXIST)
         lab_err_set_errno(&err, LAB_ERR_SYSTEM, errno, "can't make %s", path);
@@ -27,7 +26,6 @@ static void write_markdown(const struct lab_study_info *report, const char *fold
                               &err);
     if (err.code)
         lab_console_note("%s", err.text);
-    lab_str_release(&text);
 }
 
 /* The whole report. A failure of it fails nothing else: what there was before it remains,

@@ -115,8 +115,7 @@ static void add_choices(struct report_found *found, const struct lab_study_run *
                         const char *kernel) {
     struct lab_arena *arena = found->arena;
     for (int r = 0; r < run->rank_count; r++) {
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_json_write(choice_value(run, r, arena), 1, &text);
         lab_str_add(&text, "\n");
         const char *block =
@@ -125,7 +124,6 @@ static void add_choices(struct report_found *found, const struct lab_study_run *
                  lab_arena_printf(arena, "%s_gpu%d_%s%s.json", run->phase, run->ranks[r].gpu_id,
                                   kernel, block),
                  lab_arena_strdup(arena, text.text));
-        lab_str_release(&text);
     }
 }
 

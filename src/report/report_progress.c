@@ -64,21 +64,17 @@ static void say_left(const struct lab_report_progress *view, struct lab_str *out
 /* What was planned is asked: an outcome has what became of it alone. */
 static void say_hint(const struct lab_runner_event *event) {
     const struct lab_value *planned = event->item ? event->item->planned->options : NULL;
-    struct lab_str options, hint;
-    lab_str_init(&options);
-    lab_str_init(&hint);
+    LAB_AUTO(str, hint);
+    LAB_AUTO(str, options);
     if (planned)
         lab_json_write(planned, 0, &options);
     if (lab_report_hint(event->outcome->hint, planned ? options.text : NULL, &hint))
         lab_console_say("    %s", hint.text);
-    lab_str_release(&hint);
-    lab_str_release(&options);
 }
 
 static void say_end(const struct lab_report_progress *view, const char *id,
                     const struct lab_runner_event *event) {
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     const struct lab_run *run = event->outcome;
     lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count, id);
     if (event->kind == LAB_RUNNER_FAILED)
@@ -94,7 +90,6 @@ static void say_end(const struct lab_report_progress *view, const char *id,
     lab_console_say("%s", line.text);
     if (event->kind == LAB_RUNNER_FAILED)
         say_hint(event);
-    lab_str_release(&line);
 }
 
 static void say(const struct lab_report_progress *view, const struct lab_runner_event *event) {
@@ -251,11 +246,9 @@ void lab_report_progress_tick(struct lab_report_progress *view) {
         .elapsed_s = 1e-9 * (double)(now_ns - view->start_ns),
         .left_s = left_s(view),
     };
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     lab_report_bar(&bar, view->style, &line);
     lab_console_status_line(line.text);
-    lab_str_release(&line);
 }
 
 void lab_report_progress_end(struct lab_report_progress *view) {

@@ -37,14 +37,11 @@ static double median(const struct lab_study_point *point) {
 /* "GPU 0", "GPU 0 and GPU 2" */
 static const char *place(const struct lab_study_run *run, struct lab_arena *arena) {
     const char **names = lab_arena_alloc(arena, (size_t)run->rank_count + 1, sizeof *names);
-    struct lab_str text;
+    LAB_AUTO(str, text);
     for (int i = 0; i < run->rank_count; i++)
         names[i] = lab_study_device_title(run->ranks[i].device, arena);
-    lab_str_init(&text);
     lab_str_add_list(&text, names, "and");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *one_point(const struct lab_study_point *point, struct lab_arena *arena) {

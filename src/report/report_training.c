@@ -129,15 +129,13 @@ static void add_benchmark(struct report_found *found, const struct lab_study_poi
     }
     if (list->count == 0)
         return;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_json_write(list, 1, &text);
     lab_str_add(&text, "\n");
     report_add_file(
         found,
         lab_arena_printf(arena, "benchmark_%s_%s_gpu.json", model, multi ? "multi" : "single"),
         &text);
-    lab_str_release(&text);
 }
 
 /* --- the whole --- */

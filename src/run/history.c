@@ -183,12 +183,11 @@ static const char *const span_keys[] = {"first_ns", "last_ns", NULL};
 
 /* Whether it was of this machine. */
 static bool read_study(struct lab_history *history, const char *path, uint64_t machine_identity) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_store *store = NULL;
     struct lab_store_study study;
     struct lab_run *runs;
     int count = 0;
-    lab_arena_init(&arena);
     const char *database = lab_arena_printf(&arena, "%s/study.db", path);
     bool ours = lab_store_open(database, LAB_STORE_READ, &store, NULL) == 0 &&
                 lab_store_study(store, &arena, &study, NULL) == 0 &&
@@ -197,22 +196,19 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
     for (int i = 0; ours && i < count; i++)
         lab_history_add(history, &runs[i]);
     lab_store_close(store);
-    lab_arena_release(&arena);
     return ours;
 }
 
 struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own) {
     struct lab_history *history = lab_mem_alloc(1, sizeof *history);
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     const char *const *paths;
     int count = 0;
-    lab_arena_init(&arena);
     if (max_studies > 0)
         lab_folder_known(&arena, &paths, &count);
     for (int i = 0; i < count && max_studies > 0; i++)
         max_studies -=
             lab_str_equal(paths[i], own) || read_study(history, paths[i], machine_identity);
-    lab_arena_release(&arena);
     return history;
 }
 

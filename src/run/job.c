@@ -71,8 +71,7 @@ static struct lab_value *phase_value(const struct lab_job *job, struct lab_arena
 }
 
 void lab_job_write(const struct lab_job *job, struct lab_str *out) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_value *map = lab_value_map(&arena), *ranks = lab_value_list(&arena);
     for (int i = 0; i < job->rank_count; i++)
         lab_value_append(&arena, ranks, rank_value(&job->ranks[i], &arena));
@@ -93,7 +92,6 @@ void lab_job_write(const struct lab_job *job, struct lab_str *out) {
     if (job->probe || job->tune_s > 0 || job->disturb)
         lab_value_set(&arena, map, "phase", phase_value(job, &arena));
     lab_json_write(map, 0, out);
-    lab_arena_release(&arena);
 }
 
 /* --- reading --- */

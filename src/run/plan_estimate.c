@@ -93,12 +93,9 @@ enum {
 };
 
 static double config_bytes(const struct lab_plan *plan) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_yaml_write(plan->config, &text);
-    double length = (double)text.length;
-    lab_str_release(&text);
-    return length;
+    return (double)text.length;
 }
 
 /* What the run's texts take wherever they are written: the plan's part, then what it finds. */
@@ -127,8 +124,7 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
     double known_s = 0, longest_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
     double beside = FOLDER_BYTES + config_bytes(plan);
     for (int i = 0; i < plan->run_count; i++) {
-        struct lab_arena arena;
-        lab_arena_init(&arena);
+        LAB_AUTO(arena, arena);
         struct lab_run run = lab_run_plan_record(plan, i, &arena);
         enum lab_history_basis basis;
         double expected_s = lab_run_plan_estimate_run(plan, &run, history, &basis);
@@ -139,7 +135,6 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
         longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
         in_store += store_bytes(&run, expected_s);
         beside += RESULTS_JSON_BYTES + text_bytes(&run) + LOG_BYTES + REPORT_BYTES;
-        lab_arena_release(&arena);
     }
     estimate.store_bytes = whole(in_store);
     estimate.disk_bytes = whole(in_store + beside);

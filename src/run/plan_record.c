@@ -7,12 +7,9 @@
 #include <math.h>
 
 static const char *json_text(const struct lab_value *value, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_json_write(value, 0, &text);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *series_text(const struct lab_plan_run *run, struct lab_arena *arena) {

@@ -24,13 +24,11 @@ static int refuse_study(const struct lab_config_path *path, const char *name,
                         struct lab_arena *arena, struct lab_err *err) {
     const char *const *all = lab_config_options(path, "experiment", arena);
     const char *nearest = lab_str_nearest(name, all);
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     lab_str_add_list(&list, all, "and");
     lab_err_set(err, LAB_ERR_USER, "there is no study '%.80s'%s%s%s; there are %s%s", name,
                 nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "",
                 list.text, strchr(name, '.') ? "; a key is changed by key=value" : "");
-    lab_str_release(&list);
     return -1;
 }
 
@@ -64,15 +62,12 @@ static int expand_word(const struct lab_config_path *path, const char *word, con
 
 /* As a quoted text, since names joined by commas would be a sweep. */
 static const char *device_word(const char *device, struct lab_arena *arena) {
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     lab_str_add(&word, "device='");
     for (const char *c = device; *c; c++)
         lab_str_printf(&word, *c == '\'' ? "\\%c" : "%c", *c);
     lab_str_add(&word, "'");
-    const char *text = lab_arena_strdup(arena, word.text);
-    lab_str_release(&word);
-    return text;
+    return lab_arena_strdup(arena, word.text);
 }
 
 int lab_run_words(const struct lab_config_path *path, const char *device, const char *const *words,
@@ -104,8 +99,7 @@ int lab_run_read_study(const struct lab_config_path *path, const char *name,
 }
 
 const char *lab_run_comment(const char *text, struct lab_arena *arena) {
-    struct lab_str comment;
-    lab_str_init(&comment);
+    LAB_AUTO(str, comment);
     while (*text == '#') {
         text += 1 + (text[1] == ' ');
         size_t length = strcspn(text, "\n");
@@ -115,9 +109,7 @@ const char *lab_run_comment(const char *text, struct lab_arena *arena) {
         }
         text += length + (text[length] == '\n');
     }
-    const char *copy = lab_arena_strdup(arena, comment.text);
-    lab_str_release(&comment);
-    return copy;
+    return lab_arena_strdup(arena, comment.text);
 }
 
 const char *lab_run_summary(const char *text, struct lab_arena *arena) {
@@ -146,14 +138,11 @@ struct lab_history *lab_run_history(const struct lab_machine *machine) {
 /* --- as it can be pasted --- */
 
 const char *lab_run_command(const char *const *words, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "gpulab run");
     for (int i = 0; words && words[i]; i++) {
         lab_str_add(&text, " ");
         lab_str_add_shell(&text, words[i]);
     }
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }

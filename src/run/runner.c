@@ -70,8 +70,7 @@ static struct lab_run_progress progress_of(const struct runner_run *run, int64_t
 }
 
 static int write_progress(struct runner *runner, int64_t now_ns, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_run_progress *items =
         lab_arena_alloc(&arena, (size_t)runner->run_capacity, sizeof *items);
     int count = 0;
@@ -79,7 +78,6 @@ static int write_progress(struct runner *runner, int64_t now_ns, struct lab_err 
         if (runner->runs[i].state == RUNNER_WORKING)
             items[count++] = progress_of(&runner->runs[i], now_ns);
     int result = lab_store_set_progress(runner->spec->store, items, count, err);
-    lab_arena_release(&arena);
     runner->progress_changed = false;
     runner->progress_ns = now_ns;
     return result;

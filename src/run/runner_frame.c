@@ -269,8 +269,7 @@ static void decode(struct runner *runner, struct runner_run *run, struct runner_
                    size_t length, int64_t now_ns) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_frame frame;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     lab_frame_reader_feed(&worker->reader, runner->chunk, length);
     bool flood = is_flood(worker, 0, (int64_t)length, now_ns);
     int got = 0;
@@ -286,7 +285,6 @@ static void decode(struct runner *runner, struct runner_run *run, struct runner_
         lab_err_set(&err, LAB_ERR_SYSTEM, "it floods its runner with events");
     if (got < 0 || flood)
         runner_run_fail_wrong(run, worker, &err);
-    lab_arena_release(&arena);
 }
 
 static void end_of_events(struct runner_worker *worker, int64_t now_ns) {

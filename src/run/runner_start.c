@@ -80,11 +80,9 @@ static int say_job(const struct runner *runner, struct runner_run *run,
                           .disturb = planned->phase ? planned->phase->disturb : NULL};
     if (runner->simulated)
         add_simulation(plan, run, &job);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_job_write(&job, &text);
     runner_say(worker, &(struct lab_frame){.type = LAB_FRAME_JOB, .text = text.text});
-    lab_str_release(&text);
     return 0;
 }
 

@@ -56,8 +56,7 @@ static struct lab_value *text_list(const char *const *words, struct lab_arena *a
 
 static int write_config(const struct lab_study *study, const struct lab_study_request *request,
                         struct lab_arena *arena, struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_yaml_write(request->plan->config, &text);
     int result = write_file(study, "config.yaml", &text, arena, err);
     if (result == 0) {
@@ -68,16 +67,14 @@ static int write_config(const struct lab_study *study, const struct lab_study_re
     if (result == 0)
         result = lab_file_write_atomic(file_of(study, "machine.json", arena), request->machine_json,
                                        strlen(request->machine_json), err);
-    lab_str_release(&text);
     return result;
 }
 
 static int create_store(struct lab_study *study, const struct lab_study_request *request,
                         struct lab_arena *arena, struct lab_err *err) {
     const struct lab_plan *plan = request->plan;
-    struct lab_str config, words;
-    lab_str_init(&config);
-    lab_str_init(&words);
+    LAB_AUTO(str, words);
+    LAB_AUTO(str, config);
     lab_yaml_write(plan->config, &config);
     lab_json_write(text_list(request->words, arena), 0, &words);
     struct lab_store_study row = {
@@ -95,23 +92,18 @@ static int create_store(struct lab_study *study, const struct lab_study_request 
     struct lab_run *runs = lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
     for (int i = 0; i < plan->run_count; i++)
         runs[i] = lab_run_plan_record(plan, i, arena);
-    int result = lab_store_create(file_of(study, "study.db", arena), &row, runs, plan->run_count,
-                                  &study->store, err);
-    lab_str_release(&config);
-    lab_str_release(&words);
-    return result;
+    return lab_store_create(file_of(study, "study.db", arena), &row, runs, plan->run_count,
+                            &study->store, err);
 }
 
 /* --- files that follow the store --- */
 
 static int write_results(struct lab_study *study, struct lab_err *err) {
     int64_t start_ns = lab_clock_now(lab_clock_system());
-    struct lab_arena arena;
-    struct lab_str text;
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
     struct lab_run *runs;
     int count;
-    lab_arena_init(&arena);
-    lab_str_init(&text);
     int result = lab_store_runs(study->store, &arena, &runs, &count, err);
     if (result == 0) {
         lab_results_write(runs, count, &text);
@@ -125,8 +117,6 @@ static int write_results(struct lab_study *study, struct lab_err *err) {
         lab_str_add(&text, "\n");
         result = write_file(study, "experiment_summary.json", &text, &arena, err);
     }
-    lab_str_release(&text);
-    lab_arena_release(&arena);
     study->written_ns = lab_clock_now(lab_clock_system());
     study->write_cost_ns = study->written_ns - start_ns;
     study->stale = result < 0;
@@ -170,8 +160,7 @@ static void log_line(const struct lab_study *study, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     lab_str_printf(&line, "%s.%03lld%s ", stamp, now.tv_nsec / LAB_NS_PER_MS, zone);
     for (char *c = text; *c; c++) /* one event, one line */
         *c = *c == '\n' ? ' ' : *c;
@@ -179,7 +168,6 @@ static void log_line(const struct lab_study *study, const char *format, ...) {
     /* one write of O_APPEND: lines stay whole; a full disk loses them and nothing else */
     if (write(study->log_fd, line.text, line.length) < 0)
         lab_log(LAB_LOG_DEBUG, "experiment.log: %s", strerror(errno));
-    lab_str_release(&line);
 }
 
 static void log_event(const struct lab_study *study, const struct lab_runner_event *event) {
@@ -218,8 +206,7 @@ static void log_event(const struct lab_study *study, const struct lab_runner_eve
 /* --- room for the end --- */
 
 static void keep_room(const struct lab_study *study) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *path = file_of(study, LAB_FOLDER_ROOM, &arena);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0) {
@@ -227,15 +214,11 @@ static void keep_room(const struct lab_study *study) {
             lab_log(LAB_LOG_DEBUG, "%s: %s", path, strerror(errno));
         close(fd);
     }
-    lab_arena_release(&arena);
 }
 
 static bool give_room(const struct lab_study *study) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    bool given = unlink(file_of(study, LAB_FOLDER_ROOM, &arena)) == 0;
-    lab_arena_release(&arena);
-    return given;
+    LAB_AUTO(arena, arena);
+    return unlink(file_of(study, LAB_FOLDER_ROOM, &arena)) == 0;
 }
 
 /*

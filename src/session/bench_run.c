@@ -288,14 +288,11 @@ static const char *explain(struct bench *bench, enum lab_measure_warning warning
     }
     if (!first)
         return NULL;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_measure_explain(first, warning, &text);
     if (bench->report->repetition_count > 1)
         lab_str_printf(&text, " (in %d of %d runs)", count, bench->report->repetition_count);
-    const char *kept = keep(bench, text.text);
-    lab_str_release(&text);
-    return kept;
+    return keep(bench, text.text);
 }
 
 static int longest_first(const void *a, const void *b) {

@@ -27,8 +27,7 @@
 /* --- files --- */
 
 static const char *file_name(const char *device, struct lab_arena *arena) {
-    struct lab_str name;
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
     lab_str_add(&name, "gpulab-");
     for (; *device; device++) {
         unsigned char byte = (unsigned char)*device;
@@ -38,9 +37,7 @@ static const char *file_name(const char *device, struct lab_arena *arena) {
             lab_str_printf(&name, "%%%02X", byte);
     }
     lab_str_add(&name, ".lock");
-    const char *copy = lab_arena_strdup(arena, name.text);
-    lab_str_release(&name);
-    return copy;
+    return lab_arena_strdup(arena, name.text);
 }
 
 /*
@@ -193,13 +190,11 @@ static void sort_devices(struct taking *taking, const char *const *devices, int 
 }
 
 static int refuse_busy(const char *device, const struct lab_holder *holder, struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_holder_describe(holder, &text);
     lab_err_set(err, LAB_ERR_USER,
                 "%s is in use by %s; two studies on one device would measure each other", device,
                 text.text);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -212,8 +207,7 @@ static void pause_a_little(void) {
 int lab_lease_take(const char *const *devices, int count, const struct lab_holder *self,
                    bool (*wait)(const char *device, const struct lab_holder *holder, void *state),
                    void *state, struct lab_lease *ret_lease, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct taking taking = {.self = self};
     const char *directory = lock_directory(&arena, err);
     int got = directory ? 0 : -1;
@@ -236,7 +230,6 @@ int lab_lease_take(const char *const *devices, int count, const struct lab_holde
         *ret_lease = (struct lab_lease){.fds = taking.fds, .count = taking.count};
     else
         lab_mem_free(taking.fds);
-    lab_arena_release(&arena);
     return got > 0 ? 0 : -1;
 }
 

@@ -20,25 +20,21 @@ static void add_subject(const struct lab_progress *progress, const char *phase,
 }
 
 static void draw(const struct lab_progress *progress, const char *text) {
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     /* a full last column would wrap on some terminals, and the line could not be taken away */
     if (lab_str_columns(text) < progress->columns)
         lab_str_add(&line, text);
     else
         lab_text_fit(text, progress->columns - 1, progress->unicode, &line);
     lab_console_status_line(line.text);
-    lab_str_release(&line);
 }
 
 void lab_progress_phase(struct lab_progress *progress, const char *phase) {
     if (!progress->shown)
         return;
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     add_subject(progress, phase, &line);
     draw(progress, line.text);
-    lab_str_release(&line);
 }
 
 /* In the order of what can be done without first: the median so far, the time left, the share. */
@@ -62,8 +58,7 @@ void lab_progress_line(const struct lab_progress *progress, const struct lab_mea
     double fraction = isfinite(now->fraction) ? fmin(fmax(now->fraction, 0), 1) : 0;
     add_subject(progress, now->phase == LAB_MEASURE_WARMUP ? "warming up" : "measuring", out);
     lab_str_add(out, " ");
-    struct lab_str figures;
-    lab_str_init(&figures);
+    LAB_AUTO(str, figures);
     int room = 0;
     for (int most = ALL_FIGURES; most >= SHARE && room < BAR_COLUMNS_MIN; most--) {
         lab_str_clear(&figures);
@@ -75,7 +70,6 @@ void lab_progress_line(const struct lab_progress *progress, const struct lab_mea
     lab_str_add_repeat(out, "█", filled);
     lab_str_add_repeat(out, "░", bar - filled);
     lab_str_add(out, figures.text);
-    lab_str_release(&figures);
 }
 
 void lab_progress_measure(struct lab_progress *progress, const struct lab_measure_progress *now) {
@@ -83,11 +77,9 @@ void lab_progress_measure(struct lab_progress *progress, const struct lab_measur
     if (!progress->shown || (progress->drawn_ns && time_ns - progress->drawn_ns < REDRAW_NS))
         return;
     progress->drawn_ns = time_ns;
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     lab_progress_line(progress, now, &line);
     draw(progress, line.text);
-    lab_str_release(&line);
 }
 
 void lab_progress_clear(const struct lab_progress *progress) {

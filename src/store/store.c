@@ -158,8 +158,7 @@ char *lab_store_file_name(struct lab_arena *arena, const char *path) {
 }
 
 static char *immutable_uri(struct lab_arena *arena, const char *path) {
-    struct lab_str uri;
-    lab_str_init(&uri);
+    LAB_AUTO(str, uri);
     lab_str_add(&uri, "file:");
     for (const char *at = lab_store_file_name(arena, path); *at; at++) {
         if (strchr("?#%", *at))
@@ -168,9 +167,7 @@ static char *immutable_uri(struct lab_arena *arena, const char *path) {
             lab_str_add_bytes(&uri, at, 1);
     }
     lab_str_add(&uri, "?immutable=1");
-    char *text = lab_arena_strdup(arena, uri.text);
-    lab_str_release(&uri);
-    return text;
+    return lab_arena_strdup(arena, uri.text);
 }
 
 static bool refused_as(struct lab_store *store, int code) {
@@ -241,11 +238,8 @@ static int open_reader(struct lab_store *store, struct lab_arena *arena, struct 
 }
 
 int lab_store_open_reader(struct lab_store *store, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    int result = open_reader(store, &arena, err);
-    lab_arena_release(&arena);
-    return result;
+    LAB_AUTO(arena, arena);
+    return open_reader(store, &arena, err);
 }
 
 /* Within the writer's first transaction: another one may have done it since the file was opened. */

@@ -20,11 +20,9 @@ int lab_tune_strategy_parse(const char *name, enum lab_tune_strategy *ret_strate
             *ret_strategy = (enum lab_tune_strategy)i;
             return 0;
         }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_list(&text, lab_tune_strategies, "or");
     lab_err_set(err, LAB_ERR_USER, "unknown strategy '%s': must be %s", name, text.text);
-    lab_str_release(&text);
     return -1;
 }
 

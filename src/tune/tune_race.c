@@ -197,7 +197,7 @@ static int by_time(const void *a, const void *b) {
 /* Times those that this rung hasn't seen yet; an interrupted tuning may have done some. */
 static int run_rung(struct tuner *tuner, struct entrant *const *standing, int count, int rung,
                     int64_t iterations, double from, double to, struct lab_err *err) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct entrant **fresh = lab_mem_alloc((size_t)count, sizeof(struct entrant *));
     int fresh_count = 0;
     for (int i = 0; i < count; i++)
@@ -208,12 +208,10 @@ static int run_rung(struct tuner *tuner, struct entrant *const *standing, int co
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
     struct heat heat = {.until_s = NARROW_SHARE * tuner->plan->budget_s, .from = from, .to = to};
     plan.iterations = iterations;
-    lab_arena_init(&arena);
     int result =
         fresh_count ? measure(tuner, &heat, &plan, fresh, &fresh_count, &arena, found, err) : 0;
     for (int i = 0; i < fresh_count && result == 0; i++)
         take_times(tuner, fresh[i], &found[i], false);
-    lab_arena_release(&arena);
     lab_mem_free(found);
     lab_mem_free(fresh);
     return result;
@@ -300,15 +298,13 @@ static void warn_of_untimed(struct tuner *tuner) {
 static void warn_of_conditions(struct tuner *tuner, const struct lab_measurement *m) {
     static const enum lab_measure_warning asked[] = {LAB_WARN_LOAD, LAB_WARN_STEAL, LAB_WARN_CLOCK,
                                                      LAB_WARN_SHORT};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         lab_str_clear(&text);
         lab_measure_explain(m, asked[i], &text);
         if (text.length)
             tune_warn(tuner, text.text);
     }
-    lab_str_release(&text);
 }
 
 int tune_finals(struct tuner *tuner, struct finals *ret_finals, struct lab_err *err) {

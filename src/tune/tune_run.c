@@ -65,9 +65,8 @@ static void keep(const struct lab_trial *trial, void *state) {
 }
 
 static void draw(const struct run *run, const struct lab_tune_progress *now) {
-    struct lab_str line, fitted;
-    lab_str_init(&line);
-    lab_str_init(&fitted);
+    LAB_AUTO(str, fitted);
+    LAB_AUTO(str, line);
     lab_str_printf(&line, "%s: %s %d of %d ", run->request->workload->name, now->phase, now->done,
                    now->total);
     int filled = (int)(now->fraction * BAR_COLUMNS + 0.5);
@@ -85,8 +84,6 @@ static void draw(const struct run *run, const struct lab_tune_progress *now) {
     else
         lab_text_fit(line.text, run->request->columns - 1, run->request->unicode, &fitted);
     lab_console_status_line(fitted.text);
-    lab_str_release(&fitted);
-    lab_str_release(&line);
 }
 
 static bool on_progress(const struct lab_tune_progress *now, void *state) {

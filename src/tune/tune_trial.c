@@ -13,12 +13,9 @@
 #define ORDER_DRAW   8
 
 static const char *text_of(const struct tuner *tuner, const struct lab_tuning *tuning) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_tuning_write(tuner->tunable, tuning, &text);
-    const char *copy = lab_arena_strdup(tuner->arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(tuner->arena, text.text);
 }
 
 /* What an interrupted tuning knew of it; the reason and so on are the caller's. */

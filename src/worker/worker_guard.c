@@ -100,8 +100,7 @@ static void end_by_request(void) {
 
 /* True once there is nothing more to listen for. */
 static bool take_frames(struct worker *worker) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_frame frame;
     int status;
     bool over = false;
@@ -115,7 +114,6 @@ static bool take_frames(struct worker *worker) {
         pthread_cond_broadcast(&worker->changed);
         pthread_mutex_unlock(&worker->mutex);
     }
-    lab_arena_release(&arena);
     if (status < 0 && !over)
         end_everything(); /* whoever speaks there is no runner */
     return over;

@@ -87,9 +87,8 @@ static bool has_letters(const struct lab_option *const *tables) {
 
 /* All rows of the tables in one aligned table. */
 static void add_options(struct page *page, const struct lab_option *const *tables, bool are_keys) {
-    struct lab_str name, detail;
-    lab_str_init(&name);
-    lab_str_init(&detail);
+    LAB_AUTO(str, detail);
+    LAB_AUTO(str, name);
     bool letters = !are_keys && has_letters(tables);
     page->name_columns = 0;
     for (int t = 0; tables[t]; t++)
@@ -104,8 +103,6 @@ static void add_options(struct page *page, const struct lab_option *const *table
             lab_manual_detail(row, &detail);
             add_row(page, name.text, detail.text);
         }
-    lab_str_release(&detail);
-    lab_str_release(&name);
 }
 
 static void add_usage(struct page *page, const struct lab_manual *manual,
@@ -143,13 +140,11 @@ static void add_examples(struct page *page, const struct lab_manual_example *exa
 void lab_manual_help(const struct lab_manual *manual, const struct lab_manual_page *command,
                      int columns, enum lab_manual_style style, struct lab_str *out) {
     struct page page = start_page(columns, style, out);
-    struct lab_str title;
-    lab_str_init(&title);
+    LAB_AUTO(str, title);
     lab_str_printf(&title, "%s %s", manual->program, command->name);
     add_bold(&page, title.text);
     lab_str_add(out, ":");
     lab_manual_wrap(out, command->summary, lab_str_columns(title.text) + 1, 0, page.columns);
-    lab_str_release(&title);
     add_usage(&page, manual, command);
     if (command->description) {
         lab_str_add(out, "\n");
@@ -169,8 +164,7 @@ void lab_manual_help(const struct lab_manual *manual, const struct lab_manual_pa
 void lab_manual_overview(const struct lab_manual *manual, int columns, enum lab_manual_style style,
                          struct lab_str *out) {
     struct page page = start_page(columns, style, out);
-    struct lab_str title;
-    lab_str_init(&title);
+    LAB_AUTO(str, title);
     lab_str_printf(&title, "%s %s", manual->program, manual->version);
     add_bold(&page, title.text);
     lab_str_add(out, ":");
@@ -187,5 +181,4 @@ void lab_manual_overview(const struct lab_manual *manual, int columns, enum lab_
     lab_str_printf(&title, "`%s help COMMAND` tells all about one.", manual->program);
     lab_str_add(out, "\n");
     lab_manual_wrap(out, title.text, 0, 0, page.columns);
-    lab_str_release(&title);
 }

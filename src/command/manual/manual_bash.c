@@ -195,8 +195,7 @@ static void add_value(const char *program, const char *owner, const struct lab_o
 }
 
 static void add_values(const struct lab_manual *manual, struct lab_str *out) {
-    struct lab_str owner;
-    lab_str_init(&owner);
+    LAB_AUTO(str, owner);
     open_function(out, manual->program, "value", "\"$1 $2\"");
     for (int i = 0; manual->pages[i]; i++) {
         const struct lab_manual_page *page = manual->pages[i];
@@ -212,7 +211,6 @@ static void add_values(const struct lab_manual *manual, struct lab_str *out) {
         }
     }
     close_function(out);
-    lab_str_release(&owner);
 }
 
 void lab_manual_bash(const struct lab_manual *manual, struct lab_str *out) {

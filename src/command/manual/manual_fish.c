@@ -110,11 +110,9 @@ static void add_key(const char *program, const char *at, const struct lab_option
     enum lab_manual_values values = lab_manual_values(row, &words);
     open_rule(program, at, out);
     if (values == LAB_MANUAL_VALUES_WORDS) {
-        struct lab_str prefix;
-        lab_str_init(&prefix);
+        LAB_AUTO(str, prefix);
         lab_str_printf(&prefix, "%s=", row->name);
         add_list(out, prefix.text, words);
-        lab_str_release(&prefix);
     } else if (values == LAB_MANUAL_VALUES_NONE) {
         lab_str_printf(out, " -a '%s='", row->name);
     } else {
@@ -124,8 +122,7 @@ static void add_key(const char *program, const char *at, const struct lab_option
 }
 
 static void add_page(const char *program, const struct lab_manual_page *page, struct lab_str *out) {
-    struct lab_str at;
-    lab_str_init(&at);
+    LAB_AUTO(str, at);
     lab_str_printf(&at, "%s +", page->name);
     for (int t = 0; page->tables && page->tables[t]; t++)
         for (const struct lab_option *row = page->tables[t]; row->name; row++)
@@ -149,7 +146,6 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
         for (; row && row->name; row++)
             add_key(program, at.text, row, out);
     }
-    lab_str_release(&at);
 }
 
 void lab_manual_fish(const struct lab_manual *manual, struct lab_str *out) {

@@ -43,13 +43,11 @@ static void add_escaped(struct lab_str *out, const char *text) {
 }
 
 static void add_upper(struct lab_str *out, const char *text) {
-    struct lab_str upper;
-    lab_str_init(&upper);
+    LAB_AUTO(str, upper);
     lab_str_add(&upper, text);
     for (size_t i = 0; i < upper.length; i++)
         upper.text[i] = (char)toupper((unsigned char)upper.text[i]);
     add_escaped(out, upper.text);
-    lab_str_release(&upper);
 }
 
 static void add_bold(struct lab_str *out, const char *text) {
@@ -124,11 +122,9 @@ static void add_row(struct lab_str *out, const struct lab_option *row, bool is_k
         }
     }
     lab_str_add(out, "\n");
-    struct lab_str detail;
-    lab_str_init(&detail);
+    LAB_AUTO(str, detail);
     lab_manual_detail(row, &detail);
     add_text(out, detail.length ? detail.text : row->name, ".IP");
-    lab_str_release(&detail);
 }
 
 static void add_title(const struct lab_manual *manual, const char *name, const char *summary,
@@ -190,15 +186,13 @@ static void write_sections(const struct lab_manual_page *page, struct lab_str *o
 
 static void write_command(const struct lab_manual *manual, const struct lab_manual_page *page,
                           struct lab_str *out) {
-    struct lab_str name;
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
     lab_str_printf(&name, "%s-%s", manual->program, page->name);
     add_title(manual, name.text, page->summary, out);
     add_heading(out, "Synopsis");
     lab_str_clear(&name);
     lab_str_printf(&name, "%s %s", manual->program, page->name);
     add_bold(out, name.text);
-    lab_str_release(&name);
     lab_str_add(out, " ");
     add_escaped(out, page->usage ? page->usage : "");
     bool has_options = page->tables && page->tables[0];

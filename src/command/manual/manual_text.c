@@ -86,9 +86,8 @@ static void add_part(struct lab_str *out, bool *first, const char *text) {
 }
 
 void lab_manual_detail(const struct lab_option *row, struct lab_str *out) {
-    struct lab_str parts, part;
-    lab_str_init(&parts);
-    lab_str_init(&part);
+    LAB_AUTO(str, part);
+    LAB_AUTO(str, parts);
     bool first = true;
     if (row->type == LAB_OPTION_CHOICE) {
         lab_str_add_list(&part, row->choices, "or");
@@ -108,8 +107,6 @@ void lab_manual_detail(const struct lab_option *row, struct lab_str *out) {
     lab_str_add(out, row->help ? row->help : "");
     if (!first)
         lab_str_printf(out, "%s(%s)", row->help ? " " : "", parts.text);
-    lab_str_release(&part);
-    lab_str_release(&parts);
 }
 
 bool lab_manual_takes_path(const struct lab_manual_page *page, bool first) {

@@ -87,13 +87,11 @@ static void add_key_values(struct lab_str *out, const struct lab_option *keys, b
     }
     lab_str_add(out, "            *)\n                keys=(\n");
     for (const struct lab_option *row = keys; row->name; row++) {
-        struct lab_str line;
-        lab_str_init(&line);
+        LAB_AUTO(str, line);
         lab_str_printf(&line, "%s=:%s", row->name, row->help ? row->help : row->name);
         lab_str_add(out, "                    ");
         lab_manual_add_quoted(out, line.text);
         lab_str_add(out, "\n");
-        lab_str_release(&line);
     }
     lab_str_printf(out,
                    "                )\n                _describe -t keys key keys -S ''%s ;;\n"
@@ -140,13 +138,11 @@ void lab_manual_zsh(const struct lab_manual *manual, struct lab_str *out) {
         add_page(program, manual->pages[i], out);
     lab_str_printf(out, "_%s_commands() {\n    local -a commands\n    commands=(\n", program);
     for (int i = 0; manual->pages[i]; i++) {
-        struct lab_str line;
-        lab_str_init(&line);
+        LAB_AUTO(str, line);
         lab_str_printf(&line, "%s:%s", manual->pages[i]->name, manual->pages[i]->summary);
         lab_str_add(out, "        ");
         lab_manual_add_quoted(out, line.text);
         lab_str_add(out, "\n");
-        lab_str_release(&line);
     }
     lab_str_printf(out,
                    "    )\n    _describe -t commands command commands\n}\n\n"

@@ -68,10 +68,9 @@ static void add_behind(const struct lab_report_bar *bar, const struct shape *sha
 }
 
 void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, struct lab_str *out) {
-    struct lab_str before, behind, name;
-    lab_str_init(&before);
-    lab_str_init(&behind);
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
+    LAB_AUTO(str, before);
+    LAB_AUTO(str, behind);
     if (style.unicode)
         lab_str_add(&name, bar->run ? bar->run : "");
     else
@@ -95,7 +94,4 @@ void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, st
         lab_text_fit(name.text, width < room - 1 ? width : room - 1, style.unicode, out);
     }
     lab_str_add(out, behind.text);
-    lab_str_release(&before);
-    lab_str_release(&behind);
-    lab_str_release(&name);
 }

@@ -62,11 +62,9 @@ static void add_state(const struct study_digest *digest, const struct study_row 
         lab_str_add(out, "done");
     else if (done)
         lab_str_printf(out, "%d done", done);
-    struct lab_str remark;
-    lab_str_init(&remark);
+    LAB_AUTO(str, remark);
     study_add_remark(digest, row, &remark);
     lab_str_printf(out, "%s%s", done && remark.length ? ", " : "", remark.text);
-    lab_str_release(&remark);
     double overlap = lab_run_result(row->run[0])->gang_overlap;
     if (row->run[0]->rank_count > 1 && row->rate_count && !isnan(overlap))
         lab_str_printf(out, "; ranks overlap %.0f %%", 100 * overlap);

@@ -324,11 +324,9 @@ void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
 
 static struct lab_value *run_value(const struct lab_show_run *shown, struct lab_arena *arena) {
     struct lab_value *map = lab_results_run(shown->run, arena), *list = lab_value_list(arena);
-    struct lab_str hint;
-    lab_str_init(&hint);
+    LAB_AUTO(str, hint);
     bool any = lab_report_hint(shown->run->hint, shown->run->options, &hint);
     lab_value_set_string(arena, map, "hint", any ? hint.text : NULL);
-    lab_str_release(&hint);
     for (int i = 0; i < shown->metric_count; i++) {
         const struct lab_store_metric *metric = &shown->metrics[i];
         struct lab_value *item = lab_value_map(arena);

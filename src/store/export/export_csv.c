@@ -45,14 +45,12 @@ static void add_number(struct lab_str *out, double value) {
 }
 
 static void add_value(struct lab_str *out, const struct lab_value *value) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (value->type == LAB_VALUE_STRING)
         lab_str_add(&text, value->string);
     else if (value->type != LAB_VALUE_NULL)
         lab_json_write(value, 0, &text);
     add_field(out, text.text);
-    lab_str_release(&text);
 }
 
 /* --- columns by key --- */
@@ -93,15 +91,13 @@ static void release_keys(struct keys *keys) {
 }
 
 static void add_headers(struct lab_str *out, const char *prefix, const struct keys *keys) {
-    struct lab_str name;
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
     for (int i = 0; i < keys->count; i++) {
         lab_str_clear(&name);
         lab_str_printf(&name, "%s.%s", prefix, keys->items[i]);
         lab_str_add(out, ",");
         add_field(out, name.text);
     }
-    lab_str_release(&name);
 }
 
 /* JSON values as fields: strings without their quotes, null as nothing, lists and maps as JSON. */
@@ -168,8 +164,7 @@ static void add_result(struct lab_str *out, const struct lab_result *result) {
 }
 
 static void add_ranks(struct lab_str *out, const struct lab_run *run) {
-    struct lab_str devices;
-    lab_str_init(&devices);
+    LAB_AUTO(str, devices);
     for (int i = 0; i < run->rank_count; i++)
         lab_str_printf(out, "%s%d", i ? ";" : "", run->ranks[i].gpu_id);
     lab_str_add(out, ",");
@@ -179,7 +174,6 @@ static void add_ranks(struct lab_str *out, const struct lab_run *run) {
     lab_str_add(out, ",");
     for (int i = 0; i < run->rank_count; i++)
         lab_str_printf(out, "%s%d", i ? ";" : "", run->ranks[i].numa_node);
-    lab_str_release(&devices);
 }
 
 static void add_series(struct lab_str *out, const struct lab_run *run) {
@@ -327,16 +321,14 @@ int lab_export_metrics_csv(struct lab_store *store, const struct lab_run *runs, 
     lab_str_add(&buffer.text, "run_id,rank,name,unit,value,time_ns\n");
     int result = 0;
     for (int i = 0; i < count && result == 0; i++) {
-        struct lab_arena arena;
+        LAB_AUTO(arena, arena);
         struct lab_store_metric *metrics;
         int metric_count = 0;
-        lab_arena_init(&arena);
         result = lab_store_metrics(store, runs[i].number, &arena, &metrics, &metric_count, err);
         for (int m = 0; result == 0 && m < metric_count; m++) {
             add_metric(&buffer.text, &runs[i], &metrics[m]);
             result = lab_export_buffer_pass(&buffer);
         }
-        lab_arena_release(&arena);
     }
     if (result == 0)
         result = lab_export_buffer_flush(&buffer);

@@ -23,8 +23,7 @@ static struct lab_value *stored(const char *text, struct lab_arena *arena) {
 
 static void write_study(const struct lab_store_study *study, struct lab_arena *arena,
                         struct lab_str *out) {
-    struct lab_str created;
-    lab_str_init(&created);
+    LAB_AUTO(str, created);
     lab_results_add_time(study->created_wall_ns, &created);
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "name", study->name);
@@ -40,15 +39,13 @@ static void write_study(const struct lab_store_study *study, struct lab_arena *a
     lab_json_write(map, 0, out);
     lab_str_add(out, ",\n  \"machine\": ");
     lab_json_write(stored(study->machine, arena), 0, out);
-    lab_str_release(&created);
 }
 
 static int add_metrics(struct lab_store *store, const struct lab_run *run,
                        struct lab_export_buffer *buffer, struct lab_err *err) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_store_metric *metrics;
     int count = 0;
-    lab_arena_init(&arena);
     int result = lab_store_metrics(store, run->number, &arena, &metrics, &count, err);
     lab_str_add(&buffer->text, ",\n      \"metrics\": [");
     for (int i = 0; result == 0 && i < count; i++) {
@@ -66,7 +63,6 @@ static int add_metrics(struct lab_store *store, const struct lab_run *run,
         result = lab_export_buffer_pass(buffer);
     }
     lab_str_add(&buffer->text, count ? "\n      ]" : "]");
-    lab_arena_release(&arena);
     return result;
 }
 
@@ -134,12 +130,10 @@ static int write_document(struct lab_store *store, bool iterations,
 
 int lab_export_json(struct lab_store *store, bool iterations, const struct lab_export *out,
                     struct lab_err *err) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_export_buffer buffer;
-    lab_arena_init(&arena);
     lab_export_buffer_init(&buffer, out);
     int result = write_document(store, iterations, &buffer, &arena, err);
     lab_export_buffer_release(&buffer);
-    lab_arena_release(&arena);
     return result;
 }

@@ -154,9 +154,7 @@ static int create(const char *path, const struct lab_store_study *study, const s
 int lab_store_create(const char *path, const struct lab_store_study *study,
                      const struct lab_run *runs, int count, struct lab_store **ret_store,
                      struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int result = create(path, study, runs, count, &arena, err);
-    lab_arena_release(&arena);
     return result < 0 ? -1 : lab_store_open(path, LAB_STORE_WRITE, ret_store, err);
 }

@@ -271,8 +271,7 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
     size_t length = (size_t)sqlite3_column_bytes(row, 2), count = 0;
     if (first != *next || !bytes)
         return damaged(store, row, "iterations are missing", err);
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_iteration *items = NULL;
     /* an iteration takes a byte at least, whatever the count says */
     int result = lab_iterations_unpack(bytes, length, length, &arena, &items, &count, err);
@@ -287,7 +286,6 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
         if (result)
             sqlite3_reset(row);
     }
-    lab_arena_release(&arena);
     return result ? -1 : 0;
 }
 

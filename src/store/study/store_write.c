@@ -77,11 +77,9 @@ int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoc
                     struct lab_err *err) {
     if (lab_store_begin(store, true, err) < 0)
         return -1;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int64_t epoch = 0;
     int result = end(store, find_or_add_epoch(store, kind, &arena, &epoch, err), err);
-    lab_arena_release(&arena);
     if (result == 0)
         *ret_epoch = epoch;
     return result;
@@ -223,8 +221,7 @@ static int add_iterations(struct lab_store *store, int64_t run, int rank, int64_
     sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_ITERATIONS, err);
     if (!insert)
         return -1;
-    struct lab_str bytes;
-    lab_str_init(&bytes);
+    LAB_AUTO(str, bytes);
     lab_iterations_pack(items, count, &bytes);
     sqlite3_bind_int64(insert, 1, run);
     sqlite3_bind_int(insert, 2, rank);
@@ -233,7 +230,6 @@ static int add_iterations(struct lab_store *store, int64_t run, int rank, int64_
     sqlite3_bind_blob64(insert, 5, bytes.text, bytes.length, SQLITE_STATIC);
     int result = lab_store_step(store, insert, err);
     sqlite3_clear_bindings(insert);
-    lab_str_release(&bytes);
     return result;
 }
 
