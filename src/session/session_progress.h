@@ -1,4 +1,4 @@
-/* progress.h: the status line of a measurement. */
+/* session_progress.h: the status line of a measurement. */
 #ifndef LAB_SESSION_SESSION_PROGRESS_H
 #define LAB_SESSION_SESSION_PROGRESS_H
 

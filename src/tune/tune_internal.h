@@ -5,7 +5,6 @@
  *   tune_trial.c    which configurations there are, and which of them are right
  *   tune_race.c     timing them side by side, round by round
  *   tune_verdict.c  who has won
- *   tune_value.c    the result as JSON
  */
 #ifndef LAB_TUNE_TUNE_INTERNAL_H
 #define LAB_TUNE_TUNE_INTERNAL_H
