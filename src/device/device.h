@@ -103,6 +103,9 @@ struct lab_device { /* backends embed this as their first member */
     const struct lab_clock *clock;
     int64_t buffer_bytes, buffer_bytes_most; /* device memory in buffers: now, and at most so far */
     bool kept;                               /* by lab_device_keep */
+    struct lab_trace_log
+        *trace_log; /* device/trace_log.h; NULL = nobody asked for one; changes only
+                                      * while streams are idle */
 };
 
 struct lab_stream;

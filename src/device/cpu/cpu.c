@@ -27,7 +27,7 @@ static void cpu_close(struct lab_device *base) {
         cpu_stream_free(device->streams[i]);
     lab_mem_free(device->streams);
     lab_mem_free(device->buffers.items);
-    cpu_trace_free(device->trace);
+    lab_trace_log_free(base);
     lab_arena_release(&device->arena);
     lab_mem_free(device);
 }
@@ -40,6 +40,18 @@ static void cpu_op_times(const struct lab_device *base,
         ret_times[op] = (struct lab_op_time){
             .launches = count->launches, .time_ns = count->time_ns, .flops = (double)count->flops};
     }
+}
+
+static int cpu_trace_end(struct lab_device *device, struct lab_arena *arena,
+                         struct lab_trace *ret_trace, struct lab_err *err) {
+    const struct lab_device_ref *ref = &device->ref;
+    return lab_trace_log_end(
+        device,
+        &(struct lab_trace_gpu){.device = ref->unit,
+                                .name = lab_arena_strdup(arena, ref->description),
+                                .compute_units = device->info.compute_units,
+                                .memory_bytes = device->info.memory_bytes},
+        ref->slices > 1 ? (uint32_t)ref->slice + 1 : 0, "streams", arena, ret_trace, err);
 }
 
 static const struct lab_device_ops device_ops = {
@@ -65,7 +77,7 @@ static const struct lab_device_ops device_ops = {
     .graph_end = cpu_graph_end,
     .graph_launch = cpu_graph_launch,
     .graph_close = cpu_graph_close,
-    .trace_begin = cpu_trace_begin,
+    .trace_begin = lab_trace_log_begin,
     .trace_end = cpu_trace_end,
 };
 

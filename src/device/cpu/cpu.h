@@ -7,8 +7,7 @@
  *   pool.c     the device's threads, one per core    counter.c  how threads wait for each other
  *   thread.c   a thread bound to its cores           limits.c   what the device can do at best
  *   kernels.c  op → kernel: how its work is cut      simd/      the loops for each instruction set
- *   trace.c    what the streams did, and when        tune.c     what can be tuned, and what it
- *                                                               holds for
+ *   tune.c     what can be tuned, and what it holds for
  *
  * How it works: each stream is a thread that takes commands from a ring. A copy is done by that
  * thread; a launch by it and by the helpers of the pool, one bound to each core. All waiting, of
@@ -20,6 +19,7 @@
 
 #include "device/buffers.h"
 #include "device/device.h"
+#include "device/trace_log.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -169,7 +169,6 @@ struct cpu_device {
     struct cpu_op_count op_counts[LAB_OP_COUNT];
     bool limits_known;
     struct lab_device_limits limits;
-    struct cpu_trace *trace; /* NULL = nobody asked for one; changes only while streams are idle */
 };
 
 /* A point in a stream: passed when `done` has reached `position`. stream NULL = always passed. */
@@ -304,26 +303,6 @@ void cpu_stream_call(struct cpu_stream *stream,
 void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,
                    const struct cpu_binding *binding);
 void cpu_stream_copy_now(struct cpu_stream *stream, void *to, const void *from, size_t size_bytes);
-
-/* trace.c */
-int cpu_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err);
-int cpu_trace_end(struct lab_device *device, struct lab_arena *arena, struct lab_trace *ret_trace,
-                  struct lab_err *err);
-void cpu_trace_free(struct cpu_trace *trace); /* accepts NULL */
-/* The stream's side, by its thread; only where the device has a trace. */
-void cpu_trace_add_copy(const struct cpu_stream *stream, const struct cpu_command *command,
-                        int64_t start_ns);
-void cpu_trace_add_launch(const struct cpu_stream *stream, const struct lab_launch *launch,
-                          int64_t units, int64_t start_ns, int64_t end_ns);
-/* The host's side: around a call that enqueues; all zero and nothing done where there is no
- * trace. */
-struct cpu_trace_call {
-    int64_t start_ns;
-    uint32_t correlation;
-};
-struct cpu_trace_call cpu_trace_call_begin(const struct cpu_stream *stream);
-void cpu_trace_call_end(const struct cpu_stream *stream, struct cpu_trace_call call,
-                        const char *name);
 
 /* event.c */
 int cpu_event_open(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);

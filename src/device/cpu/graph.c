@@ -68,14 +68,14 @@ int cpu_graph_launch(struct lab_graph *base, struct lab_stream *base_stream, str
     if (!graph->count)
         return 0;
     atomic_fetch_add(&graph->references, 1); /* given back when it has run */
-    struct cpu_trace_call call = cpu_trace_call_begin(stream);
+    struct lab_trace_log_call call = lab_trace_log_enter(base_stream);
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_GRAPH;
     command->correlation = call.correlation;
     command->graph.graph = graph;
     command->graph.bindings = graph_bind(graph, stream);
     cpu_stream_post(stream, (uint64_t)graph->count);
-    cpu_trace_call_end(stream, call, "lab_graph_launch");
+    lab_trace_log_leave(base_stream, call, "lab_graph_launch");
     return 0;
 }
 

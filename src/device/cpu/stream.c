@@ -72,6 +72,13 @@ static int64_t run_kernel(struct cpu_stream *stream, struct launch_context *cont
     return units;
 }
 
+static void trace(const struct cpu_stream *stream, struct lab_trace_log_item item) {
+    item.stream = (uint32_t)stream->index + 1; /* 0 is CUDA's default stream */
+    item.correlation = stream->correlation;
+    item.graph_node = stream->graph_node;
+    lab_trace_log_add(stream->base.device, &item);
+}
+
 static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kernel,
                        const struct lab_launch *launch) {
     struct cpu_device *device = (struct cpu_device *)stream->base.device;
@@ -86,17 +93,26 @@ static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kerne
     atomic_fetch_add_explicit(&count->launches, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&count->time_ns, end_ns - start_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&count->flops, (int64_t)launch->cost.flops, memory_order_relaxed);
-    if (device->trace)
-        cpu_trace_add_launch(stream, launch, units, start_ns, end_ns);
+    if (device->base.trace_log)
+        trace(stream, (struct lab_trace_log_item){.kind = LAB_TRACE_LOG_LAUNCH,
+                                                  .start_ns = start_ns,
+                                                  .end_ns = end_ns,
+                                                  .name = lab_op_get(launch->op)->name,
+                                                  .amount = units});
 }
 
 static void copy_now(struct cpu_stream *stream, const struct cpu_command *command) {
     const struct lab_device *device = stream->base.device;
-    bool traced = ((const struct cpu_device *)device)->trace;
+    bool traced = device->trace_log;
     int64_t start_ns = traced ? lab_clock_now(device->clock) : 0;
     cpu_stream_copy_now(stream, command->copy.to, command->copy.from, command->copy.size_bytes);
     if (traced)
-        cpu_trace_add_copy(stream, command, start_ns);
+        trace(stream, (struct lab_trace_log_item){.kind = LAB_TRACE_LOG_COPY,
+                                                  .start_ns = start_ns,
+                                                  .end_ns = lab_clock_now(device->clock),
+                                                  .amount = (int64_t)command->copy.size_bytes,
+                                                  .to_kind = command->copy.to_kind,
+                                                  .from_kind = command->copy.from_kind});
 }
 
 void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,
@@ -184,7 +200,7 @@ int cpu_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
     uintptr_t to_address = (uintptr_t)to, from_address = (uintptr_t)from;
     if (to_address < from_address + size_bytes && from_address < to_address + size_bytes)
         return lab_err_set(err, LAB_ERR_SYSTEM, "the copy's source and target overlap");
-    struct cpu_trace_call call = cpu_trace_call_begin(stream);
+    struct lab_trace_log_call call = lab_trace_log_enter(base);
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_COPY;
     command->correlation = call.correlation;
@@ -194,7 +210,7 @@ int cpu_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
     command->copy.to_kind = to_kind;
     command->copy.from_kind = from_kind;
     cpu_stream_post(stream, 1);
-    cpu_trace_call_end(stream, call, "lab_copy");
+    lab_trace_log_leave(base, call, "lab_copy");
     return 0;
 }
 
@@ -217,7 +233,7 @@ int cpu_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     struct cpu_stream *stream = (struct cpu_stream *)base;
     if (check_tensors((struct cpu_device *)base->device, launch, err))
         return -1;
-    struct cpu_trace_call call = cpu_trace_call_begin(stream);
+    struct lab_trace_log_call call = lab_trace_log_enter(base);
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_LAUNCH;
     command->correlation = call.correlation;
@@ -225,7 +241,7 @@ int cpu_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     command->launch.launch = *launch;
     assert(command->launch.kernel);
     cpu_stream_post(stream, 1);
-    cpu_trace_call_end(stream, call, "lab_launch");
+    lab_trace_log_leave(base, call, "lab_launch");
     return 0;
 }
 

@@ -235,6 +235,27 @@ static void share_links(struct sim_world *world) {
     sim_flow_share(world->machine, flows, count);
 }
 
+static void trace(const struct sim_stream *stream, const struct sim_command *command,
+                  int64_t end_ns) {
+    struct lab_trace_log_item item = {.start_ns = stream->start_ns,
+                                      .end_ns = end_ns,
+                                      .stream = (uint32_t)stream->index +
+                                                1, /* 0 is CUDA's default stream */
+                                      .correlation = command->correlation,
+                                      .graph_node = command->graph_node};
+    if (command->kind == SIM_COPY) {
+        item.kind = LAB_TRACE_LOG_COPY;
+        item.amount = (int64_t)command->copy.bytes;
+        item.to_kind = command->copy.to_kind;
+        item.from_kind = command->copy.from_kind;
+    } else {
+        item.kind = LAB_TRACE_LOG_LAUNCH;
+        item.name = lab_op_get(command->launch.op)->name;
+        item.amount = 1;
+    }
+    lab_trace_log_add(&stream->device->base, &item);
+}
+
 static void finish(struct sim_stream *stream) {
     struct sim_device *device = stream->device;
     const struct sim_command *command = head_of(stream);
@@ -251,8 +272,8 @@ static void finish(struct sim_stream *stream) {
         if (stream->to_device != stream->from_device)
             *(stream->to_device ? &device->to_bytes : &device->from_bytes) += command->copy.bytes;
     }
-    if (device->trace)
-        sim_trace_add(stream, command, now_ns);
+    if (device->base.trace_log)
+        trace(stream, command, now_ns);
     pop(stream);
 }
 

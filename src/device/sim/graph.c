@@ -34,20 +34,19 @@ int sim_graph_launch(struct lab_graph *base, struct lab_stream *base_stream, str
     const struct sim_graph *graph = (const struct sim_graph *)base;
     struct sim_stream *stream = (struct sim_stream *)base_stream;
     struct sim_device *device = stream->device;
-    int64_t start_ns = device->host.time_ns;
-    uint32_t correlation = sim_trace_next(stream);
+    struct lab_trace_log_call call = lab_trace_log_enter(base_stream);
     sim_host_spend(device, 1e-6 * device->gpu->model->graph_us + device->far_s);
     int64_t issue_ns = device->host.time_ns;
     for (int i = 0; i < graph->count; i++) {
         struct sim_command *command = sim_stream_add(stream, graph->commands[i].kind);
         *command = graph->commands[i];
         command->issue_ns = issue_ns;
-        command->correlation = correlation;
+        command->correlation = call.correlation;
         command->graph_node = (uint64_t)i + 1;
         if (is_mark(command))
             sim_event_bind(command, stream, stream->enqueued);
     }
-    sim_trace_call(stream, "lab_graph_launch", correlation, start_ns);
+    lab_trace_log_leave(base_stream, call, "lab_graph_launch");
     return 0;
 }
 

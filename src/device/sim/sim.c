@@ -31,7 +31,7 @@ static void sim_close(struct lab_device *base) {
         sim_stream_free(device->streams[i]);
     lab_mem_free(device->streams);
     lab_mem_free(device->buffers.items);
-    sim_trace_free(device->trace);
+    lab_trace_log_free(base);
     lab_arena_release(&device->arena);
     lab_mem_free(device);
 }
@@ -82,6 +82,23 @@ static void sim_op_times(const struct lab_device *base,
         ret_times[op] = device->op_times[op];
 }
 
+static int sim_trace_end(struct lab_device *base, struct lab_arena *arena,
+                         struct lab_trace *ret_trace, struct lab_err *err) {
+    const struct sim_device *device = (const struct sim_device *)base;
+    const struct sim_model *model = device->gpu->model;
+    return lab_trace_log_end(
+        base,
+        &(struct lab_trace_gpu){
+            .device = device->unit,
+            .name = lab_arena_printf(arena, "%s (simulated)", model->name),
+            .pci_bus = lab_arena_strdup(arena, device->machine->shown->pci[device->unit].address),
+            .compute_units = (int32_t)model->units,
+            .memory_bytes = base->info.memory_bytes,
+            .memory_bytes_per_s = 1e9 * model->memory_gb_s,
+        },
+        0, "simulation", arena, ret_trace, err);
+}
+
 static const struct lab_device_ops device_ops = {
     .close = sim_close,
     .leave = sim_leave,
@@ -107,7 +124,7 @@ static const struct lab_device_ops device_ops = {
     .graph_end = sim_graph_end,
     .graph_launch = sim_graph_launch,
     .graph_close = sim_graph_close,
-    .trace_begin = sim_trace_begin,
+    .trace_begin = lab_trace_log_begin,
     .trace_end = sim_trace_end,
     .rest = sim_world_rest,
     .wake = sim_world_wake,

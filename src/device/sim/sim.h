@@ -9,7 +9,7 @@
  *   power.c     power, heat and clocks               sample.c    what a sampler would have seen
  *   stream.c    commands, copies, launches           event.c     marks in streams
  *   graph.c     commands kept and replayed           memory.c    buffers without content
- *   trace.c     what the streams did, and when       framework.c the host's part of a training step
+ *   framework.c the host's part of a training step
  *
  * How it works. Nothing is computed and nothing is copied: a command is priced. A world is one
  * machine for the length of one run: its GPUs that are in use, its links, its chance. A host is a
@@ -32,6 +32,7 @@
 #include "base/option.h"
 #include "device/buffers.h"
 #include "device/device.h"
+#include "device/trace_log.h"
 #include "model/sample.h"
 
 #include <pthread.h>
@@ -331,7 +332,6 @@ struct sim_device {
     struct sim_condition condition;
     struct sim_load load;
     double to_bytes, from_bytes; /* in all */
-    struct sim_trace *trace;
 };
 
 /* --- the world --- */
@@ -443,18 +443,5 @@ int sim_graph_begin(struct lab_stream *stream, struct lab_err *err);
 int sim_graph_end(struct lab_stream *stream, struct lab_graph **ret_graph, struct lab_err *err);
 int sim_graph_launch(struct lab_graph *graph, struct lab_stream *stream, struct lab_err *err);
 void sim_graph_close(struct lab_graph *graph);
-
-int sim_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err);
-int sim_trace_end(struct lab_device *device, struct lab_arena *arena, struct lab_trace *ret_trace,
-                  struct lab_err *err);
-void sim_trace_free(struct sim_trace *trace);
-/* The engine's side: the command at the stream's head is done. */
-void sim_trace_add(const struct sim_stream *stream, const struct sim_command *command,
-                   int64_t end_ns);
-/* The host's side: a call that began then and ends now; returns what it correlates with, 0 =
- * none. */
-uint32_t sim_trace_next(const struct sim_stream *stream);
-void sim_trace_call(const struct sim_stream *stream, const char *name, uint32_t correlation,
-                    int64_t start_ns);
 
 #endif

@@ -57,16 +57,15 @@ int sim_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
         sim_memory_check(device, from, size_bytes, from_kind, "the copy's source", &from_node,
                          err) < 0)
         return -1;
-    int64_t start_ns = device->host.time_ns;
-    uint32_t correlation = sim_trace_next(stream);
+    struct lab_trace_log_call call = lab_trace_log_enter(base);
     spend(stream, device->gpu->model->copy_us);
     struct sim_command *command = sim_stream_add(stream, SIM_COPY);
-    command->correlation = correlation;
+    command->correlation = call.correlation;
     command->copy.bytes = (double)size_bytes;
     command->copy.to_kind = to_kind;
     command->copy.from_kind = from_kind;
     command->copy.node = to_kind == LAB_MEMORY_DEVICE ? from_node : to_node;
-    sim_trace_call(stream, "lab_copy", correlation, start_ns);
+    lab_trace_log_leave(base, call, "lab_copy");
     return 0;
 }
 
@@ -88,8 +87,7 @@ int sim_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     const struct sim_model *model = device->gpu->model;
     if (check_tensors(device, launch, err) < 0)
         return -1;
-    int64_t start_ns = device->host.time_ns;
-    uint32_t correlation = sim_trace_next(stream);
+    struct lab_trace_log_call call = lab_trace_log_enter(base);
     if (!device->used_op[launch->op]) /* it is loaded, or compiled */
         sim_host_spend(device, 1e-6 * model->first_us);
     device->used_op[launch->op] = true;
@@ -97,11 +95,11 @@ int sim_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     if (!stream->capture)
         sim_framework_launch(device, launch);
     struct sim_command *command = sim_stream_add(stream, SIM_LAUNCH);
-    command->correlation = correlation;
+    command->correlation = call.correlation;
     command->launch.op = launch->op;
     command->launch.dtype = lab_launch_dtype(launch);
     command->launch.cost = launch->cost;
-    sim_trace_call(stream, "lab_launch", correlation, start_ns);
+    lab_trace_log_leave(base, call, "lab_launch");
     return 0;
 }
 
