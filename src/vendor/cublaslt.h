@@ -21,7 +21,6 @@ typedef struct lab_lt_preference_st *lab_lt_preference;
 typedef int lab_lt_compute_type;
 typedef int lab_lt_data_type;
 typedef int lab_lt_desc_attribute;
-typedef int lab_lt_layout_attribute;
 typedef int lab_lt_preference_attribute;
 
 struct lab_lt_algo {
@@ -48,50 +47,27 @@ enum { /* lab_lt_status */
 };
 
 enum { LAB_LT_R_32F = 0, LAB_LT_R_16F = 2, LAB_LT_R_16BF = 14 };
-enum { LAB_LT_COMPUTE_32F = 68, LAB_LT_COMPUTE_32F_PEDANTIC = 69, LAB_LT_COMPUTE_32F_TF32 = 77 };
+enum { LAB_LT_COMPUTE_32F = 68, LAB_LT_COMPUTE_32F_TF32 = 77 };
 enum { LAB_LT_OP_N = 0, LAB_LT_OP_T = 1 };
-enum { LAB_LT_ORDER_COLUMN = 0, LAB_LT_ORDER_ROW = 1 };
 
-enum {                               /* lab_lt_desc_attribute, with the type of its value */
-       LAB_LT_DESC_TRANSA = 3,       /* int32_t: LAB_LT_OP_… */
-       LAB_LT_DESC_TRANSB = 4,       /* int32_t */
-       LAB_LT_DESC_EPILOGUE = 7,     /* uint32_t: LAB_LT_EPILOGUE_… */
-       LAB_LT_DESC_BIAS_POINTER = 8, /* void * */
-       LAB_LT_DESC_EPILOGUE_AUX_POINTER = 11,   /* void * */
-       LAB_LT_DESC_EPILOGUE_AUX_LD = 12,        /* int64_t */
-       LAB_LT_DESC_SM_COUNT_TARGET = 15,        /* int32_t */
-       LAB_LT_DESC_EPILOGUE_AUX_DATA_TYPE = 22, /* int32_t */
-       LAB_LT_DESC_FAST_ACCUM = 25,             /* int8_t */
-       LAB_LT_DESC_BIAS_DATA_TYPE = 26,         /* int32_t */
+enum {                                   /* lab_lt_desc_attribute, with the type of its value */
+       LAB_LT_DESC_TRANSA = 3,           /* int32_t: LAB_LT_OP_… */
+       LAB_LT_DESC_TRANSB = 4,           /* int32_t */
+       LAB_LT_DESC_EPILOGUE = 7,         /* uint32_t: LAB_LT_EPILOGUE_… */
+       LAB_LT_DESC_BIAS_POINTER = 8,     /* void * */
+       LAB_LT_DESC_SM_COUNT_TARGET = 15, /* int32_t */
 };
 
 enum { /* epilogues */
        LAB_LT_EPILOGUE_DEFAULT = 1,
-       LAB_LT_EPILOGUE_RELU = 2,
        LAB_LT_EPILOGUE_BIAS = 4,
-       LAB_LT_EPILOGUE_RELU_BIAS = 6,
-       LAB_LT_EPILOGUE_RELU_AUX_BIAS = 134,
-       LAB_LT_EPILOGUE_DRELU_BGRAD = 152,
-       LAB_LT_EPILOGUE_GELU = 32,
        LAB_LT_EPILOGUE_GELU_BIAS = 36,
-       LAB_LT_EPILOGUE_BGRADA = 256,
-       LAB_LT_EPILOGUE_BGRADB = 512,
-};
-
-enum {                                         /* lab_lt_layout_attribute */
-       LAB_LT_LAYOUT_ORDER = 1,                /* int32_t */
-       LAB_LT_LAYOUT_LD = 4,                   /* int64_t */
-       LAB_LT_LAYOUT_BATCH_COUNT = 5,          /* int32_t */
-       LAB_LT_LAYOUT_STRIDED_BATCH_OFFSET = 6, /* int64_t: elements */
 };
 
 enum {                                       /* lab_lt_preference_attribute */
        LAB_LT_PREFERENCE_MAX_WORKSPACE = 1,  /* uint64_t */
        LAB_LT_PREFERENCE_REDUCTION_MASK = 3, /* uint32_t */
        LAB_LT_PREFERENCE_ALIGNMENT_A = 5,    /* uint32_t */
-       LAB_LT_PREFERENCE_ALIGNMENT_B = 6,    /* uint32_t */
-       LAB_LT_PREFERENCE_ALIGNMENT_C = 7,    /* uint32_t */
-       LAB_LT_PREFERENCE_ALIGNMENT_D = 8,    /* uint32_t */
 };
 
 #define LAB_LT_ESSENTIAL "matrix products can't be computed on CUDA devices"
@@ -109,9 +85,6 @@ enum {                                       /* lab_lt_preference_attribute */
       (lab_lt_layout * ret_layout, lab_lt_data_type type, uint64_t rows, uint64_t columns,         \
        int64_t leading))                                                                           \
     X(cublasLtMatrixLayoutDestroy, LAB_LT_ESSENTIAL, (lab_lt_layout layout))                       \
-    X(cublasLtMatrixLayoutSetAttribute, LAB_LT_ESSENTIAL,                                          \
-      (lab_lt_layout layout, lab_lt_layout_attribute attribute, const void *value,                 \
-       size_t size_bytes))                                                                         \
     X(cublasLtMatmulPreferenceCreate, LAB_LT_ESSENTIAL, (lab_lt_preference * ret_preference))      \
     X(cublasLtMatmulPreferenceDestroy, LAB_LT_ESSENTIAL, (lab_lt_preference preference))           \
     X(cublasLtMatmulPreferenceSetAttribute, LAB_LT_ESSENTIAL,                                      \

@@ -96,12 +96,10 @@ enum { /* lab_cu_result: those that we tell apart */
        LAB_CU_SUCCESS = 0,
        LAB_CU_OUT_OF_MEMORY = 2,
        LAB_CU_NOT_INITIALIZED = 3,
-       LAB_CU_DEINITIALIZED = 4,
        LAB_CU_STUB_LIBRARY = 34,
        LAB_CU_NEWER_DRIVER_NEEDED = 36,
        LAB_CU_DEVICE_UNAVAILABLE = 46,
        LAB_CU_NO_DEVICE = 100,
-       LAB_CU_INVALID_DEVICE = 101,
        LAB_CU_NO_BINARY_FOR_GPU = 209,
        LAB_CU_ECC_UNCORRECTABLE = 214,
        LAB_CU_NVLINK_UNCORRECTABLE = 220,
@@ -109,7 +107,6 @@ enum { /* lab_cu_result: those that we tell apart */
        LAB_CU_OPERATING_SYSTEM = 304,
        LAB_CU_NOT_READY = 600,
        LAB_CU_ILLEGAL_ADDRESS = 700,
-       LAB_CU_LAUNCH_OUT_OF_RESOURCES = 701,
        LAB_CU_LAUNCH_TIMEOUT = 702,
        LAB_CU_HARDWARE_STACK = 714,
        LAB_CU_ILLEGAL_INSTRUCTION = 715,
@@ -126,62 +123,44 @@ enum { /* lab_cu_result: those that we tell apart */
        LAB_CU_MPS_MAX_CLIENTS = 808,
        LAB_CU_MPS_MAX_CONNECTIONS = 809,
        LAB_CU_MPS_CLIENT_TERMINATED = 810,
-       LAB_CU_INVALID_RESOURCE_TYPE = 914,
        LAB_CU_INVALID_RESOURCE_CONFIGURATION = 915,
        LAB_CU_UNKNOWN = 999,
 };
 
 enum { /* lab_cu_attribute */
-       LAB_CU_MAX_SHARED_PER_BLOCK = 8,
-       LAB_CU_CLOCK_RATE = 13, /* kHz */
        LAB_CU_MULTIPROCESSOR_COUNT = 16,
        LAB_CU_COMPUTE_MODE = 20, /* LAB_CU_MODE_… */
        LAB_CU_L2_CACHE_SIZE = 38,
-       LAB_CU_MAX_THREADS_PER_MULTIPROCESSOR = 39,
        LAB_CU_ASYNC_ENGINE_COUNT = 40,
        LAB_CU_CAPABILITY_MAJOR = 75,
        LAB_CU_CAPABILITY_MINOR = 76,
-       LAB_CU_MAX_SHARED_PER_MULTIPROCESSOR = 81,
        LAB_CU_MAX_SHARED_PER_BLOCK_OPTIN = 97,
-       LAB_CU_HOST_REGISTER_SUPPORTED = 99,
-       LAB_CU_CLUSTER_LAUNCH = 120,
-       LAB_CU_TENSOR_MAP_SUPPORTED = 127,
 };
 
 enum { LAB_CU_MODE_DEFAULT = 0, LAB_CU_MODE_PROHIBITED = 2, LAB_CU_MODE_EXCLUSIVE_PROCESS = 3 };
 
 enum { /* flags of contexts, streams, events, host memory */
-       LAB_CU_CTX_SCHED_SPIN = 1,
-       LAB_CU_CTX_SCHED_BLOCKING_SYNC = 4,
        LAB_CU_GREEN_DEFAULT_STREAM = 1,
        LAB_CU_STREAM_NON_BLOCKING = 1,
        LAB_CU_EVENT_DEFAULT = 0,
-       LAB_CU_EVENT_BLOCKING_SYNC = 1,
        LAB_CU_EVENT_DISABLE_TIMING = 2,
        LAB_CU_EVENT_RECORD_EXTERNAL = 1,
        LAB_CU_EVENT_WAIT_EXTERNAL = 1,
-       LAB_CU_HOST_PORTABLE = 1,
        LAB_CU_HOST_REGISTER_PORTABLE = 1,
 };
 
 enum { LAB_CU_RESOURCE_SM = 1 };
-enum { LAB_CU_CAPTURE_GLOBAL = 0, LAB_CU_CAPTURE_THREAD_LOCAL = 1, LAB_CU_CAPTURE_RELAXED = 2 };
+enum { LAB_CU_CAPTURE_RELAXED = 2 };
 
 enum { /* lab_cu_function_attribute */
-       LAB_CU_FUNCTION_MAX_THREADS = 0,
        LAB_CU_FUNCTION_SHARED_BYTES = 1,
-       LAB_CU_FUNCTION_LOCAL_BYTES = 3,
-       LAB_CU_FUNCTION_REGISTERS = 4,
        LAB_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-       LAB_CU_FUNCTION_SHARED_CARVEOUT = 9,
        LAB_CU_FUNCTION_NON_PORTABLE_CLUSTER = 14,
 };
 
 enum { /* lab_cu_launch_attribute.id */
-       LAB_CU_LAUNCH_COOPERATIVE = 2,
        LAB_CU_LAUNCH_CLUSTER = 4,
        LAB_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6,
-       LAB_CU_LAUNCH_PRIORITY = 8,
 };
 
 enum { /* of tensor maps */
@@ -194,8 +173,6 @@ enum { /* of tensor maps */
        LAB_CU_TENSOR_SWIZZLE_32B = 1,
        LAB_CU_TENSOR_SWIZZLE_64B = 2,
        LAB_CU_TENSOR_SWIZZLE_128B = 3,
-       LAB_CU_TENSOR_PROMOTION_NONE = 0,
-       LAB_CU_TENSOR_PROMOTION_128B = 2,
        LAB_CU_TENSOR_PROMOTION_256B = 3,
        LAB_CU_TENSOR_FILL_NONE = 0,
 };
@@ -208,12 +185,10 @@ enum { /* of tensor maps */
 #define LAB_CUDA_GRAPHS     "commands can't be kept in graphs (compile_model=true)"
 #define LAB_CUDA_TENSOR_MAP "kernels that load tiles by TMA can't run"
 #define LAB_CUDA_OCCUPANCY  "kernels aren't sized by how many blocks fit on a multiprocessor"
-#define LAB_CUDA_HOST_ALLOC "the driver's own pinned memory isn't available"
 
 #define LAB_CUDA_FUNCTIONS(X)                                                                      \
     X(cuInit, , 2000, LAB_CUDA_ESSENTIAL, (unsigned flags))                                        \
     X(cuDriverGetVersion, , 2020, LAB_CUDA_ESSENTIAL, (int *ret_version))                          \
-    X(cuGetErrorName, , 6000, LAB_CUDA_ESSENTIAL, (lab_cu_result result, const char **ret_text))   \
     X(cuGetErrorString, , 6000, LAB_CUDA_ESSENTIAL, (lab_cu_result result, const char **ret_text)) \
     X(cuDeviceGetCount, , 2000, LAB_CUDA_ESSENTIAL, (int *ret_count))                              \
     X(cuDeviceGet, , 2000, LAB_CUDA_ESSENTIAL, (lab_cu_device * ret_device, int ordinal))          \
@@ -224,15 +199,10 @@ enum { /* of tensor maps */
       (char *address, int length, lab_cu_device device))                                           \
     X(cuDeviceGetAttribute, , 2000, LAB_CUDA_ESSENTIAL,                                            \
       (int *ret_value, lab_cu_attribute attribute, lab_cu_device device))                          \
-    X(cuDeviceTotalMem, _v2, 3020, LAB_CUDA_ESSENTIAL, (size_t * ret_bytes, lab_cu_device device)) \
     X(cuDevicePrimaryCtxRetain, , 7000, LAB_CUDA_ESSENTIAL,                                        \
       (lab_cu_context * ret_context, lab_cu_device device))                                        \
     X(cuDevicePrimaryCtxRelease, _v2, 11000, LAB_CUDA_ESSENTIAL, (lab_cu_device device))           \
-    X(cuDevicePrimaryCtxSetFlags, _v2, 11000, LAB_CUDA_ESSENTIAL,                                  \
-      (lab_cu_device device, unsigned flags))                                                      \
     X(cuCtxSetCurrent, , 4000, LAB_CUDA_ESSENTIAL, (lab_cu_context context))                       \
-    X(cuCtxGetCurrent, , 4000, LAB_CUDA_ESSENTIAL, (lab_cu_context * ret_context))                 \
-    X(cuCtxSynchronize, , 2000, LAB_CUDA_ESSENTIAL, (void))                                        \
     X(cuCtxGetStreamPriorityRange, , 5050, LAB_CUDA_ESSENTIAL,                                     \
       (int *ret_least, int *ret_greatest))                                                         \
     X(cuDeviceGetDevResource, , 12040, LAB_CUDA_SLICES,                                            \
@@ -254,9 +224,6 @@ enum { /* of tensor maps */
     X(cuMemAlloc, _v2, 3020, LAB_CUDA_ESSENTIAL, (lab_cu_pointer * ret_memory, size_t size_bytes)) \
     X(cuMemFree, _v2, 3020, LAB_CUDA_ESSENTIAL, (lab_cu_pointer memory))                           \
     X(cuMemGetInfo, _v2, 3020, LAB_CUDA_ESSENTIAL, (size_t * ret_free, size_t * ret_total))        \
-    X(cuMemHostAlloc, , 2020, LAB_CUDA_HOST_ALLOC,                                                 \
-      (void **ret_memory, size_t size_bytes, unsigned flags))                                      \
-    X(cuMemFreeHost, , 2000, LAB_CUDA_HOST_ALLOC, (void *memory))                                  \
     X(cuMemHostRegister, _v2, 6050, LAB_CUDA_ESSENTIAL,                                            \
       (void *memory, size_t size_bytes, unsigned flags))                                           \
     X(cuMemHostUnregister, , 4000, LAB_CUDA_ESSENTIAL, (void *memory))                             \
@@ -270,8 +237,6 @@ enum { /* of tensor maps */
       (lab_cu_pointer to, lab_cu_pointer from, size_t size_bytes, lab_cu_stream stream))           \
     X(cuMemsetD8Async, , 3020, LAB_CUDA_ESSENTIAL,                                                 \
       (lab_cu_pointer to, unsigned char value, size_t count, lab_cu_stream stream))                \
-    X(cuMemsetD32Async, , 3020, LAB_CUDA_ESSENTIAL,                                                \
-      (lab_cu_pointer to, unsigned value, size_t count, lab_cu_stream stream))                     \
     X(cuStreamCreateWithPriority, , 5050, LAB_CUDA_ESSENTIAL,                                      \
       (lab_cu_stream * ret_stream, unsigned flags, int priority))                                  \
     X(cuStreamDestroy, _v2, 4000, LAB_CUDA_ESSENTIAL, (lab_cu_stream stream))                      \
@@ -306,8 +271,6 @@ enum { /* of tensor maps */
     X(cuLaunchKernelEx, , 11060, LAB_CUDA_ESSENTIAL,                                               \
       (const struct lab_cu_launch_config *config, lab_cu_function function, void **parameters,     \
        void **extra))                                                                              \
-    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, , 6050, LAB_CUDA_OCCUPANCY,                     \
-      (int *ret_blocks, lab_cu_function function, int block_threads, size_t shared_bytes))         \
     X(cuOccupancyMaxActiveClusters, , 11070, LAB_CUDA_OCCUPANCY,                                   \
       (int *ret_clusters, lab_cu_function function, const struct lab_cu_launch_config *config))    \
     X(cuStreamBeginCapture, _v2, 10010, LAB_CUDA_GRAPHS,                                           \

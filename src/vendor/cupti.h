@@ -39,7 +39,6 @@ enum {
     LAB_CUPTI_FLUSH_FORCED = 1,  /* unfinished buffers too */
     LAB_CUPTI_THREAD_SYSTEM = 1, /* threads by the system's numbers */
     LAB_CUPTI_DOMAIN_DRIVER = 1,
-    LAB_CUPTI_DOMAIN_RUNTIME = 2,
 };
 
 struct lab_cupti_record { /* what all begin with */

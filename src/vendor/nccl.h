@@ -20,68 +20,29 @@ typedef struct lab_nccl_comm_st *lab_nccl_comm;
 
 enum {
     LAB_NCCL_SUCCESS = 0,
-    LAB_NCCL_CUDA_ERROR = 1,
-    LAB_NCCL_SYSTEM_ERROR = 2,
-    LAB_NCCL_REMOTE_ERROR = 6,
     LAB_NCCL_IN_PROGRESS = 7, /* of a communicator that doesn't block: ask again */
 };
 
 typedef int lab_nccl_type;
-enum { LAB_NCCL_FLOAT16 = 6, LAB_NCCL_FLOAT32 = 7, LAB_NCCL_FLOAT64 = 8, LAB_NCCL_BFLOAT16 = 9 };
+enum { LAB_NCCL_FLOAT32 = 7 };
 
 typedef int lab_nccl_reduction;
-enum { LAB_NCCL_SUM = 0, LAB_NCCL_MAX = 2, LAB_NCCL_MIN = 3, LAB_NCCL_AVERAGE = 4 };
-
-struct lab_nccl_id {
-    char bytes[128];
-};
-
-/* As 2.14 had it: later versions have more behind it, and go by `size` and `version`. */
-struct lab_nccl_config {
-    size_t size;
-    unsigned magic, version;
-    int blocking; /* 0: calls return at once, ncclCommGetAsyncError tells when they are done */
-};
-
-#define LAB_NCCL_CONFIG                                                                            \
-    ((struct lab_nccl_config){.size = sizeof(struct lab_nccl_config),                              \
-                              .magic = 0xcafebeef,                                                 \
-                              .version = 21400,                                                    \
-                              .blocking = 1})
+enum { LAB_NCCL_SUM = 0 };
 
 #define LAB_NCCL_ESSENTIAL "all-reduce between GPUs goes through host memory"
-#define LAB_NCCL_PROCESSES "all-reduce between GPUs of several processes goes through host memory"
-#define LAB_NCCL_PARTS     "scattered sums, gathers and broadcasts go through host memory"
 #define LAB_NCCL_ABORT     "an exchange whose partner is gone can only be ended with its process"
 #define LAB_NCCL_TEXTS     "its errors are shown as numbers, without what led to them"
 
 #define LAB_NCCL_FUNCTIONS(X)                                                                      \
     X(ncclGetVersion, LAB_NCCL_ESSENTIAL, (int *ret_version))                                      \
-    X(ncclGetUniqueId, LAB_NCCL_PROCESSES, (struct lab_nccl_id * ret_id))                          \
-    X(ncclCommInitRank, LAB_NCCL_PROCESSES,                                                        \
-      (lab_nccl_comm * ret_comm, int rank_count, struct lab_nccl_id id, int rank))                 \
-    X(ncclCommInitRankConfig, LAB_NCCL_ABORT,                                                      \
-      (lab_nccl_comm * ret_comm, int rank_count, struct lab_nccl_id id, int rank,                  \
-       struct lab_nccl_config *config))                                                            \
     X(ncclCommInitAll, LAB_NCCL_ESSENTIAL,                                                         \
       (lab_nccl_comm * ret_comms, int device_count, const int *devices))                           \
     X(ncclCommDestroy, LAB_NCCL_ESSENTIAL, (lab_nccl_comm comm))                                   \
     X(ncclCommAbort, LAB_NCCL_ABORT, (lab_nccl_comm comm))                                         \
     X(ncclCommGetAsyncError, LAB_NCCL_ABORT, (lab_nccl_comm comm, lab_nccl_result * ret_result))   \
-    X(ncclGroupStart, LAB_NCCL_ESSENTIAL, (void))                                                  \
-    X(ncclGroupEnd, LAB_NCCL_ESSENTIAL, (void))                                                    \
     X(ncclAllReduce, LAB_NCCL_ESSENTIAL,                                                           \
       (const void *from, void *to, size_t count, lab_nccl_type type, lab_nccl_reduction reduction, \
-       lab_nccl_comm comm, lab_cu_stream stream))                                                  \
-    X(ncclReduceScatter, LAB_NCCL_PARTS,                                                           \
-      (const void *from, void *to, size_t to_count, lab_nccl_type type,                            \
-       lab_nccl_reduction reduction, lab_nccl_comm comm, lab_cu_stream stream))                    \
-    X(ncclAllGather, LAB_NCCL_PARTS,                                                               \
-      (const void *from, void *to, size_t from_count, lab_nccl_type type, lab_nccl_comm comm,      \
-       lab_cu_stream stream))                                                                      \
-    X(ncclBroadcast, LAB_NCCL_PARTS,                                                               \
-      (const void *from, void *to, size_t count, lab_nccl_type type, int root, lab_nccl_comm comm, \
-       lab_cu_stream stream))
+       lab_nccl_comm comm, lab_cu_stream stream))
 
 struct lab_nccl {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration can't have them */

@@ -13,7 +13,7 @@
 typedef int lab_nvrtc_result; /* 0 = success */
 typedef struct lab_nvrtc_program_st *lab_nvrtc_program;
 
-enum { LAB_NVRTC_SUCCESS = 0, LAB_NVRTC_OUT_OF_MEMORY = 1, LAB_NVRTC_COMPILATION = 6 };
+enum { LAB_NVRTC_SUCCESS = 0 };
 
 #define LAB_NVRTC_ESSENTIAL "kernels can't be compiled, so CUDA devices only copy and multiply"
 #define LAB_NVRTC_ARCHS     "whether it knows this GPU's architecture is found only by compiling"

@@ -68,13 +68,6 @@ lab_lt_status cublasLtMatrixLayoutDestroy(lab_lt_layout layout) {
     return 0;
 }
 
-lab_lt_status cublasLtMatrixLayoutSetAttribute(lab_lt_layout layout,
-                                               lab_lt_layout_attribute attribute, const void *value,
-                                               size_t size_bytes) {
-    (void)layout, (void)attribute, (void)value, (void)size_bytes;
-    return 0;
-}
-
 lab_lt_status cublasLtMatmulPreferenceCreate(lab_lt_preference *ret_preference) {
     BEGIN(cublasLtMatmulPreferenceCreate);
     *ret_preference = malloc(1);

@@ -81,11 +81,6 @@ lab_cu_result cuDriverGetVersion(int *ret_version) {
     return 0;
 }
 
-lab_cu_result cuGetErrorName(lab_cu_result result, const char **ret_text) {
-    *ret_text = result == LAB_CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
-    return 0;
-}
-
 lab_cu_result cuGetErrorString(lab_cu_result result, const char **ret_text) {
     switch (result) {
     case LAB_CU_OUT_OF_MEMORY:
@@ -167,13 +162,6 @@ lab_cu_result cuDeviceGetAttribute(int *ret_value, lab_cu_attribute attribute,
     }
 }
 
-lab_cu_result cuDeviceTotalMem_v2(size_t *ret_bytes, lab_cu_device device) {
-    (void)device;
-    FAKE_BEGIN(cuDeviceTotalMem);
-    *ret_bytes = (size_t)fake_number("FAKE_CUDA_MEMORY_MIB", 1024) << 20;
-    return 0;
-}
-
 /* --- contexts --- */
 
 lab_cu_result cuDevicePrimaryCtxRetain(lab_cu_context *ret_context, lab_cu_device device) {
@@ -196,25 +184,9 @@ lab_cu_result cuDevicePrimaryCtxRelease_v2(lab_cu_device device) {
     return held ? 0 : FAKE_INVALID_CONTEXT;
 }
 
-lab_cu_result cuDevicePrimaryCtxSetFlags_v2(lab_cu_device device, unsigned flags) {
-    (void)device;
-    (void)flags;
-    return 0;
-}
-
 lab_cu_result cuCtxSetCurrent(lab_cu_context context) {
     FAKE_BEGIN(cuCtxSetCurrent);
     fake_current = context;
-    return 0;
-}
-
-lab_cu_result cuCtxGetCurrent(lab_cu_context *ret_context) {
-    *ret_context = fake_current;
-    return 0;
-}
-
-lab_cu_result cuCtxSynchronize(void) {
-    FAKE_BEGIN_IN_CONTEXT(cuCtxSynchronize);
     return 0;
 }
 
@@ -379,18 +351,6 @@ lab_cu_result cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {
     pthread_mutex_lock(&lock);
     *ret_free = *ret_total - used_bytes();
     pthread_mutex_unlock(&lock);
-    return 0;
-}
-
-lab_cu_result cuMemHostAlloc(void **ret_memory, size_t size_bytes, unsigned flags) {
-    (void)flags;
-    FAKE_BEGIN_IN_CONTEXT(cuMemHostAlloc);
-    *ret_memory = malloc(size_bytes);
-    return 0;
-}
-
-lab_cu_result cuMemFreeHost(void *memory) {
-    free(memory);
     return 0;
 }
 

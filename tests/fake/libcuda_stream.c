@@ -135,12 +135,6 @@ lab_cu_result cuMemsetD8Async(lab_cu_pointer to, unsigned char value, size_t cou
     return set(stream, to, value, 1, count);
 }
 
-lab_cu_result cuMemsetD32Async(lab_cu_pointer to, unsigned value, size_t count,
-                               lab_cu_stream stream) {
-    FAKE_BEGIN_IN_CONTEXT(cuMemsetD32Async);
-    return set(stream, to, value, 4, 4 * count);
-}
-
 /* --- streams --- */
 
 static lab_cu_result stream_create(lab_cu_context context, unsigned flags,
@@ -358,13 +352,6 @@ lab_cu_result cuLaunchKernelEx(const struct lab_cu_launch_config *config, lab_cu
     if (!config->grid_x || !config->block_x)
         return FAKE_INVALID_VALUE;
     return enqueue(config->stream, &(struct command){.kind = KERNEL});
-}
-
-lab_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks, lab_cu_function function,
-                                                          int block_threads, size_t shared_bytes) {
-    (void)function, (void)shared_bytes;
-    *ret_blocks = 2048 / block_threads;
-    return 0;
 }
 
 lab_cu_result cuOccupancyMaxActiveClusters(int *ret_clusters, lab_cu_function function,

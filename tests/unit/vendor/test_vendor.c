@@ -130,8 +130,8 @@ LAB_TEST(what_is_missing_is_listed_once_for_each_effect) {
     assert_string_equal(nccl->path, test_path("toolkit/lib64/libnccl.so.2"));
     assert_null(nccl->version);
     assert_string_equal(nccl->effects[0], LAB_NCCL_ESSENTIAL);
-    assert_string_equal(nccl->effects[4], LAB_NCCL_TEXTS);
-    assert_null(nccl->effects[5]);
+    assert_string_equal(nccl->effects[2], LAB_NCCL_TEXTS);
+    assert_null(nccl->effects[3]);
 }
 
 /* The fakes of cuBLASLt and CUPTI are of CUDA 13; where a toolkit of 12 is installed, its own are
