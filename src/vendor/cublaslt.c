@@ -3,11 +3,7 @@
 
 #include "vendor/vendor.h"
 
-#include <pthread.h>
-
 static struct lab_cublaslt cublaslt;
-static struct lab_dl_report report;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define ROW(name, effect, parameters) {#name, &cublaslt.name, effect},
 static const struct lab_dl_symbol symbols[] = {
@@ -17,32 +13,22 @@ static const struct lab_dl_symbol symbols[] = {
 };
 #undef ROW
 
-static void load(void) {
-    lab_vendor_find(
-        &(struct lab_vendor_search){
-            .title = "cuBLASLt",
-            .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
-            .symbols = symbols,
-            .effect = LAB_LT_ESSENTIAL,
-        },
-        &report);
-}
+static struct lab_vendor_search search = {
+    .title = "cuBLASLt",
+    .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
+    .symbols = symbols,
+    .effect = LAB_LT_ESSENTIAL,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 const struct lab_cublaslt *lab_cublaslt_load(const struct lab_dl_report **ret_report) {
-    pthread_once(&once, load);
-    if (ret_report)
-        *ret_report = &report;
+    lab_vendor_load(&search, ret_report);
     return &cublaslt;
 }
 
 bool lab_cublaslt_ready(void) {
     lab_cublaslt_load(NULL);
-#define CHECK(name, effect, parameters)                                                            \
-    if (!cublaslt.name)                                                                            \
-        return false;
-    LAB_LT_FUNCTIONS(CHECK)
-#undef CHECK
-    return true;
+    return !lab_vendor_lacks(symbols, LAB_LT_ESSENTIAL);
 }
 
 int64_t lab_cublaslt_version(void) {

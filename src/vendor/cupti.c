@@ -3,45 +3,32 @@
 
 #include "vendor/vendor.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define VERSION_MIN 18 /* CUDA 12.0 */
 
 static struct lab_cupti cupti;
-static struct lab_dl_report report;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define ROW(name, effect, parameters) {#name, &cupti.name, effect},
 static const struct lab_dl_symbol symbols[] = {LAB_CUPTI_FUNCTIONS(ROW){NULL}};
 #undef ROW
 
-static void load(void) {
-    lab_vendor_find(
-        &(struct lab_vendor_search){
-            .title = "CUPTI",
-            .sonames = {"libcupti.so.13", "libcupti.so.12"},
-            .symbols = symbols,
-            .effect = LAB_CUPTI_ESSENTIAL,
-        },
-        &report);
-}
+static struct lab_vendor_search search = {
+    .title = "CUPTI",
+    .sonames = {"libcupti.so.13", "libcupti.so.12"},
+    .symbols = symbols,
+    .effect = LAB_CUPTI_ESSENTIAL,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 const struct lab_cupti *lab_cupti_load(const struct lab_dl_report **ret_report) {
-    pthread_once(&once, load);
-    if (ret_report)
-        *ret_report = &report;
+    lab_vendor_load(&search, ret_report);
     return &cupti;
 }
 
 bool lab_cupti_ready(void) {
     lab_cupti_load(NULL);
-#define CHECK(name, effect, parameters)                                                            \
-    if (!cupti.name && strcmp(effect, LAB_CUPTI_ESSENTIAL) == 0)                                   \
-        return false;
-    LAB_CUPTI_FUNCTIONS(CHECK)
-#undef CHECK
-    return lab_cupti_version() >= VERSION_MIN;
+    return !lab_vendor_lacks(symbols, LAB_CUPTI_ESSENTIAL) && lab_cupti_version() >= VERSION_MIN;
 }
 
 uint32_t lab_cupti_version(void) {

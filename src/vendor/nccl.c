@@ -3,12 +3,9 @@
 
 #include "vendor/vendor.h"
 
-#include <pthread.h>
 #include <string.h>
 
 static struct lab_nccl nccl;
-static struct lab_dl_report report;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define ROW(name, effect, parameters) {#name, &nccl.name, effect},
 static const struct lab_dl_symbol symbols[] = {
@@ -18,32 +15,22 @@ static const struct lab_dl_symbol symbols[] = {
 };
 #undef ROW
 
-static void load(void) {
-    lab_vendor_find(
-        &(struct lab_vendor_search){
-            .title = "NCCL",
-            .sonames = {"libnccl.so.2"},
-            .symbols = symbols,
-            .effect = LAB_NCCL_ESSENTIAL,
-        },
-        &report);
-}
+static struct lab_vendor_search search = {
+    .title = "NCCL",
+    .sonames = {"libnccl.so.2"},
+    .symbols = symbols,
+    .effect = LAB_NCCL_ESSENTIAL,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 const struct lab_nccl *lab_nccl_load(const struct lab_dl_report **ret_report) {
-    pthread_once(&once, load);
-    if (ret_report)
-        *ret_report = &report;
+    lab_vendor_load(&search, ret_report);
     return &nccl;
 }
 
 bool lab_nccl_ready(void) {
     lab_nccl_load(NULL);
-#define CHECK(name, effect, parameters)                                                            \
-    if (!nccl.name && strcmp(effect, LAB_NCCL_ESSENTIAL) == 0)                                     \
-        return false;
-    LAB_NCCL_FUNCTIONS(CHECK)
-#undef CHECK
-    return true;
+    return !lab_vendor_lacks(symbols, LAB_NCCL_ESSENTIAL);
 }
 
 int lab_nccl_version(void) {

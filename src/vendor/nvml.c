@@ -5,6 +5,7 @@
 #include "vendor/nvml.h"
 
 #include "base/str.h"
+#include "vendor/vendor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -87,15 +88,6 @@ const struct lab_nvml *lab_nvml_load(const struct lab_dl_report **ret_report) {
     return &nvml;
 }
 
-static const char *lacks(void) {
-#define CHECK(name, effect, parameters)                                                            \
-    if (!nvml.name && strcmp(effect, LAB_NVML_ESSENTIAL) == 0)                                     \
-        return #name;
-    LAB_NVML_FUNCTIONS(CHECK)
-#undef CHECK
-    return NULL;
-}
-
 /* A kernel module may be loaded later, and a GPU may come back; a library that doesn't fit the
  * module stays what it is for as long as this process lives. */
 static bool may_pass(lab_nvml_result result) {
@@ -106,9 +98,10 @@ static bool may_pass(lab_nvml_result result) {
 static int initialise(struct lab_err *err) {
     if (!report.handle)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "no NVIDIA driver: %s", report.reason);
-    if (lacks())
+    const char *lacking = lab_vendor_lacks(symbols, LAB_NVML_ESSENTIAL);
+    if (lacking)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s lacks %s: the driver is too old",
-                           report.path, lacks());
+                           report.path, lacking);
     lab_nvml_result result = nvml.nvmlInit_v2();
     if (result == LAB_NVML_SUCCESS)
         return 0;

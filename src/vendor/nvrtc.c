@@ -3,11 +3,7 @@
 
 #include "vendor/vendor.h"
 
-#include <pthread.h>
-
 static struct lab_nvrtc nvrtc;
-static struct lab_dl_report report;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define ROW(name, effect, parameters) {#name, &nvrtc.name, effect},
 static const struct lab_dl_symbol symbols[] = {
@@ -17,32 +13,22 @@ static const struct lab_dl_symbol symbols[] = {
 };
 #undef ROW
 
-static void load(void) {
-    lab_vendor_find(
-        &(struct lab_vendor_search){
-            .title = "NVRTC",
-            .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
-            .symbols = symbols,
-            .effect = LAB_NVRTC_ESSENTIAL,
-        },
-        &report);
-}
+static struct lab_vendor_search search = {
+    .title = "NVRTC",
+    .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
+    .symbols = symbols,
+    .effect = LAB_NVRTC_ESSENTIAL,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 const struct lab_nvrtc *lab_nvrtc_load(const struct lab_dl_report **ret_report) {
-    pthread_once(&once, load);
-    if (ret_report)
-        *ret_report = &report;
+    lab_vendor_load(&search, ret_report);
     return &nvrtc;
 }
 
 bool lab_nvrtc_ready(void) {
     lab_nvrtc_load(NULL);
-#define CHECK(name, effect, parameters)                                                            \
-    if (!nvrtc.name && strcmp(effect, LAB_NVRTC_ESSENTIAL) == 0)                                   \
-        return false;
-    LAB_NVRTC_FUNCTIONS(CHECK)
-#undef CHECK
-    return true;
+    return !lab_vendor_lacks(symbols, LAB_NVRTC_ESSENTIAL);
 }
 
 int lab_nvrtc_version(void) {

@@ -16,7 +16,6 @@
 #include "vendor/nvrtc.h"
 
 #include <glob.h>
-#include <pthread.h>
 #include <sys/stat.h>
 
 #define MAX_SONAMES (sizeof((struct lab_dl_library *)0)->sonames / sizeof(const char *))
@@ -108,7 +107,7 @@ static void find_among(const struct lab_vendor_search *search, const char *const
     lab_dl_load(&library, folders->items, arena, report);
 }
 
-void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_report *ret_report) {
+static void find(const struct lab_vendor_search *search, struct lab_dl_report *ret_report) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct lab_arena arena; /* never released: its strings are given out for good */
     int major = lab_cuda_version() / 1000;
@@ -126,6 +125,28 @@ void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_repor
         find_among(search, search->sonames, all, &folders, ret_report);
     lab_mem_free(folders.items);
     pthread_mutex_unlock(&lock);
+}
+
+void lab_vendor_load(struct lab_vendor_search *search, const struct lab_dl_report **ret_report) {
+    if (!atomic_load_explicit(&search->loaded, memory_order_acquire)) {
+        pthread_mutex_lock(&search->lock);
+        if (!atomic_load_explicit(&search->loaded, memory_order_relaxed))
+            find(search, &search->report);
+        atomic_store_explicit(&search->loaded, true, memory_order_release);
+        pthread_mutex_unlock(&search->lock);
+    }
+    if (ret_report)
+        *ret_report = &search->report;
+}
+
+const char *lab_vendor_lacks(const struct lab_dl_symbol *symbols, const char *effect) {
+    for (const struct lab_dl_symbol *symbol = symbols; symbol->name; symbol++) {
+        void *address;
+        memcpy(&address, symbol->slot, sizeof address);
+        if (!address && lab_str_equal(symbol->effect, effect))
+            return symbol->name;
+    }
+    return NULL;
 }
 
 /* --- whether a search would find the same --- */

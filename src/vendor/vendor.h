@@ -7,6 +7,9 @@
 
 #include "base/dl.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 struct lab_vendor_library {
     const char *title;    /* "NVRTC" */
     const char *path;     /* NULL: not found */
@@ -35,12 +38,18 @@ struct lab_vendor_search {
     const char *sonames[6]; /* the newest first; one of the driver's major version is preferred */
     const struct lab_dl_symbol *symbols;
     const char *effect;
+    pthread_mutex_t lock; /* of the report, until it is loaded */
+    atomic_bool loaded;
+    struct lab_dl_report report; /* its strings live for ever */
 };
 
 /*
- * Looks in the folder of CUDA_HOME, in the loader's path, in the usual folders of toolkits and in
- * those of PyTorch's wheels. The report's strings live for ever.
+ * At the first call, from any thread: looks in the folder of CUDA_HOME, in the loader's path, in
+ * the usual folders of toolkits and in those of PyTorch's wheels. `ret_report` may be NULL.
  */
-void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_report *ret_report);
+void lab_vendor_load(struct lab_vendor_search *search, const struct lab_dl_report **ret_report);
+
+/* The first of the symbols that was not found and has this effect; NULL where all are there. */
+const char *lab_vendor_lacks(const struct lab_dl_symbol *symbols, const char *effect);
 
 #endif

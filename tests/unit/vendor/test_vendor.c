@@ -47,10 +47,10 @@ static struct lab_dl_report find(const char *name) {
                     lab_arena_printf(&test_arena, "lib%s.so.12", name)},
         .symbols = symbols,
         .effect = "nothing works",
+        .lock = PTHREAD_MUTEX_INITIALIZER,
     };
-    struct lab_dl_report report;
-    lab_vendor_find(&search, &report);
-    return report;
+    lab_vendor_load(&search, NULL);
+    return search.report;
 }
 
 static int set_up(void **state) {
