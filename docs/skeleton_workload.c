@@ -55,7 +55,7 @@ static struct lab_launch describe(const struct skeleton_config *config) {
 static void cost(const void *config, struct lab_workload_cost *ret_cost) {
     struct lab_launch launch = describe(config);
     *ret_cost = (struct lab_workload_cost){
-        .compute = lab_op_get(launch.op)->cost(&launch),
+        .compute = lab_op_cost(&launch),
         .device_bytes = VECTORS * (int64_t)lab_tensor_bytes(&launch.out),
         .dtype = launch.out.dtype,
     };

@@ -72,6 +72,31 @@ const struct lab_op *lab_op_get(enum lab_op_id id) {
     return (int)id >= 0 && id < LAB_OP_COUNT ? ops[id] : NULL;
 }
 
+struct lab_cost lab_op_cost(const struct lab_launch *launch) {
+    const struct lab_op *op = lab_op_get(launch->op);
+    return op->cost ? op->cost(launch)
+                    : op_cost(launch, op->flops * (double)lab_tensor_count(&launch->out));
+}
+
+int lab_op_example(enum lab_op_id id, int index, enum lab_dtype dtype,
+                   struct lab_launch *ret_launch) {
+    struct lab_launch launch = {.op = id};
+    if (lab_op_get(id)->example(index, dtype, &launch) < 0)
+        return -1;
+    *ret_launch = launch;
+    return 0;
+}
+
+struct lab_gemm_shape lab_gemm_shape(const struct lab_launch *launch) {
+    return (struct lab_gemm_shape){lab_tensor_rows(&launch->out), lab_tensor_columns(&launch->out),
+                                   launch->in[0].shape[launch->transpose_a ? 0 : 1]};
+}
+
+struct lab_flash_shape lab_flash_shape(const struct lab_launch *launch) {
+    const int64_t *q = launch->in[0].shape;
+    return (struct lab_flash_shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
+}
+
 enum lab_dtype lab_launch_dtype(const struct lab_launch *launch) {
     const struct lab_op *op = lab_op_get(launch->op);
     return op && op->keeps_fp32 ? launch->compute : launch->out.dtype;
@@ -142,6 +167,6 @@ int lab_launch_complete(struct lab_launch *launch, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_USER, "no operation has the number %d", (int)launch->op);
     if (check_launch(op, launch, err) < 0)
         return lab_err_context(err, "%s", op->name);
-    launch->cost = op->cost(launch);
+    launch->cost = lab_op_cost(launch);
     return 0;
 }

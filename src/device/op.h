@@ -175,7 +175,8 @@ struct lab_op {
     bool keeps_fp32; /* its tensors are fp32 and `compute` says in what it computes */
     /* shapes and parameters fit together; rank, size and dtype were checked before */
     int (*check)(const struct lab_launch *launch, struct lab_err *err);
-    struct lab_cost (*cost)(const struct lab_launch *launch);
+    double flops; /* for an element of the output, beside what `cost` counts */
+    struct lab_cost (*cost)(const struct lab_launch *launch); /* NULL = `flops` alone */
     /* double precision, straight from the definition; `in` and `out` are host arrays */
     void (*reference)(const struct lab_launch *launch, const double *const *in, double *out);
     /*
@@ -183,14 +184,34 @@ struct lab_op {
      * holds where the output lies over an input. NULL = the op is elementary.
      */
     int (*lower)(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]);
-    /* shapes and parameters of example `index` (tensors without data); -1 behind the last */
-    int (*example)(int index, enum lab_dtype dtype, struct lab_launch *ret_launch);
+    /* shapes and parameters of example `index` (tensors without data); -1 behind the last. The op
+     * is set already */
+    int (*example)(int index, enum lab_dtype dtype, struct lab_launch *launch);
     /* optional: makes of numbers in [-1, 1) what this input of an example may hold; NULL = they
      * may */
     void (*domain)(const struct lab_launch *launch, int input, float *values);
 };
 
 const struct lab_op *lab_op_get(enum lab_op_id id);
+struct lab_cost lab_op_cost(const struct lab_launch *launch);
+/* As its `example`. */
+int lab_op_example(enum lab_op_id id, int index, enum lab_dtype dtype,
+                   struct lab_launch *ret_launch);
+
+/* The sizes of a gemm, alone or with what is fused to it. */
+struct lab_gemm_shape {
+    int64_t m, n, k;
+};
+struct lab_gemm_shape lab_gemm_shape(const struct lab_launch *launch);
+static inline bool lab_op_is_gemm(enum lab_op_id id) {
+    return id >= LAB_OP_GEMM && id <= LAB_OP_GEMM_BIAS_ADD;
+}
+
+/* The sizes of a flash_attention. */
+struct lab_flash_shape {
+    int64_t batch, tokens, heads, kv_heads, width;
+};
+struct lab_flash_shape lab_flash_shape(const struct lab_launch *launch);
 
 /* The dtype in which a launch computes: its output's, or `compute`. */
 enum lab_dtype lab_launch_dtype(const struct lab_launch *launch);

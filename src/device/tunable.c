@@ -159,25 +159,17 @@ static long long rounded(int64_t length) {
 }
 
 void lab_tunable_shape_class(const struct lab_launch *launch, struct lab_str *out) {
-    const int64_t *q = launch->in[0].shape;
     lab_str_add(out, lab_op_get(launch->op)->name);
-    switch (launch->op) {
-    case LAB_OP_FLASH_ATTENTION:
-        lab_str_printf(out, " b%lld s%lld h%lld g%lld w%lld%s", rounded(q[0]), rounded(q[1]),
-                       (long long)q[2], (long long)launch->in[1].shape[2], (long long)q[3],
+    if (launch->op == LAB_OP_FLASH_ATTENTION) {
+        struct lab_flash_shape s = lab_flash_shape(launch);
+        lab_str_printf(out, " b%lld s%lld h%lld g%lld w%lld%s", rounded(s.batch), rounded(s.tokens),
+                       (long long)s.heads, (long long)s.kv_heads, (long long)s.width,
                        launch->causal ? " causal" : "");
-        break;
-    case LAB_OP_GEMM:
-    case LAB_OP_GEMM_ADD:
-    case LAB_OP_GEMM_BIAS:
-    case LAB_OP_GEMM_BIAS_GELU:
-    case LAB_OP_GEMM_BIAS_ADD:
-        lab_str_printf(out, " m%lld n%lld k%lld %s%s", rounded(lab_tensor_rows(&launch->out)),
-                       rounded(lab_tensor_columns(&launch->out)),
-                       rounded(q[launch->transpose_a ? 0 : 1]), launch->transpose_a ? "t" : "n",
-                       launch->transpose_b ? "t" : "n");
-        break;
-    default:
+    } else if (lab_op_is_gemm(launch->op)) {
+        struct lab_gemm_shape s = lab_gemm_shape(launch);
+        lab_str_printf(out, " m%lld n%lld k%lld %s%s", rounded(s.m), rounded(s.n), rounded(s.k),
+                       launch->transpose_a ? "t" : "n", launch->transpose_b ? "t" : "n");
+    } else {
         lab_str_printf(out, " r%lld c%lld", rounded(lab_tensor_rows(&launch->out)),
                        rounded(lab_tensor_columns(&launch->out)));
     }

@@ -30,6 +30,9 @@ struct lab_tunable_parameter {
     int choice_count;
 };
 
+#define LAB_CHOICES(...)                                                                           \
+    (const int32_t[]){__VA_ARGS__}, (int)(sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
 struct lab_tunable {
     const char *kernel; /* for people and caches: "cpu flash_attention" */
     const char

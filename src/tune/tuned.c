@@ -140,7 +140,7 @@ static void find_one(const struct lab_launch *launch, void *state) {
     }
     if (found < 0)
         search->tuned->note = lab_arena_printf(search->arena, "%s: %s", key.shape, err.text);
-    double flops = lab_op_get(launch->op)->cost(launch).flops;
+    double flops = lab_op_cost(launch).flops;
     if (flops > search->flops) {
         search->flops = flops;
         search->tuned->advice = advise(launch, search->arena);

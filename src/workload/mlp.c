@@ -211,7 +211,7 @@ static void mlp_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     struct mlp_shape shape = mlp_shape_of(config);
     struct lab_launch launch = {.op = LAB_OP_MLP_STEP, .mlp = shape.mlp, .compute = shape.dtype};
     *ret_cost = (struct lab_workload_cost){
-        .compute = lab_op_get(LAB_OP_MLP_STEP)->cost(&launch),
+        .compute = lab_op_cost(&launch),
         .samples = (double)config->batch_size,
         .device_bytes = (int64_t)sizeof(float) * device_values(&shape),
         .host_bytes = LAB_MLP_TAIL * sizeof(float),
@@ -224,7 +224,7 @@ static void mlp_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
 static void mlp_share(const void *config, int index, int count, struct lab_workload_cost *cost) {
     struct mlp_shape shape = mlp_shape_of_rank(config, index, count);
     struct lab_launch launch = {.op = LAB_OP_MLP_STEP, .mlp = shape.mlp, .compute = shape.dtype};
-    cost->compute = lab_op_get(LAB_OP_MLP_STEP)->cost(&launch);
+    cost->compute = lab_op_cost(&launch);
     cost->samples = (double)shape.mlp.rows;
 }
 

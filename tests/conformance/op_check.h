@@ -54,7 +54,7 @@ static inline int op_case_make(enum lab_op_id id, int index, enum lab_dtype dtyp
                                struct lab_arena *arena, struct op_case *ret_case,
                                struct lab_err *err) {
     *ret_case = (struct op_case){.op = lab_op_get(id)};
-    if (ret_case->op->example(index, dtype, &ret_case->launch) < 0)
+    if (lab_op_example(id, index, dtype, &ret_case->launch) < 0)
         return -1;
     if (lab_launch_complete(&ret_case->launch, err) < 0)
         return -1;

@@ -213,7 +213,7 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
         return;
     }
     struct lab_launch first;
-    assert_int_equal(op->example(0, dtype, &first), 0);
+    assert_int_equal(lab_op_example(id, 0, dtype, &first), 0);
     bool possible = can_do(bench->device, &first);
     assert_true(possible || op->optional || !stored);
     if (!possible)
@@ -234,7 +234,7 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
 static void prepare_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype) {
     const struct lab_op *op = lab_op_get(id);
     struct lab_launch launch;
-    for (int i = 0; op->example(i, dtype, &launch) == 0; i++)
+    for (int i = 0; lab_op_example(id, i, dtype, &launch) == 0; i++)
         for (int shift = 1; shift >= 0; shift--) {
             for (int j = 0; j < op->inputs; j++)
                 launch.in[j].data = (void *)(uintptr_t)(0x1000 * (j + 1) + shift * 4);

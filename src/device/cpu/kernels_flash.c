@@ -16,29 +16,18 @@
 
 enum { BLOCK_Q, BLOCK_K, PARAMETERS };
 
-static const int32_t block_q_choices[] = {16, 32, 64, 96, 128, 192, 256, 384, 512};
-static const int32_t block_k_choices[] = {64, 128, 192, 256, 384, 512, 1024};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_q", "queries of a block", block_q_choices, 9},
-    {"block_k", "keys that a block of queries meets at a time", block_k_choices, 7},
+    {"block_q", "queries of a block", LAB_CHOICES(16, 32, 64, 96, 128, 192, 256, 384, 512)},
+    {"block_k", "keys that a block of queries meets at a time",
+     LAB_CHOICES(64, 128, 192, 256, 384, 512, 1024)},
 };
 
 #define SCORES_BYTES ((int64_t)1 << 20) /* more of them leave every second-level cache */
 
-struct shape {
-    int64_t batch, tokens, heads, kv_heads, width;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    const int64_t *q = launch->in[0].shape;
-    return (struct shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
-}
-
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
     (void)place;
-    int64_t tokens = shape_of(launch).tokens;
+    int64_t tokens = lab_flash_shape(launch).tokens;
     *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
     ret_tuning->values[BLOCK_Q] = tokens >= 512   ? 256
                                   : tokens >= 256 ? 128
@@ -59,10 +48,10 @@ static int check_block(const char *name, int64_t block, int64_t tokens, int64_t 
 static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     (void)place;
-    int64_t tokens = shape_of(launch).tokens;
+    int64_t tokens = lab_flash_shape(launch).tokens;
     int64_t block_q = tuning->values[BLOCK_Q], block_k = tuning->values[BLOCK_K];
-    if (check_block("block_q", block_q, tokens, block_q_choices[0], err) ||
-        check_block("block_k", block_k, tokens, block_k_choices[0], err))
+    if (check_block("block_q", block_q, tokens, parameters[BLOCK_Q].choices[0], err) ||
+        check_block("block_k", block_k, tokens, parameters[BLOCK_K].choices[0], err))
         return -1;
     if (block_q * block_k * (int64_t)sizeof(float) > SCORES_BYTES)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
@@ -80,13 +69,13 @@ const struct lab_tunable cpu_tunable_flash = {
     .check = check,
 };
 
-static int64_t blocks_of(struct shape s, const struct lab_tuning *tuning) {
+static int64_t blocks_of(struct lab_flash_shape s, const struct lab_tuning *tuning) {
     return (s.tokens + tuning->values[BLOCK_Q] - 1) / tuning->values[BLOCK_Q];
 }
 
 static int64_t units(const struct lab_launch *launch, int threads) {
     (void)threads;
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     struct lab_tuning tuning = cpu_tuning_of(&cpu_tunable_flash, launch);
     return s.batch * s.heads * blocks_of(s, &tuning);
 }
@@ -149,7 +138,7 @@ static void run_block(const struct block *b, const struct cpu_simd *simd, int64_
 static void run(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t unit_count,
                 int64_t begin, int64_t end, struct cpu_scratch *scratch) {
     (void)unit_count;
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     struct lab_tuning tuning = cpu_tuning_of(&cpu_tunable_flash, launch);
     int64_t block_q = tuning.values[BLOCK_Q], block_k = tuning.values[BLOCK_K];
     int64_t blocks = blocks_of(s, &tuning), scores = block_q * block_k;

@@ -12,15 +12,13 @@
 
 enum { TILE_M, TILE_N, TILE_K, PARAMETERS };
 
-static const int32_t tile_m_choices[] = {0, 64, 128, 256, 512, 1024};
-static const int32_t tile_n_choices[] = {0, 64, 128, 256, 512, 1024, 2048};
-static const int32_t tile_k_choices[] = {0, 256, 512, 1024};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"tile_m", "rows of a tile; 0 with tile_n: tiles by the number of threads", tile_m_choices, 6},
-    {"tile_n", "columns of a tile; 0 with tile_m: tiles by the number of threads", tile_n_choices,
-     7},
-    {"tile_k", "terms of its sums that a tile takes at a time; 0: all of them", tile_k_choices, 4},
+    {"tile_m", "rows of a tile; 0 with tile_n: tiles by the number of threads",
+     LAB_CHOICES(0, 64, 128, 256, 512, 1024)},
+    {"tile_n", "columns of a tile; 0 with tile_m: tiles by the number of threads",
+     LAB_CHOICES(0, 64, 128, 256, 512, 1024, 2048)},
+    {"tile_k", "terms of its sums that a tile takes at a time; 0: all of them",
+     LAB_CHOICES(0, 256, 512, 1024)},
 };
 
 #define TILE_FLOPS 1e6 /* below, waking a thread costs more than it does */
@@ -28,15 +26,6 @@ static const struct lab_tunable_parameter parameters[PARAMETERS] = {
     0.004              /* elements packed per element and k: beyond, it costs several per cent */
 #define ROW_STEP    4  /* tiles keep to the micro-kernels' steps, so that only */
 #define COLUMN_STEP 16 /* those at the end have ragged edges */
-
-struct shape {
-    int64_t m, n, k;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    return (struct shape){lab_tensor_rows(&launch->out), lab_tensor_columns(&launch->out),
-                          launch->in[0].shape[launch->transpose_a ? 0 : 1]};
-}
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
@@ -56,7 +45,7 @@ static int check_tile(const char *name, int64_t tile, int64_t size, struct lab_e
 static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     (void)place;
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     if (!tuning->values[TILE_M] != !tuning->values[TILE_N])
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "tile_m=%d with tile_n=%d: both are 0 or neither",
@@ -80,7 +69,7 @@ const struct lab_tunable cpu_tunable_gemm = {
 };
 
 /* Where the tile's size was chosen: so many in either direction. */
-static struct cpu_grid grid_of_tiles(struct shape s, const struct lab_tuning *tuning) {
+static struct cpu_grid grid_of_tiles(struct lab_gemm_shape s, const struct lab_tuning *tuning) {
     int64_t tile_m = tuning->values[TILE_M], tile_n = tuning->values[TILE_N];
     return (struct cpu_grid){(s.m + tile_m - 1) / tile_m, (s.n + tile_n - 1) / tile_n};
 }
@@ -103,7 +92,7 @@ struct cpu_grid cpu_grid_of(int64_t m, int64_t n, int64_t tiles) {
  * one that another can take.
  */
 static int64_t units(const struct lab_launch *launch, int threads) {
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     if (launch->tuning.count && launch->tuning.values[TILE_M]) {
         struct cpu_grid grid = grid_of_tiles(s, &launch->tuning);
         return grid.down * grid.across;
@@ -124,7 +113,7 @@ struct tile {
     int64_t row, rows, column, columns;
 };
 
-static struct tile tile_of(struct shape s, struct cpu_grid grid, int64_t index) {
+static struct tile tile_of(struct lab_gemm_shape s, struct cpu_grid grid, int64_t index) {
     int64_t y = index / grid.across, x = index % grid.across;
     int64_t row = cpu_cut(s.m, grid.down, y, ROW_STEP);
     int64_t column = cpu_cut(s.n, grid.across, x, COLUMN_STEP);
@@ -153,8 +142,8 @@ static float prepare(const struct lab_launch *launch, const struct cpu_simd *sim
     return base || bias ? 1.0f : 0.0f;
 }
 
-static void run_tile(const struct lab_launch *launch, const struct cpu_simd *simd, struct shape s,
-                     struct tile tile) {
+static void run_tile(const struct lab_launch *launch, const struct cpu_simd *simd,
+                     struct lab_gemm_shape s, struct tile tile) {
     if (tile.rows == 0 || tile.columns == 0)
         return;
     float *out = (float *)launch->out.data + tile.row * s.n + tile.column;
@@ -180,7 +169,7 @@ static void run_tile(const struct lab_launch *launch, const struct cpu_simd *sim
 static void run(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t unit_count,
                 int64_t begin, int64_t end, struct cpu_scratch *scratch) {
     (void)scratch;
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     bool chosen = launch->tuning.count && launch->tuning.values[TILE_M];
     struct cpu_grid grid =
         chosen ? grid_of_tiles(s, &launch->tuning) : cpu_grid_of(s.m, s.n, unit_count);

@@ -16,15 +16,11 @@ enum { ROWS, STREAM, PART, PARAMETERS };
 #define PART_LEAST    131072 /* elements of a row that outgrow a second-level cache */
 #define PART_DEFAULT  16384
 
-static const int32_t rows_choices[] = {1, 4, 16, 64, 256, 1024};
-static const int32_t stream_choices[] = {0, 1};
-static const int32_t part_choices[] = {0, 4096, 16384, 65536};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"rows", "rows that a thread takes at a time", rows_choices, 6},
-    {"stream", "1: results are stored past the caches", stream_choices, 2},
+    {"rows", "rows that a thread takes at a time", LAB_CHOICES(1, 4, 16, 64, 256, 1024)},
+    {"stream", "1: results are stored past the caches", LAB_CHOICES(0, 1)},
     {"part", "elements of a row at a time, each read twice; 0: a row is read once and kept",
-     part_choices, 4},
+     LAB_CHOICES(0, 4096, 16384, 65536)},
 };
 
 /* The largest choice that is at most `most`, but not below the first. */

@@ -9,20 +9,10 @@ const struct lab_tunable *cpu_tunable(const struct lab_tunable_place *place,
     (void)place;
     if (launch->out.dtype != LAB_FP32)
         return NULL;
-    switch (launch->op) {
-    case LAB_OP_GEMM:
-    case LAB_OP_GEMM_ADD:
-    case LAB_OP_GEMM_BIAS:
-    case LAB_OP_GEMM_BIAS_GELU:
-    case LAB_OP_GEMM_BIAS_ADD:
-        return &cpu_tunable_gemm;
-    case LAB_OP_FLASH_ATTENTION:
-        return &cpu_tunable_flash;
-    case LAB_OP_SOFTMAX:
-        return &cpu_tunable_softmax;
-    default:
-        return NULL;
-    }
+    return lab_op_is_gemm(launch->op)             ? &cpu_tunable_gemm
+           : launch->op == LAB_OP_FLASH_ATTENTION ? &cpu_tunable_flash
+           : launch->op == LAB_OP_SOFTMAX         ? &cpu_tunable_softmax
+                                                  : NULL;
 }
 
 int cpu_identity(const struct lab_tunable_place *place, struct lab_arena *arena,

@@ -38,6 +38,27 @@ struct cuda_capacity cuda_capacity_of(const struct lab_device_ref *ref) {
                                   ref->capability};
 }
 
+static const struct cuda_tunable *find_declared(const struct lab_tunable_place *place,
+                                                const struct lab_launch *launch) {
+    struct cuda_capacity capacity = cuda_capacity_of(place->ref);
+    if (!capacity.capability || !capacity.sm_count)
+        return NULL; /* NVML is missing: what is legal can't be said */
+    return lab_op_is_gemm(launch->op)             ? find_gemm_tunable(launch, capacity)
+           : launch->op == LAB_OP_FLASH_ATTENTION ? find_flash_attention_tunable(launch, capacity)
+           : launch->op == LAB_OP_SOFTMAX         ? find_softmax_tunable(launch, capacity)
+                                                  : NULL;
+}
+
+static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                     struct lab_tuning *ret_tuning) {
+    *ret_tuning = find_declared(place, launch)->usual(launch, cuda_capacity_of(place->ref));
+}
+
+static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                 const struct lab_tuning *tuning, struct lab_err *err) {
+    return find_declared(place, launch)->check(launch, cuda_capacity_of(place->ref), tuning, err);
+}
+
 #define VERSIONED_MAX 8 /* tunables of all plans together */
 
 /* The tunable with its version, made at the first call and kept for ever. */
@@ -57,6 +78,8 @@ static const struct lab_tunable *with_version(const struct cuda_tunable *declare
                  cuda_source_hash(declared->file));
         made[i].tunable = declared->tunable;
         made[i].tunable.version = made[i].version;
+        made[i].tunable.fallback = fallback;
+        made[i].tunable.check = check;
         made[i].declared = declared;
     }
     assert(made[i].declared == declared);
@@ -66,27 +89,7 @@ static const struct lab_tunable *with_version(const struct cuda_tunable *declare
 
 const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
                                        const struct lab_launch *launch) {
-    const struct cuda_tunable *found = NULL;
-    struct cuda_capacity capacity = cuda_capacity_of(place->ref);
-    if (!capacity.capability || !capacity.sm_count)
-        return NULL; /* NVML is missing: what is legal can't be said */
-    switch (launch->op) {
-    case LAB_OP_GEMM:
-    case LAB_OP_GEMM_ADD:
-    case LAB_OP_GEMM_BIAS:
-    case LAB_OP_GEMM_BIAS_GELU:
-    case LAB_OP_GEMM_BIAS_ADD:
-        found = find_gemm_tunable(launch, capacity);
-        break;
-    case LAB_OP_FLASH_ATTENTION:
-        found = find_flash_attention_tunable(launch, capacity);
-        break;
-    case LAB_OP_SOFTMAX:
-        found = find_softmax_tunable(launch, capacity);
-        break;
-    default:
-        break;
-    }
+    const struct cuda_tunable *found = find_declared(place, launch);
     return found ? with_version(found) : NULL;
 }
 

@@ -66,13 +66,13 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
             in[OP_ADAM_GRADIENT], out);
 }
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     static const int64_t parameters[] = {1, 31, 32, 65, 100003};
     if (index >= (int)(sizeof parameters / sizeof parameters[0]))
         return -1;
     struct lab_tensor state =
         lab_tensor_vector(NULL, LAB_FP32, 3 * lab_mlp_stride(parameters[index]) + LAB_MLP_TAIL);
-    *ret_launch = (struct lab_launch){
+    *launch = (struct lab_launch){
         .op = LAB_OP_ADAM,
         .in = {state, lab_tensor_vector(NULL, LAB_FP32, parameters[index] + 2)},
         .out = state,

@@ -80,11 +80,11 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
 static const struct shape cases[] = {{1, 1, 1, 1},   {2, 7, 3, 5},    {1, 63, 2, 16}, {3, 65, 1, 7},
                                      {2, 50, 4, 64}, {1, 197, 2, 64}, {1, 400, 1, 16}};
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     struct shape s = cases[index];
-    *ret_launch = (struct lab_launch){
+    *launch = (struct lab_launch){
         .op = LAB_OP_ATTENTION,
         .in = {lab_tensor_matrix(NULL, dtype, s.images * s.tokens, 3 * s.heads * s.width)},
         .out = lab_tensor_matrix(NULL, dtype, s.images * s.tokens, s.heads * s.width),

@@ -9,28 +9,19 @@ static const int64_t matrices[][2] = {{1, 1}, {3, 7}, {50, 63}, {7, 65}, {197, 7
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-static int vector_example(enum lab_op_id op, int index, enum lab_dtype dtype,
-                          struct lab_launch *ret_launch) {
+static int vector_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= LENGTH(counts))
         return -1;
-    *ret_launch = (struct lab_launch){.op = op};
-    for (int i = 0; i < lab_op_get(op)->inputs; i++)
-        ret_launch->in[i] = lab_tensor_vector(NULL, dtype, counts[index]);
-    ret_launch->out = lab_tensor_vector(NULL, dtype, counts[index]);
+    for (int i = 0; i < lab_op_get(launch->op)->inputs; i++)
+        launch->in[i] = lab_tensor_vector(NULL, dtype, counts[index]);
+    launch->out = lab_tensor_vector(NULL, dtype, counts[index]);
+    launch->value = -1.5f; /* exact in every dtype; a fill's alone */
     return 0;
-}
-
-static struct lab_cost cost_one(const struct lab_launch *launch) {
-    return op_cost(launch, (double)lab_tensor_count(&launch->out));
 }
 
 static int fill_check(const struct lab_launch *launch, struct lab_err *err) {
     (void)launch, (void)err; /* any tensor and any value will do */
     return 0;
-}
-
-static struct lab_cost fill_cost(const struct lab_launch *launch) {
-    return op_cost(launch, 0);
 }
 
 static void fill_reference(const struct lab_launch *launch, const double *const *in, double *out) {
@@ -39,21 +30,13 @@ static void fill_reference(const struct lab_launch *launch, const double *const 
         out[i] = launch->value;
 }
 
-static int fill_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    if (vector_example(LAB_OP_FILL, index, dtype, ret_launch) < 0)
-        return -1;
-    ret_launch->value = -1.5f; /* exact in every dtype */
-    return 0;
-}
-
 const struct lab_op lab_op_fill = {
     .name = "fill",
     .help = "every element gets the same value",
     .inputs = 0,
     .check = fill_check,
-    .cost = fill_cost,
     .reference = fill_reference,
-    .example = fill_example,
+    .example = vector_example,
 };
 
 static int add_check(const struct lab_launch *launch, struct lab_err *err) {
@@ -68,19 +51,15 @@ static void add_reference(const struct lab_launch *launch, const double *const *
         out[i] = in[0][i] + in[1][i];
 }
 
-static int add_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return vector_example(LAB_OP_ADD, index, dtype, ret_launch);
-}
-
 const struct lab_op lab_op_add = {
     .name = "add",
     .help = "sum of two tensors",
     .inputs = 2,
     .over = 1 << 0 | 1 << 1,
     .check = add_check,
-    .cost = cost_one,
+    .flops = 1,
     .reference = add_reference,
-    .example = add_example,
+    .example = vector_example,
 };
 
 static int bias_check(const struct lab_launch *launch, struct lab_err *err) {
@@ -96,11 +75,11 @@ static void bias_reference(const struct lab_launch *launch, const double *const 
         out[i] = in[0][i] + in[1][i % columns];
 }
 
-static int bias_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int bias_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= LENGTH(matrices))
         return -1;
     int64_t rows = matrices[index][0], columns = matrices[index][1];
-    *ret_launch = (struct lab_launch){
+    *launch = (struct lab_launch){
         .op = LAB_OP_BIAS,
         .in = {lab_tensor_matrix(NULL, dtype, rows, columns),
                lab_tensor_vector(NULL, dtype, columns)},
@@ -115,7 +94,7 @@ const struct lab_op lab_op_bias = {
     .inputs = 2,
     .over = 1 << 0,
     .check = bias_check,
-    .cost = cost_one,
+    .flops = 1,
     .reference = bias_reference,
     .example = bias_example,
 };
@@ -129,17 +108,9 @@ static int gelu_check(const struct lab_launch *launch, struct lab_err *err) {
     return op_check_vector(&launch->in[0], "x", lab_tensor_count(&launch->out), err);
 }
 
-static struct lab_cost gelu_cost(const struct lab_launch *launch) {
-    return op_cost(launch, 5.0 * (double)lab_tensor_count(&launch->out));
-}
-
 static void gelu_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
         out[i] = op_gelu(in[0][i]);
-}
-
-static int gelu_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return vector_example(LAB_OP_GELU, index, dtype, ret_launch);
 }
 
 const struct lab_op lab_op_gelu = {
@@ -148,7 +119,7 @@ const struct lab_op lab_op_gelu = {
     .inputs = 1,
     .over = 1 << 0,
     .check = gelu_check,
-    .cost = gelu_cost,
+    .flops = 5,
     .reference = gelu_reference,
-    .example = gelu_example,
+    .example = vector_example,
 };

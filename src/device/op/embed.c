@@ -23,10 +23,6 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
     return check_shapes(launch, &launch->in[1], &launch->in[2], err);
 }
 
-static struct lab_cost cost(const struct lab_launch *launch) {
-    return op_cost(launch, (double)lab_tensor_count(&launch->out));
-}
-
 /* Where a row of the output comes from; NULL = it is a class token. */
 static const double *patch_row(const struct lab_launch *launch, const double *x, int64_t row,
                                int64_t tokens) {
@@ -56,13 +52,13 @@ static const struct {
 } cases[] = {{1, 1, 1},     {3, 4, 7},    {2, 49, 63},   {5, 7, 65},  {2, 196, 197},
              {10, 49, 512}, {2, 3, 2048}, {1, 2, 20000}, {11, 54, 64}};
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     int64_t images = cases[index].images, patches = cases[index].patches;
     int64_t columns = cases[index].columns;
-    *ret_launch = (struct lab_launch){
-        .op = LAB_OP_EMBED,
+    *launch = (struct lab_launch){
+        .op = launch->op,
         .in = {lab_tensor_matrix(NULL, dtype, images * patches, columns),
                lab_tensor_vector(NULL, dtype, columns),
                lab_tensor_matrix(NULL, dtype, patches + 1, columns)},
@@ -76,7 +72,7 @@ const struct lab_op lab_op_embed = {
     .help = "class token and positions",
     .inputs = 3,
     .check = check,
-    .cost = cost,
+    .flops = 1,
     .reference = reference,
     .example = example,
 };
@@ -113,14 +109,13 @@ static int norm_lower(const struct lab_launch *launch, struct lab_launch parts[L
     return 2;
 }
 
-static int norm_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    if (example(index, dtype, ret_launch) < 0)
+static int norm_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+    if (example(index, dtype, launch) < 0)
         return -1;
-    ret_launch->op = LAB_OP_LAYER_NORM_EMBED;
-    ret_launch->epsilon = 1e-5f;
-    ret_launch->in[4] = ret_launch->in[2];
-    ret_launch->in[3] = ret_launch->in[1];
-    ret_launch->in[2] = ret_launch->in[1];
+    launch->epsilon = 1e-5f;
+    launch->in[4] = launch->in[2];
+    launch->in[3] = launch->in[1];
+    launch->in[2] = launch->in[1];
     return 0;
 }
 

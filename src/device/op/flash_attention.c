@@ -8,15 +8,6 @@
 
 #include <math.h>
 
-struct shape {
-    int64_t batch, tokens, heads, kv_heads, width;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    const int64_t *q = launch->in[0].shape;
-    return (struct shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
-}
-
 static int check_tensor(const struct lab_tensor *tensor, const char *what, const int64_t *want,
                         struct lab_err *err) {
     bool same = tensor->rank == LAB_TENSOR_RANK;
@@ -33,7 +24,7 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != LAB_TENSOR_RANK || launch->in[1].rank != LAB_TENSOR_RANK)
         return lab_err_set(err, LAB_ERR_USER,
                            "queries and keys must be [batch, tokens, heads, head width]");
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     const int64_t queries[] = {s.batch, s.tokens, s.heads, s.width};
     const int64_t keys[] = {s.batch, s.tokens, s.kv_heads, s.width};
     if (s.heads % s.kv_heads)
@@ -54,7 +45,7 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
 }
 
 static struct lab_cost cost(const struct lab_launch *launch) {
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     double scores = (double)s.batch * (double)s.heads * (double)s.tokens * (double)s.tokens;
     return op_cost(launch, scores * 4.0 * (double)s.width * (launch->causal ? 0.5 : 1.0));
 }
@@ -83,7 +74,7 @@ static void attend(const double *q, const double *k, const double *v, int64_t co
 }
 
 static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
     for (int64_t row = 0; row < s.batch * s.tokens * s.heads; row++) {
         int64_t head = row % s.heads, token = row / s.heads % s.tokens;
@@ -97,7 +88,7 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
 }
 
 static const struct {
-    struct shape shape;
+    struct lab_flash_shape shape;
     bool causal, turned; /* turned: the scale is below 0 */
 } cases[] = {
     {{1, 1, 1, 1, 64}, true},     {{2, 7, 3, 1, 64}, false},   {{1, 63, 2, 2, 96}, true},
@@ -107,14 +98,14 @@ static const struct {
     {{1, 1, 2, 1, 256}, false},   {{3, 64, 2, 2, 128}, true},  {{1, 131, 2, 1, 128}, true, true},
 };
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
-    struct shape s = cases[index].shape;
+    struct lab_flash_shape s = cases[index].shape;
     const int64_t queries[] = {s.batch, s.tokens, s.heads, s.width};
     const int64_t keys[] = {s.batch, s.tokens, s.kv_heads, s.width};
     struct lab_tensor kv = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, keys);
-    *ret_launch = (struct lab_launch){
+    *launch = (struct lab_launch){
         .op = LAB_OP_FLASH_ATTENTION,
         .in = {lab_tensor(NULL, dtype, LAB_TENSOR_RANK, queries), kv, kv},
         .out = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, queries),

@@ -1,23 +1,11 @@
 /* gemm.c: the product of two matrices, alone and with what usually follows it. */
 #include "device/op/parts.h"
 
-struct shape {
-    int64_t m, n, k;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    return (struct shape){
-        .m = lab_tensor_rows(&launch->out),
-        .n = lab_tensor_columns(&launch->out),
-        .k = launch->in[0].shape[launch->transpose_a ? 0 : launch->in[0].rank - 1],
-    };
-}
-
 static int check(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != 2)
         return lab_err_set(err, LAB_ERR_USER, "a has %d dimensions, must have 2",
                            launch->in[0].rank);
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     if (op_check_matrix(&launch->in[0], "a", launch->transpose_a ? s.k : s.m,
                         launch->transpose_a ? s.m : s.k, err) < 0)
         return -1;
@@ -28,49 +16,32 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
 static int check_add(const struct lab_launch *launch, struct lab_err *err) {
     if (check(launch, err) < 0)
         return -1;
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     return op_check_matrix(&launch->in[2], "x", s.m, s.n, err);
 }
 
 static int check_bias(const struct lab_launch *launch, struct lab_err *err) {
     if (check(launch, err) < 0)
         return -1;
-    return op_check_vector(&launch->in[2], "bias", shape_of(launch).n, err);
+    return op_check_vector(&launch->in[2], "bias", lab_gemm_shape(launch).n, err);
 }
 
 static int check_bias_add(const struct lab_launch *launch, struct lab_err *err) {
     if (check_bias(launch, err) < 0)
         return -1;
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     return op_check_matrix(&launch->in[3], "residual", s.m, s.n, err);
 }
 
-/* the product's flops and `each` more for every element of the output */
-static struct lab_cost cost(const struct lab_launch *launch, double each) {
-    struct shape s = shape_of(launch);
-    double elements = (double)s.m * (double)s.n;
+static struct lab_cost cost(const struct lab_launch *launch) {
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
+    double elements = (double)s.m * (double)s.n, each = lab_op_get(launch->op)->flops;
     return op_cost(launch, elements * (2.0 * (double)s.k + each));
-}
-
-static struct lab_cost cost_0(const struct lab_launch *launch) {
-    return cost(launch, 0);
-}
-
-static struct lab_cost cost_1(const struct lab_launch *launch) {
-    return cost(launch, 1);
-}
-
-static struct lab_cost cost_2(const struct lab_launch *launch) {
-    return cost(launch, 2);
-}
-
-static struct lab_cost cost_gelu(const struct lab_launch *launch) {
-    return cost(launch, 1 + 5);
 }
 
 static void multiply(const struct lab_launch *launch, const double *a, const double *b,
                      double *out) {
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     /* steps in memory along the output's rows, its columns, and k */
     int64_t a_row = launch->transpose_a ? 1 : s.k, a_inner = launch->transpose_a ? s.m : 1;
     int64_t b_column = launch->transpose_b ? s.k : 1, b_inner = launch->transpose_b ? 1 : s.n;
@@ -144,7 +115,7 @@ static int lower_bias_add(const struct lab_launch *launch, struct lab_launch par
 }
 
 static const struct {
-    struct shape shape;
+    struct lab_gemm_shape shape;
     bool transpose_a, transpose_b;
 } cases[] = {
     {{1, 1, 1}, false, false},      {{7, 7, 7}, false, true},       {{63, 65, 7}, true, false},
@@ -153,14 +124,13 @@ static const struct {
     {{197, 176, 200}, false, true}, {{40, 136, 1096}, true, false}, {{72, 192, 1032}, false, false},
 };
 
-static int example(enum lab_op_id op, int index, enum lab_dtype dtype,
-                   struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
-    struct shape s = cases[index].shape;
+    struct lab_gemm_shape s = cases[index].shape;
     bool transpose_a = cases[index].transpose_a, transpose_b = cases[index].transpose_b;
-    *ret_launch = (struct lab_launch){
-        .op = op,
+    *launch = (struct lab_launch){
+        .op = launch->op,
         .in = {transpose_a ? lab_tensor_matrix(NULL, dtype, s.k, s.m)
                            : lab_tensor_matrix(NULL, dtype, s.m, s.k),
                transpose_b ? lab_tensor_matrix(NULL, dtype, s.n, s.k)
@@ -169,33 +139,13 @@ static int example(enum lab_op_id op, int index, enum lab_dtype dtype,
         .transpose_a = transpose_a,
         .transpose_b = transpose_b,
     };
-    if (op == LAB_OP_GEMM_ADD)
-        ret_launch->in[2] = ret_launch->out;
-    else if (op != LAB_OP_GEMM)
-        ret_launch->in[2] = lab_tensor_vector(NULL, dtype, s.n);
-    if (op == LAB_OP_GEMM_BIAS_ADD)
-        ret_launch->in[3] = ret_launch->out;
+    if (launch->op == LAB_OP_GEMM_ADD)
+        launch->in[2] = launch->out;
+    else if (launch->op != LAB_OP_GEMM)
+        launch->in[2] = lab_tensor_vector(NULL, dtype, s.n);
+    if (launch->op == LAB_OP_GEMM_BIAS_ADD)
+        launch->in[3] = launch->out;
     return 0;
-}
-
-static int example_gemm(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_GEMM, index, dtype, ret_launch);
-}
-
-static int example_add(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_GEMM_ADD, index, dtype, ret_launch);
-}
-
-static int example_bias(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_GEMM_BIAS, index, dtype, ret_launch);
-}
-
-static int example_bias_gelu(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_GEMM_BIAS_GELU, index, dtype, ret_launch);
-}
-
-static int example_bias_add(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_GEMM_BIAS_ADD, index, dtype, ret_launch);
 }
 
 const struct lab_op lab_op_gemm = {
@@ -203,9 +153,9 @@ const struct lab_op lab_op_gemm = {
     .help = "product of two matrices",
     .inputs = 2,
     .check = check,
-    .cost = cost_0,
+    .cost = cost,
     .reference = reference,
-    .example = example_gemm,
+    .example = example,
 };
 
 const struct lab_op lab_op_gemm_add = {
@@ -214,9 +164,10 @@ const struct lab_op lab_op_gemm_add = {
     .inputs = 3,
     .over = 1 << 2,
     .check = check_add,
-    .cost = cost_1,
+    .flops = 1,
+    .cost = cost,
     .reference = reference_add,
-    .example = example_add,
+    .example = example,
 };
 
 const struct lab_op lab_op_gemm_bias = {
@@ -224,10 +175,11 @@ const struct lab_op lab_op_gemm_bias = {
     .help = "linear layer",
     .inputs = 3,
     .check = check_bias,
-    .cost = cost_1,
+    .flops = 1,
+    .cost = cost,
     .reference = reference_bias,
     .lower = lower_bias,
-    .example = example_bias,
+    .example = example,
 };
 
 const struct lab_op lab_op_gemm_bias_gelu = {
@@ -235,10 +187,11 @@ const struct lab_op lab_op_gemm_bias_gelu = {
     .help = "linear layer and its activation",
     .inputs = 3,
     .check = check_bias,
-    .cost = cost_gelu,
+    .flops = 1 + 5,
+    .cost = cost,
     .reference = reference_bias_gelu,
     .lower = lower_bias_gelu,
-    .example = example_bias_gelu,
+    .example = example,
 };
 
 const struct lab_op lab_op_gemm_bias_add = {
@@ -247,8 +200,9 @@ const struct lab_op lab_op_gemm_bias_add = {
     .inputs = 4,
     .over = 1 << 3,
     .check = check_bias_add,
-    .cost = cost_2,
+    .flops = 2,
+    .cost = cost,
     .reference = reference_bias_add,
     .lower = lower_bias_add,
-    .example = example_bias_add,
+    .example = example,
 };

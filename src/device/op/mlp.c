@@ -379,13 +379,13 @@ static const struct {
     {{{20, 288, 256, 6}, 4, 0.2f, 7, 7, 0, 7, 0, 0}, 14},    /* with few rows */
 };
 
-static int example(enum lab_op_id op, int index, enum lab_dtype dtype,
-                   struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+    enum lab_op_id op = launch->op;
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     const struct lab_mlp *mlp = &cases[index].mlp;
-    *ret_launch = (struct lab_launch){.op = op, .mlp = *mlp, .adam = LAB_ADAM, .compute = dtype};
-    struct lab_tensor *in = ret_launch->in;
+    *launch = (struct lab_launch){.op = op, .mlp = *mlp, .adam = LAB_ADAM, .compute = dtype};
+    struct lab_tensor *in = launch->in;
     struct lab_tensor state = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_state_count(mlp));
     struct lab_tensor gradient = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_gradient_count(mlp));
     struct lab_tensor work = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_work_count(mlp));
@@ -393,36 +393,20 @@ static int example(enum lab_op_id op, int index, enum lab_dtype dtype,
     in[OP_MLP_Y] =
         lab_tensor_matrix(NULL, LAB_FP32, cases[index].data_rows, mlp->widths[lab_mlp_layers(mlp)]);
     in[OP_MLP_STATE] = state;
-    ret_launch->out = gradient;
+    launch->out = gradient;
     if (op == LAB_OP_MLP_FORWARD)
-        ret_launch->out = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_forward_count(mlp));
+        launch->out = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_forward_count(mlp));
     if (op == LAB_OP_MLP_GRADIENT || op == LAB_OP_MLP_STEP)
         in[OP_MLP_WORK] = work;
     if (op == LAB_OP_MLP_STEP) {
         in[OP_MLP_GRADIENT] = gradient;
-        ret_launch->out = state;
+        launch->out = state;
     }
     if (op == LAB_OP_MLP_BACKWARD) {
         in[OP_BACKWARD_STATE] = state;
         in[OP_BACKWARD_WORK] = work;
     }
     return 0;
-}
-
-static int forward_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_MLP_FORWARD, index, dtype, ret_launch);
-}
-
-static int backward_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_MLP_BACKWARD, index, dtype, ret_launch);
-}
-
-static int gradient_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_MLP_GRADIENT, index, dtype, ret_launch);
-}
-
-static int step_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return example(LAB_OP_MLP_STEP, index, dtype, ret_launch);
 }
 
 /*
@@ -461,7 +445,7 @@ const struct lab_op lab_op_mlp_forward = {
     .check = forward_check,
     .cost = forward_cost,
     .reference = forward_reference,
-    .example = forward_example,
+    .example = example,
     .domain = domain,
 };
 
@@ -474,7 +458,7 @@ const struct lab_op lab_op_mlp_backward = {
     .check = backward_check,
     .cost = backward_cost,
     .reference = backward_reference,
-    .example = backward_example,
+    .example = example,
     .domain = domain,
 };
 
@@ -488,7 +472,7 @@ const struct lab_op lab_op_mlp_gradient = {
     .cost = gradient_cost,
     .reference = gradient_reference,
     .lower = gradient_lower,
-    .example = gradient_example,
+    .example = example,
     .domain = domain,
 };
 
@@ -503,6 +487,6 @@ const struct lab_op lab_op_mlp_step = {
     .cost = step_cost,
     .reference = step_reference,
     .lower = step_lower,
-    .example = step_example,
+    .example = example,
     .domain = domain,
 };

@@ -9,18 +9,14 @@ static const int64_t matrices[][2] = {{1, 1},     {3, 7},     {50, 63},    {7, 6
                                       {5, 197},   {50, 512},  {300, 1000}, {3, 4096},
                                       {1, 20001}, {2, 40000}, {601, 128}};
 
-static int shapes_example(enum lab_op_id op, int index, enum lab_dtype dtype,
-                          struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof matrices / sizeof matrices[0]))
         return -1;
     int64_t rows = matrices[index][0], columns = matrices[index][1];
-    *ret_launch = (struct lab_launch){
-        .op = op,
-        .in = {lab_tensor_matrix(NULL, dtype, rows, columns)},
-        .out = lab_tensor_matrix(NULL, dtype, rows, columns),
-    };
-    for (int i = 1; i < lab_op_get(op)->inputs; i++)
-        ret_launch->in[i] = lab_tensor_vector(NULL, dtype, columns);
+    launch->in[0] = launch->out = lab_tensor_matrix(NULL, dtype, rows, columns);
+    for (int i = 1; i < lab_op_get(launch->op)->inputs; i++)
+        launch->in[i] = lab_tensor_vector(NULL, dtype, columns);
+    launch->epsilon = 1e-5f;
     return 0;
 }
 
@@ -51,11 +47,6 @@ static int layer_norm_check(const struct lab_launch *launch, struct lab_err *err
     return op_check_layer_norm(launch, columns, err);
 }
 
-/* mean 1; variance: subtract, square, add; result: subtract, scale, gamma, beta */
-static struct lab_cost layer_norm_cost(const struct lab_launch *launch) {
-    return op_cost(launch, 8.0 * (double)lab_tensor_count(&launch->out));
-}
-
 static void layer_norm_reference(const struct lab_launch *launch, const double *const *in,
                                  double *out) {
     int64_t columns = lab_tensor_columns(&launch->out);
@@ -64,32 +55,20 @@ static void layer_norm_reference(const struct lab_launch *launch, const double *
                           out + r * columns);
 }
 
-static int layer_norm_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    if (shapes_example(LAB_OP_LAYER_NORM, index, dtype, ret_launch) < 0)
-        return -1;
-    ret_launch->epsilon = 1e-5f;
-    return 0;
-}
-
 const struct lab_op lab_op_layer_norm = {
     .name = "layer_norm",
     .help = "rows of mean 0 and variance 1, then scaled and shifted",
     .inputs = 3,
     .over = 1 << 0,
     .check = layer_norm_check,
-    .cost = layer_norm_cost,
+    .flops = 8, /* mean 1; variance: subtract, square, add; subtract, scale, gamma, beta */
     .reference = layer_norm_reference,
-    .example = layer_norm_example,
+    .example = example,
 };
 
 static int softmax_check(const struct lab_launch *launch, struct lab_err *err) {
     return op_check_matrix(&launch->in[0], "x", lab_tensor_rows(&launch->out),
                            lab_tensor_columns(&launch->out), err);
-}
-
-/* maximum, subtract, exp, sum, divide */
-static struct lab_cost softmax_cost(const struct lab_launch *launch) {
-    return op_cost(launch, 5.0 * (double)lab_tensor_count(&launch->out));
 }
 
 static void softmax_reference(const struct lab_launch *launch, const double *const *in,
@@ -108,16 +87,15 @@ static void softmax_reference(const struct lab_launch *launch, const double *con
 }
 
 /* And rows that take several of a GPU's blocks, and one that no number of them can keep. */
-static int softmax_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int softmax_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     static const int64_t long_rows[][2] = {{2, 150001}, {1, 1400001}};
     int beyond = index - (int)(sizeof matrices / sizeof matrices[0]);
     if (beyond < 0)
-        return shapes_example(LAB_OP_SOFTMAX, index, dtype, ret_launch);
+        return example(index, dtype, launch);
     if (beyond >= (int)(sizeof long_rows / sizeof long_rows[0]))
         return -1;
-    struct lab_tensor x =
+    launch->in[0] = launch->out =
         lab_tensor_matrix(NULL, dtype, long_rows[beyond][0], long_rows[beyond][1]);
-    *ret_launch = (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {x}, .out = x};
     return 0;
 }
 
@@ -127,7 +105,7 @@ const struct lab_op lab_op_softmax = {
     .inputs = 1,
     .over = 1 << 0,
     .check = softmax_check,
-    .cost = softmax_cost,
+    .flops = 5, /* maximum, subtract, exp, sum, divide */
     .reference = softmax_reference,
     .example = softmax_example,
 };

@@ -47,10 +47,6 @@ static void patchify(const struct lab_launch *launch, const double *image, doubl
                 }
 }
 
-static struct lab_cost cost(const struct lab_launch *launch) {
-    return op_cost(launch, 0);
-}
-
 static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
     patchify(launch, in[0], out);
 }
@@ -63,17 +59,17 @@ static const struct {
     {{2, 3, 224, 224}, 16}, {{1, 3, 128, 256}, 128}, {{1, 3, 75, 75}, 3},
 };
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
-    *ret_launch = (struct lab_launch){
-        .op = LAB_OP_PATCHIFY,
+    *launch = (struct lab_launch){
+        .op = launch->op,
         .in = {lab_tensor(NULL, dtype, 4, cases[index].image)},
         .patch = cases[index].patch,
     };
-    struct shape s = shape_of(ret_launch);
-    ret_launch->out = lab_tensor_matrix(NULL, dtype, s.images * s.down * s.across,
-                                        s.patch * s.patch * s.channels);
+    struct shape s = shape_of(launch);
+    launch->out = lab_tensor_matrix(NULL, dtype, s.images * s.down * s.across,
+                                    s.patch * s.patch * s.channels);
     return 0;
 }
 
@@ -82,7 +78,6 @@ const struct lab_op lab_op_patchify = {
     .help = "images into rows of patches",
     .inputs = 1,
     .check = check,
-    .cost = cost,
     .reference = reference,
     .example = example,
 };
@@ -91,10 +86,6 @@ static int norm_check(const struct lab_launch *launch, struct lab_err *err) {
     if (check(launch, err) < 0)
         return -1;
     return op_check_layer_norm(launch, lab_tensor_columns(&launch->out), err);
-}
-
-static struct lab_cost norm_cost(const struct lab_launch *launch) {
-    return op_cost(launch, 8.0 * (double)lab_tensor_count(&launch->out));
 }
 
 static void norm_reference(const struct lab_launch *launch, const double *const *in, double *out) {
@@ -112,13 +103,12 @@ static int norm_lower(const struct lab_launch *launch, struct lab_launch parts[L
     return 2;
 }
 
-static int norm_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    if (example(index, dtype, ret_launch) < 0)
+static int norm_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+    if (example(index, dtype, launch) < 0)
         return -1;
-    ret_launch->op = LAB_OP_PATCHIFY_LAYER_NORM;
-    ret_launch->epsilon = 1e-5f;
+    launch->epsilon = 1e-5f;
     for (int i = 1; i < 3; i++)
-        ret_launch->in[i] = lab_tensor_vector(NULL, dtype, lab_tensor_columns(&ret_launch->out));
+        launch->in[i] = lab_tensor_vector(NULL, dtype, lab_tensor_columns(&launch->out));
     return 0;
 }
 
@@ -127,7 +117,7 @@ const struct lab_op lab_op_patchify_layer_norm = {
     .help = "images into normalised rows of patches",
     .inputs = 3,
     .check = norm_check,
-    .cost = norm_cost,
+    .flops = 8,
     .reference = norm_reference,
     .lower = norm_lower,
     .example = norm_example,

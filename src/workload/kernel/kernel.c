@@ -155,7 +155,7 @@ int kernel_run(void *state, int count, struct lab_iteration *records, struct lab
 void kernel_cost(const struct lab_launch *launch, double samples,
                  struct lab_workload_cost *ret_cost) {
     const struct lab_op *op = lab_op_get(launch->op);
-    *ret_cost = (struct lab_workload_cost){.compute = op->cost(launch),
+    *ret_cost = (struct lab_workload_cost){.compute = lab_op_cost(launch),
                                            .samples = samples,
                                            .device_bytes = (int64_t)lab_tensor_bytes(&launch->out),
                                            .dtype = launch->out.dtype};
@@ -170,7 +170,7 @@ void kernel_cost(const struct lab_launch *launch, double samples,
 
 static int64_t checked_rows(const struct kernel *kernel) {
     int64_t all = lab_tensor_rows(&kernel->launch.out);
-    double flops = lab_op_get(kernel->launch.op)->cost(&kernel->launch).flops;
+    double flops = lab_op_cost(&kernel->launch).flops;
     double rows = CHECKED_FLOPS / (flops / (double)all);
     if (kernel->is_tuned)
         rows = fmin(rows, CHECKED_ELEMENTS / (double)lab_tensor_columns(&kernel->launch.out));

@@ -56,7 +56,7 @@ static double far_tolerance(const struct check *check) {
 
 static void plan(struct check *check) {
     const struct mlp_shape *s = check->shape;
-    double flops = lab_op_get(LAB_OP_MLP_STEP)->cost(&check->training->step).flops;
+    double flops = lab_op_cost(&check->training->step).flops;
     double steps = floor(REFERENCE_FLOPS / flops);
     check->steps = (int)fmax(2, fmin(steps, STEPS_MOST));
     int64_t batches = s->data_rows / s->mlp.batch;

@@ -421,7 +421,7 @@ int vit_model_forward(const struct vit_model *model, void *images, void *out, vi
 
 static int emit_cost(void *state, const struct lab_launch *launch, struct lab_err *err) {
     (void)err;
-    struct lab_cost *sum = state, one = lab_op_get(launch->op)->cost(launch);
+    struct lab_cost *sum = state, one = lab_op_cost(launch);
     sum->flops += one.flops;
     sum->bytes_read += one.bytes_read;
     sum->bytes_written += one.bytes_written;

@@ -40,7 +40,7 @@ static bool example(const struct bench *bench, enum lab_op_id id, int index, enu
                     struct lab_launch *ret_launch) {
     const struct lab_op *op = lab_op_get(id);
     size_t at = 0;
-    if (op->example(index, dtype, ret_launch))
+    if (lab_op_example(id, index, dtype, ret_launch))
         return false;
     for (int i = -1; i < op->inputs; i++) {
         struct lab_tensor *tensor = i < 0 ? &ret_launch->out : &ret_launch->in[i];
@@ -104,8 +104,7 @@ LAB_TEST(kernels_can_be_asked_for_ahead) {
     bench_open(*state, "cuda:0", &bench);
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int i = 0;
-             i < EXAMPLES && lab_op_get((enum lab_op_id)id)->example(i, LAB_FP32, &launch) == 0;
-             i++)
+             i < EXAMPLES && lab_op_example((enum lab_op_id)id, i, LAB_FP32, &launch) == 0; i++)
             lab_prepare(bench.device, &launch, 1); /* without data */
     launch_all(&bench, LAB_FP32);
     bench_close(&bench);

@@ -42,7 +42,7 @@ static struct lab_stream stream_of(struct lab_device *device, const struct lab_d
 /* An example launch as the conformance test uses it, with memory to point at. */
 static struct lab_launch example_of(enum lab_op_id op, float *memory) {
     struct lab_launch launch = {0};
-    assert_int_equal(lab_op_get(op)->example(0, LAB_FP32, &launch), 0);
+    assert_int_equal(lab_op_example(op, 0, LAB_FP32, &launch), 0);
     launch.op = op;
     for (int i = 0; i < lab_op_get(op)->inputs; i++) {
         launch.in[i].data = memory;

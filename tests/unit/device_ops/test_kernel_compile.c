@@ -165,10 +165,9 @@ LAB_TEST(shapes_and_configurations_at_random_compile) {
 static void draw_tiles(uint64_t number, const struct lab_tunable_place *place,
                        struct lab_launch *ret_launch) {
     enum lab_op_id id = number % 2 ? LAB_OP_FLASH_ATTENTION : LAB_OP_GEMM_BIAS;
-    const struct lab_op *op = lab_op_get(id);
     enum lab_dtype dtype = (enum lab_dtype)(number / 2 % 4);
     struct lab_err err = LAB_ERR_INIT;
-    require(op->example((int)lab_random_below(number, 0, 10), dtype, ret_launch), &err);
+    require(lab_op_example(id, (int)lab_random_below(number, 0, 10), dtype, ret_launch), &err);
     const struct lab_tunable *tunable = lab_tunable_find(place, ret_launch);
     uint64_t count = (uint64_t)lab_tunable_size(tunable), draw = 1;
     do
@@ -215,7 +214,7 @@ LAB_TEST(tiles_for_hopper_at_random_compile) {
         struct cuda_call call;
         enum cuda_way way = CUDA_WAY_GEMM;
         /* rows of 768 and 256 bytes */
-        require(lab_op_get(LAB_OP_GEMM_BIAS_ADD)->example(7, dtypes[i % 3], &launch), &err);
+        require(lab_op_example(LAB_OP_GEMM_BIAS_ADD, 7, dtypes[i % 3], &launch), &err);
         require(lab_launch_complete(&launch, &err), &err);
         for (uint64_t draw = 0; way == CUDA_WAY_GEMM; draw++) {
             configure_at_random((uint64_t)i * 100 + draw, &launch);

@@ -17,7 +17,8 @@ static void every_op_in_every_dtype_has_a_way_on(struct cuda_capacity room) {
                 assert_true(op->lower || op->optional);
                 continue;
             }
-            for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
+            for (int i = 0;
+                 lab_op_example((enum lab_op_id)id, i, (enum lab_dtype)dtype, &launch) == 0; i++) {
                 struct cuda_call call;
                 enum cuda_way way = plan_on(room, &launch, &call);
                 if (way == CUDA_WAY_KERNEL) {
@@ -74,9 +75,8 @@ static void reach_by(struct cuda_capacity room, struct lab_launch launch, bool *
 static void reach(struct cuda_capacity room, enum lab_dtype dtype, bool *seen, bool *shared) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct lab_launch launch;
-        const struct lab_op *op = lab_op_get((enum lab_op_id)id);
         if (cuda_supports((enum lab_op_id)id, dtype, room.capability))
-            for (int i = 0; op->example(i, dtype, &launch) == 0; i++)
+            for (int i = 0; lab_op_example((enum lab_op_id)id, i, dtype, &launch) == 0; i++)
                 reach_by(room, launch, seen, shared);
     }
 }
@@ -157,8 +157,8 @@ LAB_TEST(every_legal_configuration_fits_the_gpu) {
     for (int i = 0; i < 3 * 2 * 4; i++) {
         struct lab_launch launch;
         enum lab_dtype dtype = (enum lab_dtype)(i % 4);
-        const struct lab_op *op = lab_op_get(ops[i / 4 % 2]);
-        for (int example = 5; op->example(example, dtype, &launch) == 0; example += 2)
+        enum lab_op_id op = ops[i / 4 % 2];
+        for (int example = 5; lab_op_example(op, example, dtype, &launch) == 0; example += 2)
             assert_true(try_configurations(rooms[i / 8], launch) >= 3);
     }
 }

@@ -146,7 +146,8 @@ LAB_TEST(fusing_saves_bytes_not_flops) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
         struct lab_launch launch, parts[LAB_OP_PARTS];
-        for (int i = 0; op->lower && op->example(i, LAB_FP32, &launch) == 0; i++) {
+        for (int i = 0; op->lower && lab_op_example((enum lab_op_id)id, i, LAB_FP32, &launch) == 0;
+             i++) {
             complete(&launch);
             double flops = 0, bytes = 0;
             int count = op->lower(&launch, parts);
@@ -169,7 +170,7 @@ LAB_TEST(every_op_is_described) {
         assert_in_range(op->inputs, 0, LAB_LAUNCH_INPUTS);
         assert_true(op->over < 1u << op->inputs);
         struct lab_launch launch;
-        for (int i = 0; op->example(i, LAB_FP32, &launch) == 0; i++) {
+        for (int i = 0; lab_op_example((enum lab_op_id)id, i, LAB_FP32, &launch) == 0; i++) {
             assert_int_equal(launch.op, id);
             complete(&launch);
         }

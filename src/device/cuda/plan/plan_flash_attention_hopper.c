@@ -7,36 +7,22 @@
 
 enum { BLOCK_M, BLOCK_N, STAGES, Q_STAGES, PINGPONG, PARAMETERS };
 
-static const int32_t block_m_choices[] = {64, 128, 192};
-static const int32_t block_n_choices[] = {64, 80, 96, 112, 128, 144, 160, 176, 192};
-static const int32_t stages_choices[] = {2, 3, 4};
-static const int32_t q_stages_choices[] = {0, 1, 2};
-static const int32_t pingpong_choices[] = {0, 1};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_m", "queries of a tile, 64 for each warp group", block_m_choices, 3},
-    {"block_n", "keys that they meet at a time", block_n_choices, 9},
-    {"stages", "tiles of keys, and of values, on their way or in use", stages_choices, 3},
-    {"q_stages", "tiles of queries likewise; 0 = one, copied to registers", q_stages_choices, 3},
-    {"pingpong", "1 = warp groups take turns at the matrix unit", pingpong_choices, 2},
+    {"block_m", "queries of a tile, 64 for each warp group", LAB_CHOICES(64, 128, 192)},
+    {"block_n", "keys that they meet at a time",
+     LAB_CHOICES(64, 80, 96, 112, 128, 144, 160, 176, 192)},
+    {"stages", "tiles of keys, and of values, on their way or in use", LAB_CHOICES(2, 3, 4)},
+    {"q_stages", "tiles of queries likewise; 0 = one, copied to registers", LAB_CHOICES(0, 1, 2)},
+    {"pingpong", "1 = warp groups take turns at the matrix unit", LAB_CHOICES(0, 1)},
 };
 
 #define GROUP         64        /* queries of a warp group */
 #define LENGTH_MAX    (1 << 30) /* the kernel counts tokens and tiles in 32 bits */
 #define BARRIER_BYTES 256       /* of shared memory, behind the tiles */
 
-struct shape {
-    int64_t batch, tokens, heads, kv_heads, width;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    const int64_t *q = launch->in[0].shape;
-    return (struct shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
-}
-
 /* --- what is legal --- */
 
-static int shared_bytes_of(struct shape s, const int32_t *values) {
+static int shared_bytes_of(struct lab_flash_shape s, const int32_t *values) {
     int q_stages = values[Q_STAGES] ? values[Q_STAGES] : 1;
     return 2 * (int)s.width * (q_stages * values[BLOCK_M] + 2 * values[STAGES] * values[BLOCK_N]) +
            BARRIER_BYTES;
@@ -44,7 +30,7 @@ static int shared_bytes_of(struct shape s, const int32_t *values) {
 
 /* Registers of a thread that hold scores, probabilities, output and queries, and what is left for
  * them: the warp groups share 65536. */
-static int registers_of(struct shape s, const int32_t *values) {
+static int registers_of(struct lab_flash_shape s, const int32_t *values) {
     return (int)s.width / 2 + values[BLOCK_N] * 3 / 4 + (values[Q_STAGES] ? 0 : (int)s.width / 4);
 }
 
@@ -52,12 +38,12 @@ static int registers_max(const int32_t *values) {
     return values[BLOCK_M] > 2 * GROUP ? 128 : 200;
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
                  const struct lab_tuning *tuning, struct lab_err *err) {
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     const int32_t *values = tuning->values;
     int registers = registers_of(s, values), bytes = shared_bytes_of(s, values);
-    int bytes_max = cuda_capacity_of(place->ref).shared_bytes_max;
+    int bytes_max = capacity.shared_bytes_max;
     if (registers > registers_max(values))
         return lab_err_set(
             err, LAB_ERR_UNSUPPORTED,
@@ -93,8 +79,9 @@ static bool is_long(const struct lab_launch *launch, int64_t tokens) {
     return quotient_up(tokens, 192) * 192 * 17 <= quotient_up(tokens, 128) * 128 * 20;
 }
 
-static struct lab_tuning usual(const struct lab_launch *launch) {
-    struct shape s = shape_of(launch);
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
+    (void)capacity;
+    struct lab_flash_shape s = lab_flash_shape(launch);
     if (s.tokens <= GROUP)
         return (struct lab_tuning){PARAMETERS, {GROUP, s.width == 256 ? 80 : 128, 2, 1, 0}};
     switch (s.width) {
@@ -111,24 +98,18 @@ static struct lab_tuning usual(const struct lab_launch *launch) {
     }
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
-    (void)place;
-    *ret_tuning = usual(launch);
-}
-
 static const struct cuda_tunable tunable = {
     .file = "flash_attention_hopper.cu",
     .tunable = {.kernel = "cuda flash_attention_hopper",
                 .parameters = parameters,
-                .count = PARAMETERS,
-                .fallback = fallback,
-                .check = check},
+                .count = PARAMETERS},
+    .usual = usual,
+    .check = check,
 };
 
 /* Whether the kernel can do it at all; where it can, it does it faster than any other. */
 static bool suits(const struct lab_launch *launch, struct cuda_capacity capacity) {
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     bool is_half = launch->out.dtype == LAB_BF16 || launch->out.dtype == LAB_FP16;
     return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_hopper, capacity.capability) &&
            is_half && launch->scale > 0 && are_aligned(launch, 3) &&
@@ -162,8 +143,8 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_cap
                                 enum cuda_way *ret_way, struct cuda_call *ret_call,
                                 struct lab_err *err) {
     (void)ret_way;
-    struct shape s = shape_of(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
     const int32_t *values = tuning.values;
     const int32_t macros[] = {(int32_t)s.width, launch->causal,   values[BLOCK_M], values[BLOCK_N],
                               values[STAGES],   values[Q_STAGES], values[PINGPONG]};

@@ -7,29 +7,15 @@
 
 enum { BLOCK_M, BLOCK_N, WARPS, STAGES, PARAMETERS };
 
-static const int32_t block_m_choices[] = {32, 64, 128};
-static const int32_t block_n_choices[] = {16, 32, 64, 96, 128};
-static const int32_t warps_choices[] = {2, 4, 8};
-static const int32_t stages_choices[] = {1, 2, 3};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_m", "queries of a block", block_m_choices, 3},
-    {"block_n", "keys that a block meets at a time", block_n_choices, 5},
-    {"warps", "warps of a block", warps_choices, 3},
-    {"stages", "tiles of keys and values on their way or in use", stages_choices, 3},
+    {"block_m", "queries of a block", LAB_CHOICES(32, 64, 128)},
+    {"block_n", "keys that a block meets at a time", LAB_CHOICES(16, 32, 64, 96, 128)},
+    {"warps", "warps of a block", LAB_CHOICES(2, 4, 8)},
+    {"stages", "tiles of keys and values on their way or in use", LAB_CHOICES(1, 2, 3)},
 };
 
 #define SUMS_MAX   192       /* of a thread: more don't fit its registers beside the rest */
 #define LENGTH_MAX (1 << 30) /* the kernel counts tokens and blocks in 32 bits */
-
-struct shape {
-    int64_t batch, tokens, heads, kv_heads, width;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    const int64_t *q = launch->in[0].shape;
-    return (struct shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
-}
 
 static bool is_half(const struct lab_launch *launch) {
     return lab_dtype_bytes(launch->out.dtype) == 2;
@@ -37,7 +23,7 @@ static bool is_half(const struct lab_launch *launch) {
 
 static int shared_bytes_of(const struct lab_launch *launch, const struct lab_tuning *tuning) {
     /* floats have rows that are 16 bytes longer, so that threads meet different banks */
-    int row_bytes = (int)shape_of(launch).width * (int)lab_dtype_bytes(launch->out.dtype) +
+    int row_bytes = (int)lab_flash_shape(launch).width * (int)lab_dtype_bytes(launch->out.dtype) +
                     (is_half(launch) ? 0 : 16);
     const int32_t *values = tuning->values;
     return (values[BLOCK_M] + 2 * values[STAGES] * values[BLOCK_N]) * row_bytes;
@@ -57,7 +43,7 @@ static int check_shares(const struct lab_launch *launch, const int32_t *values,
     if (!is_half(launch) && values[STAGES] > 1)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "stages=%d: %s has one", values[STAGES],
                            lab_dtype_name(launch->out.dtype));
-    int sums = (int)(shape_of(launch).width + values[BLOCK_N]) / 2 * (rows / 16);
+    int sums = (int)(lab_flash_shape(launch).width + values[BLOCK_N]) / 2 * (rows / 16);
     if (sums > SUMS_MAX)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_m=%d, block_n=%d and warps=%d: a thread would need %d registers "
@@ -66,10 +52,9 @@ static int check_shares(const struct lab_launch *launch, const int32_t *values,
     return 0;
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
                  const struct lab_tuning *tuning, struct lab_err *err) {
-    int bytes = shared_bytes_of(launch, tuning),
-        most = cuda_capacity_of(place->ref).shared_bytes_max;
+    int bytes = shared_bytes_of(launch, tuning), most = capacity.shared_bytes_max;
     if (check_shares(launch, tuning->values, err))
         return -1;
     if (bytes > most)
@@ -87,7 +72,7 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
  * help.
  */
 static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
-    int64_t width = shape_of(launch).width, tokens = shape_of(launch).tokens;
+    int64_t width = lab_flash_shape(launch).width, tokens = lab_flash_shape(launch).tokens;
     bool much = capacity.shared_bytes_max >= SHARED_80;
     if (!is_half(launch))
         return (struct lab_tuning){PARAMETERS, {64, width == 256 ? 16 : 32, 4, 1}};
@@ -109,18 +94,13 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capa
     }
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_capacity_of(place->ref));
-}
-
 static const struct cuda_tunable tunable = {
     .file = "flash_attention_mma.cu",
     .tunable = {.kernel = "cuda flash_attention_mma",
                 .parameters = parameters,
-                .count = PARAMETERS,
-                .fallback = fallback,
-                .check = check},
+                .count = PARAMETERS},
+    .usual = usual,
+    .check = check,
 };
 
 const struct cuda_tunable *find_flash_attention_mma_tunable(const struct lab_launch *launch,
@@ -136,7 +116,7 @@ const struct cuda_tunable *find_flash_attention_mma_tunable(const struct lab_lau
  * How many heads have their blocks side by side. Causal blocks differ in length, and the longest
  * should start first, of many heads; but what they read must stay in the cache.
  */
-static int64_t heads_together(const struct lab_launch *launch, struct shape s) {
+static int64_t heads_together(const struct lab_launch *launch, struct lab_flash_shape s) {
     int64_t bytes =
         2 * s.tokens * s.width * (int64_t)lab_dtype_bytes(launch->out.dtype) * s.kv_heads / s.heads;
     int64_t fit = bytes ? CACHED_BYTES / bytes : 1, all = s.heads * s.batch;
@@ -147,7 +127,7 @@ int plan_flash_attention_mma(const struct lab_launch *launch, struct cuda_capaci
                              enum cuda_way *ret_way, struct cuda_call *ret_call,
                              struct lab_err *err) {
     (void)ret_way;
-    struct shape s = shape_of(launch);
+    struct lab_flash_shape s = lab_flash_shape(launch);
     struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
     const int32_t *values = tuning.values;
     int64_t longest = s.tokens > s.heads ? s.tokens : s.heads;

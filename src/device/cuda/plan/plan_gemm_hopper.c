@@ -24,21 +24,14 @@ enum { WAY, BLOCK_M, BLOCK_N, CLUSTER, SPLIT, GROUP, PARAMETERS };
 
 enum { LIBRARY, TOGETHER, IN_TURNS }; /* ways */
 
-static const int32_t way_choices[] = {LIBRARY, TOGETHER, IN_TURNS};
-static const int32_t block_m_choices[] = {64, 128, 192, 256};
-static const int32_t block_n_choices[] = {32, 64, 96, 128, 160, 192, 224, 256};
-static const int32_t cluster_choices[] = {1, 2};
-static const int32_t split_choices[] = {1, 2, 3, 4};
-static const int32_t group_choices[] = {4, 8, 16};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
     {"way", "0: cuBLASLt; our kernel, 1: warpgroups share a tile, 2: they take tiles in turns",
-     way_choices, 3},
-    {"block_m", "rows of a tile", block_m_choices, 4},
-    {"block_n", "columns of a tile", block_n_choices, 8},
-    {"cluster", "blocks that load an operand together", cluster_choices, 2},
-    {"split", "blocks that share a tile along k", split_choices, 4},
-    {"group", "rows of tiles that are done together", group_choices, 3},
+     LAB_CHOICES(LIBRARY, TOGETHER, IN_TURNS)},
+    {"block_m", "rows of a tile", LAB_CHOICES(64, 128, 192, 256)},
+    {"block_n", "columns of a tile", LAB_CHOICES(32, 64, 96, 128, 160, 192, 224, 256)},
+    {"cluster", "blocks that load an operand together", LAB_CHOICES(1, 2)},
+    {"split", "blocks that share a tile along k", LAB_CHOICES(1, 2, 3, 4)},
+    {"group", "rows of tiles that are done together", LAB_CHOICES(4, 8, 16)},
 };
 
 /* One value of each where they are nothing to the library, so that it is one configuration. */
@@ -160,7 +153,7 @@ static int check_tile(const struct lab_launch *launch, const struct tile *tile,
     return check_split(&shape, tile, stages, err);
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
     if (values[WAY] == LIBRARY)
@@ -169,7 +162,7 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
                    : refuse(err, "way=0 has no tiles to choose: block_m=128, block_n=128, "
                                  "cluster=1, split=1, group=8");
     struct tile tile = tile_of(launch->out.dtype, values);
-    if (check_shape(launch, err) || check_tile(launch, &tile, cuda_capacity_of(place->ref), err))
+    if (check_shape(launch, err) || check_tile(launch, &tile, capacity, err))
         return -1;
     /* groups that hold all rows of tiles are one and the same */
     if (values[GROUP] != library.values[GROUP] &&
@@ -193,18 +186,11 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capa
     return hides ? in_turns : library;
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_capacity_of(place->ref));
-}
-
 static const struct cuda_tunable tunable = {
     .file = "gemm_hopper.cu",
-    .tunable = {.kernel = "cuda gemm_hopper",
-                .parameters = parameters,
-                .count = PARAMETERS,
-                .fallback = fallback,
-                .check = check},
+    .tunable = {.kernel = "cuda gemm_hopper", .parameters = parameters, .count = PARAMETERS},
+    .usual = usual,
+    .check = check,
 };
 
 const struct cuda_tunable *find_gemm_hopper_tunable(const struct lab_launch *launch,

@@ -8,34 +8,16 @@
 
 enum { BLOCK_M, BLOCK_N, BLOCK_K, STAGES, WARPS_M, WARPS_N, PARAMETERS };
 
-static const int32_t block_m_choices[] = {32, 64, 128, 256};
-static const int32_t block_n_choices[] = {32, 64, 128, 256};
-static const int32_t block_k_choices[] = {16, 32, 64};
-static const int32_t stages_choices[] = {2, 3, 4};
-static const int32_t warps_choices[] = {1, 2, 4};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_m", "rows of the output that a block does", block_m_choices, 4},
-    {"block_n", "columns of the output that a block does", block_n_choices, 4},
-    {"block_k", "of the inner dimension at a time", block_k_choices, 3},
-    {"stages", "tiles on their way or in use", stages_choices, 3},
-    {"warps_m", "warps that share the rows", warps_choices, 3},
-    {"warps_n", "warps that share the columns", warps_choices, 3},
+    {"block_m", "rows of the output that a block does", LAB_CHOICES(32, 64, 128, 256)},
+    {"block_n", "columns of the output that a block does", LAB_CHOICES(32, 64, 128, 256)},
+    {"block_k", "of the inner dimension at a time", LAB_CHOICES(16, 32, 64)},
+    {"stages", "tiles on their way or in use", LAB_CHOICES(2, 3, 4)},
+    {"warps_m", "warps that share the rows", LAB_CHOICES(1, 2, 4)},
+    {"warps_n", "warps that share the columns", LAB_CHOICES(1, 2, 4)},
 };
 
 #define LENGTH_MAX (1 << 30) /* the kernel counts rows, columns and blocks in 32 bits */
-
-struct shape {
-    int64_t m, n, k;
-};
-
-static struct shape shape_of(const struct lab_launch *launch) {
-    return (struct shape){
-        .m = lab_tensor_rows(&launch->out),
-        .n = lab_tensor_columns(&launch->out),
-        .k = launch->in[0].shape[launch->transpose_a ? 0 : launch->in[0].rank - 1],
-    };
-}
 
 static int shared_bytes_of(const struct lab_launch *launch, const int32_t *values) {
     int tiles = values[STAGES] * values[BLOCK_K] * (values[BLOCK_M] + values[BLOCK_N]) *
@@ -55,12 +37,11 @@ static bool is_side(int extent) {
     return extent == 32 || extent == 64;
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
     enum lab_dtype dtype = launch->out.dtype;
-    int warps = values[WARPS_M] * values[WARPS_N],
-        most = cuda_capacity_of(place->ref).shared_bytes_max;
+    int warps = values[WARPS_M] * values[WARPS_N], most = capacity.shared_bytes_max;
     int sums = values[BLOCK_M] * values[BLOCK_N] / (32 * warps);
     int bytes = shared_bytes_of(launch, values);
     if (warps < 2 || warps > 8)
@@ -88,7 +69,7 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
  * blocks at once. Small outputs are cut small, so that more of the GPU has work.
  */
 static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     bool half = lab_dtype_bytes(launch->out.dtype) == 2;
     int32_t block_k = half ? 32 : 16, stages = capacity.shared_bytes_max >= 160 << 10 ? 4 : 3;
     if (quotient_up(s.m, 128) * quotient_up(s.n, 128) < capacity.sm_count)
@@ -100,23 +81,16 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capa
     return (struct lab_tuning){PARAMETERS, {128, 128, block_k, stages, 2, 2}};
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_capacity_of(place->ref));
-}
-
 static const struct cuda_tunable tunable = {
     .file = "gemm_mma.cu",
-    .tunable = {.kernel = "cuda gemm_mma",
-                .parameters = parameters,
-                .count = PARAMETERS,
-                .fallback = fallback,
-                .check = check},
+    .tunable = {.kernel = "cuda gemm_mma", .parameters = parameters, .count = PARAMETERS},
+    .usual = usual,
+    .check = check,
 };
 
 const struct cuda_tunable *find_gemm_mma_tunable(const struct lab_launch *launch,
                                                  struct cuda_capacity capacity) {
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     if (s.m > LENGTH_MAX || s.n > LENGTH_MAX || s.k > LENGTH_MAX ||
         !cuda_supports(launch->op, launch->out.dtype, capacity.capability))
         return NULL;
@@ -124,7 +98,7 @@ const struct cuda_tunable *find_gemm_mma_tunable(const struct lab_launch *launch
 }
 
 /* Whether 16 bytes can be moved at a time, everywhere. */
-static bool has_whole_rows(const struct lab_launch *launch, struct shape s) {
+static bool has_whole_rows(const struct lab_launch *launch, struct lab_gemm_shape s) {
     int64_t step = per_16_bytes(launch);
     bool adds = cuda_gemm_adds(launch->op);
     int64_t a = launch->transpose_a ? s.m : s.k, b = launch->transpose_b ? s.k : s.n;
@@ -136,7 +110,7 @@ static bool has_whole_rows(const struct lab_launch *launch, struct shape s) {
 int plan_gemm_mma(const struct lab_launch *launch, struct cuda_capacity capacity,
                   enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
-    struct shape s = shape_of(launch);
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
     struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
     const int32_t *values = tuning.values;
     bool bias = cuda_gemm_has_bias(launch->op), adds = cuda_gemm_adds(launch->op);

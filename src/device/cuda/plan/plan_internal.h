@@ -31,8 +31,11 @@ bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
  * text of `file`, so that no change of a kernel can be forgotten.
  */
 struct cuda_tunable {
-    const char *file; /* "softmax.cu" */
-    struct lab_tunable tunable;
+    const char *file;           /* "softmax.cu" */
+    struct lab_tunable tunable; /* tune.c completes it by these two */
+    struct lab_tuning (*usual)(const struct lab_launch *launch, struct cuda_capacity capacity);
+    int (*check)(const struct lab_launch *launch, struct cuda_capacity capacity,
+                 const struct lab_tuning *tuning, struct lab_err *err);
 };
 
 /* NULL = nothing there, for this launch on such a GPU. */

@@ -23,23 +23,17 @@ enum { THREADS, CLUSTER, RESIDENT, AHEAD, TURNS, PAST, PARAMETERS };
 #define CLUSTER_PIECES  7                   /* at least, that each of its threads keeps */
 #define CLUSTER_THREADS 128                 /* at least, of a block in a cluster */
 
-static const int32_t thread_choices[] = {8, 16, 32, 64, 128, 256, 512, 1024};
-static const int32_t cluster_choices[] = {1, 2, 4, 8, 16};
-static const int32_t resident_choices[] = {0, 512, 1024};
-static const int32_t ahead_choices[] = {0, 1};
-static const int32_t turn_choices[] = {0, 2, 4};
-static const int32_t past_choices[] = {0, 1};
-
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"threads", "threads of a block that do a row", thread_choices, 8},
-    {"cluster", "blocks that share a row", cluster_choices, 5},
+    {"threads", "threads of a block that do a row",
+     LAB_CHOICES(8, 16, 32, 64, 128, 256, 512, 1024)},
+    {"cluster", "blocks that share a row", LAB_CHOICES(1, 2, 4, 8, 16)},
     {"resident", "threads that a multiprocessor shall hold at once; 0: as the compiler likes",
-     resident_choices, 3},
+     LAB_CHOICES(0, 512, 1024)},
     {"ahead", "1: the next row is on its way while a block works on one; 0: a block does one row",
-     ahead_choices, 2},
+     LAB_CHOICES(0, 1)},
     {"turns", "rows that a block does, one after the other; 0: no more blocks than fit share them",
-     turn_choices, 3},
-    {"past", "1: what is read and written is the first to leave the caches", past_choices, 2},
+     LAB_CHOICES(0, 2, 4)},
+    {"past", "1: what is read and written is the first to leave the caches", LAB_CHOICES(0, 1)},
 };
 
 struct shape { /* of a launch, as the kernel sees it */
@@ -150,7 +144,8 @@ static int check_shape(const struct shape *shape, struct cuda_capacity capacity,
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "threads=%d: too few for rows of %lld: a thread keeps %d bytes at most",
                            threads, (long long)shape->columns, 16 * PIECES_MAX);
-    if (threads > thread_choices[0] && (threads > 32 ? pieces < 2 : shape->pieces * 2 <= threads))
+    if (threads > parameters[THREADS].choices[0] &&
+        (threads > 32 ? pieces < 2 : shape->pieces * 2 <= threads))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "threads=%d: most of them would have nothing of a row of %lld", threads,
                            (long long)shape->columns);
@@ -175,7 +170,7 @@ static int check_shape(const struct shape *shape, struct cuda_capacity capacity,
 static bool choose_threads(const struct shape *shape, struct cuda_capacity capacity, int most,
                            struct lab_tuning *tuning) {
     for (int i = 0; i < 8; i++) {
-        tuning->values[THREADS] = thread_choices[i];
+        tuning->values[THREADS] = parameters[THREADS].choices[i];
         if (held_pieces(shape, tuning) <= most && check_shape(shape, capacity, tuning, NULL) == 0)
             return true;
     }
@@ -235,25 +230,24 @@ static bool choose(const struct shape *shape, struct cuda_capacity capacity,
     return choose_long(shape, capacity, ret_tuning);
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct shape shape = shape_of(launch);
-    choose(&shape, cuda_capacity_of(place->ref), ret_tuning);
+    struct lab_tuning tuning;
+    choose(&shape, capacity, &tuning);
+    return tuning;
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     struct shape shape = shape_of(launch);
-    return check_shape(&shape, cuda_capacity_of(place->ref), tuning, err);
+    return check_shape(&shape, capacity, tuning, err);
 }
 
 static const struct cuda_tunable softmax_tunable = {
     .file = "softmax.cu",
-    .tunable = {.kernel = "cuda softmax",
-                .parameters = parameters,
-                .count = PARAMETERS,
-                .fallback = fallback,
-                .check = check},
+    .tunable = {.kernel = "cuda softmax", .parameters = parameters, .count = PARAMETERS},
+    .usual = usual,
+    .check = check,
 };
 
 const struct cuda_tunable *find_softmax_tunable(const struct lab_launch *launch,
