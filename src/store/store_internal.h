@@ -6,6 +6,7 @@
 #define LAB_STORE_STORE_INTERNAL_H
 
 #include "model/result.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 #include <sqlite3.h>
@@ -155,8 +156,17 @@ sqlite3_stmt *lab_store_prepare(struct lab_store *store, enum lab_store_statemen
 /* 1 = a row, 0 = no more, -1 = refused; after 0 and -1 the statement is reset. */
 int lab_store_step(struct lab_store *store, sqlite3_stmt *statement, struct lab_err *err);
 
-/* Binds a text; NULL counts as "". The text must live until the statement is reset. */
-void lab_store_bind_text(sqlite3_stmt *statement, int index, const char *text);
+/* Ready to be stepped, with these parameters, or NULL. */
+sqlite3_stmt *lab_store_query(struct lab_store *store, enum lab_store_statement statement,
+                              const struct lab_sql_cell *row, struct lab_err *err);
+
+/* The first column of the first row: 1, 0 = there is none, or -1. */
+int lab_store_find(struct lab_store *store, enum lab_store_statement statement,
+                   const struct lab_sql_cell *row, int64_t *ret_number, struct lab_err *err);
+
+/* Runs one that returns nothing, with these parameters. */
+int lab_store_write(struct lab_store *store, enum lab_store_statement statement,
+                    const struct lab_sql_cell *row, struct lab_err *err);
 
 int lab_store_exec(struct lab_store *store, const char *sql, struct lab_err *err);
 

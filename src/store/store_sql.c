@@ -56,9 +56,32 @@ int lab_store_step(struct lab_store *store, sqlite3_stmt *statement, struct lab_
     return result;
 }
 
-void lab_store_bind_text(sqlite3_stmt *statement, int index, const char *text) {
-    /* a text too long for SQLite stays NULL, which the columns refuse */
-    sqlite3_bind_text(statement, index, text ? text : "", -1, SQLITE_STATIC);
+sqlite3_stmt *lab_store_query(struct lab_store *store, enum lab_store_statement statement,
+                              const struct lab_sql_cell *row, struct lab_err *err) {
+    sqlite3_stmt *prepared = lab_store_prepare(store, statement, err);
+    if (prepared)
+        lab_sql_bind(prepared, row);
+    return prepared;
+}
+
+int lab_store_find(struct lab_store *store, enum lab_store_statement statement,
+                   const struct lab_sql_cell *row, int64_t *ret_number, struct lab_err *err) {
+    sqlite3_stmt *prepared = lab_store_query(store, statement, row, err);
+    int got = prepared ? lab_store_step(store, prepared, err) : -1;
+    if (got > 0)
+        *ret_number = sqlite3_column_int64(prepared, 0);
+    sqlite3_reset(prepared);
+    return got;
+}
+
+int lab_store_write(struct lab_store *store, enum lab_store_statement statement,
+                    const struct lab_sql_cell *row, struct lab_err *err) {
+    sqlite3_stmt *prepared = lab_store_query(store, statement, row, err);
+    if (!prepared)
+        return -1;
+    int result = lab_store_step(store, prepared, err);
+    sqlite3_clear_bindings(prepared);
+    return result;
 }
 
 int lab_store_exec(struct lab_store *store, const char *sql, struct lab_err *err) {

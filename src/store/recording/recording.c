@@ -49,14 +49,11 @@ static struct lab_recorder *new_recorder(struct lab_store *store,
 
 static int add_recording(struct lab_recorder *recorder, const struct lab_recorder_setup *setup,
                          struct lab_err *err) {
-    sqlite3_stmt *insert = lab_store_prepare(recorder->store, LAB_STORE_ADD_RECORDING, err);
-    if (!insert)
-        return -1;
-    lab_store_bind_text(insert, 1, MAKER);
-    lab_store_bind_text(insert, 2, setup->note);
-    sqlite3_bind_int64(insert, 3, setup->interval_ns);
-    sqlite3_bind_int64(insert, 4, recorder->epochs[0].wall_ns);
-    return lab_store_step(recorder->store, insert, err);
+    return lab_store_write(recorder->store, LAB_STORE_ADD_RECORDING,
+                           LAB_ROW(SQL_TEXT(MAKER), SQL_TEXT(setup->note),
+                                   SQL_INT(setup->interval_ns),
+                                   SQL_INT(recorder->epochs[0].wall_ns)),
+                           err);
 }
 
 /* --- a file of its own --- */

@@ -13,9 +13,7 @@
 /* --- rows, also of damaged files --- */
 
 char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena) {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    char *copy = lab_arena_strndup(arena, text ? text : "",
-                                   text ? (size_t)sqlite3_column_bytes(row, column) : 0);
+    char *copy = lab_sql_text(row, column, arena);
     lab_str_make_printable(copy); /* whoever made the file */
     return copy;
 }
@@ -29,9 +27,8 @@ static int walk(struct lab_recording_reading *reading, const char *sql, lab_reco
     if (code)
         return code;
     bool all = reading->query_boot == -1;
-    sqlite3_bind_int64(row, 1, *after);
-    sqlite3_bind_int64(row, 2, all ? INT64_MIN : reading->query->from_ns);
-    sqlite3_bind_int64(row, 3, all ? INT64_MAX : reading->query->until_ns);
+    lab_sql_bind(row, LAB_ROW(SQL_INT(*after), SQL_INT(all ? INT64_MIN : reading->query->from_ns),
+                              SQL_INT(all ? INT64_MAX : reading->query->until_ns)));
     while ((code = sqlite3_step(row)) == SQLITE_ROW) {
         int64_t number = sqlite3_column_int64(row, 0);
         if (number <= *after) { /* a tree that is no tree */

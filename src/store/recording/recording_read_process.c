@@ -136,11 +136,8 @@ int lab_recording_read_processes(struct lab_recording_reading *reading) {
                            processes.too_many);
     struct lab_recording *recording = reading->recording;
     recording->process_count = processes.count;
-    recording->processes =
-        lab_arena_alloc(reading->arena, processes.count, sizeof *recording->processes);
-    if (processes.count)
-        memcpy(recording->processes, processes.lists,
-               processes.count * sizeof *recording->processes);
+    recording->processes = lab_arena_copy(reading->arena, processes.lists, processes.count,
+                                          sizeof *recording->processes);
     sqlite3_finalize(processes.find);
     lab_mem_free(processes.cache);
     lab_mem_free(processes.lists);

@@ -17,15 +17,11 @@ static int write_epochs(struct lab_recorder *recorder, struct lab_err *err) {
         struct lab_recorder_epoch *epoch = &recorder->epochs[i];
         if (epoch->row)
             continue;
-        sqlite3_stmt *insert = lab_store_prepare(recorder->store, LAB_STORE_INSERT_EPOCH, err);
-        if (!insert)
-            return -1;
-        lab_store_bind_text(insert, 1, recorder->boot_id);
-        lab_store_bind_text(insert, 2, recorder->host);
-        sqlite3_bind_int64(insert, 3, epoch->mono_ns);
-        sqlite3_bind_int64(insert, 4, epoch->wall_ns);
-        lab_store_bind_text(insert, 5, LAB_RECORDING_EPOCH_KIND);
-        if (lab_store_step(recorder->store, insert, err) < 0)
+        if (lab_store_write(recorder->store, LAB_STORE_INSERT_EPOCH,
+                            LAB_ROW(SQL_TEXT(recorder->boot_id), SQL_TEXT(recorder->host),
+                                    SQL_INT(epoch->mono_ns), SQL_INT(epoch->wall_ns),
+                                    SQL_TEXT(LAB_RECORDING_EPOCH_KIND)),
+                            err) < 0)
             return -1;
         epoch->row = sqlite3_last_insert_rowid(recorder->store->db);
     }
@@ -34,21 +30,14 @@ static int write_epochs(struct lab_recorder *recorder, struct lab_err *err) {
 
 static int write_entity(struct lab_recorder *recorder, const struct lab_recorder_entity *item,
                         struct lab_err *err) {
-    sqlite3_stmt *insert = lab_store_prepare(recorder->store, LAB_STORE_ADD_ENTITY, err);
-    if (!insert)
-        return -1;
     const struct lab_entity *entity = &item->entity;
-    sqlite3_bind_int64(insert, 1, item->row);
-    lab_store_bind_text(insert, 2, entity->id);
-    lab_store_bind_text(insert, 3, lab_recording_kind_name(entity->kind));
-    sqlite3_bind_int(insert, 4, entity->index);
-    lab_store_bind_text(insert, 5, entity->name);
-    lab_store_bind_text(insert, 6, entity->pci);
-    sqlite3_bind_int(insert, 7, entity->node);
-    sqlite3_bind_int64(insert, 8, item->parent);
-    sqlite3_bind_int(insert, 9, entity->simulated);
-    lab_store_bind_text(insert, 10, item->columns);
-    return lab_store_step(recorder->store, insert, err);
+    return lab_store_write(
+        recorder->store, LAB_STORE_ADD_ENTITY,
+        LAB_ROW(SQL_INT(item->row), SQL_TEXT(entity->id),
+                SQL_TEXT(lab_recording_kind_name(entity->kind)), SQL_INT(entity->index),
+                SQL_TEXT(entity->name), SQL_TEXT(entity->pci), SQL_INT(entity->node),
+                SQL_INT(item->parent), SQL_INT(entity->simulated), SQL_TEXT(item->columns)),
+        err);
 }
 
 static int write_entities(struct lab_recorder *recorder, struct lab_err *err) {
@@ -62,20 +51,13 @@ static int write_entities(struct lab_recorder *recorder, struct lab_err *err) {
 static int write_identities(struct lab_recorder *recorder, struct lab_err *err) {
     for (int i = 0; i < recorder->processes.fresh_count; i++) {
         const struct lab_process_identity *identity = &recorder->processes.fresh[i];
-        sqlite3_stmt *insert = lab_store_prepare(recorder->store, LAB_STORE_ADD_PROCESS, err);
-        if (!insert)
-            return -1;
-        sqlite3_bind_int64(insert, 1, identity->number);
-        sqlite3_bind_int(insert, 2, identity->pid);
-        sqlite3_bind_int(insert, 3, identity->parent_pid);
-        sqlite3_bind_int64(insert, 4, (int64_t)identity->start);
-        sqlite3_bind_int64(insert, 5, identity->uid);
-        lab_store_bind_text(insert, 6, identity->user);
-        lab_store_bind_text(insert, 7, identity->name);
-        lab_store_bind_text(insert, 8, identity->command);
-        lab_store_bind_text(insert, 9, identity->container);
-        lab_store_bind_text(insert, 10, identity->advice);
-        if (lab_store_step(recorder->store, insert, err) < 0)
+        if (lab_store_write(recorder->store, LAB_STORE_ADD_PROCESS,
+                            LAB_ROW(SQL_INT(identity->number), SQL_INT(identity->pid),
+                                    SQL_INT(identity->parent_pid), SQL_INT(identity->start),
+                                    SQL_INT(identity->uid), SQL_TEXT(identity->user),
+                                    SQL_TEXT(identity->name), SQL_TEXT(identity->command),
+                                    SQL_TEXT(identity->container), SQL_TEXT(identity->advice)),
+                            err) < 0)
             return -1;
     }
     return 0;
@@ -83,16 +65,11 @@ static int write_identities(struct lab_recorder *recorder, struct lab_err *err) 
 
 static int write_event(struct lab_recorder *recorder, int epoch,
                        const struct lab_sample_event *event, int64_t entity, struct lab_err *err) {
-    sqlite3_stmt *insert = lab_store_prepare(recorder->store, LAB_STORE_ADD_EVENT, err);
-    if (!insert)
-        return -1;
-    sqlite3_bind_int64(insert, 1, recorder->epochs[epoch].row);
-    sqlite3_bind_int64(insert, 2, event->time_ns);
-    sqlite3_bind_int64(insert, 3, entity);
-    lab_store_bind_text(insert, 4, lab_event_kind_name(event->kind));
-    sqlite3_bind_int64(insert, 5, event->number);
-    lab_store_bind_text(insert, 6, event->text);
-    return lab_store_step(recorder->store, insert, err);
+    return lab_store_write(recorder->store, LAB_STORE_ADD_EVENT,
+                           LAB_ROW(SQL_INT(recorder->epochs[epoch].row), SQL_INT(event->time_ns),
+                                   SQL_INT(entity), SQL_TEXT(lab_event_kind_name(event->kind)),
+                                   SQL_INT(event->number), SQL_TEXT(event->text)),
+                           err);
 }
 
 static int write_events(struct lab_recorder *recorder, struct lab_err *err) {
@@ -119,24 +96,18 @@ static int write_events(struct lab_recorder *recorder, struct lab_err *err) {
 
 static int write_chunk(struct lab_recorder *recorder, const struct lab_recorder_sealed *about,
                        const char *bytes, size_t size, struct lab_err *err) {
-    sqlite3_stmt *upsert = lab_store_prepare(
-        recorder->store, about->entity ? LAB_STORE_SET_CHUNK : LAB_STORE_SET_PROCESS_CHUNK, err);
-    if (!upsert)
-        return -1;
-    int at = 1;
-    sqlite3_bind_int64(upsert, at++, about->number);
+    struct lab_sql_cell number = SQL_INT(about->number), count = SQL_INT(about->count);
+    struct lab_sql_cell epoch = SQL_INT(recorder->epochs[about->epoch].row);
+    struct lab_sql_cell first = SQL_INT(about->first_ns), last = SQL_INT(about->last_ns);
     if (about->entity)
-        sqlite3_bind_int64(upsert, at++, about->entity->row);
-    sqlite3_bind_int64(upsert, at++, recorder->epochs[about->epoch].row);
-    sqlite3_bind_int64(upsert, at++, about->first_ns);
-    sqlite3_bind_int64(upsert, at++, about->last_ns);
-    sqlite3_bind_int(upsert, at++, about->count);
-    if (!about->entity)
-        sqlite3_bind_int(upsert, at++, about->items);
-    sqlite3_bind_blob64(upsert, at, bytes, size, SQLITE_STATIC);
-    int result = lab_store_step(recorder->store, upsert, err);
-    sqlite3_clear_bindings(upsert);
-    return result;
+        return lab_store_write(recorder->store, LAB_STORE_SET_CHUNK,
+                               LAB_ROW(number, SQL_INT(about->entity->row), epoch, first, last,
+                                       count, SQL_BLOB(bytes, size)),
+                               err);
+    return lab_store_write(
+        recorder->store, LAB_STORE_SET_PROCESS_CHUNK,
+        LAB_ROW(number, epoch, first, last, count, SQL_INT(about->items), SQL_BLOB(bytes, size)),
+        err);
 }
 
 static int write_open_chunk(struct lab_recorder *recorder, struct lab_recorder_entity *entity,

@@ -16,51 +16,33 @@
 
 static int insert_study(struct lab_store *store, const struct lab_store_study *study,
                         struct lab_err *err) {
-    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_STUDY, err);
-    if (!insert)
-        return -1;
-    lab_store_bind_text(insert, 1, study->name);
-    lab_store_bind_text(insert, 2, study->option);
-    sqlite3_bind_int64(insert, 3, (int64_t)study->identity);
-    sqlite3_bind_int64(insert, 4, (int64_t)study->seed);
-    lab_store_bind_text(insert, 5, study->config);
-    lab_store_bind_text(insert, 6, study->words);
-    lab_store_bind_text(insert, 7, study->machine);
-    lab_store_bind_text(insert, 8, study->version);
-    sqlite3_bind_int64(insert, 9, study->created_wall_ns);
-    sqlite3_bind_int64(insert, 10, (int64_t)study->machine_identity);
-    return lab_store_step(store, insert, err);
+    return lab_store_write(
+        store, LAB_STORE_INSERT_STUDY,
+        LAB_ROW(SQL_TEXT(study->name), SQL_TEXT(study->option), SQL_INT(study->identity),
+                SQL_INT(study->seed), SQL_TEXT(study->config), SQL_TEXT(study->words),
+                SQL_TEXT(study->machine), SQL_TEXT(study->version), SQL_INT(study->created_wall_ns),
+                SQL_INT(study->machine_identity)),
+        err);
 }
 
 static int insert_run(struct lab_store *store, int64_t number, const struct lab_run *run,
                       struct lab_err *err) {
-    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_RUN, err);
-    if (!insert)
+    if (lab_store_write(store, LAB_STORE_INSERT_RUN,
+                        LAB_ROW(SQL_INT(number), SQL_TEXT(run->id), SQL_INT(run->identity),
+                                SQL_INT(run->position), SQL_INT(run->repeat),
+                                SQL_TEXT(run->workload), SQL_TEXT(run->label),
+                                SQL_TEXT(run->options), SQL_TEXT(run->series),
+                                SQL_TEXT(run->test && *run->test ? run->test : "{}"),
+                                SQL_INT(run->iterations), SQL_INT(run->warmup_iterations)),
+                        err) < 0)
         return -1;
-    sqlite3_bind_int64(insert, 1, number);
-    lab_store_bind_text(insert, 2, run->id);
-    sqlite3_bind_int64(insert, 3, (int64_t)run->identity);
-    sqlite3_bind_int(insert, 4, run->position);
-    sqlite3_bind_int(insert, 5, run->repeat);
-    lab_store_bind_text(insert, 6, run->workload);
-    lab_store_bind_text(insert, 7, run->label);
-    lab_store_bind_text(insert, 8, run->options);
-    lab_store_bind_text(insert, 9, run->series);
-    lab_store_bind_text(insert, 10, run->test && *run->test ? run->test : "{}");
-    sqlite3_bind_int64(insert, 11, run->iterations);
-    sqlite3_bind_int64(insert, 12, run->warmup_iterations);
-    if (lab_store_step(store, insert, err) < 0 ||
-        !(insert = lab_store_prepare(store, LAB_STORE_INSERT_RANK, err)))
-        return -1;
-    for (int i = 0; i < run->rank_count; i++) {
-        sqlite3_bind_int64(insert, 1, number);
-        sqlite3_bind_int(insert, 2, i);
-        sqlite3_bind_int(insert, 3, run->ranks[i].gpu_id);
-        lab_store_bind_text(insert, 4, run->ranks[i].device);
-        sqlite3_bind_int(insert, 5, run->ranks[i].numa_node);
-        if (lab_store_step(store, insert, err) < 0)
+    for (int i = 0; i < run->rank_count; i++)
+        if (lab_store_write(store, LAB_STORE_INSERT_RANK,
+                            LAB_ROW(SQL_INT(number), SQL_INT(i), SQL_INT(run->ranks[i].gpu_id),
+                                    SQL_TEXT(run->ranks[i].device),
+                                    SQL_INT(run->ranks[i].numa_node)),
+                            err) < 0)
             return -1;
-    }
     return 0;
 }
 

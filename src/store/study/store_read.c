@@ -9,17 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static char *column_text(sqlite3_stmt *row, int column, struct lab_arena *arena) {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? lab_arena_strndup(arena, text, (size_t)sqlite3_column_bytes(row, column))
-                : lab_arena_strdup(arena, "");
-}
-
-static double column_number(sqlite3_stmt *row, int column) {
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? NAN
-                                                           : sqlite3_column_double(row, column);
-}
-
 static int damaged(struct lab_store *store, sqlite3_stmt *row, const char *what,
                    struct lab_err *err) {
     sqlite3_reset(row);
@@ -36,14 +25,14 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
     if (got <= 0)
         return got < 0 ? -1 : damaged(store, row, "it holds no study", err);
     *ret_study = (struct lab_store_study){
-        .name = column_text(row, 0, arena),
-        .option = column_text(row, 1, arena),
+        .name = lab_sql_text(row, 0, arena),
+        .option = lab_sql_text(row, 1, arena),
         .identity = (uint64_t)sqlite3_column_int64(row, 2),
         .seed = (uint64_t)sqlite3_column_int64(row, 3),
-        .config = column_text(row, 4, arena),
-        .words = column_text(row, 5, arena),
-        .machine = column_text(row, 6, arena),
-        .version = column_text(row, 7, arena),
+        .config = lab_sql_text(row, 4, arena),
+        .words = lab_sql_text(row, 5, arena),
+        .machine = lab_sql_text(row, 6, arena),
+        .version = lab_sql_text(row, 7, arena),
         .created_wall_ns = sqlite3_column_int64(row, 8),
         .machine_identity = (uint64_t)sqlite3_column_int64(row, 9),
     };
@@ -80,23 +69,23 @@ enum { RANK = 22, RESULT_3 = 26 };
 static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *run) {
     *run = (struct lab_run){
         .number = sqlite3_column_int64(row, 0),
-        .id = column_text(row, 1, arena),
+        .id = lab_sql_text(row, 1, arena),
         .identity = (uint64_t)sqlite3_column_int64(row, 2),
         .position = sqlite3_column_int(row, 3),
         .repeat = sqlite3_column_int(row, 4),
-        .workload = column_text(row, 5, arena),
-        .label = column_text(row, 6, arena),
-        .options = column_text(row, 7, arena),
-        .series = column_text(row, 8, arena),
+        .workload = lab_sql_text(row, 5, arena),
+        .label = lab_sql_text(row, 6, arena),
+        .options = lab_sql_text(row, 7, arena),
+        .series = lab_sql_text(row, 8, arena),
         .attempts = sqlite3_column_int(row, 10),
         .epoch = sqlite3_column_int64(row, 11),
         .start_ns = sqlite3_column_int64(row, 12),
         .end_ns = sqlite3_column_int64(row, 13),
         .start_wall_ns = sqlite3_column_int64(row, 14),
         .exit_code = sqlite3_column_int(row, 15),
-        .error = column_text(row, 16, arena),
+        .error = lab_sql_text(row, 16, arena),
         .concurrent = sqlite3_column_int(row, 17) != 0,
-        .test = column_text(row, 18, arena),
+        .test = lab_sql_text(row, 18, arena),
         .iterations = sqlite3_column_int64(row, 19),
         .warmup_iterations = sqlite3_column_int64(row, 20),
         .rate = NAN,
@@ -116,10 +105,10 @@ static void read_old_result(sqlite3_stmt *row, bool brief, struct lab_arena *are
                             struct lab_run *run) {
     if (run->state != LAB_RUN_DONE || sqlite3_column_count(row) <= RESULT_3)
         return;
-    run->rate = column_number(row, RESULT_3 + 1);
-    run->rate_low = column_number(row, RESULT_3 + 2);
-    run->rate_high = column_number(row, RESULT_3 + 3);
-    run->rate_unit = column_text(row, RESULT_3 + 4, arena);
+    run->rate = lab_sql_number(row, RESULT_3 + 1);
+    run->rate_low = lab_sql_number(row, RESULT_3 + 2);
+    run->rate_high = lab_sql_number(row, RESULT_3 + 3);
+    run->rate_unit = lab_sql_text(row, RESULT_3 + 4, arena);
     run->valid = sqlite3_column_int(row, RESULT_3 + 5) != 0;
     lab_store_read_old_result(run, brief ? NULL : (const char *)sqlite3_column_text(row, RESULT_3),
                               arena);
@@ -141,7 +130,7 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
     LAB_MEM_GROW(&runs->ranks, runs->rank_count, &runs->rank_capacity);
     runs->ranks[runs->rank_count++] = (struct lab_run_rank){
         .gpu_id = sqlite3_column_int(row, RANK + 1),
-        .device = column_text(row, RANK + 2, arena),
+        .device = lab_sql_text(row, RANK + 2, arena),
         .numa_node = sqlite3_column_int(row, RANK + 3),
     };
     runs->items[runs->count - 1].rank_count++;
@@ -150,12 +139,9 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
 
 static void hand_over_runs(const struct runs *runs, struct lab_arena *arena,
                            struct lab_run **ret_runs, int *ret_count) {
-    struct lab_run *items = lab_arena_alloc(arena, (size_t)runs->count, sizeof *items);
-    struct lab_run_rank *ranks = lab_arena_alloc(arena, (size_t)runs->rank_count, sizeof *ranks);
-    if (runs->count)
-        memcpy(items, runs->items, (size_t)runs->count * sizeof *items);
-    if (runs->rank_count)
-        memcpy(ranks, runs->ranks, (size_t)runs->rank_count * sizeof *ranks);
+    struct lab_run *items = lab_arena_copy(arena, runs->items, (size_t)runs->count, sizeof *items);
+    struct lab_run_rank *ranks =
+        lab_arena_copy(arena, runs->ranks, (size_t)runs->rank_count, sizeof *ranks);
     for (int i = 0; i < runs->count; i++) {
         items[i].ranks = ranks;
         ranks += items[i].rank_count;
@@ -244,7 +230,7 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
             LAB_MEM_GROW(&items, count, &capacity);
             items[count++] = (struct lab_run_progress){
                 .run = sqlite3_column_int64(row, 0),
-                .phase = column_text(row, 1, arena),
+                .phase = lab_sql_text(row, 1, arena),
                 .done = sqlite3_column_int64(row, 2),
                 .total = sqlite3_column_int64(row, 3),
                 .time_ns = sqlite3_column_int64(row, 4),
@@ -252,9 +238,7 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
         }
     }
     if (got == 0) {
-        *ret_items = lab_arena_alloc(arena, (size_t)count, sizeof *items);
-        if (count)
-            memcpy(*ret_items, items, (size_t)count * sizeof *items);
+        *ret_items = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
         *ret_count = count;
     }
     lab_mem_free(items);
@@ -291,14 +275,11 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
 
 int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
                          void *state, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_ITERATIONS, err);
-    if (!row)
-        return -1;
-    sqlite3_bind_int64(row, 1, run);
-    sqlite3_bind_int(row, 2, rank);
+    sqlite3_stmt *row = lab_store_query(store, LAB_STORE_SELECT_ITERATIONS,
+                                        LAB_ROW(SQL_INT(run), SQL_INT(rank)), err);
     int64_t next = 0;
-    int got;
-    while ((got = lab_store_step(store, row, err)) > 0) {
+    int got = -1;
+    while (row && (got = lab_store_step(store, row, err)) > 0) {
         if (read_chunk(store, row, &next, each, state, err) < 0)
             return -1;
     }
@@ -326,9 +307,7 @@ int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct 
     struct iterations all = {0};
     int result = lab_store_each_chunk(store, run, rank, keep_chunk, &all, err);
     if (result == 0) {
-        *ret_items = lab_arena_alloc(arena, all.count, sizeof **ret_items);
-        if (all.count)
-            memcpy(*ret_items, all.items, all.count * sizeof **ret_items);
+        *ret_items = lab_arena_copy(arena, all.items, all.count, sizeof *all.items);
         *ret_count = all.count;
     }
     lab_mem_free(all.items);
@@ -337,26 +316,22 @@ int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct 
 
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_METRICS, err);
-    if (!row)
-        return -1;
-    sqlite3_bind_int64(row, 1, run);
+    sqlite3_stmt *row =
+        lab_store_query(store, LAB_STORE_SELECT_METRICS, LAB_ROW(SQL_INT(run)), err);
     struct lab_store_metric *items = NULL;
-    int count = 0, capacity = 0, got;
-    while ((got = lab_store_step(store, row, err)) > 0) {
+    int count = 0, capacity = 0, got = -1;
+    while (row && (got = lab_store_step(store, row, err)) > 0) {
         LAB_MEM_GROW(&items, count, &capacity);
         items[count++] = (struct lab_store_metric){
-            .name = column_text(row, 0, arena),
-            .unit = column_text(row, 1, arena),
+            .name = lab_sql_text(row, 0, arena),
+            .unit = lab_sql_text(row, 1, arena),
             .rank = sqlite3_column_int(row, 2),
-            .value = column_number(row, 3),
+            .value = lab_sql_number(row, 3),
             .time_ns = sqlite3_column_int64(row, 4),
         };
     }
     if (got == 0) {
-        *ret_metrics = lab_arena_alloc(arena, (size_t)count, sizeof *items);
-        if (count)
-            memcpy(*ret_metrics, items, (size_t)count * sizeof *items);
+        *ret_metrics = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
         *ret_count = count;
     }
     lab_mem_free(items);

@@ -168,7 +168,7 @@ static void bind(sqlite3_stmt *insert, int index, const void *record,
     else if (row->type == LAB_RESULT_FLAG)
         sqlite3_bind_int(insert, index, *(const signed char *)at != 0);
     else
-        lab_store_bind_text(insert, index, *(const char *const *)at);
+        sqlite3_bind_text(insert, index, *(const char *const *)at, -1, SQLITE_STATIC);
 }
 
 /* `keys` are the run, the rank, and of a list's item its position. */

@@ -28,38 +28,22 @@ const char *lab_store_boot_id(struct lab_arena *arena) {
     return text;
 }
 
-static void bind_epoch(sqlite3_stmt *statement, const char *boot_id, const char *host,
-                       int64_t mono_ns, int64_t wall_ns, const char *kind) {
-    lab_store_bind_text(statement, 1, boot_id);
-    lab_store_bind_text(statement, 2, host);
-    sqlite3_bind_int64(statement, 3, mono_ns);
-    sqlite3_bind_int64(statement, 4, wall_ns);
-    lab_store_bind_text(statement, 5, kind);
-}
-
 static int find_or_add_epoch(struct lab_store *store, const char *kind, struct lab_arena *arena,
                              int64_t *ret_epoch, struct lab_err *err) {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     const char *boot_id = lab_store_boot_id(arena);
     int64_t mono_ns = lab_clock_now(lab_clock_system()), wall_ns = lab_clock_wall_ns();
-    sqlite3_stmt *find = lab_store_prepare(store, LAB_STORE_FIND_EPOCH, err);
-    if (!find)
-        return -1;
-    bind_epoch(find, boot_id, host, mono_ns, wall_ns, kind);
-    sqlite3_bind_int64(find, 6, ANCHOR_HOLDS_NS);
-    int found = lab_store_step(store, find, err);
-    if (found > 0) {
-        *ret_epoch = sqlite3_column_int64(find, 0);
-        sqlite3_reset(find);
-    }
+    int found = lab_store_find(store, LAB_STORE_FIND_EPOCH,
+                               LAB_ROW(SQL_TEXT(boot_id), SQL_TEXT(host), SQL_INT(mono_ns),
+                                       SQL_INT(wall_ns), SQL_TEXT(kind), SQL_INT(ANCHOR_HOLDS_NS)),
+                               ret_epoch, err);
     if (found)
         return found < 0 ? -1 : 0;
-    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_EPOCH, err);
-    if (!insert)
-        return -1;
-    bind_epoch(insert, boot_id, host, mono_ns, wall_ns, kind);
-    if (lab_store_step(store, insert, err) < 0)
+    if (lab_store_write(store, LAB_STORE_INSERT_EPOCH,
+                        LAB_ROW(SQL_TEXT(boot_id), SQL_TEXT(host), SQL_INT(mono_ns),
+                                SQL_INT(wall_ns), SQL_TEXT(kind)),
+                        err) < 0)
         return -1;
     *ret_epoch = sqlite3_last_insert_rowid(store->db);
     return 0;
@@ -90,11 +74,8 @@ int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoc
 /* Fails unless the run exists and is in the state, or (`but_not`) in any other. */
 static int check_state(struct lab_store *store, int64_t run, enum lab_run_state state, bool but_not,
                        const char *wish, struct lab_err *err) {
-    sqlite3_stmt *select = lab_store_prepare(store, LAB_STORE_RUN_STATE, err);
-    if (!select)
-        return -1;
-    sqlite3_bind_int64(select, 1, run);
-    int got = lab_store_step(store, select, err);
+    sqlite3_stmt *select = lab_store_query(store, LAB_STORE_RUN_STATE, LAB_ROW(SQL_INT(run)), err);
+    int got = select ? lab_store_step(store, select, err) : -1;
     if (got < 0)
         return -1;
     if (got == 0)
@@ -112,11 +93,7 @@ static int check_state(struct lab_store *store, int64_t run, enum lab_run_state 
 
 static int drop(struct lab_store *store, enum lab_store_statement statement, int64_t run,
                 struct lab_err *err) {
-    sqlite3_stmt *delete = lab_store_prepare(store, statement, err);
-    if (!delete)
-        return -1;
-    sqlite3_bind_int64(delete, 1, run);
-    return lab_store_step(store, delete, err);
+    return lab_store_write(store, statement, LAB_ROW(SQL_INT(run)), err);
 }
 
 static int begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
@@ -127,13 +104,8 @@ static int begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_
         drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0 ||
         lab_store_drop_result(store, run, err) < 0)
         return -1;
-    sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_BEGIN_RUN, err);
-    if (!update)
-        return -1;
-    sqlite3_bind_int64(update, 1, run);
-    sqlite3_bind_int64(update, 2, epoch);
-    sqlite3_bind_int64(update, 3, start_ns);
-    if (lab_store_step(store, update, err) < 0)
+    if (lab_store_write(store, LAB_STORE_BEGIN_RUN,
+                        LAB_ROW(SQL_INT(run), SQL_INT(epoch), SQL_INT(start_ns)), err) < 0)
         return -1;
     if (sqlite3_changes(store->db) != 1)
         return lab_err_set(err, LAB_ERR_USER, "%s: there is no epoch %lld", store->path,
@@ -153,17 +125,12 @@ static int finish_run(struct lab_store *store, int64_t run, const struct lab_run
     if (check_state(store, run, LAB_RUN_RUNNING, false, "finish", err) < 0 ||
         drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
         return -1;
-    sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_FINISH_RUN, err);
-    if (!update)
-        return -1;
-    sqlite3_bind_int64(update, 1, run);
-    lab_store_bind_text(update, 2, lab_run_state_name(outcome->state));
-    sqlite3_bind_int64(update, 3, outcome->end_ns);
-    sqlite3_bind_int(update, 4, outcome->exit_code);
-    lab_store_bind_text(update, 5, outcome->error);
-    sqlite3_bind_int(update, 6, outcome->concurrent);
-    lab_store_bind_text(update, 7, lab_hint(outcome->hint)->name);
-    if (lab_store_step(store, update, err) < 0)
+    if (lab_store_write(store, LAB_STORE_FINISH_RUN,
+                        LAB_ROW(SQL_INT(run), SQL_TEXT(lab_run_state_name(outcome->state)),
+                                SQL_INT(outcome->end_ns), SQL_INT(outcome->exit_code),
+                                SQL_TEXT(outcome->error), SQL_INT(outcome->concurrent),
+                                SQL_TEXT(lab_hint(outcome->hint)->name)),
+                        err) < 0)
         return -1;
     return outcome->state == LAB_RUN_DONE ? lab_store_add_result(store, run, outcome, err) : 0;
 }
@@ -179,13 +146,9 @@ int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_
 /* --- what it leaves on the way --- */
 
 static int check_rank(struct lab_store *store, int64_t run, int rank, struct lab_err *err) {
-    sqlite3_stmt *select = lab_store_prepare(store, LAB_STORE_HAS_RANK, err);
-    if (!select)
-        return -1;
-    sqlite3_bind_int64(select, 1, run);
-    sqlite3_bind_int(select, 2, rank);
-    int got = lab_store_step(store, select, err);
-    sqlite3_reset(select);
+    int64_t is_there;
+    int got = lab_store_find(store, LAB_STORE_HAS_RANK, LAB_ROW(SQL_INT(run), SQL_INT(rank)),
+                             &is_there, err);
     if (got == 0)
         return lab_err_set(err, LAB_ERR_USER, "%s: run %lld has no rank %d", store->path,
                            (long long)run, rank);
@@ -195,16 +158,10 @@ static int check_rank(struct lab_store *store, int64_t run, int rank, struct lab
 /* The chunks of a rank follow on each other from 0: a gap would shift all that come after it. */
 static int check_next(struct lab_store *store, int64_t run, int rank, int64_t first,
                       struct lab_err *err) {
-    sqlite3_stmt *select = lab_store_prepare(store, LAB_STORE_NEXT_ITERATION, err);
-    if (!select)
+    int64_t next = 0;
+    if (lab_store_find(store, LAB_STORE_NEXT_ITERATION, LAB_ROW(SQL_INT(run), SQL_INT(rank)), &next,
+                       err) < 0)
         return -1;
-    sqlite3_bind_int64(select, 1, run);
-    sqlite3_bind_int(select, 2, rank);
-    int got = lab_store_step(store, select, err);
-    if (got < 0)
-        return -1;
-    int64_t next = got ? sqlite3_column_int64(select, 0) : 0;
-    sqlite3_reset(select);
     if (first == next)
         return 0;
     return lab_err_set(
@@ -218,19 +175,12 @@ static int add_iterations(struct lab_store *store, int64_t run, int rank, int64_
     if (check_state(store, run, LAB_RUN_RUNNING, false, "take iterations", err) < 0 ||
         check_rank(store, run, rank, err) < 0 || check_next(store, run, rank, first, err) < 0)
         return -1;
-    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_ITERATIONS, err);
-    if (!insert)
-        return -1;
     LAB_AUTO(str, bytes);
     lab_iterations_pack(items, count, &bytes);
-    sqlite3_bind_int64(insert, 1, run);
-    sqlite3_bind_int(insert, 2, rank);
-    sqlite3_bind_int64(insert, 3, first);
-    sqlite3_bind_int64(insert, 4, (int64_t)count);
-    sqlite3_bind_blob64(insert, 5, bytes.text, bytes.length, SQLITE_STATIC);
-    int result = lab_store_step(store, insert, err);
-    sqlite3_clear_bindings(insert);
-    return result;
+    return lab_store_write(store, LAB_STORE_INSERT_ITERATIONS,
+                           LAB_ROW(SQL_INT(run), SQL_INT(rank), SQL_INT(first), SQL_INT(count),
+                                   SQL_BLOB(bytes.text, bytes.length)),
+                           err);
 }
 
 int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int64_t first,
@@ -247,16 +197,11 @@ static int add_metric(struct lab_store *store, int64_t run, const struct lab_sto
     if (check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err) < 0 ||
         (metric->rank != -1 && check_rank(store, run, metric->rank, err) < 0))
         return -1;
-    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_METRIC, err);
-    if (!insert)
-        return -1;
-    sqlite3_bind_int64(insert, 1, run);
-    sqlite3_bind_int(insert, 2, metric->rank);
-    lab_store_bind_text(insert, 3, metric->name);
-    lab_store_bind_text(insert, 4, metric->unit);
-    sqlite3_bind_double(insert, 5, metric->value);
-    sqlite3_bind_int64(insert, 6, metric->time_ns);
-    return lab_store_step(store, insert, err);
+    return lab_store_write(store, LAB_STORE_INSERT_METRIC,
+                           LAB_ROW(SQL_INT(run), SQL_INT(metric->rank), SQL_TEXT(metric->name),
+                                   SQL_TEXT(metric->unit), SQL_NUMBER(metric->value),
+                                   SQL_INT(metric->time_ns)),
+                           err);
 }
 
 int lab_store_add_metric(struct lab_store *store, int64_t run,
@@ -268,16 +213,12 @@ int lab_store_add_metric(struct lab_store *store, int64_t run,
 
 static int set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
                         struct lab_err *err) {
-    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_SET_PROGRESS, err);
-    if (!insert)
-        return -1;
     for (int i = 0; i < count; i++) {
-        sqlite3_bind_int64(insert, 1, items[i].run);
-        lab_store_bind_text(insert, 2, items[i].phase);
-        sqlite3_bind_int64(insert, 3, items[i].done);
-        sqlite3_bind_int64(insert, 4, items[i].total);
-        sqlite3_bind_int64(insert, 5, items[i].time_ns);
-        if (lab_store_step(store, insert, err) < 0)
+        if (lab_store_write(store, LAB_STORE_SET_PROGRESS,
+                            LAB_ROW(SQL_INT(items[i].run), SQL_TEXT(items[i].phase),
+                                    SQL_INT(items[i].done), SQL_INT(items[i].total),
+                                    SQL_INT(items[i].time_ns)),
+                            err) < 0)
             return -1;
     }
     return 0;

@@ -7,9 +7,9 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "store/sql.h"
 #include "store/trace/trace_schema.h"
 
-#include <sqlite3.h>
 #include <string.h>
 
 /* --- statements --- */
@@ -39,39 +39,22 @@ static int prepare(struct writer *writer, struct lab_err *err) {
     return 0;
 }
 
-struct row { /* an insert whose parameters are being bound */
-    struct writer *writer;
-    sqlite3_stmt *insert;
-    int next;
-};
-
-static struct row begin(struct writer *writer, enum trace_insert which) {
-    sqlite3_stmt *insert = writer->inserts[which];
-    sqlite3_clear_bindings(insert);
-    return (struct row){writer, insert, 1};
-}
-
-static void add_int(struct row *row, int64_t value) {
-    sqlite3_bind_int64(row->insert, row->next++, value);
+static int insert(const struct writer *writer, enum trace_insert which,
+                  const struct lab_sql_cell *row, struct lab_err *err) {
+    sqlite3_stmt *statement = writer->inserts[which];
+    lab_sql_bind(statement, row);
+    int code = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return code == SQLITE_DONE ? 0 : fail(writer, err);
 }
 
 /* 0 means that it isn't known: NULL. */
-static void add_known(struct row *row, int64_t value) {
-    if (value)
-        sqlite3_bind_int64(row->insert, row->next, value);
-    row->next++;
+static struct lab_sql_cell known(int64_t value) {
+    return value ? SQL_INT(value) : SQL_NULL;
 }
 
-static void add_text(struct row *row, const char *text) {
-    if (text)
-        sqlite3_bind_text(row->insert, row->next, text, -1, SQLITE_STATIC);
-    row->next++;
-}
-
-static int end(struct row *row, struct lab_err *err) {
-    int code = sqlite3_step(row->insert);
-    sqlite3_reset(row->insert);
-    return code == SQLITE_DONE ? 0 : fail(row->writer, err);
+static struct lab_sql_cell text_or_null(const char *text) {
+    return text ? SQL_TEXT(text) : SQL_NULL;
 }
 
 /* --- texts that rows refer to by number --- */
@@ -113,10 +96,9 @@ static int number_of(struct writer *writer, const char *text, int64_t *ret_numbe
         grow(writer);
     size_t slot = slot_of(writer, text);
     if (!writer->texts[slot]) {
-        struct row row = begin(writer, TRACE_INSERT_STRING);
-        add_int(&row, (int64_t)++writer->count);
-        add_text(&row, text);
-        if (end(&row, err) < 0)
+        writer->count++;
+        if (insert(writer, TRACE_INSERT_STRING, LAB_ROW(SQL_INT(writer->count), SQL_TEXT(text)),
+                   err) < 0)
             return -1;
         writer->texts[slot] = text;
         writer->numbers[slot] = (int64_t)writer->count;
@@ -133,20 +115,11 @@ static int64_t global_thread(const struct writer *writer, uint32_t thread) {
 }
 
 /* The columns that kernels, copies and fills begin with. */
-static struct row begin_command(struct writer *writer, enum trace_insert which, int64_t start_ns,
-                                int64_t end_ns, const struct lab_trace_place *place) {
-    struct row row = begin(writer, which);
-    add_int(&row, start_ns);
-    add_int(&row, end_ns);
-    add_int(&row, place->device);
-    add_int(&row, place->context);
-    add_known(&row, place->green);
-    add_int(&row, place->stream);
-    add_known(&row, place->correlation);
-    add_int(&row, writer->global_process);
-    add_known(&row, (int64_t)place->graph_node);
-    return row;
-}
+#define COMMAND(command)                                                                           \
+    SQL_INT((command)->start_ns), SQL_INT((command)->end_ns), SQL_INT((command)->place.device),    \
+        SQL_INT((command)->place.context), known((command)->place.green),                          \
+        SQL_INT((command)->place.stream), known((command)->place.correlation),                     \
+        SQL_INT(writer->global_process), known((int64_t)(command)->place.graph_node)
 
 static int write_kernel(struct writer *writer, const struct lab_trace_kernel *kernel,
                         int64_t number, struct lab_err *err) {
@@ -155,42 +128,30 @@ static int write_kernel(struct writer *writer, const struct lab_trace_kernel *ke
         number_of(writer, kernel->long_name ? kernel->long_name : kernel->name, &long_name, err) <
             0)
         return -1;
-    struct row row = begin_command(writer, TRACE_INSERT_KERNEL, kernel->start_ns, kernel->end_ns,
-                                   &kernel->place);
-    add_int(&row, long_name);
-    add_int(&row, name);
-    add_int(&row, long_name);
-    add_int(&row, kernel->registers);
-    for (int i = 0; i < 3; i++)
-        add_int(&row, kernel->grid[i]);
-    for (int i = 0; i < 3; i++)
-        add_int(&row, kernel->block[i]);
-    add_int(&row, kernel->static_shared);
-    add_int(&row, kernel->dynamic_shared);
-    add_int(&row, kernel->local_bytes);
-    add_int(&row, number);
-    return end(&row, err);
+    const int32_t *grid = kernel->grid, *block = kernel->block;
+    return insert(writer, TRACE_INSERT_KERNEL,
+                  LAB_ROW(COMMAND(kernel), SQL_INT(long_name), SQL_INT(name), SQL_INT(long_name),
+                          SQL_INT(kernel->registers), SQL_INT(grid[0]), SQL_INT(grid[1]),
+                          SQL_INT(grid[2]), SQL_INT(block[0]), SQL_INT(block[1]), SQL_INT(block[2]),
+                          SQL_INT(kernel->static_shared), SQL_INT(kernel->dynamic_shared),
+                          SQL_INT(kernel->local_bytes), SQL_INT(number)),
+                  err);
 }
 
 static int write_copy(struct writer *writer, const struct lab_trace_copy *copy,
                       struct lab_err *err) {
-    struct row row =
-        begin_command(writer, TRACE_INSERT_COPY, copy->start_ns, copy->end_ns, &copy->place);
-    add_int(&row, copy->size_bytes);
-    add_int(&row, copy->kind);
-    add_int(&row, copy->from);
-    add_int(&row, copy->to);
-    return end(&row, err);
+    return insert(writer, TRACE_INSERT_COPY,
+                  LAB_ROW(COMMAND(copy), SQL_INT(copy->size_bytes), SQL_INT(copy->kind),
+                          SQL_INT(copy->from), SQL_INT(copy->to)),
+                  err);
 }
 
 static int write_fill(struct writer *writer, const struct lab_trace_fill *fill,
                       struct lab_err *err) {
-    struct row row =
-        begin_command(writer, TRACE_INSERT_FILL, fill->start_ns, fill->end_ns, &fill->place);
-    add_int(&row, fill->value);
-    add_int(&row, fill->size_bytes);
-    add_int(&row, fill->memory);
-    return end(&row, err);
+    return insert(writer, TRACE_INSERT_FILL,
+                  LAB_ROW(COMMAND(fill), SQL_INT(fill->value), SQL_INT(fill->size_bytes),
+                          SQL_INT(fill->memory)),
+                  err);
 }
 
 /* The driver's functions are those that begin with "cu" and not with "cuda". */
@@ -203,54 +164,32 @@ static int write_call(struct writer *writer, const struct lab_trace_call *call,
     int64_t name = 0;
     if (number_of(writer, call->name, &name, err) < 0)
         return -1;
-    struct row row = begin(writer, TRACE_INSERT_CALL);
-    add_int(&row, call->start_ns);
-    add_int(&row, call->end_ns);
-    add_int(&row, is_driver_call(call->name));
-    add_int(&row, global_thread(writer, call->thread));
-    add_known(&row, call->correlation);
-    add_int(&row, name);
-    add_int(&row, call->result);
-    return end(&row, err);
+    return insert(writer, TRACE_INSERT_CALL,
+                  LAB_ROW(SQL_INT(call->start_ns), SQL_INT(call->end_ns),
+                          SQL_INT(is_driver_call(call->name)),
+                          SQL_INT(global_thread(writer, call->thread)), known(call->correlation),
+                          SQL_INT(name), SQL_INT(call->result)),
+                  err);
 }
 
 static int write_range(struct writer *writer, const struct lab_trace_range *range, int64_t number,
                        struct lab_err *err) {
-    struct row row = begin(writer, TRACE_INSERT_RANGE);
-    add_int(&row, range->start_ns);
-    if (range->end_ns < range->start_ns)
-        row.next++;
-    else
-        add_int(&row, range->end_ns);
-    add_int(&row, range->kind);
-    add_int(&row, number);
-    add_text(&row, range->text);
-    add_int(&row, global_thread(writer, range->thread));
-    return end(&row, err);
+    bool ended = range->end_ns >= range->start_ns;
+    return insert(writer, TRACE_INSERT_RANGE,
+                  LAB_ROW(SQL_INT(range->start_ns), ended ? SQL_INT(range->end_ns) : SQL_NULL,
+                          SQL_INT(range->kind), SQL_INT(number), text_or_null(range->text),
+                          SQL_INT(global_thread(writer, range->thread))),
+                  err);
 }
 
 static int write_gpu(struct writer *writer, const struct lab_trace_gpu *gpu, struct lab_err *err) {
-    struct row row = begin(writer, TRACE_INSERT_GPU);
-    add_int(&row, gpu->device);
-    add_text(&row, gpu->name);
-    add_text(&row, gpu->pci_bus);
-    add_int(&row, gpu->pci_bus != NULL);
-    add_known(&row, gpu->memory_bytes);
-    add_known(&row, (int64_t)gpu->memory_bytes_per_s);
-    add_known(&row, gpu->compute_units);
-    add_text(&row, gpu->uuid);
-    add_known(&row, gpu->compute_major);
-    if (gpu->compute_major)
-        add_int(&row, gpu->compute_minor);
-    return end(&row, err);
-}
-
-static int write_note(struct writer *writer, const char *name, const char *value,
-                      struct lab_err *err) {
-    struct row row = begin(writer, TRACE_INSERT_NOTE);
-    add_text(&row, name);
-    add_text(&row, value);
-    return end(&row, err);
+    return insert(writer, TRACE_INSERT_GPU,
+                  LAB_ROW(SQL_INT(gpu->device), text_or_null(gpu->name), text_or_null(gpu->pci_bus),
+                          SQL_INT(gpu->pci_bus != NULL), known(gpu->memory_bytes),
+                          known((int64_t)gpu->memory_bytes_per_s), known(gpu->compute_units),
+                          text_or_null(gpu->uuid), known(gpu->compute_major),
+                          gpu->compute_major ? SQL_INT(gpu->compute_minor) : SQL_NULL),
+                  err);
 }
 
 /* --- the whole --- */
@@ -307,21 +246,21 @@ static int write_about(struct writer *writer, const struct lab_trace *trace,
         if (write_gpu(writer, &trace->gpus[i], err) < 0)
             return -1;
     for (size_t i = 0; i < trace->note_count; i++)
-        if (write_note(writer, trace->notes[i].name, trace->notes[i].value, err) < 0)
+        if (insert(writer, TRACE_INSERT_NOTE,
+                   LAB_ROW(text_or_null(trace->notes[i].name), text_or_null(trace->notes[i].value)),
+                   err) < 0)
             return -1;
-    struct row row = begin(writer, TRACE_INSERT_PROCESS);
-    add_int(&row, writer->global_process);
-    add_int(&row, trace->process);
-    add_text(&row, "gpulab");
-    if (end(&row, err) < 0)
+    if (insert(
+            writer, TRACE_INSERT_PROCESS,
+            LAB_ROW(SQL_INT(writer->global_process), SQL_INT(trace->process), SQL_TEXT("gpulab")),
+            err) < 0)
         return -1;
     if (extent->last_ns < extent->first_ns)
         return 0;
-    row = begin(writer, TRACE_INSERT_SPAN);
-    add_int(&row, extent->last_ns - extent->first_ns);
-    add_int(&row, extent->first_ns);
-    add_int(&row, extent->last_ns);
-    return end(&row, err);
+    return insert(writer, TRACE_INSERT_SPAN,
+                  LAB_ROW(SQL_INT(extent->last_ns - extent->first_ns), SQL_INT(extent->first_ns),
+                          SQL_INT(extent->last_ns)),
+                  err);
 }
 
 static int fill(struct writer *writer, const struct lab_trace *trace, struct lab_err *err) {

@@ -7,17 +7,17 @@
 
 static struct lab_tuning_entry read_entry(sqlite3_stmt *statement, struct lab_arena *arena) {
     return (struct lab_tuning_entry){
-        .key = tuning_text(statement, 0, arena),
-        .kernel = tuning_text(statement, 1, arena),
-        .shape = tuning_text(statement, 2, arena),
-        .device = tuning_text(statement, 3, arena),
-        .config = tuning_text(statement, 4, arena),
-        .time_s = tuning_number(statement, 5),
-        .low_s = tuning_number(statement, 6),
-        .high_s = tuning_number(statement, 7),
+        .key = lab_sql_text(statement, 0, arena),
+        .kernel = lab_sql_text(statement, 1, arena),
+        .shape = lab_sql_text(statement, 2, arena),
+        .device = lab_sql_text(statement, 3, arena),
+        .config = lab_sql_text(statement, 4, arena),
+        .time_s = lab_sql_number(statement, 5),
+        .low_s = lab_sql_number(statement, 6),
+        .high_s = lab_sql_number(statement, 7),
         .certain = sqlite3_column_int(statement, 8) != 0,
         .tuned_wall_ns = sqlite3_column_int64(statement, 9),
-        .result = tuning_text(statement, 10, arena),
+        .result = lab_sql_text(statement, 10, arena),
     };
 }
 
@@ -26,10 +26,10 @@ int lab_tuning_cache_find(struct lab_tuning_cache *cache, const char *key, struc
     if (!cache->db)
         return 0;
     sqlite3_stmt *statement =
-        tuning_prepare(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry WHERE key = ?", err);
+        tuning_query(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry WHERE key = ?",
+                     LAB_ROW(SQL_TEXT(key)), err);
     if (!statement)
         return -1;
-    tuning_bind_text(statement, 1, key);
     int code = sqlite3_step(statement), result = code == SQLITE_ROW ? 1 : 0;
     if (result)
         *ret_entry = read_entry(statement, arena);
@@ -39,10 +39,13 @@ int lab_tuning_cache_find(struct lab_tuning_cache *cache, const char *key, struc
     return result;
 }
 
+static struct lab_sql_cell finite_cell(double value) {
+    return SQL_NUMBER(isfinite(value) ? value : NAN);
+}
+
 int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,
                        bool only_later, struct lab_err *err) {
-    sqlite3_stmt *statement = tuning_prepare(
-        cache,
+    const char *sql =
         only_later ? "INSERT INTO entry (" TUNING_ENTRY_COLUMNS
                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (key) DO UPDATE SET config = excluded.config,"
@@ -50,20 +53,14 @@ int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tu
                      " certain = excluded.certain, tuned_wall_ns = excluded.tuned_wall_ns,"
                      " result = excluded.result WHERE excluded.tuned_wall_ns > entry.tuned_wall_ns"
                    : "INSERT OR REPLACE INTO entry (" TUNING_ENTRY_COLUMNS
-                     ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    return tuning_write(
+        cache, sql,
+        LAB_ROW(SQL_TEXT(entry->key), SQL_TEXT(entry->kernel), SQL_TEXT(entry->shape),
+                SQL_TEXT(entry->device), SQL_TEXT(entry->config), finite_cell(entry->time_s),
+                finite_cell(entry->low_s), finite_cell(entry->high_s), SQL_INT(entry->certain),
+                SQL_INT(entry->tuned_wall_ns), SQL_TEXT(entry->result)),
         err);
-    if (!statement)
-        return -1;
-    const char *texts[] = {entry->key, entry->kernel, entry->shape, entry->device, entry->config};
-    for (int i = 0; i < 5; i++)
-        tuning_bind_text(statement, i + 1, texts[i]);
-    tuning_bind_number(statement, 6, entry->time_s);
-    tuning_bind_number(statement, 7, entry->low_s);
-    tuning_bind_number(statement, 8, entry->high_s);
-    sqlite3_bind_int(statement, 9, entry->certain);
-    sqlite3_bind_int64(statement, 10, entry->tuned_wall_ns);
-    tuning_bind_text(statement, 11, entry->result);
-    return tuning_finish(cache, statement, err);
 }
 
 int lab_tuning_cache_put(struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,
@@ -78,9 +75,9 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
     int count = 0, capacity = 0, code = SQLITE_DONE;
     sqlite3_stmt *statement = NULL;
     if (cache->db) {
-        statement = tuning_prepare(
+        statement = tuning_query(
             cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry ORDER BY tuned_wall_ns DESC, key",
-            err);
+            LAB_ROW_NONE, err);
         if (!statement)
             return -1;
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -116,21 +113,13 @@ int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struc
 
 int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
                           const struct lab_trial *trial, struct lab_err *err) {
-    sqlite3_stmt *statement = tuning_prepare(cache,
-                                             "INSERT OR REPLACE INTO trial (" TUNING_TRIAL_COLUMNS
-                                             ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                                             err);
-    if (!statement)
-        return -1;
-    tuning_bind_text(statement, 1, session);
-    tuning_bind_text(statement, 2, trial->config);
-    sqlite3_bind_int(statement, 3, (int)trial->state);
-    tuning_bind_text(statement, 4, trial->reason);
-    sqlite3_bind_int(statement, 5, trial->rung);
-    tuning_bind_number(statement, 6, trial->median_s);
-    tuning_bind_number(statement, 7, trial->low_s);
-    tuning_bind_number(statement, 8, trial->high_s);
-    return tuning_finish(cache, statement, err);
+    return tuning_write(
+        cache,
+        "INSERT OR REPLACE INTO trial (" TUNING_TRIAL_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        LAB_ROW(SQL_TEXT(session), SQL_TEXT(trial->config), SQL_INT(trial->state),
+                SQL_TEXT(trial->reason), SQL_INT(trial->rung), finite_cell(trial->median_s),
+                finite_cell(trial->low_s), finite_cell(trial->high_s)),
+        err);
 }
 
 int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *session,
@@ -154,13 +143,13 @@ static bool read_trial(sqlite3_stmt *statement, struct lab_arena *arena,
     if (state < LAB_TRIAL_UNTRIED || state > LAB_TRIAL_WRONG)
         return false;
     *ret_trial = (struct lab_trial){
-        .config = tuning_text(statement, 0, arena),
+        .config = lab_sql_text(statement, 0, arena),
         .state = (enum lab_trial_state)state,
-        .reason = tuning_text(statement, 2, arena),
+        .reason = lab_sql_text(statement, 2, arena),
         .rung = sqlite3_column_int(statement, 3),
-        .median_s = tuning_number(statement, 4),
-        .low_s = tuning_number(statement, 5),
-        .high_s = tuning_number(statement, 6),
+        .median_s = lab_sql_number(statement, 4),
+        .low_s = lab_sql_number(statement, 5),
+        .high_s = lab_sql_number(statement, 6),
     };
     if (!*ret_trial->reason)
         ret_trial->reason = NULL;
@@ -174,13 +163,12 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
     int count = 0, capacity = 0, code = SQLITE_DONE;
     sqlite3_stmt *statement = NULL;
     if (cache->db) {
-        statement = tuning_prepare(cache,
-                                   "SELECT config, state, reason, rung, median_s, low_s, high_s"
-                                   " FROM trial WHERE session = ? ORDER BY config",
-                                   err);
+        statement = tuning_query(cache,
+                                 "SELECT config, state, reason, rung, median_s, low_s, high_s"
+                                 " FROM trial WHERE session = ? ORDER BY config",
+                                 LAB_ROW(SQL_TEXT(session)), err);
         if (!statement)
             return -1;
-        tuning_bind_text(statement, 1, session);
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
             LAB_MEM_GROW(&items, count, &capacity);
             count += read_trial(statement, arena, &items[count]);
@@ -202,7 +190,7 @@ int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
     if (!cache->db)
         return 0;
     sqlite3_stmt *statement =
-        tuning_prepare(cache, "SELECT count(DISTINCT session) FROM trial", err);
+        tuning_query(cache, "SELECT count(DISTINCT session) FROM trial", LAB_ROW_NONE, err);
     if (!statement)
         return -1;
     int result = sqlite3_step(statement) == SQLITE_ROW ? 0 : tuning_fail(cache, err);
@@ -214,9 +202,6 @@ int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
 
 int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,
                             struct lab_err *err) {
-    sqlite3_stmt *statement = tuning_prepare(cache, "DELETE FROM trial WHERE session = ?", err);
-    if (!statement)
-        return -1;
-    tuning_bind_text(statement, 1, session);
-    return tuning_finish(cache, statement, err);
+    return tuning_write(cache, "DELETE FROM trial WHERE session = ?", LAB_ROW(SQL_TEXT(session)),
+                        err);
 }

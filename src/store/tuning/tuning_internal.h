@@ -2,9 +2,8 @@
 #ifndef LAB_STORE_TUNING_TUNING_INTERNAL_H
 #define LAB_STORE_TUNING_TUNING_INTERNAL_H
 
+#include "store/sql.h"
 #include "store/tuning/tuning.h"
-
-#include <sqlite3.h>
 
 #define TUNING_ENTRY_COLUMNS                                                                       \
     "key, kernel, shape, device, config, time_s, low_s, high_s, certain, tuned_wall_ns, result"
@@ -18,17 +17,12 @@ struct lab_tuning_cache {
 int tuning_fail(const struct lab_tuning_cache *cache, struct lab_err *err);
 int tuning_exec(const struct lab_tuning_cache *cache, const char *sql, struct lab_err *err);
 
-/* A statement; NULL and an error. sqlite3_finalize is the caller's. */
-sqlite3_stmt *tuning_prepare(const struct lab_tuning_cache *cache, const char *sql,
-                             struct lab_err *err);
-/* Runs one that returns nothing, and finalizes it; accepts NULL, which has failed before. */
-int tuning_finish(const struct lab_tuning_cache *cache, sqlite3_stmt *statement,
-                  struct lab_err *err);
-
-void tuning_bind_text(sqlite3_stmt *statement, int index, const char *text); /* NULL = "" */
-void tuning_bind_number(sqlite3_stmt *statement, int index, double value);   /* NaN = NULL */
-const char *tuning_text(sqlite3_stmt *statement, int column, struct lab_arena *arena);
-double tuning_number(sqlite3_stmt *statement, int column); /* NULL = NaN */
+/* A statement with these parameters; NULL and an error. sqlite3_finalize is the caller's. */
+sqlite3_stmt *tuning_query(const struct lab_tuning_cache *cache, const char *sql,
+                           const struct lab_sql_cell *row, struct lab_err *err);
+/* Runs one that returns nothing. */
+int tuning_write(const struct lab_tuning_cache *cache, const char *sql,
+                 const struct lab_sql_cell *row, struct lab_err *err);
 
 /* Without a transaction of its own. */
 int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -60,41 +59,24 @@ int tuning_exec(const struct lab_tuning_cache *cache, const char *sql, struct la
     return sqlite3_exec(cache->db, sql, NULL, NULL, NULL) ? tuning_fail(cache, err) : 0;
 }
 
-sqlite3_stmt *tuning_prepare(const struct lab_tuning_cache *cache, const char *sql,
-                             struct lab_err *err) {
+sqlite3_stmt *tuning_query(const struct lab_tuning_cache *cache, const char *sql,
+                           const struct lab_sql_cell *row, struct lab_err *err) {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(cache->db, sql, -1, &statement, NULL))
         tuning_fail(cache, err);
+    else
+        lab_sql_bind(statement, row);
     return statement;
 }
 
-int tuning_finish(const struct lab_tuning_cache *cache, sqlite3_stmt *statement,
-                  struct lab_err *err) {
+int tuning_write(const struct lab_tuning_cache *cache, const char *sql,
+                 const struct lab_sql_cell *row, struct lab_err *err) {
+    sqlite3_stmt *statement = tuning_query(cache, sql, row, err);
     if (!statement)
         return -1;
     int result = sqlite3_step(statement) == SQLITE_DONE ? 0 : tuning_fail(cache, err);
     sqlite3_finalize(statement);
     return result;
-}
-
-void tuning_bind_text(sqlite3_stmt *statement, int index, const char *text) {
-    sqlite3_bind_text(statement, index, text ? text : "", -1, SQLITE_STATIC);
-}
-
-void tuning_bind_number(sqlite3_stmt *statement, int index, double value) {
-    if (isfinite(value))
-        sqlite3_bind_double(statement, index, value);
-}
-
-const char *tuning_text(sqlite3_stmt *statement, int column, struct lab_arena *arena) {
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    return lab_arena_strdup(arena, text ? text : "");
-}
-
-double tuning_number(sqlite3_stmt *statement, int column) {
-    return sqlite3_column_type(statement, column) == SQLITE_NULL
-               ? NAN
-               : sqlite3_column_double(statement, column);
 }
 
 /* --- opening --- */

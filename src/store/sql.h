@@ -1,0 +1,51 @@
+/*
+ * sql.h: values on their way into SQLite's statements and out of them. A row to write is an array
+ * of cells in the order of the statement's parameters: LAB_ROW(SQL_INT(run), SQL_TEXT(name)).
+ */
+#ifndef LAB_STORE_SQL_H
+#define LAB_STORE_SQL_H
+
+#include "base/mem.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+struct lab_sql_cell {
+    enum {
+        LAB_SQL_END,
+        LAB_SQL_NULL,
+        LAB_SQL_INT,
+        LAB_SQL_NUMBER,
+        LAB_SQL_TEXT,
+        LAB_SQL_BLOB
+    } type;
+    union {
+        int64_t integer;
+        double number;
+        const char *text;
+        struct {
+            const void *bytes;
+            size_t size;
+        };
+    };
+};
+
+#define SQL_NULL          ((struct lab_sql_cell){.type = LAB_SQL_NULL})
+#define SQL_INT(value)    ((struct lab_sql_cell){.type = LAB_SQL_INT, .integer = (int64_t)(value)})
+#define SQL_NUMBER(value) ((struct lab_sql_cell){.type = LAB_SQL_NUMBER, .number = (value)})
+#define SQL_TEXT(value)   ((struct lab_sql_cell){.type = LAB_SQL_TEXT, .text = (value)})
+#define SQL_BLOB(data, length)                                                                     \
+    ((struct lab_sql_cell){.type = LAB_SQL_BLOB, .bytes = (data), .size = (length)})
+
+#define LAB_ROW(...) ((const struct lab_sql_cell[]){__VA_ARGS__, {.type = LAB_SQL_END}})
+
+#define LAB_ROW_NONE ((const struct lab_sql_cell[]){{.type = LAB_SQL_END}})
+
+/* From parameter 1 on. A text that is NULL counts as "", a number that is NaN as NULL. Texts and
+ * bytes must live until the statement is reset. */
+void lab_sql_bind(sqlite3_stmt *statement, const struct lab_sql_cell *row);
+
+char *lab_sql_text(sqlite3_stmt *row, int column, struct lab_arena *arena); /* NULL = "" */
+double lab_sql_number(sqlite3_stmt *row, int column);                       /* NULL = NaN */
+
+#endif
