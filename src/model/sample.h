@@ -9,6 +9,7 @@
 #ifndef LAB_MODEL_SAMPLE_H
 #define LAB_MODEL_SAMPLE_H
 
+#include "base/mem.h"
 #include "model/metric.h"
 
 #include <stdbool.h>
@@ -25,6 +26,9 @@ enum lab_entity_kind {
     LAB_ENTITY_NUMA,   /* all its nodes */
     LAB_ENTITY_KIND_COUNT
 };
+
+const char *lab_entity_kind_name(enum lab_entity_kind kind); /* "gpu"; the name in files */
+int lab_entity_kind_find(const char *name);                  /* -1 = none */
 
 struct lab_column {
     int16_t metric;   /* enum lab_metric_id */
@@ -46,6 +50,9 @@ struct lab_entity {
     int driver_index; /* as nvidia-smi counts */
     int driver_minor; /* N of /dev/nvidiaN; -1 = unknown */
 };
+
+/* With texts and columns of its own, in the arena. */
+struct lab_entity lab_entity_copy(const struct lab_entity *entity, struct lab_arena *arena);
 
 #define LAB_COLUMNS_MAX 2048 /* of one entity: a machine with 1,000 logical CPUs has two each */
 
@@ -104,6 +111,7 @@ struct lab_sample_event {
 };
 
 const char *lab_event_kind_name(enum lab_event_kind kind); /* "gap"; the name in files */
+enum lab_event_kind lab_event_kind_find(const char *name); /* LAB_EVENT_KIND_COUNT = none */
 
 /* --- processes --- */
 

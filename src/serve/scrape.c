@@ -9,15 +9,9 @@
 /* --- entities --- */
 
 static void copy_entity(struct scrape_entity *to, const struct lab_entity *from) {
-    size_t count = (size_t)from->column_count;
     lab_arena_init(&to->arena);
-    to->entity = *from;
-    to->entity.id = lab_arena_strdup(&to->arena, from->id);
-    to->entity.name = lab_arena_strdup(&to->arena, from->name);
-    to->entity.pci = lab_arena_strdup(&to->arena, from->pci);
-    struct lab_column *columns = lab_arena_copy(&to->arena, from->columns, count, sizeof *columns);
-    to->entity.columns = columns;
-    to->columns = lab_arena_alloc(&to->arena, count, sizeof *to->columns);
+    to->entity = lab_entity_copy(from, &to->arena);
+    to->columns = lab_arena_alloc(&to->arena, (size_t)from->column_count, sizeof *to->columns);
     to->told = true;
 }
 

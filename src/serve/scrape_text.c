@@ -170,11 +170,6 @@ static struct scrape_labels *make_labels(const struct lab_scrape *scrape, struct
 
 /* --- what is there --- */
 
-static const char *const kind_names[LAB_ENTITY_KIND_COUNT] = {
-    [LAB_ENTITY_GPU] = "gpu",       [LAB_ENTITY_MIG] = "mig",   [LAB_ENTITY_CPU] = "cpu",
-    [LAB_ENTITY_MEMORY] = "memory", [LAB_ENTITY_NUMA] = "numa",
-};
-
 static void write_up(const struct lab_scrape *scrape, const struct scrape_labels *labels,
                      struct lab_str *out) {
     const char *name = "gpulab_device_up";
@@ -184,7 +179,7 @@ static void write_up(const struct lab_scrape *scrape, const struct scrape_labels
         if (!labels[i].own || !entity->heard)
             continue;
         LAB_AUTO(str, kind);
-        scrape_add_label("kind", kind_names[entity->entity.kind], &kind);
+        scrape_add_label("kind", lab_entity_kind_name(entity->entity.kind), &kind);
         if (!begun)
             scrape_add_header(name, "gauge", "1 if it answers, 0 if it was lost", out);
         begun = true;

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const char *const kinds[LAB_ENTITY_KIND_COUNT] = {"gpu", "mig", "cpu", "memory", "numa"};
-
 static const char *const placements[] = {"unknown", "one_node", "local", "loose",
                                          "cores",   "memory",   "both"};
 
@@ -60,7 +58,7 @@ static struct lab_value *entity_value(const struct lab_top_history *history,
     char reason[200];
     const char *gap = top_gap(history, e, now_ns, reason, sizeof reason);
     bool device = e->entity.kind == LAB_ENTITY_GPU || e->entity.kind == LAB_ENTITY_MIG;
-    lab_value_set_string(arena, map, "kind", kinds[e->entity.kind]);
+    lab_value_set_string(arena, map, "kind", lab_entity_kind_name(e->entity.kind));
     lab_value_set_int(arena, map, "index", e->entity.index);
     lab_value_set_string(arena, map, "id", e->entity.id);
     lab_value_set_string(arena, map, "name", e->entity.name);

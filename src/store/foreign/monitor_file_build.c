@@ -356,6 +356,14 @@ static void *settle(struct lab_arena *arena, void *items, size_t count, size_t s
     return copy;
 }
 
+/* The same for what begins with its time. */
+static void *settle_by_time(struct lab_arena *arena, void *items, size_t count, size_t size) {
+    struct order *order = sort_times(items, size, count);
+    void *settled = settle(arena, items, count, size, order);
+    lab_mem_free(order);
+    return settled;
+}
+
 static void finish_track(struct lab_monitor_builder *builder, struct track *track,
                          struct lab_track *ret) {
     struct lab_arena *arena = builder->arena;
@@ -366,7 +374,7 @@ static void finish_track(struct lab_monitor_builder *builder, struct track *trac
     ret->entity.columns = settle(arena, track->kinds, columns, sizeof *track->kinds, NULL);
     ret->entity.column_count = track->column_count;
     if (!*ret->entity.id)
-        ret->entity.id = lab_arena_printf(arena, "%s%d", lab_monitor_kind_name(track->entity.kind),
+        ret->entity.id = lab_arena_printf(arena, "%s%d", lab_entity_kind_name(track->entity.kind),
                                           track->entity.index);
     ret->times_ns = settle(arena, track->times_ns, track->count, sizeof *track->times_ns, order);
     ret->values = lab_arena_alloc(arena, columns + 1, sizeof *ret->values);
@@ -388,12 +396,9 @@ static void finish_notes(struct lab_monitor_builder *builder, struct lab_recordi
         lab_monitor_builder_note(builder,
                                  lab_arena_printf(builder->arena, "left out: %s (%zu)",
                                                   builder->odd[i].text, builder->odd[i].times));
-    if (builder->note_count == 0)
-        return;
-    recording->missing = lab_arena_alloc(builder->arena, (size_t)builder->note_count + 1,
-                                         sizeof *recording->missing);
-    memcpy(recording->missing, builder->notes,
-           (size_t)builder->note_count * sizeof *builder->notes);
+    if (builder->note_count)
+        recording->missing = lab_arena_copy(builder->arena, builder->notes,
+                                            (size_t)builder->note_count, sizeof *builder->notes);
 }
 
 static void finish_epochs(struct lab_monitor_builder *builder, struct lab_recording *recording) {
@@ -410,12 +415,9 @@ static void finish_epochs(struct lab_monitor_builder *builder, struct lab_record
     for (int i = 0; i < builder->epoch_count; i++)
         if (builder->epochs[i].from_ns == INT64_MIN)
             builder->epochs[i].from_ns = first_ns;
-    struct order *order =
-        sort_times(builder->epochs, sizeof *builder->epochs, (size_t)builder->epoch_count);
-    recording->epochs = settle(builder->arena, builder->epochs, (size_t)builder->epoch_count,
-                               sizeof *builder->epochs, order);
+    recording->epochs = settle_by_time(builder->arena, builder->epochs,
+                                       (size_t)builder->epoch_count, sizeof *builder->epochs);
     recording->epoch_count = builder->epoch_count;
-    lab_mem_free(order);
 }
 
 void lab_monitor_builder_finish(struct lab_monitor_builder *builder,
@@ -429,17 +431,12 @@ void lab_monitor_builder_finish(struct lab_monitor_builder *builder,
         finish_track(builder, &builder->tracks[i], &recording->tracks[i]);
         recording->simulated |= recording->tracks[i].entity.simulated;
     }
-    struct order *order =
-        sort_times(builder->events, sizeof *builder->events, builder->event_count);
-    recording->events = settle(builder->arena, builder->events, builder->event_count,
-                               sizeof *builder->events, order);
+    recording->events = settle_by_time(builder->arena, builder->events, builder->event_count,
+                                       sizeof *builder->events);
     recording->event_count = builder->event_count;
-    lab_mem_free(order);
-    order = sort_times(builder->lists, sizeof *builder->lists, builder->list_count);
     recording->processes =
-        settle(builder->arena, builder->lists, builder->list_count, sizeof *builder->lists, order);
+        settle_by_time(builder->arena, builder->lists, builder->list_count, sizeof *builder->lists);
     recording->process_count = builder->list_count;
-    lab_mem_free(order);
     finish_epochs(builder, recording);
     finish_notes(builder, recording);
     builder->events = NULL;

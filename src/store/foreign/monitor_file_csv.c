@@ -8,22 +8,6 @@
 
 #include <string.h>
 
-static const char *const kinds[LAB_ENTITY_KIND_COUNT] = {
-    [LAB_ENTITY_GPU] = "gpu",       [LAB_ENTITY_MIG] = "mig",   [LAB_ENTITY_CPU] = "cpu",
-    [LAB_ENTITY_MEMORY] = "memory", [LAB_ENTITY_NUMA] = "numa",
-};
-
-const char *lab_monitor_kind_name(enum lab_entity_kind kind) {
-    return kinds[kind];
-}
-
-int lab_monitor_find_kind(const char *name) {
-    for (int i = 0; i < LAB_ENTITY_KIND_COUNT; i++)
-        if (lab_str_equal(name, kinds[i]))
-            return i;
-    return -1;
-}
-
 void lab_monitor_write_csv_header(struct lab_str *out) {
     lab_str_add(out, "timestamp,elapsed_s,kind,index,id,name,simulated");
     for (int i = 0; i < LAB_METRIC_COUNT; i++) {
@@ -74,7 +58,7 @@ void lab_monitor_write_csv(struct lab_monitor_writer *writer, struct lab_monitor
     lab_monitor_add_time(out, lab_monitor_wall_ns(writer, tick->time_ns));
     lab_str_add(out, ",");
     lab_monitor_add_seconds(out, tick->time_ns - writer->begin_ns, 6);
-    lab_str_printf(out, ",%s,%d,", kinds[entity->kind], entity->index);
+    lab_str_printf(out, ",%s,%d,", lab_entity_kind_name(entity->kind), entity->index);
     add_text(out, entity->id);
     add_text(out, entity->name);
     lab_str_add(out, entity->simulated ? "true" : "false");

@@ -58,6 +58,13 @@ const struct lab_monitor_field lab_monitor_experiment_fields[] = {
     {NULL},
 };
 
+const struct lab_monitor_page lab_monitor_pages[LAB_MONITOR_PAGES] = {
+    {"Numa_Hit", "numa_hit", LAB_METRIC_NODE_HIT},
+    {"Numa_Miss", "numa_miss", LAB_METRIC_NODE_MISS},
+    {"Numa_Foreign", "numa_foreign", LAB_METRIC_NODE_FOREIGN},
+    {"Other_Node", "other_node", LAB_METRIC_NODE_OTHER},
+};
+
 /* A rate, and the counter that grows with it. */
 static const enum lab_metric_id rates[4][2] = {
     {LAB_METRIC_PCIE_TX_RATE, LAB_METRIC_PCIE_TX_BYTES},

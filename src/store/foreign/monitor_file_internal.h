@@ -41,9 +41,6 @@ enum lab_monitor_time lab_monitor_value_time(const struct lab_value *value, int6
 void lab_monitor_add_column(struct lab_str *out, enum lab_metric_id metric);
 int lab_monitor_find_column(const char *name); /* -1 = none */
 
-const char *lab_monitor_kind_name(enum lab_entity_kind kind); /* "gpu" */
-int lab_monitor_find_kind(const char *name);                  /* -1 = none */
-
 /* A value in the metric's unit as a tick holds it; false = it is no number that fits. */
 bool lab_monitor_to_raw(enum lab_metric_id metric, double value, int64_t *ret_raw);
 
@@ -59,6 +56,13 @@ struct lab_monitor_field {
 extern const struct lab_monitor_field lab_monitor_gpu_fields[]; /* single and multi */
 extern const struct lab_monitor_field
     lab_monitor_experiment_fields[]; /* both end with a NULL key */
+
+/* Counters of a NUMA node's pages: numastat's row, the key of the object. */
+enum { LAB_MONITOR_PAGES = 4 };
+extern const struct lab_monitor_page {
+    const char *row, *key;
+    enum lab_metric_id metric;
+} lab_monitor_pages[LAB_MONITOR_PAGES];
 
 /* What must be remembered of a GPU from tick to tick. */
 struct lab_monitor_gpu {

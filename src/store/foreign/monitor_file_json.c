@@ -45,7 +45,7 @@ static void add_columns(struct lab_str *out, const struct lab_entity *entity) {
 static void add_entity(struct lab_str *out, const struct lab_track *track, int number) {
     const struct lab_entity *entity = &track->entity;
     lab_str_printf(out, "%s\n    {\"number\": %d", number ? "," : "", number);
-    add_text(out, "kind", lab_monitor_kind_name(entity->kind));
+    add_text(out, "kind", lab_entity_kind_name(entity->kind));
     add_int(out, "index", entity->index);
     add_text(out, "id", entity->id);
     add_text(out, "name", entity->name);

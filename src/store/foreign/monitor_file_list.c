@@ -176,12 +176,10 @@ int lab_monitor_list_append(struct lab_monitor_list *list, const char *records, 
                             struct lab_err *err) {
     if (length == 0)
         return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_bytes(&text, records, length);
     lab_str_add_bytes(&text, TAIL, TAIL_BYTES);
     int result = put(list->fd, text.text, text.length, list->end);
-    lab_str_release(&text);
     if (result < 0) {
         int why = errno;
         if (put(list->fd, TAIL, TAIL_BYTES, list->end) == 0 &&

@@ -140,7 +140,7 @@ static bool read_header(struct table *table, const char *line, size_t length) {
 static int entity_of(struct table *table) {
     bool rates = !has(table, KIND);
     double index;
-    int kind = rates ? LAB_ENTITY_GPU : lab_monitor_find_kind(field(table, KIND));
+    int kind = rates ? LAB_ENTITY_GPU : lab_entity_kind_find(field(table, KIND));
     if (kind < 0 || !number_of(field(table, rates ? GPU : INDEX), &index) || index < 0 ||
         index > INT16_MAX)
         return -1;

@@ -116,7 +116,7 @@ static void read_entity(struct lab_monitor_own *own, const struct lab_value *rec
                            *columns = lab_value_get(record, "columns");
     int64_t number = lab_value_get_int(record, "number", -1),
             index = lab_value_get_int(record, "index", 0);
-    int which = kind && kind->type == LAB_VALUE_STRING ? lab_monitor_find_kind(kind->string) : -1;
+    int which = kind && kind->type == LAB_VALUE_STRING ? lab_entity_kind_find(kind->string) : -1;
     int entity = -1;
     if (which >= 0 && number >= 0 && number < NUMBERS_MAX && index >= 0 && index <= INT16_MAX &&
         own->entries[number].entity < 0)
@@ -167,16 +167,12 @@ static void read_tick(struct lab_monitor_own *own, const struct lab_value *recor
 }
 
 static void read_event(struct lab_monitor_own *own, const struct lab_value *record) {
-    const struct lab_value *name = lab_value_get(record, "kind");
     const struct entry *entry = entry_of(own, lab_value_get_int(record, "entity", -1));
-    struct lab_sample_event event = {.entity = entry ? entry->entity : -1,
-                                     .kind = LAB_EVENT_KIND_COUNT,
-                                     .number = lab_value_get_int(record, "number", 0),
-                                     .text = text_of(own, record, "text")};
-    for (int i = 0; i < LAB_EVENT_KIND_COUNT; i++)
-        if (name && name->type == LAB_VALUE_STRING &&
-            lab_str_equal(name->string, lab_event_kind_name((enum lab_event_kind)i)))
-            event.kind = (enum lab_event_kind)i;
+    struct lab_sample_event event = {
+        .entity = entry ? entry->entity : -1,
+        .kind = lab_event_kind_find(lab_value_get_text(record, "kind", NULL)),
+        .number = lab_value_get_int(record, "number", 0),
+        .text = text_of(own, record, "text")};
     if (event.kind < LAB_EVENT_KIND_COUNT && time_of(record, "time_ns", &event.time_ns))
         lab_monitor_builder_event(own->builder, &event);
     else

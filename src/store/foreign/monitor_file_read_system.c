@@ -87,16 +87,6 @@ static double read_memory(const struct sample *sample, const struct lab_value *m
 
 /* --- nodes --- */
 
-static const struct {
-    const char *row, *key;
-    enum lab_metric_id metric;
-} pages[] = {
-    {"numa_hit", "numa_hit", LAB_METRIC_NODE_HIT},
-    {"numa_miss", "numa_miss", LAB_METRIC_NODE_MISS},
-    {"numa_foreign", "numa_foreign", LAB_METRIC_NODE_FOREIGN},
-    {"other_node", "other_node", LAB_METRIC_NODE_OTHER},
-};
-#define PAGE_ROWS (int)(sizeof pages / sizeof *pages)
 #define NODES_MAX 256
 
 static void read_nodes(const struct sample *sample, const struct lab_value *list, int entity) {
@@ -109,8 +99,9 @@ static void read_nodes(const struct sample *sample, const struct lab_value *list
         set_from(sample, entity, LAB_METRIC_NODE_TOTAL, at, node, "total_gb", GIB);
         set_from(sample, entity, LAB_METRIC_NODE_FREE, at, node, "free_gb", GIB);
         set_from(sample, entity, LAB_METRIC_NODE_UTILIZATION, at, node, "cpu_percent", 1);
-        for (int k = 0; k < PAGE_ROWS; k++)
-            set_from(sample, entity, pages[k].metric, at, node, pages[k].key, 1);
+        for (int k = 0; k < LAB_MONITOR_PAGES; k++)
+            set_from(sample, entity, lab_monitor_pages[k].metric, at, node,
+                     lab_monitor_pages[k].key, 1);
     }
 }
 
@@ -130,9 +121,10 @@ static int read_heading(const char *line, size_t length, int *ret_nodes) {
 
 static void read_row(const struct sample *sample, int entity, const char *line,
                      const char *line_end, const int *nodes, int count) {
-    for (int k = 0; k < PAGE_ROWS; k++) {
-        size_t length = strlen(pages[k].row);
-        if (strncasecmp(line, pages[k].row, length) != 0 || !isspace((unsigned char)line[length]))
+    for (int k = 0; k < LAB_MONITOR_PAGES; k++) {
+        size_t length = strlen(lab_monitor_pages[k].row);
+        if (strncasecmp(line, lab_monitor_pages[k].row, length) != 0 ||
+            !isspace((unsigned char)line[length]))
             continue;
         const char *at = line + length;
         for (int i = 0; i < count; i++) {
@@ -141,7 +133,8 @@ static void read_row(const struct sample *sample, int entity, const char *line,
             char *end;
             double megabytes = strtod(at, &end);
             if (end != at && end <= line_end)
-                set(sample, entity, pages[k].metric, nodes[i], megabytes * PAGES_PER_MIB);
+                set(sample, entity, lab_monitor_pages[k].metric, nodes[i],
+                    megabytes * PAGES_PER_MIB);
             while (at < line_end && !isspace((unsigned char)*at))
                 at++;
         }

@@ -94,18 +94,6 @@ static void add_memory(struct lab_str *out, const struct lab_monitor_source *mem
 
 /* --- nodes --- */
 
-static const struct {
-    const char *row; /* of numastat */
-    const char *key; /* of the object */
-    enum lab_metric_id metric;
-} pages[] = {
-    {"Numa_Hit", "numa_hit", LAB_METRIC_NODE_HIT},
-    {"Numa_Miss", "numa_miss", LAB_METRIC_NODE_MISS},
-    {"Numa_Foreign", "numa_foreign", LAB_METRIC_NODE_FOREIGN},
-    {"Other_Node", "other_node", LAB_METRIC_NODE_OTHER},
-};
-#define PAGE_ROWS (int)(sizeof pages / sizeof *pages)
-
 static bool has_node(const struct lab_entity *entity, int node) {
     for (int i = 0; i < entity->column_count; i++)
         if (entity->columns[i].instance == node)
@@ -136,13 +124,13 @@ static void add_table(struct lab_str *out, const struct lab_monitor_source *numa
         if (has_node(&numa->entity, node))
             lab_str_printf(&text, " Node %3d", node);
     lab_str_printf(&text, " %8s\n", "Total");
-    for (int i = 0; i < PAGE_ROWS; i++) {
+    for (int i = 0; i < LAB_MONITOR_PAGES; i++) {
         double total = NAN;
-        lab_str_printf(&text, "%-15s", pages[i].row);
+        lab_str_printf(&text, "%-15s", lab_monitor_pages[i].row);
         for (int node = 0; node <= last; node++) {
             if (!has_node(&numa->entity, node))
                 continue;
-            double count = in_tick(numa, pages[i].metric, node);
+            double count = in_tick(numa, lab_monitor_pages[i].metric, node);
             add_cell(&text, count);
             total = isnan(total) ? count : isnan(count) ? total : total + count;
         }
@@ -168,8 +156,9 @@ static void add_nodes(struct lab_str *out, const struct lab_monitor_source *numa
         add_value(out, "total_gb", in_tick(numa, LAB_METRIC_NODE_TOTAL, node) / GIB, 7);
         add_value(out, "free_gb", in_tick(numa, LAB_METRIC_NODE_FREE, node) / GIB, 7);
         add_value(out, "cpu_percent", in_tick(numa, LAB_METRIC_NODE_UTILIZATION, node), 2);
-        for (int i = 0; i < PAGE_ROWS; i++)
-            add_value(out, pages[i].key, in_tick(numa, pages[i].metric, node), 0);
+        for (int i = 0; i < LAB_MONITOR_PAGES; i++)
+            add_value(out, lab_monitor_pages[i].key,
+                      in_tick(numa, lab_monitor_pages[i].metric, node), 0);
         lab_str_add(out, "}");
         comma = ", ";
     }
