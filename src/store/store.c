@@ -122,10 +122,9 @@ int lab_store_check_study(struct lab_store *store, struct lab_err *err) {
 /* --- connections --- */
 
 static void disconnect(struct lab_store *store) {
-    for (int i = 0; i < LAB_STORE_STATEMENT_COUNT; i++) {
-        sqlite3_finalize(store->statements[i]);
-        store->statements[i] = NULL;
-    }
+    for (int i = 0; i < store->statement_count; i++)
+        sqlite3_finalize(store->statements[i].prepared);
+    store->statement_count = 0;
     for (int i = 0; i <= LAB_RESULT_ROW_COUNT; i++) {
         sqlite3_finalize(store->result_inserts[i]);
         store->result_inserts[i] = NULL;
@@ -300,11 +299,9 @@ int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store 
     if (lab_store_check_path(path, mode, LAB_STORE_NOUN, err) < 0)
         return -1;
     struct lab_store *store = lab_store_new(path, LAB_STORE_NOUN, lab_store_check_study);
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int result =
         mode == LAB_STORE_WRITE ? open_writer(store, &arena, err) : open_reader(store, &arena, err);
-    lab_arena_release(&arena);
     if (result < 0) {
         lab_store_abandon(store);
         return -1;
@@ -315,6 +312,7 @@ int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store 
 
 void lab_store_abandon(struct lab_store *store) {
     disconnect(store);
+    lab_mem_free(store->statements);
     lab_mem_free(store->path);
     lab_mem_free(store);
 }

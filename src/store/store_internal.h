@@ -24,44 +24,6 @@
 /* How long the WAL grows before a commit moves it into the file; SQLite's own default. */
 #define LAB_STORE_CHECKPOINT_PAGES 1000
 
-enum lab_store_statement {
-    LAB_STORE_INSERT_STUDY,
-    LAB_STORE_INSERT_RUN,
-    LAB_STORE_INSERT_RANK,
-    LAB_STORE_INSERT_EPOCH,
-    LAB_STORE_FIND_EPOCH,
-    LAB_STORE_DROP_ITERATIONS,
-    LAB_STORE_DROP_METRICS,
-    LAB_STORE_DROP_PROGRESS,
-    LAB_STORE_BEGIN_RUN,
-    LAB_STORE_FINISH_RUN,
-    LAB_STORE_RUN_STATE,
-    LAB_STORE_NEXT_ITERATION,
-    LAB_STORE_HAS_RANK,
-    LAB_STORE_INSERT_ITERATIONS,
-    LAB_STORE_INSERT_METRIC,
-    LAB_STORE_SET_PROGRESS,
-    LAB_STORE_SELECT_STUDY,
-    LAB_STORE_SELECT_STUDY_1, /* the same columns of a file of version 1 */
-    LAB_STORE_SELECT_RUNS,
-    LAB_STORE_SELECT_RUNS_3, /* up to version 3 a result was a text */
-    LAB_STORE_SELECT_RUNS_1,
-    LAB_STORE_SELECT_PROGRESS,
-    LAB_STORE_COUNT_RUNS,
-    LAB_STORE_SELECT_ITERATIONS,
-    LAB_STORE_SELECT_METRICS,
-    /* of recordings, which are in files of their own or in a study's: recording.h */
-    LAB_STORE_ADD_RECORDING,
-    LAB_STORE_SELECT_ENTITIES,
-    LAB_STORE_ADD_ENTITY,
-    LAB_STORE_SET_CHUNK,
-    LAB_STORE_ADD_EVENT,
-    LAB_STORE_ADD_PROCESS,
-    LAB_STORE_SET_PROCESS_CHUNK,
-    LAB_STORE_NEXT_NUMBERS,
-    LAB_STORE_STATEMENT_COUNT,
-};
-
 struct lab_store;
 
 /* Is this file one of those that are wanted? Sets the version. */
@@ -74,8 +36,12 @@ struct lab_store {
     lab_store_check *check;
     int version; /* of the file when it was opened */
     bool writes;
-    bool durable;                                        /* synchronous is FULL now, else NORMAL */
-    sqlite3_stmt *statements[LAB_STORE_STATEMENT_COUNT]; /* prepared at their first use */
+    bool durable; /* synchronous is FULL now, else NORMAL */
+    struct lab_store_statement {
+        const char *sql;
+        sqlite3_stmt *prepared;
+    } * statements; /* prepared at their first use */
+    int statement_count, statement_capacity;
     sqlite3_stmt *result_inserts[LAB_RESULT_ROW_COUNT + 1]; /* likewise; store_result.c's */
 };
 
@@ -149,29 +115,32 @@ void lab_store_abandon(struct lab_store *store);
 
 /* --- statements --- */
 
-/* Ready to be bound, or NULL. */
-sqlite3_stmt *lab_store_prepare(struct lab_store *store, enum lab_store_statement statement,
-                                struct lab_err *err);
+/* Ready to be bound, or NULL. It is kept, and found again by the text's address: the text has to
+ * stay where it is, as a literal does. */
+sqlite3_stmt *lab_store_prepare(struct lab_store *store, const char *sql, struct lab_err *err);
 
 /* 1 = a row, 0 = no more, -1 = refused; after 0 and -1 the statement is reset. */
 int lab_store_step(struct lab_store *store, sqlite3_stmt *statement, struct lab_err *err);
 
 /* Ready to be stepped, with these parameters, or NULL. */
-sqlite3_stmt *lab_store_query(struct lab_store *store, enum lab_store_statement statement,
+sqlite3_stmt *lab_store_query(struct lab_store *store, const char *sql,
                               const struct lab_sql_cell *row, struct lab_err *err);
 
 /* The first column of the first row: 1, 0 = there is none, or -1. */
-int lab_store_find(struct lab_store *store, enum lab_store_statement statement,
-                   const struct lab_sql_cell *row, int64_t *ret_number, struct lab_err *err);
+int lab_store_find(struct lab_store *store, const char *sql, const struct lab_sql_cell *row,
+                   int64_t *ret_number, struct lab_err *err);
 
 /* Runs one that returns nothing, with these parameters. */
-int lab_store_write(struct lab_store *store, enum lab_store_statement statement,
-                    const struct lab_sql_cell *row, struct lab_err *err);
+int lab_store_write(struct lab_store *store, const char *sql, const struct lab_sql_cell *row,
+                    struct lab_err *err);
 
 int lab_store_exec(struct lab_store *store, const char *sql, struct lab_err *err);
 
 /* Says what SQLite refused last; always returns -1. */
 int lab_store_fail(struct lab_store *store, struct lab_err *err);
+
+#define LAB_STORE_INSERT_EPOCH                                                                     \
+    "INSERT INTO epoch (boot_id, host, mono_ns, wall_ns, kind) VALUES (?, ?, ?, ?, ?)"
 
 /* --- transactions --- */
 

@@ -56,17 +56,31 @@ int lab_store_step(struct lab_store *store, sqlite3_stmt *statement, struct lab_
     return result;
 }
 
-sqlite3_stmt *lab_store_query(struct lab_store *store, enum lab_store_statement statement,
+sqlite3_stmt *lab_store_prepare(struct lab_store *store, const char *sql, struct lab_err *err) {
+    for (int i = 0; i < store->statement_count; i++)
+        if (store->statements[i].sql == sql)
+            return store->statements[i].prepared;
+    sqlite3_stmt *prepared = NULL;
+    if (sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared, NULL)) {
+        lab_store_fail(store, err);
+        return NULL;
+    }
+    LAB_MEM_GROW(&store->statements, store->statement_count, &store->statement_capacity);
+    store->statements[store->statement_count++] = (struct lab_store_statement){sql, prepared};
+    return prepared;
+}
+
+sqlite3_stmt *lab_store_query(struct lab_store *store, const char *sql,
                               const struct lab_sql_cell *row, struct lab_err *err) {
-    sqlite3_stmt *prepared = lab_store_prepare(store, statement, err);
+    sqlite3_stmt *prepared = lab_store_prepare(store, sql, err);
     if (prepared)
         lab_sql_bind(prepared, row);
     return prepared;
 }
 
-int lab_store_find(struct lab_store *store, enum lab_store_statement statement,
-                   const struct lab_sql_cell *row, int64_t *ret_number, struct lab_err *err) {
-    sqlite3_stmt *prepared = lab_store_query(store, statement, row, err);
+int lab_store_find(struct lab_store *store, const char *sql, const struct lab_sql_cell *row,
+                   int64_t *ret_number, struct lab_err *err) {
+    sqlite3_stmt *prepared = lab_store_query(store, sql, row, err);
     int got = prepared ? lab_store_step(store, prepared, err) : -1;
     if (got > 0)
         *ret_number = sqlite3_column_int64(prepared, 0);
@@ -74,9 +88,9 @@ int lab_store_find(struct lab_store *store, enum lab_store_statement statement,
     return got;
 }
 
-int lab_store_write(struct lab_store *store, enum lab_store_statement statement,
-                    const struct lab_sql_cell *row, struct lab_err *err) {
-    sqlite3_stmt *prepared = lab_store_query(store, statement, row, err);
+int lab_store_write(struct lab_store *store, const char *sql, const struct lab_sql_cell *row,
+                    struct lab_err *err) {
+    sqlite3_stmt *prepared = lab_store_query(store, sql, row, err);
     if (!prepared)
         return -1;
     int result = lab_store_step(store, prepared, err);

@@ -49,11 +49,12 @@ static struct lab_recorder *new_recorder(struct lab_store *store,
 
 static int add_recording(struct lab_recorder *recorder, const struct lab_recorder_setup *setup,
                          struct lab_err *err) {
-    return lab_store_write(recorder->store, LAB_STORE_ADD_RECORDING,
-                           LAB_ROW(SQL_TEXT(MAKER), SQL_TEXT(setup->note),
-                                   SQL_INT(setup->interval_ns),
-                                   SQL_INT(recorder->epochs[0].wall_ns)),
-                           err);
+    return lab_store_write(
+        recorder->store,
+        "INSERT INTO recording (maker, note, interval_ns, started_wall_ns) VALUES (?, ?, ?, ?)",
+        LAB_ROW(SQL_TEXT(MAKER), SQL_TEXT(setup->note), SQL_INT(setup->interval_ns),
+                SQL_INT(recorder->epochs[0].wall_ns)),
+        err);
 }
 
 /* --- a file of its own --- */
@@ -143,11 +144,15 @@ int lab_recorder_create(const char *path, const struct lab_recorder_setup *setup
 /* A GPU that was there before the study was gone on with is the same row. */
 static int load_entities(struct lab_recorder *recorder, struct lab_arena *arena,
                          struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(recorder->store, LAB_STORE_SELECT_ENTITIES, err);
+    sqlite3_stmt *row = lab_store_prepare(
+        recorder->store,
+        "SELECT number, id, kind, position, name, pci, node, parent, simulated, columns"
+        " FROM entity ORDER BY number",
+        err);
     int got = -1;
     while (row && (got = lab_store_step(recorder->store, row, err)) > 0) {
         const char *columns = lab_recording_text(row, 9, arena);
-        int kind = lab_recording_kind_find(lab_recording_text(row, 2, arena));
+        int kind = lab_entity_kind_find(lab_recording_text(row, 2, arena));
         struct lab_entity entity = {.id = lab_recording_text(row, 1, arena),
                                     .kind = (enum lab_entity_kind)kind,
                                     .index = sqlite3_column_int(row, 3),
@@ -167,7 +172,12 @@ static int load_entities(struct lab_recorder *recorder, struct lab_arena *arena,
 }
 
 static int load_numbers(struct lab_recorder *recorder, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(recorder->store, LAB_STORE_NEXT_NUMBERS, err);
+    sqlite3_stmt *row = lab_store_prepare(recorder->store,
+                                          "SELECT 1 + ifnull((SELECT max(number) FROM entity), 0),"
+                                          " 1 + ifnull((SELECT max(number) FROM chunk), 0),"
+                                          " 1 + ifnull((SELECT max(number) FROM process), 0),"
+                                          " 1 + ifnull((SELECT max(number) FROM process_chunk), 0)",
+                                          err);
     if (!row || lab_store_step(recorder->store, row, err) <= 0)
         return -1;
     recorder->next_entity = sqlite3_column_int64(row, 0);
@@ -182,13 +192,11 @@ static int attach(struct lab_recorder *recorder, const struct lab_recorder_setup
                   struct lab_err *err) {
     if (lab_store_begin(recorder->store, false, err) < 0)
         return -1;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int result = load_numbers(recorder, err) < 0 || load_entities(recorder, &arena, err) < 0 ||
                          add_recording(recorder, setup, err) < 0
                      ? -1
                      : 0;
-    lab_arena_release(&arena);
     if (result == 0)
         return lab_store_commit(recorder->store, err);
     lab_store_rollback(recorder->store);

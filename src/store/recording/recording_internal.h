@@ -24,9 +24,6 @@
 
 /* --- names in files --- */
 
-const char *lab_recording_kind_name(enum lab_entity_kind kind); /* "gpu" */
-int lab_recording_kind_find(const char *name);                  /* -1 = a later version's */
-
 /* "power core_utilization[3]" */
 void lab_recording_columns_write(const struct lab_column *columns, int count, struct lab_str *out);
 

@@ -1,26 +1,8 @@
 /* recording_names.c: entities and columns as a file names them, so that it outlives our numbers. */
 #include "store/recording/recording_internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
-
-static const char *const kinds[LAB_ENTITY_KIND_COUNT] = {
-    [LAB_ENTITY_GPU] = "gpu",       [LAB_ENTITY_MIG] = "mig",   [LAB_ENTITY_CPU] = "cpu",
-    [LAB_ENTITY_MEMORY] = "memory", [LAB_ENTITY_NUMA] = "numa",
-};
-
-const char *lab_recording_kind_name(enum lab_entity_kind kind) {
-    assert(kind < LAB_ENTITY_KIND_COUNT);
-    return kinds[kind];
-}
-
-int lab_recording_kind_find(const char *name) {
-    for (int i = 0; i < LAB_ENTITY_KIND_COUNT; i++)
-        if (strcmp(kinds[i], name) == 0)
-            return i;
-    return -1;
-}
 
 void lab_recording_columns_write(const struct lab_column *columns, int count, struct lab_str *out) {
     for (int i = 0; i < count; i++) {

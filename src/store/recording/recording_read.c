@@ -5,6 +5,7 @@
  */
 #include "store/recording/recording_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,19 +75,17 @@ int lab_recording_each(struct lab_recording_reading *reading, const char *what, 
 
 /* --- epochs --- */
 
+/* Segments and sources ascend by row, which comes first in both. */
+static int by_row(const void *key, const void *item) {
+    int64_t row = *(const int64_t *)key, at = *(const int64_t *)item;
+    return (row > at) - (row < at);
+}
+
 struct lab_recording_segment *lab_recording_segment(struct lab_recording_reading *reading,
                                                     int64_t row) {
-    int low = 0, high = reading->segment_count - 1;
-    while (low <= high) {
-        int middle = low + (high - low) / 2;
-        if (reading->segments[middle].row == row)
-            return &reading->segments[middle];
-        if (reading->segments[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle - 1;
-    }
-    return NULL;
+    return reading->segment_count ? bsearch(&row, reading->segments, (size_t)reading->segment_count,
+                                            sizeof *reading->segments, by_row)
+                                  : NULL;
 }
 
 static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
@@ -158,17 +157,9 @@ static int64_t offset_of(const struct lab_recording_segment *segment) {
 
 struct lab_recording_columns *lab_recording_columns(struct lab_recording_reading *reading,
                                                     int64_t row) {
-    int low = 0, high = reading->source_count - 1;
-    while (low <= high) {
-        int middle = low + (high - low) / 2;
-        if (reading->sources[middle].row == row)
-            return &reading->sources[middle];
-        if (reading->sources[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle - 1;
-    }
-    return NULL;
+    return reading->source_count ? bsearch(&row, reading->sources, (size_t)reading->source_count,
+                                           sizeof *reading->sources, by_row)
+                                 : NULL;
 }
 
 static bool is_asked_for(const struct lab_recording_query *query, int metric) {
@@ -224,7 +215,7 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
         .row = sqlite3_column_int64(row, 0), .parent = sqlite3_column_int64(row, 7), .track = -1};
     const char *kind = lab_recording_text(row, 2, arena);
     struct lab_entity entity = {
-        .kind = (enum lab_entity_kind)lab_recording_kind_find(kind),
+        .kind = (enum lab_entity_kind)lab_entity_kind_find(kind),
         .index = sqlite3_column_int(row, 3),
         .id = lab_recording_text(row, 1, arena),
         .name = lab_recording_text(row, 4, arena),
@@ -235,7 +226,7 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
     };
     struct lab_column *columns =
         lab_recording_columns_read(lab_recording_text(row, 9, arena), arena, &source->column_count);
-    if (lab_recording_kind_find(kind) < 0 || !columns) {
+    if (lab_entity_kind_find(kind) < 0 || !columns) {
         lab_recording_note(&reading->notes,
                            "%s '%s': it is of a kind that this gpulab doesn't know", kind,
                            entity.id);
@@ -296,13 +287,10 @@ static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, v
     struct lab_sample_event event = {
         .time_ns = time_ns + (segment ? segment->shift_ns : 0),
         .entity = source ? source->track : -1,
-        .kind = LAB_EVENT_KIND_COUNT,
+        .kind = lab_event_kind_find(kind),
         .number = sqlite3_column_int64(row, 5),
         .text = lab_recording_text(row, 6, reading->arena),
     };
-    for (int i = 0; i < LAB_EVENT_KIND_COUNT; i++)
-        if (strcmp(kind, lab_event_kind_name((enum lab_event_kind)i)) == 0)
-            event.kind = (enum lab_event_kind)i;
     if (event.kind == LAB_EVENT_KIND_COUNT ||
         !lab_recording_wants(reading, segment, time_ns, time_ns))
         return 0;

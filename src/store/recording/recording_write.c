@@ -32,9 +32,11 @@ static int write_entity(struct lab_recorder *recorder, const struct lab_recorder
                         struct lab_err *err) {
     const struct lab_entity *entity = &item->entity;
     return lab_store_write(
-        recorder->store, LAB_STORE_ADD_ENTITY,
+        recorder->store,
+        "INSERT INTO entity (number, id, kind, position, name, pci, node, parent, simulated,"
+        " columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         LAB_ROW(SQL_INT(item->row), SQL_TEXT(entity->id),
-                SQL_TEXT(lab_recording_kind_name(entity->kind)), SQL_INT(entity->index),
+                SQL_TEXT(lab_entity_kind_name(entity->kind)), SQL_INT(entity->index),
                 SQL_TEXT(entity->name), SQL_TEXT(entity->pci), SQL_INT(entity->node),
                 SQL_INT(item->parent), SQL_INT(entity->simulated), SQL_TEXT(item->columns)),
         err);
@@ -51,7 +53,10 @@ static int write_entities(struct lab_recorder *recorder, struct lab_err *err) {
 static int write_identities(struct lab_recorder *recorder, struct lab_err *err) {
     for (int i = 0; i < recorder->processes.fresh_count; i++) {
         const struct lab_process_identity *identity = &recorder->processes.fresh[i];
-        if (lab_store_write(recorder->store, LAB_STORE_ADD_PROCESS,
+        if (lab_store_write(recorder->store,
+                            "INSERT INTO process (number, pid, parent_pid, start, uid, user, name, "
+                            "command, container,"
+                            " advice) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                             LAB_ROW(SQL_INT(identity->number), SQL_INT(identity->pid),
                                     SQL_INT(identity->parent_pid), SQL_INT(identity->start),
                                     SQL_INT(identity->uid), SQL_TEXT(identity->user),
@@ -65,11 +70,13 @@ static int write_identities(struct lab_recorder *recorder, struct lab_err *err) 
 
 static int write_event(struct lab_recorder *recorder, int epoch,
                        const struct lab_sample_event *event, int64_t entity, struct lab_err *err) {
-    return lab_store_write(recorder->store, LAB_STORE_ADD_EVENT,
-                           LAB_ROW(SQL_INT(recorder->epochs[epoch].row), SQL_INT(event->time_ns),
-                                   SQL_INT(entity), SQL_TEXT(lab_event_kind_name(event->kind)),
-                                   SQL_INT(event->number), SQL_TEXT(event->text)),
-                           err);
+    return lab_store_write(
+        recorder->store,
+        "INSERT INTO event (epoch, time_ns, entity, kind, value, text) VALUES (?, ?, ?, ?, ?, ?)",
+        LAB_ROW(SQL_INT(recorder->epochs[epoch].row), SQL_INT(event->time_ns), SQL_INT(entity),
+                SQL_TEXT(lab_event_kind_name(event->kind)), SQL_INT(event->number),
+                SQL_TEXT(event->text)),
+        err);
 }
 
 static int write_events(struct lab_recorder *recorder, struct lab_err *err) {
@@ -100,12 +107,20 @@ static int write_chunk(struct lab_recorder *recorder, const struct lab_recorder_
     struct lab_sql_cell epoch = SQL_INT(recorder->epochs[about->epoch].row);
     struct lab_sql_cell first = SQL_INT(about->first_ns), last = SQL_INT(about->last_ns);
     if (about->entity)
-        return lab_store_write(recorder->store, LAB_STORE_SET_CHUNK,
-                               LAB_ROW(number, SQL_INT(about->entity->row), epoch, first, last,
-                                       count, SQL_BLOB(bytes, size)),
-                               err);
+        return lab_store_write(
+            recorder->store,
+            "INSERT INTO chunk (number, entity, epoch, first_ns, last_ns, count, bytes)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+            " last_ns = excluded.last_ns, count = excluded.count, bytes = excluded.bytes",
+            LAB_ROW(number, SQL_INT(about->entity->row), epoch, first, last, count,
+                    SQL_BLOB(bytes, size)),
+            err);
     return lab_store_write(
-        recorder->store, LAB_STORE_SET_PROCESS_CHUNK,
+        recorder->store,
+        "INSERT INTO process_chunk (number, epoch, first_ns, last_ns, count, items, bytes)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+        " last_ns = excluded.last_ns, count = excluded.count, items = excluded.items,"
+        " bytes = excluded.bytes",
         LAB_ROW(number, epoch, first, last, count, SQL_INT(about->items), SQL_BLOB(bytes, size)),
         err);
 }

@@ -17,7 +17,9 @@
 static int insert_study(struct lab_store *store, const struct lab_store_study *study,
                         struct lab_err *err) {
     return lab_store_write(
-        store, LAB_STORE_INSERT_STUDY,
+        store,
+        "INSERT INTO study (id, name, option, identity, seed, config, words, machine, version,"
+        " created_wall_ns, machine_identity) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         LAB_ROW(SQL_TEXT(study->name), SQL_TEXT(study->option), SQL_INT(study->identity),
                 SQL_INT(study->seed), SQL_TEXT(study->config), SQL_TEXT(study->words),
                 SQL_TEXT(study->machine), SQL_TEXT(study->version), SQL_INT(study->created_wall_ns),
@@ -27,17 +29,20 @@ static int insert_study(struct lab_store *store, const struct lab_store_study *s
 
 static int insert_run(struct lab_store *store, int64_t number, const struct lab_run *run,
                       struct lab_err *err) {
-    if (lab_store_write(store, LAB_STORE_INSERT_RUN,
-                        LAB_ROW(SQL_INT(number), SQL_TEXT(run->id), SQL_INT(run->identity),
-                                SQL_INT(run->position), SQL_INT(run->repeat),
-                                SQL_TEXT(run->workload), SQL_TEXT(run->label),
-                                SQL_TEXT(run->options), SQL_TEXT(run->series),
-                                SQL_TEXT(run->test && *run->test ? run->test : "{}"),
-                                SQL_INT(run->iterations), SQL_INT(run->warmup_iterations)),
-                        err) < 0)
+    if (lab_store_write(
+            store,
+            "INSERT INTO run (number, id, identity, position, repeat, workload, label, options, "
+            "series,"
+            " test, iterations, warmup_iterations) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            LAB_ROW(SQL_INT(number), SQL_TEXT(run->id), SQL_INT(run->identity),
+                    SQL_INT(run->position), SQL_INT(run->repeat), SQL_TEXT(run->workload),
+                    SQL_TEXT(run->label), SQL_TEXT(run->options), SQL_TEXT(run->series),
+                    SQL_TEXT(run->test && *run->test ? run->test : "{}"), SQL_INT(run->iterations),
+                    SQL_INT(run->warmup_iterations)),
+            err) < 0)
         return -1;
     for (int i = 0; i < run->rank_count; i++)
-        if (lab_store_write(store, LAB_STORE_INSERT_RANK,
+        if (lab_store_write(store, "INSERT INTO rank VALUES (?, ?, ?, ?, ?)",
                             LAB_ROW(SQL_INT(number), SQL_INT(i), SQL_INT(run->ranks[i].gpu_id),
                                     SQL_TEXT(run->ranks[i].device),
                                     SQL_INT(run->ranks[i].numa_node)),

@@ -18,7 +18,12 @@ static int damaged(struct lab_store *store, sqlite3_stmt *row, const char *what,
 int lab_store_study(struct lab_store *store, struct lab_arena *arena,
                     struct lab_store_study *ret_study, struct lab_err *err) {
     sqlite3_stmt *row = lab_store_prepare(
-        store, store->version == 1 ? LAB_STORE_SELECT_STUDY_1 : LAB_STORE_SELECT_STUDY, err);
+        store,
+        store->version == 1 ? "SELECT name, option, identity, seed, config, words, machine,"
+                              " version, created_wall_ns, 0 FROM study"
+                            : "SELECT name, option, identity, seed, config, words, machine,"
+                              " version, created_wall_ns, machine_identity FROM study",
+        err);
     if (!row)
         return -1;
     int got = lab_store_step(store, row, err);
@@ -61,6 +66,14 @@ static int read_state(sqlite3_stmt *row, int column, enum lab_run_state *ret_sta
     }
     return -1;
 }
+
+#define RUN_COLUMNS_1                                                                              \
+    "number, id, identity, position, repeat, workload, label, options, series, state,"             \
+    " attempts, epoch, start_ns, end_ns, start_wall_ns, exit_code, error, concurrent"
+#define RANK_COLUMNS " rank.rank, gpu_id, device, numa_node"
+#define OF_RUN_AND_RANKS                                                                           \
+    " FROM run LEFT JOIN rank ON rank.run = run.number"                                            \
+    " ORDER BY run.position, run.number, rank.rank"
 
 /* Columns of the statements that select runs: of a run first, then of its rank, then of its result
  * up to version 3. */
@@ -170,11 +183,15 @@ int lab_store_runs_with(struct lab_store *store, const char *const *keys, struct
     if (check_version(store, err) < 0)
         return -1;
     bool old = store->version < LAB_STORE_RESULTS;
-    sqlite3_stmt *row = lab_store_prepare(store,
-                                          store->version == 1 ? LAB_STORE_SELECT_RUNS_1
-                                          : old               ? LAB_STORE_SELECT_RUNS_3
-                                                              : LAB_STORE_SELECT_RUNS,
-                                          err);
+    sqlite3_stmt *row = lab_store_prepare(
+        store,
+        store->version == 1 ? "SELECT " RUN_COLUMNS_1 ", '{}', 0, 0, ''," RANK_COLUMNS
+                              ", result, NULL, NULL, NULL, '', 1" OF_RUN_AND_RANKS
+        : old ? "SELECT " RUN_COLUMNS_1 ", test, iterations, warmup_iterations, ''," RANK_COLUMNS
+                ", result, rate, rate_low, rate_high, rate_unit, valid" OF_RUN_AND_RANKS
+              : "SELECT " RUN_COLUMNS_1
+                ", test, iterations, warmup_iterations, hint," RANK_COLUMNS OF_RUN_AND_RANKS,
+        err);
     if (!row)
         return -1;
     struct runs runs = {.brief = keys && !*keys};
@@ -203,7 +220,8 @@ int lab_store_runs_with(struct lab_store *store, const char *const *keys, struct
 
 int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT],
                     struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_COUNT_RUNS, err);
+    sqlite3_stmt *row =
+        lab_store_prepare(store, "SELECT state, count(*) FROM run GROUP BY state", err);
     if (!row)
         return -1;
     int counts[LAB_RUN_STATE_COUNT] = {0}, got;
@@ -223,7 +241,11 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
     struct lab_run_progress *items = NULL;
     int count = 0, capacity = 0, got = 0;
     if (store->version > 1) { /* before that nobody said so */
-        sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_PROGRESS, err);
+        sqlite3_stmt *row = lab_store_prepare(
+            store,
+            "SELECT progress.run, phase, done, total, time_ns FROM progress"
+            " JOIN run ON run.number = progress.run ORDER BY run.position, run.number",
+            err);
         if (!row)
             return -1;
         while ((got = lab_store_step(store, row, err)) > 0) {
@@ -275,8 +297,10 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
 
 int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
                          void *state, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_query(store, LAB_STORE_SELECT_ITERATIONS,
-                                        LAB_ROW(SQL_INT(run), SQL_INT(rank)), err);
+    sqlite3_stmt *row = lab_store_query(
+        store,
+        "SELECT first, count, bytes FROM iterations WHERE run = ? AND rank = ? ORDER BY first",
+        LAB_ROW(SQL_INT(run), SQL_INT(rank)), err);
     int64_t next = 0;
     int got = -1;
     while (row && (got = lab_store_step(store, row, err)) > 0) {
@@ -316,8 +340,9 @@ int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct 
 
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err) {
-    sqlite3_stmt *row =
-        lab_store_query(store, LAB_STORE_SELECT_METRICS, LAB_ROW(SQL_INT(run)), err);
+    sqlite3_stmt *row = lab_store_query(
+        store, "SELECT name, unit, rank, value, time_ns FROM metric WHERE run = ? ORDER BY id",
+        LAB_ROW(SQL_INT(run)), err);
     struct lab_store_metric *items = NULL;
     int count = 0, capacity = 0, got = -1;
     while (row && (got = lab_store_step(store, row, err)) > 0) {

@@ -34,10 +34,13 @@ static int find_or_add_epoch(struct lab_store *store, const char *kind, struct l
     gethostname(host, sizeof host - 1);
     const char *boot_id = lab_store_boot_id(arena);
     int64_t mono_ns = lab_clock_now(lab_clock_system()), wall_ns = lab_clock_wall_ns();
-    int found = lab_store_find(store, LAB_STORE_FIND_EPOCH,
-                               LAB_ROW(SQL_TEXT(boot_id), SQL_TEXT(host), SQL_INT(mono_ns),
-                                       SQL_INT(wall_ns), SQL_TEXT(kind), SQL_INT(ANCHOR_HOLDS_NS)),
-                               ret_epoch, err);
+    int found =
+        lab_store_find(store,
+                       "SELECT id FROM epoch WHERE boot_id = ?1 AND host = ?2 AND kind = ?5"
+                       " AND abs((wall_ns - mono_ns) - (?4 - ?3)) <= ?6 ORDER BY id DESC LIMIT 1",
+                       LAB_ROW(SQL_TEXT(boot_id), SQL_TEXT(host), SQL_INT(mono_ns),
+                               SQL_INT(wall_ns), SQL_TEXT(kind), SQL_INT(ANCHOR_HOLDS_NS)),
+                       ret_epoch, err);
     if (found)
         return found < 0 ? -1 : 0;
     if (lab_store_write(store, LAB_STORE_INSERT_EPOCH,
@@ -74,7 +77,8 @@ int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoc
 /* Fails unless the run exists and is in the state, or (`but_not`) in any other. */
 static int check_state(struct lab_store *store, int64_t run, enum lab_run_state state, bool but_not,
                        const char *wish, struct lab_err *err) {
-    sqlite3_stmt *select = lab_store_query(store, LAB_STORE_RUN_STATE, LAB_ROW(SQL_INT(run)), err);
+    sqlite3_stmt *select = lab_store_query(store, "SELECT state FROM run WHERE number = ?",
+                                           LAB_ROW(SQL_INT(run)), err);
     int got = select ? lab_store_step(store, select, err) : -1;
     if (got < 0)
         return -1;
@@ -91,21 +95,25 @@ static int check_state(struct lab_store *store, int64_t run, enum lab_run_state 
     return result;
 }
 
-static int drop(struct lab_store *store, enum lab_store_statement statement, int64_t run,
-                struct lab_err *err) {
-    return lab_store_write(store, statement, LAB_ROW(SQL_INT(run)), err);
+static int drop(struct lab_store *store, const char *sql, int64_t run, struct lab_err *err) {
+    return lab_store_write(store, sql, LAB_ROW(SQL_INT(run)), err);
 }
 
 static int begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
                      struct lab_err *err) {
     if (check_state(store, run, LAB_RUN_DONE, true, "begin again", err) < 0 ||
-        drop(store, LAB_STORE_DROP_ITERATIONS, run, err) < 0 ||
-        drop(store, LAB_STORE_DROP_METRICS, run, err) < 0 ||
-        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0 ||
+        drop(store, "DELETE FROM iterations WHERE run = ?", run, err) < 0 ||
+        drop(store, "DELETE FROM metric WHERE run = ?", run, err) < 0 ||
+        drop(store, "DELETE FROM progress WHERE run = ?", run, err) < 0 ||
         lab_store_drop_result(store, run, err) < 0)
         return -1;
-    if (lab_store_write(store, LAB_STORE_BEGIN_RUN,
-                        LAB_ROW(SQL_INT(run), SQL_INT(epoch), SQL_INT(start_ns)), err) < 0)
+    if (lab_store_write(
+            store,
+            "UPDATE run SET state = 'running', attempts = attempts + 1, epoch = ?2, start_ns = ?3,"
+            " start_wall_ns = epoch.wall_ns + (?3 - epoch.mono_ns), end_ns = 0, exit_code = 0,"
+            " error = '', concurrent = 0, hint = ''"
+            " FROM epoch WHERE run.number = ?1 AND epoch.id = ?2",
+            LAB_ROW(SQL_INT(run), SQL_INT(epoch), SQL_INT(start_ns)), err) < 0)
         return -1;
     if (sqlite3_changes(store->db) != 1)
         return lab_err_set(err, LAB_ERR_USER, "%s: there is no epoch %lld", store->path,
@@ -123,14 +131,16 @@ int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int
 static int finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                       struct lab_err *err) {
     if (check_state(store, run, LAB_RUN_RUNNING, false, "finish", err) < 0 ||
-        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
+        drop(store, "DELETE FROM progress WHERE run = ?", run, err) < 0)
         return -1;
-    if (lab_store_write(store, LAB_STORE_FINISH_RUN,
-                        LAB_ROW(SQL_INT(run), SQL_TEXT(lab_run_state_name(outcome->state)),
-                                SQL_INT(outcome->end_ns), SQL_INT(outcome->exit_code),
-                                SQL_TEXT(outcome->error), SQL_INT(outcome->concurrent),
-                                SQL_TEXT(lab_hint(outcome->hint)->name)),
-                        err) < 0)
+    if (lab_store_write(
+            store,
+            "UPDATE run SET state = ?2, end_ns = ?3, exit_code = ?4, error = ?5, concurrent = ?6,"
+            " hint = ?7 WHERE number = ?1",
+            LAB_ROW(SQL_INT(run), SQL_TEXT(lab_run_state_name(outcome->state)),
+                    SQL_INT(outcome->end_ns), SQL_INT(outcome->exit_code), SQL_TEXT(outcome->error),
+                    SQL_INT(outcome->concurrent), SQL_TEXT(lab_hint(outcome->hint)->name)),
+            err) < 0)
         return -1;
     return outcome->state == LAB_RUN_DONE ? lab_store_add_result(store, run, outcome, err) : 0;
 }
@@ -147,8 +157,8 @@ int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_
 
 static int check_rank(struct lab_store *store, int64_t run, int rank, struct lab_err *err) {
     int64_t is_there;
-    int got = lab_store_find(store, LAB_STORE_HAS_RANK, LAB_ROW(SQL_INT(run), SQL_INT(rank)),
-                             &is_there, err);
+    int got = lab_store_find(store, "SELECT 1 FROM rank WHERE run = ? AND rank = ?",
+                             LAB_ROW(SQL_INT(run), SQL_INT(rank)), &is_there, err);
     if (got == 0)
         return lab_err_set(err, LAB_ERR_USER, "%s: run %lld has no rank %d", store->path,
                            (long long)run, rank);
@@ -159,8 +169,10 @@ static int check_rank(struct lab_store *store, int64_t run, int rank, struct lab
 static int check_next(struct lab_store *store, int64_t run, int rank, int64_t first,
                       struct lab_err *err) {
     int64_t next = 0;
-    if (lab_store_find(store, LAB_STORE_NEXT_ITERATION, LAB_ROW(SQL_INT(run), SQL_INT(rank)), &next,
-                       err) < 0)
+    if (lab_store_find(store,
+                       "SELECT first + count FROM iterations WHERE run = ? AND rank = ?"
+                       " ORDER BY first DESC LIMIT 1",
+                       LAB_ROW(SQL_INT(run), SQL_INT(rank)), &next, err) < 0)
         return -1;
     if (first == next)
         return 0;
@@ -177,7 +189,7 @@ static int add_iterations(struct lab_store *store, int64_t run, int rank, int64_
         return -1;
     LAB_AUTO(str, bytes);
     lab_iterations_pack(items, count, &bytes);
-    return lab_store_write(store, LAB_STORE_INSERT_ITERATIONS,
+    return lab_store_write(store, "INSERT INTO iterations VALUES (?, ?, ?, ?, ?)",
                            LAB_ROW(SQL_INT(run), SQL_INT(rank), SQL_INT(first), SQL_INT(count),
                                    SQL_BLOB(bytes.text, bytes.length)),
                            err);
@@ -197,11 +209,12 @@ static int add_metric(struct lab_store *store, int64_t run, const struct lab_sto
     if (check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err) < 0 ||
         (metric->rank != -1 && check_rank(store, run, metric->rank, err) < 0))
         return -1;
-    return lab_store_write(store, LAB_STORE_INSERT_METRIC,
-                           LAB_ROW(SQL_INT(run), SQL_INT(metric->rank), SQL_TEXT(metric->name),
-                                   SQL_TEXT(metric->unit), SQL_NUMBER(metric->value),
-                                   SQL_INT(metric->time_ns)),
-                           err);
+    return lab_store_write(
+        store,
+        "INSERT INTO metric (run, rank, name, unit, value, time_ns) VALUES (?, ?, ?, ?, ?, ?)",
+        LAB_ROW(SQL_INT(run), SQL_INT(metric->rank), SQL_TEXT(metric->name), SQL_TEXT(metric->unit),
+                SQL_NUMBER(metric->value), SQL_INT(metric->time_ns)),
+        err);
 }
 
 int lab_store_add_metric(struct lab_store *store, int64_t run,
@@ -214,7 +227,10 @@ int lab_store_add_metric(struct lab_store *store, int64_t run,
 static int set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
                         struct lab_err *err) {
     for (int i = 0; i < count; i++) {
-        if (lab_store_write(store, LAB_STORE_SET_PROGRESS,
+        if (lab_store_write(store,
+                            "INSERT OR REPLACE INTO progress (run, phase, done, total, time_ns)"
+                            " SELECT number, ?2, ?3, ?4, ?5 FROM run"
+                            " WHERE number = ?1 AND state = 'running'",
                             LAB_ROW(SQL_INT(items[i].run), SQL_TEXT(items[i].phase),
                                     SQL_INT(items[i].done), SQL_INT(items[i].total),
                                     SQL_INT(items[i].time_ns)),
