@@ -102,16 +102,6 @@ static void cpu_close(void *state) {
     lab_mem_free(cpu);
 }
 
-static int cpu_lane_count(void *state) {
-    (void)state;
-    return 1;
-}
-
-static const char *cpu_lane_name(void *state, int lane) {
-    (void)state, (void)lane;
-    return "the CPUs";
-}
-
 static void cpu_describe(void *state, int lane, const struct lab_probe_sink *sink) {
     struct cpu *cpu = state;
     (void)lane;
@@ -233,8 +223,7 @@ const struct lab_probe lab_probe_cpu = {
     .without = "how busy the CPUs are",
     .open = cpu_open,
     .close = cpu_close,
-    .lane_count = cpu_lane_count,
-    .lane_name = cpu_lane_name,
+    .only_lane = "the CPUs",
     .describe = cpu_describe,
     .read = cpu_read,
     .due = cpu_due,

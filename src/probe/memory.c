@@ -36,16 +36,6 @@ static void memory_close(void *state) {
     lab_mem_free(memory);
 }
 
-static int memory_lane_count(void *state) {
-    (void)state;
-    return 1;
-}
-
-static const char *memory_lane_name(void *state, int lane) {
-    (void)state, (void)lane;
-    return "the host's memory";
-}
-
 static void memory_describe(void *state, int lane, const struct lab_probe_sink *sink) {
     (void)state, (void)lane;
     struct lab_entity entity = {.kind = LAB_ENTITY_MEMORY,
@@ -113,8 +103,7 @@ const struct lab_probe lab_probe_memory = {
     .without = "the host's memory",
     .open = memory_open,
     .close = memory_close,
-    .lane_count = memory_lane_count,
-    .lane_name = memory_lane_name,
+    .only_lane = "the host's memory",
     .describe = memory_describe,
     .read = memory_read,
     .due = memory_due,

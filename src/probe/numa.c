@@ -79,16 +79,6 @@ static void numa_close(void *state) {
     lab_mem_free(numa);
 }
 
-static int numa_lane_count(void *state) {
-    (void)state;
-    return 1;
-}
-
-static const char *numa_lane_name(void *state, int lane) {
-    (void)state, (void)lane;
-    return "the NUMA nodes";
-}
-
 static void numa_describe(void *state, int lane, const struct lab_probe_sink *sink) {
     struct numa *numa = state;
     (void)lane;
@@ -173,8 +163,7 @@ const struct lab_probe lab_probe_numa = {
     .without = "the NUMA nodes",
     .open = numa_open,
     .close = numa_close,
-    .lane_count = numa_lane_count,
-    .lane_name = numa_lane_name,
+    .only_lane = "the NUMA nodes",
     .describe = numa_describe,
     .read = numa_read,
     .due = numa_due,

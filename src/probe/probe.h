@@ -83,13 +83,14 @@ struct lab_probe {
     bool driver;
     void (*close)(void *state); /* no lane is being read any more, or it hangs for good */
 
+    const char *only_lane; /* of a probe with one lane its name; NULL = the next two say */
     int (*lane_count)(void *state);
     /* "GPU 0 (0000:3b:00.0)", for messages; lives as long as the probe */
     const char *(*lane_name)(void *state, int lane);
 
     /*
      * Tells the lane's entities, before the first reading and after it was opened. One with an
-     * entity that isn't there now tells it all the same, as it was last seen.
+     * entity that isn't there now tells it all the same, as it was last seen. NULL = it has none.
      */
     void (*describe)(void *state, int lane, const struct lab_probe_sink *sink);
 
@@ -107,6 +108,15 @@ struct lab_probe {
      */
     int64_t (*due)(void *state, int lane);
 };
+
+static inline int lab_probe_lane_count(const struct lab_probe *probe, void *state) {
+    return probe->only_lane ? 1 : probe->lane_count(state);
+}
+
+static inline const char *lab_probe_lane_name(const struct lab_probe *probe, void *state,
+                                              int lane) {
+    return probe->only_lane ? probe->only_lane : probe->lane_name(state, lane);
+}
 
 /* --- the board: what the lanes of GPUs told of processes, for the lane that reads /proc --- */
 

@@ -71,14 +71,7 @@ struct sample_queue_note *sample_queue_note_entity(int64_t time_ns, int number,
     note->kind = OUTLET_ENTITY;
     note->time_ns = time_ns;
     note->number = number;
-    note->entity = *entity;
-    note->entity.id = lab_arena_strdup(&note->arena, entity->id);
-    note->entity.name = lab_arena_strdup(&note->arena, entity->name);
-    note->entity.pci = lab_arena_strdup(&note->arena, entity->pci);
-    struct lab_column *columns =
-        lab_arena_alloc(&note->arena, (size_t)entity->column_count, sizeof *columns);
-    memcpy(columns, entity->columns, (size_t)entity->column_count * sizeof *columns);
-    note->entity.columns = columns;
+    note->entity = lab_entity_copy(entity, &note->arena);
     return note;
 }
 

@@ -170,16 +170,14 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
             sampler->patience_ns = PATIENCE_MAX_NS;
     }
     if (config->gpus) {
-        size_t count = (size_t)config->gpu_count;
-        sampler->gpus = lab_arena_alloc(&sampler->arena, count, sizeof(int));
-        memcpy(sampler->gpus, config->gpus, count * sizeof(int));
+        sampler->gpus = lab_arena_copy(&sampler->arena, config->gpus, (size_t)config->gpu_count,
+                                       sizeof *sampler->gpus);
         sampler->gpu_count = config->gpu_count;
     }
     if (config->cpus && config->cpus->count > 0) {
-        size_t count = (size_t)config->cpus->count;
         sampler->cpus = *config->cpus;
-        sampler->cpus.items = lab_arena_alloc(&sampler->arena, count, sizeof(int));
-        memcpy(sampler->cpus.items, config->cpus->items, count * sizeof(int));
+        sampler->cpus.items = lab_arena_copy(&sampler->arena, config->cpus->items,
+                                             (size_t)config->cpus->count, sizeof(int));
     }
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

@@ -67,20 +67,6 @@ static void tell_entity(struct sampler_lane *lane, const struct lane_entity *ent
         lane, sample_queue_note_entity(lab_clock_now(lane->sampler->clock), entity->number, &told));
 }
 
-static void keep_details(struct sampler_lane *lane, struct lane_entity *entity,
-                         const struct lab_entity *details) {
-    struct lab_arena *arena = &lane->arena;
-    struct lab_entity copy = *details;
-    copy.id = lab_arena_strdup(arena, details->id);
-    copy.name = lab_arena_strdup(arena, details->name);
-    copy.pci = lab_arena_strdup(arena, details->pci);
-    struct lab_column *columns =
-        lab_arena_alloc(arena, (size_t)details->column_count, sizeof *columns);
-    memcpy(columns, details->columns, (size_t)details->column_count * sizeof *columns);
-    copy.columns = columns;
-    entity->details = copy;
-}
-
 static int sink_entity(void *state, const struct lab_entity *details) {
     struct sampler_lane *lane = state;
     assert(details->column_count >= 0 && details->column_count <= LAB_COLUMNS_MAX);
@@ -97,7 +83,7 @@ static int sink_entity(void *state, const struct lab_entity *details) {
         LAB_MEM_GROW(&lane->entities, lane->entity_count, &lane->entity_capacity);
         lane->entities[lane->entity_count++].number = -1;
     }
-    keep_details(lane, &lane->entities[local], details);
+    lane->entities[local].details = lab_entity_copy(details, &lane->arena);
     if (fresh && lane->wanted && is_wanted(lane, details))
         lane->entities[local].number = sampler_next_number(lane->sampler);
     pthread_mutex_unlock(&lane->queue.mutex);
@@ -195,7 +181,8 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
                                          sink_gpu_processes, sink_processes, lane};
     sem_init(&lane->wake, 0, 0);
     pthread_mutex_init(&lane->queue.mutex, NULL); /* until the outlet's size is known */
-    probe->probe->describe(probe->state, index, &lane->sink);
+    if (probe->probe->describe)
+        probe->probe->describe(probe->state, index, &lane->sink);
     pthread_mutex_destroy(&lane->queue.mutex);
     sample_queue_init(&lane->queue, ring_bytes(lane));
     lane->wanted = lane->last = lane->entity_count == 0;
@@ -250,8 +237,8 @@ static void tell_all(struct sampler_lane *lane, enum lab_event_kind kind, int64_
     /* a lane without entities of its own is told by its name */
     struct lab_err line = LAB_ERR_INIT;
     lab_err_set(&line, LAB_ERR_SYSTEM, "%s%s%s",
-                lane->probe->probe->lane_name(lane->probe->state, lane->index), *text ? ": " : "",
-                text);
+                lab_probe_lane_name(lane->probe->probe, lane->probe->state, lane->index),
+                *text ? ": " : "", text);
     event.entity = -1;
     event.text = line.text;
     sample_queue_put_note(&lane->queue, sample_queue_note_event(&event));

@@ -90,7 +90,7 @@ int sampler_next_number(struct lab_sampler *sampler) {
 }
 
 static void add_lanes(struct sampler_probe *probe, struct lanes *lanes) {
-    int count = probe->probe->lane_count(probe->state);
+    int count = lab_probe_lane_count(probe->probe, probe->state);
     for (int i = 0; i < count; i++) {
         LAB_MEM_GROW(&lanes->items, lanes->count, &lanes->capacity);
         struct sampler_lane *lane = lab_mem_alloc(1, sizeof *lane);

@@ -314,7 +314,7 @@ void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *re
         if (lane->missed > 0 && pace_ms > stats.pace_ms) {
             stats.pace_ms = pace_ms;
             snprintf(stats.slowest, sizeof stats.slowest, "%s",
-                     lane->probe->probe->lane_name(lane->probe->state, lane->index));
+                     lab_probe_lane_name(lane->probe->probe, lane->probe->state, lane->index));
         }
         pthread_mutex_unlock(&lane->queue.mutex);
     }

@@ -55,20 +55,6 @@ static void process_close(void *state) {
     lab_mem_free(process);
 }
 
-static int process_lane_count(void *state) {
-    (void)state;
-    return 1;
-}
-
-static const char *process_lane_name(void *state, int lane) {
-    (void)state, (void)lane;
-    return "processes";
-}
-
-static void process_describe(void *state, int lane, const struct lab_probe_sink *sink) {
-    (void)state, (void)lane, (void)sink; /* whom it speaks of are the GPUs on the board */
-}
-
 /* --- who is listed --- */
 
 struct listing { /* a list in the making */
@@ -311,9 +297,7 @@ const struct lab_probe lab_probe_process = {
     .without = "who uses the GPUs, and from where",
     .open = process_open,
     .close = process_close,
-    .lane_count = process_lane_count,
-    .lane_name = process_lane_name,
-    .describe = process_describe,
+    .only_lane = "processes",
     .read = process_read,
     .due = process_due,
 };

@@ -81,16 +81,6 @@ static void replay_close(void *state) {
     lab_mem_free(replay);
 }
 
-static int replay_lane_count(void *state) {
-    (void)state;
-    return 1;
-}
-
-static const char *replay_lane_name(void *state, int lane) {
-    (void)state, (void)lane;
-    return "the recording";
-}
-
 static void replay_describe(void *state, int lane, const struct lab_probe_sink *sink) {
     struct replay *replay = state;
     (void)lane;
@@ -186,8 +176,7 @@ const struct lab_probe lab_probe_replay = {
     .without = "recordings, as if they happened now",
     .open = replay_open,
     .close = replay_close,
-    .lane_count = replay_lane_count,
-    .lane_name = replay_lane_name,
+    .only_lane = "the recording",
     .describe = replay_describe,
     .read = replay_read,
 };
