@@ -327,6 +327,9 @@ struct lab_device_part {
 };
 int lab_device_parse_part(const char *backend, const char *rest, struct lab_device_part *ret_part,
                           struct lab_err *err);
+/* With a name, description, physical name, UUID and CPUs of its own, in the arena. */
+struct lab_device_ref lab_device_ref_copy(const struct lab_device_ref *ref,
+                                          struct lab_arena *arena);
 struct lab_device_ref *lab_device_list_add(struct lab_device_list *list, struct lab_arena *arena);
 
 /* The slots behind the functions above, with the same meaning. */

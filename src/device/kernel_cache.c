@@ -136,8 +136,7 @@ static void read_entry(int directory, const char *folder, const char *name, stru
         entry.size_bytes = info.st_size;
         entry.used_wall_ns = info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec;
     }
-    struct lab_arena scratch; /* the code isn't wanted */
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch); /* the code isn't wanted */
     char *text;
     size_t length;
     struct entry parts;
@@ -147,7 +146,6 @@ static void read_entry(int directory, const char *folder, const char *name, stru
         entry.title = lab_arena_strdup(arena, parts.title);
         entry.damaged = false;
     }
-    lab_arena_release(&scratch);
     *ret_entry = entry;
 }
 
@@ -184,11 +182,9 @@ int lab_kernel_cache_list(const char *folder, struct lab_arena *arena,
     }
     if (directory)
         closedir(directory);
-    *ret_entries = lab_arena_alloc(arena, (size_t)count + 1, sizeof *entries);
-    if (count) {
+    if (count)
         qsort(entries, (size_t)count, sizeof *entries, compare_entries);
-        memcpy(*ret_entries, entries, (size_t)count * sizeof *entries);
-    }
+    *ret_entries = lab_arena_copy(arena, entries, (size_t)count, sizeof *entries);
     lab_mem_free(entries);
     *ret_count = count;
     return 0;

@@ -24,6 +24,18 @@ struct lab_device_ref *lab_device_list_add(struct lab_device_list *list, struct 
     return &list->items[list->count++];
 }
 
+struct lab_device_ref lab_device_ref_copy(const struct lab_device_ref *ref,
+                                          struct lab_arena *arena) {
+    struct lab_device_ref copy = *ref;
+    copy.name = lab_arena_strdup(arena, ref->name);
+    copy.description = lab_arena_strdup(arena, ref->description);
+    copy.physical = lab_arena_strdup(arena, ref->physical);
+    copy.uuid = ref->uuid ? lab_arena_strdup(arena, ref->uuid) : NULL;
+    copy.cpus.items =
+        lab_arena_copy(arena, ref->cpus.items, (size_t)ref->cpus.count, sizeof *copy.cpus.items);
+    return copy;
+}
+
 /* A number without sign or space; moves `*text` behind it. -1 = there is none. */
 static int read_number(const char **text) {
     int number = 0;

@@ -503,14 +503,10 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
         .simulated = loop->clock != lab_clock_system(),
         .conditions = *conditions,
     };
-    m.iterations = lab_arena_alloc(arena, m.count, sizeof *m.iterations);
-    m.chunk_ends = lab_arena_alloc(arena, (size_t)m.chunk_count, sizeof *m.chunk_ends);
-    m.round_ends = lab_arena_alloc(arena, (size_t)m.round_count, sizeof *m.round_ends);
-    if (m.count > 0) {
-        memcpy(m.iterations, track->records, m.count * sizeof *m.iterations);
-        memcpy(m.round_ends, track->round_ends, (size_t)m.round_count * sizeof *m.round_ends);
-        memcpy(m.chunk_ends, track->ends, (size_t)m.chunk_count * sizeof *m.chunk_ends);
-    }
+    m.iterations = lab_arena_copy(arena, track->records, m.count, sizeof *m.iterations);
+    m.chunk_ends = lab_arena_copy(arena, track->ends, (size_t)m.chunk_count, sizeof *m.chunk_ends);
+    m.round_ends =
+        lab_arena_copy(arena, track->round_ends, (size_t)m.round_count, sizeof *m.round_ends);
     fill_series(loop, track, &m);
     m.overlap = lab_measure_overlap(m.iterations, m.count);
     const struct lab_summary *primary = lab_measure_primary(&m);

@@ -199,10 +199,8 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
         state->sink = *rank->sink;
     if (ref && ref->cpus.count > 0) {
         state->cpus.count = ref->cpus.count;
-        state->cpus.items =
-            lab_arena_alloc(&state->arena, (size_t)ref->cpus.count, sizeof *state->cpus.items);
-        memcpy(state->cpus.items, ref->cpus.items,
-               (size_t)ref->cpus.count * sizeof *state->cpus.items);
+        state->cpus.items = lab_arena_copy(&state->arena, ref->cpus.items, (size_t)ref->cpus.count,
+                                           sizeof *state->cpus.items);
     }
     *ret_state = state;
     return 0;
@@ -290,16 +288,14 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     const struct lab_subprocess_spec spec = {
         .argv = state->argv, .env = state->env, .watcher = &watcher};
     struct lab_subprocess_result result;
-    struct lab_arena scratch;
+    LAB_AUTO(arena, scratch);
     if (lab_affinity_guard_begin(&state->cpus, state->node, &state->guard, err) < 0)
         return -1;
-    lab_arena_init(&scratch);
     state->last[0][0] = state->last[1][0] = '\0';
     int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
     lab_affinity_guard_end(&state->guard);
     command_lines_end(&state->lines[0], on_out_line, state);
     command_lines_end(&state->lines[1], on_err_line, state);
-    lab_arena_release(&scratch);
     if (outcome < 0 || judge(state, &result, err) < 0)
         return -1;
     *record = (struct lab_iteration){.start_ns = result.start_ns,

@@ -62,8 +62,7 @@ int lab_workload_read(const struct lab_workload *workload, const struct lab_valu
 
 int lab_workload_set(const struct lab_workload *workload, const void **config, const char *key,
                      const struct lab_value *value, struct lab_arena *arena, struct lab_err *err) {
-    void *copy = lab_arena_alloc(arena, 1, workload->config_size);
-    memcpy(copy, *config, workload->config_size);
+    void *copy = lab_arena_copy(arena, *config, 1, workload->config_size);
     if (lab_options_set_value(workload->options, copy, arena, key, value, err) < 0)
         return -1;
     *config = copy;

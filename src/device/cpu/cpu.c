@@ -81,17 +81,6 @@ static const struct lab_device_ops device_ops = {
     .trace_end = cpu_trace_end,
 };
 
-/* The reference's strings and CPUs become the device's own. */
-static struct lab_device_ref copy_ref(const struct lab_device_ref *from, struct lab_arena *arena) {
-    struct lab_device_ref ref = *from;
-    ref.name = lab_arena_strdup(arena, from->name);
-    ref.description = lab_arena_strdup(arena, from->description);
-    ref.physical = lab_arena_strdup(arena, from->physical);
-    ref.cpus.items = lab_arena_alloc(arena, (size_t)from->cpus.count, sizeof *ref.cpus.items);
-    memcpy(ref.cpus.items, from->cpus.items, (size_t)from->cpus.count * sizeof *ref.cpus.items);
-    return ref;
-}
-
 static void fill_info(struct cpu_device *device) {
     struct lab_device_info *info = &device->base.info;
     info->compute_units = device->base.ref.cpus.count;
@@ -116,7 +105,7 @@ static int cpu_open(const struct lab_machine *machine, const struct lab_device_r
     struct cpu_device *device = lab_mem_alloc(1, sizeof *device);
     lab_arena_init(&device->arena);
     device->base.ops = &device_ops;
-    device->base.ref = copy_ref(ref, &device->arena);
+    device->base.ref = lab_device_ref_copy(ref, &device->arena);
     device->base.machine = machine;
     device->base.clock = lab_clock_system();
     device->simd = cpu_simd_select();

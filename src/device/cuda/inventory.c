@@ -38,9 +38,7 @@ static struct cuda_gpu *add(struct cuda_inventory *inventory, int *capacity) {
 /* The list grew in ordinary memory; its owner wants it in the arena. */
 static void move_to_arena(struct cuda_inventory *inventory, struct lab_arena *arena) {
     size_t count = (size_t)inventory->count;
-    struct cuda_gpu *items = lab_arena_alloc(arena, count, sizeof *items);
-    if (count)
-        memcpy(items, inventory->items, count * sizeof *items);
+    struct cuda_gpu *items = lab_arena_copy(arena, inventory->items, count, sizeof *items);
     lab_mem_free(inventory->items);
     inventory->items = items;
 }

@@ -185,15 +185,6 @@ static int open_context(struct cuda_device *device, struct lab_err *err) {
 
 /* --- the device --- */
 
-static struct lab_device_ref copy_ref(const struct lab_device_ref *from, struct lab_arena *arena) {
-    struct lab_device_ref ref = *from;
-    ref.name = lab_arena_strdup(arena, from->name);
-    ref.description = lab_arena_strdup(arena, from->description);
-    ref.physical = lab_arena_strdup(arena, from->physical);
-    ref.uuid = from->uuid ? lab_arena_strdup(arena, from->uuid) : NULL;
-    return ref;
-}
-
 static int fill_info(struct cuda_device *device, struct lab_err *err) {
     const struct lab_cuda *cuda = device->cuda;
     struct lab_device_info *info = &device->base.info;
@@ -246,7 +237,7 @@ int cuda_open(const struct lab_machine *machine, const struct lab_device_ref *re
     struct cuda_device *device = lab_mem_alloc(1, sizeof *device);
     lab_arena_init(&device->arena);
     device->base.ops = &cuda_device_ops;
-    device->base.ref = copy_ref(ref, &device->arena);
+    device->base.ref = lab_device_ref_copy(ref, &device->arena);
     device->base.machine = machine;
     device->base.clock = lab_clock_system();
     device->cuda = cuda;

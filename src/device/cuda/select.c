@@ -122,11 +122,10 @@ static int refuse_absent_instance(const struct cuda_inventory *inventory, const 
 
 static int refuse_absent(const struct cuda_inventory *inventory, const char *rest,
                          struct lab_err *err) {
-    struct lab_str names;
+    LAB_AUTO(str, names);
     int count = 0;
     if (strncasecmp(rest, ":MIG-", 5) == 0)
         return refuse_absent_instance(inventory, rest, err);
-    lab_str_init(&names);
     add_names(inventory, -1, &names);
     for (int i = 0; i < inventory->count; i++)
         count += inventory->items[i].parent < 0;
@@ -134,7 +133,6 @@ static int refuse_absent(const struct cuda_inventory *inventory, const char *res
     lab_err_set(err, LAB_ERR_USER, "cuda%s: there %s %d GPU%s%s: %s", rest,
                 count == 1 ? "is" : "are", count, count == 1 ? "" : "s",
                 visible ? " in CUDA_VISIBLE_DEVICES" : "", names.text);
-    lab_str_release(&names);
     return -1;
 }
 

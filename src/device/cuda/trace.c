@@ -73,17 +73,19 @@ static int32_t memory_of(uint32_t kind) {
     }
 }
 
+#define PLACE(from)                                                                                \
+    {                                                                                              \
+        .device = (int32_t)(from)->device, .context = (from)->context, .stream = (from)->stream,   \
+        .correlation = (from)->correlation, .graph_node = (from)->graph_node                       \
+    }
+
 static struct record read_kernel(const struct lab_cupti_kernel *from) {
     struct record record = {
         .context = from->context,
         .correlation = from->correlation,
         .kernel = {.start_ns = (int64_t)from->start,
                    .end_ns = (int64_t)from->end,
-                   .place = {.device = (int32_t)from->device,
-                             .context = from->context,
-                             .stream = from->stream,
-                             .correlation = from->correlation,
-                             .graph_node = from->graph_node},
+                   .place = PLACE(from),
                    .name = from->name,
                    .registers = from->registers,
                    .static_shared = from->static_shared,
@@ -101,11 +103,7 @@ static struct record read_copy(const struct lab_cupti_memcpy *from) {
         .correlation = from->correlation,
         .copy = {.start_ns = (int64_t)from->start,
                  .end_ns = (int64_t)from->end,
-                 .place = {.device = (int32_t)from->device,
-                           .context = from->context,
-                           .stream = from->stream,
-                           .correlation = from->correlation,
-                           .graph_node = from->graph_node},
+                 .place = PLACE(from),
                  .size_bytes = (int64_t)from->bytes,
                  .kind = from->copy_kind,
                  .from = memory_of(from->from_kind),
@@ -119,11 +117,7 @@ static struct record read_fill(const struct lab_cupti_memset *from) {
         .correlation = from->correlation,
         .fill = {.start_ns = (int64_t)from->start,
                  .end_ns = (int64_t)from->end,
-                 .place = {.device = (int32_t)from->device,
-                           .context = from->context,
-                           .stream = from->stream,
-                           .correlation = from->correlation,
-                           .graph_node = from->graph_node},
+                 .place = PLACE(from),
                  .size_bytes = (int64_t)from->bytes,
                  .value = from->value,
                  .memory = memory_of(from->memory_kind)},
@@ -173,11 +167,7 @@ static void keep(const struct lab_cupti_record *from) {
         return;
     }
     record.kind = from->kind;
-    if (!is_complete(&record)) {
-        collector.dropped++;
-        return;
-    }
-    if (collector.count >= collector.room) {
+    if (!is_complete(&record) || collector.count >= collector.room) {
         collector.dropped++;
         return;
     }

@@ -152,10 +152,7 @@ static int sim_open(const struct lab_machine *here, const struct lab_device_ref 
     struct sim_device *device = lab_mem_alloc(1, sizeof *device);
     lab_arena_init(&device->arena);
     device->base.ops = &device_ops;
-    device->base.ref = *ref;
-    device->base.ref.name = lab_arena_strdup(&device->arena, ref->name);
-    device->base.ref.description = lab_arena_strdup(&device->arena, ref->description);
-    device->base.ref.physical = device->base.ref.name;
+    device->base.ref = lab_device_ref_copy(ref, &device->arena);
     device->unit = ref->unit;
     if (sim_world_join(device, &setup, err) < 0) {
         sim_close(&device->base);

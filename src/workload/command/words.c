@@ -139,8 +139,7 @@ int command_words(const struct lab_value *command, struct lab_arena *arena, cons
     if (result == 0 && (s.count == 0 || !*s.words[0]))
         result = command_refuse(command, err, "command: is empty; it begins with a program's name");
     if (result == 0) {
-        *ret_words = lab_arena_alloc(arena, (size_t)s.count + 1, sizeof **ret_words);
-        memcpy(*ret_words, s.words, (size_t)s.count * sizeof **ret_words);
+        *ret_words = lab_arena_copy(arena, s.words, (size_t)s.count, sizeof **ret_words);
         *ret_count = s.count;
     }
     lab_str_release(&s.word);

@@ -36,6 +36,7 @@ struct check {
     const struct mlp_shape *shape;
     int steps;
     int64_t data_rows; /* that these steps see */
+    struct lab_arena *arena;
     double *x, *y, *state, *next;
     double *gradient, *found,
         *expected; /* by definition, the device's; Adam's state from the latter */
@@ -82,27 +83,20 @@ static int download(const struct check *check, const struct lab_buffer *from, in
     return failed ? -1 : 0;
 }
 
-static void open_memory(struct check *check) {
-    const struct mlp_shape *s = check->shape;
-    size_t count = (size_t)lab_mlp_state_count(&s->mlp);
-    size_t gradients = (size_t)lab_mlp_gradient_count(&s->mlp);
-    check->x = lab_mem_alloc((size_t)(check->data_rows * s->inputs), sizeof *check->x);
-    check->y = lab_mem_alloc((size_t)(check->data_rows * s->outputs), sizeof *check->y);
-    check->state = lab_mem_alloc(count, sizeof *check->state);
-    check->next = lab_mem_alloc(count, sizeof *check->next);
-    check->expected = lab_mem_alloc(count, sizeof *check->expected);
-    check->gradient = lab_mem_alloc(gradients, sizeof *check->gradient);
-    check->found = lab_mem_alloc(gradients, sizeof *check->found);
+static double *doubles(const struct check *check, int64_t count) {
+    return lab_arena_alloc(check->arena, (size_t)count, sizeof(double));
 }
 
-static void close_memory(struct check *check) {
-    lab_mem_free(check->x);
-    lab_mem_free(check->y);
-    lab_mem_free(check->state);
-    lab_mem_free(check->next);
-    lab_mem_free(check->expected);
-    lab_mem_free(check->gradient);
-    lab_mem_free(check->found);
+static void open_memory(struct check *check) {
+    const struct mlp_shape *s = check->shape;
+    int64_t count = lab_mlp_state_count(&s->mlp), gradients = lab_mlp_gradient_count(&s->mlp);
+    check->x = doubles(check, check->data_rows * s->inputs);
+    check->y = doubles(check, check->data_rows * s->outputs);
+    check->state = doubles(check, count);
+    check->next = doubles(check, count);
+    check->expected = doubles(check, count);
+    check->gradient = doubles(check, gradients);
+    check->found = doubles(check, gradients);
 }
 
 static int begin(struct check *check, uint64_t seed, struct lab_err *err) {
@@ -287,7 +281,8 @@ static void judge(struct check *check, struct lab_verification *ret) {
 
 int mlp_verify_state(struct mlp_training *t, uint64_t seed, struct lab_verification *ret,
                      struct lab_err *err) {
-    struct check check = {.training = t, .shape = &t->shape};
+    LAB_AUTO(arena, arena);
+    struct check check = {.training = t, .shape = &t->shape, .arena = &arena};
     if (lab_verify_skip(t->device, ret))
         return 0;
     plan(&check);
@@ -304,6 +299,5 @@ int mlp_verify_state(struct mlp_training *t, uint64_t seed, struct lab_verificat
     if (!failed)
         judge(&check, ret);
     t->sink = sink;
-    close_memory(&check);
     return failed ? -1 : 0;
 }

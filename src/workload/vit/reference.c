@@ -17,18 +17,18 @@ struct reference {
     int64_t images, rows; /* rows = images · tokens */
 };
 
-static double *doubles(int64_t count) {
-    return lab_mem_alloc((size_t)count, sizeof(double));
+static double *doubles(struct lab_arena *arena, int64_t count) {
+    return lab_arena_alloc(arena, (size_t)count, sizeof(double));
 }
 
-/* Parameter `index`, to be freed; NULL for an empty one. */
-static double *load(const struct reference *r, int index) {
+/* Parameter `index`; NULL for an empty one. */
+static double *load(const struct reference *r, int index, struct lab_arena *arena) {
     struct vit_parameter parameter = vit_parameter_at(r->shape, index);
     int64_t count = vit_parameter_count(&parameter);
     if (count == 0)
         return NULL;
     float *values = lab_mem_alloc((size_t)count, sizeof *values);
-    double *out = doubles(count);
+    double *out = doubles(arena, count);
     r->weights(r->state, index, values);
     for (int64_t i = 0; i < count; i++)
         out[i] = (double)values[i];
@@ -38,7 +38,8 @@ static double *load(const struct reference *r, int index) {
 
 /* x[rows, width] = (x − mean)/√(variance + ε)·gamma + beta */
 static void norm(const struct reference *r, double *x, int64_t rows, int64_t width, int index) {
-    double *gamma = load(r, index), *beta = load(r, index + 1);
+    LAB_AUTO(arena, arena);
+    double *gamma = load(r, index, &arena), *beta = load(r, index + 1, &arena);
     for (int64_t row = 0; row < rows; row++, x += width) {
         double mean = 0, variance = 0;
         for (int64_t i = 0; i < width; i++)
@@ -49,8 +50,6 @@ static void norm(const struct reference *r, double *x, int64_t rows, int64_t wid
         for (int64_t i = 0; i < width; i++)
             x[i] = (x[i] - mean) * scale * gamma[i] + beta[i];
     }
-    lab_mem_free(gamma);
-    lab_mem_free(beta);
 }
 
 enum { TILE_ROWS = 4, TILE_COLUMNS = 8 };
@@ -96,16 +95,18 @@ static tile_function *choose_tile(void) {
     return tile_plain;
 }
 
-/* x [rows, from] → x·weightᵀ + bias [rows, to], to be freed; weight [to, from] at `index` */
+/* x [rows, from] → x·weightᵀ + bias [rows, to], in `result`; weight [to, from] at `index` */
 static double *linear(const struct reference *r, const double *x, int64_t rows, int64_t from,
-                      int64_t to, int index, bool with_bias) {
-    double *weight = load(r, index), *bias = with_bias ? load(r, index + 1) : NULL;
-    double *out = doubles(rows * to);
+                      int64_t to, int index, bool with_bias, struct lab_arena *result) {
+    LAB_AUTO(arena, arena);
+    double *weight = load(r, index, &arena);
+    double *bias = with_bias ? load(r, index + 1, &arena) : NULL;
+    double *out = doubles(result, rows * to);
     /* rows and columns behind the last are zeros: a tile is always whole */
     int64_t padded = (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-    double *input = doubles(padded * from);
+    double *input = doubles(&arena, padded * from);
     memcpy(input, x, (size_t)(rows * from) * sizeof *x);
-    tile_row *w = lab_mem_alloc((size_t)from, sizeof *w);
+    tile_row *w = lab_arena_alloc(&arena, (size_t)from, sizeof *w);
     tile_function *tile = choose_tile();
     for (int64_t column = 0; column < to; column += TILE_COLUMNS) {
         int64_t columns = to - column < TILE_COLUMNS ? to - column : TILE_COLUMNS;
@@ -120,17 +121,14 @@ static double *linear(const struct reference *r, const double *x, int64_t rows, 
                     out[(row + i) * to + column + j] = sums[i][j] + (bias ? bias[column + j] : 0);
         }
     }
-    lab_mem_free(w);
-    lab_mem_free(input);
-    lab_mem_free(weight);
-    lab_mem_free(bias);
     return out;
 }
 
 /* [images · patches, patch_dim]; within a patch: row, column, channel, the channel fastest */
-static double *cut_patches(const struct reference *r, const float *images) {
+static double *cut_patches(const struct reference *r, const float *images,
+                           struct lab_arena *arena) {
     const struct vit_shape *s = r->shape;
-    double *out = doubles(r->images * s->patches * s->patch_dim), *next = out;
+    double *out = doubles(arena, r->images * s->patches * s->patch_dim), *next = out;
     for (int64_t image = 0; image < r->images; image++)
         for (int64_t top = 0; top < s->height; top += s->patch)
             for (int64_t left = 0; left < s->width; left += s->patch)
@@ -143,15 +141,16 @@ static double *cut_patches(const struct reference *r, const float *images) {
 }
 
 /* [rows, dim]: each image's class token and patches, with their positions */
-static double *embed(const struct reference *r, const float *images) {
+static void embed(const struct reference *r, const float *images, double *out) {
     const struct vit_shape *s = r->shape;
+    LAB_AUTO(arena, arena);
     int64_t patch_rows = r->images * s->patches;
-    double *patches = cut_patches(r, images);
+    double *patches = cut_patches(r, images, &arena);
     norm(r, patches, patch_rows, s->patch_dim, VIT_PATCH_NORM);
-    double *embedded = linear(r, patches, patch_rows, s->patch_dim, s->dim, VIT_PATCH, true);
+    double *embedded =
+        linear(r, patches, patch_rows, s->patch_dim, s->dim, VIT_PATCH, true, &arena);
     norm(r, embedded, patch_rows, s->dim, VIT_EMBED_NORM);
-    double *class = load(r, VIT_CLASS), *position = load(r, VIT_POSITION);
-    double *out = doubles(r->rows * s->dim);
+    double *class = load(r, VIT_CLASS, &arena), *position = load(r, VIT_POSITION, &arena);
     for (int64_t image = 0; image < r->images; image++)
         for (int64_t token = 0; token < s->tokens; token++)
             for (int64_t i = 0; i < s->dim; i++) {
@@ -160,11 +159,6 @@ static double *embed(const struct reference *r, const float *images) {
                 out[(image * s->tokens + token) * s->dim + i] =
                     value + position[token * s->dim + i];
             }
-    lab_mem_free(patches);
-    lab_mem_free(embedded);
-    lab_mem_free(class);
-    lab_mem_free(position);
-    return out;
 }
 
 /* One head of one image: q, k and v are [tokens, 64] with rows `stride` apart; out likewise. */
@@ -190,13 +184,13 @@ static void attend(const double *q, const double *k, const double *v, int64_t to
 /* x += out(attention(qkv(norm(x)))) */
 static void attention_block(const struct reference *r, int64_t block, double *x) {
     const struct vit_shape *s = r->shape;
-    double *normed = doubles(r->rows * s->dim);
-    memcpy(normed, x, (size_t)(r->rows * s->dim) * sizeof *x);
+    LAB_AUTO(arena, arena);
+    double *normed = lab_arena_copy(&arena, x, (size_t)(r->rows * s->dim), sizeof *x);
     norm(r, normed, r->rows, s->dim, vit_block_parameter(block, VIT_ATTENTION_NORM));
     int64_t stride = 3 * s->inner;
-    double *qkv =
-        linear(r, normed, r->rows, s->dim, stride, vit_block_parameter(block, VIT_QKV), false);
-    double *attended = doubles(r->rows * s->inner), *score = doubles(s->tokens);
+    double *qkv = linear(r, normed, r->rows, s->dim, stride, vit_block_parameter(block, VIT_QKV),
+                         false, &arena);
+    double *attended = doubles(&arena, r->rows * s->inner), *score = doubles(&arena, s->tokens);
     for (int64_t image = 0; image < r->images; image++)
         for (int64_t head = 0; head < s->heads; head++) {
             const double *q = qkv + image * s->tokens * stride + head * VIT_HEAD_WIDTH;
@@ -206,34 +200,25 @@ static void attention_block(const struct reference *r, int64_t block, double *x)
     double *projected = attended;
     if (s->project)
         projected = linear(r, attended, r->rows, s->inner, s->dim,
-                           vit_block_parameter(block, VIT_OUT), true);
+                           vit_block_parameter(block, VIT_OUT), true, &arena);
     for (int64_t i = 0; i < r->rows * s->dim; i++)
         x[i] += projected[i];
-    if (projected != attended)
-        lab_mem_free(projected);
-    lab_mem_free(attended);
-    lab_mem_free(score);
-    lab_mem_free(qkv);
-    lab_mem_free(normed);
 }
 
 /* x += down(gelu(up(norm(x)))) */
 static void mlp_block(const struct reference *r, int64_t block, double *x) {
     const struct vit_shape *s = r->shape;
-    double *normed = doubles(r->rows * s->dim);
-    memcpy(normed, x, (size_t)(r->rows * s->dim) * sizeof *x);
+    LAB_AUTO(arena, arena);
+    double *normed = lab_arena_copy(&arena, x, (size_t)(r->rows * s->dim), sizeof *x);
     norm(r, normed, r->rows, s->dim, vit_block_parameter(block, VIT_MLP_NORM));
-    double *hidden =
-        linear(r, normed, r->rows, s->dim, s->mlp, vit_block_parameter(block, VIT_MLP_UP), true);
+    double *hidden = linear(r, normed, r->rows, s->dim, s->mlp,
+                            vit_block_parameter(block, VIT_MLP_UP), true, &arena);
     for (int64_t i = 0; i < r->rows * s->mlp; i++)
         hidden[i] = 0.5 * hidden[i] * (1 + erf(hidden[i] / sqrt(2.0)));
-    double *out =
-        linear(r, hidden, r->rows, s->mlp, s->dim, vit_block_parameter(block, VIT_MLP_DOWN), true);
+    double *out = linear(r, hidden, r->rows, s->mlp, s->dim,
+                         vit_block_parameter(block, VIT_MLP_DOWN), true, &arena);
     for (int64_t i = 0; i < r->rows * s->dim; i++)
         x[i] += out[i];
-    lab_mem_free(out);
-    lab_mem_free(hidden);
-    lab_mem_free(normed);
 }
 
 void vit_reference(const struct vit_shape *shape, vit_weight_source *weights, const void *state,
@@ -243,12 +228,10 @@ void vit_reference(const struct vit_shape *shape, vit_weight_source *weights, co
                           .state = state,
                           .images = count,
                           .rows = count * shape->tokens};
-    double *x = embed(&r, images);
+    embed(&r, images, out);
     for (int64_t block = 0; block < shape->depth; block++) {
-        attention_block(&r, block, x);
-        mlp_block(&r, block, x);
+        attention_block(&r, block, out);
+        mlp_block(&r, block, out);
     }
-    norm(&r, x, r.rows, shape->dim, vit_final_norm(shape));
-    memcpy(out, x, (size_t)(r.rows * shape->dim) * sizeof *x);
-    lab_mem_free(x);
+    norm(&r, out, r.rows, shape->dim, vit_final_norm(shape));
 }

@@ -72,11 +72,9 @@ static void take(const struct lab_launch *launch, void *state) {
     struct vit_model *model = part->model;
     const struct lab_tunable_place place = {part->device->machine, &part->device->ref};
     struct lab_tuning tuning;
-    struct lab_str name;
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
     lab_tunable_shape_name(launch, &name);
     bool same = lab_str_equal(name.text, part->shape);
-    lab_str_release(&name);
     part->found |= same;
     if (!same || part->result || vit_tuning_of(model, launch).count ||
         model->tuned_count == VIT_PRODUCTS)
