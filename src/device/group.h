@@ -96,6 +96,7 @@ enum lab_sum_way {
  */
 
 extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */
+enum lab_sum_way lab_sum_way_find(const char *name); /* LAB_SUM_AUTO where it is none of them */
 
 struct lab_sum_setup {
     int rank;

@@ -10,6 +10,13 @@
 
 const char *const lab_sum_ways[] = {"auto", "ring", "hierarchical", "nccl", NULL};
 
+enum lab_sum_way lab_sum_way_find(const char *name) {
+    for (int i = 0; lab_sum_ways[i]; i++)
+        if (lab_str_equal(lab_sum_ways[i], name))
+            return (enum lab_sum_way)i;
+    return LAB_SUM_AUTO;
+}
+
 struct lab_sum {
     struct lab_sum_place place;
     const struct lab_sum_kind *kind; /* that is open; NULL = none is */

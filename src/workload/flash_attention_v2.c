@@ -73,9 +73,7 @@ static void flash_attention_v2_canonical(void *opaque) {
 
 static void flash_attention_v2_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct flash_config *config = opaque;
-    struct lab_launch launch;
-    flash_attention_v2_launch(config, &launch);
-    kernel_cost(&launch, (double)config->batch, ret_cost);
+    kernel_cost(flash_attention_v2_launch, config, (double)config->batch, ret_cost);
 }
 
 /* A row is one head of one token: its query against the keys that it sees. */
@@ -112,9 +110,8 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
 static int flash_attention_v2_open(const void *opaque, const struct lab_rank *rank,
                                    void **ret_state, struct lab_err *err) {
     const struct flash_config *config = opaque;
-    struct lab_launch launch;
-    flash_attention_v2_launch(config, &launch);
-    return kernel_open(&launch, config->config, reference_row, rank, ret_state, err);
+    return kernel_open(flash_attention_v2_launch, config, config->config, reference_row, rank,
+                       ret_state, err);
 }
 
 static void flash_attention_v2_label(const void *opaque, struct lab_str *out) {

@@ -65,9 +65,7 @@ static void gemm_launch(const void *opaque, struct lab_launch *ret_launch) {
 }
 
 static void gemm_cost(const void *config, struct lab_workload_cost *ret_cost) {
-    struct lab_launch launch;
-    gemm_launch(config, &launch);
-    kernel_cost(&launch, 0, ret_cost);
+    kernel_cost(gemm_launch, config, 0, ret_cost);
 }
 
 /* b is walked as it is stored. */
@@ -100,9 +98,7 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
 static int gemm_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
                      struct lab_err *err) {
     const struct gemm_config *config = opaque;
-    struct lab_launch launch;
-    gemm_launch(config, &launch);
-    return kernel_open(&launch, config->config, reference_row, rank, ret_state, err);
+    return kernel_open(gemm_launch, config, config->config, reference_row, rank, ret_state, err);
 }
 
 static void gemm_label(const void *opaque, struct lab_str *out) {
@@ -116,12 +112,11 @@ static void gemm_label(const void *opaque, struct lab_str *out) {
 }
 
 static bool gemm_launch_keys(const struct lab_launch *launch, struct lab_str *out) {
+    struct lab_gemm_shape shape = lab_gemm_shape(launch);
     for (int i = 0; epilogues[i]; i++)
         if (launch->op == epilogue_ops[i]) {
             lab_str_printf(out, "m=%lld n=%lld k=%lld layout=%s%s dtype=%s epilogue=%s",
-                           (long long)lab_tensor_rows(&launch->out),
-                           (long long)lab_tensor_columns(&launch->out),
-                           (long long)launch->in[A].shape[launch->transpose_a ? 0 : 1],
+                           (long long)shape.m, (long long)shape.n, (long long)shape.k,
                            launch->transpose_a ? "t" : "n", launch->transpose_b ? "t" : "n",
                            lab_dtype_name(launch->out.dtype), epilogues[i]);
             return true;

@@ -228,30 +228,6 @@ static void mlp_share(const void *config, int index, int count, struct lab_workl
     cost->samples = (double)shape.mlp.rows;
 }
 
-/* --- the slots --- */
-
-static int mlp_open(const void *config, const struct lab_rank *rank, void **ret_state,
-                    struct lab_err *err) {
-    struct mlp_training *training = NULL;
-    if (mlp_training_open(config, rank, &training, err))
-        return -1;
-    *ret_state = training;
-    return 0;
-}
-
-static void mlp_close(void *state) {
-    mlp_training_close(state);
-}
-
-static int mlp_run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
-    return mlp_training_run(state, count, records, err);
-}
-
-static int mlp_verify(void *state, uint64_t seed, struct lab_verification *ret,
-                      struct lab_err *err) {
-    return mlp_verify_state(state, seed, ret, err);
-}
-
 const struct lab_workload lab_workload_mlp = {
     .name = "mlp",
     .help = "training of a multilayer perceptron: forward, backward and Adam",

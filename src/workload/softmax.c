@@ -32,9 +32,7 @@ static void softmax_launch(const void *opaque, struct lab_launch *ret_launch) {
 
 static void softmax_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct softmax_config *config = opaque;
-    struct lab_launch launch;
-    softmax_launch(config, &launch);
-    kernel_cost(&launch, (double)config->rows, ret_cost);
+    kernel_cost(softmax_launch, config, (double)config->rows, ret_cost);
 }
 
 static void reference_row(const struct lab_launch *launch, const float *const *in, int64_t row,
@@ -53,9 +51,7 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
 static int softmax_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
                         struct lab_err *err) {
     const struct softmax_config *config = opaque;
-    struct lab_launch launch;
-    softmax_launch(config, &launch);
-    return kernel_open(&launch, config->config, reference_row, rank, ret_state, err);
+    return kernel_open(softmax_launch, config, config->config, reference_row, rank, ret_state, err);
 }
 
 static void softmax_label(const void *opaque, struct lab_str *out) {

@@ -168,28 +168,6 @@ static void vit_launches(const void *opaque, lab_launch_visit *visit, void *stat
         vit_products(&shape, config->compile_model, visit, state);
 }
 
-static int vit_open(const void *config, const struct lab_rank *rank, void **ret_state,
-                    struct lab_err *err) {
-    struct vit_pipeline *pipeline = NULL;
-    if (vit_pipeline_open(config, rank, &pipeline, err))
-        return -1;
-    *ret_state = pipeline;
-    return 0;
-}
-
-static void vit_close(void *state) {
-    vit_pipeline_close(state);
-}
-
-static int vit_run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
-    return vit_pipeline_run(state, count, records, err);
-}
-
-static int vit_verify(void *state, uint64_t seed, struct lab_verification *ret,
-                      struct lab_err *err) {
-    return vit_verify_state(state, seed, ret, err);
-}
-
 static int vit_prove_placement(void *state, struct lab_err *err) {
     const struct vit_pipeline *pipeline = state;
     const struct lab_machine *machine = pipeline->device->machine;

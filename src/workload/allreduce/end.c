@@ -68,14 +68,6 @@ static int open_vectors(struct allreduce_end *end, struct lab_err *err) {
     return draw_vectors(end, err);
 }
 
-static enum lab_sum_way way_of(const struct allreduce_config *config) {
-    int way = LAB_SUM_AUTO;
-    for (int i = 0; lab_sum_ways[i]; i++)
-        if (lab_str_equal(lab_sum_ways[i], config->allreduce))
-            way = i;
-    return (enum lab_sum_way)way;
-}
-
 /* --- graphs --- */
 
 static int enqueue_sums(struct allreduce_end *end, int count, struct lab_err *err) {
@@ -108,7 +100,7 @@ int allreduce_end_open(struct allreduce_end *end, struct lab_err *err) {
     struct lab_sum_setup setup = {.rank = end->rank,
                                   .device = end->device,
                                   .numa_node = end->numa_node,
-                                  .way = way_of(end->config),
+                                  .way = lab_sum_way_find(end->config->allreduce),
                                   .count_most = allreduce_values(end->config)};
     if (lab_data_require(end->device, LAB_OP_ADD, LAB_FP32, err) ||
         lab_stream_open(end->device, LAB_STREAM_COMPUTE, &end->stream, err) ||

@@ -122,19 +122,19 @@ int kernel_configure(void *state, const struct lab_tuning *tuning, struct lab_er
 
 /* --- life and work --- */
 
-int kernel_open(const struct lab_launch *launch, const char *config, kernel_row *reference,
-                const struct lab_rank *rank, void **ret_state, struct lab_err *err) {
+int kernel_open(kernel_launch *launch_of, const void *config, const char *text,
+                kernel_row *reference, const struct lab_rank *rank, void **ret_state,
+                struct lab_err *err) {
     struct kernel *kernel = lab_mem_alloc(1, sizeof *kernel);
+    launch_of(config, &kernel->launch);
     kernel->device = rank->device;
-    kernel->launch = *launch;
     kernel->reference = reference;
-    struct lab_launch complete = *launch;
+    struct lab_launch complete = kernel->launch;
     /* a fused op that the device lacks is lowered: ask for what it is made of */
-    enum lab_op_id op =
-        lab_str_starts(lab_op_get(launch->op)->name, "gemm") ? LAB_OP_GEMM : launch->op;
+    enum lab_op_id op = lab_op_is_gemm(complete.op) ? LAB_OP_GEMM : complete.op;
     if (lab_launch_complete(&complete, err) ||
-        lab_data_require(rank->device, op, launch->out.dtype, err) ||
-        set_config(kernel, config, err) ||
+        lab_data_require(rank->device, op, complete.out.dtype, err) ||
+        set_config(kernel, text, err) ||
         lab_stream_open(rank->device, LAB_STREAM_COMPUTE, &kernel->stream, err) ||
         lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, 1u << LAB_STAGE_COMPUTE,
                        &kernel->spans, err) ||
@@ -152,15 +152,16 @@ int kernel_run(void *state, int count, struct lab_iteration *records, struct lab
                                 err);
 }
 
-void kernel_cost(const struct lab_launch *launch, double samples,
+void kernel_cost(kernel_launch *launch_of, const void *config, double samples,
                  struct lab_workload_cost *ret_cost) {
-    const struct lab_op *op = lab_op_get(launch->op);
-    *ret_cost = (struct lab_workload_cost){.compute = lab_op_cost(launch),
+    struct lab_launch launch;
+    launch_of(config, &launch);
+    *ret_cost = (struct lab_workload_cost){.compute = lab_op_cost(&launch),
                                            .samples = samples,
-                                           .device_bytes = (int64_t)lab_tensor_bytes(&launch->out),
-                                           .dtype = launch->out.dtype};
-    for (int i = 0; i < op->inputs; i++)
-        ret_cost->device_bytes += (int64_t)lab_tensor_bytes(&launch->in[i]);
+                                           .device_bytes = (int64_t)lab_tensor_bytes(&launch.out),
+                                           .dtype = launch.out.dtype};
+    for (int i = 0; i < lab_op_get(launch.op)->inputs; i++)
+        ret_cost->device_bytes += (int64_t)lab_tensor_bytes(&launch.in[i]);
 }
 
 /* --- verification --- */

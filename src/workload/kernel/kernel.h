@@ -26,16 +26,20 @@ extern const char *const kernel_config_words[];
 typedef void kernel_row(const struct lab_launch *launch, const float *const *in, int64_t row,
                         double *out);
 
-/* `launch` comes without data; `config` is the text of that option. */
-int kernel_open(const struct lab_launch *launch, const char *config, kernel_row *reference,
-                const struct lab_rank *rank, void **ret_state, struct lab_err *err);
+/* The launch that a config stands for, without data: the slot of the workload. */
+typedef void kernel_launch(const void *config, struct lab_launch *ret_launch);
+
+/* `text` is that option's. */
+int kernel_open(kernel_launch *launch_of, const void *config, const char *text,
+                kernel_row *reference, const struct lab_rank *rank, void **ret_state,
+                struct lab_err *err);
 void kernel_close(void *state);
 int kernel_run(void *state, int count, struct lab_iteration *records, struct lab_err *err);
 int kernel_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 int kernel_configure(void *state, const struct lab_tuning *tuning, struct lab_err *err);
 
 /* What it does and holds, counted from the launch. */
-void kernel_cost(const struct lab_launch *launch, double samples,
+void kernel_cost(kernel_launch *launch_of, const void *config, double samples,
                  struct lab_workload_cost *ret_cost);
 
 #endif

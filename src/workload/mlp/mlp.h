@@ -132,17 +132,15 @@ int mlp_training_capture(struct mlp_training *training,
 void mlp_training_tell(const struct mlp_training *training, const char *name, const char *unit,
                        double value, int64_t time_ns);
 
-int mlp_training_open(const struct mlp_config *config, const struct lab_rank *rank,
-                      struct mlp_training **ret_training, struct lab_err *err);
-void mlp_training_close(struct mlp_training *training); /* accepts NULL */
+int mlp_open(const void *config, const struct lab_rank *rank, void **ret_state,
+             struct lab_err *err);
+void mlp_close(void *state); /* accepts NULL */
 /* Puts the parameters back to where training begins. */
 int mlp_training_reset(struct mlp_training *training, uint64_t seed, struct lab_err *err);
-int mlp_training_run(struct mlp_training *training, int count, struct lab_iteration *records,
-                     struct lab_err *err);
+int mlp_run(void *state, int count, struct lab_iteration *records, struct lab_err *err);
 /* The last values of the state, as the last run left them: LAB_MLP_TAIL of them. */
 const float *mlp_training_tail(const struct mlp_training *training);
 
-int mlp_verify_state(struct mlp_training *training, uint64_t seed, struct lab_verification *ret,
-                     struct lab_err *err);
+int mlp_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 
 #endif

@@ -98,14 +98,6 @@ static void cut_buckets(struct mlp_training *t) {
     add_bucket(t, 0, end);
 }
 
-static enum lab_sum_way way_of(const struct mlp_config *config) {
-    int way = LAB_SUM_AUTO;
-    for (int i = 0; lab_sum_ways[i]; i++)
-        if (lab_str_equal(lab_sum_ways[i], config->allreduce))
-            way = i;
-    return (enum lab_sum_way)way;
-}
-
 static int open_events(struct mlp_training *t, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel;
     p->slots = t->spans.slots / MARK_EVERY + 2;
@@ -230,7 +222,7 @@ int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struc
     struct lab_sum_setup setup = {.rank = rank->index,
                                   .device = t->device,
                                   .numa_node = rank->numa_node,
-                                  .way = way_of(t->config),
+                                  .way = lab_sum_way_find(t->config->allreduce),
                                   .count_most = lab_mlp_gradient_count(&t->shape.mlp)};
     lab_prepare(t->device, t->launches, 3);
     if (lab_sum_open(rank->group, &setup, &p->sum, err))

@@ -114,8 +114,9 @@ static int open_ways(struct mlp_training *t, struct lab_err *err) {
     return 0;
 }
 
-int mlp_training_open(const struct mlp_config *config, const struct lab_rank *rank,
-                      struct mlp_training **ret_training, struct lab_err *err) {
+int mlp_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
+             struct lab_err *err) {
+    const struct mlp_config *config = opaque;
     struct mlp_training *t = lab_mem_alloc(1, sizeof *t);
     t->config = config;
     t->shape = mlp_shape_of_rank(config, rank->index, rank->group ? rank->count : 1);
@@ -141,14 +142,15 @@ int mlp_training_open(const struct mlp_config *config, const struct lab_rank *ra
     if (upload_data(t, err) || mlp_training_reset(t, (uint64_t)config->data_seed, err) ||
         (parallel ? mlp_parallel_open(t, rank, err) : open_ways(t, err)))
         goto fail;
-    *ret_training = t;
+    *ret_state = t;
     return 0;
 fail:
-    mlp_training_close(t);
+    mlp_close(t);
     return -1;
 }
 
-void mlp_training_close(struct mlp_training *t) {
+void mlp_close(void *state) {
+    struct mlp_training *t = state;
     if (!t)
         return;
     struct lab_err ignored = LAB_ERR_INIT;
@@ -215,8 +217,8 @@ const float *mlp_training_tail(const struct mlp_training *t) {
     return t->tail.data;
 }
 
-int mlp_training_run(struct mlp_training *t, int count, struct lab_iteration *records,
-                     struct lab_err *err) {
+int mlp_run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
+    struct mlp_training *t = opaque;
     const float *state = t->state.data;
     t->count = count;
     struct lab_stream *streams[] = {t->stream,

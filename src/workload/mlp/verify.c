@@ -226,7 +226,7 @@ static int step_once(struct check *check, int step, struct lab_err *err) {
     struct lab_iteration record;
     launch.op = LAB_OP_MLP_GRADIENT;
     launch.in[0].shape[0] = launch.in[1].shape[0] = check->data_rows;
-    if (mlp_training_run(t, 1, &record, err) ||
+    if (mlp_run(t, 1, &record, err) ||
         download(check, &t->state, lab_mlp_state_count(&check->shape->mlp), check->next, err))
         return -1;
     const double *in[LAB_LAUNCH_INPUTS] = {check->x, check->y, check->state};
@@ -279,8 +279,8 @@ static void judge(struct check *check, struct lab_verification *ret) {
                  allowed);
 }
 
-int mlp_verify_state(struct mlp_training *t, uint64_t seed, struct lab_verification *ret,
-                     struct lab_err *err) {
+int mlp_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+    struct mlp_training *t = state;
     LAB_AUTO(arena, arena);
     struct check check = {.training = t, .shape = &t->shape, .arena = &arena};
     if (lab_verify_skip(t->device, ret))

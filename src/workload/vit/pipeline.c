@@ -140,8 +140,9 @@ static int open_model(struct vit_pipeline *pipeline, struct lab_err *err) {
     return 0;
 }
 
-int vit_pipeline_open(const struct vit_config *config, const struct lab_rank *rank,
-                      struct vit_pipeline **ret_pipeline, struct lab_err *err) {
+int vit_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
+             struct lab_err *err) {
+    const struct vit_config *config = opaque;
     struct vit_pipeline *pipeline = lab_mem_alloc(1, sizeof *pipeline);
     pipeline->config = config;
     pipeline->shape = vit_shape_of(config);
@@ -155,16 +156,17 @@ int vit_pipeline_open(const struct vit_config *config, const struct lab_rank *ra
     pipeline->pool_batches = vit_pool_batches(config, &pipeline->shape);
     if (open_streams(pipeline, err) || open_buffers(pipeline, err) ||
         (pipeline->forward && open_model(pipeline, err))) {
-        vit_pipeline_close(pipeline);
+        vit_close(pipeline);
         return -1;
     }
     if (!rank->device->ref.simulated) /* whose memory has no content */
         vit_pool_fill(pipeline, 0, pipeline->pool_batches);
-    *ret_pipeline = pipeline;
+    *ret_state = pipeline;
     return 0;
 }
 
-void vit_pipeline_close(struct vit_pipeline *pipeline) {
+void vit_close(void *state) {
+    struct vit_pipeline *pipeline = state;
     if (!pipeline)
         return;
     for (int i = 0; i < LAB_STAGE_COUNT; i++)
@@ -239,8 +241,8 @@ static int enqueue(void *state, int iteration, struct lab_err *err) {
     return enqueue_d2h(pipeline, iteration, buffer, err);
 }
 
-int vit_pipeline_run(struct vit_pipeline *pipeline, int count, struct lab_iteration *records,
-                     struct lab_err *err) {
+int vit_run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    struct vit_pipeline *pipeline = state;
     pipeline->count = count;
     return lab_spans_run(&pipeline->spans, pipeline->streams, LAB_STAGE_COUNT, count, enqueue,
                          pipeline, records, err);

@@ -17,15 +17,10 @@ struct visit {
     void *state;
 };
 
-static bool is_product(const struct lab_launch *launch) {
-    return launch->op == LAB_OP_GEMM || launch->op == LAB_OP_GEMM_BIAS ||
-           launch->op == LAB_OP_GEMM_BIAS_GELU || launch->op == LAB_OP_GEMM_BIAS_ADD;
-}
-
 static int emit_product(void *state, const struct lab_launch *launch, struct lab_err *err) {
     const struct visit *visit = state;
     (void)err;
-    if (is_product(launch))
+    if (lab_op_is_gemm(launch->op))
         visit->visit(launch, visit->state);
     return 0;
 }

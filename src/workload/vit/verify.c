@@ -75,7 +75,7 @@ static int run_both(struct vit_pipeline *pipeline, struct lab_err *err) {
     struct lab_iteration records[VIT_BUFFERS];
     int64_t next = pipeline->pool_next;
     pipeline->pool_next = 0;
-    int failed = vit_pipeline_run(pipeline, VIT_BUFFERS, records, err);
+    int failed = vit_run(pipeline, VIT_BUFFERS, records, err);
     pipeline->pool_next = next;
     return failed;
 }
@@ -212,8 +212,8 @@ static int compare_output(struct check *check, struct lab_err *err) {
     return failed;
 }
 
-int vit_verify_state(struct vit_pipeline *pipeline, uint64_t seed, struct lab_verification *ret,
-                     struct lab_err *err) {
+int vit_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+    struct vit_pipeline *pipeline = state;
     struct check check = {
         .pipeline = pipeline, .shape = &pipeline->shape, .seed = seed, .ret = ret};
     if (lab_verify_skip(pipeline->device, ret))

@@ -169,18 +169,16 @@ struct vit_pipeline {
     struct lab_graph *graphs[VIT_BUFFERS]; /* the forward pass of each buffer; NULL = launch it */
 };
 
-int vit_pipeline_open(const struct vit_config *config, const struct lab_rank *rank,
-                      struct vit_pipeline **ret_pipeline, struct lab_err *err);
-void vit_pipeline_close(struct vit_pipeline *pipeline); /* accepts NULL */
-int vit_pipeline_run(struct vit_pipeline *pipeline, int count, struct lab_iteration *records,
-                     struct lab_err *err);
+int vit_open(const void *config, const struct lab_rank *rank, void **ret_state,
+             struct lab_err *err);
+void vit_close(void *state); /* accepts NULL */
+int vit_run(void *state, int count, struct lab_iteration *records, struct lab_err *err);
 
 int64_t vit_pool_batches(const struct vit_config *config, const struct vit_shape *shape);
 
 /* Writes batches [first, first + count) of the pool as the key `fill` says. */
 void vit_pool_fill(struct vit_pipeline *pipeline, int64_t first, int64_t count);
 
-int vit_verify_state(struct vit_pipeline *pipeline, uint64_t seed, struct lab_verification *ret,
-                     struct lab_err *err);
+int vit_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 
 #endif
