@@ -189,42 +189,33 @@ static void layer_norm_embed_run(const struct lab_launch *launch, const struct c
 
 /* --- the table --- */
 
+#define KERNEL(units, run) (&(const struct cpu_kernel){units, run})
+
+static const struct cpu_kernel *const kernels[LAB_OP_COUNT] = {
+    [LAB_OP_FILL] = KERNEL(element_units, fill_run),
+    [LAB_OP_ADD] = KERNEL(element_units, add_run),
+    [LAB_OP_GELU] = KERNEL(element_units, gelu_run),
+    [LAB_OP_BIAS] = KERNEL(row_units, bias_run),
+    [LAB_OP_LAYER_NORM] = KERNEL(row_units, layer_norm_run),
+    [LAB_OP_PATCHIFY] = KERNEL(row_units, patchify_run),
+    [LAB_OP_PATCHIFY_LAYER_NORM] = KERNEL(row_units, patchify_layer_norm_run),
+    [LAB_OP_EMBED] = KERNEL(row_units, embed_run),
+    [LAB_OP_LAYER_NORM_EMBED] = KERNEL(row_units, layer_norm_embed_run),
+    [LAB_OP_SOFTMAX] = &cpu_kernel_softmax,
+    [LAB_OP_ATTENTION] = &cpu_kernel_attention,
+    [LAB_OP_FLASH_ATTENTION] = &cpu_kernel_flash,
+    [LAB_OP_MLP_FORWARD] = &cpu_kernel_mlp,
+    [LAB_OP_MLP_BACKWARD] = &cpu_kernel_mlp,
+    [LAB_OP_MLP_GRADIENT] = &cpu_kernel_mlp,
+    [LAB_OP_MLP_STEP] = &cpu_kernel_mlp,
+    [LAB_OP_ADAM] = &cpu_kernel_adam,
+};
+
 const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype) {
-    static const struct cpu_kernel own[LAB_OP_COUNT] = {
-        [LAB_OP_FILL] = {element_units, fill_run},
-        [LAB_OP_ADD] = {element_units, add_run},
-        [LAB_OP_GELU] = {element_units, gelu_run},
-        [LAB_OP_BIAS] = {row_units, bias_run},
-        [LAB_OP_LAYER_NORM] = {row_units, layer_norm_run},
-        [LAB_OP_PATCHIFY] = {row_units, patchify_run},
-        [LAB_OP_PATCHIFY_LAYER_NORM] = {row_units, patchify_layer_norm_run},
-        [LAB_OP_EMBED] = {row_units, embed_run},
-        [LAB_OP_LAYER_NORM_EMBED] = {row_units, layer_norm_embed_run},
-    };
     bool trains = op >= LAB_OP_MLP_FORWARD && op <= LAB_OP_MLP_STEP; /* which keep fp32 in memory */
     if (dtype != LAB_FP32 && !(trains && (dtype == LAB_TF32 || dtype == LAB_BF16)))
         return NULL;
-    switch (op) {
-    case LAB_OP_GEMM:
-    case LAB_OP_GEMM_ADD:
-    case LAB_OP_GEMM_BIAS:
-    case LAB_OP_GEMM_BIAS_GELU:
-    case LAB_OP_GEMM_BIAS_ADD:
+    if (lab_op_is_gemm(op))
         return &cpu_kernel_gemm;
-    case LAB_OP_ATTENTION:
-        return &cpu_kernel_attention;
-    case LAB_OP_FLASH_ATTENTION:
-        return &cpu_kernel_flash;
-    case LAB_OP_SOFTMAX:
-        return &cpu_kernel_softmax;
-    case LAB_OP_MLP_FORWARD:
-    case LAB_OP_MLP_BACKWARD:
-    case LAB_OP_MLP_GRADIENT:
-    case LAB_OP_MLP_STEP:
-        return &cpu_kernel_mlp;
-    case LAB_OP_ADAM:
-        return &cpu_kernel_adam;
-    default:
-        return (int)op >= 0 && op < LAB_OP_COUNT && own[op].run ? &own[op] : NULL;
-    }
+    return (int)op >= 0 && op < LAB_OP_COUNT ? kernels[op] : NULL;
 }

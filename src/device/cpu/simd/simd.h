@@ -86,24 +86,14 @@ extern const struct cpu_simd cpu_simd_avx512; /* x86-64 only */
 #define SIMD_JOIN(a, b)       SIMD_JOIN_AGAIN(a, b)
 #define SIMD(name)            SIMD_JOIN(cpu_simd_##name, LAB_SIMD)
 
-void SIMD(fill)(float *out, float value, int64_t count);
-void SIMD(add)(float *out, const float *a, const float *b, int64_t count);
-void SIMD(gelu)(float *out, const float *x, int64_t count);
-void SIMD(layer_norm)(float *out, const float *x, const float *gamma, const float *beta,
-                      int64_t count, float epsilon);
-void SIMD(softmax)(float *out, const float *x, int64_t count);
-float SIMD(softmax_part)(float *out, const float *x, int64_t count, float *top, float *sum);
-void SIMD(softmax_scan)(const float *x, int64_t count, float *top, float *sum);
-void SIMD(softmax_write)(float *out, const float *x, int64_t count, float top, float factor,
-                         bool streamed);
-void SIMD(scale)(float *out, const float *x, int64_t count, float factor, bool streamed);
-void SIMD(interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
-                      int64_t count);
-void SIMD(relu_dropout)(float *x, int64_t column, int64_t count, const struct cpu_dropout *dropout);
-void SIMD(relu_backward)(float *delta, const float *output, int64_t count, float scale);
-void SIMD(round)(float *out, const float *x, int64_t count, bool bf16);
-void SIMD(adam)(const struct cpu_adam *adam, const float *gradient, int64_t count);
-double SIMD(multiply_add)(int64_t rounds, float *sum);
+#define SIMD_FUNCTIONS(X)                                                                          \
+    X(fill)                                                                                        \
+    X(add) X(gelu) X(layer_norm) X(softmax) X(softmax_part) X(softmax_scan) X(softmax_write)       \
+        X(scale) X(interleave) X(relu_dropout) X(relu_backward) X(round) X(adam) X(multiply_add)
+
+#define SIMD_DECLARE(name) __typeof__(*((const struct cpu_simd *)0)->name) SIMD(name);
+SIMD_FUNCTIONS(SIMD_DECLARE)
+#undef SIMD_DECLARE
 
 #endif
 #endif

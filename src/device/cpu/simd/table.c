@@ -15,21 +15,5 @@
 
 #define TABLE SIMD_JOIN(cpu_simd, LAB_SIMD)
 
-const struct cpu_simd TABLE = {
-    .name = NAME,
-    .fill = SIMD(fill),
-    .add = SIMD(add),
-    .gelu = SIMD(gelu),
-    .layer_norm = SIMD(layer_norm),
-    .softmax = SIMD(softmax),
-    .softmax_part = SIMD(softmax_part),
-    .softmax_scan = SIMD(softmax_scan),
-    .softmax_write = SIMD(softmax_write),
-    .scale = SIMD(scale),
-    .interleave = SIMD(interleave),
-    .relu_dropout = SIMD(relu_dropout),
-    .relu_backward = SIMD(relu_backward),
-    .round = SIMD(round),
-    .adam = SIMD(adam),
-    .multiply_add = SIMD(multiply_add),
-};
+#define ROW(name) .name = SIMD(name),
+const struct cpu_simd TABLE = {.name = NAME, SIMD_FUNCTIONS(ROW)};
