@@ -23,9 +23,9 @@ double lab_tick_value(const struct lab_entity *entity, const struct lab_tick *ti
 
 struct lab_entity lab_entity_copy(const struct lab_entity *entity, struct lab_arena *arena) {
     struct lab_entity copy = *entity;
-    copy.id = lab_arena_strdup(arena, entity->id);
-    copy.name = lab_arena_strdup(arena, entity->name);
-    copy.pci = lab_arena_strdup(arena, entity->pci);
+    copy.id = lab_arena_strdup(arena, entity->id ? entity->id : "");
+    copy.name = lab_arena_strdup(arena, entity->name ? entity->name : "");
+    copy.pci = lab_arena_strdup(arena, entity->pci ? entity->pci : "");
     copy.columns = lab_arena_copy(arena, entity->columns, (size_t)entity->column_count,
                                   sizeof *entity->columns);
     return copy;

@@ -51,7 +51,7 @@ struct lab_entity {
     int driver_minor; /* N of /dev/nvidiaN; -1 = unknown */
 };
 
-/* With texts and columns of its own, in the arena. */
+/* With texts and columns of its own, in the arena; a text that is NULL becomes "". */
 struct lab_entity lab_entity_copy(const struct lab_entity *entity, struct lab_arena *arena);
 
 #define LAB_COLUMNS_MAX 2048 /* of one entity: a machine with 1,000 logical CPUs has two each */

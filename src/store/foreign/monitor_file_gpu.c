@@ -90,48 +90,41 @@ void lab_monitor_write_pcie(struct lab_monitor_writer *writer, struct lab_monito
 
 /* --- all GPUs of a group --- */
 
+enum { USED, TOTAL, UTILIZATION, POWER, TEMPERATURE, SUMMED };
+
 struct sums {
-    double used, total, both_used, both_total; /* both: of GPUs of which both are known */
-    double utilization, power, hottest;
-    int used_count, total_count, utilization_count, power_count, count;
+    struct {
+        double sum, most;
+        int count;
+    } of[SUMMED];
+    double both_used, both_total; /* of GPUs of which both are known */
+    int count;
     bool simulated;
 };
 
 static void add_to_sums(struct sums *sums, const struct lab_monitor_source *source) {
-    double values[5];
-    static const enum lab_metric_id metrics[5] = {LAB_METRIC_MEMORY_USED, LAB_METRIC_MEMORY_TOTAL,
-                                                  LAB_METRIC_UTILIZATION, LAB_METRIC_POWER,
-                                                  LAB_METRIC_TEMPERATURE};
-    for (int i = 0; i < 5; i++)
+    static const enum lab_metric_id metrics[SUMMED] = {
+        LAB_METRIC_MEMORY_USED, LAB_METRIC_MEMORY_TOTAL, LAB_METRIC_UTILIZATION, LAB_METRIC_POWER,
+        LAB_METRIC_TEMPERATURE};
+    double values[SUMMED];
+    for (int i = 0; i < SUMMED; i++) {
         values[i] = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick, metrics[i]);
+        if (isnan(values[i]))
+            continue;
+        sums->of[i].most = sums->of[i].count ? fmax(sums->of[i].most, values[i]) : values[i];
+        sums->of[i].sum += values[i];
+        sums->of[i].count++;
+    }
     sums->count++;
     sums->simulated |= source->entity.simulated;
-    if (!isnan(values[0])) {
-        sums->used += values[0];
-        sums->used_count++;
+    if (!isnan(values[USED]) && !isnan(values[TOTAL])) {
+        sums->both_used += values[USED];
+        sums->both_total += values[TOTAL];
     }
-    if (!isnan(values[1])) {
-        sums->total += values[1];
-        sums->total_count++;
-    }
-    if (!isnan(values[0]) && !isnan(values[1])) {
-        sums->both_used += values[0];
-        sums->both_total += values[1];
-    }
-    if (!isnan(values[2])) {
-        sums->utilization += values[2];
-        sums->utilization_count++;
-    }
-    if (!isnan(values[3])) {
-        sums->power += values[3];
-        sums->power_count++;
-    }
-    if (!isnan(values[4]) && !(sums->hottest >= values[4]))
-        sums->hottest = values[4];
 }
 
-static double known(double value, int count) {
-    return count ? value : (double)NAN;
+static double total_of(const struct sums *sums, int which) {
+    return sums->of[which].count ? sums->of[which].sum : (double)NAN;
 }
 
 static void add_sum(struct lab_str *out, const char *key, double value, int decimals) {
@@ -143,14 +136,15 @@ static void add_sum(struct lab_str *out, const char *key, double value, int deci
 static void add_sums(struct lab_str *out, const struct sums *sums) {
     double mib = 1048576.0;
     lab_str_add(out, "], \"aggregate_stats\": {");
-    add_sum(out, "total_memory_used", known(sums->used / mib, sums->used_count), 4);
-    add_sum(out, "total_memory_total", known(sums->total / mib, sums->total_count), 4);
+    add_sum(out, "total_memory_used", total_of(sums, USED) / mib, 4);
+    add_sum(out, "total_memory_total", total_of(sums, TOTAL) / mib, 4);
     add_sum(out, "total_memory_percent",
             sums->both_total > 0 ? 100 * sums->both_used / sums->both_total : (double)NAN, 2);
-    add_sum(out, "average_utilization",
-            sums->utilization_count ? sums->utilization / sums->utilization_count : (double)NAN, 2);
-    add_sum(out, "total_power", known(sums->power, sums->power_count), 3);
-    add_sum(out, "max_temperature", sums->hottest, 0);
+    add_sum(out, "average_utilization", total_of(sums, UTILIZATION) / sums->of[UTILIZATION].count,
+            2);
+    add_sum(out, "total_power", total_of(sums, POWER), 3);
+    add_sum(out, "max_temperature",
+            sums->of[TEMPERATURE].count ? sums->of[TEMPERATURE].most : (double)NAN, 0);
     lab_str_printf(out, "\"gpu_count\": %d}", sums->count);
     if (sums->simulated)
         lab_str_add(out, ", \"simulated\": true");
@@ -177,7 +171,7 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer) {
     bool multi = writer->format == LAB_MONITOR_MULTI;
     struct lab_monitor_source **members =
         lab_mem_alloc((size_t)writer->group_count, sizeof(struct lab_monitor_source *));
-    struct sums sums = {.hottest = NAN};
+    struct sums sums = {0};
     int count = 0;
     for (int i = 0; i < writer->source_count; i++)
         if (writer->sources[i].in_group)

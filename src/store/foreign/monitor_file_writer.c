@@ -19,12 +19,7 @@ void lab_monitor_writer_init(struct lab_monitor_writer *writer, enum lab_monitor
 }
 
 static void release_source(struct lab_monitor_source *source) {
-    lab_mem_free((char *)source->entity.id);
-    lab_mem_free((char *)source->entity.name);
-    lab_mem_free((char *)source->entity.pci);
-    lab_mem_free((struct lab_column *)source->entity.columns);
-    lab_mem_free(source->values);
-    lab_mem_free(source->valid);
+    lab_arena_release(&source->arena);
     *source = (struct lab_monitor_source){0};
 }
 
@@ -76,17 +71,11 @@ void lab_monitor_writer_entity(struct lab_monitor_writer *writer, int number,
         lab_monitor_writer_end(writer);
     release_source(source);
     source->told = true;
-    source->entity = *entity;
-    source->entity.id = lab_mem_strdup(entity->id ? entity->id : "");
-    source->entity.name = lab_mem_strdup(entity->name ? entity->name : "");
-    source->entity.pci = lab_mem_strdup(entity->pci ? entity->pci : "");
+    source->entity = lab_entity_copy(entity, &source->arena);
     size_t count = (size_t)entity->column_count;
-    struct lab_column *columns = lab_mem_alloc(count + 1, sizeof *columns);
-    if (count)
-        memcpy(columns, entity->columns, count * sizeof *columns);
-    source->entity.columns = columns;
-    source->values = lab_mem_alloc(count + 1, sizeof *source->values);
-    source->valid = lab_mem_alloc(LAB_VALID_WORDS(count) + 1, sizeof *source->valid);
+    source->values = lab_arena_alloc(&source->arena, count + 1, sizeof *source->values);
+    source->valid =
+        lab_arena_alloc(&source->arena, LAB_VALID_WORDS(count) + 1, sizeof *source->valid);
     lab_monitor_gpu_init(&source->gpu);
     if (writer->format == LAB_MONITOR_SINGLE && writer->gpu < 0)
         writer->gpu = entity->index;

@@ -9,7 +9,8 @@
 
 struct lab_monitor_source { /* an entity that was told */
     bool told;
-    struct lab_entity entity; /* its texts and columns belong to the source */
+    struct lab_arena arena; /* of all that follows */
+    struct lab_entity entity;
     struct lab_monitor_gpu gpu;
     /* its tick in the group that is open */
     bool in_group;

@@ -46,8 +46,9 @@ struct lab_recorder_epoch {
 
 /* An entity as it was told, with its open chunk. */
 struct lab_recorder_entity {
-    struct lab_entity entity; /* its texts are its own */
-    char *columns;            /* as the file has them */
+    struct lab_arena arena; /* of the next two */
+    struct lab_entity entity;
+    char *columns; /* as the file has them */
     int64_t row;
     int64_t parent; /* row, 0 = none */
     bool is_stored; /* the row is in the file */

@@ -151,24 +151,13 @@ void lab_recorder_seal_processes(struct lab_recorder *recorder) {
 
 /* --- entities --- */
 
-static void copy_entity(const struct lab_entity *from, struct lab_entity *to) {
-    struct lab_column *columns = lab_mem_alloc((size_t)from->column_count + 1, sizeof *columns);
-    for (int i = 0; i < from->column_count; i++)
-        columns[i] = from->columns[i];
-    *to = *from;
-    to->id = lab_mem_strdup(from->id ? from->id : "");
-    to->name = lab_mem_strdup(from->name ? from->name : "");
-    to->pci = lab_mem_strdup(from->pci ? from->pci : "");
-    to->columns = columns;
-}
-
 struct lab_recorder_entity *lab_recorder_add_entity(struct lab_recorder *recorder,
                                                     const struct lab_entity *entity, int64_t parent,
                                                     const char *columns) {
     struct lab_recorder_entity *item = lab_mem_alloc(1, sizeof *item);
-    copy_entity(entity, &item->entity);
+    item->entity = lab_entity_copy(entity, &item->arena);
     item->parent = parent;
-    item->columns = lab_mem_strdup(columns);
+    item->columns = lab_arena_strdup(&item->arena, columns);
     item->last_ns = INT64_MIN;
     LAB_MEM_GROW(&recorder->entities, recorder->entity_count, &recorder->entity_capacity);
     recorder->entities[recorder->entity_count++] = item;
@@ -328,11 +317,7 @@ struct lab_sink_samples lab_recorder_sink(struct lab_recorder *recorder) {
 /* --- the end --- */
 
 static void free_entity(struct lab_recorder_entity *item) {
-    lab_mem_free((void *)item->entity.id);
-    lab_mem_free((void *)item->entity.name);
-    lab_mem_free((void *)item->entity.pci);
-    lab_mem_free((void *)item->entity.columns);
-    lab_mem_free(item->columns);
+    lab_arena_release(&item->arena);
     lab_mem_free(item->chunk.times_ns);
     lab_mem_free(item->chunk.values);
     lab_mem_free(item->chunk.valid);
