@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* --- what is here --- */
 
@@ -277,5 +278,17 @@ void cuda_prepare(struct cuda_device *device, const struct lab_launch *launches,
 /* Free what launches left in `kernels`; the context is current and idle. Accept NULL there. */
 void cuda_kernels_close(struct cuda_device *device);
 void cuda_kernels_stream_close(struct cuda_stream *stream);
+
+/* Of a key of whole 32-bit words without padding. */
+static inline uint64_t cuda_hash(const void *key, size_t bytes) {
+    uint64_t hash = 0x9e3779b97f4a7c15ULL;
+    for (size_t at = 0; at < bytes; at += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, (const char *)key + at, sizeof word);
+        hash = (hash ^ word) * 0xd1342543de82ef95ULL;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
 
 #endif

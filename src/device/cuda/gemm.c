@@ -255,20 +255,9 @@ static int plan_make(const struct cuda_gemms *gemms, struct cuda_device *device,
     return 0;
 }
 
-static uint64_t hash_of(const struct cuda_gemm_key *key) {
-    uint32_t words[sizeof *key / 4];
-    uint64_t hash = 0x9e3779b97f4a7c15ULL;
-    memcpy(words, key, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        hash = (hash ^ words[i]) * 0xd1342543de82ef95ULL;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
 static struct cuda_gemm_plan *slot_of(const struct cuda_gemms *gemms,
                                       const struct cuda_gemm_key *key) {
-    uint64_t at = hash_of(key);
+    uint64_t at = cuda_hash(key, sizeof *key);
     for (;; at++) {
         struct cuda_gemm_plan *slot = &gemms->plans[at & (uint64_t)(gemms->capacity - 1)];
         if (!slot->ready || memcmp(&slot->key, key, sizeof *key) == 0)

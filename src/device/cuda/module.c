@@ -8,21 +8,10 @@
 
 #include <string.h>
 
-static uint64_t hash_of(const struct cuda_variant *variant) {
-    uint32_t words[sizeof *variant / 4];
-    uint64_t hash = 0x9e3779b97f4a7c15ULL;
-    memcpy(words, variant, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        hash = (hash ^ words[i]) * 0xd1342543de82ef95ULL;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
 /* The variant's slot, or the empty one where it belongs. */
 static struct cuda_module *slot_of(const struct cuda_modules *modules,
                                    const struct cuda_variant *variant) {
-    uint64_t at = hash_of(variant);
+    uint64_t at = cuda_hash(variant, sizeof *variant);
     for (;; at++) {
         struct cuda_module *slot = &modules->slots[at & (uint64_t)(modules->capacity - 1)];
         if (!slot->library || memcmp(&slot->variant, variant, sizeof *variant) == 0)
