@@ -97,16 +97,17 @@ static void list_those_on_gpus(struct listing *listing) {
 
 static int by_cpu(const void *a, const void *b) {
     const struct known *x = *(struct known *const *)a, *y = *(struct known *const *)b;
-    double left = isnan(x->cpu_percent) ? 0 : x->cpu_percent;
-    double right = isnan(y->cpu_percent) ? 0 : y->cpu_percent;
-    return left != right ? (left < right ? 1 : -1) : (x->pid > y->pid) - (x->pid < y->pid);
+    double left = isnan(x->is.cpu_percent) ? 0 : x->is.cpu_percent;
+    double right = isnan(y->is.cpu_percent) ? 0 : y->is.cpu_percent;
+    return left != right ? (left < right ? 1 : -1)
+                         : (x->is.pid > y->is.pid) - (x->is.pid < y->is.pid);
 }
 
 static int by_memory(const void *a, const void *b) {
     const struct known *x = *(struct known *const *)a, *y = *(struct known *const *)b;
-    if (x->memory_bytes != y->memory_bytes)
-        return x->memory_bytes < y->memory_bytes ? 1 : -1;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    if (x->is.memory_bytes != y->is.memory_bytes)
+        return x->is.memory_bytes < y->is.memory_bytes ? 1 : -1;
+    return (x->is.pid > y->is.pid) - (x->is.pid < y->is.pid);
 }
 
 /* Half of the places go to those that use most CPU time, the rest to the largest of the others. */
@@ -179,8 +180,8 @@ static void read_pages(struct listing *listing) {
         struct known *known = listing->items[(process->first + i) % listing->on_gpus];
         if (known->missing)
             continue;
-        if (!pages_read(&known->pages, process->setup->root, known->pid, machine, listing->now_ns,
-                        &process->budget)) {
+        if (!pages_read(&known->pages, process->setup->root, known->is.pid, machine,
+                        listing->now_ns, &process->budget)) {
             process->first += i;
             return;
         }
@@ -208,30 +209,19 @@ static void add_gpus(struct listing *listing, struct lab_process_sample *sample,
 static void fill(struct listing *listing, const struct known *known, bool on_gpu,
                  struct lab_process_sample *sample) {
     const struct lab_machine *machine = listing->process->setup->machine;
-    *sample = (struct lab_process_sample){.pid = known->pid,
-                                          .user = "?",
-                                          .name = "",
-                                          .command = "",
-                                          .container = "",
-                                          .uid = UINT32_MAX,
-                                          .cpu_percent = NAN,
-                                          .cpu_node = -1,
-                                          .advice = ""};
-    if (!known->missing) {
-        sample->parent_pid = known->parent_pid;
-        sample->start = known->start;
-        sample->uid = known->uid;
-        sample->user = known->user;
-        sample->name = known->name;
-        sample->command = known->command;
-        sample->container = known->container;
-        sample->cpu_percent = known->cpu_percent;
-        sample->memory_bytes = known->memory_bytes;
-        sample->threads = known->threads;
-        sample->cpu_node = known->cpu_node;
-        sample->allowed_nodes = known->allowed_nodes;
+    *sample = known->missing ? (struct lab_process_sample){.pid = known->is.pid,
+                                                           .user = "?",
+                                                           .name = "",
+                                                           .command = "",
+                                                           .container = "",
+                                                           .uid = UINT32_MAX,
+                                                           .cpu_percent = NAN,
+                                                           .cpu_node = -1,
+                                                           .advice = ""}
+                             : known->is;
+    if (!known->missing && known->pages.bytes) {
         sample->node_bytes = known->pages.bytes;
-        sample->node_count = known->pages.bytes ? machine->node_count : 0;
+        sample->node_count = machine->node_count;
     }
     if (!on_gpu)
         return;

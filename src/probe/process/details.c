@@ -118,18 +118,18 @@ static char *read_command(int32_t pid, const char *root) {
 void details_describe(struct known *known, const char *root, struct details_users *users) {
     char text[4096], container[128] = "";
     int64_t uid = 0;
-    lab_mem_free(known->command);
-    lab_mem_free(known->container);
-    known->command = read_command(known->pid, root);
-    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/cgroup", known->pid) > 0)
+    lab_mem_free((char *)known->is.command);
+    lab_mem_free((char *)known->is.container);
+    known->is.command = read_command(known->is.pid, root);
+    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/cgroup", known->is.pid) > 0)
         details_container(text, container, sizeof container);
-    known->container = lab_mem_strdup(container);
+    known->is.container = lab_mem_strdup(container);
     const char *at = NULL;
-    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/status", known->pid) > 0)
+    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/status", known->is.pid) > 0)
         at = probe_text_line(text, "Uid:");
     bool told = at && probe_text_number(&at, &uid);
-    known->uid = told && uid >= 0 && uid <= UINT32_MAX ? (uint32_t)uid : UINT32_MAX;
-    known->user = told ? user_name(users, known->uid) : "?";
+    known->is.uid = told && uid >= 0 && uid <= UINT32_MAX ? (uint32_t)uid : UINT32_MAX;
+    known->is.user = told ? user_name(users, known->is.uid) : "?";
     known->described = true;
 }
 
@@ -140,7 +140,7 @@ static uint64_t allowed_nodes(const struct known *known, const char *root,
     char text[8192];
     uint64_t allowed = 0;
     const char *at = NULL;
-    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/status", known->pid) > 0)
+    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/status", known->is.pid) > 0)
         at = probe_text_line(text, "Cpus_allowed_list:");
     if (!at)
         return 0;
@@ -180,13 +180,13 @@ static int busiest_node(const struct known *known, const char *root,
     char path[PATH_MAX];
     int counts[PROBE_NODES_MAX] = {0}, looked_at = 0;
     int main_node = node_of(nodes, known->processor), best = main_node, best_count = 0;
-    snprintf(path, sizeof path, "%s/proc/%d/task", root, known->pid);
+    snprintf(path, sizeof path, "%s/proc/%d/task", root, known->is.pid);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && looked_at < THREADS_MAX && (entry = readdir(folder));) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || strlen(entry->d_name) > 16)
             continue;
         looked_at++;
-        int node = thread_node(known->pid, entry->d_name, root, nodes);
+        int node = thread_node(known->is.pid, entry->d_name, root, nodes);
         for (int i = 0; i < nodes->count; i++)
             counts[i] += nodes->numbers[i] == node;
     }
@@ -203,7 +203,8 @@ static int busiest_node(const struct known *known, const char *root,
 
 void details_locate(struct known *known, const char *root, const struct probe_nodes *nodes,
                     bool threads) {
-    known->allowed_nodes = allowed_nodes(known, root, nodes);
-    bool alone = nodes->count <= 1 || known->threads <= 1 || !threads;
-    known->cpu_node = alone ? node_of(nodes, known->processor) : busiest_node(known, root, nodes);
+    known->is.allowed_nodes = allowed_nodes(known, root, nodes);
+    bool alone = nodes->count <= 1 || known->is.threads <= 1 || !threads;
+    known->is.cpu_node =
+        alone ? node_of(nodes, known->processor) : busiest_node(known, root, nodes);
 }

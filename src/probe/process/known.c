@@ -18,10 +18,10 @@ void known_init(struct known_table *table) {
 }
 
 static void forget_details(struct known *known) {
-    lab_mem_free(known->command);
-    lab_mem_free(known->container);
+    lab_mem_free((char *)known->is.command);
+    lab_mem_free((char *)known->is.container);
     pages_release(&known->pages);
-    known->command = known->container = NULL;
+    known->is.command = known->is.container = NULL;
     known->described = false;
 }
 
@@ -42,11 +42,11 @@ void known_release(struct known_table *table) {
 struct known *known_find(struct known_table *table, int32_t pid) {
     struct known **bucket = &table->buckets[(uint32_t)pid % BUCKETS];
     for (struct known *known = *bucket; known; known = known->next)
-        if (known->pid == pid)
+        if (known->is.pid == pid)
             return known;
     struct known *known = lab_mem_alloc(1, sizeof *known);
-    known->pid = pid;
-    known->cpu_percent = NAN;
+    known->is = (struct lab_process_sample){
+        .pid = pid, .name = known->name, .cpu_percent = NAN, .advice = ""};
     known->next = *bucket;
     pages_init(&known->pages);
     *bucket = known;
@@ -91,7 +91,7 @@ static bool parse(char *text, int64_t *fields, char *ret_name) {
 static void became_another(struct known *known) {
     forget_details(known);
     pages_init(&known->pages);
-    known->cpu_percent = NAN;
+    known->is.cpu_percent = NAN;
     known->read_ns = 0;
     known->details_ns = 0;
 }
@@ -103,7 +103,7 @@ static void take_cpu_time(struct known *known, int64_t ticks, int64_t now_ns) {
         return;
     if (known->read_ns) {
         double used = (double)(ticks - known->cpu_ticks) / (double)sysconf(_SC_CLK_TCK);
-        known->cpu_percent = used > 0 ? 100 * used / ((double)passed_ns / 1e9) : 0;
+        known->is.cpu_percent = used > 0 ? 100 * used / ((double)passed_ns / 1e9) : 0;
     }
     known->cpu_ticks = ticks;
     known->read_ns = now_ns;
@@ -112,11 +112,12 @@ static void take_cpu_time(struct known *known, int64_t ticks, int64_t now_ns) {
 void known_read(struct known *known, const char *root, int64_t now_ns) {
     char text[1024], name[NAME_BYTES];
     int64_t fields[CPU + 1] = {[CPU] = -1};
-    known->missing = probe_file_slurp(text, sizeof text, root, "/proc/%d/stat", known->pid) <= 0 ||
-                     !parse(text, fields, name);
+    known->missing =
+        probe_file_slurp(text, sizeof text, root, "/proc/%d/stat", known->is.pid) <= 0 ||
+        !parse(text, fields, name);
     if (known->missing)
         return;
-    if (known->read_ns && known->start != (uint64_t)fields[START])
+    if (known->read_ns && known->is.start != (uint64_t)fields[START])
         became_another(known);
     if (strcmp(known->name, name) != 0) { /* it runs another program */
         memcpy(known->name, name, sizeof name);
@@ -124,12 +125,12 @@ void known_read(struct known *known, const char *root, int64_t now_ns) {
         known->details_ns = 0;
     }
     take_cpu_time(known, fields[UTIME] + fields[STIME], now_ns);
-    known->parent_pid = (int32_t)fields[PPID];
-    known->start = (uint64_t)fields[START];
+    known->is.parent_pid = (int32_t)fields[PPID];
+    known->is.start = (uint64_t)fields[START];
     known->kernel = (fields[FLAGS] & KERNEL_THREAD) != 0;
-    known->threads = fields[THREADS] > INT32_MAX ? INT32_MAX : (int)fields[THREADS];
+    known->is.threads = fields[THREADS] > INT32_MAX ? INT32_MAX : (int)fields[THREADS];
     known->processor = fields[CPU] > INT32_MAX ? -1 : (int)fields[CPU];
     int64_t pages = fields[RSS] < 0 ? 0 : fields[RSS];
-    if (__builtin_mul_overflow(pages, (int64_t)sysconf(_SC_PAGESIZE), &known->memory_bytes))
-        known->memory_bytes = INT64_MAX;
+    if (__builtin_mul_overflow(pages, (int64_t)sysconf(_SC_PAGESIZE), &known->is.memory_bytes))
+        known->is.memory_bytes = INT64_MAX;
 }

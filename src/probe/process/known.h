@@ -11,26 +11,18 @@
 #define NAME_BYTES 64
 
 struct known {
-    struct known *next; /* in its bucket */
-    int32_t pid, parent_pid;
-    uint64_t start;
+    struct known *next;           /* in its bucket */
+    struct lab_process_sample is; /* as it is told; command and container are its own */
     char name[NAME_BYTES];
-    bool kernel;        /* a kernel thread: has no memory, and is never listed */
-    bool missing;       /* not in /proc: of another name space, or it ended */
-    int64_t cpu_ticks;  /* at `read_ns` */
-    int64_t read_ns;    /* 0 = never */
-    double cpu_percent; /* NaN = not known yet */
-    int64_t memory_bytes;
-    int threads, processor;
+    bool kernel;       /* a kernel thread: has no memory, and is never listed */
+    bool missing;      /* not in /proc: of another name space, or it ended */
+    int64_t cpu_ticks; /* at `read_ns` */
+    int64_t read_ns;   /* 0 = never */
+    int processor;
     unsigned round; /* of the list it was in last */
 
     int64_t details_ns; /* when the rest is due */
     bool described;
-    uint32_t uid;
-    const char *user;
-    char *command, *container;
-    int cpu_node;
-    uint64_t allowed_nodes;
     struct pages pages;
 };
 
