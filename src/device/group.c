@@ -6,11 +6,11 @@
 #include "device/group.h"
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/mem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #define LOOK_NS   (20 * LAB_NS_PER_MS) /* between two looks whether all was stopped */
 #define LET_GO_NS (LAB_NS_PER_S / 2)   /* far longer than a device that gives up takes */
@@ -34,15 +34,11 @@ struct lab_group {
 
 struct lab_group *lab_group_open(const struct lab_group_setup *setup) {
     struct lab_group *group = lab_mem_alloc(1, sizeof *group);
-    pthread_condattr_t monotonic;
     group->setup = *setup;
     group->failed_rank = -1;
     group->shown = lab_mem_alloc((size_t)setup->ranks, sizeof *group->shown);
     pthread_mutex_init(&group->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&group->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    lab_cond_init(&group->changed);
     return group;
 }
 
@@ -137,12 +133,8 @@ static bool is_stopped(const struct lab_group *group) {
 }
 
 static void look_again_soon(struct lab_group *group) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / LAB_NS_PER_S;
-    until.tv_nsec %= LAB_NS_PER_S;
-    pthread_cond_timedwait(&group->changed, &group->mutex, &until);
+    lab_cond_wait_until(&group->changed, &group->mutex,
+                        lab_clock_now(lab_clock_system()) + LOOK_NS);
 }
 
 /* Under the lock. */

@@ -4,6 +4,7 @@
  */
 #include "probe/probe_sampler.h"
 
+#include "base/cond.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -179,14 +180,10 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
         sampler->cpus.items = lab_arena_copy(&sampler->arena, config->cpus->items,
                                              (size_t)config->cpus->count, sizeof(int));
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&sampler->mutex, NULL);
-    pthread_cond_init(&sampler->ended, &monotonic);
-    pthread_cond_init(&sampler->opened, &monotonic);
+    lab_cond_init(&sampler->ended);
+    lab_cond_init(&sampler->opened);
     sem_init(&sampler->watch_wake, 0, 0);
-    pthread_condattr_destroy(&monotonic);
     sample_queue_init(&sampler->queue, 8);
     sampler->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     sampler->wall_offset_ns = parts->wall_offset_ns;
@@ -235,10 +232,9 @@ void sampler_release(struct lab_sampler *sampler) {
 /* Gives the threads a moment; one that is in the driver's hands is left there. */
 static void wait_for_threads(struct lab_sampler *sampler) {
     int64_t until_ns = lab_clock_now(lab_clock_system()) + CLOSE_WAIT_NS;
-    struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S, .tv_nsec = until_ns % LAB_NS_PER_S};
     int status = 0;
     while (sampler->threads > 0 && status == 0)
-        status = pthread_cond_timedwait(&sampler->ended, &sampler->mutex, &until);
+        status = lab_cond_wait_until(&sampler->ended, &sampler->mutex, until_ns);
 }
 
 void lab_sampler_close(struct lab_sampler *sampler) {

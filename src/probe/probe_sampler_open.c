@@ -9,6 +9,7 @@
  */
 #include "probe/probe_sampler.h"
 
+#include "base/cond.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -264,10 +265,9 @@ static void join(struct sampler_probe *probe) {
 /* Until the time has come or the sampler ends. The mutex is held. */
 static void pause_before_again(struct lab_sampler *sampler, int64_t pause_ns) {
     int64_t until_ns = lab_clock_now(lab_clock_system()) + pause_ns;
-    struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S, .tv_nsec = until_ns % LAB_NS_PER_S};
     int status = 0;
     while (!sampler->stop && status == 0)
-        status = pthread_cond_timedwait(&sampler->opened, &sampler->mutex, &until);
+        status = lab_cond_wait_until(&sampler->opened, &sampler->mutex, until_ns);
 }
 
 /* Asks until it is open, won't ever be, or nobody wants it any more; the mutex is held
@@ -328,11 +328,10 @@ static void begin_opening(struct sampler_probe *probe) {
 /* Until all have come back or the time is up. The mutex is held. */
 static void wait_for_openings(struct lab_sampler *sampler, int64_t patience_ns) {
     int64_t until_ns = lab_clock_now(lab_clock_system()) + patience_ns;
-    struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S, .tv_nsec = until_ns % LAB_NS_PER_S};
     for (int i = 0, status = 0; i < sampler->probe_count; i++)
         while (sampler->probes[i].opening == SAMPLER_OPENING && !sampler->probes[i].failed &&
                status == 0)
-            status = pthread_cond_timedwait(&sampler->opened, &sampler->mutex, &until);
+            status = lab_cond_wait_until(&sampler->opened, &sampler->mutex, until_ns);
 }
 
 /* What is known of each by now. Those that refuse are no failure, unless all do. */

@@ -2,6 +2,7 @@
 #include "vendor/nvml_session.h"
 
 #include "base/clock.h"
+#include "base/cond.h"
 
 #include <pthread.h>
 
@@ -26,11 +27,7 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void prepare(void) {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&session.changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lab_cond_init(&session.changed);
 }
 
 static void lock(void) {
@@ -48,8 +45,7 @@ static int64_t now(void) {
 
 /* false = the time is over */
 static bool wait_until(int64_t time_ns) {
-    struct timespec until = {.tv_sec = time_ns / LAB_NS_PER_S, .tv_nsec = time_ns % LAB_NS_PER_S};
-    return pthread_cond_timedwait(&session.changed, &session.lock, &until) == 0 || now() < time_ns;
+    return lab_cond_wait_until(&session.changed, &session.lock, time_ns) == 0 || now() < time_ns;
 }
 
 void lab_nvml_hold(struct lab_nvml_holder *holder) {

@@ -6,6 +6,7 @@
 #include "worker/worker.h"
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "run/launch/child.h"
 #include "worker/worker_internal.h"
 
@@ -112,13 +113,11 @@ int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_
 }
 
 static bool wait_acknowledged(struct worker *worker) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ACK_WITHIN_S;
+    int64_t until_ns = lab_clock_now(lab_clock_system()) + ACK_WITHIN_S * LAB_NS_PER_S;
     pthread_mutex_lock(&worker->mutex);
     int status = 0;
     while (!worker->acknowledged && !atomic_load(&worker->stopping) && status != ETIMEDOUT)
-        status = pthread_cond_timedwait(&worker->changed, &worker->mutex, &until);
+        status = lab_cond_wait_until(&worker->changed, &worker->mutex, until_ns);
     bool acknowledged = worker->acknowledged;
     pthread_mutex_unlock(&worker->mutex);
     return acknowledged;
@@ -281,11 +280,7 @@ static pid_t find_parent(void) {
 static void open_worker(struct worker *worker, int fd) {
     *worker = (struct worker){
         .fd = fd, .parent = find_parent(), .signal_fd = -1, .wake_fd = -1, .stopping = false};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&worker->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    lab_cond_init(&worker->changed);
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_mutex_init(&worker->send_mutex, NULL);
     pthread_mutex_init(&worker->metric_mutex, NULL);

@@ -13,12 +13,13 @@
  */
 #include "device/cuda/sum.h"
 
+#include "base/cond.h"
+
 #include "vendor/nccl.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #define RANKS_MOST 64
 #define LOOK_NS    (20 * LAB_NS_PER_MS) /* between two looks at what may have failed */
@@ -115,16 +116,12 @@ struct making { /* the thread's, once nobody waits for it any more; else that of
 
 static struct making *open_making(const struct nccl_sum *sum) {
     struct making *making = lab_mem_alloc(1, sizeof *making);
-    pthread_condattr_t attributes;
     making->nccl = sum->nccl;
     making->ranks = sum->place.ranks;
     for (int i = 0; i < making->ranks; i++)
         making->ordinals[i] = ((const struct cuda_device *)sum->place.devices[i])->ordinal;
     pthread_mutex_init(&making->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&making->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lab_cond_init(&making->changed);
     return making;
 }
 
@@ -159,9 +156,7 @@ static int await(const struct nccl_sum *sum, struct making *making, struct lab_e
     const struct lab_clock *clock = sum->device->base.clock;
     int64_t until_ns = lab_clock_now(clock) + (int64_t)(1e9 * limit_s);
     while (!making->done) {
-        int64_t now_ns = lab_clock_now(clock), next_ns = now_ns + LOOK_NS;
-        struct timespec next = {.tv_sec = next_ns / LAB_NS_PER_S,
-                                .tv_nsec = next_ns % LAB_NS_PER_S};
+        int64_t now_ns = lab_clock_now(clock);
         if (lab_group_check(sum->place.group, err))
             return -1;
         if (now_ns > until_ns)
@@ -169,7 +164,7 @@ static int await(const struct nccl_sum *sum, struct making *making, struct lab_e
                                "ncclCommInitAll hasn't joined %d GPUs within %g s: NCCL_DEBUG=INFO "
                                "shows what it waits for, and allreduce=ring does without NCCL",
                                making->ranks, limit_s);
-        pthread_cond_timedwait(&making->changed, &making->mutex, &next);
+        lab_cond_wait_until(&making->changed, &making->mutex, now_ns + LOOK_NS);
     }
     return 0;
 }

@@ -3,13 +3,13 @@
  * the question who may move the world on. A host that hasn't come yet counts as running: what it
  * will do first may be the earliest thing to happen.
  */
+#include "base/cond.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "device/sim/sim.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #define LOOK_NS       (20 * LAB_NS_PER_MS) /* between two looks whether all was stopped */
 #define TICK_FIRST_NS (10 * LAB_NS_PER_MS)
@@ -77,11 +77,7 @@ static int open_world(const struct sim_device *device, const struct lab_device_s
         lab_mem_free(world);
         return -1;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&world->moved, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    lab_cond_init(&world->moved);
     pthread_mutex_init(&world->lock, NULL);
     world->machine = machine;
     world->expected = setup->gang > 1 ? setup->gang : 1;
@@ -236,12 +232,7 @@ static bool may_move(const struct sim_world *world) {
 }
 
 static void look_again_soon(struct sim_world *world) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / LAB_NS_PER_S;
-    until.tv_nsec %= LAB_NS_PER_S;
-    pthread_cond_timedwait(&world->moved, &world->lock, &until);
+    lab_cond_wait_until(&world->moved, &world->lock, lab_clock_now(lab_clock_system()) + LOOK_NS);
 }
 
 int sim_world_wait(struct sim_device *device, struct sim_point point, struct lab_err *err) {
