@@ -176,22 +176,19 @@ static int take_number(struct payload *payload, int bytes, uint64_t *ret_value,
 }
 
 static int take_i64(struct payload *payload, int64_t *ret_value, struct lab_err *err) {
-    uint64_t bits = 0;
-    if (take_number(payload, 8, &bits, err) < 0)
-        return -1;
-    *ret_value = (int64_t)bits;
-    return 0;
+    return take_number(payload, 8, (uint64_t *)ret_value, err);
 }
 
-/* A number that has to be in a range, both ends included. */
+/* A number of 4 bytes that has to be in a range, both ends included; one from 1 on has no sign. */
 static int take_int(struct payload *payload, const char *what, int least, int most, int *ret_value,
                     struct lab_err *err) {
-    uint64_t value = 0;
-    if (take_number(payload, 4, &value, err) < 0)
+    uint64_t bits = 0;
+    if (take_number(payload, 4, &bits, err) < 0)
         return -1;
-    if (value < (uint64_t)least || value > (uint64_t)most)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s %llu, possible is %d to %d", what,
-                           (unsigned long long)value, least, most);
+    int64_t value = least > 0 ? (int64_t)bits : (int32_t)(uint32_t)bits;
+    if (value < least || value > most)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s %lld, possible is %d to %d", what,
+                           (long long)value, least, most);
     *ret_value = (int)value;
     return 0;
 }
@@ -268,28 +265,13 @@ static int take_metric(struct payload *payload, struct lab_arena *arena, struct 
 static int take_failure(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
                         struct lab_err *err) {
     int code = 0;
-    if (take_int(payload, "code", LAB_ERR_NONE + 1, LAB_ERR_INTERRUPTED, &code, err) < 0)
-        return -1;
-    frame->failure.code = (enum lab_err_code)code;
     const char *hint = NULL;
-    if (take_text(payload, arena, &frame->failure.text, err) < 0 ||
+    if (take_int(payload, "code", LAB_ERR_NONE + 1, LAB_ERR_INTERRUPTED, &code, err) < 0 ||
+        take_text(payload, arena, &frame->failure.text, err) < 0 ||
         take_text(payload, arena, &hint, err) < 0)
         return -1;
+    frame->failure.code = (enum lab_err_code)code;
     frame->failure.hint = lab_hint_find(hint);
-    return 0;
-}
-
-/* A number with a sign, 4 bytes. */
-static int take_i32(struct payload *payload, const char *what, int least, int most, int *ret_value,
-                    struct lab_err *err) {
-    uint64_t bits = 0;
-    if (take_number(payload, 4, &bits, err) < 0)
-        return -1;
-    int value = (int)(int32_t)(uint32_t)bits;
-    if (value < least || value > most)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s %d, possible is %d to %d", what, value, least,
-                           most);
-    *ret_value = value;
     return 0;
 }
 
@@ -299,7 +281,7 @@ static int take_columns(struct payload *payload, struct lab_arena *arena, int co
     for (int i = 0; i < count; i++) {
         const char *name = NULL;
         int instance = 0;
-        if (take_i32(payload, "instance", -1, INT16_MAX, &instance, err) < 0 ||
+        if (take_int(payload, "instance", -1, INT16_MAX, &instance, err) < 0 ||
             take_text(payload, arena, &name, err) < 0)
             return -1;
         int metric = lab_metric_find(name);
@@ -317,29 +299,28 @@ static int take_entity(struct payload *payload, struct lab_arena *arena, struct 
     struct lab_entity *entity = &frame->entity.entity;
     int kind = 0, columns = 0;
     *entity = (struct lab_entity){.simulated = true};
-    if (take_i32(payload, "number", 0, LAB_FRAME_MAX_ENTITIES - 1, &frame->entity.number, err) <
+    if (take_int(payload, "number", 0, LAB_FRAME_MAX_ENTITIES - 1, &frame->entity.number, err) <
             0 ||
-        take_i32(payload, "kind", 0, LAB_ENTITY_KIND_COUNT - 1, &kind, err) < 0 ||
-        take_i32(payload, "index", 0, INT_MAX, &entity->index, err) < 0 ||
-        take_i32(payload, "node", -1, INT_MAX, &entity->node, err) < 0 ||
-        take_i32(payload, "parent", -1, -1, &entity->parent, err) < 0 ||
-        take_i32(payload, "number of columns", 1, LAB_COLUMNS_MAX, &columns, err) < 0 ||
-        take_columns(payload, arena, columns, entity, err) < 0)
+        take_int(payload, "kind", 0, LAB_ENTITY_KIND_COUNT - 1, &kind, err) < 0 ||
+        take_int(payload, "index", 0, INT_MAX, &entity->index, err) < 0 ||
+        take_int(payload, "node", -1, INT_MAX, &entity->node, err) < 0 ||
+        take_int(payload, "parent", -1, -1, &entity->parent, err) < 0 ||
+        take_int(payload, "number of columns", 1, LAB_COLUMNS_MAX, &columns, err) < 0 ||
+        take_columns(payload, arena, columns, entity, err) < 0 ||
+        take_text(payload, arena, &entity->id, err) < 0 ||
+        take_text(payload, arena, &entity->name, err) < 0 ||
+        take_text(payload, arena, &entity->pci, err) < 0)
         return -1;
     entity->kind = (enum lab_entity_kind)kind;
-    return take_text(payload, arena, &entity->id, err) < 0 ||
-                   take_text(payload, arena, &entity->name, err) < 0 ||
-                   take_text(payload, arena, &entity->pci, err) < 0
-               ? -1
-               : 0;
+    return 0;
 }
 
 static int take_ticks(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
                       struct lab_err *err) {
     int rows = 0, columns = 0;
-    if (take_i32(payload, "number", 0, LAB_FRAME_MAX_ENTITIES - 1, &frame->ticks.number, err) < 0 ||
-        take_i32(payload, "number of columns", 1, LAB_COLUMNS_MAX, &columns, err) < 0 ||
-        take_i32(payload, "number of rows", 1, (int)LAB_FRAME_MAX_VALUES, &rows, err) < 0)
+    if (take_int(payload, "number", 0, LAB_FRAME_MAX_ENTITIES - 1, &frame->ticks.number, err) < 0 ||
+        take_int(payload, "number of columns", 1, LAB_COLUMNS_MAX, &columns, err) < 0 ||
+        take_int(payload, "number of rows", 1, (int)LAB_FRAME_MAX_VALUES, &rows, err) < 0)
         return -1;
     size_t each = 8 * ((size_t)columns + 1);
     if ((size_t)(payload->end - payload->at) / each < (size_t)rows)
@@ -415,10 +396,6 @@ struct header {
     int type, rank;
 };
 
-static bool is_known(int type) {
-    return type >= LAB_FRAME_HELLO && type <= LAB_FRAME_TICKS;
-}
-
 /* What can be said of a frame before its payload is there. */
 static int check_header(const struct lab_frame_reader *reader, struct header header,
                         struct lab_err *err) {
@@ -461,7 +438,7 @@ static int next(struct lab_frame_reader *reader, struct lab_arena *arena,
             return -1;
         if (pending - HEADER_BYTES < header.length)
             return 0;
-        if (!is_known(header.type)) {
+        if (header.type < LAB_FRAME_HELLO || header.type > LAB_FRAME_TICKS) {
             reader->skipped++;
             reader->used += HEADER_BYTES + header.length;
             continue;

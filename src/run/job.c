@@ -9,88 +9,122 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 
 #define ITERATIONS_MAX INT32_MAX
 #define SEED_MAX       (((int64_t)1 << 53) - 1) /* whole numbers that every reader of JSON keeps */
+#define CPUS_MAX       8192
+#define CHOICES_MAX    64
 
-static const char *const job_fields[] = {
-    "run_id",    "folder",     "workload",          "options",    "ranks",
-    "gang_size", "iterations", "warmup_iterations", "duration_s", "seed",
-    "verify",    "trace",      "simulation",        "phase",      NULL};
-static const char *const phase_fields[] = {"probe", "tune_s", "disturb", NULL};
-static const char *const choice_fields[] = {"phase", "config", NULL};
-static const char *const simulation_fields[] = {"machine", "definition", "chance", "start_ns",
-                                                NULL};
-static const char *const rank_fields[] = {"index", "gpu_id", "device",  "numa_node",
-                                          "cpus",  "config", "choices", NULL};
-#define CPUS_MAX    8192
-#define CHOICES_MAX 64
+/* --- what is in it --- */
+
+enum kind { INT, INT64, SECONDS, BOOL, TEXT, NAME /* not empty */, MAP, LIST /* by code below */ };
+
+struct field {
+    const char *key; /* NULL ends a table */
+    enum kind kind;
+    size_t offset;
+    int64_t least, most; /* of whole numbers */
+    bool optional;       /* a text that may be NULL */
+};
+
+static const struct field job_fields[] = {
+    {"run_id", NAME, offsetof(struct lab_job, run_id)},
+    {"folder", TEXT, offsetof(struct lab_job, folder)},
+    {"workload", NAME, offsetof(struct lab_job, workload)},
+    {"options", MAP, offsetof(struct lab_job, options)},
+    {"gang_size", INT, offsetof(struct lab_job, gang_size), 1, LAB_FRAME_MAX_RANKS},
+    {"iterations", INT64, offsetof(struct lab_job, iterations), 0, ITERATIONS_MAX},
+    {"warmup_iterations", INT64, offsetof(struct lab_job, warmup_iterations), 0, ITERATIONS_MAX},
+    {"duration_s", SECONDS, offsetof(struct lab_job, duration_s)},
+    {"seed", INT64, offsetof(struct lab_job, seed), 0, SEED_MAX},
+    {"verify", BOOL, offsetof(struct lab_job, verify)},
+    {"trace", BOOL, offsetof(struct lab_job, trace)},
+    {"ranks", LIST},
+    {"simulation", LIST},
+    {"phase", LIST},
+    {NULL},
+};
+
+static const struct field simulation_fields[] = {
+    {"machine", NAME, offsetof(struct lab_job, machine)},
+    {"definition", NAME, offsetof(struct lab_job, definition)},
+    {"chance", INT64, offsetof(struct lab_job, chance), 0, SEED_MAX},
+    {"start_ns", INT64, offsetof(struct lab_job, start_ns), 1, INT64_MAX},
+    {NULL},
+};
+
+static const struct field phase_fields[] = {
+    {"probe", BOOL, offsetof(struct lab_job, probe)},
+    {"tune_s", SECONDS, offsetof(struct lab_job, tune_s)},
+    {"disturb", NAME, offsetof(struct lab_job, disturb), .optional = true},
+    {NULL},
+};
+
+static const struct field rank_fields[] = {
+    {"index", INT, offsetof(struct lab_job_rank, index), INT_MIN, INT_MAX}, /* in its gang */
+    {"gpu_id", INT, offsetof(struct lab_job_rank, gpu_id), 0, INT_MAX},
+    {"device", NAME, offsetof(struct lab_job_rank, device)},
+    {"numa_node", INT, offsetof(struct lab_job_rank, numa_node), -1, INT_MAX},
+    {"config", NAME, offsetof(struct lab_job_rank, config), .optional = true},
+    {"cpus", LIST},
+    {"choices", LIST},
+    {NULL},
+};
+
+static const struct field choice_fields[] = {
+    {"phase", NAME, offsetof(struct lab_job_choice, phase)},
+    {"config", NAME, offsetof(struct lab_job_choice, config)},
+    {NULL},
+};
 
 /* --- writing --- */
 
-static struct lab_value *rank_value(const struct lab_job_rank *rank, struct lab_arena *arena) {
+static struct lab_value *fields_value(const struct field *field, const void *from,
+                                      struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
-    lab_value_set_int(arena, map, "index", rank->index);
-    lab_value_set_int(arena, map, "gpu_id", rank->gpu_id);
-    lab_value_set_string(arena, map, "device", rank->device);
-    lab_value_set_int(arena, map, "numa_node", rank->numa_node);
+    for (; field->key; field++) {
+        const void *at = (const char *)from + field->offset;
+        if (field->kind == INT)
+            lab_value_set_int(arena, map, field->key, *(const int *)at);
+        else if (field->kind == INT64)
+            lab_value_set_int(arena, map, field->key, *(const int64_t *)at);
+        else if (field->kind == SECONDS)
+            lab_value_set_float(arena, map, field->key, *(const double *)at);
+        else if (field->kind == BOOL)
+            lab_value_set_bool(arena, map, field->key, *(const bool *)at);
+        else if (field->kind == MAP)
+            lab_value_set(arena, map, field->key, *(struct lab_value *const *)at);
+        else if (field->kind != LIST && (!field->optional || *(const char *const *)at))
+            lab_value_set_string(arena, map, field->key, *(const char *const *)at);
+    }
+    return map;
+}
+
+static struct lab_value *rank_value(const struct lab_job_rank *rank, struct lab_arena *arena) {
+    struct lab_value *map = fields_value(rank_fields, rank, arena);
     struct lab_value *cpus = lab_value_list(arena), *choices = lab_value_list(arena);
     for (int i = 0; i < rank->cpu_count; i++)
         lab_value_append(arena, cpus, lab_value_int(arena, rank->cpus[i]));
-    for (int i = 0; i < rank->choice_count; i++) {
-        struct lab_value *choice = lab_value_map(arena);
-        lab_value_set_string(arena, choice, "phase", rank->choices[i].phase);
-        lab_value_set_string(arena, choice, "config", rank->choices[i].config);
-        lab_value_append(arena, choices, choice);
-    }
+    for (int i = 0; i < rank->choice_count; i++)
+        lab_value_append(arena, choices, fields_value(choice_fields, &rank->choices[i], arena));
     if (rank->cpu_count > 0)
         lab_value_set(arena, map, "cpus", cpus);
-    if (rank->config)
-        lab_value_set_string(arena, map, "config", rank->config);
     if (rank->choice_count > 0)
         lab_value_set(arena, map, "choices", choices);
     return map;
 }
 
-static struct lab_value *simulation_value(const struct lab_job *job, struct lab_arena *arena) {
-    struct lab_value *map = lab_value_map(arena);
-    lab_value_set_string(arena, map, "machine", job->machine);
-    lab_value_set_string(arena, map, "definition", job->definition);
-    lab_value_set_int(arena, map, "chance", (int64_t)job->chance);
-    lab_value_set_int(arena, map, "start_ns", job->start_ns);
-    return map;
-}
-
-static struct lab_value *phase_value(const struct lab_job *job, struct lab_arena *arena) {
-    struct lab_value *map = lab_value_map(arena);
-    lab_value_set_bool(arena, map, "probe", job->probe);
-    lab_value_set_float(arena, map, "tune_s", job->tune_s);
-    if (job->disturb)
-        lab_value_set_string(arena, map, "disturb", job->disturb);
-    return map;
-}
-
 void lab_job_write(const struct lab_job *job, struct lab_str *out) {
     LAB_AUTO(arena, arena);
-    struct lab_value *map = lab_value_map(&arena), *ranks = lab_value_list(&arena);
+    struct lab_value *map = fields_value(job_fields, job, &arena), *ranks = lab_value_list(&arena);
     for (int i = 0; i < job->rank_count; i++)
         lab_value_append(&arena, ranks, rank_value(&job->ranks[i], &arena));
-    lab_value_set_string(&arena, map, "run_id", job->run_id);
-    lab_value_set_string(&arena, map, "folder", job->folder);
-    lab_value_set_string(&arena, map, "workload", job->workload);
-    lab_value_set(&arena, map, "options", job->options);
     lab_value_set(&arena, map, "ranks", ranks);
-    lab_value_set_int(&arena, map, "gang_size", job->gang_size);
-    lab_value_set_int(&arena, map, "iterations", job->iterations);
-    lab_value_set_int(&arena, map, "warmup_iterations", job->warmup_iterations);
-    lab_value_set_float(&arena, map, "duration_s", job->duration_s);
-    lab_value_set_int(&arena, map, "seed", (int64_t)job->seed);
-    lab_value_set_bool(&arena, map, "verify", job->verify);
-    lab_value_set_bool(&arena, map, "trace", job->trace);
     if (job->machine)
-        lab_value_set(&arena, map, "simulation", simulation_value(job, &arena));
+        lab_value_set(&arena, map, "simulation", fields_value(simulation_fields, job, &arena));
     if (job->probe || job->tune_s > 0 || job->disturb)
-        lab_value_set(&arena, map, "phase", phase_value(job, &arena));
+        lab_value_set(&arena, map, "phase", fields_value(phase_fields, job, &arena));
     lab_json_write(map, 0, out);
 }
 
@@ -100,7 +134,7 @@ void lab_job_write(const struct lab_job *job, struct lab_str *out) {
 static struct lab_value *take(const struct lab_value *map, const char *key,
                               enum lab_value_type type, struct lab_err *err) {
     struct lab_value *value = lab_value_get(map, key);
-    if (value && value->type == type)
+    if (value && (value->type == type || (type == LAB_VALUE_FLOAT && value->type == LAB_VALUE_INT)))
         return value;
     if (!value)
         lab_err_set(err, LAB_ERR_USER, "'%s' is missing", key);
@@ -110,60 +144,67 @@ static struct lab_value *take(const struct lab_value *map, const char *key,
     return NULL;
 }
 
-static int take_int(const struct lab_value *map, const char *key, int64_t least, int64_t most,
-                    int64_t *ret_value, struct lab_err *err) {
-    const struct lab_value *value = take(map, key, LAB_VALUE_INT, err);
+static int check_range(const char *key, int64_t value, int64_t least, int64_t most,
+                       struct lab_err *err) {
+    if (value >= least && value <= most)
+        return 0;
+    return lab_err_set(err, LAB_ERR_USER, "'%s' is %lld, possible is %lld to %lld", key,
+                       (long long)value, (long long)least, (long long)most);
+}
+
+static int read_field(const struct field *field, const struct lab_value *map, void *at,
+                      struct lab_err *err) {
+    static const enum lab_value_type types[] = {
+        [INT] = LAB_VALUE_INT,   [INT64] = LAB_VALUE_INT,   [SECONDS] = LAB_VALUE_FLOAT,
+        [BOOL] = LAB_VALUE_BOOL, [TEXT] = LAB_VALUE_STRING, [NAME] = LAB_VALUE_STRING,
+        [MAP] = LAB_VALUE_MAP};
+    if (field->kind == LIST || (field->optional && !lab_value_get(map, field->key)))
+        return 0;
+    struct lab_value *value = take(map, field->key, types[field->kind], err);
     if (!value)
         return -1;
-    if (value->integer < least || value->integer > most)
-        return lab_err_set(err, LAB_ERR_USER, "'%s' is %lld, possible is %lld to %lld", key,
-                           (long long)value->integer, (long long)least, (long long)most);
-    *ret_value = value->integer;
+    if (field->kind == INT || field->kind == INT64) {
+        if (check_range(field->key, value->integer, field->least, field->most, err) < 0)
+            return -1;
+        if (field->kind == INT)
+            *(int *)at = (int)value->integer;
+        else
+            *(int64_t *)at = value->integer;
+    } else if (field->kind == SECONDS) {
+        double seconds = lab_value_as_number(value);
+        if (!isfinite(seconds) || seconds < 0)
+            return lab_err_set(err, LAB_ERR_USER, "'%s' is %g, the least is 0", field->key,
+                               seconds);
+        *(double *)at = seconds;
+    } else if (field->kind == BOOL) {
+        *(bool *)at = value->boolean;
+    } else if (field->kind == MAP) {
+        *(struct lab_value **)at = value;
+    } else {
+        *(const char **)at = value->string;
+        if (field->kind == NAME && !*value->string)
+            return lab_err_set(err, LAB_ERR_USER, "'%s' is empty", field->key);
+    }
     return 0;
 }
 
-static int take_text(const struct lab_value *map, const char *key, const char **ret_text,
-                     struct lab_err *err) {
-    const struct lab_value *value = take(map, key, LAB_VALUE_STRING, err);
-    if (!value)
-        return -1;
-    *ret_text = value->string;
-    return 0;
-}
-
-static int take_name(const struct lab_value *map, const char *key, const char **ret_text,
-                     struct lab_err *err) {
-    if (take_text(map, key, ret_text, err) < 0)
-        return -1;
-    return **ret_text ? 0 : lab_err_set(err, LAB_ERR_USER, "'%s' is empty", key);
-}
-
-static int take_duration(const struct lab_value *map, const char *key, double *ret_seconds,
-                         struct lab_err *err) {
-    const struct lab_value *value = lab_value_get(map, key);
-    double seconds = 0;
-    if (value && value->type == LAB_VALUE_INT)
-        seconds = (double)value->integer;
-    else if ((value = take(map, key, LAB_VALUE_FLOAT, err)))
-        seconds = value->number;
-    else
-        return -1;
-    if (!isfinite(seconds) || seconds < 0)
-        return lab_err_set(err, LAB_ERR_USER, "'%s' is %g, the least is 0", key, seconds);
-    *ret_seconds = seconds;
-    return 0;
-}
-
-static int check_fields(const struct lab_value *map, const char *const *known,
-                        struct lab_err *err) {
+/* All of the table's, and nothing else. */
+static int read_fields(const struct field *fields, const struct lab_value *map, void *into,
+                       struct lab_err *err) {
+    if (map->type != LAB_VALUE_MAP)
+        return lab_err_set(err, LAB_ERR_USER, "must be a map, not %s",
+                           lab_value_type_name(map->type));
     for (int i = 0; i < map->count; i++) {
-        bool found = false;
-        for (int k = 0; known[k] && !found; k++)
-            found = lab_str_equal(map->keys[i], known[k]);
-        if (!found)
+        const struct field *known = fields;
+        while (known->key && !lab_str_equal(map->keys[i], known->key))
+            known++;
+        if (!known->key)
             return lab_err_set(err, LAB_ERR_USER, "'%.80s' is nothing that a worker knows",
                                map->keys[i]);
     }
+    for (; fields->key; fields++)
+        if (read_field(fields, map, (char *)into + fields->offset, err) < 0)
+            return -1;
     return 0;
 }
 
@@ -200,32 +241,10 @@ static int read_choices(const struct lab_value *map, struct lab_arena *arena,
                            CHOICES_MAX);
     struct lab_job_choice *choices = lab_arena_alloc(arena, (size_t)list->count, sizeof *choices);
     for (int i = 0; i < list->count; i++)
-        if (check_fields(list->items[i], choice_fields, err) < 0 ||
-            take_name(list->items[i], "phase", &choices[i].phase, err) < 0 ||
-            take_name(list->items[i], "config", &choices[i].config, err) < 0)
+        if (read_fields(choice_fields, list->items[i], &choices[i], err) < 0)
             return lab_err_context(err, "choice %d", i);
     rank->choices = choices;
     rank->choice_count = list->count;
-    return 0;
-}
-
-static int read_rank(const struct lab_value *map, int gang_size, struct lab_arena *arena,
-                     struct lab_job_rank *ret_rank, struct lab_err *err) {
-    int64_t index = 0, gpu_id = 0, numa_node = 0;
-    if (map->type != LAB_VALUE_MAP)
-        return lab_err_set(err, LAB_ERR_USER, "must be a map, not %s",
-                           lab_value_type_name(map->type));
-    if (check_fields(map, rank_fields, err) < 0 ||
-        take_int(map, "index", 0, gang_size - 1, &index, err) < 0 ||
-        take_int(map, "gpu_id", 0, INT_MAX, &gpu_id, err) < 0 ||
-        take_name(map, "device", &ret_rank->device, err) < 0 ||
-        take_int(map, "numa_node", -1, INT_MAX, &numa_node, err) < 0 ||
-        read_cpus(map, arena, ret_rank, err) < 0 || read_choices(map, arena, ret_rank, err) < 0 ||
-        (lab_value_get(map, "config") && take_name(map, "config", &ret_rank->config, err) < 0))
-        return -1;
-    ret_rank->index = (int)index;
-    ret_rank->gpu_id = (int)gpu_id;
-    ret_rank->numa_node = (int)numa_node;
     return 0;
 }
 
@@ -240,7 +259,10 @@ static int read_ranks(const struct lab_value *map, struct lab_arena *arena, stru
                            job->gang_size);
     struct lab_job_rank *ranks = lab_arena_alloc(arena, (size_t)list->count, sizeof *ranks);
     for (int i = 0; i < list->count; i++) {
-        if (read_rank(list->items[i], job->gang_size, arena, &ranks[i], err) < 0)
+        if (read_fields(rank_fields, list->items[i], &ranks[i], err) < 0 ||
+            check_range("index", ranks[i].index, 0, job->gang_size - 1, err) < 0 ||
+            read_cpus(list->items[i], arena, &ranks[i], err) < 0 ||
+            read_choices(list->items[i], arena, &ranks[i], err) < 0)
             return lab_err_context(err, "rank %d", i);
         if (i > 0 && ranks[i].index <= ranks[i - 1].index)
             return lab_err_set(err, LAB_ERR_USER, "rank %d: index %d must be above %d", i,
@@ -251,73 +273,29 @@ static int read_ranks(const struct lab_value *map, struct lab_arena *arena, stru
     return 0;
 }
 
-static int read_amount(const struct lab_value *map, struct lab_job *job, struct lab_err *err) {
-    if (take_int(map, "iterations", 0, ITERATIONS_MAX, &job->iterations, err) < 0 ||
-        take_int(map, "warmup_iterations", 0, ITERATIONS_MAX, &job->warmup_iterations, err) < 0 ||
-        take_duration(map, "duration_s", &job->duration_s, err) < 0)
-        return -1;
-    if (job->iterations == 0 && job->duration_s <= 0)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "neither 'iterations' nor 'duration_s' says how much to measure");
-    return 0;
-}
-
-static int read_simulation(const struct lab_value *map, struct lab_job *job, struct lab_err *err) {
-    int64_t chance = 0;
-    if (!lab_value_get(map, "simulation"))
+/* A map within the job's, where it is there. */
+static int read_part(const struct lab_value *map, const char *key, const struct field *fields,
+                     struct lab_job *job, struct lab_err *err) {
+    if (!lab_value_get(map, key))
         return 0;
-    const struct lab_value *inner = take(map, "simulation", LAB_VALUE_MAP, err);
-    if (!inner)
+    const struct lab_value *part = take(map, key, LAB_VALUE_MAP, err);
+    if (!part)
         return -1;
-    if (check_fields(inner, simulation_fields, err) < 0 ||
-        take_name(inner, "machine", &job->machine, err) < 0 ||
-        take_name(inner, "definition", &job->definition, err) < 0 ||
-        take_int(inner, "chance", 0, SEED_MAX, &chance, err) < 0 ||
-        take_int(inner, "start_ns", 1, INT64_MAX, &job->start_ns, err) < 0)
-        return lab_err_context(err, "simulation");
-    job->chance = (uint64_t)chance;
-    return 0;
-}
-
-static int read_phase(const struct lab_value *map, struct lab_job *job, struct lab_err *err) {
-    if (!lab_value_get(map, "phase"))
-        return 0;
-    const struct lab_value *inner = take(map, "phase", LAB_VALUE_MAP, err);
-    const struct lab_value *probe = inner ? take(inner, "probe", LAB_VALUE_BOOL, err) : NULL;
-    if (!probe)
-        return -1;
-    if (check_fields(inner, phase_fields, err) < 0 ||
-        take_duration(inner, "tune_s", &job->tune_s, err) < 0 ||
-        (lab_value_get(inner, "disturb") && take_name(inner, "disturb", &job->disturb, err) < 0))
-        return lab_err_context(err, "phase");
-    job->probe = probe->boolean;
-    return 0;
+    return read_fields(fields, part, job, err) < 0 ? lab_err_context(err, "%s", key) : 0;
 }
 
 static int read_job(const struct lab_value *map, struct lab_arena *arena, struct lab_job *job,
                     struct lab_err *err) {
-    if (map->type != LAB_VALUE_MAP)
-        return lab_err_set(err, LAB_ERR_USER, "must be a map, not %s",
-                           lab_value_type_name(map->type));
-    int64_t gang_size = 0, seed = 0;
-    const struct lab_value *verify = NULL, *trace = NULL;
-    if (check_fields(map, job_fields, err) < 0 || take_name(map, "run_id", &job->run_id, err) < 0 ||
-        take_text(map, "folder", &job->folder, err) < 0 ||
-        take_name(map, "workload", &job->workload, err) < 0 ||
-        !(job->options = take(map, "options", LAB_VALUE_MAP, err)) ||
-        take_int(map, "gang_size", 1, LAB_FRAME_MAX_RANKS, &gang_size, err) < 0 ||
-        read_amount(map, job, err) < 0 || take_int(map, "seed", 0, SEED_MAX, &seed, err) < 0 ||
-        !(verify = take(map, "verify", LAB_VALUE_BOOL, err)) ||
-        !(trace = take(map, "trace", LAB_VALUE_BOOL, err)) || read_simulation(map, job, err) < 0 ||
-        read_phase(map, job, err) < 0)
+    if (read_fields(job_fields, map, job, err) < 0 ||
+        read_part(map, "simulation", simulation_fields, job, err) < 0 ||
+        read_part(map, "phase", phase_fields, job, err) < 0)
         return -1;
+    if (job->iterations == 0 && job->duration_s <= 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "neither 'iterations' nor 'duration_s' says how much to measure");
     if (*job->folder && *job->folder != '/')
         return lab_err_set(err, LAB_ERR_USER, "'folder' must be an absolute path, not '%s'",
                            job->folder);
-    job->gang_size = (int)gang_size;
-    job->seed = (uint64_t)seed;
-    job->verify = verify->boolean;
-    job->trace = trace->boolean;
     return read_ranks(map, arena, job, err);
 }
 
