@@ -6,50 +6,34 @@
 #include "base/json.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 
-struct reader {
-    struct lab_arena *arena;
-    const char *origin;
-};
-
-static struct lab_value *convert(const struct reader *reader, const json_t *json) {
-    struct lab_arena *arena = reader->arena;
+static struct lab_value *convert(const json_t *json, const char *origin, struct lab_arena *arena) {
     struct lab_value *value = NULL;
-    switch (json_typeof(json)) {
-    case JSON_NULL:
-        value = lab_value_null(arena);
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
+    if (json_is_boolean(json)) {
         value = lab_value_bool(arena, json_is_true(json));
-        break;
-    case JSON_INTEGER:
+    } else if (json_is_integer(json)) {
         value = lab_value_int(arena, json_integer_value(json));
-        break;
-    case JSON_REAL:
+    } else if (json_is_real(json)) {
         value = lab_value_float(arena, json_real_value(json));
-        break;
-    case JSON_STRING:
+    } else if (json_is_string(json)) {
         value = lab_value_string(arena, json_string_value(json));
         value->quoted = true;
-        break;
-    case JSON_ARRAY:
+    } else if (json_is_array(json)) {
         value = lab_value_list(arena);
         for (size_t i = 0; i < json_array_size(json); i++)
-            lab_value_append(arena, value, convert(reader, json_array_get(json, i)));
-        break;
-    case JSON_OBJECT:
+            lab_value_append(arena, value, convert(json_array_get(json, i), origin, arena));
+    } else if (json_is_object(json)) {
         value = lab_value_map(arena);
         /* jansson walks an object in the order of its keys in the text */
         for (void *at = json_object_iter((json_t *)json); at;
              at = json_object_iter_next((json_t *)json, at))
             lab_value_set(arena, value, json_object_iter_key(at),
-                          convert(reader, json_object_iter_value(at)));
-        break;
+                          convert(json_object_iter_value(at), origin, arena));
+    } else {
+        value = lab_value_null(arena);
     }
-    value->origin = reader->origin;
+    value->origin = origin;
     return value;
 }
 
@@ -64,8 +48,7 @@ int lab_json_parse(const char *text, size_t length, const char *origin, struct l
     if (!json)
         return lab_err_set(err, LAB_ERR_USER, "%s:%d: no valid JSON: %s", origin ? origin : "text",
                            problem.line > 0 ? problem.line : 1, problem.text);
-    struct reader reader = {arena, origin ? lab_arena_strdup(arena, origin) : NULL};
-    *ret_value = convert(&reader, json);
+    *ret_value = convert(json, origin ? lab_arena_strdup(arena, origin) : NULL, arena);
     json_decref(json);
     return 0;
 }
@@ -132,30 +115,14 @@ static void write_children(const struct lab_value *value, int indent, int depth,
 }
 
 static void write_value(const struct lab_value *value, int indent, int depth, struct lab_str *out) {
-    switch (value->type) {
-    case LAB_VALUE_NULL:
+    if (lab_value_write_plain(value, out))
+        return;
+    if (value->type == LAB_VALUE_FLOAT)
         lab_str_add(out, "null");
-        break;
-    case LAB_VALUE_BOOL:
-        lab_str_add(out, value->boolean ? "true" : "false");
-        break;
-    case LAB_VALUE_INT:
-        lab_str_printf(out, "%lld", (long long)value->integer);
-        break;
-    case LAB_VALUE_FLOAT:
-        if (isfinite(value->number))
-            lab_str_add_double(out, value->number);
-        else
-            lab_str_add(out, "null");
-        break;
-    case LAB_VALUE_STRING:
+    else if (value->type == LAB_VALUE_STRING)
         write_string(value->string, out);
-        break;
-    case LAB_VALUE_LIST:
-    case LAB_VALUE_MAP:
+    else
         write_children(value, indent, depth, out);
-        break;
-    }
 }
 
 void lab_json_write(const struct lab_value *value, int indent, struct lab_str *out) {

@@ -59,27 +59,22 @@ static int refuse_key(const struct lab_option *table, const char *key, struct la
 }
 
 void lab_options_defaults(const struct lab_option *table, void *config, struct lab_arena *arena) {
-    static const struct lab_option_ints no_ints;
+    static const size_t sizes[] = {[LAB_OPTION_FLAG] = sizeof(bool),
+                                   [LAB_OPTION_INT] = sizeof(int64_t),
+                                   [LAB_OPTION_FLOAT] = sizeof(double),
+                                   [LAB_OPTION_DURATION] = sizeof(double),
+                                   [LAB_OPTION_SIZE] = sizeof(int64_t),
+                                   [LAB_OPTION_STRING] = sizeof(const char *),
+                                   [LAB_OPTION_CHOICE] = sizeof(const char *),
+                                   [LAB_OPTION_INTS] = sizeof(struct lab_option_ints),
+                                   [LAB_OPTION_VALUE] = sizeof(struct lab_value *)};
     for (const struct lab_option *row = table; row->name; row++) {
         struct lab_err err = LAB_ERR_INIT;
-        void *field = (char *)config + row->offset;
-        if (row->fallback) {
-            if (lab_options_set(table, config, arena, row->name, row->fallback, &err) < 0) {
-                dprintf(STDERR_FILENO, "gpulab: default of an option: %s\n", err.text);
-                abort();
-            }
-        } else if (row->type == LAB_OPTION_FLAG) {
-            *(bool *)field = false;
-        } else if (row->type == LAB_OPTION_INTS) {
-            *(struct lab_option_ints *)field = no_ints;
-        } else if (row->type == LAB_OPTION_INT || row->type == LAB_OPTION_SIZE) {
-            *(int64_t *)field = 0;
-        } else if (row->type == LAB_OPTION_FLOAT || row->type == LAB_OPTION_DURATION) {
-            *(double *)field = 0;
-        } else if (row->type == LAB_OPTION_VALUE) {
-            *(struct lab_value **)field = NULL;
-        } else {
-            *(const char **)field = NULL;
+        memset((char *)config + row->offset, 0, sizes[row->type]);
+        if (row->fallback &&
+            lab_options_set(table, config, arena, row->name, row->fallback, &err) < 0) {
+            dprintf(STDERR_FILENO, "gpulab: default of an option: %s\n", err.text);
+            abort();
         }
     }
 }

@@ -77,6 +77,13 @@ void lab_value_append(struct lab_arena *arena, struct lab_value *list, struct la
     list->items[list->count++] = item;
 }
 
+struct lab_value *lab_value_strings(struct lab_arena *arena, const char *const *texts) {
+    struct lab_value *list = lab_value_list(arena);
+    for (; texts && *texts; texts++)
+        lab_value_append(arena, list, lab_value_string(arena, *texts));
+    return list;
+}
+
 static uint64_t hash(const char *key) {
     uint64_t h = lab_hash_text(LAB_HASH_START, key);
     return h ^ (h >> 32);
@@ -199,34 +206,19 @@ static struct lab_value *copy(struct lab_arena *arena, const struct lab_value *v
     struct lab_value *made = make(arena, value->type);
     if (value->origin && value->origin != origin->from)
         *origin = (struct origin){value->origin, lab_arena_strdup(arena, value->origin)};
-    made->quoted = value->quoted;
+    *made = *value;
     made->origin = value->origin ? origin->copy : NULL;
-    made->line = value->line;
-    made->column = value->column;
-    switch (value->type) {
-    case LAB_VALUE_NULL:
-        break;
-    case LAB_VALUE_BOOL:
-        made->boolean = value->boolean;
-        break;
-    case LAB_VALUE_INT:
-        made->integer = value->integer;
-        break;
-    case LAB_VALUE_FLOAT:
-        made->number = value->number;
-        break;
-    case LAB_VALUE_STRING:
+    if (value->type == LAB_VALUE_STRING)
         made->string = lab_arena_strdup(arena, value->string);
-        break;
-    case LAB_VALUE_LIST:
-        for (int i = 0; i < value->count; i++)
-            lab_value_append(arena, made, copy(arena, value->items[i], origin));
-        break;
-    case LAB_VALUE_MAP:
-        for (int i = 0; i < value->count; i++)
+    made->items = NULL;
+    made->keys = NULL;
+    made->slots = NULL;
+    made->count = made->capacity = made->slot_count = 0;
+    for (int i = 0; i < value->count; i++)
+        if (value->type == LAB_VALUE_MAP)
             lab_value_set(arena, made, value->keys[i], copy(arena, value->items[i], origin));
-        break;
-    }
+        else
+            lab_value_append(arena, made, copy(arena, value->items[i], origin));
     return made;
 }
 
@@ -253,30 +245,19 @@ const char *lab_value_type_name(enum lab_value_type type) {
 }
 
 bool lab_value_equal(const struct lab_value *a, const struct lab_value *b) {
-    if (a->type != b->type)
+    if (a->type != b->type || a->count != b->count)
         return false;
-    switch (a->type) {
-    case LAB_VALUE_NULL:
-        return true;
-    case LAB_VALUE_BOOL:
+    if (a->type == LAB_VALUE_BOOL)
         return a->boolean == b->boolean;
-    case LAB_VALUE_INT:
+    if (a->type == LAB_VALUE_INT)
         return a->integer == b->integer;
-    case LAB_VALUE_FLOAT:
+    if (a->type == LAB_VALUE_FLOAT)
         return a->number == b->number || (isnan(a->number) && isnan(b->number));
-    case LAB_VALUE_STRING:
+    if (a->type == LAB_VALUE_STRING)
         return strcmp(a->string, b->string) == 0;
-    case LAB_VALUE_LIST:
-    case LAB_VALUE_MAP:
-        break;
-    }
-    if (a->count != b->count)
-        return false;
-    for (int i = 0; i < a->count; i++) {
-        if (a->type == LAB_VALUE_MAP && strcmp(a->keys[i], b->keys[i]) != 0)
+    for (int i = 0; i < a->count; i++)
+        if ((a->type == LAB_VALUE_MAP && strcmp(a->keys[i], b->keys[i]) != 0) ||
+            !lab_value_equal(a->items[i], b->items[i]))
             return false;
-        if (!lab_value_equal(a->items[i], b->items[i]))
-            return false;
-    }
     return true;
 }

@@ -52,6 +52,9 @@ struct lab_value *lab_value_string(struct lab_arena *arena, const char *text); /
 struct lab_value *lab_value_list(struct lab_arena *arena);
 struct lab_value *lab_value_map(struct lab_arena *arena);
 
+/* A list of texts, copied; NULL-terminated, NULL = none. */
+struct lab_value *lab_value_strings(struct lab_arena *arena, const char *const *texts);
+
 /* Append to a list; set a key of a map (the last set wins, at the first one's place). */
 void lab_value_append(struct lab_arena *arena, struct lab_value *list, struct lab_value *item);
 void lab_value_set(struct lab_arena *arena, struct lab_value *map, const char *key,
@@ -114,6 +117,9 @@ const char *lab_value_type_name(enum lab_value_type type); /* "a list", "a numbe
 int lab_value_parse(const char *text, struct lab_arena *arena, struct lab_value **ret_value,
                     struct lab_err *err);
 
+/* Appends null, a truth value or a number, as JSON, YAML and that grammar have them; false for all
+ * else and for numbers that aren't finite, which each writes in its own way. */
+bool lab_value_write_plain(const struct lab_value *value, struct lab_str *out);
 /* Writes a value in that grammar, so that parsing it gives the same value back. */
 void lab_value_write(const struct lab_value *value, struct lab_str *out);
 

@@ -253,27 +253,15 @@ static int take_quoted(struct lab_value_text *p) {
     }
 }
 
-static int parse_list(struct lab_value_text *p, struct lab_value **ret_value) {
-    size_t start = p->at++;
-    struct lab_value *list = lab_value_list(p->arena);
-    lab_value_text_skip_spaces(p);
-    bool more = p->text[p->at] != ']';
-    while (more) {
-        struct lab_value *item = NULL;
-        if (parse_element(p, &item) < 0)
-            return -1;
-        lab_value_append(p->arena, list, item);
-        char c = p->text[p->at];
-        if (!c)
-            return lab_value_text_fail(p, start, "'[' without its ']'");
-        if (c != ',' && c != ']')
-            return lab_value_text_fail(p, p->at, "'%c' where ',' or ']' belongs", c);
-        more = c == ',';
-        p->at += more;
-    }
+/* Behind an item: whether another follows. -1 = neither that nor the end of the brackets. */
+static int end_item(struct lab_value_text *p, size_t start, char close) {
+    char c = p->text[p->at];
+    if (!c)
+        return lab_value_text_fail(p, start, "'%c' without its '%c'", p->text[start], close);
+    if (c != ',' && c != close)
+        return lab_value_text_fail(p, p->at, "'%c' where ',' or '%c' belongs", c, close);
     p->at++;
-    *ret_value = list;
-    return 0;
+    return c == ',';
 }
 
 static int parse_key(struct lab_value_text *p, const char **ret_key) {
@@ -294,33 +282,33 @@ static int parse_key(struct lab_value_text *p, const char **ret_key) {
     return 0;
 }
 
-static int parse_map(struct lab_value_text *p, struct lab_value **ret_value) {
+/* A list or a map. */
+static int parse_items(struct lab_value_text *p, struct lab_value **ret_value) {
     size_t start = p->at++;
-    struct lab_value *map = lab_value_map(p->arena);
+    bool is_map = p->text[start] == '{';
+    char close = is_map ? '}' : ']';
+    struct lab_value *value = is_map ? lab_value_map(p->arena) : lab_value_list(p->arena);
     lab_value_text_skip_spaces(p);
-    bool more = p->text[p->at] != '}';
-    while (more) {
+    int more = p->text[p->at] != close;
+    p->at += !more;
+    while (more > 0) {
         const char *key = NULL;
         struct lab_value *item = NULL;
         size_t key_at = p->at;
-        if (parse_key(p, &key) < 0)
+        if (is_map && parse_key(p, &key) < 0)
             return -1;
-        if (lab_value_get(map, key))
+        if (is_map && lab_value_get(value, key))
             return lab_value_text_fail(p, key_at, "the key '%.40s' is there twice", key);
         if (parse_element(p, &item) < 0)
             return -1;
-        lab_value_set(p->arena, map, key, item);
-        char c = p->text[p->at];
-        if (!c)
-            return lab_value_text_fail(p, start, "'{' without its '}'");
-        if (c != ',' && c != '}')
-            return lab_value_text_fail(p, p->at, "'%c' where ',' or '}' belongs", c);
-        more = c == ',';
-        p->at += more;
+        if (is_map)
+            lab_value_set(p->arena, value, key, item);
+        else
+            lab_value_append(p->arena, value, item);
+        more = end_item(p, start, close);
     }
-    p->at++;
-    *ret_value = map;
-    return 0;
+    *ret_value = value;
+    return more;
 }
 
 static int parse_scalar(struct lab_value_text *p, struct lab_value **ret_value) {
@@ -364,7 +352,7 @@ static int parse_brackets(struct lab_value_text *p, struct lab_value **ret_value
     const char *stops = p->stops;
     p->stops = ",]}";
     p->depth++;
-    int result = p->text[p->at] == '[' ? parse_list(p, ret_value) : parse_map(p, ret_value);
+    int result = parse_items(p, ret_value);
     p->depth--;
     p->stops = stops;
     return result;
@@ -494,26 +482,27 @@ static void write_children(const struct lab_value *value, struct lab_str *out) {
     lab_str_add(out, is_map ? "}" : "]");
 }
 
-void lab_value_write(const struct lab_value *value, struct lab_str *out) {
-    switch (value->type) {
-    case LAB_VALUE_NULL:
+bool lab_value_write_plain(const struct lab_value *value, struct lab_str *out) {
+    if (value->type == LAB_VALUE_NULL)
         lab_str_add(out, "null");
-        break;
-    case LAB_VALUE_BOOL:
+    else if (value->type == LAB_VALUE_BOOL)
         lab_str_add(out, value->boolean ? "true" : "false");
-        break;
-    case LAB_VALUE_INT:
+    else if (value->type == LAB_VALUE_INT)
         lab_str_printf(out, "%lld", (long long)value->integer);
-        break;
-    case LAB_VALUE_FLOAT:
+    else if (value->type == LAB_VALUE_FLOAT && isfinite(value->number))
         lab_str_add_double(out, value->number);
-        break;
-    case LAB_VALUE_STRING:
+    else
+        return false;
+    return true;
+}
+
+void lab_value_write(const struct lab_value *value, struct lab_str *out) {
+    if (lab_value_write_plain(value, out))
+        return;
+    if (value->type == LAB_VALUE_FLOAT)
+        lab_str_add_double(out, value->number);
+    else if (value->type == LAB_VALUE_STRING)
         write_string(value->string, false, out);
-        break;
-    case LAB_VALUE_LIST:
-    case LAB_VALUE_MAP:
+    else
         write_children(value, out);
-        break;
-    }
 }

@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -60,63 +59,42 @@ static void emit_text(yaml_emitter_t *emitter, const char *text) {
     emit(emitter, &event);
 }
 
-static void emit_plain(yaml_emitter_t *emitter, const char *text) {
-    yaml_event_t event;
-    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text),
-                                 1, 1, YAML_PLAIN_SCALAR_STYLE);
-    emit(emitter, &event);
-}
-
-static void emit_number(yaml_emitter_t *emitter, double number) {
+static void emit_plain(yaml_emitter_t *emitter, const struct lab_value *value) {
     LAB_AUTO(str, text);
-    if (isnan(number))
-        lab_str_add(&text, ".nan");
-    else if (isinf(number))
-        lab_str_add(&text, number > 0 ? ".inf" : "-.inf");
-    else
-        lab_str_add_double(&text, number);
-    emit_plain(emitter, text.text);
+    yaml_event_t event;
+    if (!lab_value_write_plain(value, &text))
+        lab_str_add(&text, isnan(value->number) ? ".nan" : value->number > 0 ? ".inf" : "-.inf");
+    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text.text,
+                                 (int)text.length, 1, 1, YAML_PLAIN_SCALAR_STYLE);
+    emit(emitter, &event);
 }
 
 static void emit_value(yaml_emitter_t *emitter, const struct lab_value *value) {
     yaml_event_t event;
-    char digits[24];
-    switch (value->type) {
-    case LAB_VALUE_NULL:
-        emit_plain(emitter, "null");
-        break;
-    case LAB_VALUE_BOOL:
-        emit_plain(emitter, value->boolean ? "true" : "false");
-        break;
-    case LAB_VALUE_INT:
-        snprintf(digits, sizeof digits, "%lld", (long long)value->integer);
-        emit_plain(emitter, digits);
-        break;
-    case LAB_VALUE_FLOAT:
-        emit_number(emitter, value->number);
-        break;
-    case LAB_VALUE_STRING:
+    bool is_map = value->type == LAB_VALUE_MAP;
+    if (value->type == LAB_VALUE_STRING) {
         emit_text(emitter, value->string);
-        break;
-    case LAB_VALUE_LIST:
-        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
-        emit(emitter, &event);
-        for (int i = 0; i < value->count; i++)
-            emit_value(emitter, value->items[i]);
-        yaml_sequence_end_event_initialize(&event);
-        emit(emitter, &event);
-        break;
-    case LAB_VALUE_MAP:
-        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
-        emit(emitter, &event);
-        for (int i = 0; i < value->count; i++) {
-            emit_text(emitter, value->keys[i]);
-            emit_value(emitter, value->items[i]);
-        }
-        yaml_mapping_end_event_initialize(&event);
-        emit(emitter, &event);
-        break;
+        return;
     }
+    if (value->type != LAB_VALUE_LIST && !is_map) {
+        emit_plain(emitter, value);
+        return;
+    }
+    if (is_map)
+        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
+    else
+        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
+    emit(emitter, &event);
+    for (int i = 0; i < value->count; i++) {
+        if (is_map)
+            emit_text(emitter, value->keys[i]);
+        emit_value(emitter, value->items[i]);
+    }
+    if (is_map)
+        yaml_mapping_end_event_initialize(&event);
+    else
+        yaml_sequence_end_event_initialize(&event);
+    emit(emitter, &event);
 }
 
 void lab_yaml_write(const struct lab_value *value, struct lab_str *out) {

@@ -1,38 +1,25 @@
 /* command_manual_value.c: a command's manual page for programs: what can be set, and to what. */
 #include "command/command.h"
 
-static const char *type_name(enum lab_option_type type) {
-    static const char *const names[] = {"flag", "int",    "float",  "duration",
-                                        "size", "string", "choice", "ints"};
-    return names[type];
-}
-
-static void set_bounds(const struct lab_option *row, struct lab_arena *arena,
-                       struct lab_value *map) {
-    bool bounded = row->min != 0 || row->max != 0;
-    lab_value_set(arena, map, "min",
-                  bounded ? lab_value_float(arena, row->min) : lab_value_null(arena));
-    lab_value_set(arena, map, "max",
-                  bounded && row->max >= row->min ? lab_value_float(arena, row->max)
-                                                  : lab_value_null(arena));
-}
+#include <math.h>
 
 static struct lab_value *option_value(const struct lab_option *row, struct lab_arena *arena) {
+    static const char *const types[] = {"flag", "int",    "float",  "duration",
+                                        "size", "string", "choice", "ints"};
+    bool bounded = row->min != 0 || row->max != 0;
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "name", row->name);
     if (row->letter)
         lab_value_set_string(arena, map, "letter", (const char[]){row->letter, '\0'});
-    lab_value_set_string(arena, map, "type", type_name(row->type));
+    lab_value_set_string(arena, map, "type", types[row->type]);
     lab_value_set_string(arena, map, "default",
                          row->type == LAB_OPTION_FLAG && !row->fallback ? "false" : row->fallback);
-    set_bounds(row, arena, map);
+    lab_value_set_float(arena, map, "min", bounded ? row->min : (double)NAN);
+    lab_value_set_float(arena, map, "max",
+                        bounded && row->max >= row->min ? row->max : (double)NAN);
     lab_value_set_string(arena, map, "unit", row->unit);
-    if (row->choices) {
-        struct lab_value *choices = lab_value_list(arena);
-        for (int i = 0; row->choices[i]; i++)
-            lab_value_append(arena, choices, lab_value_string(arena, row->choices[i]));
-        lab_value_set(arena, map, "choices", choices);
-    }
+    if (row->choices)
+        lab_value_set(arena, map, "choices", lab_value_strings(arena, row->choices));
     lab_value_set_string(arena, map, "help", row->help);
     return map;
 }

@@ -217,19 +217,12 @@ static struct writer verification_value(const struct lab_bench_report *report,
     return writer;
 }
 
-static struct lab_value *strings_value(const char *const *strings, struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena);
-    for (; strings && *strings; strings++)
-        lab_value_append(arena, list, lab_value_string(arena, *strings));
-    return list;
-}
-
 static struct writer validity_value(const struct lab_bench_report *report,
                                     struct lab_arena *arena) {
     struct writer writer = open_map(arena);
     lab_value_set_bool(arena, writer.map, "valid", !report->invalid || !report->invalid[0]);
-    lab_value_set(arena, writer.map, "reasons", strings_value(report->invalid, arena));
-    lab_value_set(arena, writer.map, "warnings", strings_value(report->warnings, arena));
+    lab_value_set(arena, writer.map, "reasons", lab_value_strings(arena, report->invalid));
+    lab_value_set(arena, writer.map, "warnings", lab_value_strings(arena, report->warnings));
     return writer;
 }
 

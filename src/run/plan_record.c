@@ -12,23 +12,14 @@ static const char *json_text(const struct lab_value *value, struct lab_arena *ar
     return lab_arena_strdup(arena, text.text);
 }
 
-static const char *series_text(const struct lab_plan_run *run, struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena);
-    for (int i = 0; run->series && run->series[i]; i++)
-        lab_value_append(arena, list, lab_value_string(arena, run->series[i]));
-    return json_text(list, arena);
-}
-
 /* What the phase was, so that whoever reads the runs need not know the study's file. */
 static void add_phase(const struct lab_plan *plan, const struct lab_plan_run *run,
                       struct lab_value *map, struct lab_arena *arena) {
     const struct lab_plan_phase *phase = run->phase;
-    struct lab_value *apart = lab_value_list(arena), *notes = lab_value_list(arena);
+    struct lab_value *apart = lab_value_list(arena);
     for (int bit = 0; lab_plan_mitigations[bit]; bit++)
         if (phase->mitigations & (1u << bit))
             lab_value_append(arena, apart, lab_value_string(arena, lab_plan_mitigations[bit]));
-    for (int i = 0; plan->notes && plan->notes[i]; i++)
-        lab_value_append(arena, notes, lab_value_string(arena, plan->notes[i]));
     lab_value_set_string(arena, map, "phase", phase->name);
     lab_value_set_string(arena, map, "place", phase->together ? "together" : "alone");
     lab_value_set_string(arena, map, "processes",
@@ -37,7 +28,7 @@ static void add_phase(const struct lab_plan *plan, const struct lab_plan_run *ru
     lab_value_set_string(arena, map, "disturb", phase->disturb);
     lab_value_set_float(arena, map, "duration_s", run->duration_s);
     lab_value_set_float(arena, map, "tune_s", run->tune_s);
-    lab_value_set(arena, map, "notes", notes);
+    lab_value_set(arena, map, "notes", lab_value_strings(arena, plan->notes));
 }
 
 static const char *test_text(const struct lab_plan *plan, const struct lab_plan_run *run,
@@ -64,7 +55,7 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
         .workload = run->workload,
         .label = run->label,
         .options = json_text(run->options, arena),
-        .series = series_text(run, arena),
+        .series = json_text(lab_value_strings(arena, run->series), arena),
         .test = test_text(plan, run, arena),
         .iterations = run->iterations,
         .warmup_iterations = run->warmup_iterations,

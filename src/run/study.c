@@ -47,13 +47,6 @@ static int write_file(const struct lab_study *study, const char *name, const str
     return lab_file_write_atomic(file_of(study, name, arena), text->text, text->length, err);
 }
 
-static struct lab_value *text_list(const char *const *words, struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena);
-    for (int i = 0; words && words[i]; i++)
-        lab_value_append(arena, list, lab_value_string(arena, words[i]));
-    return list;
-}
-
 static int write_config(const struct lab_study *study, const struct lab_study_request *request,
                         struct lab_arena *arena, struct lab_err *err) {
     LAB_AUTO(str, text);
@@ -61,7 +54,7 @@ static int write_config(const struct lab_study *study, const struct lab_study_re
     int result = write_file(study, "config.yaml", &text, arena, err);
     if (result == 0) {
         lab_str_clear(&text);
-        lab_yaml_write(text_list(request->overrides, arena), &text);
+        lab_yaml_write(lab_value_strings(arena, request->overrides), &text);
         result = write_file(study, "overrides.yaml", &text, arena, err);
     }
     if (result == 0)
@@ -76,7 +69,7 @@ static int create_store(struct lab_study *study, const struct lab_study_request 
     LAB_AUTO(str, words);
     LAB_AUTO(str, config);
     lab_yaml_write(plan->config, &config);
-    lab_json_write(text_list(request->words, arena), 0, &words);
+    lab_json_write(lab_value_strings(arena, request->words), 0, &words);
     struct lab_store_study row = {
         .name = plan->study,
         .option = plan->option,

@@ -139,9 +139,6 @@ struct lab_value *lab_top_value(const struct lab_top_history *history,
     lab_value_set(arena, map, "devices", devices);
     lab_value_set(arena, map, "host", host);
     lab_value_set(arena, map, "processes", processes);
-    struct lab_value *notes = lab_value_list(arena);
-    for (int i = 0; view->notes && view->notes[i]; i++)
-        lab_value_append(arena, notes, lab_value_string(arena, view->notes[i]));
-    lab_value_set(arena, map, "notes", notes);
+    lab_value_set(arena, map, "notes", lab_value_strings(arena, view->notes));
     return map;
 }

@@ -120,10 +120,3 @@ int lab_text_columns(const char *text) {
     }
     return lab_str_columns(plain.text);
 }
-
-void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out) {
-    if (style.colour)
-        lab_str_printf(out, "\033[1m%s\033[0m\n", text);
-    else
-        lab_str_printf(out, "%s\n", text);
-}

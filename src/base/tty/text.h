@@ -27,7 +27,5 @@ void lab_text_wrap(const char *text, int start, int indent, int columns, struct 
 void lab_text_keep(struct lab_str *text, size_t from);
 /* Columns of a line on the screen: what colours it takes none. */
 int lab_text_columns(const char *text);
-/* Appends a heading and a newline; bold where there is colour. */
-void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out);
 
 #endif
