@@ -10,25 +10,13 @@
 #define OLD_NS        (30 * LAB_NS_PER_S)
 #define OLD_INTERVALS 3
 
-static const char *placement_name(enum lab_placement placement) {
-    switch (placement) {
-    case LAB_PLACEMENT_UNKNOWN:
-        return "unknown";
-    case LAB_PLACEMENT_ONE_NODE:
-        return "one_node";
-    case LAB_PLACEMENT_LOCAL:
-        return "local";
-    case LAB_PLACEMENT_LOOSE:
-        return "loose";
-    case LAB_PLACEMENT_CORES:
-        return "wrong_cores";
-    case LAB_PLACEMENT_MEMORY:
-        return "wrong_memory";
-    case LAB_PLACEMENT_BOTH:
-        return "wrong_cores_and_memory";
-    }
-    return "unknown";
-}
+static const char *const placement_names[] = {[LAB_PLACEMENT_UNKNOWN] = "unknown",
+                                              [LAB_PLACEMENT_ONE_NODE] = "one_node",
+                                              [LAB_PLACEMENT_LOCAL] = "local",
+                                              [LAB_PLACEMENT_LOOSE] = "loose",
+                                              [LAB_PLACEMENT_CORES] = "wrong_cores",
+                                              [LAB_PLACEMENT_MEMORY] = "wrong_memory",
+                                              [LAB_PLACEMENT_BOTH] = "wrong_cores_and_memory"};
 
 static const char *process_labels(const struct lab_process_sample *process,
                                   struct lab_arena *arena) {
@@ -136,7 +124,7 @@ static void write_placements(const struct lab_scrape *scrape, const struct scrap
         if (!is_on_gpu(scrape, labels, process))
             continue;
         LAB_AUTO(str, state);
-        scrape_add_label("placement", placement_name(process->placement), &state);
+        scrape_add_label("placement", placement_names[process->placement], &state);
         if (!begun)
             scrape_add_header(name, "gauge", "1 for how it lies to the NUMA node of its GPU", out);
         begun = true;

@@ -19,11 +19,16 @@ struct plot {
     double most;
 };
 
+/* The points of a line; NULL where it has none. */
+static const struct top_column *charted(const struct top_entity *entity,
+                                        const struct top_chart *chart, int line) {
+    return chart->lines[line].label
+               ? top_charted(entity, chart->lines[line].metric, chart->node_from_1 - 1)
+               : NULL;
+}
+
 bool top_chart_has_data(const struct top_entity *entity, const struct top_chart *chart) {
-    for (int i = 0; i < chart->line_count; i++)
-        if (top_charted(entity, chart->lines[i].metric, chart->lines[i].instance))
-            return true;
-    return false;
+    return charted(entity, chart, 0) || charted(entity, chart, 1);
 }
 
 /* --- values --- */
@@ -101,9 +106,8 @@ static double point(const struct plot *plot, const struct top_column *column, in
 
 static double most_shown(const struct plot *plot, const struct top_chart *chart) {
     double most = 0;
-    for (int i = 0; i < chart->line_count; i++) {
-        const struct top_column *column =
-            top_charted(plot->entity, chart->lines[i].metric, chart->lines[i].instance);
+    for (int i = 0; i < TOP_LINES; i++) {
+        const struct top_column *column = charted(plot->entity, chart, i);
         for (int back = 0; column && back < 2 * plot->width; back++)
             most = fmax(most, point(plot, column, back));
     }
@@ -209,11 +213,12 @@ static void draw_heading(struct plot *plot, const struct top_chart *chart, doubl
     bool gap = top_gap(plot->history, plot->entity, plot->view->now_ns, reason, sizeof reason);
     int end = column + width;
     column = top_put(plot->grid, row, column, width, LAB_TOP_BOLD, chart->title) + 1;
-    for (int i = 0; i < chart->line_count; i++) {
+    for (int i = 0; i < TOP_LINES; i++) {
         const struct top_line *line = &chart->lines[i];
-        if (!top_charted(plot->entity, line->metric, line->instance))
+        if (!charted(plot->entity, chart, i))
             continue;
-        double value = gap ? (double)NAN : top_latest(plot->entity, line->metric, line->instance);
+        double value =
+            gap ? (double)NAN : top_latest(plot->entity, line->metric, chart->node_from_1 - 1);
         enum lab_top_style style = i ? LAB_TOP_SECOND : LAB_TOP_FIRST;
         column = top_put(plot->grid, row, column, end - column, style, i ? "┅" : "━");
         if (*line->label)
@@ -250,9 +255,8 @@ void top_draw_chart(const struct lab_top_history *history, const struct lab_top_
                  width);
     draw_axis(&plot, chart, limit);
     uint8_t *dots = lab_mem_alloc((size_t)plot.width * (size_t)plot.height, 1);
-    for (int i = chart->line_count - 1; i >= 0; i--) { /* the first on top */
-        const struct top_column *past =
-            top_charted(entity, chart->lines[i].metric, chart->lines[i].instance);
+    for (int i = TOP_LINES - 1; i >= 0; i--) { /* the first on top */
+        const struct top_column *past = charted(entity, chart, i);
         if (past && view->unicode)
             draw_braille(&plot, past, i > 0, dots);
         else if (past)

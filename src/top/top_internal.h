@@ -136,24 +136,27 @@ const char *top_seconds(double seconds, char text[TOP_TEXT]); /* "12 s", "3 min 
 
 /* --- charts --- */
 
+enum top_scale {
+    TOP_CHART_PERCENT,
+    TOP_CHART_MEMORY,
+    TOP_CHART_POWER,
+    TOP_CHART_HEAT,
+    TOP_CHART_CLOCK,
+    TOP_CHART_RATE
+};
+
+enum { TOP_LINES = 2 }; /* of a chart, at most */
+
 struct top_line {
-    const char *label;
+    const char *label; /* NULL = there is none */
     enum lab_metric_id metric;
-    int instance;
 };
 
 struct top_chart {
     const char *title;
-    struct top_line lines[2];
-    int line_count;
-    enum {
-        TOP_CHART_PERCENT,
-        TOP_CHART_MEMORY,
-        TOP_CHART_POWER,
-        TOP_CHART_HEAT,
-        TOP_CHART_CLOCK,
-        TOP_CHART_RATE
-    } scale;
+    enum top_scale scale;
+    struct top_line lines[TOP_LINES];
+    int node_from_1; /* of a node's metrics; 0 = they have no instances */
 };
 
 /* A heading with the latest values, then rows of the drawing. */
@@ -178,8 +181,6 @@ int top_process_selected(const struct lab_top_view *view, const struct top_row *
 /* A heading and rows from `row` on; the selected one is marked where `select`. */
 void top_draw_processes(const struct lab_top_history *history, const struct lab_top_view *view,
                         bool select, int row, int height, struct lab_top_grid *grid);
-const char *top_placement_words(enum lab_placement placement);
-bool top_misplaced(enum lab_placement placement);
 const char *top_sort_title(enum lab_top_sort sort);
 /* What the list is sorted by: where there are no GPUs, never by something of theirs. */
 enum lab_top_sort top_sort(const struct lab_top_history *history, const struct lab_top_view *view);

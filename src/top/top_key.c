@@ -14,19 +14,8 @@ static const struct lab_top_request nothing = {.action = LAB_TOP_NOTHING};
 
 /* --- moving --- */
 
-static void open_page(struct lab_top_view *view, enum lab_top_page page) {
-    view->page = page;
-    view->scroll = 0;
-}
-
 static int clamp(int value, int count) {
     return value >= count ? (count > 0 ? count - 1 : 0) : value < 0 ? 0 : value;
-}
-
-static void select_device(struct lab_top_view *view, const struct lab_top_history *history,
-                          int place) {
-    int devices[TOP_DEVICES_MAX];
-    view->device = clamp(place, top_devices(history, devices));
 }
 
 /* Which of the listed devices is the GPU of that number; -1 = none. */
@@ -67,18 +56,13 @@ static void select_process(struct lab_top_view *view, const struct lab_top_histo
 }
 
 static void move(struct lab_top_view *view, const struct lab_top_history *history, int by) {
-    switch (view->page) {
-    case LAB_TOP_PROCESSES:
+    int devices[TOP_DEVICES_MAX];
+    if (view->page == LAB_TOP_PROCESSES)
         select_process(view, history, by);
-        break;
-    case LAB_TOP_NUMA:
+    else if (view->page == LAB_TOP_NUMA)
         view->scroll = view->scroll + by < 0 ? 0 : view->scroll + by;
-        break;
-    case LAB_TOP_OVERVIEW:
-    case LAB_TOP_DEVICE:
-    case LAB_TOP_PAGE_COUNT:
-        select_device(view, history, view->device + by);
-    }
+    else
+        view->device = clamp(view->device + by, top_devices(history, devices));
 }
 
 /* A page of rows; on a device's page, of charts. The drawing holds it within what there is. */
@@ -172,42 +156,29 @@ static void type_filter(struct lab_top_view *view, int key) {
 
 /* --- replay --- */
 
-static struct lab_top_request seek(const struct lab_top_view *view, int64_t time_ns) {
-    time_ns = time_ns < view->begin_ns ? view->begin_ns : time_ns;
-    time_ns = time_ns > view->end_ns ? view->end_ns : time_ns;
-    return (struct lab_top_request){.action = LAB_TOP_SEEK, .time_ns = time_ns};
-}
-
 static bool replay_key(struct lab_top_view *view, int key, struct lab_top_request *ret) {
-    switch (key) {
-    case LAB_TOP_KEY_LEFT:
-        *ret = seek(view, view->now_ns - SEEK_NS);
-        return true;
-    case LAB_TOP_KEY_RIGHT:
-        *ret = seek(view, view->now_ns + SEEK_NS);
-        return true;
-    case LAB_TOP_KEY_SHIFT_LEFT:
-        *ret = seek(view, view->now_ns - SEEK_FAR_NS);
-        return true;
-    case LAB_TOP_KEY_SHIFT_RIGHT:
-        *ret = seek(view, view->now_ns + SEEK_FAR_NS);
-        return true;
-    case LAB_TOP_KEY_HOME:
-        *ret = seek(view, view->begin_ns);
-        return true;
-    case LAB_TOP_KEY_END:
-        *ret = seek(view, view->end_ns);
-        return true;
-    case '+':
-    case '=':
-        view->speed = fmin(2 * view->speed, SPEED_MOST);
-        return true;
-    case '-':
-        view->speed = fmax(view->speed / 2, SPEED_LEAST);
-        return true;
-    default:
+    const struct {
+        int key;
+        int64_t time_ns;
+    } places[] = {{LAB_TOP_KEY_LEFT, view->now_ns - SEEK_NS},
+                  {LAB_TOP_KEY_RIGHT, view->now_ns + SEEK_NS},
+                  {LAB_TOP_KEY_SHIFT_LEFT, view->now_ns - SEEK_FAR_NS},
+                  {LAB_TOP_KEY_SHIFT_RIGHT, view->now_ns + SEEK_FAR_NS},
+                  {LAB_TOP_KEY_HOME, view->begin_ns},
+                  {LAB_TOP_KEY_END, view->end_ns}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (key == places[i].key) {
+            int64_t time_ns = places[i].time_ns;
+            time_ns = time_ns < view->begin_ns ? view->begin_ns : time_ns;
+            time_ns = time_ns > view->end_ns ? view->end_ns : time_ns;
+            *ret = (struct lab_top_request){.action = LAB_TOP_SEEK, .time_ns = time_ns};
+            return true;
+        }
+    if (key != '+' && key != '=' && key != '-')
         return false;
-    }
+    view->speed =
+        key == '-' ? fmax(view->speed / 2, SPEED_LEAST) : fmin(2 * view->speed, SPEED_MOST);
+    return true;
 }
 
 /* --- all keys --- */
@@ -228,9 +199,11 @@ static bool page_key(struct lab_top_view *view, int key) {
         page = LAB_TOP_PROCESSES;
     else if (key == 'n')
         page = LAB_TOP_NUMA;
-    if (page >= 0)
-        open_page(view, (enum lab_top_page)page);
-    return page >= 0;
+    if (page < 0)
+        return false;
+    view->page = (enum lab_top_page)page;
+    view->scroll = 0;
+    return true;
 }
 
 static void list_key(struct lab_top_view *view, const struct lab_top_history *history, int key) {
@@ -267,31 +240,18 @@ static void list_key(struct lab_top_view *view, const struct lab_top_history *hi
 }
 
 static void move_key(struct lab_top_view *view, const struct lab_top_history *history, int key) {
-    switch (key) {
-    case LAB_TOP_KEY_UP:
-    case LAB_TOP_KEY_LEFT:
+    if (key == LAB_TOP_KEY_UP || key == LAB_TOP_KEY_LEFT)
         move(view, history, -1);
-        break;
-    case LAB_TOP_KEY_DOWN:
-    case LAB_TOP_KEY_RIGHT:
+    else if (key == LAB_TOP_KEY_DOWN || key == LAB_TOP_KEY_RIGHT)
         move(view, history, 1);
-        break;
-    case LAB_TOP_KEY_PAGE_UP:
-        move_far(view, history, -1);
-        break;
-    case LAB_TOP_KEY_PAGE_DOWN:
-        move_far(view, history, 1);
-        break;
-    case LAB_TOP_KEY_HOME:
+    else if (key == LAB_TOP_KEY_PAGE_UP || key == LAB_TOP_KEY_PAGE_DOWN)
+        move_far(view, history, key == LAB_TOP_KEY_PAGE_UP ? -1 : 1);
+    else if (key == LAB_TOP_KEY_HOME)
         move(view, history, -(1 << 20));
-        break;
-    case LAB_TOP_KEY_END:
+    else if (key == LAB_TOP_KEY_END)
         move(view, history, view->page == LAB_TOP_NUMA ? 0 : 1 << 20);
-        break;
-    default:
-        if (key >= '0' && key <= '9')
-            select_gpu(view, history, key - '0');
-    }
+    else if (key >= '0' && key <= '9')
+        select_gpu(view, history, key - '0');
 }
 
 static struct lab_top_request prompt_key(struct lab_top_view *view,

@@ -130,7 +130,7 @@ static void draw_charts(const struct lab_top_history *history, const struct lab_
         char title[TOP_TEXT];
         snprintf(title, sizeof title, "node %d", nodes[i]);
         struct top_chart chart = {
-            title, {{"CPUs", LAB_METRIC_NODE_UTILIZATION, nodes[i]}}, 1, TOP_CHART_PERCENT};
+            title, TOP_CHART_PERCENT, {{"CPUs", LAB_METRIC_NODE_UTILIZATION}}, nodes[i] + 1};
         int left = 1 + (grid->columns - 1) * i / count, width = (grid->columns - 1) / count - 1;
         top_draw_chart(history, view, numa, &chart, row, left, width, height > 12 ? 12 : height,
                        grid);

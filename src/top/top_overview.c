@@ -373,16 +373,14 @@ static void draw_charts_of(const struct lab_top_history *history, const struct l
                            struct lab_top_grid *grid) {
     static const struct top_chart of_gpu[] = {
         {"utilisation",
-         {{"", LAB_METRIC_UTILIZATION, -1}, {"SM", LAB_METRIC_SM_ACTIVE, -1}},
-         2,
-         TOP_CHART_PERCENT},
-        {"memory", {{"", LAB_METRIC_MEMORY_USED, -1}}, 1, TOP_CHART_MEMORY}};
+         TOP_CHART_PERCENT,
+         {{"", LAB_METRIC_UTILIZATION}, {"SM", LAB_METRIC_SM_ACTIVE}}},
+        {"memory", TOP_CHART_MEMORY, {{"", LAB_METRIC_MEMORY_USED}}}};
     static const struct top_chart of_cpu[] = {
         {"utilisation",
-         {{"", LAB_METRIC_CPU_UTILIZATION, -1}, {"kernel", LAB_METRIC_CPU_SYSTEM, -1}},
-         2,
-         TOP_CHART_PERCENT},
-        {"memory", {{"", LAB_METRIC_HOST_USED, -1}}, 1, TOP_CHART_MEMORY}};
+         TOP_CHART_PERCENT,
+         {{"", LAB_METRIC_CPU_UTILIZATION}, {"kernel", LAB_METRIC_CPU_SYSTEM}}},
+        {"memory", TOP_CHART_MEMORY, {{"", LAB_METRIC_HOST_USED}}}};
     bool cpu = e->entity.kind == LAB_ENTITY_CPU;
     const struct top_entity *memory = cpu ? top_of_kind(history, LAB_ENTITY_MEMORY) : e;
     const struct top_chart *charts = cpu ? of_cpu : of_gpu;

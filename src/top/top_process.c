@@ -24,29 +24,13 @@ enum lab_top_sort top_sort(const struct lab_top_history *history, const struct l
     }
 }
 
-const char *top_placement_words(enum lab_placement placement) {
-    switch (placement) {
-    case LAB_PLACEMENT_UNKNOWN:
-        return "?";
-    case LAB_PLACEMENT_ONE_NODE:
-        return "–";
-    case LAB_PLACEMENT_LOCAL:
-        return "local";
-    case LAB_PLACEMENT_LOOSE:
-        return "loose";
-    case LAB_PLACEMENT_CORES:
-        return "!cores";
-    case LAB_PLACEMENT_MEMORY:
-        return "!memory";
-    case LAB_PLACEMENT_BOTH:
-        return "!both";
-    }
-    return "?";
-}
-
-bool top_misplaced(enum lab_placement placement) {
-    return placement == LAB_PLACEMENT_CORES || placement == LAB_PLACEMENT_MEMORY ||
-           placement == LAB_PLACEMENT_BOTH;
+static const char *placement_words(enum lab_placement placement) {
+    static const char *const words[] = {
+        [LAB_PLACEMENT_UNKNOWN] = "?",    [LAB_PLACEMENT_ONE_NODE] = "–",
+        [LAB_PLACEMENT_LOCAL] = "local",  [LAB_PLACEMENT_LOOSE] = "loose",
+        [LAB_PLACEMENT_CORES] = "!cores", [LAB_PLACEMENT_MEMORY] = "!memory",
+        [LAB_PLACEMENT_BOTH] = "!both"};
+    return words[placement];
 }
 
 /* --- figures of one --- */
@@ -114,7 +98,7 @@ static bool matches(const struct lab_top_view *view, const struct lab_process_sa
     const char *filter = view->filter;
     return !*filter || contains(process->command, filter) || contains(process->name, filter) ||
            contains(process->user, filter) || contains(process->container, filter) ||
-           lab_str_starts(pid, filter) || contains(top_placement_words(process->placement), filter);
+           lab_str_starts(pid, filter) || contains(placement_words(process->placement), filter);
 }
 
 /* --- order --- */
@@ -141,35 +125,22 @@ static int compare(const void *left, const void *right, void *state) {
     const struct lab_process_sample *a = ((const struct top_row *)left)->process;
     const struct lab_process_sample *b = ((const struct top_row *)right)->process;
     int result = 0;
-    switch (order->sort) {
-    case LAB_TOP_BY_GPU_MEMORY:
+    if (order->sort == LAB_TOP_BY_GPU_MEMORY)
         result = by_number(gpu_memory(a), gpu_memory(b));
-        break;
-    case LAB_TOP_BY_SM:
+    else if (order->sort == LAB_TOP_BY_SM)
         result = by_number(sm_percent(a), sm_percent(b));
-        break;
-    case LAB_TOP_BY_CPU:
+    else if (order->sort == LAB_TOP_BY_CPU)
         result = by_number(a->cpu_percent, b->cpu_percent);
-        break;
-    case LAB_TOP_BY_MEMORY:
+    else if (order->sort == LAB_TOP_BY_MEMORY)
         result = by_number((double)a->memory_bytes, (double)b->memory_bytes);
-        break;
-    case LAB_TOP_BY_USER:
+    else if (order->sort == LAB_TOP_BY_USER)
         result = strcmp(a->user, b->user);
-        break;
-    case LAB_TOP_BY_GPU:
+    else if (order->sort == LAB_TOP_BY_GPU)
         result = first_gpu(order->history, a) - first_gpu(order->history, b);
-        break;
-    case LAB_TOP_BY_PLACEMENT:
+    else if (order->sort == LAB_TOP_BY_PLACEMENT)
         result = by_number((double)a->placement, (double)b->placement);
-        break;
-    case LAB_TOP_BY_COMMAND:
+    else if (order->sort == LAB_TOP_BY_COMMAND)
         result = strcmp(command_of(a), command_of(b));
-        break;
-    case LAB_TOP_BY_PID:
-    case LAB_TOP_SORT_COUNT:
-        break;
-    }
     if (!result)
         result = (a->pid > b->pid) - (a->pid < b->pid);
     return order->reverse ? -result : result;
@@ -377,8 +348,9 @@ static void draw_row(const struct lab_top_history *history, const struct layout 
     if (l->memory >= 0)
         top_right(grid, row, l->memory, 6, style, top_size((double)p->memory_bytes, text));
     if (l->place >= 0 && p->gpu_count)
-        top_put(grid, row, l->place, 8, top_misplaced(p->placement) ? LAB_TOP_WARNING : style,
-                top_placement_words(p->placement));
+        top_put(grid, row, l->place, 8,
+                *placement_words(p->placement) == '!' ? LAB_TOP_WARNING : style,
+                placement_words(p->placement));
     int at = l->command;
     if (process_row->depth)
         at = top_put(grid, row, at + 2 * (process_row->depth - 1), 2, LAB_TOP_DIM, "└") + 1;
