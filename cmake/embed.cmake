@@ -1,5 +1,5 @@
-# Texts in the program itself: the files below conf/ and the kernels. Included, it adds for each set a
-# generated source to the library's, such as
+# Texts in the program itself: the files below conf/, the kernels and parts of completions. Included, it
+# adds for each set a generated source to the library's, such as
 #
 #     const struct lab_config_file lab_config_files[] = {{"experiment/numa_study.yaml", "…", 1234}, …};
 #
@@ -31,6 +31,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     lab_embed(config_files conf yaml compose/config.h lab_config_file ^machine/)
     lab_embed(machine_files conf/machine yaml device/sim/find.h sim_file)
     lab_embed(kernel_files kernels "cu;cuh" device/cuda/compile.h lab_kernel_file)
+    lab_embed(manual_files src/command/manual "bash;fish" command/manual/manual_text.h lab_manual_file)
     return()
 endif()
 

@@ -7,76 +7,6 @@
 
 #include <string.h>
 
-/* Everything behind the tables; ~ stands for the program's name. */
-static const char frame[] =
-    "_~() {\n"
-    "    local line=${COMP_LINE:0:COMP_POINT} cur command='' word='' value='' prefix='' i\n"
-    "    local -a words\n"
-    "    COMPREPLY=()\n"
-    "    cur=${line##*[[:space:]]}\n"
-    "    read -ra words <<<\"${line%\"$cur\"}\"\n"
-    "    # the command, its first word, and the option that waits for a value\n"
-    "    for ((i = 1; i < ${#words[@]}; i++)); do\n"
-    "        if [[ -n $value ]]; then\n"
-    "            value=''\n"
-    "        elif [[ -z $command ]]; then\n"
-    "            command=${words[i]}\n"
-    "        elif _~_takes_value \"$command\" \"${words[i]}\"; then\n"
-    "            value=${words[i]}\n"
-    "        elif [[ ${words[i]} != -* && -z $word ]]; then\n"
-    "            word=${words[i]}\n"
-    "        fi\n"
-    "    done\n"
-    "    if [[ -z $command ]]; then\n"
-    "        _~_offer \"$(_~_commands)\"\n"
-    "    elif [[ -n $value ]]; then\n"
-    "        _~_value \"$command\" \"$value\"\n"
-    "    elif [[ $cur == --*=* ]]; then\n"
-    "        prefix=${cur%%=*}=\n"
-    "        _~_value \"$command\" \"${cur%%=*}\"\n"
-    "    elif [[ $cur == -* ]]; then\n"
-    "        _~_offer \"$(_~_options \"$command\")\"\n"
-    "    elif [[ -z $word ]]; then\n"
-    "        _~_offer \"$(_~_words \"$command\")\"\n"
-    "        _~_takes_path \"$command\" first && _~_paths f\n"
-    "    elif [[ $cur == *=* ]]; then\n"
-    "        prefix=${cur%%=*}=\n"
-    "        _~_value \"$command $word\" \"${cur%%=*}\"\n"
-    "        [[ ${#COMPREPLY[@]} = 0 ]] && _~_takes_path \"$command\" later && _~_paths f\n"
-    "    else\n"
-    "        _~_offer \"$(_~_keys \"$command\" \"$word\")\"\n"
-    "        _~_takes_path \"$command\" later && _~_paths f\n"
-    "    fi\n"
-    "    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null\n"
-    "    _~_cut\n"
-    "}\n"
-    "\n"
-    "# keeps those of the words that go on from what is typed\n"
-    "_~_offer() {\n"
-    "    mapfile -t COMPREPLY < <(compgen -P \"$prefix\" -W \"$1\" -- \"${cur#\"$prefix\"}\")\n"
-    "}\n"
-    "\n"
-    "# $1 is f for files, d for directories\n"
-    "_~_paths() {\n"
-    "    local path\n"
-    "    compopt -o filenames 2>/dev/null\n"
-    "    while IFS='' read -r path; do\n"
-    "        COMPREPLY+=(\"$prefix$path\")\n"
-    "    done < <(compgen -\"$1\" -- \"${cur#\"$prefix\"}\")\n"
-    "}\n"
-    "\n"
-    "# bash has split the word at '=' and ':' and completes only the last piece\n"
-    "_~_cut() {\n"
-    "    local breaks=${COMP_WORDBREAKS//[^=:]/} typed i\n"
-    "    [[ -n $breaks && $cur == *[\"$breaks\"]* ]] || return 0\n"
-    "    typed=${cur%\"${cur##*[\"$breaks\"]}\"}\n"
-    "    for i in \"${!COMPREPLY[@]}\"; do\n"
-    "        COMPREPLY[i]=${COMPREPLY[i]#\"$typed\"}\n"
-    "    done\n"
-    "}\n"
-    "\n"
-    "complete -F _~ ~\n";
-
 static void open_function(struct lab_str *out, const char *program, const char *name,
                           const char *subject) {
     lab_str_printf(out, "_%s_%s() {\n    case %s in\n", program, name, subject);
@@ -222,7 +152,7 @@ void lab_manual_bash(const struct lab_manual *manual, struct lab_str *out) {
     add_words(manual, out);
     add_keys(manual, out);
     add_values(manual, out);
-    lab_manual_add_frame(out, frame, manual->program);
+    lab_manual_add_script(out, "completion.bash", manual->program);
 }
 
 int lab_manual_completion(const struct lab_manual *manual, const char *shell, struct lab_str *out) {

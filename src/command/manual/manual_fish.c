@@ -3,46 +3,6 @@
 
 #include <string.h>
 
-/* What the conditions ask; ~ stands for the program's name. */
-static const char frame[] =
-    "# the words before the cursor that are no options and no options' values\n"
-    "function __~_words\n"
-    "    set -l value 0\n"
-    "    set -l words\n"
-    "    for token in (commandline -opc)[2..-1]\n"
-    "        if test $value = 1\n"
-    "            set value 0\n"
-    "        else if contains -- \"$words[1] $token\" $__~_takes_value\n"
-    "            set value 1\n"
-    "        else if not string match -q -- '-*' $token\n"
-    "            set -a words $token\n"
-    "        end\n"
-    "    end\n"
-    "    string join \\n -- $words\n"
-    "end\n"
-    "\n"
-    "# whether they are just these, or (with a + behind them) begin with these\n"
-    "function __~_at\n"
-    "    set -l words (__~_words)\n"
-    "    set -l wanted $argv\n"
-    "    if test \"$wanted[-1]\" = +\n"
-    "        set -e wanted[-1]\n"
-    "        set words $words[1..(count $wanted)]\n"
-    "    end\n"
-    "    test \"$words\" = \"$wanted\"\n"
-    "end\n"
-    "\n"
-    "# paths as values of a key\n"
-    "function __~_paths\n"
-    "    set -l token (commandline -ct)\n"
-    "    string match -q -- \"$argv[1]=*\" $token; or return\n"
-    "    for path in (__fish_complete_path (string replace -- \"$argv[1]=\" '' $token))\n"
-    "        echo \"$argv[1]=$path\"\n"
-    "    end\n"
-    "end\n"
-    "\n"
-    "complete -c ~ -f\n";
-
 static void add_takes_value(const struct lab_manual *manual, struct lab_str *out) {
     lab_str_printf(out, "set -g __%s_takes_value", manual->program);
     for (int i = 0; manual->pages[i]; i++)
@@ -151,7 +111,7 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
 void lab_manual_fish(const struct lab_manual *manual, struct lab_str *out) {
     lab_str_printf(out, "# fish completion for %s %s\n\n", manual->program, manual->version);
     add_takes_value(manual, out);
-    lab_manual_add_frame(out, frame, manual->program);
+    lab_manual_add_script(out, "completion.fish", manual->program);
     for (int i = 0; manual->pages[i]; i++) {
         lab_str_add(out, "\n");
         open_rule(manual->program, "", out);

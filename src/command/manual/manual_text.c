@@ -142,10 +142,15 @@ void lab_manual_add_quoted(struct lab_str *out, const char *text) {
     lab_str_add(out, "'");
 }
 
-void lab_manual_add_frame(struct lab_str *out, const char *frame, const char *program) {
-    for (const char *c = frame; *c; c++)
-        if (*c == '~')
-            lab_str_add(out, program);
-        else
-            lab_str_add_bytes(out, c, 1);
+void lab_manual_add_script(struct lab_str *out, const char *name, const char *program) {
+    static const char own[] = "gpulab"; /* as the file has it */
+    const struct lab_manual_file *file = lab_manual_files;
+    while (!lab_str_equal(file->path, name))
+        file++;
+    for (const char *c = file->text, *next; *c; c = next) {
+        next = strstr(c, own);
+        lab_str_add_bytes(out, c, next ? (size_t)(next - c) : strlen(c));
+        lab_str_add(out, next ? program : "");
+        next = next ? next + strlen(own) : c + strlen(c);
+    }
 }

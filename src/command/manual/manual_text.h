@@ -35,8 +35,14 @@ bool lab_manual_takes_path(const struct lab_manual_page *page, bool first);
 /* 'text', safe in bash, zsh and fish. */
 void lab_manual_add_quoted(struct lab_str *out, const char *text);
 
-/* A script's fixed part; each ~ in it becomes the program's name. */
-void lab_manual_add_frame(struct lab_str *out, const char *frame, const char *program);
+struct lab_manual_file { /* a file of this folder that is no C */
+    const char *path, *text;
+    size_t length;
+};
+extern const struct lab_manual_file lab_manual_files[]; /* path NULL ends; generated */
+
+/* The fixed part of a completion, a file that is written for gpulab, for any program. */
+void lab_manual_add_script(struct lab_str *out, const char *name, const char *program);
 
 void lab_manual_bash(const struct lab_manual *manual, struct lab_str *out);
 void lab_manual_zsh(const struct lab_manual *manual, struct lab_str *out);
