@@ -172,43 +172,6 @@ static int make_request(const struct lab_command_call *call, struct lab_session 
     return set_counts(config, &keys, cost.samples, &ret_request->plan, err);
 }
 
-static struct lab_progress make_progress(const struct lab_command_call *call) {
-    struct lab_style style = lab_console_style(call->console->err_is_terminal, STDERR_FILENO);
-    bool dumb = lab_str_equal(getenv("TERM"), "dumb");
-    return (struct lab_progress){
-        .shown = call->console->err_is_terminal && !dumb && !call->console->quiet &&
-                 !call->console->json,
-        .columns = style.columns,
-        .unicode = style.unicode,
-    };
-}
-
-/* --- the list of workloads --- */
-
-static void print_workloads(const struct lab_command_call *call) {
-    struct lab_doc *doc = lab_doc_open("Workloads", call->arena);
-    int width = 0;
-    for (int i = 0; lab_workloads[i]; i++)
-        width = (int)strlen(lab_workloads[i]->name) > width ? (int)strlen(lab_workloads[i]->name)
-                                                            : width;
-    lab_doc_set_labels(doc, width + 4);
-    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "workloads"});
-    for (int i = 0; lab_workloads[i]; i++) {
-        lab_doc_begin(doc, (struct lab_doc_section){.key = NULL});
-        lab_doc_data(doc, "workload", lab_value_string(call->arena, lab_workloads[i]->name));
-        lab_doc_data(doc, "help", lab_value_string(call->arena, lab_workloads[i]->help));
-        lab_doc_line(doc, lab_workloads[i]->name, "%s", lab_workloads[i]->help);
-        lab_doc_end(doc);
-    }
-    lab_doc_end(doc);
-    lab_doc_gap(doc);
-    if (!call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_WHOLE,
-                     "'gpulab help bench WORKLOAD' shows its keys; 'gpulab bench WORKLOAD' runs "
-                     "it.");
-    lab_doc_print(doc, call->console);
-}
-
 /* What config=tuned means depends on the device. */
 static int bench_chosen(struct lab_session *session, struct lab_bench_request *request,
                         struct lab_bench_report *ret_report, int *ret_selected,
@@ -240,21 +203,25 @@ static int bench_here(struct lab_session *session, struct lab_bench_request *req
 
 static int bench_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     if (call->word_count == 0) {
-        print_workloads(call);
+        lab_command_print_topics(call, (const char *const[]){"workloads", "workload", "help"},
+                                 lab_command_workloads(false, call->arena), 0,
+                                 "'gpulab help bench WORKLOAD' shows its keys; 'gpulab bench "
+                                 "WORKLOAD' runs it.");
         return 0;
     }
     struct lab_session session = {.arena = call->arena};
     struct lab_bench_request request;
     if (make_request(call, &session, &request, err) < 0)
         return -1;
-    request.progress = make_progress(call);
+    struct lab_style style = lab_console_style(call->console->err_is_terminal, STDERR_FILENO);
+    request.progress = (struct lab_progress){.shown = lab_console_draws(call->console),
+                                             .columns = style.columns,
+                                             .unicode = style.unicode};
     struct lab_bench_report report;
     int selected = 0;
     if (bench_here(&session, &request, &report, &selected, err) < 0)
         return -1;
-    if (selected > 1 && !lab_str_equal(call->shared->device, "auto") && !call->console->quiet)
-        lab_console_note("%s names %d devices: bench uses the first, %s", call->shared->device,
-                         selected, report.device.name);
+    lab_command_note_devices(call, selected, report.device.name);
     struct lab_doc *doc = lab_doc_open(report.label, call->arena);
     lab_report_add_bench(doc, &report);
     lab_doc_print(doc, call->console);
@@ -267,13 +234,7 @@ static int bench_run(const struct lab_command_call *call, int *ret_status, struc
 /* --- manual --- */
 
 static const char *const *bench_complete(struct lab_arena *arena) {
-    int count = 0;
-    while (lab_workloads[count])
-        count++;
-    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
-    for (int i = 0; i < count; i++)
-        names[i] = lab_workloads[i]->name;
-    return names;
+    return lab_command_topic_names(lab_command_workloads(false, arena), arena);
 }
 
 static const struct lab_option *bench_word_keys(const char *word, struct lab_arena *arena) {
@@ -292,27 +253,21 @@ static struct lab_manual_section workload_section(const struct lab_workload *wor
 
 static const struct lab_manual_section *bench_sections(struct lab_arena *arena, const char *word,
                                                        struct lab_err *err) {
+    if (!word)
+        return lab_command_topic_section("Workloads", lab_command_workloads(false, arena),
+                                         "'gpulab help bench WORKLOAD' shows the keys of one.",
+                                         arena);
+    bool every = lab_str_equal(word, LAB_COMMAND_ALL_WORDS);
+    const struct lab_workload *one = every ? NULL : lab_workload_find(word, err);
     int count = 0;
     while (lab_workloads[count])
         count++;
-    struct lab_manual_section *all = lab_arena_alloc(arena, (size_t)count + 2, sizeof *all);
-    if (lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
-        for (int i = 0; i < count; i++)
-            all[i] = workload_section(lab_workloads[i], arena);
-    } else if (word) {
-        const struct lab_workload *workload = lab_workload_find(word, err);
-        if (!workload)
-            return NULL;
-        all[0] = workload_section(workload, arena);
-    } else {
-        LAB_AUTO(str, text);
-        for (int i = 0; i < count; i++)
-            lab_str_printf(&text, "%s: %s\n\n", lab_workloads[i]->name, lab_workloads[i]->help);
-        lab_str_add(&text, "'gpulab help bench WORKLOAD' shows the keys of one.");
-        all[0].title = "Workloads";
-        all[0].text = lab_arena_strdup(arena, text.text);
-    }
-    return all;
+    struct lab_manual_section *all = lab_arena_alloc(arena, (size_t)count + 1, sizeof *all);
+    for (int i = 0; every && i < count; i++)
+        all[i] = workload_section(lab_workloads[i], arena);
+    if (one)
+        all[0] = workload_section(one, arena);
+    return every || one ? all : NULL;
 }
 
 static const struct lab_manual_example examples[] = {

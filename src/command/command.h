@@ -11,6 +11,8 @@
 #include "base/tty/console.h"
 #include "base/value.h"
 #include "command/manual/manual.h"
+#include "compose/config.h"
+#include "plan/plan.h"
 
 #include <stdbool.h>
 
@@ -71,6 +73,42 @@ const struct lab_command *lab_command_find(const char *name, struct lab_err *err
 /* Everything main does: picks the command, parses, runs, prints the error. Returns the exit status.
  */
 int lab_command_main(int argc, char **argv);
+
+/* --- what commands share --- */
+
+/* --device, or NULL where it is "auto". */
+const char *lab_command_device(const struct lab_command_call *call);
+/* Says which device is used, where --device names several. */
+void lab_command_note_devices(const struct lab_command_call *call, int count, const char *used);
+
+/* Completion of those that take a study's name, and its keys. */
+const char *const *lab_command_studies(struct lab_arena *arena);
+const struct lab_option *lab_command_study_keys(const char *word, struct lab_arena *arena);
+
+/* What a command line of `run` or `estimate` means: its sweep, then its plan, on this machine or on
+ * the one that a file describes. The caller closes the machine, also after a failure. */
+int lab_command_sweep(const struct lab_command_call *call, const struct lab_config_path *path,
+                      bool multirun, struct lab_sweep *ret_sweep, struct lab_err *err);
+int lab_command_plan(const struct lab_command_call *call, const struct lab_config_path *path,
+                     const struct lab_sweep *sweep, const struct lab_machine *machine,
+                     struct lab_plan *ret_plan, struct lab_err *err);
+
+struct lab_topic { /* a workload, a kernel, a study: what a command takes by name */
+    const char *name, *help;
+    const char *origin; /* for programs; NULL = nothing to say */
+};
+
+/* Workloads, or those that have something to tune. All of these end with a name of NULL. */
+const struct lab_topic *lab_command_workloads(bool tunable, struct lab_arena *arena);
+const char *const *lab_command_topic_names(const struct lab_topic *topics, struct lab_arena *arena);
+/* What the command prints without a word. `keys` for programs: of the list, of a name and of what
+ * is said about it. `columns`: where that begins, in one line; 0 = behind the names, broken. */
+void lab_command_print_topics(const struct lab_command_call *call, const char *const keys[3],
+                              const struct lab_topic *topics, int columns, const char *hint);
+/* The same as a section of its help, with room for another behind it. */
+struct lab_manual_section *lab_command_topic_section(const char *title,
+                                                     const struct lab_topic *topics,
+                                                     const char *hint, struct lab_arena *arena);
 
 /* --- manual --- */
 

@@ -95,36 +95,29 @@ static int estimate_studies(const struct lab_command_call *call, const char *wor
 /* The command that would start it. */
 static const char *run_command(const struct lab_command_call *call) {
     const struct estimate_config *config = call->config;
-    struct lab_value *list = lab_value_list(call->arena);
+    const char **words = lab_arena_alloc(call->arena, (size_t)call->word_count + 4, sizeof *words);
+    int count = 0;
     if (config->multirun)
-        lab_value_append(call->arena, list, lab_value_string(call->arena, "-m"));
+        words[count++] = "-m";
     if (config->config_dir)
-        lab_value_append(
-            call->arena, list,
-            lab_value_string(call->arena,
-                             lab_arena_printf(call->arena, "--config-dir=%s", config->config_dir)));
-    if (!lab_str_equal(call->shared->device, "auto"))
-        lab_value_append(call->arena, list,
-                         lab_value_string(call->arena, lab_arena_printf(call->arena, "--device=%s",
-                                                                        call->shared->device)));
+        words[count++] = lab_arena_printf(call->arena, "--config-dir=%s", config->config_dir);
+    if (lab_command_device(call))
+        words[count++] = lab_arena_printf(call->arena, "--device=%s", call->shared->device);
     for (int i = 0; i < call->word_count; i++)
-        lab_value_append(call->arena, list, lab_value_string(call->arena, call->words[i]));
-    LAB_AUTO(str, words);
-    lab_json_write(list, 0, &words);
-    return lab_study_view_command(words.text, call->arena);
+        words[count++] = call->words[i];
+    return lab_run_command(words, call->arena);
 }
 
-static int estimate_sweep(const struct lab_command_call *call, const struct lab_config_path *path,
-                          const struct lab_sweep *sweep, struct lab_err *err) {
+static int estimate_plan(const struct lab_command_call *call, const struct lab_config_path *path,
+                         struct lab_err *err) {
+    const struct estimate_config *config = call->config;
+    struct lab_sweep sweep;
     struct lab_machine *machine;
     struct lab_plan plan;
-    if (lab_machine_open(NULL, &machine, err) < 0)
+    if (lab_command_sweep(call, path, config->multirun, &sweep, err) < 0 ||
+        lab_machine_open(NULL, &machine, err) < 0)
         return -1;
-    struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
-    int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
-    if (result == 0)
-        result = lab_analysis_check_answers(
-            lab_value_get(lab_value_get(plan.config, "experiment"), "answers"), err);
+    int result = lab_command_plan(call, path, &sweep, machine, &plan, err);
     if (result == 0) {
         struct lab_history *history = lab_run_history(plan.machine);
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);
@@ -136,36 +129,13 @@ static int estimate_sweep(const struct lab_command_call *call, const struct lab_
     return result;
 }
 
-static int estimate_plan(const struct lab_command_call *call, const struct lab_config_path *path,
-                         struct lab_err *err) {
-    const struct estimate_config *config = call->config;
-    const char *device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device;
-    struct lab_override *words;
-    struct lab_sweep sweep;
-    int count;
-    if (lab_run_words(path, device, call->words, call->word_count, call->arena, &words, &count,
-                      err) < 0 ||
-        lab_sweep_init(path, words, count, config->multirun, call->arena, &sweep, err) < 0)
-        return -1;
-    return estimate_sweep(call, path, &sweep, err);
-}
-
 /* --- which --- */
-
-static bool names_study(const struct lab_config_path *path, const char *word,
-                        struct lab_arena *arena) {
-    const char *const *all = lab_config_options(path, "experiment", arena);
-    for (int i = 0; all[i]; i++)
-        if (strcmp(all[i], word) == 0)
-            return true;
-    return false;
-}
 
 /* Whether the words are a study on disk. A single one that is neither is refused as a study's name
  * would be, unless only a path can look like it. */
 static bool is_on_disk(const struct lab_command_call *call, const struct lab_config_path *path) {
     const char *word = call->words[0], *found;
-    if (call->word_count != 1 || names_study(path, word, call->arena))
+    if (call->word_count != 1 || lab_run_is_study(path, word, call->arena))
         return false;
     if (lab_folder_resolve(word, call->arena, &found, NULL) == 0)
         return true;
@@ -183,19 +153,6 @@ static int estimate_run(const struct lab_command_call *call, int *ret_status, st
     if (is_on_disk(call, &path))
         return estimate_studies(call, call->words[0], err);
     return estimate_plan(call, &path, err);
-}
-
-/* --- manual --- */
-
-static const char *const *estimate_complete(struct lab_arena *arena) {
-    static const struct lab_config_path built_in;
-    return lab_config_options(&built_in, "experiment", arena);
-}
-
-static const struct lab_option *estimate_word_keys(const char *word, struct lab_arena *arena) {
-    (void)arena;
-    (void)word;
-    return lab_plan_keys;
 }
 
 static const struct lab_manual_example examples[] = {
@@ -228,7 +185,7 @@ const struct lab_command lab_command_estimate = {
     .uses_device = true,
     .max_words = -1,
     .examples = examples,
-    .complete = estimate_complete,
-    .word_keys = estimate_word_keys,
+    .complete = lab_command_studies,
+    .word_keys = lab_command_study_keys,
     .run = estimate_run,
 };

@@ -65,44 +65,32 @@ static const struct lab_option run_options[] = {
 
 /* --- studies --- */
 
+/* NULL and an error where one can't be read. */
+static const struct lab_topic *find_studies(const struct lab_config_path *path,
+                                            struct lab_arena *arena, struct lab_err *err) {
+    const char *const *names = lab_config_options(path, "experiment", arena), *yaml;
+    size_t count = 0, length;
+    while (names[count])
+        count++;
+    struct lab_topic *topics = lab_arena_alloc(arena, count + 1, sizeof *topics);
+    for (size_t i = 0; i < count; i++) {
+        if (lab_run_read_study(path, names[i], arena, &yaml, &length, &topics[i].origin, err) < 0)
+            return NULL;
+        topics[i].name = names[i];
+        topics[i].help = lab_run_summary(yaml, arena);
+    }
+    return topics;
+}
+
 static int print_studies(const struct lab_command_call *call, const struct lab_config_path *path,
                          struct lab_err *err) {
-    const char *const *names = lab_config_options(path, "experiment", call->arena);
-    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
-    LAB_AUTO(str, text);
-    int width = 0, result = 0;
-    for (int i = 0; names[i]; i++)
-        width = (int)strlen(names[i]) > width ? (int)strlen(names[i]) : width;
-    for (int i = 0; names[i] && result == 0; i++) {
-        const char *yaml, *origin;
-        size_t length;
-        result = lab_run_read_study(path, names[i], call->arena, &yaml, &length, &origin, err);
-        if (result < 0)
-            break;
-        const char *summary = lab_run_summary(yaml, call->arena);
-        struct lab_value *item = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, item, "study", names[i]);
-        lab_value_set_string(call->arena, item, "summary", summary);
-        lab_value_set_string(call->arena, item, "origin", origin);
-        lab_value_append(call->arena, list, item);
-        lab_str_printf(&text, "  %-*s  ", width, names[i]);
-        lab_text_wrap(summary, width + 4, width + 4, call->console->style.columns, &text);
-        lab_str_add(&text, "\n");
-    }
-    if (!call->console->quiet) {
-        lab_str_add(&text, "\n");
-        lab_text_wrap(
-            "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab help run STUDY' "
-            "says more about it.",
-            0, 0, call->console->style.columns, &text);
-        lab_str_add(&text, "\n");
-    }
-    lab_value_set(call->arena, map, "studies", list);
-    if (result == 0 && call->console->json)
-        lab_console_print_json(call->console, map);
-    else if (result == 0)
-        lab_console_print(call->console, &text);
-    return result;
+    const struct lab_topic *topics = find_studies(path, call->arena, err);
+    if (topics)
+        lab_command_print_topics(call, (const char *const[]){"studies", "study", "summary"}, topics,
+                                 0,
+                                 "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab "
+                                 "help run STUDY' says more about it.");
+    return topics ? 0 : -1;
 }
 
 static int show_study(const struct lab_command_call *call, const struct lab_config_path *path,
@@ -220,7 +208,6 @@ static void print_plan(const struct lab_command_call *call, const struct lab_pla
 /* What was given behind `gpulab run`, as far as it decides what runs. */
 static const char *const *command_words(const struct lab_command_call *call) {
     const struct run_config *config = call->config;
-    bool chosen = !lab_str_equal(call->shared->device, "auto");
     const char **words = lab_arena_alloc(call->arena, (size_t)call->word_count + 6, sizeof *words);
     int count = 0;
     if (config->multirun)
@@ -229,7 +216,7 @@ static const char *const *command_words(const struct lab_command_call *call) {
         words[count++] = "--config-dir";
         words[count++] = config->config_dir;
     }
-    if (chosen) {
+    if (lab_command_device(call)) {
         words[count++] = "--device";
         words[count++] = call->shared->device;
     }
@@ -299,11 +286,10 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
 static void prepare_view(struct execution *execution, const struct lab_command_call *call,
                          const struct lab_study *study) {
     const struct lab_console *console = call->console;
-    bool dumb = lab_str_equal(getenv("TERM"), "dumb");
     bool lines = !console->quiet && !console->json;
     execution->view = (struct lab_report_progress){
         .lines = lines,
-        .bar = lines && console->err_is_terminal && !dumb,
+        .bar = lab_console_draws(console),
         .style = lab_console_style(console->err_is_terminal, STDERR_FILENO),
         .max_workers = study->plan.max_workers,
         .arena = call->arena,
@@ -388,11 +374,7 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
     struct lab_plan plan;
     if (lab_machine_open(config->topology, &machine, err) < 0)
         return -1;
-    struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
-    int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
-    if (result == 0)
-        result = lab_analysis_check_answers(
-            lab_value_get(lab_value_get(plan.config, "experiment"), "answers"), err);
+    int result = lab_command_plan(call, path, sweep, machine, &plan, err);
     if (result == 0 && only_show)
         print_plan(call, &plan);
     else if (result == 0)
@@ -426,13 +408,8 @@ static int run_run(const struct lab_command_call *call, int *ret_status, struct 
         print_path(call, &path);
         return 0;
     }
-    struct lab_override *words;
-    int count;
     struct lab_sweep sweep;
-    const char *device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device;
-    if (lab_run_words(&path, device, call->words, call->word_count, call->arena, &words, &count,
-                      err) < 0 ||
-        lab_sweep_init(&path, words, count, config->multirun, call->arena, &sweep, err) < 0)
+    if (lab_command_sweep(call, &path, config->multirun, &sweep, err) < 0)
         return -1;
     if (config->cfg)
         return print_config(call, &path, &sweep, err);
@@ -443,38 +420,23 @@ static int run_run(const struct lab_command_call *call, int *ret_status, struct 
 
 /* --- manual --- */
 
-static const char *const *run_complete(struct lab_arena *arena) {
-    static const struct lab_config_path built_in;
-    return lab_config_options(&built_in, "experiment", arena);
-}
-
-static const struct lab_option *run_word_keys(const char *word, struct lab_arena *arena) {
-    (void)arena;
-    (void)word;
-    return lab_plan_keys;
-}
-
 static const struct lab_manual_section *run_sections(struct lab_arena *arena, const char *word,
                                                      struct lab_err *err) {
     struct lab_config_path path = lab_run_path(NULL, arena);
-    struct lab_manual_section *all = lab_arena_alloc(arena, 3, sizeof *all);
+    struct lab_manual_section *all;
     const char *yaml, *origin;
     size_t length;
     if (word && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
         if (lab_run_read_study(&path, word, arena, &yaml, &length, &origin, err) < 0)
             return NULL;
+        all = lab_arena_alloc(arena, 2, sizeof *all);
         all[0].title = lab_arena_printf(arena, "Study %s", word);
         all[0].text = lab_run_comment(yaml, arena);
         return all;
     }
-    LAB_AUTO(str, text);
-    const char *const *names = run_complete(arena);
-    for (int i = 0; names[i]; i++)
-        if (lab_run_read_study(&path, names[i], arena, &yaml, &length, &origin, err) == 0)
-            lab_str_printf(&text, "%s: %s\n\n", names[i], lab_run_summary(yaml, arena));
-    lab_str_add(&text, "'gpulab help run STUDY' says more about one.");
-    all[0].title = "Studies";
-    all[0].text = lab_arena_strdup(arena, text.text);
+    const struct lab_topic *topics = find_studies(&(struct lab_config_path){0}, arena, err);
+    all = lab_command_topic_section("Studies", topics,
+                                    "'gpulab help run STUDY' says more about one.", arena);
     all[1].title = "Keys";
     all[1].text = "Beside these, experiment.test and experiment.vit_configs take the workload's: "
                   "see 'gpulab help bench vit'.";
@@ -523,7 +485,7 @@ const struct lab_command lab_command_run = {
     .max_words = -1,
     .examples = examples,
     .sections = run_sections,
-    .complete = run_complete,
-    .word_keys = run_word_keys,
+    .complete = lab_command_studies,
+    .word_keys = lab_command_study_keys,
     .run = run_run,
 };

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
-#include "compose/config.h"
 #include "load/study_view.h"
 #include "report/study/study_run.h"
 #include "store/study/results.h"
@@ -163,11 +162,6 @@ static int show_run(const struct lab_command_call *call, int *ret_status, struct
     return result;
 }
 
-static const char *const *show_complete(struct lab_arena *arena) {
-    static const struct lab_config_path built_in;
-    return lab_config_options(&built_in, "experiment", arena);
-}
-
 static const struct lab_manual_example examples[] = {
     {"gpulab show", "the newest study"},
     {"gpulab show quick_test", "the newest one of that name"},
@@ -190,6 +184,6 @@ const struct lab_command lab_command_show = {
     .config_size = sizeof(struct show_config),
     .max_words = 1,
     .examples = examples,
-    .complete = show_complete,
+    .complete = lab_command_studies,
     .run = show_run,
 };

@@ -42,37 +42,8 @@ static bool is_tunable(const struct lab_workload *workload) {
     return workload->launch && workload->configure;
 }
 
-/* --- the list of kernels --- */
-
 static const char *const *tune_complete(struct lab_arena *arena) {
-    int count = 0, kept = 0;
-    while (lab_workloads[count])
-        count++;
-    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
-    for (int i = 0; i < count; i++)
-        if (is_tunable(lab_workloads[i]))
-            names[kept++] = lab_workloads[i]->name;
-    return names;
-}
-
-static void print_kernels(const struct lab_command_call *call) {
-    struct lab_doc *doc = lab_doc_open("Kernels", call->arena);
-    lab_doc_set_labels(doc, 23);
-    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "kernels"});
-    for (int i = 0; lab_workloads[i]; i++) {
-        if (!is_tunable(lab_workloads[i]))
-            continue;
-        lab_doc_begin(doc, (struct lab_doc_section){.key = NULL});
-        lab_doc_data(doc, "kernel", lab_value_string(call->arena, lab_workloads[i]->name));
-        lab_doc_line_as(doc, "help", lab_workloads[i]->name, lab_workloads[i]->help);
-        lab_doc_end(doc);
-    }
-    lab_doc_end(doc);
-    lab_doc_gap(doc);
-    if (!call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_WHOLE,
-                     "'gpulab tune KERNEL' finds its fastest configuration here.");
-    lab_doc_print(doc, call->console);
+    return lab_command_topic_names(lab_command_workloads(true, arena), arena);
 }
 
 /* --- a request out of the command line --- */
@@ -122,8 +93,7 @@ static int make_request(const struct lab_command_call *call, struct lab_tune_req
         .seed = (uint64_t)config->seed,
         .again = config->again,
         .warm = config->warm,
-        .shown = call->console->err_is_terminal && !lab_str_equal(getenv("TERM"), "dumb") &&
-                 !call->console->quiet && !call->console->json,
+        .shown = lab_console_draws(call->console),
         .columns = style.columns,
         .unicode = style.unicode,
     };
@@ -185,7 +155,9 @@ static void print_outcome(const struct lab_command_call *call,
 
 static int tune_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     if (call->word_count == 0) {
-        print_kernels(call);
+        lab_command_print_topics(call, (const char *const[]){"kernels", "kernel", "help"},
+                                 lab_command_workloads(true, call->arena), 23,
+                                 "'gpulab tune KERNEL' finds its fastest configuration here.");
         return 0;
     }
     struct lab_tune_request request;
@@ -195,10 +167,7 @@ static int tune_run(const struct lab_command_call *call, int *ret_status, struct
         return -1;
     if (outcome.note)
         lab_console_note("%s", outcome.note);
-    if (outcome.selected > 1 && !lab_str_equal(call->shared->device, "auto") &&
-        !call->console->quiet)
-        lab_console_note("%s names %d devices: tune uses the first", call->shared->device,
-                         outcome.selected);
+    lab_command_note_devices(call, outcome.selected, NULL);
     print_outcome(call, &outcome);
     if (!outcome.cached && outcome.result.interrupted)
         *ret_status = lab_err_exit_status(LAB_ERR_INTERRUPTED);
@@ -214,28 +183,17 @@ static const struct lab_option *tune_word_keys(const char *word, struct lab_aren
 
 static const struct lab_manual_section *tune_sections(struct lab_arena *arena, const char *word,
                                                       struct lab_err *err) {
-    int count = 0, kept = 0;
-    while (lab_workloads[count])
-        count++;
-    struct lab_manual_section *all = lab_arena_alloc(arena, (size_t)count + 2, sizeof *all);
-    bool every = lab_str_equal(word, LAB_COMMAND_ALL_WORDS);
-    if (word && !every) {
-        const struct lab_workload *workload = find_kernel(word, arena, err);
-        if (!workload)
-            return NULL;
-        all[0] = (struct lab_manual_section){lab_arena_printf(arena, "Kernel %s", workload->name),
-                                             lab_arena_printf(arena, "%s.", workload->help),
-                                             workload->options};
-        return all;
-    }
-    LAB_AUTO(str, text);
-    for (int i = 0; i < count; i++)
-        if (is_tunable(lab_workloads[i]))
-            lab_str_printf(&text, "%s: %s\n\n", lab_workloads[i]->name, lab_workloads[i]->help);
-    lab_str_add(&text, "'gpulab help tune KERNEL' shows the keys of one.");
-    all[kept].title = "Kernels";
-    all[kept++].text = lab_arena_strdup(arena, text.text);
-    return all;
+    if (!word || lab_str_equal(word, LAB_COMMAND_ALL_WORDS))
+        return lab_command_topic_section("Kernels", lab_command_workloads(true, arena),
+                                         "'gpulab help tune KERNEL' shows the keys of one.", arena);
+    const struct lab_workload *workload = find_kernel(word, arena, err);
+    if (!workload)
+        return NULL;
+    struct lab_manual_section *one = lab_arena_alloc(arena, 2, sizeof *one);
+    *one = (struct lab_manual_section){lab_arena_printf(arena, "Kernel %s", workload->name),
+                                       lab_arena_printf(arena, "%s.", workload->help),
+                                       workload->options};
+    return one;
 }
 
 static const struct lab_manual_example examples[] = {

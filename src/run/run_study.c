@@ -32,8 +32,8 @@ static int refuse_study(const struct lab_config_path *path, const char *name,
     return -1;
 }
 
-static bool is_study(const struct lab_config_path *path, const char *name,
-                     struct lab_arena *arena) {
+bool lab_run_is_study(const struct lab_config_path *path, const char *name,
+                      struct lab_arena *arena) {
     const char *const *all = lab_config_options(path, "experiment", arena);
     for (int i = 0; all[i]; i++)
         if (strcmp(all[i], name) == 0)
@@ -53,7 +53,7 @@ static int expand_word(const struct lab_config_path *path, const char *word, con
                            "key=value",
                            word, *study);
     /* a sweep of studies is for the grammar to read */
-    if (!strpbrk(word, ",()") && !is_study(path, word, arena))
+    if (!strpbrk(word, ",()") && !lab_run_is_study(path, word, arena))
         return refuse_study(path, word, arena, err);
     *study = word;
     *ret_text = lab_arena_printf(arena, "experiment=%s", word);
@@ -92,7 +92,7 @@ int lab_run_words(const struct lab_config_path *path, const char *device, const 
 int lab_run_read_study(const struct lab_config_path *path, const char *name,
                        struct lab_arena *arena, const char **ret_text, size_t *ret_length,
                        const char **ret_origin, struct lab_err *err) {
-    if (!is_study(path, name, arena))
+    if (!lab_run_is_study(path, name, arena))
         return refuse_study(path, name, arena, err);
     const char *file = lab_arena_printf(arena, "experiment/%s.yaml", name);
     return lab_config_read(path, file, arena, ret_text, ret_length, ret_origin, err);

@@ -20,6 +20,9 @@ int lab_run_words(const struct lab_config_path *path, const char *device, const 
                   int count, struct lab_arena *arena, struct lab_override **ret_overrides,
                   int *ret_count, struct lab_err *err);
 
+/* Whether a study of that name can be run. */
+bool lab_run_is_study(const struct lab_config_path *path, const char *name,
+                      struct lab_arena *arena);
 /* A study's file as it was found, and its name in `ret_origin`; unknown ones name the nearest. */
 int lab_run_read_study(const struct lab_config_path *path, const char *name,
                        struct lab_arena *arena, const char **ret_text, size_t *ret_length,

@@ -61,6 +61,11 @@ struct lab_style lab_console_style(bool is_terminal, int fd) {
     };
 }
 
+bool lab_console_draws(const struct lab_console *console) {
+    return console->err_is_terminal && !console->quiet && !console->json &&
+           !lab_str_equal(getenv("TERM"), "dumb");
+}
+
 /* stdio keeps that a write failed, but not why */
 static int write_errno;
 

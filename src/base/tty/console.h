@@ -19,6 +19,9 @@ struct lab_console {
     bool quiet; /* no progress, no hints */
 };
 
+/* Whether a status line can be drawn, and is wanted. */
+bool lab_console_draws(const struct lab_console *console);
+
 /* What a terminal or file can show, from the environment and the terminal's size. */
 struct lab_style lab_console_style(bool is_terminal, int fd);
 
