@@ -128,3 +128,9 @@ static void write_value(const struct lab_value *value, int indent, int depth, st
 void lab_json_write(const struct lab_value *value, int indent, struct lab_str *out) {
     write_value(value, indent, 0, out);
 }
+
+const char *lab_json_text(const struct lab_value *value, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_json_write(value, 0, &text);
+    return lab_arena_strdup(arena, text.text);
+}

@@ -15,6 +15,8 @@ int lab_json_parse(const char *text, size_t length, const char *origin, struct l
 
 /* Appends the value as JSON; indent 0 = one line. NaN and infinity, which JSON lacks, become null.
  */
+/* Writes on one line, into the arena. */
+const char *lab_json_text(const struct lab_value *value, struct lab_arena *arena);
 void lab_json_write(const struct lab_value *value, int indent, struct lab_str *out);
 
 #endif

@@ -135,11 +135,8 @@ static struct lab_result *result_of(const struct lab_timing_file *file, struct l
     struct lab_result *result = lab_arena_alloc(arena, 1, sizeof *result);
     *result = lab_result_none;
     result->best_time_ms = 1e3 * file->best_time_s;
-    if (file->best_config) {
-        LAB_AUTO(str, text);
-        lab_json_write(file->best_config, 0, &text);
-        result->best_config = lab_arena_strdup(arena, text.text);
-    }
+    if (file->best_config)
+        result->best_config = lab_json_text(file->best_config, arena);
     return result;
 }
 

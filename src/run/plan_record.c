@@ -6,12 +6,6 @@
 #include <assert.h>
 #include <math.h>
 
-static const char *json_text(const struct lab_value *value, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    lab_json_write(value, 0, &text);
-    return lab_arena_strdup(arena, text.text);
-}
-
 /* What the phase was, so that whoever reads the runs need not know the study's file. */
 static void add_phase(const struct lab_plan *plan, const struct lab_plan_run *run,
                       struct lab_value *map, struct lab_arena *arena) {
@@ -39,7 +33,7 @@ static const char *test_text(const struct lab_plan *plan, const struct lab_plan_
     lab_value_set_float(arena, map, "timeout_s", run->timeout_s);
     if (run->phase)
         add_phase(plan, run, map, arena);
-    return json_text(map, arena);
+    return lab_json_text(map, arena);
 }
 
 struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
@@ -54,8 +48,8 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
         .repeat = run->repeat,
         .workload = run->workload,
         .label = run->label,
-        .options = json_text(run->options, arena),
-        .series = json_text(lab_value_strings(arena, run->series), arena),
+        .options = lab_json_text(run->options, arena),
+        .series = lab_json_text(lab_value_strings(arena, run->series), arena),
         .test = test_text(plan, run, arena),
         .iterations = run->iterations,
         .warmup_iterations = run->warmup_iterations,

@@ -178,9 +178,6 @@ static void keep_result(struct run *run) {
     struct lab_err err = LAB_ERR_INIT;
     if (!run->cache || result->interrupted)
         return;
-    struct lab_str json;
-    lab_str_init(&json);
-    lab_json_write(lab_timing_file_value(result, run->arena), 0, &json);
     run->outcome->entry = (struct lab_tuning_entry){
         .key = run->key.text,
         .kernel = run->key.kernel,
@@ -192,9 +189,8 @@ static void keep_result(struct run *run) {
         .high_s = best->high_s,
         .certain = result->certain,
         .tuned_wall_ns = lab_clock_wall_ns(),
-        .result = lab_arena_strdup(run->arena, json.text),
+        .result = lab_json_text(lab_timing_file_value(result, run->arena), run->arena),
     };
-    lab_str_release(&json);
     if (lab_tuning_cache_put(run->cache, &run->outcome->entry, &err)) {
         note(run, "the result isn't kept", &err);
         return;

@@ -69,18 +69,6 @@ struct worker {
 
 struct disturber; /* worker_disturb.c's */
 
-struct regret { /* a choice against the first, both on this device at the same time */
-    const char *phase, *config;
-    double ratio, low, high; /* of its time; NaN = unknown */
-    bool same;               /* it is the first's configuration */
-    int rounds;
-};
-
-struct capacity { /* what the device's resources gave when they were probed; NaN = unknown */
-    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
-    double clock_mhz, power_w, power_limit_w; /* of the whole GPU */
-};
-
 struct worker_told { /* a value of the result that the workload tells, over what was measured */
     double total;
     int count;
@@ -105,24 +93,14 @@ struct rank {
 
     struct lab_measurement measurement;
     bool overlaps;            /* copies can run beside compute on this device */
-    double peak_memory_mib;   /* before it was traced; NaN = unknown */
-    double device_memory_mib; /* likewise, in buffers on the device */
     int64_t end_ns;           /* by the device's clock, when all was done; 0 = it has none */
+    struct lab_result result; /* what is known so far; its texts are the rank's */
 
     /* of a phase */
     struct disturber *disturber;
-    struct lab_value *tuning;      /* its result as JSON; NULL = it wasn't tuned */
     const char *configuration;     /* that the kernel runs with; NULL = as the options say */
     const char *phase_warnings[4]; /* sentences */
     int phase_warning_count;
-    struct capacity capacity;
-    bool probed;
-    struct regret *regrets; /* of the choices behind the first */
-    int regret_count;
-
-    const char *trace_path; /* below the study's folder; NULL = there is none */
-    int trace_iterations;
-    double trace_overhead;     /* NaN = unknown */
     const char *trace_warning; /* a sentence; NULL = all went well */
 };
 
@@ -205,7 +183,7 @@ void worker_trace(struct rank *rank);
 /* The largest resident memory so far; NaN = unknown. */
 double worker_peak_memory_mib(bool external, struct lab_arena *arena);
 
-/* The rank's RESULT; its texts are the rank's, or in its arena. */
-struct lab_result worker_make_result(struct rank *rank);
+/* Adds to the rank's result what is known at its end. */
+void worker_complete_result(struct rank *rank);
 
 #endif

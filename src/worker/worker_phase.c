@@ -6,6 +6,7 @@
 #include "worker/worker_internal.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "device/tunable.h"
 #include "store/tuning/timing_file.h"
@@ -67,7 +68,12 @@ int worker_tune(struct rank *rank, struct lab_err *err) {
     /* the same for a device in every phase: what is tried first must not make phases differ */
     session.rank.seed = lab_random_bits(worker->job.seed, (uint64_t)rank->job->gpu_id);
     if (lab_tune(&plan, &rank->arena, &result, &why) == 0) {
-        rank->tuning = tuning_value(&result, &rank->arena);
+        const struct lab_value *value = tuning_value(&result, &rank->arena);
+        const struct lab_result *best = lab_result_read(value, &rank->arena);
+        rank->result.best_config = best->best_config;
+        rank->result.best_time_ms = best->best_time_ms;
+        rank->result.winner_is_certain = best->winner_is_certain;
+        rank->result.tuning = lab_json_text(value, &rank->arena);
         rank->configuration = result.trials[result.best].config;
         for (int i = 0; result.warnings && result.warnings[i]; i++)
             worker_warn(rank, lab_arena_printf(&rank->arena, "tuning: %s", result.warnings[i]));
@@ -109,7 +115,7 @@ static double round_median(const struct lab_measurement *m, int round, double *s
 
 /* By rounds, so that whatever slows the device down hits both. */
 static void compare(const struct lab_measurement *base, const struct lab_measurement *other,
-                    struct regret *regret) {
+                    struct lab_result_regret *regret) {
     int rounds = base->round_count < other->round_count ? base->round_count : other->round_count;
     size_t most = base->count > other->count ? base->count : other->count;
     double *logs = lab_mem_alloc((size_t)rounds + most + 1, sizeof *logs);
@@ -163,15 +169,14 @@ static int warm_up(struct rank *rank, const struct lab_session_choice *choices, 
 
 static void add_regrets(struct rank *rank, const struct lab_measurement *found, const int *whose) {
     const struct lab_job_rank *job = rank->job;
-    rank->regrets = lab_arena_alloc(&rank->arena, (size_t)job->choice_count, sizeof *rank->regrets);
     for (int i = 1; i < job->choice_count; i++) {
-        struct regret *regret = &rank->regrets[rank->regret_count++];
-        *regret = (struct regret){.phase = job->choices[i].phase,
-                                  .config = job->choices[i].config,
-                                  .ratio = NAN,
-                                  .low = NAN,
-                                  .high = NAN,
-                                  .same = whose[i] == 0};
+        struct lab_result_regret *regret = LAB_RESULT_ADD(&rank->result, regret, &rank->arena);
+        *regret = (struct lab_result_regret){.phase = job->choices[i].phase,
+                                             .config = job->choices[i].config,
+                                             .ratio = NAN,
+                                             .low = NAN,
+                                             .high = NAN,
+                                             .same = whose[i] == 0};
         if (regret->same)
             regret->ratio = regret->low = regret->high = 1;
         else

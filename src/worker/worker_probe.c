@@ -292,20 +292,20 @@ static double power_limit_w(struct rank *rank) {
 
 /* Memory by its ratio to what was computed in the same round: what takes the device away for a
  * while takes it from both. */
-static struct capacity summarize(const struct prober *prober) {
+static void summarize(const struct prober *prober, struct lab_result *result) {
     double ratios[ROUNDS_MOST], rates[PROBES];
     for (int i = 0; i < PROBES; i++)
         rates[i] = has(prober, i) ? middle(prober->rates[i], prober->rounds) : (double)NAN;
     for (int i = 0; i < prober->rounds; i++)
         ratios[i] = prober->rates[PROBE_MEMORY][i] / prober->rates[PROBE_COMPUTE][i];
-    return (struct capacity){
-        .flops_per_s = rates[PROBE_COMPUTE],
-        .memory_bytes_per_s = rates[PROBE_COMPUTE] * memory_left(prober, ratios),
-        .h2d_bytes_per_s = rates[PROBE_H2D],
-        .d2h_bytes_per_s = rates[PROBE_D2H],
-        .clock_mhz =
-            prober->clock_count > 0 ? prober->clock_mhz / prober->clock_count : (double)NAN,
-        .power_w = prober->power_count > 0 ? prober->power_w / prober->power_count : (double)NAN};
+    result->capacity_flops_per_second = rates[PROBE_COMPUTE];
+    result->capacity_memory_gb_per_s = 1e-9 * rates[PROBE_COMPUTE] * memory_left(prober, ratios);
+    result->capacity_h2d_gb_per_s = 1e-9 * rates[PROBE_H2D];
+    result->capacity_d2h_gb_per_s = 1e-9 * rates[PROBE_D2H];
+    if (prober->clock_count > 0)
+        result->capacity_clock_mhz = prober->clock_mhz / prober->clock_count;
+    if (prober->power_count > 0)
+        result->capacity_power_w = prober->power_w / prober->power_count;
 }
 
 void worker_probe(struct rank *rank) {
@@ -318,9 +318,8 @@ void worker_probe(struct rank *rank) {
     enum lab_dtype dtype = rank->worker->cost.dtype;
     int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->session.device->ref.node;
     if (prober_open(&prober, dtype, node, &err) == 0 && run_probes(&prober, &err) == 0) {
-        rank->capacity = summarize(&prober);
-        rank->capacity.power_limit_w = power_limit_w(rank);
-        rank->probed = true;
+        summarize(&prober, &rank->result);
+        rank->result.capacity_power_limit_w = power_limit_w(rank);
     } else {
         worker_warn(rank,
                     lab_arena_printf(&rank->arena, "what is left of its resources isn't known: %s",

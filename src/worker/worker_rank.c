@@ -19,7 +19,8 @@
 
 /* --- telling --- */
 
-static void tell_phase(struct rank *rank, const char *phase) {
+static void tell_phase(void *state, const char *phase) {
+    struct rank *rank = state;
     worker_send(
         rank->worker,
         &(struct lab_frame){.type = LAB_FRAME_PHASE, .rank = rank->job->index, .text = phase});
@@ -38,10 +39,6 @@ static void tell_progress(struct rank *rank, int64_t done, int64_t total, bool l
 }
 
 /* --- what the session tells --- */
-
-static void on_phase(void *state, const char *phase) {
-    tell_phase(state, phase);
-}
 
 static void on_iterations(void *state, const struct lab_iteration *records, int total) {
     struct rank *rank = state;
@@ -193,13 +190,14 @@ static int measure(struct rank *rank, struct lab_err *err) {
 
 static void tell_result(struct rank *rank) {
     struct worker *worker = rank->worker;
-    struct lab_result result = worker_make_result(rank);
+    worker_complete_result(rank);
     /* before it is sent: the acknowledgement may be here before this thread goes on */
     pthread_mutex_lock(&worker->mutex);
     worker->results_left--;
     pthread_mutex_unlock(&worker->mutex);
-    worker_send(worker, &(struct lab_frame){
-                            .type = LAB_FRAME_RESULT, .rank = rank->job->index, .result = &result});
+    worker_send(worker, &(struct lab_frame){.type = LAB_FRAME_RESULT,
+                                            .rank = rank->job->index,
+                                            .result = &rank->result});
 }
 
 /* --- the whole --- */
@@ -217,11 +215,11 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
         worker_probe(rank);
     }
     const struct lab_device *device = rank->session.device;
-    rank->peak_memory_mib = NAN;
     if (!rank->session.ref.simulated) /* what the simulator itself takes says nothing */
-        rank->peak_memory_mib =
+        rank->result.peak_memory_mb =
             worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
-    rank->device_memory_mib = device ? (double)device->buffer_bytes_most / (1024.0 * 1024.0) : NAN;
+    if (device)
+        rank->result.device_memory_mb = (double)device->buffer_bytes_most / (1024.0 * 1024.0);
     if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);
@@ -282,7 +280,7 @@ static void prepare(struct rank *rank) {
         .workload = worker->workload,
         .config = worker->config,
         .arena = &rank->arena,
-        .listener = {.phase = on_phase,
+        .listener = {.phase = tell_phase,
                      .progress = on_progress,
                      .iterations = on_iterations,
                      .sink = {.metric = on_metric,
@@ -322,6 +320,7 @@ void *worker_rank_main(void *opaque) {
     struct worker *worker = rank->worker;
     struct lab_err err = LAB_ERR_INIT;
     lab_arena_init(&rank->arena);
+    rank->result = lab_result_none;
     if (carry_out(rank, &err) < 0)
         tell_failure(rank, NULL, &err);
     else if (!atomic_load(&worker->stopping))

@@ -196,14 +196,6 @@ static void set_conditions(struct lab_result *result, const struct lab_condition
     result->conditions_pressure_memory = conditions->pressure_memory;
 }
 
-/* --- of a study with phases: what was chosen, what it costs, and what was left to it --- */
-
-static const char *json(const struct lab_value *value, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    lab_json_write(value, 0, &text);
-    return lab_arena_strdup(arena, text.text);
-}
-
 static void set_configuration(struct lab_result *result, const struct rank *rank,
                               struct lab_arena *arena) {
     const struct lab_workload *workload = rank->worker->workload;
@@ -211,49 +203,13 @@ static void set_configuration(struct lab_result *result, const struct rank *rank
     if (rank->configuration && configuration)
         configuration = lab_value_string(arena, rank->configuration);
     if (configuration && (workload->launch || workload->launches))
-        result->configuration = json(configuration, arena);
-}
-
-static void set_tuning(struct lab_result *result, const struct rank *rank,
-                       struct lab_arena *arena) {
-    if (!rank->tuning)
-        return;
-    const struct lab_result *best = lab_result_read(rank->tuning, arena);
-    result->best_config = best->best_config;
-    result->best_time_ms = best->best_time_ms;
-    result->winner_is_certain = best->winner_is_certain;
-    result->tuning = json(rank->tuning, arena);
-}
-
-static void set_phase(struct lab_result *result, const struct rank *rank, struct lab_arena *arena) {
-    result->disturbed = rank->worker->job.disturb;
-    set_tuning(result, rank, arena);
-    for (int i = 0; i < rank->regret_count; i++) {
-        const struct regret *regret = &rank->regrets[i];
-        *LAB_RESULT_ADD(result, regret, arena) =
-            (struct lab_result_regret){.phase = regret->phase,
-                                       .config = regret->config,
-                                       .same = regret->same,
-                                       .ratio = regret->ratio,
-                                       .low = regret->low,
-                                       .high = regret->high,
-                                       .rounds = regret->rounds};
-    }
-    if (!rank->probed)
-        return;
-    result->capacity_flops_per_second = rank->capacity.flops_per_s;
-    result->capacity_memory_gb_per_s = 1e-9 * rank->capacity.memory_bytes_per_s;
-    result->capacity_h2d_gb_per_s = 1e-9 * rank->capacity.h2d_bytes_per_s;
-    result->capacity_d2h_gb_per_s = 1e-9 * rank->capacity.d2h_bytes_per_s;
-    result->capacity_clock_mhz = rank->capacity.clock_mhz;
-    result->capacity_power_w = rank->capacity.power_w;
-    result->capacity_power_limit_w = rank->capacity.power_limit_w;
+        result->configuration = lab_json_text(configuration, arena);
 }
 
 /* --- all of it --- */
 
-struct lab_result worker_make_result(struct rank *rank) {
-    struct lab_result made = lab_result_none, *result = &made;
+void worker_complete_result(struct rank *rank) {
+    struct lab_result *result = &rank->result;
     struct lab_arena *arena = &rank->arena;
     set_place(result, rank);
     set_amount(result, rank);
@@ -261,18 +217,10 @@ struct lab_result worker_make_result(struct rank *rank) {
     set_told(result, rank);
     set_rates(result, rank);
     result->setup_s = rank->session.setup_s;
-    result->peak_memory_mb = rank->peak_memory_mib;
-    result->device_memory_mb = rank->device_memory_mib;
+    result->disturbed = rank->worker->job.disturb;
     set_verification(result, rank);
     set_proof(result, rank);
     set_conditions(result, &rank->measurement.conditions);
     add_warnings(result, rank, arena);
     set_configuration(result, rank, arena);
-    set_phase(result, rank, arena);
-    if (rank->trace_path) {
-        result->trace_path = rank->trace_path;
-        result->trace_iterations = rank->trace_iterations;
-        result->trace_overhead = rank->trace_overhead;
-    }
-    return made;
 }

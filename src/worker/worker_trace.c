@@ -205,9 +205,9 @@ static int trace(struct pass *pass, struct lab_err *err) {
     add_notes(pass);
     if (save(pass, path, err) < 0)
         return -1;
-    rank->trace_path = path;
-    rank->trace_iterations = pass->count;
-    rank->trace_overhead = pass->overhead;
+    rank->result.trace_path = path;
+    rank->result.trace_iterations = pass->count;
+    rank->result.trace_overhead = pass->overhead;
     if (pass->trace.dropped > 0)
         rank->trace_warning =
             lab_arena_printf(&rank->arena, "the trace lacks %lld of its records: there was no room",
