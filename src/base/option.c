@@ -20,6 +20,10 @@ static const struct lab_option *find_row(const struct lab_option *table, const c
     return NULL;
 }
 
+const struct lab_option *lab_options_find(const struct lab_option *table, const char *name) {
+    return table ? find_row(table, name, strlen(name)) : NULL;
+}
+
 /* All names of the tables behind `prefix`, NULL-terminated. */
 static const char *const *names_of(const struct lab_option *const *tables, const char *prefix,
                                    struct lab_arena *arena) {
@@ -97,7 +101,7 @@ static int read_value(const struct lab_option *row, const char *text, struct lab
 
 int lab_options_set(const struct lab_option *table, void *config, struct lab_arena *arena,
                     const char *key, const char *text, struct lab_err *err) {
-    const struct lab_option *row = find_row(table, key, strlen(key));
+    const struct lab_option *row = lab_options_find(table, key);
     if (!row)
         return refuse_key(table, key, arena, err);
     struct lab_value *value;
@@ -109,7 +113,7 @@ int lab_options_set(const struct lab_option *table, void *config, struct lab_are
 
 int lab_options_set_value(const struct lab_option *table, void *config, struct lab_arena *arena,
                           const char *key, const struct lab_value *value, struct lab_err *err) {
-    const struct lab_option *row = find_row(table, key, strlen(key));
+    const struct lab_option *row = lab_options_find(table, key);
     if (!row) {
         LAB_AUTO(str, place);
         lab_value_add_place(value, &place);
@@ -129,7 +133,7 @@ int lab_options_set_word(const struct lab_option *table, void *config, struct la
         const char *key = lab_arena_strndup(arena, word, (size_t)(equals - word));
         return lab_options_set(table, config, arena, key, equals + 1, err);
     }
-    const struct lab_option *row = find_row(table, word, strlen(word));
+    const struct lab_option *row = lab_options_find(table, word);
     if (row)
         return lab_err_set(err, LAB_ERR_USER, "'%s' needs a value: %s=%s", word, word,
                            row->type == LAB_OPTION_FLAG ? "true" : lab_option_value_name(row));

@@ -72,6 +72,9 @@ struct lab_option {
     bool later;
 };
 
+/* The row of that name; NULL = there is none, or no table. */
+const struct lab_option *lab_options_find(const struct lab_option *table, const char *name);
+
 /* Sets every row's default. A default that doesn't parse is a bug: it aborts. */
 void lab_options_defaults(const struct lab_option *table, void *config, struct lab_arena *arena);
 

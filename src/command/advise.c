@@ -203,20 +203,13 @@ static const char *id_list(int count, bool nodes, const struct lab_machine *mach
     return list;
 }
 
-static bool has_option(const struct lab_workload *workload, const char *name) {
-    for (const struct lab_option *row = workload->options; row->name; row++)
-        if (lab_str_equal(row->name, name))
-            return true;
-    return false;
-}
-
 /* The study that would tell, for this machine. */
 static const char *study_to_run(const struct lab_command_call *call,
                                 const struct lab_machine *machine, const struct wanted *wanted) {
     struct lab_device_list devices = {0};
     const char **words = lab_arena_alloc(call->arena, 12, sizeof *words);
     int count = 0;
-    if (wanted->workload && !has_option(wanted->workload, "patch_size"))
+    if (wanted->workload && !lab_options_find(wanted->workload->options, "patch_size"))
         return NULL;
     if (lab_device_select(machine, "auto", call->arena, &devices, NULL) < 0)
         return NULL;
@@ -349,15 +342,13 @@ static enum question ask_training(const struct lab_command_call *call, const str
     workload->cost(wanted->config, &cost);
     if (!(cost.parameters > 0) || !(cost.layers > 0))
         return OTHER_WORK;
-    const struct lab_value *scaling = lab_value_get(wanted->keys, "scaling");
     *ret_question = (struct lab_training_question){
         .model = lab_workload_label(workload, wanted->config, call->arena),
         .work = {.parameters = cost.parameters,
                  .layers = cost.layers,
                  .batch = cost.samples,
                  .devices = 1,
-                 .weak = scaling && scaling->type == LAB_VALUE_STRING &&
-                         lab_str_equal(scaling->string, "weak")}};
+                 .weak = lab_str_equal(lab_value_get_text(wanted->keys, "scaling", NULL), "weak")}};
     return TRAINS;
 }
 

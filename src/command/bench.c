@@ -78,13 +78,6 @@ struct keys { /* one struct holds both configs, the added one behind the workloa
     const struct sample_config *samples;
 };
 
-static const struct lab_option *find_row(const struct lab_option *table, const char *name) {
-    for (; table && table->name; table++)
-        if (lab_str_equal(table->name, name))
-            return table;
-    return NULL;
-}
-
 static struct keys make_keys(const struct lab_workload *workload, struct lab_arena *arena) {
     size_t base = (workload->config_size + 15) / 16 * 16, count = 0;
     while (workload->options && workload->options[count].name)
@@ -98,7 +91,7 @@ static struct keys make_keys(const struct lab_workload *workload, struct lab_are
     struct lab_workload_cost cost = {0};
     workload->cost(lab_workload_config(workload, arena), &cost);
     for (size_t i = 0; i < SAMPLE_KEY_COUNT && cost.samples > 0; i++) {
-        if (find_row(workload->options, sample_keys[i].name))
+        if (lab_options_find(workload->options, sample_keys[i].name))
             continue;
         table[count] = sample_keys[i];
         table[count++].offset += base;

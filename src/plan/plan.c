@@ -300,10 +300,6 @@ static void fill_plan(const struct planner *p, struct lab_plan *plan) {
                                                                  : LAB_PLAN_PER_RANK;
 }
 
-static bool has_sisters(const struct plan_book *book) {
-    return processes_needed(book) == LAB_PLAN_SHARED;
-}
-
 /* Ranks that work together in processes of their own couldn't. */
 static int check_together(const struct planner *p, struct lab_err *err) {
     const struct plan_book *book = &p->book;
@@ -323,7 +319,8 @@ static int check_together(const struct planner *p, struct lab_err *err) {
  * thing. */
 static int check_apart(const struct planner *p, struct lab_err *err) {
     const struct lab_plan *plan = p->plan;
-    bool gangs = plan->processes == LAB_PLAN_PER_RANK && has_sisters(&p->book);
+    bool gangs =
+        plan->processes == LAB_PLAN_PER_RANK && processes_needed(&p->book) == LAB_PLAN_SHARED;
     if (!gangs && plan->max_workers == 1)
         return 0;
     for (int i = 0; i < p->book.draft_count; i++)

@@ -63,7 +63,7 @@ static bool is_one_value(const struct reader *r, const char *path, const struct 
     if (r->job->phase_count > 0 && strcmp(path, PLAN_GPU_IDS) == 0)
         return true; /* phases say who of them runs when */
     const char *key = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
-    const struct lab_option *row = plan_find_option(r->job->workload->options, key);
+    const struct lab_option *row = lab_options_find(r->job->workload->options, key);
     bool takes_lists = row && row->type == LAB_OPTION_INTS && !lab_str_starts(path, "hardware.");
     return takes_lists && (value->count == 0 || value->items[0]->type != LAB_VALUE_LIST);
 }

@@ -267,7 +267,7 @@ static bool lacks(const struct plan_book *book, const int64_t *free_bytes,
 static int64_t fitting_pool(const struct plan_book *book, const int64_t *free_bytes,
                             const struct plan_draft *draft) {
     const struct plan_work *work = &book->works[draft->work];
-    const struct lab_option *row = plan_find_option(work->workload->options, "memory_size_mb");
+    const struct lab_option *row = lab_options_find(work->workload->options, "memory_size_mb");
     if (!row || row->type != LAB_OPTION_INT)
         return 0;
     char *config = lab_mem_alloc(1, work->workload->config_size);

@@ -102,7 +102,7 @@ static void add_variation(const struct plan_draft *draft, const struct plan_work
 }
 
 static bool is_compiled(const struct plan_work *work) {
-    const struct lab_option *row = plan_find_option(work->workload->options, "compile_model");
+    const struct lab_option *row = lab_options_find(work->workload->options, "compile_model");
     return row && row->type == LAB_OPTION_FLAG &&
            *(const bool *)(const void *)((const char *)work->config + row->offset);
 }

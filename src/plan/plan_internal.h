@@ -151,7 +151,6 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
 int plan_keys_agree(const struct plan_keys *first, const struct plan_keys *other, int64_t job,
                     struct lab_err *err);
 
-const struct lab_option *plan_find_option(const struct lab_option *table, const char *name);
 bool plan_option_equal(const struct lab_option *row, const void *a, const void *b);
 
 /* --- plan_axes.c --- */

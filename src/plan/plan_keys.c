@@ -152,13 +152,6 @@ static const char *const *known_keys(const char *prefix, const struct lab_worklo
 
 /* --- single keys --- */
 
-const struct lab_option *plan_find_option(const struct lab_option *table, const char *name) {
-    for (; table && table->name; table++)
-        if (strcmp(table->name, name) == 0)
-            return table;
-    return NULL;
-}
-
 /* As identities see it: the order of a map's keys doesn't count. */
 static bool same_tree(const struct lab_option *row, const void *a, const void *b) {
     LAB_AUTO(str, right);
@@ -240,7 +233,7 @@ static int set_row(const struct lab_option *table, const struct lab_option *row,
 
 int plan_set_option(const struct lab_workload *workload, void *config, struct lab_arena *arena,
                     const char *key, const struct lab_value *value, struct lab_err *err) {
-    const struct lab_option *row = plan_find_option(workload->options, key);
+    const struct lab_option *row = lab_options_find(workload->options, key);
     if (row)
         return set_row(workload->options, row, config, arena, value, err);
     refuse_unknown(value, key, known_keys("?", workload, NULL, NULL, arena), err);
@@ -251,7 +244,7 @@ static const struct lab_option *find_study_key(const char *prefix, const char *k
     char name[160];
     if ((size_t)snprintf(name, sizeof name, "%s%s", prefix, key) >= sizeof name)
         return NULL;
-    return plan_find_option(lab_plan_keys, name);
+    return lab_options_find(lab_plan_keys, name);
 }
 
 int plan_set_test(const struct plan_job *job, struct plan_test *test, void *config,
@@ -270,7 +263,7 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
         *test = keys.test;
         return 0;
     }
-    if (plan_find_option(job->workload->options, key))
+    if (lab_options_find(job->workload->options, key))
         return plan_set_option(job->workload, config, arena, key, value, err);
     return refuse_unknown(value, lab_arena_printf(arena, "experiment.test.%s", key),
                           known_keys("experiment.test.", job->workload, NULL, NULL, arena), err);
@@ -455,7 +448,7 @@ static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_e
                      (!strchr(key, '.') && find_study_key("experiment.", key));
         for (int k = 0; parts[k]; k++)
             known |= lab_str_equal(key, parts[k]);
-        const struct lab_option *row = plan_find_option(job->workload->options, key);
+        const struct lab_option *row = lab_options_find(job->workload->options, key);
         if (row && row->type == LAB_OPTION_VALUE && known && value->type == LAB_VALUE_MAP)
             set_constants(job, row, value, arena);
         if (known)

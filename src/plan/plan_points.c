@@ -83,7 +83,7 @@ static int apply(const struct walk *w, struct point *point, const char *path,
         apply_below(w, point, map, path + strlen(map->name) + 1, value);
         return 0;
     }
-    const struct lab_option *row = plan_find_option(w->job->workload->options, path);
+    const struct lab_option *row = lab_options_find(w->job->workload->options, path);
     if (value->type == LAB_VALUE_MAP && !(row && row->type == LAB_OPTION_VALUE))
         return apply_element(w, point, path, value);
     const char *dot = strrchr(path, '.');

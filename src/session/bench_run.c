@@ -45,10 +45,8 @@ static void add_invalid(struct bench *bench, const char *reason) {
 /* Such a workload, and the user hasn't named them. */
 static bool wants_devices(const struct bench *bench) {
     const struct lab_value *given = lab_value_get(bench->request->config_value, DEVICES_KEY);
-    for (const struct lab_option *row = bench->session->workload->options; row && row->name; row++)
-        if (lab_str_equal(row->name, DEVICES_KEY))
-            return !given || given->type == LAB_VALUE_NULL;
-    return false;
+    return lab_options_find(bench->session->workload->options, DEVICES_KEY) &&
+           (!given || given->type == LAB_VALUE_NULL);
 }
 
 /* Those of --device are then what the key says. */

@@ -47,10 +47,8 @@ int lab_tuned_key(const struct lab_workload *workload, const void *config,
 
 /* The workload's `config` key in its struct. */
 static const char *wish_of(const struct lab_workload *workload, const void *config) {
-    for (const struct lab_option *row = workload->options; row && row->name; row++)
-        if (lab_str_equal(row->name, LAB_WORKLOAD_CONFIG))
-            return *(const char *const *)(const void *)((const char *)config + row->offset);
-    return NULL;
+    const struct lab_option *row = lab_options_find(workload->options, LAB_WORKLOAD_CONFIG);
+    return row ? *(const char *const *)(const void *)((const char *)config + row->offset) : NULL;
 }
 
 /* 1 = there is one, and it is legal for this very shape. */
