@@ -9,7 +9,7 @@
 
 #define TEXT_BYTES 1024 /* longer messages are cut; none of ours should be */
 
-static const char *const names[] = {"error", "warning", "info", "debug"};
+static const char *const names[] = {"error", "warning", "info", "debug", NULL};
 
 static struct {
     lab_log_sink *sink;
@@ -43,10 +43,8 @@ const char *lab_log_level_name(enum lab_log_level level) {
 }
 
 int lab_log_level_parse(const char *name, enum lab_log_level *ret_level) {
-    for (int i = 0; i <= LAB_LOG_DEBUG; i++)
-        if (lab_str_equal(name, names[i])) {
-            *ret_level = (enum lab_log_level)i;
-            return 0;
-        }
-    return -1;
+    int found = lab_str_find(name, names);
+    if (found >= 0)
+        *ret_level = (enum lab_log_level)found;
+    return found < 0 ? -1 : 0;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void reserve(struct lab_str *str, size_t more) {
     size_t need = str->length + more + 1;
@@ -68,6 +69,13 @@ void lab_str_printf(struct lab_str *str, const char *format, ...) {
 
 bool lab_str_equal(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+int lab_str_find(const char *word, const char *const *words) {
+    for (int i = 0; words[i]; i++)
+        if (lab_str_equal(words[i], word))
+            return i;
+    return -1;
 }
 
 bool lab_str_starts(const char *text, const char *prefix) {
@@ -338,3 +346,15 @@ void lab_str_add_si(struct lab_str *str, double value, const char *unit) {
     add_digits(str, value);
     lab_str_printf(str, " %s%s", prefixes[i], unit);
 }
+
+/* a format may come from a config, by design; strftime takes no arguments that it could reach */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+void lab_str_add_clock(struct lab_str *str, int64_t wall_ns, const char *format) {
+    time_t seconds = (time_t)(wall_ns / 1000000000);
+    struct tm local;
+    char text[256];
+    if (localtime_r(&seconds, &local) && strftime(text, sizeof text, format, &local))
+        lab_str_add(str, text);
+}
+#pragma GCC diagnostic pop

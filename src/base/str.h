@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct lab_str {
     char *text; /* always terminated, never NULL after init */
@@ -77,5 +78,12 @@ enum lab_duration {
 };
 void lab_str_add_duration(struct lab_str *str, double seconds, enum lab_duration style);
 void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, M, G, T + unit */
+
+/* A time since 1970 as the local clock shows it, in strftime's format; nothing if it has none. */
+void lab_str_add_clock(struct lab_str *str, int64_t wall_ns, const char *format);
+#define LAB_STR_DATE "%Y-%m-%d %H:%M:%S"
+
+/* Which of the words it is (NULL-terminated); -1 = none. */
+int lab_str_find(const char *word, const char *const *words);
 
 #endif

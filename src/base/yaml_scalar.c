@@ -14,13 +14,6 @@
 
 enum kind { TEXT, NOTHING, TRUTH, WHOLE, FRACTION };
 
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
 static bool is_base_digit(char c, int base) {
     if (!isxdigit((unsigned char)c))
         return false;
@@ -48,7 +41,7 @@ static enum kind classify_number(const char *text) {
     static const char *const infinities[] = {".inf", ".Inf", ".INF", NULL};
     static const char *const nans[] = {".nan", ".NaN", ".NAN", NULL};
     const char *c = text + (*text == '+' || *text == '-');
-    if (is_one_of(c, infinities) || is_one_of(text, nans))
+    if (lab_str_find(c, infinities) >= 0 || lab_str_find(text, nans) >= 0)
         return FRACTION;
     int base = base_of(c);
     if (base != 10) {
@@ -75,9 +68,9 @@ static enum kind classify_number(const char *text) {
 static enum kind classify(const char *text) {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
     static const char *const truths[] = {"true", "True", "TRUE", "false", "False", "FALSE", NULL};
-    if (is_one_of(text, nulls))
+    if (lab_str_find(text, nulls) >= 0)
         return NOTHING;
-    if (is_one_of(text, truths))
+    if (lab_str_find(text, truths) >= 0)
         return TRUTH;
     return classify_number(text);
 }

@@ -14,15 +14,12 @@ static const char *const caches[] = {"kernels", "tuning", NULL};
 
 /* One of the words, or an error that names them all. */
 static int check_word(const char *word, const char *const *words, struct lab_err *err) {
-    struct lab_str list;
-    for (int i = 0; words[i]; i++)
-        if (lab_str_equal(word, words[i]))
-            return 0;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
+    if (lab_str_find(word, words) >= 0)
+        return 0;
     lab_str_add_list(&list, words, "or");
-    lab_err_set(err, LAB_ERR_USER, "cache: '%s' isn't known here, must be %s", word, list.text);
-    lab_str_release(&list);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "cache: '%s' isn't known here, must be %s", word,
+                       list.text);
 }
 
 static const char *folder_of(const struct lab_command_call *call, struct lab_err *err) {

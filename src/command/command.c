@@ -47,20 +47,12 @@ static bool wants_json(int argc, char **argv) {
 }
 
 static const char *code_name(enum lab_err_code code) {
-    switch (code) {
-    case LAB_ERR_USER:
-        return "user";
-    case LAB_ERR_MEMORY:
-        return "memory";
-    case LAB_ERR_UNSUPPORTED:
-        return "unsupported";
-    case LAB_ERR_WRONG:
-        return "wrong";
-    case LAB_ERR_INTERRUPTED:
-        return "interrupted";
-    default:
-        return "system";
-    }
+    static const char *const names[] = {[LAB_ERR_USER] = "user",
+                                        [LAB_ERR_MEMORY] = "memory",
+                                        [LAB_ERR_UNSUPPORTED] = "unsupported",
+                                        [LAB_ERR_WRONG] = "wrong",
+                                        [LAB_ERR_INTERRUPTED] = "interrupted"};
+    return names[code] ? names[code] : "system";
 }
 
 static void print_json_error(const struct lab_err *err) {

@@ -63,7 +63,6 @@ static int make_plan(const struct lab_command_call *call, const struct lab_machi
                      const char *folder, struct lab_plan *ret_plan, struct lab_err *err) {
     const struct selftest_config *config = call->config;
     struct lab_config_path path = {0}; /* built-in files alone: the test is the same everywhere */
-    const char *device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device;
     const char **words = lab_arena_alloc(call->arena, POINT_WORDS + 4, sizeof *words);
     int count = 0;
     for (; count < POINT_WORDS; count++)
@@ -74,8 +73,8 @@ static int make_plan(const struct lab_command_call *call, const struct lab_machi
     struct lab_override *overrides;
     struct lab_sweep sweep;
     int override_count;
-    if (lab_run_words(&path, device, words, count, call->arena, &overrides, &override_count, err) <
-            0 ||
+    if (lab_run_words(&path, lab_command_device(call), words, count, call->arena, &overrides,
+                      &override_count, err) < 0 ||
         lab_sweep_init(&path, overrides, override_count, false, call->arena, &sweep, err) < 0)
         return -1;
     return lab_plan_make(machine, &path, &sweep, call->arena, ret_plan, err);
@@ -195,15 +194,17 @@ static bool is_simulated(const struct session *session) {
     return session->plan->devices.count > 0 && session->plan->devices.items[0].simulated;
 }
 
-static void print_json(const struct session *session, bool holds) {
+static void print(const struct session *session, bool holds) {
     const struct lab_command_call *call = session->call;
     const struct selftest_config *config = call->config;
     const struct lab_selftest_tally *tally = &session->tally;
     struct lab_value *map = lab_value_map(call->arena), *interval = lab_value_map(call->arena);
     struct lab_interval share = lab_stats_binomial_interval(tally->alarms, tally->studies, 0.95);
-    lab_value_set_string(call->arena, map, "answer",
-                         lab_selftest_answer(tally, (int)config->runs, call->arena));
-    lab_value_set_string(call->arena, map, "device", session->plan->runs[0].ranks[0].device);
+    const char *answer = lab_selftest_answer(tally, (int)config->runs, call->arena);
+    const char *device = session->plan->runs[0].ranks[0].device;
+    double blind = lab_stats_median(tally->bounds, (size_t)tally->studies);
+    lab_value_set_string(call->arena, map, "answer", answer);
+    lab_value_set_string(call->arena, map, "device", device);
     lab_value_set_bool(call->arena, map, "simulated", is_simulated(session));
     lab_value_set_int(call->arena, map, "studies", tally->studies);
     lab_value_set_int(call->arena, map, "runs_per_name", config->runs);
@@ -219,33 +220,24 @@ static void print_json(const struct session *session, bool holds) {
     lab_value_set(call->arena, map, "share_interval", interval);
     lab_value_set_float(call->arena, map, "promised", LAB_SELFTEST_LEVEL);
     lab_value_set_bool(call->arena, map, "consistent", holds);
-    lab_value_set_float(call->arena, map, "bound_median",
-                        lab_stats_median(tally->bounds, (size_t)tally->studies));
-    lab_console_print_json(call->console, map);
-}
-
-static void print_text(const struct session *session) {
-    const struct lab_command_call *call = session->call;
-    const struct selftest_config *config = call->config;
-    const struct lab_selftest_tally *tally = &session->tally;
-    LAB_AUTO(str, text);
-    lab_text_wrap(lab_selftest_answer(tally, (int)config->runs, call->arena), 0, 0,
-                  call->console->style.columns, &text);
-    lab_str_add(&text, "\n");
+    lab_value_set_float(call->arena, map, "bound_median", blind);
+    struct lab_doc *doc = lab_doc_open("Self-test", call->arena);
+    lab_doc_set_labels(doc, 16);
+    lab_doc_data(doc, NULL, map);
+    lab_doc_text(doc, LAB_DOC_SAYS, "%s", answer);
+    lab_doc_gap(doc);
     if (tally->studies > 0) {
-        lab_str_printf(&text, "\n  Device        %s%s\n", session->plan->runs[0].ranks[0].device,
-                       is_simulated(session) ? ", simulated" : "");
-        lab_str_printf(&text, "  Interleaved   %d of %d: A and B by turns, as studies run\n",
-                       tally->alarms, tally->studies);
-        lab_str_printf(&text, "  One by one    %d of %d, had all of A come before all of B\n",
-                       tally->alarms_in_turn, tally->studies);
-        lab_str_printf(&text, "  Spread        %d of %d: one name varied more than the other\n",
-                       tally->alarms_spread, tally->spreads);
-        lab_str_printf(&text,
-                       "  Blind to      differences below about %.2g %%, with so many runs\n",
-                       100 * lab_stats_median(tally->bounds, (size_t)tally->studies));
+        lab_doc_line(doc, "Device", "%s%s", device, is_simulated(session) ? ", simulated" : "");
+        lab_doc_line(doc, "Interleaved", "%d of %d: A and B by turns, as studies run",
+                     tally->alarms, tally->studies);
+        lab_doc_line(doc, "One by one", "%d of %d, had all of A come before all of B",
+                     tally->alarms_in_turn, tally->studies);
+        lab_doc_line(doc, "Spread", "%d of %d: one name varied more than the other",
+                     tally->alarms_spread, tally->spreads);
+        lab_doc_line(doc, "Blind to", "differences below about %.2g %%, with so many runs",
+                     100 * blind);
     }
-    lab_console_print(call->console, &text);
+    lab_doc_print(doc, call->console);
 }
 
 /* --- the command --- */
@@ -270,22 +262,18 @@ static int test(const struct lab_command_call *call, const struct lab_machine *m
     struct lab_plan plan;
     if (make_plan(call, machine, folder, &plan, err) < 0)
         return -1;
-    bool dumb = lab_str_equal(getenv("TERM"), "dumb");
     struct session session = {.call = call,
                               .machine = machine,
                               .plan = &plan,
-                              .bar = call->console->err_is_terminal && !dumb &&
-                                     !call->console->quiet && !call->console->json,
+                              .bar = lab_console_draws(call->console),
                               .style =
                                   lab_console_style(call->console->err_is_terminal, STDERR_FILENO)};
     lab_stop_watch(NULL, NULL);
     int result = all_studies(&session, err);
     lab_console_status_line(NULL);
     bool holds = lab_selftest_holds(session.tally.alarms, session.tally.studies);
-    if (result == 0 && call->console->json)
-        print_json(&session, holds);
-    else if (result == 0)
-        print_text(&session);
+    if (result == 0)
+        print(&session, holds);
     if (lab_stop_signal())
         *ret_status = 128 + lab_stop_signal();
     else

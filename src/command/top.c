@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SNAPSHOT_NS (200 * LAB_NS_PER_MS) /* between the two readings that rates need */
@@ -78,12 +77,9 @@ static int write_files(const struct lab_command_call *call, struct lab_top_sourc
 
 /* "gpulab-top-20261115-104203", in the current folder. */
 static const char *name_files(struct lab_arena *arena) {
-    time_t now = time(NULL);
-    struct tm when;
-    char text[32] = "";
-    if (localtime_r(&now, &when))
-        strftime(text, sizeof text, "%Y%m%d-%H%M%S", &when);
-    return lab_arena_printf(arena, "gpulab-top-%s", text);
+    LAB_AUTO(str, name);
+    lab_str_add_clock(&name, lab_clock_wall_ns(), "gpulab-top-%Y%m%d-%H%M%S");
+    return lab_arena_strdup(arena, name.text);
 }
 
 /* --- without a terminal --- */

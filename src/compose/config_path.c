@@ -26,17 +26,13 @@ static bool is_inside(const char *name) {
     }
 }
 
-static bool is_absent(int errno_value) {
-    return errno_value == ENOENT || errno_value == ENOTDIR;
-}
-
 /* 1 = there, 0 = not there, -1 = can't be told */
 static int look_up(const char *folder, const char *name, struct lab_arena *arena,
                    const char **ret_full, struct stat *ret_info) {
     *ret_full = lab_arena_printf(arena, "%s/%s", folder, name);
     if (stat(*ret_full, ret_info) == 0)
         return 1;
-    return is_absent(errno) ? 0 : -1;
+    return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 }
 
 static const struct lab_config_file *find_built_in(const char *name) {

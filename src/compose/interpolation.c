@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NESTING_MAX 100       /* of interpolations in each other, and of references to references */
 #define TEXT_MAX    (1 << 20) /* bytes of a text that holds interpolations */
@@ -231,22 +230,17 @@ static int call_decode(struct resolver *r, const struct place *place,
     return read_literal(r, &(struct argument){.text = arguments[0].text}, ret_value);
 }
 
-/* the format comes from a config, by design; strftime takes no arguments that it could reach */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
 static int call_now(struct resolver *r, const struct place *place, const struct argument *arguments,
                     int count, struct lab_value **ret_value) {
     (void)place;
     (void)count;
-    time_t time = (time_t)r->wall_s;
-    struct tm parts;
-    char text[256];
-    if (!localtime_r(&time, &parts) || !strftime(text, sizeof text, arguments[0].text, &parts))
+    LAB_AUTO(str, text);
+    lab_str_add_clock(&text, r->wall_s * 1000000000, arguments[0].text);
+    if (!text.length)
         return fail(r, "'%.80s' is no format of a date, such as %%Y-%%m-%%d", arguments[0].text);
-    *ret_value = lab_value_string(r->arena, text);
+    *ret_value = lab_value_string(r->arena, text.text);
     return 0;
 }
-#pragma GCC diagnostic pop
 
 static const struct {
     const char *name;

@@ -10,7 +10,6 @@
 #include "store/foreign/monitor_file.h"
 
 #include <string.h>
-#include <time.h>
 
 struct stretch {               /* of runs that share a recording */
     int64_t from_ns, until_ns; /* by the runs' clock */
@@ -142,15 +141,6 @@ static void lay_beside_table(struct lab_study_table *table, const struct lab_rec
 
 /* --- words --- */
 
-static void add_clock(struct lab_str *out, int64_t wall_ns) {
-    struct tm local;
-    char text[32];
-    time_t seconds = (time_t)(wall_ns / 1000000000);
-    localtime_r(&seconds, &local);
-    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
-    lab_str_add(out, text);
-}
-
 static const char *note_of(const struct lab_recording *recording, struct lab_arena *arena) {
     int64_t from_ns = INT64_MAX, until_ns = INT64_MIN;
     for (int t = 0; t < recording->track_count; t++) {
@@ -166,9 +156,9 @@ static const char *note_of(const struct lab_recording *recording, struct lab_are
         return lab_arena_printf(arena, "%s holds no samples.", recording->path);
     LAB_AUTO(str, text);
     lab_str_printf(&text, "%s was recorded from ", recording->path);
-    add_clock(&text, from_ns);
+    lab_str_add_clock(&text, from_ns, LAB_STR_DATE);
     lab_str_add(&text, " to ");
-    add_clock(&text, until_ns);
+    lab_str_add_clock(&text, until_ns, LAB_STR_DATE);
     lab_str_add(&text, ", when none of the runs ran: it is left out.");
     return lab_arena_strdup(arena, text.text);
 }

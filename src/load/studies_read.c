@@ -26,11 +26,6 @@ struct reading {
 
 /* --- values --- */
 
-static const char *text_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_STRING ? value->string : "";
-}
-
 static const struct lab_result *rank_result(const struct lab_study_run *run, int rank) {
     return rank < run->result->rank_count ? &run->result->ranks[rank] : &lab_result_none;
 }
@@ -40,10 +35,10 @@ static const struct lab_result *rank_result(const struct lab_study_run *run, int
 /* A phase is named by a key, or by the series of that name; other series group points. */
 static const char *phase_of(const struct lab_study_run *run, const struct lab_value *series) {
     static const char *const phases[] = {"baseline", "concurrent", "isolated"};
-    if (*text_of(run->test, "phase"))
-        return text_of(run->test, "phase");
-    if (*text_of(run->options, "phase"))
-        return text_of(run->options, "phase");
+    if (*lab_value_get_text(run->test, "phase", ""))
+        return lab_value_get_text(run->test, "phase", "");
+    if (*lab_value_get_text(run->options, "phase", ""))
+        return lab_value_get_text(run->options, "phase", "");
     for (int i = 0; i < series->count; i++)
         for (size_t k = 0; k < sizeof phases / sizeof *phases; k++)
             if (series->items[i]->type == LAB_VALUE_STRING &&

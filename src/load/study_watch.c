@@ -1,10 +1,6 @@
 /* study_watch.c: the user's studies that run or were interrupted, read again and again. */
 #include "load/study_watch.h"
 
-static bool is_unfinished(const struct lab_study_view *view) {
-    return view->report.running || view->counts[LAB_RUN_PLANNED] || view->counts[LAB_RUN_RUNNING];
-}
-
 static int watch_one(const char *word, struct lab_arena *arena, struct lab_study_watch *watch,
                      struct lab_err *err) {
     const char *path;
@@ -25,7 +21,7 @@ static void watch_unfinished(int max, struct lab_arena *arena, struct lab_study_
         LAB_AUTO(arena, scratch); /* a view of a study that has ended isn't wanted any longer */
         struct lab_study_view view;
         if (lab_study_view_look(paths[i], false, &scratch, &view, NULL) == 0 &&
-            is_unfinished(&view)) {
+            (view.report.running || view.counts[LAB_RUN_PLANNED] || view.counts[LAB_RUN_RUNNING])) {
             watch->more = watch->count == room;
             if (!watch->more)
                 watch->items[watch->count++] =

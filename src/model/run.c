@@ -12,21 +12,18 @@ const struct lab_result *lab_run_result(const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && run->result ? run->result : &lab_result_none;
 }
 
+const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progress *progress,
+                                                     int count, int64_t number) {
+    for (int i = 0; i < count; i++)
+        if (progress[i].run == number)
+            return &progress[i];
+    return NULL;
+}
+
 const char *lab_run_state_name(enum lab_run_state state) {
-    switch (state) {
-    case LAB_RUN_PLANNED:
-        return "planned";
-    case LAB_RUN_RUNNING:
-        return "running";
-    case LAB_RUN_DONE:
-        return "done";
-    case LAB_RUN_FAILED:
-        return "failed";
-    case LAB_RUN_STATE_COUNT:
-        break;
-    }
-    assert(!"a state of a run that doesn't exist");
-    return "";
+    static const char *const names[] = {"planned", "running", "done", "failed"};
+    assert(state < LAB_RUN_STATE_COUNT);
+    return names[state];
 }
 
 #define GPU_MAX 65535

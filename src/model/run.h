@@ -71,6 +71,10 @@ struct lab_run_progress {
     int64_t time_ns;     /* when */
 };
 
+/* Of the run with that number; NULL = nothing was heard. */
+const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progress *progress,
+                                                     int count, int64_t number);
+
 /* Its result where it is done, else lab_result_none. */
 const struct lab_result *lab_run_result(const struct lab_run *run);
 

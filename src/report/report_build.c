@@ -118,8 +118,7 @@ static const char *config_text(const char *config, const char *key, struct lab_a
     struct lab_value *tree;
     if (lab_yaml_parse(config, strlen(config), "config", LAB_YAML_LIMITS, arena, &tree, NULL) < 0)
         return NULL;
-    const struct lab_value *value = lab_value_get(lab_value_get(tree, "experiment"), key);
-    return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
+    return lab_value_get_text(lab_value_get(tree, "experiment"), key, NULL);
 }
 
 #define INTEREST_TO_OPEN 20 /* what has less to say is no answer to why a study was run */

@@ -151,13 +151,11 @@ static void begin_run(struct lab_report_progress *view, const struct lab_runner_
 
 /* The phases are few; those that aren't known here share one name. */
 static const char *phase_name(const char *text) {
-    static const char *const known[] = {
-        "opening",   "tuning",  "verifying", "warm-up",
-        "measuring", "probing", "tracing",   "waiting for its gang"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i], text) == 0)
-            return known[i];
-    return "working";
+    static const char *const known[] = {"opening",   "tuning",  "verifying", "warm-up",
+                                        "measuring", "probing", "tracing",   "waiting for its gang",
+                                        NULL};
+    int found = lab_str_find(text, known);
+    return found < 0 ? "working" : known[found];
 }
 
 static void estimate(struct lab_report_progress *view, int64_t now_ns) {

@@ -20,10 +20,6 @@
 
 /* --- runs --- */
 
-static double batch_of(const struct lab_study_run *run) {
-    return lab_study_number(run, "options.batch_size");
-}
-
 static double training_time_ms(const struct lab_study_run *run) {
     return 1e3 * run->time_s;
 }
@@ -82,7 +78,8 @@ static struct lab_value *point_value(const struct lab_study_point *point, const 
     lab_value_append(arena, ends, lab_value_float(arena, interval.high));
     for (int i = 0; i < point->count; i++)
         lab_value_append(arena, runs, run_value(point->runs[i], arena));
-    lab_value_set_int(arena, map, "batch_size", (int64_t)batch_of(first));
+    lab_value_set_int(arena, map, "batch_size",
+                      (int64_t)lab_study_number(first, "options.batch_size"));
     lab_value_set_string(arena, map, "model_type", model);
     lab_value_set_string(arena, map, "scaling", lab_study_text(first, "options.scaling"));
     for (size_t i = 0; i < sizeof reported_keys / sizeof *reported_keys; i++) {

@@ -39,10 +39,6 @@ static void end_turn(int *fd) {
     *fd = -1;
 }
 
-static const char *without_slashes(const char *path, struct lab_arena *arena) {
-    return *path ? lab_walk_trim(path, arena) : ".";
-}
-
 static int open_lock(const char *path, int more_flags) {
     return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | more_flags, 0666);
 }
@@ -353,7 +349,7 @@ int lab_folder_open(const struct lab_folder_request *request, struct lab_folder 
     if (check_name(request->study, err) < 0)
         return -1;
     struct lab_folder_request here = *request;
-    here.output_dir = without_slashes(request->output_dir, &arena);
+    here.output_dir = *request->output_dir ? lab_walk_trim(request->output_dir, &arena) : ".";
     int turn_fd = request->resume ? take_turn(&here, &arena) : -1;
     int found = request->resume ? find(&here, &arena, &path, &fd, err) : 0;
     int result = found < 0 ? -1 : 0;

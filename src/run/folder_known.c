@@ -7,6 +7,7 @@
  */
 #include "run/folder_internal.h"
 
+#include "base/clock.h"
 #include "base/file/file.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NAME_DIGITS 16 /* of a registry's file */
@@ -95,15 +95,12 @@ static void find_time(struct known *known, int64_t changed_s, struct lab_arena *
         if (folder_is_date(known->date))
             return;
     }
-    time_t when = (time_t)changed_s;
-    struct tm local;
-    char date[24] = "", time[16] = "";
-    if (localtime_r(&when, &local)) {
-        strftime(date, sizeof date, "%Y-%m-%d", &local);
-        strftime(time, sizeof time, "%H-%M-%S", &local);
-    }
-    known->date = lab_arena_strdup(arena, date);
-    known->time = lab_arena_strdup(arena, time);
+    LAB_AUTO(str, date);
+    LAB_AUTO(str, time);
+    lab_str_add_clock(&date, changed_s * LAB_NS_PER_S, "%Y-%m-%d");
+    lab_str_add_clock(&time, changed_s * LAB_NS_PER_S, "%H-%M-%S");
+    known->date = lab_arena_strdup(arena, date.text);
+    known->time = lab_arena_strdup(arena, time.text);
 }
 
 static int newest_first(const void *a, const void *b) {

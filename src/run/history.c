@@ -244,14 +244,6 @@ double lab_history_expect(const struct lab_history *history, const struct lab_ru
     return duration_s;
 }
 
-static const struct lab_run_progress *
-find_progress(const struct lab_run *run, const struct lab_run_progress *progress, int count) {
-    for (int i = 0; i < count; i++)
-        if (progress[i].run == run->number)
-            return &progress[i];
-    return NULL;
-}
-
 /*
  * What a run that measures has still to do, from what it has done; NaN before 5 %. Warm-up
  * iterations cost as much as measured ones, so the time from its start to the last word from it, t,
@@ -324,8 +316,9 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
             continue;
         }
         sums.open++;
-        struct outlook outlook = look_ahead(
-            history, &runs[i], find_progress(&runs[i], progress, progress_count), now_ns);
+        struct outlook outlook =
+            look_ahead(history, &runs[i],
+                       lab_run_find_progress(progress, progress_count, runs[i].number), now_ns);
         estimate.guessed += outlook.guessed;
         if (isnan(outlook.total_s)) {
             unknown[estimate.unknown++] = outlook;

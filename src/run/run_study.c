@@ -34,11 +34,7 @@ static int refuse_study(const struct lab_config_path *path, const char *name,
 
 bool lab_run_is_study(const struct lab_config_path *path, const char *name,
                       struct lab_arena *arena) {
-    const char *const *all = lab_config_options(path, "experiment", arena);
-    for (int i = 0; all[i]; i++)
-        if (strcmp(all[i], name) == 0)
-            return true;
-    return false;
+    return lab_str_find(name, lab_config_options(path, "experiment", arena)) >= 0;
 }
 
 /* The override that a word stands for; `*study` is the study named so far. */

@@ -68,11 +68,6 @@ struct choice {
     int distance; /* repeats between the run that chose it and the one that asks */
 };
 
-static const char *text_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
-}
-
 static void keep(struct choice *choices, int *count, int most, struct choice choice) {
     for (int i = 0; i < *count; i++)
         if (lab_str_equal(choices[i].phase, choice.phase)) {
@@ -97,12 +92,12 @@ static int find_choices(const struct runner *runner, const struct lab_plan_run *
         const struct lab_run *run = &runs[i];
         if (run->state != LAB_RUN_DONE || !lab_str_equal(run->label, planned->label))
             continue;
-        const char *phase = text_of(lab_result_json(run->test, arena), "phase");
+        const char *phase = lab_value_get_text(lab_result_json(run->test, arena), "phase", NULL);
         for (int r = 0; phase && r < lab_run_result(run)->rank_count; r++) {
             if (!lab_str_equal(run->ranks[r].device, device))
                 continue;
-            const char *config =
-                text_of(lab_result_json(run->result->ranks[r].tuning, arena), "best_config_text");
+            const char *config = lab_value_get_text(
+                lab_result_json(run->result->ranks[r].tuning, arena), "best_config_text", NULL);
             if (config)
                 keep(ret_choices, &count, most,
                      (struct choice){phase, config, abs(run->repeat - planned->repeat)});

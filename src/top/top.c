@@ -24,14 +24,10 @@ static void add_state(const struct lab_top_history *history, const struct lab_to
     } else if (view->paused && !view->snapshot) {
         lab_str_add(out, "PAUSED  ");
     }
-    time_t wall_s = (time_t)((view->now_ns + view->wall_offset_ns) / TOP_NS_PER_S);
-    struct tm when;
-    char text[32];
-    if (view->now_ns && localtime_r(&wall_s, &when)) {
-        bool with_day = view->snapshot || (view->replay && view->columns >= 100);
-        strftime(text, sizeof text, with_day ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &when);
-        lab_str_add(out, text);
-    }
+    bool with_day = view->snapshot || (view->replay && view->columns >= 100);
+    if (view->now_ns)
+        lab_str_add_clock(out, view->now_ns + view->wall_offset_ns,
+                          with_day ? LAB_STR_DATE : "%H:%M:%S");
 }
 
 static void draw_title(const struct lab_top_history *history, const struct lab_top_view *view,

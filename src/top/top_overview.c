@@ -9,11 +9,6 @@
 
 /* --- the host --- */
 
-static double host_share(const struct top_entity *memory) {
-    return top_latest(memory, LAB_METRIC_HOST_USED, -1) /
-           top_latest(memory, LAB_METRIC_HOST_TOTAL, -1);
-}
-
 static int core_count(const struct top_entity *cpu) {
     int count = 0;
     for (int i = 0; cpu && i < cpu->entity.column_count; i++)
@@ -49,7 +44,10 @@ static void draw_host(const struct lab_top_history *history, const struct lab_to
     }
     if (memory) {
         at = top_put(grid, row, at, 7, LAB_TOP_BOLD, grid->columns >= 60 ? "memory" : "mem") + 1;
-        top_bar(grid, row, at, bar, LAB_TOP_SECOND, host_share(memory), view->unicode);
+        top_bar(grid, row, at, bar, LAB_TOP_SECOND,
+                top_latest(memory, LAB_METRIC_HOST_USED, -1) /
+                    top_latest(memory, LAB_METRIC_HOST_TOTAL, -1),
+                view->unicode);
         at = top_put(grid, row, at + bar + 1, 14, LAB_TOP_PLAIN,
                      top_used(top_latest(memory, LAB_METRIC_HOST_USED, -1),
                               top_latest(memory, LAB_METRIC_HOST_TOTAL, -1), text)) +

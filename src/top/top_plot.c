@@ -150,14 +150,13 @@ static void add_title(const struct lab_top_history *history, const struct lab_to
     LAB_AUTO(str, title);
     char text[TOP_TEXT];
     int64_t span_ns = points_back(history) * history->bucket_ns;
-    time_t begin_s = (time_t)((history->time_ns - span_ns + view->wall_offset_ns) / TOP_NS_PER_S);
-    struct tm when;
     lab_str_printf(&title, "%s%s, %s", view->source ? view->source : "",
                    lab_top_history_simulated(history) ? " (simulated)" : "",
                    top_seconds((double)span_ns * 1e-9, text));
-    if (history->time_ns && localtime_r(&begin_s, &when) &&
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when) > 0)
-        lab_str_printf(&title, " from %s", text);
+    if (history->time_ns) {
+        lab_str_add(&title, " from ");
+        lab_str_add_clock(&title, history->time_ns - span_ns + view->wall_offset_ns, LAB_STR_DATE);
+    }
     add_quoted(title.text, out);
 }
 

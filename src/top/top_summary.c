@@ -44,14 +44,6 @@ void lab_top_snapshot(const struct lab_top_history *history, const struct lab_to
 
 /* --- the summary --- */
 
-static void add_time(int64_t wall_ns, struct lab_str *out) {
-    time_t wall_s = (time_t)(wall_ns / TOP_NS_PER_S);
-    struct tm when;
-    char text[32];
-    if (localtime_r(&wall_s, &when) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when) > 0)
-        lab_str_add(out, text);
-}
-
 static void mean_and_most(struct lab_doc *doc, const struct top_entity *e,
                           enum lab_metric_id metric,
                           const char *(*write)(double value, char text[TOP_TEXT])) {
@@ -113,7 +105,7 @@ static void add_events(const struct lab_top_history *history, const struct lab_t
             continue;
         lab_str_add(out, any ? "  " : "\nEvents:\n  ");
         any = true;
-        add_time(event->time_ns + view->wall_offset_ns, out);
+        lab_str_add_clock(out, event->time_ns + view->wall_offset_ns, LAB_STR_DATE);
         lab_str_add(out, "  ");
         if (event->entity >= 0 && event->entity < history->count) {
             top_device_name(history, &history->entities[event->entity], out);
@@ -148,7 +140,7 @@ void lab_top_summary(const struct lab_top_history *history, const struct lab_top
     } else {
         lab_str_printf(&text, ", watched for %s from ",
                        top_seconds((double)(history->time_ns - begin_ns) * 1e-9, duration));
-        add_time(begin_ns + view->wall_offset_ns, &text);
+        lab_str_add_clock(&text, begin_ns + view->wall_offset_ns, LAB_STR_DATE);
         lab_str_add(&text, "; mean / highest:\n\n");
         add_devices(history, (struct lab_style){.columns = 120, .unicode = unicode}, &text);
         add_events(history, view, &text);

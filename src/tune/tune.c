@@ -15,15 +15,13 @@ static const char *const phase_names[TUNE_PHASES] = {"verifying", "narrowing", "
 
 int lab_tune_strategy_parse(const char *name, enum lab_tune_strategy *ret_strategy,
                             struct lab_err *err) {
-    for (int i = 0; lab_tune_strategies[i]; i++)
-        if (lab_str_equal(name, lab_tune_strategies[i])) {
-            *ret_strategy = (enum lab_tune_strategy)i;
-            return 0;
-        }
+    int found = lab_str_find(name, lab_tune_strategies);
     LAB_AUTO(str, text);
     lab_str_add_list(&text, lab_tune_strategies, "or");
-    lab_err_set(err, LAB_ERR_USER, "unknown strategy '%s': must be %s", name, text.text);
-    return -1;
+    if (found < 0)
+        return lab_err_set(err, LAB_ERR_USER, "unknown strategy '%s': must be %s", name, text.text);
+    *ret_strategy = (enum lab_tune_strategy)found;
+    return 0;
 }
 
 double tune_elapsed_s(const struct tuner *tuner) {

@@ -3,6 +3,7 @@
  * each other become rows with one figure, sentences that several runs share become one note.
  */
 #include "base/hash.h"
+#include "load/study_file.h"
 #include "model/result.h"
 #include "report/study/study_internal.h"
 #include "stats/stats.h"
@@ -17,16 +18,6 @@ struct named {
     const struct lab_run *run;
     const char *name;
 };
-
-/* "…_r2" of repeat 2 without its end. */
-static const char *name_without_repeat(const struct lab_run *run, struct lab_arena *arena) {
-    char suffix[16];
-    int length = snprintf(suffix, sizeof suffix, "_r%d", run->repeat);
-    size_t all = strlen(run->id);
-    if (all <= (size_t)length || strcmp(run->id + all - (size_t)length, suffix) != 0)
-        return run->id;
-    return lab_arena_strndup(arena, run->id, all - (size_t)length);
-}
 
 static int by_name(const void *a, const void *b) {
     const struct named *x = a, *y = b;
@@ -114,7 +105,7 @@ static struct named *sort_runs(struct study_digest *digest) {
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_run *run = &study->runs[i];
         named[i].run = run;
-        named[i].name = repeated ? name_without_repeat(run, &digest->arena) : run->id;
+        named[i].name = repeated ? lab_study_file_point(run, &digest->arena) : run->id;
     }
     qsort(named, (size_t)study->run_count, sizeof *named, by_name);
     return named;

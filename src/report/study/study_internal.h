@@ -83,8 +83,6 @@ void study_add_figure(struct lab_str *out, double value, int digits);
 void study_add_rate(struct lab_str *out, double value, const char *unit);
 /* The interval's farther end: "1.2 %"; a dash where there is none. */
 void study_add_spread(struct lab_str *out, double rate, double low, double high);
-/* "2026-11-15 10:42:03" in local time. */
-void study_add_date(struct lab_str *out, int64_t wall_ns);
 /* "2026-11-15 10:42:03 to 10:43:10, 62.1 s of it in runs" */
 void study_add_when(const struct study_digest *digest, struct lab_str *out);
 /* "cpu:0+cpu:1" and "0+2"; one node is named once. */

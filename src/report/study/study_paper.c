@@ -215,7 +215,7 @@ static void add_conditions(struct lab_doc *doc, const struct study_digest *diges
     const struct lab_study_info *study = digest->study;
     LAB_AUTO(str, begun);
     LAB_AUTO(str, when);
-    study_add_date(&begun, study->created_wall_ns);
+    lab_str_add_clock(&begun, study->created_wall_ns, LAB_STR_DATE);
     study_add_when(digest, &when);
     begin(doc, digest, "Conditions");
     lab_doc_lines_title(doc, "Condition");

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* --- words --- */
 
@@ -275,14 +274,11 @@ static void add_heading(struct lab_doc *doc, const struct lab_show_run *shown) {
 }
 
 static void add_times(struct lab_doc *doc, const struct lab_run *run, bool simulated) {
-    time_t start_s = (time_t)(run->start_wall_ns / LAB_NS_PER_S);
-    struct tm local;
-    char date[32];
     LAB_AUTO(str, text);
-    if (!run->epoch || !localtime_r(&start_s, &local) ||
-        !strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local))
+    if (!run->epoch)
         return;
-    lab_str_printf(&text, "%s%s", date, simulated ? " of simulated time" : "");
+    lab_str_add_clock(&text, run->start_wall_ns, LAB_STR_DATE);
+    lab_str_add(&text, simulated ? " of simulated time" : "");
     if (run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED) {
         lab_str_add(&text, ", took ");
         add_duration(&text, run);

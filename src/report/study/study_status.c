@@ -11,10 +11,7 @@
 
 static const struct lab_run_progress *progress_of(const struct lab_study_info *study,
                                                   const struct lab_run *run) {
-    for (int i = 0; i < study->progress_count; i++)
-        if (study->progress[i].run == run->number)
-            return &study->progress[i];
-    return NULL;
+    return lab_run_find_progress(study->progress, study->progress_count, run->number);
 }
 
 static bool is_phase(const struct lab_run_progress *progress, const char *phase) {
@@ -183,7 +180,7 @@ void lab_report_add_studies(struct lab_doc *doc, const struct lab_study_info *st
         count_states(&studies[i], counts);
         for (int k = 0; k < LAB_RUN_STATE_COUNT; k++)
             total += counts[k];
-        study_add_date(&started, studies[i].created_wall_ns);
+        lab_str_add_clock(&started, studies[i].created_wall_ns, LAB_STR_DATE);
         add_state(&studies[i], counts, &state);
         lab_doc_cell(doc, "%s", studies[i].option);
         lab_doc_cell(doc, "%s", started.text);

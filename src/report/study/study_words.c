@@ -69,26 +69,19 @@ static bool local_time(int64_t wall_ns, struct tm *ret) {
     return localtime_r(&seconds, ret) != NULL;
 }
 
-void study_add_date(struct lab_str *out, int64_t wall_ns) {
-    struct tm parts;
-    char text[64];
-    if (local_time(wall_ns, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts))
-        lab_str_add(out, text);
-}
-
 void study_add_when(const struct study_digest *digest, struct lab_str *out) {
     struct tm first, last;
     if (!digest->first_wall_ns || !local_time(digest->first_wall_ns, &first) ||
         !local_time(digest->last_wall_ns, &last))
         return;
-    study_add_date(out, digest->first_wall_ns);
-    char text[64];
+    lab_str_add_clock(out, digest->first_wall_ns, LAB_STR_DATE);
     bool one_day = first.tm_year == last.tm_year && first.tm_yday == last.tm_yday;
     /* a simulated study's clock begins with this machine's and then runs ahead of it */
     bool simulated = digest->study->simulated;
-    if (!simulated && digest->last_wall_ns > digest->first_wall_ns &&
-        strftime(text, sizeof text, one_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &last))
-        lab_str_printf(out, " to %s", text);
+    if (!simulated && digest->last_wall_ns > digest->first_wall_ns) {
+        lab_str_add(out, " to ");
+        lab_str_add_clock(out, digest->last_wall_ns, one_day ? "%H:%M:%S" : LAB_STR_DATE);
+    }
     if (digest->busy_s > 0) {
         lab_str_add(out, "; the runs took ");
         if (digest->busy_s < 120)
