@@ -98,14 +98,8 @@ int lab_err_context(struct lab_err *err, const char *format, ...) {
 }
 
 int lab_err_exit_status(enum lab_err_code code) {
-    switch (code) {
-    case LAB_ERR_NONE:
-        return 0;
-    case LAB_ERR_USER:
-        return 2;
-    case LAB_ERR_INTERRUPTED:
-        return 130;
-    default:
-        return 1;
-    }
+    return code == LAB_ERR_NONE          ? 0
+           : code == LAB_ERR_USER        ? 2
+           : code == LAB_ERR_INTERRUPTED ? 130
+                                         : 1;
 }

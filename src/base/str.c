@@ -71,6 +71,10 @@ bool lab_str_equal(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+int lab_str_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 int lab_str_find(const char *word, const char *const *words) {
     for (int i = 0; words[i]; i++)
         if (lab_str_equal(words[i], word))

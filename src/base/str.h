@@ -83,6 +83,8 @@ void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, 
 void lab_str_add_clock(struct lab_str *str, int64_t wall_ns, const char *format);
 #define LAB_STR_DATE "%Y-%m-%d %H:%M:%S"
 
+/* For qsort, of texts. */
+int lab_str_compare(const void *a, const void *b);
 /* Which of the words it is (NULL-terminated); -1 = none. */
 int lab_str_find(const char *word, const char *const *words);
 

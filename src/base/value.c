@@ -145,18 +145,10 @@ const char *lab_value_as_text(const struct lab_value *value, const char *fallbac
     return value && value->type == LAB_VALUE_STRING ? value->string : fallback;
 }
 
-int64_t lab_value_as_int(const struct lab_value *value, int64_t fallback) {
-    return value && value->type == LAB_VALUE_INT ? value->integer : fallback;
-}
-
 double lab_value_as_number(const struct lab_value *value) {
     if (value && value->type == LAB_VALUE_INT)
         return (double)value->integer;
     return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
-}
-
-bool lab_value_as_bool(const struct lab_value *value) {
-    return value && value->type == LAB_VALUE_BOOL && value->boolean;
 }
 
 const char *lab_value_get_text(const struct lab_value *map, const char *key, const char *fallback) {
@@ -164,7 +156,8 @@ const char *lab_value_get_text(const struct lab_value *map, const char *key, con
 }
 
 int64_t lab_value_get_int(const struct lab_value *map, const char *key, int64_t fallback) {
-    return lab_value_as_int(lab_value_get(map, key), fallback);
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_INT ? value->integer : fallback;
 }
 
 double lab_value_get_number(const struct lab_value *map, const char *key) {
@@ -172,7 +165,8 @@ double lab_value_get_number(const struct lab_value *map, const char *key) {
 }
 
 bool lab_value_get_bool(const struct lab_value *map, const char *key) {
-    return lab_value_as_bool(lab_value_get(map, key));
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_BOOL && value->boolean;
 }
 
 void lab_value_set_string(struct lab_arena *arena, struct lab_value *map, const char *key,

@@ -66,14 +66,12 @@ struct lab_value *lab_value_get(const struct lab_value *map, const char *key);
 /* Typed: what a value holds, or the fallback where it is NULL or of another type. A whole number is
  * a number too; without one, NaN. */
 const char *lab_value_as_text(const struct lab_value *value, const char *fallback);
-int64_t lab_value_as_int(const struct lab_value *value, int64_t fallback);
 double lab_value_as_number(const struct lab_value *value);
-bool lab_value_as_bool(const struct lab_value *value); /* false likewise */
 /* The same of a map's child. */
 const char *lab_value_get_text(const struct lab_value *map, const char *key, const char *fallback);
 int64_t lab_value_get_int(const struct lab_value *map, const char *key, int64_t fallback);
 double lab_value_get_number(const struct lab_value *map, const char *key);
-bool lab_value_get_bool(const struct lab_value *map, const char *key);
+bool lab_value_get_bool(const struct lab_value *map, const char *key); /* false likewise */
 
 /* Shorthands for building output: lab_value_set with a fresh scalar. NaN becomes null. */
 void lab_value_set_string(struct lab_arena *arena, struct lab_value *map, const char *key,

@@ -144,10 +144,6 @@ static void add_folder(struct names *names, const char *folder, const char *grou
     closedir(directory);
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 const char *const *lab_config_options(const struct lab_config_path *path, const char *group,
                                       struct lab_arena *arena) {
     struct names names = {0};
@@ -159,7 +155,7 @@ const char *const *lab_config_options(const struct lab_config_path *path, const 
                 add_option(&names, below(file->path, group), arena);
     }
     if (names.count)
-        qsort(names.items, (size_t)names.count, sizeof *names.items, by_name);
+        qsort(names.items, (size_t)names.count, sizeof *names.items, lab_str_compare);
     const char **options = lab_arena_alloc(arena, (size_t)names.count + 1, sizeof *options);
     int count = 0;
     for (int i = 0; i < names.count; i++)

@@ -30,7 +30,8 @@ struct function {
     const char *parameters[PARAMETERS + 1];
     bool has_fixed; /* parameters can be given by position, and nothing else can */
     int (*evaluate)(struct call *call, struct lab_override_result *ret);
-    const char *refusal; /* instead of evaluating: why the function can't be called here */
+    enum lab_override_cast cast; /* of cast() */
+    const char *refusal;         /* instead of evaluating: why the function can't be called here */
 };
 
 static bool is_sweep(const struct lab_override_result *result) {
@@ -139,7 +140,7 @@ static int drop_tags(struct call *call, struct lab_override_result *ret) {
     return 0;
 }
 
-static int cast(struct call *call, enum lab_override_cast to, struct lab_override_result *ret) {
+static int cast(struct call *call, struct lab_override_result *ret) {
     if (call->named[0] && call->count > 0)
         return fail_usage(call, call->named[0]->at, "has its value twice");
     if (!call->named[0] && call->count == 0)
@@ -148,23 +149,7 @@ static int cast(struct call *call, enum lab_override_cast to, struct lab_overrid
         *ret = *call->named[0];
     else
         *ret = call->count == 1 ? call->values[0] : gather(call);
-    return lab_override_cast(call->text, call->at, to, ret);
-}
-
-static int cast_int(struct call *call, struct lab_override_result *ret) {
-    return cast(call, LAB_CAST_INT, ret);
-}
-
-static int cast_float(struct call *call, struct lab_override_result *ret) {
-    return cast(call, LAB_CAST_FLOAT, ret);
-}
-
-static int cast_str(struct call *call, struct lab_override_result *ret) {
-    return cast(call, LAB_CAST_STR, ret);
-}
-
-static int cast_bool(struct call *call, struct lab_override_result *ret) {
-    return cast(call, LAB_CAST_BOOL, ret);
+    return lab_override_cast(call->text, call->at, call->function->cast, ret);
 }
 
 /* What sort() and shuffle() work on: a sweep, written out; a list; or one value, left alone. */
@@ -234,10 +219,22 @@ static const struct function functions[] = {
      {"sweep", "list", "seed"},
      .evaluate = shuffle},
     {"tag", "tag(t1,t2,choice(a,b))", {"sweep"}, .evaluate = drop_tags},
-    {"int", "int(3.7), int([1.5,2.5]) or int(1.5,2.5)", {"value"}, .evaluate = cast_int},
-    {"float", "float(3), float([1,2]) or float(range(5))", {"value"}, .evaluate = cast_float},
-    {"str", "str(10), str([1,2]) or str(1,2)", {"value"}, .evaluate = cast_str},
-    {"bool", "bool(0), bool([0,1]) or bool(0,1)", {"value"}, .evaluate = cast_bool},
+    {"int",
+     "int(3.7), int([1.5,2.5]) or int(1.5,2.5)",
+     {"value"},
+     .evaluate = cast,
+     .cast = LAB_CAST_INT},
+    {"float",
+     "float(3), float([1,2]) or float(range(5))",
+     {"value"},
+     .evaluate = cast,
+     .cast = LAB_CAST_FLOAT},
+    {"str", "str(10), str([1,2]) or str(1,2)", {"value"}, .evaluate = cast, .cast = LAB_CAST_STR},
+    {"bool",
+     "bool(0), bool([0,1]) or bool(0,1)",
+     {"value"},
+     .evaluate = cast,
+     .cast = LAB_CAST_BOOL},
     {"interval", .refusal = "needs an optimiser to pick values, and there is none here; give "
                             "the values: range(1,5,0.5) or choice(1,2,5)"},
     {"zip", .refusal = "is a word of its own, without a key: zip(a=[1,2],b=[x,y])"},

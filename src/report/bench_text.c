@@ -282,7 +282,7 @@ static void add_verification(const struct lines *lines) {
 
 static void add_repetitions(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
-    const struct lab_doc_column kinds[] = {
+    const struct lab_doc_column columns[] = {
         {NULL, "Run", LAB_UNIT_COUNT},
         {NULL, unit_of_work(report), LAB_UNIT_TIME},
         {NULL, "Latency", LAB_UNIT_TIME},
@@ -290,12 +290,12 @@ static void add_repetitions(const struct lines *lines) {
         {NULL, report->work.samples > 0 ? "Samples/s" : NULL, LAB_UNIT_FIGURE},
         {NULL, "Iterations", LAB_UNIT_COUNT},
     };
-    struct lab_doc_column *columns = lab_arena_alloc(lab_doc_arena(lines->doc), 1, sizeof kinds);
-    memcpy(columns, kinds, sizeof kinds);
+    enum { COUNT = sizeof columns / sizeof *columns };
     if (report->repetition_count < 2)
         return;
     lab_doc_gap(lines->doc);
-    lab_doc_rows(lines->doc, NULL, NULL, columns, sizeof kinds / sizeof *kinds);
+    lab_doc_rows(lines->doc, NULL, NULL,
+                 lab_arena_copy(lab_doc_arena(lines->doc), columns, COUNT, sizeof *columns), COUNT);
     for (int i = 0; i < report->repetition_count; i++) {
         const struct lab_measurement *measurement = report->repetitions[i].measurement;
         double samples_per_s = report->repetitions[i].rates.samples_per_s;

@@ -171,8 +171,8 @@ void page_add_runs(struct lab_doc *doc, const struct lab_page *page,
     };
     enum { COUNT = sizeof kinds / sizeof *kinds, RATE = 3 };
     const struct lab_study_info *study = digest->study;
-    struct lab_doc_column *columns = lab_arena_alloc(lab_doc_arena(doc), COUNT, sizeof *columns);
-    memcpy(columns, kinds, sizeof kinds);
+    struct lab_doc_column *columns =
+        lab_arena_copy(lab_doc_arena(doc), kinds, COUNT, sizeof *kinds);
     if (study->simulated)
         columns[RATE].title = "Simulated rate";
     lab_doc_begin(doc, (struct lab_doc_section){.title = "All runs",

@@ -260,14 +260,13 @@ static int refuse_place(int reason, const char *path, struct lab_err *err) {
 
 static int make(const struct lab_folder_request *request, struct lab_arena *arena,
                 const char **ret_path, const char **ret_time, int *ret_fd, struct lab_err *err) {
-    time_t now_s = (time_t)(lab_clock_wall_ns() / LAB_NS_PER_S);
-    struct tm now;
-    char date[16], time[16];
-    localtime_r(&now_s, &now);
-    strftime(date, sizeof date, "%Y-%m-%d", &now);
-    strftime(time, sizeof time, "%H-%M-%S", &now);
+    int64_t now_ns = lab_clock_wall_ns();
+    LAB_AUTO(str, date);
+    LAB_AUTO(str, time);
+    lab_str_add_clock(&date, now_ns, "%Y-%m-%d");
+    lab_str_add_clock(&time, now_ns, "%H-%M-%S");
     const char *folder =
-        lab_arena_printf(arena, "%s/%s/%s", request->output_dir, request->study, date);
+        lab_arena_printf(arena, "%s/%s/%s", request->output_dir, request->study, date.text);
     const char *path = folder;
     int reason = 0;
     for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -275,13 +274,13 @@ static int make(const struct lab_folder_request *request, struct lab_arena *aren
         if (reason)
             break;
         remove_stale(folder, arena);
-        path = lab_arena_printf(arena, "%s/.%s.%d", folder, time, (int)getpid());
+        path = lab_arena_printf(arena, "%s/.%s.%d", folder, time.text, (int)getpid());
         if (attempt > 1)
             path = lab_arena_printf(arena, "%s.%d", path, attempt);
         *ret_fd = make_hidden(path, arena);
         if (*ret_fd >= 0) {
             *ret_path = path;
-            *ret_time = lab_arena_strdup(arena, time);
+            *ret_time = lab_arena_strdup(arena, time.text);
             return 0;
         }
         reason = errno;

@@ -5,6 +5,8 @@
  */
 #include "run/runner_internal.h"
 
+#include "base/file/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,17 +29,8 @@ static void complain(const struct runner *runner, const struct runner_run *run,
 
 static void put(const struct runner *runner, const struct runner_run *run, struct runner_log *log,
                 const char *bytes, size_t length) {
-    while (log->fd >= 0 && length > 0) {
-        ssize_t written = write(log->fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            complain(runner, run, log, written < 0 ? errno : EIO);
-            return;
-        }
-        bytes += written;
-        length -= (size_t)written;
-    }
+    if (log->fd >= 0 && lab_file_write_all(log->fd, bytes, length) < 0)
+        complain(runner, run, log, errno);
 }
 
 static void put_line(const struct runner *runner, const struct runner_run *run,

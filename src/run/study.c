@@ -165,35 +165,22 @@ static void log_line(const struct lab_study *study, const char *format, ...) {
 
 static void log_event(const struct lab_study *study, const struct lab_runner_event *event) {
     const char *id = event->item ? event->item->planned->id : "";
-    switch (event->kind) {
-    case LAB_RUNNER_STARTED:
+    if (event->kind == LAB_RUNNER_STARTED)
         log_line(study, "%s: attempt %d begins", id, event->attempt);
-        break;
-    case LAB_RUNNER_PHASE:
+    else if (event->kind == LAB_RUNNER_PHASE)
         log_line(study, "%s: %s", id, event->text);
-        break;
-    case LAB_RUNNER_WARNING:
+    else if (event->kind == LAB_RUNNER_WARNING)
         log_line(study, "%s: warning: %s", id, event->text);
-        break;
-    case LAB_RUNNER_RETRY:
+    else if (event->kind == LAB_RUNNER_RETRY)
         log_line(study, "%s: attempt %d failed: %s", id, event->attempt, event->text);
-        break;
-    case LAB_RUNNER_DONE:
+    else if (event->kind == LAB_RUNNER_DONE)
         log_line(study, "%s: done, %.6g %s", id, event->outcome->rate, event->outcome->rate_unit);
-        break;
-    case LAB_RUNNER_FAILED:
+    else if (event->kind == LAB_RUNNER_FAILED)
         log_line(study, "%s: failed: %s", id, event->outcome->error);
-        break;
-    case LAB_RUNNER_COOLING:
+    else if (event->kind == LAB_RUNNER_COOLING)
         log_line(study, "pause of %g s", event->value);
-        break;
-    case LAB_RUNNER_STOPPING:
+    else if (event->kind == LAB_RUNNER_STOPPING)
         log_line(study, "stopping: %s", event->text);
-        break;
-    case LAB_RUNNER_PROGRESS:
-    case LAB_RUNNER_METRIC:
-        break;
-    }
 }
 
 /* --- room for the end --- */

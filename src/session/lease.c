@@ -165,10 +165,6 @@ static int take_all(struct taking *taking, const char **ret_device, struct lab_h
     return 1;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* In one order for everybody, so that of two who want the same devices one gets them all. */
 static void sort_devices(struct taking *taking, const char *const *devices, int count,
                          const char *directory, struct lab_arena *arena) {
@@ -178,7 +174,7 @@ static void sort_devices(struct taking *taking, const char *const *devices, int 
     taking->fds = lab_mem_alloc(room, sizeof *taking->fds);
     for (int i = 0; i < count; i++)
         taking->devices[i] = devices[i];
-    qsort(taking->devices, (size_t)count, sizeof *taking->devices, by_name);
+    qsort(taking->devices, (size_t)count, sizeof *taking->devices, lab_str_compare);
     for (int i = 0; i < count; i++)
         if (i == 0 || strcmp(taking->devices[i], taking->devices[i - 1]) != 0)
             taking->devices[taking->count++] = taking->devices[i];

@@ -22,10 +22,9 @@
 
 /* --- sending --- */
 
-/* False if nobody is there to receive it. */
-static bool send_bytes(int fd, const char *bytes, size_t length) {
+bool worker_write(int fd, bool is_socket, const char *bytes, size_t length) {
     while (length > 0) {
-        ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+        ssize_t sent = is_socket ? send(fd, bytes, length, MSG_NOSIGNAL) : write(fd, bytes, length);
         if (sent >= 0) {
             bytes += sent;
             length -= (size_t)sent;
@@ -43,7 +42,7 @@ void worker_send(struct worker *worker, const struct lab_frame *frame) {
     pthread_mutex_lock(&worker->send_mutex);
     lab_str_clear(&worker->outgoing);
     lab_frame_write(frame, &worker->outgoing);
-    send_bytes(worker->fd, worker->outgoing.text, worker->outgoing.length);
+    worker_write(worker->fd, true, worker->outgoing.text, worker->outgoing.length);
     pthread_mutex_unlock(&worker->send_mutex);
 }
 

@@ -8,9 +8,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS (200 * LAB_NS_PER_MS)
@@ -70,19 +68,8 @@ static void on_workload_progress(void *state, int64_t done, int64_t total) {
 
 static void on_output(void *state, bool is_stderr, const char *bytes, size_t length) {
     (void)state;
-    int fd = is_stderr ? STDERR_FILENO : STDOUT_FILENO;
-    while (length > 0) {
-        ssize_t written = write(fd, bytes, length);
-        if (written >= 0) {
-            bytes += written;
-            length -= (size_t)written;
-        } else if (errno == EAGAIN) {
-            struct pollfd room = {fd, POLLOUT, 0};
-            poll(&room, 1, -1);
-        } else if (errno != EINTR) {
-            return; /* nobody reads it: no reason to stop the run */
-        }
-    }
+    /* that nobody reads it is no reason to stop the run */
+    worker_write(is_stderr ? STDERR_FILENO : STDOUT_FILENO, false, bytes, length);
 }
 
 static bool on_stopped(void *state) {

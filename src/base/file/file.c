@@ -91,8 +91,7 @@ int lab_file_write_all(int fd, const char *bytes, size_t length) {
     return 0;
 }
 
-/* Opens a new file in the directory; mkstemp is no use, since it ignores the umask. */
-static int open_beside(const char *directory, struct lab_arena *arena, const char **ret_path) {
+int lab_file_open_beside(const char *directory, struct lab_arena *arena, const char **ret_path) {
     static atomic_uint counter;
     for (int attempt = 0; attempt < 100; attempt++) {
         const char *path = lab_arena_printf(arena, "%s" LAB_FILE_TEMPORARY "%d-%u.tmp", directory,
@@ -136,7 +135,7 @@ static int write_file(const char *path, const char *bytes, size_t length, bool d
     size_t prefix = slash ? (size_t)(slash - path) + 1 : 0;
     const char *directory = lab_arena_strndup(&arena, path, prefix);
     const char *temporary = NULL;
-    int fd = open_beside(directory, &arena, &temporary);
+    int fd = lab_file_open_beside(directory, &arena, &temporary);
     bool renamed = fd >= 0 && write_and_rename(fd, temporary, path, bytes, length, durable) == 0;
     int result = 0;
     if (!renamed || (durable && lab_file_sync_directory(directory) < 0))
@@ -211,6 +210,5 @@ const char *lab_file_config_folder(struct lab_arena *arena) {
         folder = lab_arena_printf(arena, "%s/gpulab", config);
     else if (home && *home)
         folder = lab_arena_printf(arena, "%s/.config/gpulab", home);
-    struct stat info;
-    return folder && stat(folder, &info) == 0 && S_ISDIR(info.st_mode) ? folder : NULL;
+    return folder && is_directory(folder) ? folder : NULL;
 }

@@ -26,6 +26,10 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
 /* Writes everything, in as many calls as it takes; -1 with errno. */
 int lab_file_write_all(int fd, const char *bytes, size_t length);
 
+/* Opens a new file in the directory ("" or with a slash at its end) under a name of its own;
+ * mkstemp ignores the umask. A descriptor, or -1 with errno. */
+int lab_file_open_beside(const char *directory, struct lab_arena *arena, const char **ret_path);
+
 /* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a
  * file system can't, they stand all the same. */
 int lab_file_sync_directory(const char *path);

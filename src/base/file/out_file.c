@@ -24,18 +24,6 @@ static const char *folder_of(const char *place, struct lab_arena *arena) {
     return slash ? lab_arena_strndup(arena, place, (size_t)(slash - place) + 1) : "";
 }
 
-/* mkstemp is no use, since it ignores the umask */
-static int open_beside(struct lab_out_file *file, struct lab_arena *arena) {
-    for (int attempt = 0; attempt < 100; attempt++) {
-        file->temporary = lab_arena_printf(arena, "%s.gpulab-%d-%d.tmp",
-                                           folder_of(file->place, arena), (int)getpid(), attempt);
-        file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file->fd >= 0 || errno != EEXIST)
-            break;
-    }
-    return file->fd < 0 ? -1 : 0;
-}
-
 int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_file *ret_file,
                       struct lab_err *err) {
     struct lab_out_file file = {.path = path, .place = path, .fd = -1};
@@ -51,8 +39,8 @@ int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_
         if (real)
             file.place = lab_arena_strdup(arena, real);
         free(real);
-        if (open_beside(&file, arena) == 0 && exists && fchmod(file.fd, old.st_mode & 07777) < 0 &&
-            errno != EPERM) {
+        file.fd = lab_file_open_beside(folder_of(file.place, arena), arena, &file.temporary);
+        if (file.fd >= 0 && exists && fchmod(file.fd, old.st_mode & 07777) < 0 && errno != EPERM) {
             fail(&file, err);
             lab_out_file_drop(&file);
             return -1;
@@ -70,14 +58,11 @@ int lab_out_file_write(struct lab_out_file *file, const char *bytes, size_t leng
 }
 
 static int put_in_place(struct lab_out_file *file) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     if (fsync(file->fd) < 0 || rename(file->temporary, file->place) < 0)
         return -1;
     file->temporary = NULL;
-    lab_arena_init(&arena);
-    int result = lab_file_sync_directory(folder_of(file->place, &arena));
-    lab_arena_release(&arena);
-    return result;
+    return lab_file_sync_directory(folder_of(file->place, &arena));
 }
 
 int lab_out_file_finish(struct lab_out_file *file, struct lab_err *err) {

@@ -112,8 +112,7 @@ static void add_rows(struct lab_doc *doc, const struct study_digest *digest,
         [REMARK] = {NULL, "Remark", .optional = true},
     };
     struct lab_arena *arena = lab_doc_arena(doc);
-    struct lab_doc_column *columns = lab_arena_alloc(arena, COLUMN_COUNT, sizeof *columns);
-    memcpy(columns, kinds, sizeof kinds);
+    struct lab_doc_column *columns = lab_arena_copy(arena, kinds, COLUMN_COUNT, sizeof *kinds);
     columns[RATE].title = rate_title(digest, arena);
     if (!digest->repeats)
         columns[RUNS].title = NULL;

@@ -137,16 +137,13 @@ static struct study_range *range_of(struct study_digest *digest, const char *uni
     for (int i = 0; i < digest->range_count; i++)
         if (strcmp(digest->ranges[i].unit, unit) == 0)
             return &digest->ranges[i];
-    struct study_range *larger =
-        lab_arena_alloc(&digest->arena, (size_t)digest->range_count + 1, sizeof *larger);
-    for (int i = 0; i < digest->range_count; i++)
-        larger[i] = digest->ranges[i];
-    digest->ranges = larger;
-    larger[digest->range_count].unit = unit;
-    return &larger[digest->range_count++];
+    digest->ranges[digest->range_count].unit = unit;
+    return &digest->ranges[digest->range_count++];
 }
 
 static void make_ranges(struct study_digest *digest) {
+    size_t most = (size_t)digest->row_count;
+    digest->ranges = lab_arena_alloc(&digest->arena, most, sizeof *digest->ranges);
     for (int i = 0; i < digest->row_count; i++) {
         const struct study_row *row = &digest->rows[i];
         if (isnan(row->rate) || (!row->valid && !digest->nothing_valid))

@@ -127,8 +127,7 @@ static void add_runs(struct lab_doc *doc, const struct study_digest *digest) {
     };
     enum { COUNT = sizeof kinds / sizeof *kinds, RATE = 3, EACH = 5, LATENCY };
     struct lab_arena *arena = lab_doc_arena(doc);
-    struct lab_doc_column *columns = lab_arena_alloc(arena, COUNT, sizeof *columns);
-    memcpy(columns, kinds, sizeof kinds);
+    struct lab_doc_column *columns = lab_arena_copy(arena, kinds, COUNT, sizeof *kinds);
     bool one_unit = digest->range_count == 1 && *digest->ranges[0].unit;
     bool simulated = digest->study->simulated;
     columns[RATE].title = lab_arena_printf(arena, "%s%s", simulated ? "Simulated " : "",

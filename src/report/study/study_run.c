@@ -77,20 +77,16 @@ static void add_short_error(struct lab_str *out, const char *error, bool unicode
 
 /* Names are there to be copied, so nothing is cut; they say the places, too. */
 void lab_show_add_runs(struct lab_doc *doc, const struct lab_study_info *study, bool unicode) {
-    static const struct lab_doc_column columns[2][6] = {
-        {{NULL, "Run"},
-         {NULL, "Device", .yields = 1},
-         {NULL, "Node", LAB_UNIT_FIGURE, .yields = 1},
-         {NULL, "State"},
-         {NULL, "Took", LAB_UNIT_FIGURE},
-         {NULL, "Rate"}},
-        {{NULL, "Run"},
-         {NULL, "Device", .yields = 1},
-         {NULL, "Node", LAB_UNIT_FIGURE, .yields = 1},
-         {NULL, "State"},
-         {NULL, "Took", LAB_UNIT_FIGURE},
-         {NULL, "Rate (simulated)"}}};
-    lab_doc_rows(doc, NULL, NULL, columns[study->simulated], 6)->uncut = true;
+    const struct lab_doc_column columns[] = {
+        {NULL, "Run"},
+        {NULL, "Device", .yields = 1},
+        {NULL, "Node", LAB_UNIT_FIGURE, .yields = 1},
+        {NULL, "State"},
+        {NULL, "Took", LAB_UNIT_FIGURE},
+        {NULL, study->simulated ? "Rate (simulated)" : "Rate"}};
+    lab_doc_rows(doc, NULL, NULL, lab_arena_copy(lab_doc_arena(doc), columns, 6, sizeof *columns),
+                 6)
+        ->uncut = true;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_run *run = &study->runs[i];
         LAB_AUTO(str, devices);
