@@ -87,8 +87,7 @@ static bool same_name(const char *a, const char *b) {
     return strncmp(a, b, length) == 0 && b[length] == '=';
 }
 
-/* The environment with the spec's variables in place of, or added to, our own. */
-static const char **make_env(const char *const *extra, struct lab_arena *arena) {
+const char **lab_subprocess_environment(const char *const *extra, struct lab_arena *arena) {
     int own = 0, added = 0;
     while (environ[own])
         own++;
@@ -133,7 +132,7 @@ static int spawn(struct child *child, struct lab_arena *arena) {
         posix_spawn_file_actions_adddup2(&actions, child->theirs[i], i);
     if (child->spec->folder)
         posix_spawn_file_actions_addchdir_np(&actions, child->spec->folder);
-    const char **env = make_env(child->spec->env, arena);
+    const char **env = lab_subprocess_environment(child->spec->env, arena);
     int problem = posix_spawnp(&child->pid, child->spec->argv[0], &actions, &attributes,
                                (char *const *)child->spec->argv, (char *const *)env);
     posix_spawn_file_actions_destroy(&actions);

@@ -56,4 +56,8 @@ int lab_subprocess_run(const struct lab_subprocess_spec *spec, struct lab_arena 
  * posix_spawnattr_destroy. */
 void lab_subprocess_attributes(posix_spawnattr_t *ret_attributes, short flags);
 
+/* Our environment with these variables in place of, or added to, its own; one without '=' is left
+ * out. NULL-terminated both, NULL = none; only the list is in the arena. */
+const char **lab_subprocess_environment(const char *const *extra, struct lab_arena *arena);
+
 #endif

@@ -241,17 +241,10 @@ int lab_override_parse(const char *text, struct lab_arena *arena, struct lab_ove
 }
 
 int lab_override_count(const struct lab_override *override) {
-    switch (override->sweep) {
-    case LAB_SWEEP_NONE:
-        return 1;
-    case LAB_SWEEP_VALUES:
-        return override->values->count;
-    case LAB_SWEEP_ZIP:
-        return override->columns[0].values->count;
-    case LAB_SWEEP_GLOB:
-        return -1;
-    }
-    return -1;
+    return override->sweep == LAB_SWEEP_NONE     ? 1
+           : override->sweep == LAB_SWEEP_VALUES ? override->values->count
+           : override->sweep == LAB_SWEEP_ZIP    ? override->columns[0].values->count
+                                                 : -1;
 }
 
 struct lab_value *lab_override_value(const struct lab_override *override, int index) {

@@ -73,17 +73,6 @@ static int write_out(const struct lab_config_path *path, struct lab_override *wo
     return 0;
 }
 
-static int64_t value_count(const struct lab_override *word) {
-    switch (word->sweep) {
-    case LAB_SWEEP_VALUES:
-        return word->values->count;
-    case LAB_SWEEP_ZIP:
-        return word->columns[0].values->count;
-    default:
-        return 1;
-    }
-}
-
 int lab_sweep_init(const struct lab_config_path *path, struct lab_override *words, int count,
                    bool multirun, struct lab_arena *arena, struct lab_sweep *ret_sweep,
                    struct lab_err *err) {
@@ -96,7 +85,7 @@ int lab_sweep_init(const struct lab_config_path *path, struct lab_override *word
         if (words[i].sweep == LAB_SWEEP_GLOB && write_out(path, &words[i], arena, err) < 0)
             return -1;
         mark_values(&words[i]);
-        jobs *= value_count(&words[i]);
+        jobs *= lab_override_count(&words[i]);
         if (jobs > LAB_SWEEP_MAX) {
             lab_err_set(err, LAB_ERR_USER,
                         "with this word the sweep has %lld jobs; at most %d are possible",
@@ -152,8 +141,8 @@ int lab_sweep_job(const struct lab_sweep *sweep, int64_t index, struct lab_arena
     int at = count;
     for (int i = sweep->word_count - 1; i >= 0; i--) {
         const struct lab_override *word = &sweep->words[i];
-        int64_t digit = index % value_count(word);
-        index /= value_count(word);
+        int64_t digit = index % lab_override_count(word);
+        index /= lab_override_count(word);
         if (word->sweep == LAB_SWEEP_VALUES)
             overrides[--at] =
                 pick(word, word->key, word->package, word->values->items[digit], arena);

@@ -21,7 +21,7 @@ static void add_less(const struct lab_value *options, struct lab_str *out) {
     static const char *const sizes[] = {"batch_size", "batch", "seq", "rows", "columns",
                                         "m",          "n",     "k",   "size", "bytes"};
     enum { SIZES = sizeof sizes / sizeof *sizes };
-    const char *found[SIZES];
+    const char *found[SIZES + 1] = {NULL};
     int count = 0;
     if (has(options, "memory_size_mb")) {
         lab_str_add(out, "a smaller experiment.test.batch_size or experiment.test.memory_size_mb");
@@ -30,12 +30,8 @@ static void add_less(const struct lab_value *options, struct lab_str *out) {
     for (int i = 0; i < SIZES; i++)
         if (has(options, sizes[i]))
             found[count++] = sizes[i];
-    for (int i = 0; i < count; i++)
-        lab_str_printf(out, "%s%s",
-                       i > 0       ? i + 1 < count ? ", " : " or "
-                       : count > 1 ? "smaller "
-                                   : "a smaller ",
-                       found[i]);
+    lab_str_add(out, count > 1 ? "smaller " : count == 1 ? "a smaller " : "");
+    lab_str_add_list(out, found, "or");
 }
 
 /* Its keys; NULL = unknown. */

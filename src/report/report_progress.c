@@ -94,25 +94,16 @@ static void say_end(const struct lab_report_progress *view, const char *id,
 
 static void say(const struct lab_report_progress *view, const struct lab_runner_event *event) {
     const char *id = event->item ? event->item->planned->id : "";
-    switch (event->kind) {
-    case LAB_RUNNER_DONE:
-    case LAB_RUNNER_FAILED:
+    if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED)
         say_end(view, id, event);
-        break;
-    case LAB_RUNNER_RETRY:
+    else if (event->kind == LAB_RUNNER_RETRY)
         lab_console_say("%s: attempt %d failed: %s; trying again", id, event->attempt, event->text);
-        break;
-    case LAB_RUNNER_WARNING:
+    else if (event->kind == LAB_RUNNER_WARNING)
         lab_console_say("%s: %s", id, event->text);
-        break;
-    case LAB_RUNNER_STARTED:
-        if (!view->bar) /* a log shows what a run that never ends was */
-            lab_console_say("[%d/%d] %s begins", view->done + view->failed + view->active_count,
-                            view->run_count, id);
-        break;
-    default:
-        break;
-    }
+    else if (event->kind == LAB_RUNNER_STARTED && !view->bar)
+        /* a log shows what a run that never ends was */
+        lab_console_say("[%d/%d] %s begins", view->done + view->failed + view->active_count,
+                        view->run_count, id);
 }
 
 /* --- state --- */

@@ -82,11 +82,8 @@ static int create_store(struct lab_study *study, const struct lab_study_request 
         .created_wall_ns = lab_clock_wall_ns(),
         .machine_identity = lab_machine_identity(request->machine),
     };
-    struct lab_run *runs = lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
-    for (int i = 0; i < plan->run_count; i++)
-        runs[i] = lab_run_plan_record(plan, i, arena);
-    return lab_store_create(file_of(study, "study.db", arena), &row, runs, plan->run_count,
-                            &study->store, err);
+    return lab_store_create(file_of(study, "study.db", arena), &row,
+                            lab_run_plan_records(plan, arena), plan->run_count, &study->store, err);
 }
 
 /* --- files that follow the store --- */

@@ -5,6 +5,7 @@
 #include "serve/scrape_internal.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* A list that is older than this is of processes that may be gone: whoever lists them hangs. */
 #define OLD_NS        (30 * LAB_NS_PER_S)
@@ -28,20 +29,36 @@ static const char *process_labels(const struct lab_process_sample *process,
     return lab_arena_strdup(arena, text.text);
 }
 
-/* --- by process and GPU --- */
+/* --- figures --- */
 
-typedef double on_gpu(const struct lab_process_gpu *gpu); /* NaN = unknown */
+/* Of a process, or of each of its GPUs. */
+static const struct figure {
+    const char *name, *help;
+    bool of_gpu;
+    enum { BYTES, PERCENT, NODE } kind; /* int64_t; double; int; below 0 or NaN = unknown */
+    size_t offset;
+} figures[] = {
+    {"gpulab_process_gpu_memory_bytes", "Memory of the GPU that the process holds", true, BYTES,
+     offsetof(struct lab_process_gpu, memory_bytes)},
+    {"gpulab_process_gpu_sm_ratio", "Share of time in which the process kept multiprocessors busy",
+     true, PERCENT, offsetof(struct lab_process_gpu, sm_percent)},
+    {"gpulab_process_gpu_memory_active_ratio",
+     "Share of time in which the process kept the GPU's memory busy", true, PERCENT,
+     offsetof(struct lab_process_gpu, memory_percent)},
+    {"gpulab_process_cpu_ratio", "CPUs that the process keeps busy", false, PERCENT,
+     offsetof(struct lab_process_sample, cpu_percent)},
+    {"gpulab_process_resident_memory_bytes", "Host memory of the process", false, BYTES,
+     offsetof(struct lab_process_sample, memory_bytes)},
+    {"gpulab_process_node", "NUMA node on which most of its threads ran last", false, NODE,
+     offsetof(struct lab_process_sample, cpu_node)},
+};
 
-static double gpu_memory(const struct lab_process_gpu *gpu) {
-    return gpu->memory_bytes < 0 ? NAN : (double)gpu->memory_bytes;
-}
-
-static double gpu_sm(const struct lab_process_gpu *gpu) {
-    return gpu->sm_percent / 100;
-}
-
-static double gpu_memory_time(const struct lab_process_gpu *gpu) {
-    return gpu->memory_percent / 100;
+static double read_figure(const struct figure *figure, const void *from) {
+    const void *at = (const char *)from + figure->offset;
+    if (figure->kind == PERCENT)
+        return *(const double *)at / 100;
+    double value = figure->kind == BYTES ? (double)*(const int64_t *)at : *(const int *)at;
+    return value < 0 ? NAN : value;
 }
 
 /* The labels of its GPU; NULL if that is away, or was named before. */
@@ -65,53 +82,25 @@ static bool is_on_gpu(const struct lab_scrape *scrape, const struct scrape_label
     return false;
 }
 
-static void write_on_gpus(const struct lab_scrape *scrape, const struct scrape_labels *labels,
-                          const char *const *who, const char *name, const char *help, on_gpu *read,
-                          struct lab_str *out) {
+static void write_figure(const struct lab_scrape *scrape, const struct scrape_labels *labels,
+                         const char *const *who, const struct figure *figure, struct lab_str *out) {
     bool begun = false;
     for (int i = 0; i < scrape->processes.count; i++) {
         const struct lab_process_sample *process = &scrape->processes.items[i];
-        for (int j = 0; j < process->gpu_count; j++) {
-            const char *where = labels_of_gpu(scrape, labels, process, j);
-            double value = read(&process->gpus[j]);
+        for (int j = 0; j < (figure->of_gpu ? process->gpu_count : 1); j++) {
+            const char *where = figure->of_gpu ? labels_of_gpu(scrape, labels, process, j)
+                                : is_on_gpu(scrape, labels, process) ? ""
+                                                                     : NULL;
+            double value = read_figure(figure, figure->of_gpu ? (const void *)&process->gpus[j]
+                                                              : (const void *)process);
             if (!where || isnan(value))
                 continue;
             if (!begun)
-                scrape_add_header(name, "gauge", help, out);
+                scrape_add_header(figure->name, "gauge", figure->help, out);
             begun = true;
-            scrape_add_sample(name, where, who[i], value, out);
+            scrape_add_sample(figure->name, figure->of_gpu ? where : who[i],
+                              figure->of_gpu ? who[i] : "", value, out);
         }
-    }
-}
-
-/* --- by process --- */
-
-typedef double of_process(const struct lab_process_sample *process); /* NaN = unknown */
-
-static double resident(const struct lab_process_sample *process) {
-    return process->memory_bytes < 0 ? NAN : (double)process->memory_bytes;
-}
-
-static double cpu_share(const struct lab_process_sample *process) {
-    return process->cpu_percent / 100;
-}
-
-static double cpu_node(const struct lab_process_sample *process) {
-    return process->cpu_node < 0 ? NAN : process->cpu_node;
-}
-
-static void write_of_processes(const struct lab_scrape *scrape, const struct scrape_labels *labels,
-                               const char *const *who, const char *name, const char *help,
-                               of_process *read, struct lab_str *out) {
-    bool begun = false;
-    for (int i = 0; i < scrape->processes.count; i++) {
-        double value = read(&scrape->processes.items[i]);
-        if (isnan(value) || !is_on_gpu(scrape, labels, &scrape->processes.items[i]))
-            continue;
-        if (!begun)
-            scrape_add_header(name, "gauge", help, out);
-        begun = true;
-        scrape_add_sample(name, who[i], "", value, out);
     }
 }
 
@@ -147,19 +136,8 @@ void scrape_write_processes(const struct lab_scrape *scrape, const struct scrape
     const char **who = lab_arena_alloc(&arena, (size_t)scrape->processes.count, sizeof *who);
     for (int i = 0; i < scrape->processes.count; i++)
         who[i] = process_labels(&scrape->processes.items[i], &arena);
-    write_on_gpus(scrape, labels, who, "gpulab_process_gpu_memory_bytes",
-                  "Memory of the GPU that the process holds", gpu_memory, out);
-    write_on_gpus(scrape, labels, who, "gpulab_process_gpu_sm_ratio",
-                  "Share of time in which the process kept multiprocessors busy", gpu_sm, out);
-    write_on_gpus(scrape, labels, who, "gpulab_process_gpu_memory_active_ratio",
-                  "Share of time in which the process kept the GPU's memory busy", gpu_memory_time,
-                  out);
-    write_of_processes(scrape, labels, who, "gpulab_process_cpu_ratio",
-                       "CPUs that the process keeps busy", cpu_share, out);
-    write_of_processes(scrape, labels, who, "gpulab_process_resident_memory_bytes",
-                       "Host memory of the process", resident, out);
-    write_of_processes(scrape, labels, who, "gpulab_process_node",
-                       "NUMA node on which most of its threads ran last", cpu_node, out);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        write_figure(scrape, labels, who, &figures[i], out);
     write_placements(scrape, labels, who, out);
     scrape_add_header("gpulab_process_left_out", "gauge", "Processes too many to be listed", out);
     scrape_add_sample("gpulab_process_left_out", "", "", scrape->processes.left_out, out);

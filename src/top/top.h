@@ -82,8 +82,6 @@ void lab_top_grid_init(struct lab_top_grid *grid);
 void lab_top_grid_release(struct lab_top_grid *grid);
 /* Its lines without the spaces at their ends. */
 void lab_top_grid_write(const struct lab_top_grid *grid, struct lab_str *out);
-/* The same of styles, one letter for each cell: ".dbtsFSWA". */
-void lab_top_grid_write_styles(const struct lab_top_grid *grid, struct lab_str *out);
 
 /* --- the view --- */
 

@@ -40,15 +40,6 @@ void lab_top_grid_write(const struct lab_top_grid *grid, struct lab_str *out) {
     }
 }
 
-void lab_top_grid_write_styles(const struct lab_top_grid *grid, struct lab_str *out) {
-    static const char letters[LAB_TOP_STYLE_COUNT + 1] = ".dbtsFSWA";
-    for (int row = 0; row < grid->rows; row++) {
-        for (int column = 0; column < grid->columns; column++)
-            lab_str_add_bytes(out, &letters[cell_at(grid, row, column)->style], 1);
-        lab_str_add(out, "\n");
-    }
-}
-
 /* --- text --- */
 
 static uint32_t decode(const char *text, size_t *ret_bytes) {

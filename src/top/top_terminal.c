@@ -240,20 +240,14 @@ int lab_top_terminal_key(struct lab_top_terminal *terminal) {
         return -1;
     if (kind == KEY_CODE_YES)
         return from_code(code);
-    switch (code) {
-    case '\r':
-    case '\n':
-        return LAB_TOP_KEY_ENTER;
-    case 27:
-        return LAB_TOP_KEY_ESCAPE;
-    case 8:
-    case 127:
-        return LAB_TOP_KEY_BACKSPACE;
-    case '\t':
-        return LAB_TOP_KEY_TAB;
-    case 4: /* Ctrl-D */
-        return 'q';
-    default:
-        return (int)code;
-    }
+    static const struct {
+        wint_t code;
+        int key;
+    } signs[] = {{'\r', LAB_TOP_KEY_ENTER},  {'\n', LAB_TOP_KEY_ENTER},    {27, LAB_TOP_KEY_ESCAPE},
+                 {8, LAB_TOP_KEY_BACKSPACE}, {127, LAB_TOP_KEY_BACKSPACE}, {'\t', LAB_TOP_KEY_TAB},
+                 {4 /* Ctrl-D */, 'q'}};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (signs[i].code == code)
+            return signs[i].key;
+    return (int)code;
 }

@@ -83,28 +83,6 @@ static int open_ends(struct start *start) {
     return 0;
 }
 
-/* GPUs are counted in this order wherever they are: the driver's own depends on their speed. */
-static char device_order[] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
-
-static bool is_variable(const char *entry, const char *name) {
-    size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
-/* Our environment with the mark and the order of GPUs in it. */
-static char **make_environment(char *mark) {
-    int count = 0, kept = 0;
-    while (environ[count])
-        count++;
-    char **environment = lab_mem_alloc((size_t)count + 3, sizeof *environment);
-    for (int i = 0; i < count; i++)
-        if (!is_variable(environ[i], MARK) && !is_variable(environ[i], "CUDA_DEVICE_ORDER"))
-            environment[kept++] = environ[i];
-    environment[kept++] = device_order;
-    environment[kept] = mark;
-    return environment;
-}
-
 static int spawn(struct lab_child *child, const struct start *start) {
     const struct lab_child_spec *spec = start->spec;
     posix_spawnattr_t attributes;
@@ -118,12 +96,14 @@ static int spawn(struct lab_child *child, const struct start *start) {
     for (int i = 0; i < spec->inherit_count; i++)
         posix_spawn_file_actions_adddup2(&actions, start->inherited[i], LAB_WORKER_FD + 1 + i);
     posix_spawn_file_actions_addclosefrom_np(&actions, first_free(spec));
-    char **environment = make_environment(child->mark);
+    LAB_AUTO(arena, arena);
+    /* GPUs are counted in this order wherever they are: the driver's own depends on their speed */
+    const char *const own[] = {"CUDA_DEVICE_ORDER=PCI_BUS_ID", child->mark, NULL};
+    char *const *environment = (char *const *)lab_subprocess_environment(own, &arena);
     int problem = spec->program ? posix_spawn(&child->pid, spec->program, &actions, &attributes,
                                               (char *const *)spec->argv, environment)
                                 : posix_spawnp(&child->pid, spec->argv[0], &actions, &attributes,
                                                (char *const *)spec->argv, environment);
-    lab_mem_free(environment);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return problem;
