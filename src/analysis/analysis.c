@@ -136,26 +136,17 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
     return summary;
 }
 
-const struct lab_doc_column *lab_analysis_shown(const struct lab_doc_column *columns, int count,
-                                                const struct lab_doc_cell *cells, int rows,
-                                                struct lab_arena *arena) {
-    struct lab_doc_column *shown = lab_arena_alloc(arena, (size_t)count, sizeof *shown);
-    for (int c = 0; c < count; c++) {
-        bool text = columns[c].unit == LAB_UNIT_TEXT || columns[c].unit == LAB_UNIT_FIGURE;
-        bool any = false;
-        for (int r = 0; r < rows && !any; r++) {
-            const struct lab_doc_cell *cell = &cells[(ptrdiff_t)r * count + c];
-            any = text ? cell->text != NULL : !isnan(cell->value);
-        }
-        shown[c] = columns[c];
-        shown[c].title = any ? columns[c].title : NULL;
-    }
-    return shown;
+struct lab_doc_cell lab_cell_interval(double value, double low, double high, double confidence) {
+    return (struct lab_doc_cell){
+        .value = value, .low = low, .high = high, .confidence = confidence};
+}
+
+struct lab_doc_cell lab_cell_remark(double value, const char *remark) {
+    struct lab_doc_cell cell = lab_cell_figure(value);
+    cell.text = remark;
+    return cell;
 }
 
 struct lab_doc_cell lab_analysis_median(const struct lab_analysis_summary *summary) {
-    return (struct lab_doc_cell){.value = summary->median,
-                                 .low = summary->low,
-                                 .high = summary->high,
-                                 .confidence = summary->confidence};
+    return lab_cell_interval(summary->median, summary->low, summary->high, summary->confidence);
 }

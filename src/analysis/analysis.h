@@ -4,8 +4,9 @@
  * found, as text, Markdown or JSON, from the columns alone.
  *
  * An analysis is one file in this folder, named as the analysis, that defines
- * `const struct lab_analysis lab_analysis_<name>`. Files named analysis*.c serve them all; what a
- * single one needs beside its own file lies in a folder of its name.
+ * `const struct lab_analysis lab_analysis_<name>`. Results grow part by part (analysis_build.h).
+ * Files named analysis*.c serve them all; what a single one needs beside its own file lies in a
+ * folder of its name.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_H
 #define LAB_ANALYSIS_ANALYSIS_H
@@ -23,14 +24,15 @@
 
 /* --- what comes out --- */
 
-struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of devices */
-    const char *name;      /* unique in the result */
-    const char *about;     /* what and where it was, in a few words; NULL = nothing to say */
-    const char *answer;    /* a sentence */
-    const struct lab_doc_cell *cells; /* one for each column of the result */
-    const struct lab_doc_table *tables;
+struct lab_analysis_part {      /* one thing that was analysed: a pipeline, a pair of devices */
+    const char *name;           /* unique in the result */
+    const char *about;          /* what and where it was, in a few words; NULL = nothing to say */
+    const char *answer;         /* a sentence */
+    struct lab_doc_cell *cells; /* one for each column of the result */
+    struct lab_doc_table *tables;
     int table_count;
-    const char *const *notes; /* what to know before the figures are used; NULL-terminated */
+    /* what to know before the figures are used; NULL-terminated, NULL = nothing */
+    const char *const *notes;
 };
 
 /* Whether an analysis found what it looks for, for scripts: `gpulab analyze --fail`. */
@@ -48,7 +50,7 @@ struct lab_analysis_result {
     const char *part_key; /* what the parts are called by programs: "pipelines" */
     const struct lab_doc_column *columns;
     int column_count;
-    const struct lab_analysis_part *parts;
+    struct lab_analysis_part *parts;
     int part_count;
     bool simulated;                 /* some figure is: the word stands in every heading */
     const char *const *notes;       /* about the whole; NULL-terminated */
@@ -134,12 +136,10 @@ struct lab_analysis_summary {
 };
 struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count);
 
-/* The columns without the titles of those that no row has anything in, so that the others have
- * room. */
-const struct lab_doc_column *lab_analysis_shown(const struct lab_doc_column *columns, int count,
-                                                const struct lab_doc_cell *cells, int rows,
-                                                struct lab_arena *arena);
+/* --- cells --- */
 
+struct lab_doc_cell lab_cell_interval(double value, double low, double high, double confidence);
+struct lab_doc_cell lab_cell_remark(double value, const char *remark);
 struct lab_doc_cell lab_analysis_median(const struct lab_analysis_summary *summary);
 
 #endif

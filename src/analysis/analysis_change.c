@@ -176,6 +176,15 @@ struct lab_change lab_change_make_absolute(const struct lab_change_side *first,
     return make(first, second, true);
 }
 
+struct lab_change lab_change_between(const struct lab_recording_stats_label *first,
+                                     const struct lab_recording_stats_label *second,
+                                     enum lab_recording_stats_metric metric, int gpu,
+                                     struct lab_arena *arena) {
+    struct lab_change_side base = lab_change_side_make(first, metric, gpu, arena),
+                           other = lab_change_side_make(second, metric, gpu, arena);
+    return lab_change_make(&base, &other);
+}
+
 /* --- words --- */
 
 const char *lab_change_verdict_name(enum lab_change_verdict verdict) {
@@ -255,8 +264,6 @@ const char *lab_change_text(const struct lab_change *change, struct lab_arena *a
 }
 
 struct lab_doc_cell lab_change_cell(const struct lab_change *change) {
-    return (struct lab_doc_cell){.value = change->share,
-                                 .low = change->low,
-                                 .high = change->high,
-                                 .confidence = isnan(change->low) ? 0 : CONFIDENCE};
+    return lab_cell_interval(change->share, change->low, change->high,
+                             isnan(change->low) ? 0 : CONFIDENCE);
 }

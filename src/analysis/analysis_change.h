@@ -59,6 +59,11 @@ struct lab_change {
 
 struct lab_change lab_change_make(const struct lab_change_side *first,
                                   const struct lab_change_side *second);
+/* A metric of two labels; of all GPUs together, or of the one with that index (-1 = all). */
+struct lab_change lab_change_between(const struct lab_recording_stats_label *first,
+                                     const struct lab_recording_stats_label *second,
+                                     enum lab_recording_stats_metric metric, int gpu,
+                                     struct lab_arena *arena);
 struct lab_change lab_change_make_absolute(const struct lab_change_side *first,
                                            const struct lab_change_side *second);
 

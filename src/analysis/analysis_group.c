@@ -17,19 +17,7 @@ const struct lab_value *lab_study_setting(const struct lab_study_run *run, const
 }
 
 double lab_study_setting_number(const struct lab_study_run *run, const char *name) {
-    const struct lab_value *value = lab_study_setting(run, name);
-    if (!value)
-        return NAN;
-    switch (value->type) {
-    case LAB_VALUE_BOOL:
-        return value->boolean;
-    case LAB_VALUE_INT:
-        return (double)value->integer;
-    case LAB_VALUE_FLOAT:
-        return value->number;
-    default:
-        return NAN;
-    }
+    return lab_study_value(lab_study_setting(run, name));
 }
 
 int lab_study_setting_values(const struct lab_study_table *study, const char *name) {

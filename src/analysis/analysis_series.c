@@ -1,22 +1,36 @@
 /* analysis_series.c: points with their intervals, as charts have them. */
 #include "analysis/analysis_series.h"
 
-#include <assert.h>
+#include <string.h>
 
-void lab_series_init(struct lab_series *series, size_t room, struct lab_arena *arena) {
-    double *memory = lab_arena_alloc(arena, 4 * room + 1, sizeof *memory);
-    *series = (struct lab_series){.x = memory,
-                                  .y = memory + room,
-                                  .low = memory + 2 * room,
-                                  .high = memory + 3 * room,
-                                  .room = room};
+#define FIRST 16 /* points that there is room for at first */
+
+static double *grow(const double *values, const struct lab_series *series) {
+    double *larger = lab_arena_alloc(series->arena, series->room, sizeof *larger);
+    if (series->count > 0)
+        memcpy(larger, values, series->count * sizeof *larger);
+    return larger;
+}
+
+static size_t add(struct lab_series *series, double x, double y, bool with_interval) {
+    if (series->count == series->room) {
+        series->room = series->room ? 2 * series->room : FIRST;
+        series->x = grow(series->x, series);
+        series->y = grow(series->y, series);
+        series->low = with_interval ? grow(series->low, series) : NULL;
+        series->high = with_interval ? grow(series->high, series) : NULL;
+    }
+    series->x[series->count] = x;
+    series->y[series->count] = y;
+    return series->count++;
+}
+
+void lab_series_add_point(struct lab_series *series, double x, double y) {
+    add(series, x, y, false);
 }
 
 void lab_series_add(struct lab_series *series, double x, double y, double low, double high) {
-    assert(series->count < series->room);
-    size_t at = series->count++;
-    series->x[at] = x;
-    series->y[at] = y;
+    size_t at = add(series, x, y, true);
     series->low[at] = low;
     series->high[at] = high;
 }

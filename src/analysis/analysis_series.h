@@ -1,6 +1,6 @@
 /*
- * analysis_series.h: points with their intervals as a series of a chart. An analysis says how many
- * there may be, gives them one by one, and has a series whose arrays live in the arena.
+ * analysis_series.h: points with their intervals as a series of a chart. An analysis gives them one
+ * by one, and has a series whose arrays live in the arena.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_SERIES_H
 #define LAB_ANALYSIS_ANALYSIS_SERIES_H
@@ -8,12 +8,14 @@
 #include "base/mem.h"
 #include "model/chart.h"
 
-struct lab_series {
+struct lab_series { /* {.arena = …} = empty */
+    struct lab_arena *arena;
     double *x, *y, *low, *high;
     size_t count, room;
 };
 
-void lab_series_init(struct lab_series *series, size_t room, struct lab_arena *arena);
+/* Without an interval; all of a series, or none. */
+void lab_series_add_point(struct lab_series *series, double x, double y);
 /* Ends of NaN: no interval. */
 void lab_series_add(struct lab_series *series, double x, double y, double low, double high);
 struct lab_chart_series lab_series_chart(const struct lab_series *series, const char *title,

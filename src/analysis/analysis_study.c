@@ -1,5 +1,6 @@
 /* analysis_study.c: a study's runs as points, their keys, and what to know before they are used. */
 #include "analysis/analysis_study.h"
+#include "analysis/analysis_build.h"
 
 #include "base/str.h"
 
@@ -132,20 +133,12 @@ static const struct lab_value *find(const struct lab_study_run *run, const char 
     return value;
 }
 
+double lab_study_value(const struct lab_value *value) {
+    return value && value->type == LAB_VALUE_BOOL ? value->boolean : lab_value_as_number(value);
+}
+
 double lab_study_number(const struct lab_study_run *run, const char *key) {
-    const struct lab_value *value = find(run, key);
-    if (!value)
-        return NAN;
-    switch (value->type) {
-    case LAB_VALUE_BOOL:
-        return value->boolean;
-    case LAB_VALUE_INT:
-        return (double)value->integer;
-    case LAB_VALUE_FLOAT:
-        return value->number;
-    default:
-        return NAN;
-    }
+    return lab_study_value(find(run, key));
 }
 
 const char *lab_study_text(const struct lab_study_run *run, const char *key) {
@@ -200,42 +193,35 @@ const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_
 
 /* --- notes --- */
 
-#define NOTES_MAX 5
-
 static const char *are(int count) {
     return count == 1 ? " is" : "s are";
 }
 
-const char **lab_study_notes(const struct lab_study_table *study, int more,
-                             struct lab_arena *arena) {
-    int said = 0;
-    while (study->notes && study->notes[said])
-        said++;
-    const char **notes =
-        lab_arena_alloc(arena, (size_t)(NOTES_MAX + said + more + 1), sizeof *notes);
-    int count = 0, open = study->planned_count - study->run_count - study->failed_count;
+void lab_study_add_notes(const struct lab_study_table *study, const char *prefix,
+                         const char *const **notes, struct lab_arena *arena) {
+    const char *const *own = NULL;
+    int open = study->planned_count - study->run_count - study->failed_count;
     if (study->failed_count > 0)
-        notes[count++] =
-            lab_arena_printf(arena, "%d of %d run%s failed and%s left out.", study->failed_count,
-                             study->planned_count, study->planned_count == 1 ? "" : "s",
-                             study->failed_count == 1 ? " is" : " are");
+        lab_analysis_note(&own, arena, "%d of %d run%s failed and%s left out.", study->failed_count,
+                          study->planned_count, study->planned_count == 1 ? "" : "s",
+                          study->failed_count == 1 ? " is" : " are");
     if (open > 0)
-        notes[count++] = lab_arena_printf(arena, "%d of %d runs%s still to be done.", open,
-                                          study->planned_count, open == 1 ? " is" : " are");
+        lab_analysis_note(&own, arena, "%d of %d runs%s still to be done.", open,
+                          study->planned_count, open == 1 ? " is" : " are");
     if (study->all_invalid && study->run_count > 0)
-        notes[count++] = "No run is valid: a stranger shared the device, or it was throttled. All "
-                         "of them are used nevertheless, so take every figure with care.";
+        lab_analysis_note(&own, arena,
+                          "No run is valid: a stranger shared the device, or it was throttled. All "
+                          "of them are used nevertheless, so take every figure with care.");
     else if (study->invalid_count > 0)
-        notes[count++] = lab_arena_printf(arena, "%d run%s done but not valid, and left out.",
-                                          study->invalid_count, are(study->invalid_count));
+        lab_analysis_note(&own, arena, "%d run%s done but not valid, and left out.",
+                          study->invalid_count, are(study->invalid_count));
     if (study->run_count > 0 && !study->repeated)
-        notes[count++] = lab_arena_printf(
-            arena,
+        lab_analysis_note(
+            &own, arena,
             "Every point was run once. Intervals are from within one run: they say how well that "
             "run is known, not what another would give, so that differences below 2 %% get no "
             "verdict. %s would tell.",
             study->option && !*study->option ? "Several files of each" : "experiment.repeat=5");
-    for (int i = 0; i < said; i++)
-        notes[count++] = study->notes[i];
-    return notes;
+    lab_analysis_add_notes(notes, own, prefix, arena);
+    lab_analysis_add_notes(notes, study->notes, prefix, arena);
 }

@@ -41,7 +41,8 @@ const char *lab_study_device_title(const char *device, struct lab_arena *arena);
 double lab_study_complexity(const struct lab_study_run *run);
 
 /* --- keys of a run, by dots: "test.batch_size", "options.depth" --- */
-double lab_study_number(const struct lab_study_run *run, const char *key);    /* NaN = none */
+double lab_study_number(const struct lab_study_run *run, const char *key); /* NaN = none */
+double lab_study_value(const struct lab_value *value); /* 1 of true; NaN = it is no number */
 const char *lab_study_text(const struct lab_study_run *run, const char *key); /* "" = none */
 
 /* --- one point against another ---
@@ -101,8 +102,8 @@ const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_
 
 /* --- notes: failed, invalid and single runs --- */
 
-/* NULL-terminated, with room for `more` others. */
-const char **lab_study_notes(const struct lab_study_table *study, int more,
-                             struct lab_arena *arena);
+/* Appends to a list that ends with NULL, or is NULL; each behind the prefix. */
+void lab_study_add_notes(const struct lab_study_table *study, const char *prefix,
+                         const char *const **notes, struct lab_arena *arena);
 
 #endif

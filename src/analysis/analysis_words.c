@@ -68,16 +68,12 @@ double lab_words_bound_percent(double share) {
 }
 
 struct lab_doc_cell lab_analysis_ratio(const struct lab_study_ratio *ratio) {
-    return (struct lab_doc_cell){.value = ratio->ratio - 1,
-                                 .low = ratio->low - 1,
-                                 .high = ratio->high - 1,
-                                 .confidence = ratio->confidence};
+    return lab_cell_interval(ratio->ratio - 1, ratio->low - 1, ratio->high - 1, ratio->confidence);
 }
 
 struct lab_doc_cell lab_analysis_effect(struct lab_effect effect) {
     bool finite = isfinite(effect.interval.low) && isfinite(effect.interval.high);
-    return (struct lab_doc_cell){.value = isfinite(effect.value) ? effect.value : NAN,
-                                 .low = finite ? effect.interval.low : NAN,
-                                 .high = finite ? effect.interval.high : NAN,
-                                 .confidence = effect.interval.confidence};
+    return lab_cell_interval(isfinite(effect.value) ? effect.value : NAN,
+                             finite ? effect.interval.low : NAN,
+                             finite ? effect.interval.high : NAN, effect.interval.confidence);
 }

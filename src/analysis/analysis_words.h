@@ -2,7 +2,7 @@
 #ifndef LAB_ANALYSIS_ANALYSIS_WORDS_H
 #define LAB_ANALYSIS_ANALYSIS_WORDS_H
 
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
 #include "stats/stats.h"
 

@@ -72,14 +72,12 @@ static const struct lab_doc_column gpu_columns[LAB_BALANCED][GPU_COLUMNS] = {
     [LAB_RECORDING_STATS_POWER] = METRIC_COLUMNS("w", LAB_UNIT_WATTS),
 };
 
-enum { WINDOW_FROM, WINDOW_UNTIL, WINDOW_CV, WINDOW_COLUMNS = WINDOW_CV + LAB_BALANCED };
-static const struct lab_doc_column window_columns[WINDOW_COLUMNS] = {
-    [WINDOW_FROM] = {"from_s", "From", LAB_UNIT_DURATION},
-    [WINDOW_UNTIL] = {"until_s", "To", LAB_UNIT_DURATION},
-    [WINDOW_CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", "Memory CV", LAB_UNIT_SHARE},
-    [WINDOW_CV +
-        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", "Utilisation CV", LAB_UNIT_SHARE},
-    [WINDOW_CV + LAB_RECORDING_STATS_POWER] = {"power_cv", "Power CV", LAB_UNIT_SHARE},
+static const struct lab_doc_column window_columns[] = {
+    {"from_s", "From", LAB_UNIT_DURATION},
+    {"until_s", "To", LAB_UNIT_DURATION},
+    {"memory_cv", "Memory CV", LAB_UNIT_SHARE},
+    {"utilization_cv", "Utilisation CV", LAB_UNIT_SHARE},
+    {"power_cv", "Power CV", LAB_UNIT_SHARE},
 };
 
 /* --- tables --- */
@@ -137,93 +135,59 @@ static const char *const *metric_lines(const struct lab_balance *balance, int me
     return lines;
 }
 
-static struct lab_doc_table metric_table(const struct lab_balance *balance, int metric,
-                                         struct lab_arena *arena) {
-    const struct lab_recording_stats *stats = balance->stats;
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)stats->gpu_count * GPU_COLUMNS, sizeof *cells);
-    for (int g = 0; g < stats->gpu_count; g++) {
-        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)g * GPU_COLUMNS;
-        row[0] = lab_cell_figure(gpu->track->entity.index);
-        row[1] = lab_cell_figure(gpu->figures[metric].mean);
-        row[2] = lab_cell_figure(gpu->figures[metric].deviation);
-        row[3] = lab_cell_figure(gpu->figures[metric].peak);
+static void add_metric_table(struct lab_analysis_part *part, const struct lab_balance *balance,
+                             int metric, struct lab_arena *arena) {
+    const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
+    struct lab_doc_table *table =
+        LAB_TABLE(part, kind->key, kind->title, gpu_columns[metric], arena);
+    for (int g = 0; g < balance->stats->gpu_count; g++) {
+        const struct lab_recording_stats_gpu *gpu = &balance->stats->gpus[g];
+        const struct lab_recording_stats_figures *figures = &gpu->figures[metric];
+        LAB_ROW(table, arena, lab_cell_figure(gpu->track->entity.index),
+                lab_cell_figure(figures->mean), lab_cell_figure(figures->deviation),
+                lab_cell_figure(figures->peak));
     }
-    return (struct lab_doc_table){
-        .key = lab_recording_stats_kinds[metric].key,
-        .title = lab_recording_stats_kinds[metric].title,
-        .columns = gpu_columns[metric],
-        .column_count = GPU_COLUMNS,
-        .cells = cells,
-        .row_count = stats->gpu_count,
-        .lines = metric_lines(balance, metric, arena),
-    };
+    table->lines = metric_lines(balance, metric, arena);
 }
 
-static struct lab_doc_table window_table(const struct lab_balance *balance,
-                                         struct lab_arena *arena) {
+static void add_window_table(struct lab_analysis_part *part, const struct lab_balance *balance,
+                             struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "windows", lab_balance_is_steady(balance) ? NULL : "Over time",
+                  window_columns, arena);
     double length_s = balance->stats->duration_s / balance->windows;
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)balance->windows * WINDOW_COLUMNS, sizeof *cells);
-    for (int w = 0; w < balance->windows; w++) {
-        struct lab_doc_cell *row = cells + (ptrdiff_t)w * WINDOW_COLUMNS;
-        row[WINDOW_FROM] = lab_cell_figure(w * length_s);
-        row[WINDOW_UNTIL] = lab_cell_figure((w + 1) * length_s);
-        for (int m = 0; m < LAB_BALANCED; m++)
-            row[WINDOW_CV + m] = lab_cell_figure(balance->window_cv[m][w]);
-    }
-    return (struct lab_doc_table){.key = "windows",
-                                  .title = lab_balance_is_steady(balance) ? NULL : "Over time",
-                                  .columns = window_columns,
-                                  .column_count = WINDOW_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = balance->windows};
+    double *const *cv = balance->window_cv;
+    for (int w = 0; w < balance->windows; w++)
+        LAB_ROW(table, arena, lab_cell_figure(w * length_s), lab_cell_figure((w + 1) * length_s),
+                lab_cell_figure(cv[LAB_RECORDING_STATS_MEMORY][w]),
+                lab_cell_figure(cv[LAB_RECORDING_STATS_UTILIZATION][w]),
+                lab_cell_figure(cv[LAB_RECORDING_STATS_POWER][w]));
 }
 
-/* --- the whole --- */
-
-static void add_charts(const struct lab_recording_stats *all_stats, int count,
-                       struct lab_arena *arena, struct lab_analysis_result *result) {
-    struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
-    result->charts = charts;
-    result->chart_count +=
-        lab_recording_stats_chart_balance(all_stats, count, result->simulated, arena, charts);
-    result->chart_count += lab_recording_stats_chart_breakdown(all_stats, count, result->simulated,
-                                                               arena, charts + result->chart_count);
-}
-
-static struct lab_analysis_part make_part(const struct lab_balance *balance,
-                                          struct lab_arena *arena) {
+static void add_part(struct lab_analysis_result *result, const struct lab_balance *balance,
+                     struct lab_arena *arena) {
     const struct lab_recording_stats *stats = balance->stats;
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, LAB_BALANCED + 1, sizeof *tables);
-    int table_count = 0;
+    struct lab_analysis_part *part = lab_analysis_add_part(result, stats->source->name, arena);
+    struct lab_doc_cell *cells = part->cells;
     for (int m = 0; m < LAB_BALANCED; m++) {
         cells[TOGETHER + m] = lab_cell_figure(lab_recording_stats_together(stats, m));
         cells[CV + m] = lab_cell_figure(balance->cv[m]);
         cells[GRADE + m] = lab_cell_text(lab_recording_stats_grade(balance->cv[m]));
-        if (!isnan(lab_recording_stats_together(stats, m)))
-            tables[table_count++] = metric_table(balance, m, arena);
+        if (!isnan(cells[TOGETHER + m].value))
+            add_metric_table(part, balance, m, arena);
     }
     bool windows = balance->windows > 1 && lab_balance_worst(balance) >= 0;
     if (windows)
-        tables[table_count++] = window_table(balance, arena);
+        add_window_table(part, balance, arena);
     cells[DURATION] = lab_cell_figure(stats->duration_s);
     cells[GPUS] = lab_cell_figure(stats->gpu_count);
     lab_recording_stats_set_rate(stats->source->rate, stats->source->rate_unit, &cells[RATE],
                                  &cells[RATE_UNIT]);
     cells[DRIFT] = lab_cell_text(windows ? lab_balance_over_time(balance, arena) : NULL);
     cells[ADVICE] = lab_cell_text(lab_balance_advice(balance, arena));
-    return (struct lab_analysis_part){
-        .name = stats->source->name,
-        .about = lab_recording_stats_about(&stats, 1, arena),
-        .answer = lab_balance_answer(balance, arena),
-        .cells = cells,
-        .tables = tables,
-        .table_count = table_count,
-        .notes = lab_balance_notes(stats, arena),
-    };
+    part->about = lab_recording_stats_about(&stats, 1, arena);
+    part->answer = lab_balance_answer(balance, arena);
+    lab_balance_add_notes(stats, &part->notes, arena);
 }
 
 static int balance_run(const void *opaque, const struct lab_analysis_input *input,
@@ -235,24 +199,17 @@ static int balance_run(const void *opaque, const struct lab_analysis_input *inpu
         return -1;
     int count = input->recording_count;
     struct lab_balance *balances = lab_arena_alloc(arena, (size_t)count, sizeof *balances);
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    const char **notes = lab_arena_alloc(arena, 4, sizeof *notes);
+    *ret_result = LAB_RESULT("recordings", figure_columns);
+    ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 0; i < count; i++) {
         balances[i] = lab_balance_make(&all_stats[i], config->window_s, arena);
-        parts[i] = make_part(&balances[i], arena);
+        add_part(ret_result, &balances[i], arena);
     }
-    lab_balance_add_rate_note(balances, count, notes, arena);
-    *ret_result = (struct lab_analysis_result){
-        .answer = count == 1 ? parts->answer : lab_balance_answer_for_all(balances, count, arena),
-        .part_key = "recordings",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts,
-        .part_count = count,
-        .simulated = lab_recording_stats_simulated(input),
-        .notes = notes,
-    };
-    add_charts(all_stats, count, arena, ret_result);
+    lab_balance_add_rate_note(balances, count, &ret_result->notes, arena);
+    ret_result->answer = count == 1 ? ret_result->parts[0].answer
+                                    : lab_balance_answer_for_all(balances, count, arena);
+    lab_recording_stats_chart_balance(all_stats, count, arena, ret_result);
+    lab_recording_stats_chart_breakdown(all_stats, count, arena, ret_result);
     return 0;
 }
 

@@ -4,6 +4,7 @@
  * others are held against.
  */
 #include "analysis/analysis_change.h"
+#include "analysis/analysis_series.h"
 #include "analysis/compare/histogram.h"
 
 #include "base/str.h"
@@ -96,26 +97,9 @@ static struct lab_change_side make_side(const struct lab_recording_stats_label *
 
 /* --- columns --- */
 
-enum { RECORDINGS, FIRST_RECORDINGS, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", NULL, LAB_UNIT_COUNT},
-    [FIRST_RECORDINGS] = {"recordings_of_first", NULL, LAB_UNIT_COUNT},
-};
-
-enum {
-    METRIC_KEY,
-    METRIC_UNIT,
-    METRIC_TITLE,
-    METRIC_FIRST,
-    METRIC_FIRST_TEXT,
-    METRIC_SECOND,
-    METRIC_SECOND_TEXT,
-    METRIC_CHANGE,
-    METRIC_DIFFERENCE,
-    METRIC_CHANGE_TEXT,
-    METRIC_VERDICT,
-    METRIC_WORDS,
-    METRIC_COLUMNS
+static const struct lab_doc_column figure_columns[] = {
+    {"recordings", NULL, LAB_UNIT_COUNT},
+    {"recordings_of_first", NULL, LAB_UNIT_COUNT},
 };
 
 #define TITLE_COLUMNS 12 /* that a label may take as the title of a column */
@@ -127,45 +111,31 @@ static bool is_brief(const struct lab_recording_stats_label *first,
            lab_str_columns(second->name) <= TITLE_COLUMNS;
 }
 
-static const struct lab_doc_column *metric_columns(const char *first, const char *second,
-                                                   bool brief, struct lab_arena *arena) {
-    static const struct lab_doc_column template[METRIC_COLUMNS] = {
-        [METRIC_KEY] = {"metric", NULL, LAB_UNIT_TEXT},
-        [METRIC_UNIT] = {"unit", NULL, LAB_UNIT_TEXT},
-        [METRIC_TITLE] = {NULL, "", LAB_UNIT_TEXT},
-        [METRIC_FIRST] = {"first", NULL, LAB_UNIT_NUMBER},
-        [METRIC_FIRST_TEXT] = {NULL, "A", LAB_UNIT_FIGURE},
-        [METRIC_SECOND] = {"second", NULL, LAB_UNIT_NUMBER},
-        [METRIC_SECOND_TEXT] = {NULL, "B", LAB_UNIT_FIGURE},
-        [METRIC_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-        [METRIC_DIFFERENCE] = {"difference", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-        [METRIC_CHANGE_TEXT] = {NULL, "Change", LAB_UNIT_FIGURE},
-        [METRIC_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
-        [METRIC_WORDS] = {NULL, "Verdict", LAB_UNIT_TEXT},
-    };
-    struct lab_doc_column *columns = lab_arena_alloc(arena, METRIC_COLUMNS, sizeof *columns);
-    for (int c = 0; c < METRIC_COLUMNS; c++)
-        columns[c] = template[c];
-    if (!brief)
-        return columns;
-    columns[METRIC_FIRST_TEXT].title = first;
-    columns[METRIC_SECOND_TEXT].title = second;
-    return columns;
-}
+enum { METRIC_FIRST_TEXT = 4, METRIC_SECOND_TEXT = 6 };
+static const struct lab_doc_column metric_columns[] = {
+    {"metric", NULL, LAB_UNIT_TEXT},
+    {"unit", NULL, LAB_UNIT_TEXT},
+    {NULL, "", LAB_UNIT_TEXT},
+    {"first", NULL, LAB_UNIT_NUMBER},
+    {NULL, "A", LAB_UNIT_FIGURE},
+    {"second", NULL, LAB_UNIT_NUMBER},
+    {NULL, "B", LAB_UNIT_FIGURE},
+    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {"difference", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    {NULL, "Change", LAB_UNIT_FIGURE},
+    {"verdict", NULL, LAB_UNIT_TEXT},
+    {NULL, "Verdict", LAB_UNIT_TEXT},
+};
 
 #define BY_GPU 3 /* metrics: memory, utilisation, power */
-enum { GPU, GPU_CHANGE, GPU_TEXT = GPU_CHANGE + BY_GPU, GPU_COLUMNS = GPU_TEXT + BY_GPU };
-static const struct lab_doc_column gpu_columns[GPU_COLUMNS] = {
-    [GPU] = {"gpu", "GPU", LAB_UNIT_COUNT},
-    [GPU_CHANGE + LAB_RECORDING_STATS_MEMORY] = {"memory_change", NULL, LAB_UNIT_CHANGE,
-                                                 .with_interval = true},
-    [GPU_CHANGE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_change", NULL, LAB_UNIT_CHANGE,
-                                                      .with_interval = true},
-    [GPU_CHANGE +
-        LAB_RECORDING_STATS_POWER] = {"power_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [GPU_TEXT + LAB_RECORDING_STATS_MEMORY] = {NULL, "Memory", LAB_UNIT_FIGURE},
-    [GPU_TEXT + LAB_RECORDING_STATS_UTILIZATION] = {NULL, "Utilisation", LAB_UNIT_FIGURE},
-    [GPU_TEXT + LAB_RECORDING_STATS_POWER] = {NULL, "Power", LAB_UNIT_FIGURE},
+static const struct lab_doc_column gpu_columns[] = {
+    {"gpu", "GPU", LAB_UNIT_COUNT},
+    {"memory_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {"utilization_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {"power_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Memory", LAB_UNIT_FIGURE},
+    {NULL, "Utilisation", LAB_UNIT_FIGURE},
+    {NULL, "Power", LAB_UNIT_FIGURE},
 };
 
 /* --- a pair --- */
@@ -186,79 +156,52 @@ static const char *value_text(double value, const struct compared *what, struct 
     return lab_arena_printf(arena, "%.*f %s", what->decimals, value, what->unit);
 }
 
-static struct lab_doc_table metric_table(const struct pair *pair, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)COMPARED * METRIC_COLUMNS, sizeof *cells);
-    int rows = 0;
+static void add_metric_table(struct lab_analysis_part *part, const struct pair *pair,
+                             struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "metrics", "All GPUs", metric_columns, arena);
+    if (is_brief(pair->first, pair->second)) {
+        struct lab_doc_column *columns = lab_analysis_own_columns(table, arena);
+        columns[METRIC_FIRST_TEXT].title = pair->first->name;
+        columns[METRIC_SECOND_TEXT].title = pair->second->name;
+    }
     for (int i = 0; i < COMPARED; i++) {
         const struct compared *what = &compared[shown_order[i]];
         const struct lab_change *change = &pair->changes[shown_order[i]];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)rows * METRIC_COLUMNS;
         if (isnan(change->first) && isnan(change->second))
             continue;
-        rows++;
-        row[METRIC_KEY] = lab_cell_text(what->key);
-        row[METRIC_UNIT] =
-            lab_cell_text(what->unit[0] == 'M' && what->unit[1] == 'B' ? "MiB" : what->unit);
-        row[METRIC_FIRST] = lab_cell_figure(change->first);
-        row[METRIC_SECOND] = lab_cell_figure(change->second);
-        row[METRIC_CHANGE] = change->absolute ? lab_cell_figure(NAN) : lab_change_cell(change);
-        row[METRIC_DIFFERENCE] = change->absolute ? lab_change_cell(change)
-                                                  : lab_cell_figure(change->second - change->first);
-        row[METRIC_VERDICT] = lab_cell_text(lab_change_verdict_name(change->verdict));
-        row[METRIC_TITLE] = lab_cell_text(what->title);
-        row[METRIC_FIRST_TEXT] = lab_cell_text(value_text(change->first, what, arena));
-        row[METRIC_SECOND_TEXT] = lab_cell_text(value_text(change->second, what, arena));
-        row[METRIC_CHANGE_TEXT] = lab_cell_text(lab_change_text(change, arena));
-        row[METRIC_WORDS] = lab_cell_text(lab_change_words(change, arena));
+        LAB_ROW(table, arena, lab_cell_text(what->key),
+                lab_cell_text(lab_str_equal(what->unit, "MB") ? "MiB" : what->unit),
+                lab_cell_text(what->title), lab_cell_figure(change->first),
+                lab_cell_text(value_text(change->first, what, arena)),
+                lab_cell_figure(change->second),
+                lab_cell_text(value_text(change->second, what, arena)),
+                change->absolute ? lab_cell_figure(NAN) : lab_change_cell(change),
+                change->absolute ? lab_change_cell(change)
+                                 : lab_cell_figure(change->second - change->first),
+                lab_cell_text(lab_change_text(change, arena)),
+                lab_cell_text(lab_change_verdict_name(change->verdict)),
+                lab_cell_text(lab_change_words(change, arena)));
     }
-    return (struct lab_doc_table){.key = "metrics",
-                                  .title = "All GPUs",
-                                  .columns =
-                                      metric_columns(pair->first->name, pair->second->name,
-                                                     is_brief(pair->first, pair->second), arena),
-                                  .column_count = METRIC_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = rows};
 }
 
-static struct lab_doc_table gpu_table(const struct pair *pair, struct lab_arena *arena) {
+static void add_gpu_table(struct lab_analysis_part *part, const struct pair *pair,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "gpus", "By GPU", gpu_columns, arena);
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(pair->second, indices);
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
-        row[GPU] = lab_cell_figure(indices[i]);
+        struct lab_doc_cell row[1 + 2 * BY_GPU] = {lab_cell_figure(indices[i])};
         for (int m = 0; m < BY_GPU; m++) {
-            struct lab_change_side first = lab_change_side_make(pair->first, m, indices[i], arena),
-                                   second =
-                                       lab_change_side_make(pair->second, m, indices[i], arena);
-            struct lab_change change = lab_change_make(&first, &second);
-            row[GPU_CHANGE + m] = lab_change_cell(&change);
-            row[GPU_TEXT + m] = lab_cell_text(lab_change_text(&change, arena));
+            struct lab_change change =
+                lab_change_between(pair->first, pair->second, m, indices[i], arena);
+            row[1 + m] = lab_change_cell(&change);
+            row[1 + BY_GPU + m] = lab_cell_text(lab_change_text(&change, arena));
         }
+        lab_analysis_add_row(table, row, 1 + 2 * BY_GPU, arena);
     }
-    return (struct lab_doc_table){.key = "gpus",
-                                  .title = "By GPU",
-                                  .columns = gpu_columns,
-                                  .column_count = GPU_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
 }
 
 /* --- histograms --- */
-
-enum {
-    BIN_FROM,
-    BIN_TO,
-    BIN_RANGE,
-    BIN_FIRST,
-    BIN_FIRST_BAR,
-    BIN_SECOND,
-    BIN_SECOND_BAR,
-    BIN_COLUMNS
-};
 
 #define BAR_CELLS 12
 
@@ -271,53 +214,35 @@ static const char *bar(double share, struct lab_arena *arena) {
     return halves % 2 ? lab_arena_printf(arena, "%s▌", text) : text;
 }
 
-static const struct lab_doc_column *bin_columns(int metric, const struct pair *pair,
-                                                struct lab_arena *arena) {
+/* None where all values are the same. */
+static void add_histogram(struct lab_analysis_part *part, const struct pair *pair, int metric,
+                          int bins, struct lab_arena *arena) {
     const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
-    struct lab_doc_column *columns = lab_arena_alloc(arena, BIN_COLUMNS, sizeof *columns);
-    columns[BIN_FROM] = (struct lab_doc_column){lab_arena_printf(arena, "from_%s", kind->key_unit),
-                                                NULL, LAB_UNIT_NUMBER};
-    columns[BIN_TO] = (struct lab_doc_column){lab_arena_printf(arena, "to_%s", kind->key_unit),
-                                              NULL, LAB_UNIT_NUMBER};
-    columns[BIN_RANGE] = (struct lab_doc_column){NULL, kind->unit, LAB_UNIT_TEXT};
-    columns[BIN_FIRST] = (struct lab_doc_column){"first", pair->first->name, LAB_UNIT_SHARE};
-    columns[BIN_SECOND] = (struct lab_doc_column){"second", pair->second->name, LAB_UNIT_SHARE};
-    columns[BIN_FIRST_BAR] = columns[BIN_SECOND_BAR] =
-        (struct lab_doc_column){NULL, " ", LAB_UNIT_TEXT};
-    if (!is_brief(pair->first, pair->second)) {
-        columns[BIN_FIRST].title = "A";
-        columns[BIN_SECOND].title = "B";
-    }
-    return columns;
-}
-
-/* false = all values are the same */
-static bool histogram_table(const struct pair *pair, int metric, int bins, struct lab_arena *arena,
-                            struct lab_doc_table *ret_table) {
+    bool brief = is_brief(pair->first, pair->second);
+    struct lab_doc_column columns[] = {
+        {lab_arena_printf(arena, "from_%s", kind->key_unit), NULL, LAB_UNIT_NUMBER},
+        {lab_arena_printf(arena, "to_%s", kind->key_unit), NULL, LAB_UNIT_NUMBER},
+        {NULL, kind->unit, LAB_UNIT_TEXT},
+        {"first", brief ? pair->first->name : "A", LAB_UNIT_SHARE},
+        {NULL, " ", LAB_UNIT_TEXT},
+        {"second", brief ? pair->second->name : "B", LAB_UNIT_SHARE},
+        {NULL, " ", LAB_UNIT_TEXT},
+    };
+    struct lab_doc_table *table =
+        LAB_TABLE(part, lab_arena_printf(arena, "%s_histogram", kind->key),
+                  lab_arena_printf(arena, "%s of single GPUs: share of the samples", kind->title),
+                  columns, arena);
     struct lab_histogram *h = lab_arena_alloc(arena, 1, sizeof *h);
+    lab_analysis_own_columns(table, arena);
     lab_histogram_make(pair->first, pair->second, metric, bins, h);
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)h->bins * BIN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < h->bins; i++) {
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * BIN_COLUMNS;
         double from = h->from + i * h->width, to = h->from + (i + 1) * h->width;
-        row[BIN_FROM] = lab_cell_figure(from);
-        row[BIN_TO] = lab_cell_figure(to);
-        row[BIN_RANGE] = lab_cell_text(lab_arena_printf(arena, "%.1f to %.1f", from, to));
-        row[BIN_FIRST] = lab_cell_figure(h->first[i]);
-        row[BIN_FIRST_BAR] = lab_cell_text(bar(h->first[i], arena));
-        row[BIN_SECOND] = lab_cell_figure(h->second[i]);
-        row[BIN_SECOND_BAR] = lab_cell_text(bar(h->second[i], arena));
+        LAB_ROW(table, arena, lab_cell_figure(from), lab_cell_figure(to),
+                lab_cell_text(lab_arena_printf(arena, "%.1f to %.1f", from, to)),
+                lab_cell_figure(h->first[i]), lab_cell_text(bar(h->first[i], arena)),
+                lab_cell_figure(h->second[i]), lab_cell_text(bar(h->second[i], arena)));
     }
-    *ret_table = (struct lab_doc_table){
-        .key = lab_arena_printf(arena, "%s_histogram", lab_recording_stats_kinds[metric].key),
-        .title = lab_arena_printf(arena, "%s of single GPUs: share of the samples",
-                                  lab_recording_stats_kinds[metric].title),
-        .columns = bin_columns(metric, pair, arena),
-        .column_count = BIN_COLUMNS,
-        .cells = cells,
-        .row_count = h->bins};
-    return h->bins > 0;
+    lab_analysis_drop_empty(part);
 }
 
 /* --- words --- */
@@ -360,37 +285,27 @@ static const char *make_answer(const struct pair *pair, struct lab_arena *arena)
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_analysis_part make_part(const struct pair *pair, int bins,
-                                          struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, BY_GPU + 2, sizeof *tables);
+static void add_part(struct lab_analysis_result *result, const struct pair *pair, int bins,
+                     struct lab_arena *arena) {
+    const struct lab_recording_stats_label *first = pair->first, *second = pair->second;
+    struct lab_analysis_part *part = lab_analysis_add_part(result, second->name, arena);
     const struct lab_recording_stats **both =
-        lab_arena_alloc(arena, (size_t)(pair->first->count + pair->second->count), sizeof *both);
-    int table_count = 0, watch_count = 0;
-    for (int i = 0; i < pair->first->count; i++)
-        both[watch_count++] = pair->first->all_stats[i];
-    for (int i = 0; i < pair->second->count; i++)
-        both[watch_count++] = pair->second->all_stats[i];
-    tables[table_count++] = metric_table(pair, arena);
-    struct lab_doc_table gpus = gpu_table(pair, arena);
-    if (gpus.row_count > 1)
-        tables[table_count++] = gpus;
+        lab_arena_alloc(arena, (size_t)(first->count + second->count), sizeof *both);
+    int count = 0;
+    for (int i = 0; i < first->count; i++)
+        both[count++] = first->all_stats[i];
+    for (int i = 0; i < second->count; i++)
+        both[count++] = second->all_stats[i];
+    add_metric_table(part, pair, arena);
+    add_gpu_table(part, pair, arena);
+    part->table_count -= part->tables[1].row_count <= 1;
     for (int m = 0; m < BY_GPU; m++)
-        if (histogram_table(pair, m, bins, arena, &tables[table_count]))
-            table_count++;
-    cells[RECORDINGS] = lab_cell_figure(pair->second->count);
-    cells[FIRST_RECORDINGS] = lab_cell_figure(pair->first->count);
-    return (struct lab_analysis_part){
-        .name = pair->second->name,
-        .about = lab_arena_printf(
-            arena, is_brief(pair->first, pair->second) ? "against %s" : "B, against A: %s",
-            pair->first->name),
-        .answer = make_answer(pair, arena),
-        .cells = cells,
-        .tables = tables,
-        .table_count = table_count,
-        .notes = lab_recording_stats_notes(both, watch_count, 0, arena),
-    };
+        add_histogram(part, pair, m, bins, arena);
+    LAB_FIGURES(part, lab_cell_figure(second->count), lab_cell_figure(first->count));
+    part->about = lab_arena_printf(
+        arena, is_brief(first, second) ? "against %s" : "B, against A: %s", first->name);
+    part->answer = make_answer(pair, arena);
+    lab_recording_stats_add_notes(both, count, &part->notes, arena);
 }
 
 /* --- the picture --- */
@@ -408,59 +323,39 @@ static bool is_drawn(const struct pair *pairs, int count, int what) {
 /* Changes in percent by metric, a series for each label. */
 static struct lab_chart_series change_points(const struct pair *pairs, int pair_count, int number,
                                              struct lab_arena *arena) {
-    const struct pair *pair = &pairs[number];
-    double *figures = lab_arena_alloc(arena, (size_t)4 * COMPARED, sizeof *figures);
-    double *x = figures, *y = x + COMPARED, *low = y + COMPARED, *high = low + COMPARED;
-    int count = 0;
+    struct lab_series series = {.arena = arena};
     for (int i = 0; i < COMPARED; i++) {
-        const struct lab_change *change = &pair->changes[shown_order[i]];
-        if (!is_drawn(pairs, pair_count, shown_order[i]))
-            continue;
-        x[count] = count;
-        y[count] = 100 * change->share;
-        low[count] = 100 * change->low;
-        high[count] = 100 * change->high;
-        count++;
+        const struct lab_change *change = &pairs[number].changes[shown_order[i]];
+        if (is_drawn(pairs, pair_count, shown_order[i]))
+            lab_series_add(&series, (double)series.count, 100 * change->share, 100 * change->low,
+                           100 * change->high);
     }
-    return (struct lab_chart_series){.title = pair->second->name,
-                                     .mark = LAB_CHART_POINTS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = (size_t)count,
-                                     .colour = number < ZERO_COLOUR ? number : number + 1};
+    return lab_series_chart(&series, pairs[number].second->name, LAB_CHART_POINTS,
+                            number < ZERO_COLOUR ? number : number + 1);
 }
 
-static struct lab_chart make_chart(const struct pair *pairs, int count, bool simulated,
-                                   struct lab_arena *arena) {
+static void add_chart(struct lab_analysis_result *result, const struct pair *pairs, int count,
+                      struct lab_arena *arena) {
     const char **names = lab_arena_alloc(arena, COMPARED, sizeof *names);
-    struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)count + 1, sizeof *series);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    double *zero = lab_arena_alloc(arena, 4, sizeof *zero);
     int name_count = 0;
     for (int i = 0; i < COMPARED; i++)
         if (is_drawn(pairs, count, shown_order[i]))
             names[name_count++] = compared[shown_order[i]].title;
-    zero[0] = -0.6;
-    zero[1] = name_count - 0.4;
-    series[0] = (struct lab_chart_series){
-        .mark = LAB_CHART_DASHES, .x = zero, .y = zero + 2, .count = 2, .colour = ZERO_COLOUR};
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){
+            .name = "recording_comparison",
+            .title = lab_arena_printf(arena, "What differs from %s", pairs[0].first->name),
+            .caption = "Whiskers are 95 % intervals; one that crosses the dashed line can't be "
+                       "told from no change.",
+            .simulated = result->simulated},
+        arena);
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, NULL, lab_axis_names("", names, name_count), lab_axis("Change [%]"), arena);
+    lab_panel_add_series(
+        panel, lab_series_level(NULL, -0.6, name_count - 0.4, 0, ZERO_COLOUR, arena), arena);
     for (int i = 0; i < count; i++)
-        series[1 + i] = change_points(pairs, count, i, arena);
-    *panel = (struct lab_chart_panel){
-        .x = {.title = "", .low = NAN, .high = NAN, .names = names, .name_count = name_count},
-        .y = {.title = "Change [%]", .low = NAN, .high = NAN},
-        .series = series,
-        .series_count = count + 1};
-    return (struct lab_chart){
-        .name = "recording_comparison",
-        .title = lab_arena_printf(arena, "What differs from %s", pairs[0].first->name),
-        .caption = "Whiskers are 95 % intervals; one that crosses the dashed line can't be told "
-                   "from no change.",
-        .panels = panel,
-        .panel_count = 1,
-        .simulated = simulated};
+        lab_panel_add_series(panel, change_points(pairs, count, i, arena), arena);
 }
 
 /* --- the whole --- */
@@ -479,38 +374,26 @@ static int compare_run(const void *opaque, const struct lab_analysis_input *inpu
                            "only %s is there: name two recordings or labels to compare, e.g. "
                            "before=a.db after=b.db",
                            labels[0].name);
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    *ret_result = LAB_RESULT("comparisons", figure_columns);
+    ret_result->simulated = lab_recording_stats_simulated(input);
     struct pair *pairs = lab_arena_alloc(arena, (size_t)count, sizeof *pairs);
     for (int i = 1; i < count; i++) {
-        struct pair pair = {.first = &labels[0], .second = &labels[i]};
+        struct pair *pair = &pairs[i - 1];
+        *pair = (struct pair){.first = &labels[0], .second = &labels[i]};
         for (int what = 0; what < COMPARED; what++) {
-            struct lab_change_side first = make_side(pair.first, what, arena),
-                                   second = make_side(pair.second, what, arena);
+            struct lab_change_side first = make_side(pair->first, what, arena),
+                                   second = make_side(pair->second, what, arena);
             bool degrees = what == LAB_RECORDING_STATS_TEMPERATURE || what == PEAK_TEMPERATURE;
-            pair.changes[what] = degrees ? lab_change_make_absolute(&first, &second)
-                                         : lab_change_make(&first, &second);
+            pair->changes[what] = degrees ? lab_change_make_absolute(&first, &second)
+                                          : lab_change_make(&first, &second);
         }
-        parts[i - 1] = make_part(&pair, (int)config->bins, arena);
-        pairs[i - 1] = pair;
+        add_part(ret_result, pair, (int)config->bins, arena);
     }
-    notes[0] = lab_change_note(labels, count);
-    *ret_result = (struct lab_analysis_result){
-        .answer = count == 2
-                      ? parts->answer
-                      : lab_arena_printf(arena, "%d labels against %s.", count - 1, labels[0].name),
-        .part_key = "comparisons",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts,
-        .part_count = count - 1,
-        .simulated = lab_recording_stats_simulated(input),
-        .notes = notes,
-    };
-    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
-    *chart = make_chart(pairs, count - 1, ret_result->simulated, arena);
-    ret_result->charts = chart;
-    ret_result->chart_count = 1;
+    lab_analysis_note(&ret_result->notes, arena, "%s", lab_change_note(labels, count));
+    ret_result->answer =
+        count == 2 ? ret_result->parts[0].answer
+                   : lab_arena_printf(arena, "%d labels against %s.", count - 1, labels[0].name);
+    add_chart(ret_result, pairs, count - 1, arena);
     return 0;
 }
 

@@ -25,45 +25,28 @@ static const char *const part_keys[] = {"compile_model", "model", "patch_size", 
 
 /* --- columns --- */
 
-enum { MODELS, FASTER, SLOWER, MOST, TREND, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [MODELS] = {"models", "Models", LAB_UNIT_COUNT, "Models"},
-    [FASTER] = {"faster", "Faster", LAB_UNIT_COUNT, "Faster"},
-    [SLOWER] = {"slower", "Slower", LAB_UNIT_COUNT, "Slower"},
-    [MOST] = {"largest_gain", "Largest gain", LAB_UNIT_CHANGE, "Largest gain", true},
-    [TREND] = {"gain_against_work", "Gain against work", LAB_UNIT_NUMBER, NULL, true},
+static const struct lab_doc_column figure_columns[] = {
+    {"models", "Models", LAB_UNIT_COUNT, "Models"},
+    {"faster", "Faster", LAB_UNIT_COUNT, "Faster"},
+    {"slower", "Slower", LAB_UNIT_COUNT, "Slower"},
+    {"largest_gain", "Largest gain", LAB_UNIT_CHANGE, "Largest gain", true},
+    {"gain_against_work", "Gain against work", LAB_UNIT_NUMBER, NULL, true},
 };
 
-enum {
-    MODEL,
-    WORK,
-    PLAIN,
-    PLAIN_TEXT,
-    COMPILED,
-    COMPILED_TEXT,
-    GAIN,
-    GAIN_TEXT,
-    COST,
-    COST_TEXT,
-    BREAK_EVEN,
-    BREAK_EVEN_TEXT,
-    VERDICT,
-    COLUMNS
-};
-static const struct lab_doc_column model_columns[COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
-    [WORK] = {"flops_per_sample", NULL, LAB_UNIT_NUMBER},
-    [PLAIN] = {"rate_per_s", NULL, LAB_UNIT_NUMBER},
-    [PLAIN_TEXT] = {NULL, "Samples/s", LAB_UNIT_FIGURE},
-    [COMPILED] = {"compiled_rate_per_s", NULL, LAB_UNIT_NUMBER},
-    [COMPILED_TEXT] = {NULL, "Compiled", LAB_UNIT_FIGURE},
-    [GAIN] = {"gain", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [GAIN_TEXT] = {NULL, "Gain", LAB_UNIT_FIGURE},
-    [COST] = {"cost_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
-    [COST_TEXT] = {NULL, "Cost", LAB_UNIT_FIGURE},
-    [BREAK_EVEN] = {"break_even_samples", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    [BREAK_EVEN_TEXT] = {NULL, "Paid back after", LAB_UNIT_FIGURE},
-    [VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+static const struct lab_doc_column model_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},
+    {"flops_per_sample", NULL, LAB_UNIT_NUMBER},
+    {"rate_per_s", NULL, LAB_UNIT_NUMBER},
+    {NULL, "Samples/s", LAB_UNIT_FIGURE},
+    {"compiled_rate_per_s", NULL, LAB_UNIT_NUMBER},
+    {NULL, "Compiled", LAB_UNIT_FIGURE},
+    {"gain", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Gain", LAB_UNIT_FIGURE},
+    {"cost_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
+    {NULL, "Cost", LAB_UNIT_FIGURE},
+    {"break_even_samples", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    {NULL, "Paid back after", LAB_UNIT_FIGURE},
+    {"verdict", NULL, LAB_UNIT_TEXT},
 };
 
 /* --- pairs --- */
@@ -256,83 +239,66 @@ static const char *make_answer(const struct compile_place *place,
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_doc_table model_table(const struct compile_place *place,
-                                        struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)place->count * COLUMNS + 1, sizeof *cells);
+static void add_model_table(struct lab_analysis_part *part, const struct compile_place *place,
+                            struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "models", "By model, the least work first", model_columns, arena);
     for (int i = 0; i < place->count; i++) {
         const struct compile_pair *pair = place->pairs[i];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * COLUMNS;
         bool bounded = pair->break_even.interval.high < COMPILE_NEVER;
-        row[MODEL] = lab_cell_text(pair->plain->runs[0]->model);
-        row[WORK] = lab_cell_figure(work_of(pair));
-        row[PLAIN] = lab_cell_figure(lab_study_point_rate(pair->plain).value);
-        row[COMPILED] = lab_cell_figure(lab_study_point_rate(pair->compiled).value);
-        row[PLAIN_TEXT] = lab_cell_text(lab_words_number(row[PLAIN].value, arena));
-        row[COMPILED_TEXT] = lab_cell_text(lab_words_number(row[COMPILED].value, arena));
-        row[GAIN] = lab_analysis_ratio(&pair->gain);
-        row[GAIN_TEXT] = lab_cell_text(lab_study_ratio_words(&pair->gain, arena));
-        row[COST] = lab_analysis_effect(pair->cost_s);
-        row[COST_TEXT] =
-            lab_cell_text(isnan(row[COST].value) ? "–" : lab_words_time(row[COST].value, arena));
-        row[BREAK_EVEN] = lab_analysis_effect((struct lab_effect){
-            pair->break_even.at,
-            {pair->break_even.interval.low, bounded ? pair->break_even.interval.high : INFINITY,
-             pair->break_even.interval.confidence}});
-        row[BREAK_EVEN_TEXT] = lab_cell_text(break_even_words(pair, arena));
-        row[VERDICT] = lab_cell_text(verdict_name(pair->gain.verdict));
+        double plain = lab_study_point_rate(pair->plain).value,
+               compiled = lab_study_point_rate(pair->compiled).value;
+        struct lab_doc_cell cost = lab_analysis_effect(pair->cost_s);
+        struct lab_effect break_even = {pair->break_even.at,
+                                        {pair->break_even.interval.low,
+                                         bounded ? pair->break_even.interval.high : INFINITY,
+                                         pair->break_even.interval.confidence}};
+        LAB_ROW(table, arena, lab_cell_text(pair->plain->runs[0]->model),
+                lab_cell_figure(work_of(pair)), lab_cell_figure(plain),
+                lab_cell_text(lab_words_number(plain, arena)), lab_cell_figure(compiled),
+                lab_cell_text(lab_words_number(compiled, arena)), lab_analysis_ratio(&pair->gain),
+                lab_cell_text(lab_study_ratio_words(&pair->gain, arena)), cost,
+                lab_cell_text(isnan(cost.value) ? "–" : lab_words_time(cost.value, arena)),
+                lab_analysis_effect(break_even), lab_cell_text(break_even_words(pair, arena)),
+                lab_cell_text(verdict_name(pair->gain.verdict)));
     }
-    return (struct lab_doc_table){.key = "models",
-                                  .title = "By model, the least work first",
-                                  .columns = model_columns,
-                                  .column_count = COLUMNS,
-                                  .cells = cells,
-                                  .row_count = place->count};
 }
 
-static const char *const *make_notes(const struct compile_place *place, struct lab_arena *arena) {
-    const char **notes = lab_arena_alloc(arena, 4, sizeof *notes);
+static void add_notes(const char *const **notes, const struct compile_place *place,
+                      struct lab_arena *arena) {
     bool setup_known = true, cost_known = true, spread_known = true;
-    int count = 0;
     for (int i = 0; i < place->count; i++) {
         setup_known &= place->pairs[i]->setup_known;
         cost_known &= !isnan(place->pairs[i]->cost_s.value);
         spread_known &= !isnan(place->pairs[i]->cost_s.interval.low);
     }
     if (!cost_known)
-        notes[count++] = "What compiling costs wasn't kept for all of them.";
+        lab_analysis_note(notes, arena, "What compiling costs wasn't kept for all of them.");
     else if (!setup_known)
-        notes[count++] = "How long setting up took wasn't kept: the cost is that of the first "
-                         "iteration alone.";
+        lab_analysis_note(notes, arena,
+                          "How long setting up took wasn't kept: the cost is that of the first "
+                          "iteration alone.");
     if (cost_known && !spread_known)
-        notes[count++] = "One run each says nothing about how the cost varies: break-even has no "
-                         "interval. experiment.repeat=5 would give one.";
-    return notes;
+        lab_analysis_note(notes, arena,
+                          "One run each says nothing about how the cost varies: break-even has no "
+                          "interval. experiment.repeat=5 would give one.");
 }
 
-static struct lab_analysis_part make_part(const struct compile_place *place,
-                                          const struct compile_config *config,
-                                          struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 1, sizeof *tables);
+static void add_part(struct lab_analysis_result *result, const struct compile_place *place,
+                     const struct compile_config *config, struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, place->name, arena);
     const struct compile_pair *most = find_most(place, config);
     struct lab_correlation trend = find_trend(place, arena);
-    *tables = model_table(place, arena);
-    cells[MODELS] = lab_cell_figure(place->count);
-    cells[FASTER] = lab_cell_figure(count_verdicts(place, LAB_STUDY_MORE));
-    cells[SLOWER] = lab_cell_figure(count_verdicts(place, LAB_STUDY_LESS));
-    cells[MOST] = most ? lab_analysis_ratio(&most->gain) : lab_cell_figure(NAN);
-    cells[TREND] = lab_analysis_effect((struct lab_effect){trend.r, trend.interval});
-    cells[TREND].text = "(rank correlation)";
-    return (struct lab_analysis_part){
-        .name = place->name,
-        .about = lab_arena_printf(arena, "%d model%s", place->count, place->count == 1 ? "" : "s"),
-        .answer = make_answer(place, config, arena),
-        .cells = cells,
-        .tables = tables,
-        .table_count = 1,
-        .notes = make_notes(place, arena),
-    };
+    struct lab_doc_cell against = lab_analysis_effect((struct lab_effect){trend.r, trend.interval});
+    against.text = "(rank correlation)";
+    LAB_FIGURES(part, lab_cell_figure(place->count),
+                lab_cell_figure(count_verdicts(place, LAB_STUDY_MORE)),
+                lab_cell_figure(count_verdicts(place, LAB_STUDY_LESS)),
+                most ? lab_analysis_ratio(&most->gain) : lab_cell_figure(NAN), against);
+    add_model_table(part, place, arena);
+    part->about = lab_arena_printf(arena, "%d model%s", place->count, place->count == 1 ? "" : "s");
+    part->answer = make_answer(place, config, arena);
+    add_notes(&part->notes, place, arena);
 }
 
 /* --- the whole --- */
@@ -340,11 +306,8 @@ static struct lab_analysis_part make_part(const struct compile_place *place,
 struct all {
     struct compile_place *places;
     struct compile_pair *pairs;
-    const char **notes;
-    int place_count, pair_count, note_count;
+    int place_count, pair_count;
 };
-
-#define NOTES_OF_STUDY 16
 
 static void add_study(const struct lab_analysis_input *input, const struct lab_study_table *study,
                       struct lab_arena *arena, struct all *all) {
@@ -358,14 +321,10 @@ static void add_study(const struct lab_analysis_input *input, const struct lab_s
             continue;
         all->pair_count += added;
         all->places[all->place_count++] = (struct compile_place){
-            .name = input->study_count > 1
-                        ? lab_arena_printf(arena, "%s: %s", study->name, groups[g].name)
-                        : groups[g].name,
+            .name = lab_arena_printf(arena, "%s%s", lab_analysis_prefix(input, study, arena),
+                                     groups[g].name),
             .count = added};
     }
-    const char **notes = lab_study_notes(study, 0, arena);
-    for (int i = 0; notes[i]; i++)
-        all->notes[all->note_count++] = notes[i];
 }
 
 /* One verdict for each pair that holds beside all others. */
@@ -390,44 +349,27 @@ static void judge(struct all *all, struct lab_arena *arena) {
 static int compile_run(const void *opaque, const struct lab_analysis_input *input,
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
-    const struct compile_config *config = opaque;
+    if (lab_analysis_open(input, LAB_RESULT("places", figure_columns), ret_result, err) < 0)
+        return -1;
     size_t room = 1;
-    bool simulated = false;
-    for (int i = 0; i < input->study_count; i++) {
-        room += (size_t)input->studies[i].run_count;
-        simulated |= input->studies[i].simulated;
-    }
-    struct all all = {.places = lab_arena_alloc(arena, room, sizeof *all.places),
-                      .pairs = lab_arena_alloc(arena, room, sizeof *all.pairs),
-                      .notes =
-                          lab_arena_alloc(arena, (size_t)input->study_count * NOTES_OF_STUDY + 1,
-                                          sizeof *all.notes)};
     for (int i = 0; i < input->study_count; i++)
+        room += (size_t)input->studies[i].run_count;
+    struct all all = {.places = lab_arena_alloc(arena, room, sizeof *all.places),
+                      .pairs = lab_arena_alloc(arena, room, sizeof *all.pairs)};
+    for (int i = 0; i < input->study_count; i++) {
         add_study(input, &input->studies[i], arena, &all);
+        lab_study_add_notes(&input->studies[i], "", &ret_result->notes, arena);
+    }
     judge(&all, arena);
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, room, sizeof *parts);
     for (int i = 0; i < all.place_count; i++)
-        parts[i] = make_part(&all.places[i], config, arena);
-    *ret_result = (struct lab_analysis_result){
-        .answer =
-            all.place_count > 0
-                ? parts[0].answer
-                : "There is nothing to compare: no model ran both with compile_model=true and "
-                  "with false on the same device from the same node.",
-        .part_key = "places",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts,
-        .part_count = all.place_count,
-        .simulated = simulated,
-        .notes = all.notes,
-        .charts = all.place_count > 0
-                      ? compile_chart(all.places, all.place_count, all.pair_count, simulated, arena)
-                      : NULL,
-        .chart_count = all.place_count > 0,
-    };
+        add_part(ret_result, &all.places[i], opaque, arena);
+    ret_result->answer =
+        all.place_count > 0
+            ? ret_result->parts[0].answer
+            : "There is nothing to compare: no model ran both with compile_model=true and "
+              "with false on the same device from the same node.";
+    if (all.place_count > 0)
+        compile_add_chart(ret_result, all.places, all.place_count, all.pair_count, arena);
     return 0;
 }
 

@@ -15,64 +15,40 @@
 
 /* --- columns --- */
 
-enum {
-    PHASE_KERNELS,
-    PHASE_SLOWED,
-    PHASE_CHANGE,
-    PHASE_BACK,
-    PHASE_RESOURCE,
-    PHASE_TUNINGS,
-    PHASE_OTHER,
-    PHASE_REGRET,
-    PHASE_FIGURES
-};
-static const struct lab_doc_column phase_columns[PHASE_FIGURES] = {
-    [PHASE_KERNELS] = {"kernels", "Kernels", LAB_UNIT_COUNT},
-    [PHASE_SLOWED] = {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
-    [PHASE_CHANGE] = {"change", "Time", LAB_UNIT_CHANGE, "Time", .with_interval = true},
-    [PHASE_BACK] = {"taken_back", "Taken back", LAB_UNIT_SHARE, "Taken back"},
-    [PHASE_RESOURCE] = {"resource", "Least is left of", LAB_UNIT_TEXT, "Least left"},
-    [PHASE_TUNINGS] = {"tunings", "Tunings", LAB_UNIT_COUNT},
-    [PHASE_OTHER] = {"other_choices", "Other choices", LAB_UNIT_COUNT, "Other choices"},
-    [PHASE_REGRET] = {"regret", "Costs when idle", LAB_UNIT_CHANGE, .with_interval = true},
+static const struct lab_doc_column phase_columns[] = {
+    {"kernels", "Kernels", LAB_UNIT_COUNT},
+    {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
+    {"change", "Time", LAB_UNIT_CHANGE, "Time", .with_interval = true},
+    {"taken_back", "Taken back", LAB_UNIT_SHARE, "Taken back"},
+    {"resource", "Least is left of", LAB_UNIT_TEXT, "Least left"},
+    {"tunings", "Tunings", LAB_UNIT_COUNT},
+    {"other_choices", "Other choices", LAB_UNIT_COUNT, "Other choices"},
+    {"regret", "Costs when idle", LAB_UNIT_CHANGE, .with_interval = true},
 };
 
-enum {
-    ROW_KERNEL,
-    ROW_DEVICE,
-    ROW_GPU_ID,
-    ROW_CHANGE,
-    ROW_TEXT,
-    ROW_VERDICT,
-    ROW_CONFIG,
-    ROW_COLUMNS
-};
-static const struct lab_doc_column row_columns[ROW_COLUMNS] = {
-    [ROW_KERNEL] = {"kernel", "Kernel", LAB_UNIT_TEXT},
-    [ROW_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
-    [ROW_GPU_ID] = {"gpu_id", NULL, LAB_UNIT_COUNT},
-    [ROW_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [ROW_TEXT] = {NULL, "Time", LAB_UNIT_FIGURE},
-    [ROW_VERDICT] = {"verdict", "Verdict", LAB_UNIT_TEXT},
-    [ROW_CONFIG] = {"other_choices", "Other choices", LAB_UNIT_TEXT},
+static const struct lab_doc_column row_columns[] = {
+    {"kernel", "Kernel", LAB_UNIT_TEXT},
+    {"device", "Device", LAB_UNIT_TEXT},
+    {"gpu_id", NULL, LAB_UNIT_COUNT},
+    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Time", LAB_UNIT_FIGURE},
+    {"verdict", "Verdict", LAB_UNIT_TEXT},
+    {"other_choices", "Other choices", LAB_UNIT_TEXT},
 };
 
-enum { LEFT_KEY, LEFT_TITLE, LEFT_SHARE, LEFT_TEXT, LEFT_VERDICT, LEFT_COLUMNS };
-static const struct lab_doc_column left_columns[LEFT_COLUMNS] = {
-    [LEFT_KEY] = {"resource", NULL, LAB_UNIT_TEXT},
-    [LEFT_TITLE] = {NULL, "Resource", LAB_UNIT_TEXT},
-    [LEFT_SHARE] = {"left", NULL, LAB_UNIT_RATIO, .with_interval = true},
-    [LEFT_TEXT] = {NULL, "Left of it", LAB_UNIT_FIGURE},
-    [LEFT_VERDICT] = {"verdict", "Verdict", LAB_UNIT_TEXT},
+static const struct lab_doc_column left_columns[] = {
+    {"resource", NULL, LAB_UNIT_TEXT},
+    {NULL, "Resource", LAB_UNIT_TEXT},
+    {"left", NULL, LAB_UNIT_RATIO, .with_interval = true},
+    {NULL, "Left of it", LAB_UNIT_FIGURE},
+    {"verdict", "Verdict", LAB_UNIT_TEXT},
 };
 
 /* --- cells --- */
 
 static struct lab_doc_cell change_cell(const struct contention_effect *effect) {
-    return (struct lab_doc_cell){.value = effect->ratio - 1,
-                                 .low = effect->low - 1,
-                                 .high = effect->high - 1,
-                                 .confidence = effect->confidence};
+    return lab_cell_interval(effect->ratio - 1, effect->low - 1, effect->high - 1,
+                             effect->confidence);
 }
 
 static double percent(double ratio) {
@@ -99,20 +75,17 @@ static const char *verdict_of(const struct contention_effect *effect, const char
 }
 
 /* A kernel of all devices. */
-static void fill_kernel(const struct contention *made, int kernel, int phase,
-                        struct lab_doc_cell *row) {
+static void add_kernel(struct lab_doc_table *table, const struct contention *made, int kernel,
+                       int phase) {
     const struct contention_effect *effect = &made->kernels[kernel].times[phase];
-    row[ROW_KERNEL] = lab_cell_text(made->kernels[kernel].name);
-    row[ROW_DEVICE] = lab_cell_text(effect->within ? "worst" : "all");
-    row[ROW_GPU_ID] = lab_cell_figure(NAN);
-    row[ROW_CHANGE] = change_cell(effect);
-    row[ROW_TEXT] = lab_cell_text(change_text(effect, made->arena));
-    row[ROW_VERDICT] = lab_cell_text(verdict_of(effect, "slower", "faster"));
-    row[ROW_CONFIG] = lab_cell_text("");
+    LAB_ROW(table, made->arena, lab_cell_text(made->kernels[kernel].name),
+            lab_cell_text(effect->within ? "worst" : "all"), lab_cell_figure(NAN),
+            change_cell(effect), lab_cell_text(change_text(effect, made->arena)),
+            lab_cell_text(verdict_of(effect, "slower", "faster")), lab_cell_text(""));
 }
 
-static void fill_pair(const struct contention *made, const struct lab_phase_pair *pair,
-                      struct lab_doc_cell *row) {
+static void add_pair(struct lab_doc_table *table, const struct contention *made,
+                     const struct lab_phase_pair *pair) {
     const struct lab_phase_unit *unit = &made->phases.units[pair->unit];
     struct contention_effect effect = {.ratio = pair->time.ratio,
                                        .low = pair->time.low,
@@ -120,90 +93,68 @@ static void fill_pair(const struct contention *made, const struct lab_phase_pair
                                        .confidence = CONFIDENCE,
                                        .more = pair->time.verdict == LAB_STUDY_MORE,
                                        .less = pair->time.verdict == LAB_STUDY_LESS};
-    row[ROW_KERNEL] = lab_cell_text(unit->kernel);
-    row[ROW_DEVICE] = lab_cell_text(unit->device);
-    row[ROW_GPU_ID] = lab_cell_figure(unit->gpu_id);
-    row[ROW_CHANGE] = change_cell(&effect);
-    row[ROW_TEXT] = lab_cell_text(change_text(&effect, made->arena));
-    row[ROW_VERDICT] = lab_cell_text(verdict_of(&effect, "slower", "faster"));
-    row[ROW_CONFIG] =
-        lab_cell_text(!pair->tuned ? ""
-                                   : lab_arena_printf(made->arena, "%d of %d",
-                                                      pair->blocks_differing, pair->blocks));
+    LAB_ROW(table, made->arena, lab_cell_text(unit->kernel), lab_cell_text(unit->device),
+            lab_cell_figure(unit->gpu_id), change_cell(&effect),
+            lab_cell_text(change_text(&effect, made->arena)),
+            lab_cell_text(verdict_of(&effect, "slower", "faster")),
+            lab_cell_text(!pair->tuned ? ""
+                                       : lab_arena_printf(made->arena, "%d of %d",
+                                                          pair->blocks_differing, pair->blocks)));
 }
 
-static struct lab_doc_table kernel_table(const struct contention *made, int phase) {
-    int most = made->kernel_count + made->phases.pair_count, count = 0;
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(made->arena, (size_t)(most + 1) * ROW_COLUMNS, sizeof *cells);
+static void add_kernel_table(struct lab_analysis_part *part, const struct contention *made,
+                             int phase) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "comparisons", "Against the baseline", row_columns, made->arena);
     for (int k = 0; k < made->kernel_count; k++) {
-        int devices = 0;
-        fill_kernel(made, k, phase, cells + (ptrdiff_t)count++ * ROW_COLUMNS);
+        bool any = false;
         for (int i = 0; i < made->phases.pair_count; i++) {
             const struct lab_phase_pair *pair = &made->phases.pairs[i];
             if (pair->phase != phase ||
                 strcmp(made->phases.units[pair->unit].kernel, made->kernels[k].name) != 0)
                 continue;
-            fill_pair(made, pair, cells + (ptrdiff_t)count++ * ROW_COLUMNS);
-            devices++;
+            if (!any)
+                add_kernel(table, made, k, phase);
+            any = true;
+            add_pair(table, made, pair);
         }
-        if (devices == 0)
-            count--;
     }
-    return (struct lab_doc_table){.key = "comparisons",
-                                  .title = "Against the baseline",
-                                  .columns = row_columns,
-                                  .column_count = ROW_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
 }
 
 /* No resource of its own: whether it is at its limit tells whether power is what holds clocks
  * back. */
-static int fill_power(const struct contention *made, int phase, struct lab_doc_cell *row) {
+static void add_power(struct lab_doc_table *table, const struct contention *made, int phase) {
     const struct contention_power *power = &made->power[phase],
                                   *base = &made->power[made->phases.base];
     if (!(power->drawn_w > 0) || !(base->drawn_w > 0) || !(power->limit_w > 0))
-        return 0;
-    row[LEFT_KEY] = lab_cell_text("power_drawn");
-    row[LEFT_TITLE] =
-        lab_cell_text(lab_arena_printf(made->arena, "power drawn, of %.0f W", power->limit_w));
-    row[LEFT_SHARE] = lab_cell_figure(power->drawn_w / power->limit_w);
-    row[LEFT_TEXT] = lab_cell_text(
-        lab_arena_printf(made->arena, "%.0f W, alone %.0f W", power->drawn_w, base->drawn_w));
-    row[LEFT_VERDICT] =
-        lab_cell_text(power->drawn_w >= CONTENTION_AT_LIMIT * power->limit_w ? "at its limit"
-                                                                             : "below its limit");
-    return 1;
+        return;
+    LAB_ROW(table, made->arena, lab_cell_text("power_drawn"),
+            lab_cell_text(lab_arena_printf(made->arena, "power drawn, of %.0f W", power->limit_w)),
+            lab_cell_figure(power->drawn_w / power->limit_w),
+            lab_cell_text(lab_arena_printf(made->arena, "%.0f W, alone %.0f W", power->drawn_w,
+                                           base->drawn_w)),
+            lab_cell_text(power->drawn_w >= CONTENTION_AT_LIMIT * power->limit_w
+                              ? "at its limit"
+                              : "below its limit"));
 }
 
-static struct lab_doc_table resource_table(const struct contention *made, int phase) {
-    struct lab_doc_cell *cells = lab_arena_alloc(
-        made->arena, (size_t)(CONTENTION_RESOURCES + 1) * LEFT_COLUMNS, sizeof *cells);
-    int count = 0;
+static void add_resource_table(struct lab_analysis_part *part, const struct contention *made,
+                               int phase) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "resources", "What is left of the resources", left_columns, made->arena);
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
         const struct contention_effect *left = &made->left[phase][r];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)count * LEFT_COLUMNS;
         if (isnan(left->ratio))
             continue;
-        row[LEFT_KEY] = lab_cell_text(contention_resource_key(made, r));
-        row[LEFT_TITLE] = lab_cell_text(contention_resource_title(made, r));
-        row[LEFT_SHARE] = (struct lab_doc_cell){.value = left->ratio,
-                                                .low = left->low,
-                                                .high = left->high,
-                                                .confidence = left->confidence};
-        row[LEFT_TEXT] = lab_cell_text(change_text(left, made->arena));
-        row[LEFT_VERDICT] = lab_cell_text(verdict_of(left, "more", "less"));
-        count++;
+        LAB_ROW(table, made->arena, lab_cell_text(contention_resource_key(made, r)),
+                lab_cell_text(contention_resource_title(made, r)),
+                lab_cell_interval(left->ratio, left->low, left->high, left->confidence),
+                lab_cell_text(change_text(left, made->arena)),
+                lab_cell_text(verdict_of(left, "more", "less")));
     }
-    if (count > 0)
-        count += fill_power(made, phase, cells + (ptrdiff_t)count * LEFT_COLUMNS);
-    return (struct lab_doc_table){.key = "resources",
-                                  .title = count ? "What is left of the resources" : NULL,
-                                  .columns = left_columns,
-                                  .column_count = LEFT_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
+    if (table->row_count > 0)
+        add_power(table, made, phase);
+    lab_analysis_hide_empty(table);
 }
 
 /* --- parts --- */
@@ -256,86 +207,60 @@ static const char *none_less(const struct contention *made, int phase) {
     return "none less than before";
 }
 
-static struct lab_analysis_part make_part(const struct contention *made, int phase) {
-    struct lab_doc_cell *cells = lab_arena_alloc(made->arena, PHASE_FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(made->arena, 2, sizeof *tables);
+static void add_part(struct lab_analysis_result *result, const struct contention *made, int phase) {
+    struct lab_analysis_part *part =
+        lab_analysis_add_part(result, made->list[phase].name, made->arena);
     const struct contention_regret *regret = &made->regrets[phase];
     int slowed = 0, kernels = 0, first = contention_first_resource(made, phase);
     for (int k = 0; k < made->kernel_count; k++) {
         kernels += !isnan(made->kernels[k].times[phase].ratio);
         slowed += made->kernels[k].times[phase].more;
     }
-    cells[PHASE_KERNELS] = lab_cell_figure(kernels);
-    cells[PHASE_SLOWED] = lab_cell_figure(slowed);
-    cells[PHASE_CHANGE] = change_cell(&made->overall[phase]);
-    cells[PHASE_BACK] = lab_cell_figure(taken_back(made, phase));
-    cells[PHASE_RESOURCE] =
-        lab_cell_text(first < 0 ? none_less(made, phase) : contention_resource_key(made, first));
-    cells[PHASE_TUNINGS] = lab_cell_figure(regret->tunings ? regret->tunings : (double)NAN);
-    cells[PHASE_OTHER] = lab_cell_figure(regret->tunings ? regret->other : (double)NAN);
-    cells[PHASE_REGRET] = change_cell(&regret->cost);
-    tables[0] = kernel_table(made, phase);
-    tables[1] = resource_table(made, phase);
-    return (struct lab_analysis_part){.name = made->list[phase].name,
-                                      .about = about(made, phase),
-                                      .answer = part_answer(made, phase),
-                                      .cells = cells,
-                                      .tables = tables,
-                                      .table_count = 2};
+    part->about = about(made, phase);
+    part->answer = part_answer(made, phase);
+    LAB_FIGURES(
+        part, lab_cell_figure(kernels), lab_cell_figure(slowed), change_cell(&made->overall[phase]),
+        lab_cell_figure(taken_back(made, phase)),
+        lab_cell_text(first < 0 ? none_less(made, phase) : contention_resource_key(made, first)),
+        lab_cell_figure(regret->tunings ? regret->tunings : (double)NAN),
+        lab_cell_figure(regret->tunings ? regret->other : (double)NAN), change_cell(&regret->cost));
+    add_kernel_table(part, made, phase);
+    add_resource_table(part, made, phase);
 }
 
 /* --- the whole --- */
 
-/* What the plan had to say, which every run of it repeats. */
-static int add_plan_notes(const struct lab_study_table *study, const char **notes, int count,
-                          int most) {
+static void add_notes(struct lab_analysis_result *result, const struct contention *made) {
+    const struct lab_study_table *study = made->study;
+    const char *advice = contention_recommendation(made);
+    lab_study_add_notes(study, "", &result->notes, made->arena);
+    if (advice)
+        lab_analysis_note(&result->notes, made->arena, "%s", advice);
+    /* what the plan had to say, which every run of it repeats */
     const struct lab_value *list =
         study->run_count ? lab_value_get(study->runs[0].test, "notes") : NULL;
-    for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count && count < most; i++)
+    for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++)
         if (list->items[i]->type == LAB_VALUE_STRING)
-            notes[count++] = list->items[i]->string;
-    return count;
-}
-
-static const char *const *make_notes(const struct contention *made) {
-    enum { MORE = 16 };
-    const char **notes = lab_study_notes(made->study, MORE + 1, made->arena);
-    const char *advice = contention_recommendation(made);
-    int count = 0;
-    while (notes[count])
-        count++;
-    int most = count + MORE;
-    if (advice)
-        notes[count++] = advice;
-    return add_plan_notes(made->study, notes, count, most), notes;
+            lab_analysis_note(&result->notes, made->arena, "%s", list->items[i]->string);
 }
 
 static int contention_run(const void *config, const struct lab_analysis_input *input,
                           struct lab_arena *arena, struct lab_analysis_result *ret_result,
                           struct lab_err *err) {
     (void)config;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
+    if (lab_analysis_open(input, LAB_RESULT("phases", phase_columns), ret_result, err) < 0)
+        return -1;
     struct contention *made = lab_arena_alloc(arena, 1, sizeof *made);
     contention_make(&input->studies[0], input, arena, made);
-    struct lab_analysis_part *parts =
-        lab_arena_alloc(arena, (size_t)made->phases.count + 1, sizeof *parts);
-    struct lab_analysis_result result = {.answer = contention_answer(made),
-                                         .part_key = "phases",
-                                         .columns = phase_columns,
-                                         .column_count = PHASE_FIGURES,
-                                         .parts = parts,
-                                         .simulated = made->phases.simulated,
-                                         .notes = make_notes(made)};
+    ret_result->simulated = made->phases.simulated;
+    ret_result->answer = contention_answer(made);
     for (int i = 0; i < made->shown && made->phases.pair_count > 0; i++)
-        parts[result.part_count++] = make_part(made, made->order[i]);
-    result.lacks = result.part_count == 0;
-    if (!result.lacks)
-        result.finding = contention_finding(made);
-    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
-    result.charts = chart;
-    result.chart_count = contention_chart(made, chart);
-    *ret_result = result;
+        add_part(ret_result, made, made->order[i]);
+    ret_result->lacks = ret_result->part_count == 0;
+    if (!ret_result->lacks)
+        ret_result->finding = contention_finding(made);
+    contention_add_chart(ret_result, made);
+    add_notes(ret_result, made);
     return 0;
 }
 

@@ -4,7 +4,7 @@
  * GPUs and of the host, against the iterations of each device.
  */
 #include "analysis/correlate/correlate.h"
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_timeline.h"
 
 #include "base/str.h"
@@ -27,98 +27,53 @@ static const struct lab_option correlate_options[] = {
 
 /* --- columns --- */
 
-enum { DEVICES, RESOURCES, CONSTANT, QUESTIONS, FOUND, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
-    [RESOURCES] = {"resources", "Resources", LAB_UNIT_COUNT, "Resources"},
-    [CONSTANT] = {"constant", "Constant", LAB_UNIT_COUNT},
-    [QUESTIONS] = {"tested", "Tested", LAB_UNIT_COUNT},
-    [FOUND] = {"found", "Found", LAB_UNIT_COUNT, "Found"},
+static const struct lab_doc_column figure_columns[] = {
+    {"devices", "Devices", LAB_UNIT_COUNT},
+    {"resources", "Resources", LAB_UNIT_COUNT, "Resources"},
+    {"constant", "Constant", LAB_UNIT_COUNT},
+    {"tested", "Tested", LAB_UNIT_COUNT},
+    {"found", "Found", LAB_UNIT_COUNT, "Found"},
 };
 
-enum {
-    TIE_DEVICE,
-    TIE_GPU_ID,
-    TIE_KEY,
-    TIE_RESOURCE,
-    TIE_FIGURE,
-    TIE_WORDS,
-    TIE_RHO,
-    TIE_RHO_TEXT,
-    TIE_P,
-    TIE_P_ADJUSTED,
-    TIE_R,
-    TIE_R_P,
-    TIE_WINDOWS,
-    TIE_EFFECTIVE,
-    TIE_WINDOW_S,
-    TIE_LAG,
-    TIE_ROLE,
-    TIE_COLUMNS
+static const struct lab_doc_column tie_columns[] = {
+    {"device", "Device", LAB_UNIT_TEXT},
+    {"gpu_id", NULL, LAB_UNIT_COUNT},
+    {"resource", NULL, LAB_UNIT_TEXT},
+    {NULL, "Resource", LAB_UNIT_TEXT},
+    {"figure", NULL, LAB_UNIT_TEXT},
+    {NULL, "Goes with", LAB_UNIT_TEXT},
+    {"spearman", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    {NULL, "Spearman's ρ", LAB_UNIT_FIGURE},
+    {"spearman_p", NULL, LAB_UNIT_NUMBER},
+    {"p_adjusted", NULL, LAB_UNIT_NUMBER},
+    {"pearson", NULL, LAB_UNIT_NUMBER},
+    {"pearson_p", NULL, LAB_UNIT_NUMBER},
+    {"windows", "Windows", LAB_UNIT_COUNT},
+    {"effective_windows", NULL, LAB_UNIT_COUNT},
+    {"window_ms", NULL, LAB_UNIT_TIME},
+    {"lag_ms", NULL, LAB_UNIT_TIME},
+    {"role", NULL, LAB_UNIT_TEXT},
 };
 
-static const struct lab_doc_column tie_columns[TIE_COLUMNS] = {
-    [TIE_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
-    [TIE_GPU_ID] = {"gpu_id", NULL, LAB_UNIT_COUNT},
-    [TIE_KEY] = {"resource", NULL, LAB_UNIT_TEXT},
-    [TIE_RESOURCE] = {NULL, "Resource", LAB_UNIT_TEXT},
-    [TIE_FIGURE] = {"figure", NULL, LAB_UNIT_TEXT},
-    [TIE_WORDS] = {NULL, "Goes with", LAB_UNIT_TEXT},
-    [TIE_RHO] = {"spearman", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    [TIE_RHO_TEXT] = {NULL, "Spearman's ρ", LAB_UNIT_FIGURE},
-    [TIE_P] = {"spearman_p", NULL, LAB_UNIT_NUMBER},
-    [TIE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_UNIT_NUMBER},
-    [TIE_R] = {"pearson", NULL, LAB_UNIT_NUMBER},
-    [TIE_R_P] = {"pearson_p", NULL, LAB_UNIT_NUMBER},
-    [TIE_WINDOWS] = {"windows", "Windows", LAB_UNIT_COUNT},
-    [TIE_EFFECTIVE] = {"effective_windows", NULL, LAB_UNIT_COUNT},
-    [TIE_WINDOW_S] = {"window_ms", NULL, LAB_UNIT_TIME},
-    [TIE_LAG] = {"lag_ms", NULL, LAB_UNIT_TIME},
-    [TIE_ROLE] = {"role", NULL, LAB_UNIT_TEXT},
+static const struct lab_doc_column spike_columns[] = {
+    {"device", "Device", LAB_UNIT_TEXT},
+    {"resource", NULL, LAB_UNIT_TEXT},
+    {NULL, "Spikes of", LAB_UNIT_TEXT},
+    {"events", "Events", LAB_UNIT_COUNT},
+    {"time_change", "Time", LAB_UNIT_CHANGE, .with_interval = true},
+    {"p", NULL, LAB_UNIT_NUMBER},
+    {"p_adjusted", NULL, LAB_UNIT_NUMBER},
 };
 
-enum {
-    SPIKE_DEVICE,
-    SPIKE_KEY,
-    SPIKE_RESOURCE,
-    SPIKE_EVENTS,
-    SPIKE_RISE,
-    SPIKE_P,
-    SPIKE_P_ADJUSTED,
-    SPIKE_COLUMNS
-};
-
-static const struct lab_doc_column spike_columns[SPIKE_COLUMNS] = {
-    [SPIKE_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
-    [SPIKE_KEY] = {"resource", NULL, LAB_UNIT_TEXT},
-    [SPIKE_RESOURCE] = {NULL, "Spikes of", LAB_UNIT_TEXT},
-    [SPIKE_EVENTS] = {"events", "Events", LAB_UNIT_COUNT},
-    [SPIKE_RISE] = {"time_change", "Time", LAB_UNIT_CHANGE, .with_interval = true},
-    [SPIKE_P] = {"p", NULL, LAB_UNIT_NUMBER},
-    [SPIKE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_UNIT_NUMBER},
-};
-
-enum {
-    DEVICE_NAME,
-    DEVICE_RUNS,
-    DEVICE_WINDOWS,
-    DEVICE_WINDOW_S,
-    DEVICE_RESOURCES,
-    DEVICE_CONSTANT,
-    DEVICE_SHORT,
-    DEVICE_FOUND,
-    DEVICE_COLUMNS
-};
-
-static const struct lab_doc_column device_columns[DEVICE_COLUMNS] = {
-    [DEVICE_NAME] = {"device", "Device", LAB_UNIT_TEXT},
-    [DEVICE_RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
-    [DEVICE_WINDOWS] = {"windows", "Windows", LAB_UNIT_COUNT},
-    [DEVICE_WINDOW_S] = {"window_ms", "Of", LAB_UNIT_TIME},
-    [DEVICE_RESOURCES] = {"resources", "Resources", LAB_UNIT_COUNT},
-    [DEVICE_CONSTANT] = {"constant", "Constant", LAB_UNIT_COUNT},
-    [DEVICE_SHORT] = {"too_few_windows", "Too few windows", LAB_UNIT_COUNT},
-    [DEVICE_FOUND] = {"found", "Found", LAB_UNIT_COUNT},
+static const struct lab_doc_column device_columns[] = {
+    {"device", "Device", LAB_UNIT_TEXT},
+    {"runs", "Runs", LAB_UNIT_COUNT},
+    {"windows", "Windows", LAB_UNIT_COUNT},
+    {"window_ms", "Of", LAB_UNIT_TIME},
+    {"resources", "Resources", LAB_UNIT_COUNT},
+    {"constant", "Constant", LAB_UNIT_COUNT},
+    {"too_few_windows", "Too few windows", LAB_UNIT_COUNT},
+    {"found", "Found", LAB_UNIT_COUNT},
 };
 
 /* --- tables --- */
@@ -130,101 +85,68 @@ static const char *role_name(const struct lab_resource_correlation *correlation)
                                                             : "its own pace";
 }
 
-static void fill_tie(struct lab_doc_cell *row, const struct lab_resource_correlations *correlations,
-                     const struct lab_resource_correlation *correlation, struct lab_arena *arena) {
+static void add_tie(struct lab_doc_table *table,
+                    const struct lab_resource_correlations *correlations,
+                    const struct lab_resource_correlation *correlation, struct lab_arena *arena) {
     bool lag = correlation->lag.tried > 0;
-    row[TIE_DEVICE] = lab_cell_text(correlations->rank_times.device);
-    row[TIE_GPU_ID] = lab_cell_figure(correlations->rank_times.gpu_id);
-    row[TIE_KEY] = lab_cell_text(lab_resource_key(&correlation->resource, arena));
-    row[TIE_RESOURCE] = lab_cell_text(lab_resource_title(&correlation->resource, arena));
-    row[TIE_FIGURE] = lab_cell_text(correlation->figure == LAB_TIE_TIME ? "time" : "spread");
-    row[TIE_WORDS] =
+    LAB_ROW(
+        table, arena, lab_cell_text(correlations->rank_times.device),
+        lab_cell_figure(correlations->rank_times.gpu_id),
+        lab_cell_text(lab_resource_key(&correlation->resource, arena)),
+        lab_cell_text(lab_resource_title(&correlation->resource, arena)),
+        lab_cell_text(correlation->figure == LAB_TIE_TIME ? "time" : "spread"),
         lab_cell_text(correlation->figure == LAB_TIE_TIME
                           ? (correlation->spearman.r > 0 ? "longer" : "shorter")
-                          : (correlation->spearman.r > 0 ? "more spread" : "less spread"));
-    row[TIE_RHO] = (struct lab_doc_cell){.value = correlation->spearman.r,
-                                         .low = correlation->spearman.interval.low,
-                                         .high = correlation->spearman.interval.high,
-                                         .confidence = correlation->spearman.interval.confidence};
-    row[TIE_RHO_TEXT] = lab_cell_text(lab_finding_figure(&correlation->spearman, arena));
-    row[TIE_P] = lab_cell_figure(correlation->spearman.p);
-    row[TIE_P_ADJUSTED] = lab_cell_figure(correlation->p_adjusted);
-    row[TIE_R] = lab_cell_figure(correlation->pearson.r);
-    row[TIE_R_P] = lab_cell_figure(correlation->pearson.p);
-    row[TIE_WINDOWS] = lab_cell_figure((double)correlation->windows);
-    row[TIE_EFFECTIVE] = lab_cell_figure(floor(correlation->effective));
-    row[TIE_WINDOW_S] = lab_cell_figure(correlation->window_s);
-    row[TIE_LAG] =
-        lab_cell_figure(lag ? (double)correlation->lag.lag * correlation->window_s : (double)NAN);
-    row[TIE_ROLE] = lab_cell_text(role_name(correlation));
+                          : (correlation->spearman.r > 0 ? "more spread" : "less spread")),
+        lab_cell_interval(correlation->spearman.r, correlation->spearman.interval.low,
+                          correlation->spearman.interval.high,
+                          correlation->spearman.interval.confidence),
+        lab_cell_text(lab_finding_figure(&correlation->spearman, arena)),
+        lab_cell_figure(correlation->spearman.p), lab_cell_figure(correlation->p_adjusted),
+        lab_cell_figure(correlation->pearson.r), lab_cell_figure(correlation->pearson.p),
+        lab_cell_figure((double)correlation->windows),
+        lab_cell_figure(floor(correlation->effective)), lab_cell_figure(correlation->window_s),
+        lab_cell_figure(lag ? (double)correlation->lag.lag * correlation->window_s : (double)NAN),
+        lab_cell_text(role_name(correlation)));
 }
 
-static struct lab_doc_table finding_table(const struct lab_finding *findings, int count,
-                                          struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
+static void add_finding_table(struct lab_analysis_part *part, const struct lab_finding *findings,
+                              int count, struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "findings", "What goes together with the iterations", tie_columns, arena);
     for (int i = 0; i < count; i++)
-        fill_tie(cells + (ptrdiff_t)i * TIE_COLUMNS, findings[i].correlations,
-                 findings[i].correlation, arena);
-    return (struct lab_doc_table){.key = "findings",
-                                  .title = "What goes together with the iterations",
-                                  .columns = tie_columns,
-                                  .column_count = TIE_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
+        add_tie(table, findings[i].correlations, findings[i].correlation, arena);
+    lab_analysis_hide_empty(table);
 }
 
-static struct lab_doc_table all_table(const struct lab_resource_correlations *correlations,
-                                      int device_count, struct lab_arena *arena) {
-    int count = 0;
+static void add_all_table(struct lab_analysis_part *part,
+                          const struct lab_resource_correlations *correlations, int device_count,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "tested", NULL, tie_columns, arena);
     for (int d = 0; d < device_count; d++)
-        count += correlations[d].count;
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
-    struct lab_doc_cell *row = cells;
-    for (int d = 0; d < device_count; d++)
-        for (int i = 0; i < correlations[d].count; i++, row += TIE_COLUMNS)
-            fill_tie(row, &correlations[d], &correlations[d].items[i], arena);
-    return (struct lab_doc_table){.key = "tested",
-                                  .columns = tie_columns,
-                                  .column_count = TIE_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
+        for (int i = 0; i < correlations[d].count; i++)
+            add_tie(table, &correlations[d], &correlations[d].items[i], arena);
 }
 
-static struct lab_doc_table spike_table(const struct lab_resource_correlations *correlations,
-                                        int device_count, int top, struct lab_arena *arena) {
-    int count = 0;
+static void add_spike_table(struct lab_analysis_part *part,
+                            const struct lab_resource_correlations *correlations, int device_count,
+                            int top, struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "spikes", "Spikes, each against just before it", spike_columns, arena);
     for (int d = 0; d < device_count; d++)
-        for (int i = 0; i < correlations[d].spike_count; i++)
-            count += correlations[d].spikes[i].found;
-    count = count < top ? count : top;
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * SPIKE_COLUMNS + 1, sizeof *cells);
-    int made = 0;
-    for (int d = 0; d < device_count; d++)
-        for (int i = 0;
-             i < correlations[d].spike_count && correlations[d].spikes[i].found && made < count;
+        for (int i = 0; i < correlations[d].spike_count && correlations[d].spikes[i].found &&
+                        table->row_count < top;
              i++) {
             const struct lab_spikes *spikes = &correlations[d].spikes[i];
-            struct lab_doc_cell *row = cells + (ptrdiff_t)made++ * SPIKE_COLUMNS;
-            row[SPIKE_DEVICE] = lab_cell_text(correlations[d].rank_times.device);
-            row[SPIKE_KEY] = lab_cell_text(lab_resource_key(&spikes->resource, arena));
-            row[SPIKE_RESOURCE] = lab_cell_text(lab_resource_title(&spikes->resource, arena));
-            row[SPIKE_EVENTS] = lab_cell_figure(spikes->events);
-            row[SPIKE_RISE] = (struct lab_doc_cell){.value = spikes->rise,
-                                                    .low = spikes->interval.low,
-                                                    .high = spikes->interval.high,
-                                                    .confidence = spikes->interval.confidence};
-            row[SPIKE_P] = lab_cell_figure(spikes->p);
-            row[SPIKE_P_ADJUSTED] = lab_cell_figure(spikes->p_adjusted);
+            LAB_ROW(table, arena, lab_cell_text(correlations[d].rank_times.device),
+                    lab_cell_text(lab_resource_key(&spikes->resource, arena)),
+                    lab_cell_text(lab_resource_title(&spikes->resource, arena)),
+                    lab_cell_figure(spikes->events),
+                    lab_cell_interval(spikes->rise, spikes->interval.low, spikes->interval.high,
+                                      spikes->interval.confidence),
+                    lab_cell_figure(spikes->p), lab_cell_figure(spikes->p_adjusted));
         }
-    return (struct lab_doc_table){.key = "spikes",
-                                  .title = made ? "Spikes, each against just before it" : NULL,
-                                  .columns = spike_columns,
-                                  .column_count = SPIKE_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = made};
+    lab_analysis_hide_empty(table);
 }
 
 static int count_found(const struct lab_resource_correlations *correlations) {
@@ -234,27 +156,20 @@ static int count_found(const struct lab_resource_correlations *correlations) {
     return count;
 }
 
-static struct lab_doc_table device_table(const struct lab_resource_correlations *correlations,
-                                         int device_count, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)device_count * DEVICE_COLUMNS + 1, sizeof *cells);
+static void add_device_table(struct lab_analysis_part *part,
+                             const struct lab_resource_correlations *correlations, int device_count,
+                             struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "devices", "By device", device_columns, arena);
     for (int d = 0; d < device_count; d++) {
-        struct lab_doc_cell *row = cells + (ptrdiff_t)d * DEVICE_COLUMNS;
-        row[DEVICE_NAME] = lab_cell_text(correlations[d].rank_times.device);
-        row[DEVICE_RUNS] = lab_cell_figure(correlations[d].rank_times.count);
-        row[DEVICE_WINDOWS] = lab_cell_figure((double)correlations[d].windows);
-        row[DEVICE_WINDOW_S] = lab_cell_figure(correlations[d].window_s);
-        row[DEVICE_RESOURCES] = lab_cell_figure(correlations[d].resource_count);
-        row[DEVICE_CONSTANT] = lab_cell_figure(correlations[d].constant_count);
-        row[DEVICE_SHORT] = lab_cell_figure(correlations[d].short_count);
-        row[DEVICE_FOUND] = lab_cell_figure(count_found(&correlations[d]));
+        LAB_ROW(table, arena, lab_cell_text(correlations[d].rank_times.device),
+                lab_cell_figure(correlations[d].rank_times.count),
+                lab_cell_figure((double)correlations[d].windows),
+                lab_cell_figure(correlations[d].window_s),
+                lab_cell_figure(correlations[d].resource_count),
+                lab_cell_figure(correlations[d].constant_count),
+                lab_cell_figure(correlations[d].short_count),
+                lab_cell_figure(count_found(&correlations[d])));
     }
-    return (struct lab_doc_table){.key = "devices",
-                                  .title = "By device",
-                                  .columns = device_columns,
-                                  .column_count = DEVICE_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = device_count};
 }
 
 /* --- a study --- */
@@ -389,120 +304,86 @@ static const char *make_answer(const struct correlated *made) {
                             first, made->finding_count - 1, made->questions);
 }
 
-static const char *const *make_notes(const struct correlated *made) {
+static void add_notes(struct lab_analysis_result *result, const struct correlated *made) {
     struct lab_arena *arena = made->arena;
-    const char **notes = lab_study_notes(made->study, 6, arena);
-    int count = 0;
-    while (notes[count])
-        count++;
+    const char *const **notes = &result->notes;
+    lab_study_add_notes(made->study, "", notes, arena);
     if (made->constant > 0)
-        notes[count++] =
-            lab_arena_printf(arena, "%d of %d resources never changed and are left out.",
-                             made->constant, made->resources);
+        lab_analysis_note(notes, arena, "%d of %d resources never changed and are left out.",
+                          made->constant, made->resources);
     if (made->without_iterations > 0 && made->resources > 0)
-        notes[count++] = lab_arena_printf(arena, "%d ranks kept no iterations and are left out.",
-                                          made->without_iterations);
+        lab_analysis_note(notes, arena, "%d ranks kept no iterations and are left out.",
+                          made->without_iterations);
     if (made->without_samples > 0 && made->resources > 0)
-        notes[count++] =
-            lab_arena_printf(arena, "%d ranks have no samples of their time and are left out.",
-                             made->without_samples);
+        lab_analysis_note(notes, arena, "%d ranks have no samples of their time and are left out.",
+                          made->without_samples);
     if (made->merged > 0)
-        notes[count++] = "There are more readings than need be told apart: neighbouring windows "
-                         "were put together.";
+        lab_analysis_note(notes, arena,
+                          "There are more readings than need be told apart: neighbouring windows "
+                          "were put together.");
     if (made->finding_count > 0)
-        notes[count++] = "Going together isn't a cause by itself: what a device does follows from "
-                         "its own pace, and several resources may follow a third.";
-    return notes;
+        lab_analysis_note(notes, arena,
+                          "Going together isn't a cause by itself: what a device does follows from "
+                          "its own pace, and several resources may follow a third.");
 }
 
-static const char *const *spike_notes(const struct correlated *made) {
+static void add_part(struct lab_analysis_result *result, const struct correlated *made, int top) {
     struct lab_arena *arena = made->arena;
-    const char **notes = lab_arena_alloc(arena, (size_t)made->device_count + 1, sizeof *notes);
-    int count = 0;
-    for (int d = 0; d < made->device_count; d++)
-        if (made->correlations[d].spike_count > 0 && made->correlations[d].spikes[0].found)
-            notes[count++] =
-                lab_arena_printf(arena, "%s.",
-                                 capital(lab_spikes_words(&made->correlations[d],
-                                                          &made->correlations[d].spikes[0], arena),
-                                         arena));
-    return notes;
-}
-
-static struct lab_analysis_part make_part(const struct correlated *made, int top) {
-    struct lab_arena *arena = made->arena;
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
-    int shown = made->finding_count < top ? made->finding_count : top, table_count = 0;
-    cells[DEVICES] = lab_cell_figure(made->device_count);
-    cells[RESOURCES] = lab_cell_figure(made->resources);
-    cells[CONSTANT] = lab_cell_figure(made->constant);
-    cells[QUESTIONS] = lab_cell_figure(made->questions);
-    cells[FOUND] = lab_cell_figure(made->finding_count);
-    cells[RESOURCES].text = made->device_count > 1 ? "of all devices" : NULL;
-    cells[QUESTIONS].text = "time and spread of each that changed";
-    cells[FOUND].text = "with a false discovery rate of 5 %";
-    tables[table_count++] = finding_table(made->findings, shown, arena);
-    if (shown == 0)
-        tables[0].title = NULL;
-    tables[table_count++] = spike_table(made->correlations, made->device_count, top, arena);
+    struct lab_analysis_part *part = lab_analysis_add_part(result, made->study->name, arena);
+    part->answer = make_answer(made);
+    LAB_FIGURES(part, lab_cell_figure(made->device_count),
+                lab_cell_remark(made->resources, made->device_count > 1 ? "of all devices" : NULL),
+                lab_cell_figure(made->constant),
+                lab_cell_remark(made->questions, "time and spread of each that changed"),
+                lab_cell_remark(made->finding_count, "with a false discovery rate of 5 %"));
+    add_finding_table(part, made->findings, made->finding_count < top ? made->finding_count : top,
+                      arena);
+    add_spike_table(part, made->correlations, made->device_count, top, arena);
     if (made->device_count > 0)
-        tables[table_count++] = device_table(made->correlations, made->device_count, arena);
-    tables[table_count++] = all_table(made->correlations, made->device_count, arena);
-    return (struct lab_analysis_part){.name = made->study->name,
-                                      .answer = make_answer(made),
-                                      .cells = cells,
-                                      .tables = tables,
-                                      .table_count = table_count,
-                                      .notes = spike_notes(made)};
+        add_device_table(part, made->correlations, made->device_count, arena);
+    add_all_table(part, made->correlations, made->device_count, arena);
+    for (int d = 0; d < made->device_count; d++) {
+        const struct lab_resource_correlations *of = &made->correlations[d];
+        if (of->spike_count > 0 && of->spikes[0].found)
+            lab_analysis_note(&part->notes, arena, "%s.",
+                              capital(lab_spikes_words(of, &of->spikes[0], arena), arena));
+    }
 }
 
 /* --- the whole --- */
 
-static int add_charts(const struct correlated *made, int number, struct lab_chart *charts) {
+static void add_charts(struct lab_analysis_result *result, const struct correlated *made,
+                       int number) {
     struct lab_arena *arena = made->arena;
-    int count = 0;
-    const char *ending = number > 0 ? lab_arena_printf(arena, "_%d", number + 1) : "";
-    if (made->finding_count > 0 &&
-        lab_finding_chart(&made->findings[0], lab_arena_printf(arena, "correlate_top%s", ending),
-                          made->study->simulated, arena, &charts[count]))
-        count++;
-    if (lab_timeline_of_study(made->study, arena, &charts[count])) {
-        charts[count].name = lab_arena_printf(arena, "resource_timeline%s", ending);
-        count++;
-    }
-    return count;
+    const char *suffix = lab_analysis_suffix(number, arena);
+    struct lab_chart timeline;
+    if (made->finding_count > 0)
+        lab_finding_add_chart(&made->findings[0],
+                              lab_arena_printf(arena, "correlate_top%s", suffix),
+                              made->study->simulated, arena, result);
+    if (lab_timeline_of_study(made->study, arena, &timeline))
+        lab_analysis_add_chart(result, timeline, arena)->name =
+            lab_arena_printf(arena, "resource_timeline%s", suffix);
 }
 
 static int correlate_run(const void *opaque, const struct lab_analysis_input *input,
                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
                          struct lab_err *err) {
     const struct correlate_config *config = opaque;
-    int count = input->study_count;
-    if (count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    struct lab_chart *charts = lab_arena_alloc(arena, 2 * (size_t)count, sizeof *charts);
-    struct lab_analysis_result result = {.part_key = "studies",
-                                         .columns = figure_columns,
-                                         .column_count = FIGURES,
-                                         .parts = parts,
-                                         .part_count = count,
-                                         .charts = charts};
-    for (int i = 0; i < count; i++) {
+    if (lab_analysis_open(input, LAB_RESULT("studies", figure_columns), ret_result, err) < 0)
+        return -1;
+    for (int i = 0; i < input->study_count; i++) {
         struct correlated *made = lab_arena_alloc(arena, 1, sizeof *made);
         *made = (struct correlated){.study = &input->studies[i], .arena = arena};
         correlate_study(made, config->gpu);
-        parts[i] = make_part(made, (int)config->top);
-        result.simulated |= made->study->simulated;
-        result.chart_count += add_charts(made, i, charts + result.chart_count);
+        add_part(ret_result, made, (int)config->top);
+        add_charts(ret_result, made, i);
         if (i == 0) {
-            result.answer = parts[0].answer;
-            result.lacks = made->questions == 0;
-            result.notes = make_notes(made);
+            ret_result->lacks = made->questions == 0;
+            add_notes(ret_result, made);
         }
     }
-    *ret_result = result;
+    ret_result->answer = ret_result->parts[0].answer;
     return 0;
 }
 

@@ -3,104 +3,71 @@
  * how much work a sample has to be before that turns. The figures are made in crossover/.
  */
 #include "analysis/crossover/crossover.h"
+#include "analysis/analysis_build.h"
 
 #include "base/str.h"
 
 #include <math.h>
 
-enum { TURN, BELOW, ABOVE, MODELS, FIGURES };
-
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [TURN] = {"turn_gflop_per_sample", "Turns at", LAB_UNIT_NUMBER, "Turns at [GFLOP]",
-              .with_interval = true},
-    [BELOW] = {"largest_by_copies", "Copies up to", LAB_UNIT_TEXT, "Copies up to"},
-    [ABOVE] = {"smallest_by_compute", "Compute from", LAB_UNIT_TEXT, "Compute from"},
-    [MODELS] = {"models_known", NULL, LAB_UNIT_COUNT},
+static const struct lab_doc_column figure_columns[] = {
+    {"turn_gflop_per_sample", "Turns at", LAB_UNIT_NUMBER, "Turns at [GFLOP]",
+     .with_interval = true},
+    {"largest_by_copies", "Copies up to", LAB_UNIT_TEXT, "Copies up to"},
+    {"smallest_by_compute", "Compute from", LAB_UNIT_TEXT, "Compute from"},
+    {"models_known", NULL, LAB_UNIT_COUNT},
 };
 
-enum {
-    MODEL,
-    COMPLEXITY,
-    COMPUTE,
-    COPIES,
-    COMPUTE_SHOWN, /* people find the interval of the ratio beside them */
-    COPIES_SHOWN,
-    RATIO,
-    BOUND,
-    RUNS,
-    SOURCE,
-    P_VALUE,
-    MODEL_COLUMNS
-};
-
-static const struct lab_doc_column model_columns[MODEL_COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
-    [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
-    [COMPUTE] = {"compute_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
-    [COPIES] = {"copies_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
-    [COMPUTE_SHOWN] = {NULL, "Compute", LAB_UNIT_TIME},
-    [COPIES_SHOWN] = {NULL, "Copies", LAB_UNIT_TIME},
-    [RATIO] = {"compute_over_copies", "Compute/copies", LAB_UNIT_RATIO, .with_interval = true},
-    [BOUND] = {"bound_by", "Bound by", LAB_UNIT_TEXT},
-    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
-    [SOURCE] = {"source", NULL, LAB_UNIT_TEXT},
-    [P_VALUE] = {"p", NULL, LAB_UNIT_NUMBER},
+static const struct lab_doc_column model_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},
+    {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
+    {"compute_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
+    {"copies_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
+    {NULL, "Compute", LAB_UNIT_TIME},
+    {NULL, "Copies", LAB_UNIT_TIME},
+    {"compute_over_copies", "Compute/copies", LAB_UNIT_RATIO, .with_interval = true},
+    {"bound_by", "Bound by", LAB_UNIT_TEXT},
+    {"runs", "Runs", LAB_UNIT_COUNT},
+    {"source", NULL, LAB_UNIT_TEXT},
+    {"p", NULL, LAB_UNIT_NUMBER},
 };
 
 static struct lab_doc_cell figure(double value, double low, double high) {
     bool known = isfinite(low) && isfinite(high);
-    return (struct lab_doc_cell){.value = isfinite(value) ? value : (double)NAN,
-                                 .low = known ? low : (double)NAN,
-                                 .high = known ? high : (double)NAN,
-                                 .confidence = 0.95};
+    return lab_cell_interval(isfinite(value) ? value : (double)NAN, known ? low : (double)NAN,
+                             known ? high : (double)NAN, 0.95);
 }
 
-static struct lab_doc_table model_table(const struct lab_crossover_feed *feed,
-                                        struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)(feed->model_count * MODEL_COLUMNS) + 1, sizeof *cells);
+static void add_model_table(struct lab_analysis_part *part, const struct lab_crossover_feed *feed,
+                            struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "models", "By model, of a sample", model_columns, arena);
     for (int m = 0; m < feed->model_count; m++) {
         const struct lab_crossover_model *model = &feed->models[m];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)m * MODEL_COLUMNS;
-        row[MODEL] = lab_cell_text(model->name);
-        row[COMPLEXITY] = lab_cell_figure(model->complexity / 1e9);
-        row[COMPUTE] = figure(model->compute_s, model->compute_low, model->compute_high);
-        row[COPIES] = figure(model->copy_s, model->copy_low, model->copy_high);
-        row[COMPUTE_SHOWN] = lab_cell_figure(model->compute_s > 0 ? model->compute_s : (double)NAN);
-        row[COPIES_SHOWN] = lab_cell_figure(model->copy_s > 0 ? model->copy_s : (double)NAN);
-        row[RATIO] = figure(model->ratio > 0 ? model->ratio : (double)NAN, model->low, model->high);
-        row[BOUND] = lab_cell_text(lab_crossover_bound_name(model->bound));
-        row[RUNS] = lab_cell_figure(model->runs);
-        row[SOURCE] = lab_cell_text(lab_crossover_source_name(model->source));
-        row[P_VALUE] = lab_cell_figure(model->p);
+        LAB_ROW(table, arena, lab_cell_text(model->name), lab_cell_figure(model->complexity / 1e9),
+                figure(model->compute_s, model->compute_low, model->compute_high),
+                figure(model->copy_s, model->copy_low, model->copy_high),
+                lab_cell_figure(model->compute_s > 0 ? model->compute_s : (double)NAN),
+                lab_cell_figure(model->copy_s > 0 ? model->copy_s : (double)NAN),
+                figure(model->ratio > 0 ? model->ratio : (double)NAN, model->low, model->high),
+                lab_cell_text(lab_crossover_bound_name(model->bound)), lab_cell_figure(model->runs),
+                lab_cell_text(lab_crossover_source_name(model->source)), lab_cell_figure(model->p));
     }
-    return (struct lab_doc_table){.key = "models",
-                                  .title = "By model, of a sample",
-                                  .columns = model_columns,
-                                  .column_count = MODEL_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = feed->model_count};
 }
 
-static struct lab_analysis_part make_part(const struct lab_crossover_feed *feed,
-                                          struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+static void add_part(struct lab_analysis_result *result, const struct lab_crossover_feed *feed,
+                     struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, feed->name, arena);
+    struct lab_doc_cell turn = figure(feed->crossover.at / 1e9, feed->crossover.interval.low / 1e9,
+                                      feed->crossover.interval.high / 1e9);
     int known = 0;
     for (int m = 0; m < feed->model_count; m++)
         known += feed->models[m].bound != LAB_CROSSOVER_UNKNOWN;
-    cells[TURN] = figure(feed->crossover.at / 1e9, feed->crossover.interval.low / 1e9,
-                         feed->crossover.interval.high / 1e9);
-    cells[TURN].text = "GFLOP a sample";
-    cells[BELOW] = lab_cell_text(feed->below < 0 ? NULL : feed->models[feed->below].name);
-    cells[ABOVE] = lab_cell_text(feed->above < 0 ? NULL : feed->models[feed->above].name);
-    cells[MODELS] = lab_cell_figure(known);
-    *table = model_table(feed, arena);
-    return (struct lab_analysis_part){.name = feed->name,
-                                      .answer = lab_crossover_feed_answer(feed, arena),
-                                      .cells = cells,
-                                      .tables = table,
-                                      .table_count = 1};
+    turn.text = "GFLOP a sample";
+    LAB_FIGURES(part, turn, lab_cell_text(feed->below < 0 ? NULL : feed->models[feed->below].name),
+                lab_cell_text(feed->above < 0 ? NULL : feed->models[feed->above].name),
+                lab_cell_figure(known));
+    part->answer = lab_crossover_feed_answer(feed, arena);
+    add_model_table(part, feed, arena);
 }
 
 /* --- notes --- */
@@ -114,68 +81,48 @@ static bool any_source(const struct lab_crossover_feed *data_paths, int count,
     return false;
 }
 
-static const char *const *make_notes(const struct lab_analysis_input *input,
-                                     const struct lab_crossover_feed *data_paths, int count,
-                                     struct lab_arena *arena) {
-    enum { OF_A_STUDY = 8, OWN = 4 };
-    const char **notes =
-        lab_arena_alloc(arena, (size_t)(input->study_count * OF_A_STUDY) + OWN, sizeof *notes);
-    int made = 0;
+static void add_notes(struct lab_analysis_result *result, const struct lab_analysis_input *input,
+                      const struct lab_crossover_feed *data_paths, int count,
+                      struct lab_arena *arena) {
     for (int s = 0; s < input->study_count; s++) {
-        const char **own = lab_study_notes(&input->studies[s], 0, arena);
-        for (int i = 0; i < OF_A_STUDY && own[i]; i++)
-            notes[made++] = input->study_count == 1
-                                ? own[i]
-                                : lab_arena_printf(arena, "%s: %s", input->studies[s].name, own[i]);
+        const struct lab_study_table *study = &input->studies[s];
+        lab_study_add_notes(study, lab_analysis_prefix(input, study, arena), &result->notes, arena);
     }
     if (any_source(data_paths, count, LAB_CROSSOVER_TIMINGS))
-        notes[made++] = "Where a run left no spans, copies are taken from its bandwidths, one "
-                        "direction after the other: where both overlap, they take less.";
+        lab_analysis_note(&result->notes, arena,
+                          "Where a run left no spans, copies are taken from its bandwidths, one "
+                          "direction after the other: where both overlap, they take less.");
     if (count > 0)
-        notes[made++] = "Times are busy times: of compute, and of copies in either direction, "
-                        "those at once counted once. Between two models both are taken to lie "
-                        "on straight lines; the turn is where those cross, with its interval at "
-                        "95 % over the runs. What happens between the models is no part of it: "
-                        "a model in between would tell.";
-    return notes;
+        lab_analysis_note(&result->notes, arena,
+                          "Times are busy times: of compute, and of copies in either direction, "
+                          "those at once counted once. Between two models both are taken to lie "
+                          "on straight lines; the turn is where those cross, with its interval at "
+                          "95 %% over the runs. What happens between the models is no part of it: "
+                          "a model in between would tell.");
 }
 
 static int crossover_run(const void *config, const struct lab_analysis_input *input,
                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
                          struct lab_err *err) {
     (void)config;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
+    if (lab_analysis_open(input, LAB_RESULT("feeds", figure_columns), ret_result, err) < 0)
+        return -1;
     struct lab_crossover_feed *all = NULL;
     int count = 0, capacity = 0;
-    bool simulated = false;
     for (int s = 0; s < input->study_count; s++) {
         const struct lab_study_table *study = &input->studies[s];
-        const char *prefix =
-            input->study_count == 1 ? "" : lab_arena_printf(arena, "%s: ", study->name);
         struct lab_crossover_feed *data_paths;
-        int own = lab_crossover_data_paths(study, prefix, arena, &data_paths);
-        simulated |= study->simulated;
+        int own = lab_crossover_data_paths(study, lab_analysis_prefix(input, study, arena), arena,
+                                           &data_paths);
         for (int i = 0; i < own; i++) {
             LAB_MEM_GROW(&all, count, &capacity);
             all[count++] = data_paths[i];
+            add_part(ret_result, &data_paths[i], arena);
         }
     }
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count + 1, sizeof *parts);
-    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
-    for (int i = 0; i < count; i++)
-        parts[i] = make_part(&all[i], arena);
-    bool drawn = lab_crossover_chart(all, count, simulated, arena, chart);
-    *ret_result = (struct lab_analysis_result){.answer = lab_crossover_answer(all, count, arena),
-                                               .part_key = "feeds",
-                                               .columns = figure_columns,
-                                               .column_count = FIGURES,
-                                               .parts = parts,
-                                               .part_count = count,
-                                               .simulated = simulated,
-                                               .notes = make_notes(input, all, count, arena),
-                                               .charts = chart,
-                                               .chart_count = drawn};
+    ret_result->answer = lab_crossover_answer(all, count, arena);
+    lab_crossover_add_chart(ret_result, all, count, arena);
+    add_notes(ret_result, input, all, count, arena);
     lab_mem_free(all);
     return 0;
 }

@@ -3,7 +3,7 @@
  * how busy its stages, what hides under what, where its streams wait. From traces in Nsight's
  * layout, ours or Nsight's own.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 #include "analysis/latency/pipeline.h"
 
 #include "base/str.h"
@@ -27,79 +27,41 @@ static const struct lab_option latency_options[] = {
 
 /* --- columns --- */
 
-enum {
-    WINDOW,
-    BATCHES,
-    LATENCY,
-    H2D,
-    D2H,
-    UTILIZATION,
-    PREPARATION,
-    EFFICIENCY,
-    OVERLAP,
-    COMPRESSION,
-    IDLE,
-    FIGURES
+enum { UTILIZATION = 5 };
+static const struct lab_doc_column figure_columns[] = {
+    {"window_ms", "Window", LAB_UNIT_TIME},
+    {"batches", "Batches", LAB_UNIT_COUNT},
+    {"batch_latency_ms", "Batch latency", LAB_UNIT_TIME, .with_interval = true},
+    {"h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE, "H2D"},
+    {"d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE, "D2H"},
+    {"compute_utilization", "Compute busy", LAB_UNIT_SHARE, "Compute"},
+    {"preparation_ms", "Preparation", LAB_UNIT_TIME, .with_interval = true},
+    {"pipeline_efficiency", "Efficiency", LAB_UNIT_SHARE, "Efficiency"},
+    {"overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"},
+    {"temporal_compression", "Compression", LAB_UNIT_RATIO},
+    {"idle", "Idle", LAB_UNIT_SHARE},
 };
 
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [WINDOW] = {"window_ms", "Window", LAB_UNIT_TIME},
-    [BATCHES] = {"batches", "Batches", LAB_UNIT_COUNT},
-    [LATENCY] = {"batch_latency_ms", "Batch latency", LAB_UNIT_TIME, .with_interval = true},
-    [H2D] = {"h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE, "H2D"},
-    [D2H] = {"d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE, "D2H"},
-    [UTILIZATION] = {"compute_utilization", "Compute busy", LAB_UNIT_SHARE, "Compute"},
-    [PREPARATION] = {"preparation_ms", "Preparation", LAB_UNIT_TIME, .with_interval = true},
-    [EFFICIENCY] = {"pipeline_efficiency", "Efficiency", LAB_UNIT_SHARE, "Efficiency"},
-    [OVERLAP] = {"overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"},
-    [COMPRESSION] = {"temporal_compression", "Compression", LAB_UNIT_RATIO},
-    [IDLE] = {"idle", "Idle", LAB_UNIT_SHARE},
+static const struct lab_doc_column stage_columns[] = {
+    {"stage", "Stage", LAB_UNIT_TEXT},
+    {"commands", NULL, LAB_UNIT_COUNT},
+    {"busy", "Busy", LAB_UNIT_SHARE},
+    {"batch_ms", "Of a batch", LAB_UNIT_TIME, .with_interval = true},
+    {"batch_p95_ms", "p95", LAB_UNIT_TIME},
+    {"bytes", "Moved", LAB_UNIT_SIZE},
+    {"median_gb_per_s", "Median rate", LAB_UNIT_RATE, .with_interval = true},
 };
 
-enum {
-    STAGE,
-    STAGE_COMMANDS,
-    STAGE_BUSY,
-    STAGE_TIME,
-    STAGE_P95,
-    STAGE_BYTES,
-    STAGE_RATE,
-    STAGE_COLUMNS
-};
-
-static const struct lab_doc_column stage_columns[STAGE_COLUMNS] = {
-    [STAGE] = {"stage", "Stage", LAB_UNIT_TEXT},
-    [STAGE_COMMANDS] = {"commands", NULL, LAB_UNIT_COUNT},
-    [STAGE_BUSY] = {"busy", "Busy", LAB_UNIT_SHARE},
-    [STAGE_TIME] = {"batch_ms", "Of a batch", LAB_UNIT_TIME, .with_interval = true},
-    [STAGE_P95] = {"batch_p95_ms", "p95", LAB_UNIT_TIME},
-    [STAGE_BYTES] = {"bytes", "Moved", LAB_UNIT_SIZE},
-    [STAGE_RATE] = {"median_gb_per_s", "Median rate", LAB_UNIT_RATE, .with_interval = true},
-};
-
-enum {
-    STREAM,
-    STREAM_COMMANDS,
-    STREAM_BUSY,
-    GAPS,
-    GAP_MEDIAN,
-    GAP_P95,
-    GAP_TOTAL,
-    GAPS_10US,
-    GAPS_100US,
-    STREAM_COLUMNS
-};
-
-static const struct lab_doc_column stream_columns[STREAM_COLUMNS] = {
-    [STREAM] = {"stream", "Stream", LAB_UNIT_COUNT},
-    [STREAM_COMMANDS] = {"commands", "Commands", LAB_UNIT_COUNT},
-    [STREAM_BUSY] = {"busy", "Busy", LAB_UNIT_SHARE},
-    [GAPS] = {"gaps", "Gaps", LAB_UNIT_COUNT},
-    [GAP_MEDIAN] = {"gap_ms", "Median", LAB_UNIT_TIME},
-    [GAP_P95] = {"gap_p95_ms", "p95", LAB_UNIT_TIME},
-    [GAP_TOTAL] = {"gap_total_ms", "Total", LAB_UNIT_TIME},
-    [GAPS_10US] = {"gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT},
-    [GAPS_100US] = {"gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT},
+static const struct lab_doc_column stream_columns[] = {
+    {"stream", "Stream", LAB_UNIT_COUNT},
+    {"commands", "Commands", LAB_UNIT_COUNT},
+    {"busy", "Busy", LAB_UNIT_SHARE},
+    {"gaps", "Gaps", LAB_UNIT_COUNT},
+    {"gap_ms", "Median", LAB_UNIT_TIME},
+    {"gap_p95_ms", "p95", LAB_UNIT_TIME},
+    {"gap_total_ms", "Total", LAB_UNIT_TIME},
+    {"gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT},
+    {"gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT},
 };
 
 static const char *const stage_names[LAB_PIPELINE_STAGES] = {"H2D", "compute", "D2H", "other"};
@@ -115,74 +77,55 @@ static double share_of_window(const struct lab_pipeline *pipeline, int64_t busy_
     return window_ns > 0 ? (double)busy_ns / (double)window_ns : NAN;
 }
 
-static struct lab_doc_cell remark(double value, const char *text) {
-    struct lab_doc_cell cell = lab_cell_figure(value);
-    cell.text = text;
-    return cell;
+static void set_figures(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
+                        struct lab_arena *arena) {
+    struct lab_doc_cell preparation = lab_analysis_median(&pipeline->preparation);
+    preparation.text = "from a launch's return to its start";
+    LAB_FIGURES(
+        part, lab_cell_remark(window_s(pipeline), "from the first start to the last end"),
+        lab_cell_figure(pipeline->batch_count ? (double)pipeline->batch_count : NAN),
+        lab_analysis_median(&pipeline->latency),
+        lab_cell_remark(pipeline->stages[LAB_STAGE_H2D].bytes_per_s, "while it copies"),
+        lab_cell_remark(pipeline->stages[LAB_STAGE_D2H].bytes_per_s, "while it copies"),
+        lab_cell_remark(pipeline->compute_utilization, "of the window"), preparation,
+        lab_cell_remark(pipeline->efficiency,
+                        lab_arena_printf(arena, "of the window the busiest stage works (%s)",
+                                         stage_names[pipeline->longest])),
+        lab_cell_remark(pipeline->overlap, "of the copies' time lies under compute"),
+        lab_cell_remark(pipeline->compression, "all stages' times over the window"),
+        lab_cell_remark(pipeline->idle, "of the window nothing runs"));
 }
 
-static const struct lab_doc_cell *figure_cells(const struct lab_pipeline *pipeline,
-                                               struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    cells[WINDOW] = remark(window_s(pipeline), "from the first start to the last end");
-    cells[BATCHES] = lab_cell_figure(pipeline->batch_count ? (double)pipeline->batch_count : NAN);
-    cells[LATENCY] = lab_analysis_median(&pipeline->latency);
-    cells[H2D] = remark(pipeline->stages[LAB_STAGE_H2D].bytes_per_s, "while it copies");
-    cells[D2H] = remark(pipeline->stages[LAB_STAGE_D2H].bytes_per_s, "while it copies");
-    cells[UTILIZATION] = remark(pipeline->compute_utilization, "of the window");
-    cells[PREPARATION] = lab_analysis_median(&pipeline->preparation);
-    cells[PREPARATION].text = "from a launch's return to its start";
-    cells[EFFICIENCY] = remark(pipeline->efficiency,
-                               lab_arena_printf(arena, "of the window the busiest stage works (%s)",
-                                                stage_names[pipeline->longest]));
-    cells[OVERLAP] = remark(pipeline->overlap, "of the copies' time lies under compute");
-    cells[COMPRESSION] = remark(pipeline->compression, "all stages' times over the window");
-    cells[IDLE] = remark(pipeline->idle, "of the window nothing runs");
-    return cells;
-}
-
-static struct lab_doc_table stage_table(const struct lab_pipeline *pipeline,
-                                        struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)LAB_PIPELINE_STAGES * STAGE_COLUMNS, sizeof *cells);
-    int rows = 0;
+static void add_stage_table(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
+                            struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "stages", "Stages", stage_columns, arena);
     for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
         const struct lab_pipeline_stage *figures = &pipeline->stages[stage];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)rows * STAGE_COLUMNS;
         if (figures->commands == 0)
             continue;
-        rows++;
-        row[STAGE] = lab_cell_text(stage_names[stage]);
-        row[STAGE_COMMANDS] = lab_cell_figure((double)figures->commands);
-        row[STAGE_BUSY] = lab_cell_figure(share_of_window(pipeline, figures->busy_ns));
-        row[STAGE_TIME] = lab_analysis_median(&figures->time);
-        row[STAGE_P95] = lab_cell_figure(figures->time.p95);
-        row[STAGE_BYTES] =
-            lab_cell_figure(stage == LAB_STAGE_COMPUTE ? NAN : (double)figures->size_bytes);
-        row[STAGE_RATE] = lab_analysis_median(&figures->bandwidth);
+        LAB_ROW(table, arena, lab_cell_text(stage_names[stage]),
+                lab_cell_figure((double)figures->commands),
+                lab_cell_figure(share_of_window(pipeline, figures->busy_ns)),
+                lab_analysis_median(&figures->time), lab_cell_figure(figures->time.p95),
+                lab_cell_figure(stage == LAB_STAGE_COMPUTE ? NAN : (double)figures->size_bytes),
+                lab_analysis_median(&figures->bandwidth));
     }
-    return (struct lab_doc_table){"stages", "Stages", stage_columns, STAGE_COLUMNS, cells, rows};
 }
 
-static struct lab_doc_table stream_table(const struct lab_pipeline *pipeline,
-                                         struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)pipeline->stream_count * STREAM_COLUMNS, sizeof *cells);
+static void add_stream_table(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
+                             struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "streams", "Gaps by stream", stream_columns, arena);
     for (int i = 0; i < pipeline->stream_count; i++) {
         const struct lab_pipeline_stream *stream = &pipeline->streams[i];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * STREAM_COLUMNS;
-        row[STREAM] = lab_cell_figure(stream->stream);
-        row[STREAM_COMMANDS] = lab_cell_figure((double)stream->commands);
-        row[STREAM_BUSY] = lab_cell_figure(share_of_window(pipeline, stream->busy_ns));
-        row[GAPS] = lab_cell_figure((double)stream->gaps.count);
-        row[GAP_MEDIAN] = lab_cell_figure(stream->gaps.median);
-        row[GAP_P95] = lab_cell_figure(stream->gaps.p95);
-        row[GAP_TOTAL] = lab_cell_figure(stream->gaps.total);
-        row[GAPS_10US] = lab_cell_figure((double)stream->over_10us);
-        row[GAPS_100US] = lab_cell_figure((double)stream->over_100us);
+        LAB_ROW(table, arena, lab_cell_figure(stream->stream),
+                lab_cell_figure((double)stream->commands),
+                lab_cell_figure(share_of_window(pipeline, stream->busy_ns)),
+                lab_cell_figure((double)stream->gaps.count), lab_cell_figure(stream->gaps.median),
+                lab_cell_figure(stream->gaps.p95), lab_cell_figure(stream->gaps.total),
+                lab_cell_figure((double)stream->over_10us),
+                lab_cell_figure((double)stream->over_100us));
     }
-    return (struct lab_doc_table){"streams", "Gaps by stream",      stream_columns, STREAM_COLUMNS,
-                                  cells,     pipeline->stream_count};
 }
 
 /* --- notes --- */
@@ -194,48 +137,43 @@ static const char *find_note(const struct lab_trace *trace, const char *name) {
     return NULL;
 }
 
-static const char *note_overhead(const struct lab_trace *trace, struct lab_arena *arena) {
+static void add_overhead(const char *const **notes, const struct lab_trace *trace,
+                         struct lab_arena *arena) {
     const char *text = find_note(trace, LAB_TRACE_NOTE_OVERHEAD);
     char *end;
     double overhead = text ? strtod(text, &end) : NAN;
-    if (!text || end == text || !isfinite(overhead))
-        return NULL;
-    return lab_arena_printf(arena, "tracing made the pass %.1f %% %s than the timed one",
-                            100 * fabs(overhead), overhead < 0 ? "shorter" : "longer");
+    if (text && end != text && isfinite(overhead))
+        lab_analysis_note(notes, arena, "tracing made the pass %.1f %% %s than the timed one",
+                          100 * fabs(overhead), overhead < 0 ? "shorter" : "longer");
 }
 
-static const char *const *make_notes(const struct lab_trace *trace,
-                                     const struct lab_pipelines *pipelines,
-                                     const struct lab_pipeline *pipeline, const char *window,
-                                     struct lab_arena *arena) {
-    enum { NOTES_MAX = 8 };
-    const char **notes = lab_arena_alloc(arena, NOTES_MAX, sizeof *notes);
-    int count = 0;
+static void add_notes(const char *const **notes, const struct lab_trace *trace,
+                      const struct lab_pipelines *pipelines, const struct lab_pipeline *pipeline,
+                      const char *window, struct lab_arena *arena) {
     if (!pipeline->has_window)
-        notes[count++] = lab_arena_printf(
-            arena, "no range '%s': all of the trace counts, warm-up included", window);
+        lab_analysis_note(notes, arena, "no range '%s': all of the trace counts, warm-up included",
+                          window);
     if (pipeline->batch_count == 0)
-        notes[count++] = "no ranges name the batches (h2d_batch_0, …) and the calls within them: "
-                         "their times aren't known, and the median rate is that of single copies";
+        lab_analysis_note(notes, arena,
+                          "no ranges name the batches (h2d_batch_0, …) and the calls within them: "
+                          "their times aren't known, and the median rate is that of single copies");
     if (pipeline->whole_graphs)
-        notes[count++] = lab_arena_printf(arena,
-                                          "%zu graph launches were recorded as a whole: copies "
-                                          "within them count as compute",
-                                          pipeline->whole_graphs);
+        lab_analysis_note(notes, arena,
+                          "%zu graph launches were recorded as a whole: copies within them count "
+                          "as compute",
+                          pipeline->whole_graphs);
     if (pipeline->stages[LAB_STAGE_COMPUTE].commands && pipeline->preparation.count == 0)
-        notes[count++] = "no calls were recorded for the kernels: preparation isn't known";
+        lab_analysis_note(notes, arena,
+                          "no calls were recorded for the kernels: preparation isn't known");
     if (trace->dropped > 0)
-        notes[count++] = lab_arena_printf(
-            arena,
+        lab_analysis_note(
+            notes, arena,
             "%lld commands found no room in the trace and are missing: busy times are too low",
             (long long)trace->dropped);
     if (pipelines->broken)
-        notes[count++] = lab_arena_printf(
-            arena, "%zu records have no valid times and were left out", pipelines->broken);
-    const char *overhead = note_overhead(trace, arena);
-    if (overhead)
-        notes[count++] = overhead;
-    return notes;
+        lab_analysis_note(notes, arena, "%zu records have no valid times and were left out",
+                          pipelines->broken);
+    add_overhead(notes, trace, arena);
 }
 
 /* --- parts --- */
@@ -293,22 +231,17 @@ static const char *make_answer(const struct lab_pipeline *pipeline, struct lab_a
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_analysis_part make_part(const struct lab_analysis_trace *trace,
-                                          const struct lab_pipelines *pipelines,
-                                          const struct lab_pipeline *pipeline, const char *window,
-                                          struct lab_arena *arena) {
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    tables[0] = stage_table(pipeline, arena);
-    tables[1] = stream_table(pipeline, arena);
-    return (struct lab_analysis_part){
-        .name = make_name(trace->name, pipelines, pipeline, arena),
-        .about = make_about(trace->trace, pipeline, arena),
-        .answer = make_answer(pipeline, arena),
-        .cells = figure_cells(pipeline, arena),
-        .tables = tables,
-        .table_count = 2,
-        .notes = make_notes(trace->trace, pipelines, pipeline, window, arena),
-    };
+static void add_part(struct lab_analysis_result *result, const struct lab_analysis_trace *trace,
+                     const struct lab_pipelines *pipelines, const struct lab_pipeline *pipeline,
+                     const char *window, struct lab_arena *arena) {
+    struct lab_analysis_part *part =
+        lab_analysis_add_part(result, make_name(trace->name, pipelines, pipeline, arena), arena);
+    part->about = make_about(trace->trace, pipeline, arena);
+    part->answer = make_answer(pipeline, arena);
+    set_figures(part, pipeline, arena);
+    add_stage_table(part, pipeline, arena);
+    add_stream_table(part, pipeline, arena);
+    add_notes(&part->notes, trace->trace, pipelines, pipeline, window, arena);
 }
 
 /* --- the whole --- */
@@ -357,41 +290,29 @@ static int latency_run(const void *opaque, const struct lab_analysis_input *inpu
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
     const struct latency_config *config = opaque;
-    struct lab_analysis_part *parts = NULL;
-    int count = 0, capacity = 0, note_count = 0;
-    const char **notes = lab_arena_alloc(arena, (size_t)input->trace_count + 2, sizeof *notes);
-    bool simulated = false;
+    struct lab_analysis_result *result = ret_result;
+    *result = LAB_RESULT("pipelines", figure_columns);
     for (int i = 0; i < input->trace_count; i++) {
         const struct lab_analysis_trace *trace = &input->traces[i];
         struct lab_pipelines pipelines;
         lab_pipelines_make(trace->trace, config->window, (int64_t)(config->gap_s * 1e9), arena,
                            &pipelines);
-        simulated |= is_simulated(trace->trace);
+        result->simulated |= is_simulated(trace->trace);
         if (pipelines.count == 0)
-            notes[note_count++] = why_nothing(trace, &pipelines, config->window, arena);
-        for (int k = 0; k < pipelines.count; k++) {
-            LAB_MEM_GROW(&parts, count, &capacity);
-            parts[count++] =
-                make_part(trace, &pipelines, &pipelines.items[k], config->window, arena);
-        }
+            lab_analysis_note(&result->notes, arena, "%s",
+                              why_nothing(trace, &pipelines, config->window, arena));
+        for (int k = 0; k < pipelines.count; k++)
+            add_part(result, trace, &pipelines, &pipelines.items[k], config->window, arena);
     }
-    if (count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "%s", input->trace_count ? notes[0] : "no trace");
-    struct lab_analysis_part *kept = lab_arena_alloc(arena, (size_t)count, sizeof *kept);
-    memcpy(kept, parts, (size_t)count * sizeof *kept);
-    lab_mem_free(parts);
-    notes[note_count++] = "Intervals are of medians, 95 % within the trace: they say how well its "
-                          "median is known, not how far another run may be.";
-    *ret_result = (struct lab_analysis_result){
-        .answer = count == 1 ? kept->answer : answer_for_all(kept, count, arena),
-        .part_key = "pipelines",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = kept,
-        .part_count = count,
-        .simulated = simulated,
-        .notes = notes,
-    };
+    if (result->part_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "%s",
+                           input->trace_count ? result->notes[0] : "no trace");
+    lab_analysis_note(&result->notes, arena,
+                      "Intervals are of medians, 95 %% within the trace: they say how well its "
+                      "median is known, not how far another run may be.");
+    result->answer = result->part_count == 1
+                         ? result->parts[0].answer
+                         : answer_for_all(result->parts, result->part_count, arena);
     return 0;
 }
 

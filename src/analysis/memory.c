@@ -19,33 +19,25 @@ static const struct lab_option memory_options[] = {LAB_RECORDING_STATS_OPTIONS(m
 
 #define ALIKE 0.05 /* a bound below it: as much, for who chooses by it */
 
-enum { RECORDINGS, TOTAL, PEAK, PEAKS, FULLEST, CHANGE, VERDICT, FIGURES };
-
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", NULL, LAB_UNIT_COUNT},
-    [TOTAL] = {"total_mean_mib", "Total, mean", LAB_UNIT_MEBIBYTES, "Total"},
-    [PEAK] = {"total_peak_mib", "Total, peak", LAB_UNIT_MEBIBYTES, "Peak"},
-    [PEAKS] = {"sum_of_peaks_mib", "Sum of peaks", LAB_UNIT_MEBIBYTES},
-    [FULLEST] = {"fullest_share", "Fullest GPU", LAB_UNIT_SHARE, "Fullest"},
-    [CHANGE] = {"change", "Against the best", LAB_UNIT_CHANGE, "Against the best",
-                .with_interval = true},
-    [VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
+static const struct lab_doc_column figure_columns[] = {
+    {"recordings", NULL, LAB_UNIT_COUNT},
+    {"total_mean_mib", "Total, mean", LAB_UNIT_MEBIBYTES, "Total"},
+    {"total_peak_mib", "Total, peak", LAB_UNIT_MEBIBYTES, "Peak"},
+    {"sum_of_peaks_mib", "Sum of peaks", LAB_UNIT_MEBIBYTES},
+    {"fullest_share", "Fullest GPU", LAB_UNIT_SHARE, "Fullest"},
+    {"change", "Against the best", LAB_UNIT_CHANGE, "Against the best", .with_interval = true},
+    {"verdict", NULL, LAB_UNIT_TEXT},
 };
 
-enum { GPU, GPU_MEAN, GPU_DEVIATION, GPU_PEAK, GPU_SHARE, GPU_CHANGE, GPU_COLUMNS };
-
-#define MEMORY_COLUMNS(change_title)                                                               \
-    {                                                                                              \
-        [GPU] = {"gpu", "GPU", LAB_UNIT_COUNT},                                                    \
-        [GPU_MEAN] = {"mean_mib", "Mean", LAB_UNIT_MEBIBYTES},                                     \
-        [GPU_DEVIATION] = {"deviation_mib", "±", LAB_UNIT_MEBIBYTES},                              \
-        [GPU_PEAK] = {"peak_mib", "Peak", LAB_UNIT_MEBIBYTES},                                     \
-        [GPU_SHARE] = {"peak_share", "Of its memory", LAB_UNIT_SHARE},                             \
-        [GPU_CHANGE] = {"change", change_title, LAB_UNIT_CHANGE, .with_interval = true},           \
-    }
-
-static const struct lab_doc_column gpu_columns[GPU_COLUMNS] = MEMORY_COLUMNS("Against the best");
-static const struct lab_doc_column best_columns[GPU_COLUMNS] = MEMORY_COLUMNS(NULL);
+enum { GPU_CHANGE = 5 };
+static const struct lab_doc_column gpu_columns[] = {
+    {"gpu", "GPU", LAB_UNIT_COUNT},
+    {"mean_mib", "Mean", LAB_UNIT_MEBIBYTES},
+    {"deviation_mib", "±", LAB_UNIT_MEBIBYTES},
+    {"peak_mib", "Peak", LAB_UNIT_MEBIBYTES},
+    {"peak_share", "Of its memory", LAB_UNIT_SHARE},
+    {"change", "Against the best", LAB_UNIT_CHANGE, .with_interval = true},
+};
 
 /* --- a label --- */
 
@@ -119,36 +111,25 @@ static struct pooled pool(const struct lab_recording_stats_label *label, int ind
     return pooled;
 }
 
-static struct lab_doc_table gpu_table(const struct memory *memory, const struct memory *best,
-                                      struct lab_arena *arena) {
+static void add_gpu_table(struct lab_analysis_part *part, const struct memory *memory,
+                          const struct memory *best, struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "gpus", "By GPU", gpu_columns, arena);
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(memory->label, indices);
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
+    if (memory == best)
+        lab_analysis_own_columns(table, arena)[GPU_CHANGE].title = NULL;
     for (int i = 0; i < count; i++) {
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
         struct pooled pooled = pool(memory->label, indices[i]);
-        row[GPU] = lab_cell_figure(indices[i]);
-        row[GPU_MEAN] = lab_cell_figure(pooled.mean);
-        row[GPU_DEVIATION] = lab_cell_figure(pooled.deviation);
-        row[GPU_PEAK] = lab_cell_figure(pooled.peak);
-        row[GPU_SHARE] = lab_cell_figure(pooled.share);
-        row[GPU_CHANGE] = lab_cell_figure(NAN);
+        struct lab_doc_cell *row =
+            LAB_ROW(table, arena, lab_cell_figure(indices[i]), lab_cell_figure(pooled.mean),
+                    lab_cell_figure(pooled.deviation), lab_cell_figure(pooled.peak),
+                    lab_cell_figure(pooled.share), lab_cell_figure(NAN));
         if (memory == best)
             continue;
-        struct lab_change_side first = lab_change_side_make(best->label, LAB_RECORDING_STATS_MEMORY,
-                                                            indices[i], arena),
-                               second = lab_change_side_make(
-                                   memory->label, LAB_RECORDING_STATS_MEMORY, indices[i], arena);
-        struct lab_change change = lab_change_make(&first, &second);
+        struct lab_change change = lab_change_between(
+            best->label, memory->label, LAB_RECORDING_STATS_MEMORY, indices[i], arena);
         row[GPU_CHANGE] = lab_change_cell(&change);
     }
-    return (struct lab_doc_table){.key = "gpus",
-                                  .title = "By GPU",
-                                  .columns = memory == best ? best_columns : gpu_columns,
-                                  .column_count = GPU_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
 }
 
 /* --- words --- */
@@ -193,33 +174,23 @@ static const char *answer_for_all(const struct memory *memories, int count,
                             how, best->total, make_answer(next, best, arena));
 }
 
-static struct lab_analysis_part make_part(const struct memory *memory, const struct memory *best,
-                                          struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+static void add_part(struct lab_analysis_result *result, const struct memory *memory,
+                     const struct memory *best, struct lab_arena *arena) {
     const struct lab_recording_stats_label *label = memory->label;
-    *table = gpu_table(memory, best, arena);
-    cells[RECORDINGS] = lab_cell_figure(label->count);
-    cells[TOTAL] = lab_cell_figure(memory->total);
-    cells[PEAK] = lab_cell_figure(memory->peak);
-    cells[PEAK].text = "that all GPUs had at one time";
-    cells[PEAKS] = lab_cell_figure(memory->peaks);
-    cells[PEAKS].text = "each GPU's own, at its own time";
-    cells[FULLEST] = lab_cell_figure(memory->fullest);
-    cells[FULLEST].text =
-        lab_arena_printf(arena, "of GPU %d's memory at its peak", memory->fullest_gpu);
-    cells[CHANGE] = memory == best ? lab_cell_figure(NAN) : lab_change_cell(&memory->change);
-    cells[VERDICT] =
-        lab_cell_text(memory == best ? "best" : lab_change_verdict_name(memory->change.verdict));
-    return (struct lab_analysis_part){
-        .name = label->name,
-        .about = lab_recording_stats_about(label->all_stats, label->count, arena),
-        .answer = make_answer(memory, best, arena),
-        .cells = cells,
-        .tables = table,
-        .table_count = table->row_count > 0,
-        .notes = lab_recording_stats_notes(label->all_stats, label->count, 0, arena),
-    };
+    struct lab_analysis_part *part = lab_analysis_add_part(result, label->name, arena);
+    LAB_FIGURES(
+        part, lab_cell_figure(label->count), lab_cell_figure(memory->total),
+        lab_cell_remark(memory->peak, "that all GPUs had at one time"),
+        lab_cell_remark(memory->peaks, "each GPU's own, at its own time"),
+        lab_cell_remark(memory->fullest, lab_arena_printf(arena, "of GPU %d's memory at its peak",
+                                                          memory->fullest_gpu)),
+        memory == best ? lab_cell_figure(NAN) : lab_change_cell(&memory->change),
+        lab_cell_text(memory == best ? "best" : lab_change_verdict_name(memory->change.verdict)));
+    add_gpu_table(part, memory, best, arena);
+    lab_analysis_drop_empty(part);
+    part->about = lab_recording_stats_about(label->all_stats, label->count, arena);
+    part->answer = make_answer(memory, best, arena);
+    lab_recording_stats_add_notes(label->all_stats, label->count, &part->notes, arena);
 }
 
 /* --- the whole --- */
@@ -227,16 +198,12 @@ static struct lab_analysis_part make_part(const struct memory *memory, const str
 /* In the order of the parts, the least first. */
 static void add_charts(const struct memory *memories, int count, struct lab_arena *arena,
                        struct lab_analysis_result *result) {
-    struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
     const struct lab_recording_stats_label **labels =
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
     for (int i = 0; i < count; i++)
         labels[i] = memories[i].label;
-    result->charts = charts;
-    result->chart_count +=
-        lab_recording_stats_chart_comparison(labels, count, result->simulated, arena, charts);
-    result->chart_count += lab_recording_stats_chart_timeline(labels, count, result->simulated,
-                                                              arena, charts + result->chart_count);
+    lab_recording_stats_chart_comparison(labels, count, arena, result);
+    lab_recording_stats_chart_timeline(labels, count, arena, result);
 }
 
 static int memory_run(const void *opaque, const struct lab_analysis_input *input,
@@ -249,32 +216,20 @@ static int memory_run(const void *opaque, const struct lab_analysis_input *input
         return -1;
     int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
     struct memory *memories = lab_arena_alloc(arena, (size_t)count, sizeof *memories);
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    *ret_result = LAB_RESULT("labels", figure_columns);
+    ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 0; i < count; i++)
         memories[i] = describe(&labels[i]);
     qsort(memories, (size_t)count, sizeof *memories, by_total);
-    struct lab_change_side best =
-        lab_change_side_make(memories[0].label, LAB_RECORDING_STATS_MEMORY, -1, arena);
-    for (int i = 0; i < count; i++) {
-        struct lab_change_side side =
-            lab_change_side_make(memories[i].label, LAB_RECORDING_STATS_MEMORY, -1, arena);
-        memories[i].change = lab_change_make(&best, &side);
-    }
     for (int i = 0; i < count; i++)
-        parts[i] = make_part(&memories[i], &memories[0], arena);
+        memories[i].change = lab_change_between(memories[0].label, memories[i].label,
+                                                LAB_RECORDING_STATS_MEMORY, -1, arena);
+    for (int i = 0; i < count; i++)
+        add_part(ret_result, &memories[i], &memories[0], arena);
     if (count > 1)
-        notes[0] = lab_change_note(labels, count);
-    *ret_result = (struct lab_analysis_result){
-        .answer = count == 1 ? parts->answer : answer_for_all(memories, count, arena),
-        .part_key = "labels",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts,
-        .part_count = count,
-        .simulated = lab_recording_stats_simulated(input),
-        .notes = notes,
-    };
+        lab_analysis_note(&ret_result->notes, arena, "%s", lab_change_note(labels, count));
+    ret_result->answer =
+        count == 1 ? ret_result->parts[0].answer : answer_for_all(memories, count, arena);
     add_charts(memories, count, arena, ret_result);
     return 0;
 }

@@ -2,7 +2,8 @@
  * metrics.c: `gpulab analyze metrics`: what programs of the user's own said last (test_matrix):
  * which setting gives the best value of each metric, and what memory it takes.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
+#include "analysis/analysis_series.h"
 #include "analysis/analysis_study.h"
 
 #include "base/str.h"
@@ -204,56 +205,41 @@ static const char *make_answer(const struct metric *metric, struct lab_arena *ar
 
 /* --- the result --- */
 
-enum { SETTINGS, BEST, BEST_VALUE, WORST_VALUE, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [SETTINGS] = {"settings", "Settings", LAB_UNIT_COUNT},
-    [BEST] = {"best", "Best", LAB_UNIT_TEXT, "Best"},
-    [BEST_VALUE] = {"first_value", "Best value, or least", LAB_UNIT_NUMBER, "Best or least"},
-    [WORST_VALUE] = {"last_value", "Worst value, or most", LAB_UNIT_NUMBER, "Worst or most"},
+static const struct lab_doc_column figure_columns[] = {
+    {"settings", "Settings", LAB_UNIT_COUNT},
+    {"best", "Best", LAB_UNIT_TEXT, "Best"},
+    {"first_value", "Best value, or least", LAB_UNIT_NUMBER, "Best or least"},
+    {"last_value", "Worst value, or most", LAB_UNIT_NUMBER, "Worst or most"},
 };
 
-enum { SETTING, VALUE, LOW, HIGH, RUNS, MEMORY, COLUMNS };
-static const struct lab_doc_column setting_columns[COLUMNS] = {
-    [SETTING] = {"setting", "Setting", LAB_UNIT_TEXT},
-    [VALUE] = {"value", "Last value", LAB_UNIT_NUMBER},
-    [LOW] = {"low", "From", LAB_UNIT_NUMBER},
-    [HIGH] = {"high", "To", LAB_UNIT_NUMBER},
-    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
-    [MEMORY] = {"peak_memory_mib", "Peak memory", LAB_UNIT_MEBIBYTES},
+static const struct lab_doc_column setting_columns[] = {
+    {"setting", "Setting", LAB_UNIT_TEXT}, {"value", "Last value", LAB_UNIT_NUMBER},
+    {"low", "From", LAB_UNIT_NUMBER},      {"high", "To", LAB_UNIT_NUMBER},
+    {"runs", "Runs", LAB_UNIT_COUNT},      {"peak_memory_mib", "Peak memory", LAB_UNIT_MEBIBYTES},
 };
 
-static struct lab_analysis_part make_part(const struct metric *metric, struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells),
-                        *rows =
-                            lab_arena_alloc(arena, (size_t)metric->count * COLUMNS, sizeof *rows);
-    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+static void add_part(struct lab_analysis_result *result, const struct metric *metric,
+                     struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, metric->name, arena);
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "by_setting", "By setting", setting_columns, arena);
     for (int i = 0; i < metric->count; i++) {
         const struct setting *setting = &metric->settings[i];
-        struct lab_doc_cell *row = rows + (ptrdiff_t)i * COLUMNS;
         bool several = setting->value.count > 1;
-        row[SETTING] = lab_cell_text(setting->point->name);
-        row[VALUE] = lab_cell_figure(setting->value.median);
-        row[LOW] = lab_cell_figure(several ? setting->value.low : (double)NAN);
-        row[HIGH] = lab_cell_figure(several ? setting->value.high : (double)NAN);
-        row[RUNS] = lab_cell_figure((double)setting->value.count);
-        row[MEMORY] = lab_cell_figure(setting->memory_mib);
+        LAB_ROW(table, arena, lab_cell_text(setting->point->name),
+                lab_cell_figure(setting->value.median),
+                lab_cell_figure(several ? setting->value.low : (double)NAN),
+                lab_cell_figure(several ? setting->value.high : (double)NAN),
+                lab_cell_figure((double)setting->value.count),
+                lab_cell_figure(setting->memory_mib));
     }
-    *table = (struct lab_doc_table){.key = "by_setting",
-                                    .title = "By setting",
-                                    .columns = setting_columns,
-                                    .column_count = COLUMNS,
-                                    .cells = rows,
-                                    .row_count = metric->count};
-    cells[SETTINGS] = lab_cell_figure(metric->count);
-    cells[BEST] = lab_cell_text(
-        metric->better == EITHER || is_tie(metric) ? NULL : metric->settings[0].point->name);
-    cells[BEST_VALUE] = lab_cell_figure(metric->settings[0].value.median);
-    cells[WORST_VALUE] = lab_cell_figure(metric->settings[metric->count - 1].value.median);
-    return (struct lab_analysis_part){.name = metric->name,
-                                      .answer = make_answer(metric, arena),
-                                      .cells = cells,
-                                      .tables = table,
-                                      .table_count = 1};
+    part->answer = make_answer(metric, arena);
+    LAB_FIGURES(part, lab_cell_figure(metric->count),
+                lab_cell_text(metric->better == EITHER || is_tie(metric)
+                                  ? NULL
+                                  : metric->settings[0].point->name),
+                lab_cell_figure(metric->settings[0].value.median),
+                lab_cell_figure(metric->settings[metric->count - 1].value.median));
 }
 
 /* --- memory against what it is spent for --- */
@@ -273,25 +259,16 @@ static const struct metric *find_quality(const struct metric *metrics, int count
  * own. */
 static struct lab_chart_series run_points(const struct metric *metric, int from, bool rest,
                                           bool of_gpu, double unit_mib, struct lab_arena *arena) {
-    int until = rest ? metric->count : from + 1;
-    size_t most = 0, count = 0;
-    for (int i = from; i < until; i++)
-        most += (size_t)metric->settings[i].point->count;
-    double *x = lab_arena_alloc(arena, most + 1, sizeof *x),
-           *y = lab_arena_alloc(arena, most + 1, sizeof *y);
-    for (int i = from; i < until; i++)
+    struct lab_series series = {.arena = arena};
+    for (int i = from; i < (rest ? metric->count : from + 1); i++)
         for (int k = 0; k < metric->settings[i].point->count; k++) {
             const struct lab_study_run *run = metric->settings[i].point->runs[k];
-            x[count] = memory_of(run, of_gpu) / unit_mib;
-            y[count] = value_of(run, metric->name);
-            count += !isnan(x[count]) && !isnan(y[count]);
+            double x = memory_of(run, of_gpu) / unit_mib, y = value_of(run, metric->name);
+            if (!isnan(x) && !isnan(y))
+                lab_series_add_point(&series, x, y);
         }
-    return (struct lab_chart_series){.title = rest ? "others" : metric->settings[from].point->name,
-                                     .mark = LAB_CHART_POINTS,
-                                     .x = x,
-                                     .y = y,
-                                     .count = count,
-                                     .colour = from};
+    return lab_series_chart(&series, rest ? "others" : metric->settings[from].point->name,
+                            LAB_CHART_POINTS, from);
 }
 
 static double most_memory(const struct metric *metric) {
@@ -301,43 +278,34 @@ static double most_memory(const struct metric *metric) {
     return most;
 }
 
-static bool make_chart(const struct metric *metric, const struct lab_study_table *study,
-                       struct lab_arena *arena, struct lab_chart *ret_chart) {
+static void add_chart(struct lab_analysis_result *result, const struct metric *metric,
+                      const struct lab_study_table *study, struct lab_arena *arena) {
     bool of_gpu = has_gpu_memory(study), rest = metric->count > SERIES_MOST;
     int lines = rest ? SERIES_MOST : metric->count;
     bool large = most_memory(metric) >= MIB_OF_GIB;
     size_t points = 0;
-    struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)lines, sizeof *series);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    for (int i = 0; i < lines; i++) {
-        series[i] =
-            run_points(metric, i, rest && i == lines - 1, of_gpu, large ? MIB_OF_GIB : 1, arena);
-        points += series[i].count;
-    }
-    if (points == 0)
-        return false;
-    *panel = (struct lab_chart_panel){
-        .x = {.title = lab_arena_printf(arena, "Peak memory of the %s [%s]",
-                                        of_gpu ? "GPUs" : "program", large ? "GiB" : "MiB"),
-              .low = NAN,
-              .high = NAN},
-        .y = {.title = *metric->unit
-                           ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
-                           : metric->name,
-              .low = NAN,
-              .high = NAN},
-        .series = series,
-        .series_count = lines};
-    *ret_chart =
-        (struct lab_chart){.name = "memory_vs_accuracy_scatter",
-                           .title = lab_arena_printf(arena, "Memory against %s", metric->name),
-                           .caption = metric->better == HIGHER
-                                          ? "A point for each run; up and to the left is better."
-                                          : "A point for each run; down and to the left is better.",
-                           .panels = panel,
-                           .panel_count = 1,
-                           .simulated = study->simulated};
-    return true;
+    struct lab_chart chart = {.name = "memory_vs_accuracy_scatter",
+                              .title = lab_arena_printf(arena, "Memory against %s", metric->name),
+                              .caption =
+                                  metric->better == HIGHER
+                                      ? "A point for each run; up and to the left is better."
+                                      : "A point for each run; down and to the left is better.",
+                              .simulated = study->simulated};
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        &chart, NULL,
+        lab_axis(lab_arena_printf(arena, "Peak memory of the %s [%s]", of_gpu ? "GPUs" : "program",
+                                  large ? "GiB" : "MiB")),
+        lab_axis(*metric->unit ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
+                               : metric->name),
+        arena);
+    for (int i = 0; i < lines; i++)
+        points += lab_panel_add_series(panel,
+                                       run_points(metric, i, rest && i == lines - 1, of_gpu,
+                                                  large ? MIB_OF_GIB : 1, arena),
+                                       arena)
+                      ->count;
+    if (points > 0)
+        lab_analysis_add_chart(result, chart, arena);
 }
 
 /* --- the whole --- */
@@ -346,8 +314,8 @@ static int metrics_run(const void *opaque, const struct lab_analysis_input *inpu
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
     (void)opaque;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
+    if (lab_analysis_open(input, LAB_RESULT("metrics", figure_columns), ret_result, err) < 0)
+        return -1;
     if (input->study_count > 1)
         return lab_err_set(err, LAB_ERR_USER,
                            "metrics is about one study, not %d: settings of several can't be told "
@@ -357,25 +325,14 @@ static int metrics_run(const void *opaque, const struct lab_analysis_input *inpu
     struct metric *metrics = lab_arena_alloc(arena, METRICS_MOST, sizeof *metrics);
     int count = find_metrics(study, metrics, arena);
     const struct metric *quality = find_quality(metrics, count);
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count + 1, sizeof *parts);
-    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
     for (int i = 0; i < count; i++)
-        parts[i] = make_part(&metrics[i], arena);
-    const struct metric *first = quality ? quality : metrics;
-    *ret_result = (struct lab_analysis_result){
-        .answer = count ? make_answer(first, arena)
-                        : "No run said a number that could be read: experiment.metrics.patterns "
-                          "tells how.",
-        .part_key = "metrics",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts,
-        .part_count = count,
-        .simulated = study->simulated,
-        .notes = lab_study_notes(study, 0, arena),
-        .charts = chart,
-        .chart_count = quality && make_chart(quality, study, arena, chart),
-    };
+        add_part(ret_result, &metrics[i], arena);
+    ret_result->answer =
+        count ? make_answer(quality ? quality : metrics, arena)
+              : "No run said a number that could be read: experiment.metrics.patterns tells how.";
+    lab_study_add_notes(study, "", &ret_result->notes, arena);
+    if (quality)
+        add_chart(ret_result, quality, study, arena);
     return 0;
 }
 

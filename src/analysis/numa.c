@@ -10,58 +10,39 @@
 #include <math.h>
 #include <string.h>
 
-enum { BEST, HOME, WORST, WORST_MODEL, WORST_NODE, BOUND, COMPARED, FIGURES };
-
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [BEST] = {"best_nodes", "Best node", LAB_UNIT_TEXT, "Best node"},
-    [HOME] = {"device_node", "Sits on node", LAB_UNIT_COUNT},
-    [WORST] = {"largest_penalty", "Largest penalty", LAB_UNIT_CHANGE, "Largest penalty",
-               .with_interval = true},
-    [WORST_MODEL] = {"largest_penalty_model", "  on", LAB_UNIT_TEXT, "On"},
-    [WORST_NODE] = {"largest_penalty_node", "  from node", LAB_UNIT_COUNT},
-    [BOUND] = {"none_larger_than", "Others at most", LAB_UNIT_SHARE, "Others at most"},
-    [COMPARED] = {"comparisons", NULL, LAB_UNIT_COUNT},
+static const struct lab_doc_column figure_columns[] = {
+    {"best_nodes", "Best node", LAB_UNIT_TEXT, "Best node"},
+    {"device_node", "Sits on node", LAB_UNIT_COUNT},
+    {"largest_penalty", "Largest penalty", LAB_UNIT_CHANGE, "Largest penalty",
+     .with_interval = true},
+    {"largest_penalty_model", "  on", LAB_UNIT_TEXT, "On"},
+    {"largest_penalty_node", "  from node", LAB_UNIT_COUNT},
+    {"none_larger_than", "Others at most", LAB_UNIT_SHARE, "Others at most"},
+    {"comparisons", NULL, LAB_UNIT_COUNT},
 };
 
-enum {
-    MODEL,
-    COMPLEXITY,
-    NODE,
-    DISTANCE,
-    RATE,
-    RATE_WORDS,
-    RUNS,
-    PENALTY,
-    WORDS,
-    VERDICT,
-    P_VALUE,
-    NEEDED,
-    PENALTY_COLUMNS
+enum { RUNS = 6 };
+static const struct lab_doc_column penalty_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},
+    {"gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER},
+    {"node", "Node", LAB_UNIT_COUNT},
+    {"distance", "Distance", LAB_UNIT_COUNT},
+    {"rate_per_s", NULL, LAB_UNIT_PER_SECOND},
+    {NULL, "Per second", LAB_UNIT_FIGURE},
+    {"runs", "Runs", LAB_UNIT_COUNT},
+    {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Penalty", LAB_UNIT_FIGURE},
+    {"verdict", NULL, LAB_UNIT_TEXT},
+    {"p", NULL, LAB_UNIT_NUMBER},
+    {"needed_runs", NULL, LAB_UNIT_COUNT},
 };
 
-static const struct lab_doc_column penalty_columns[PENALTY_COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
-    [COMPLEXITY] = {"gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER},
-    [NODE] = {"node", "Node", LAB_UNIT_COUNT},
-    [DISTANCE] = {"distance", "Distance", LAB_UNIT_COUNT},
-    [RATE] = {"rate_per_s", NULL, LAB_UNIT_PER_SECOND},
-    [RATE_WORDS] = {NULL, "Per second", LAB_UNIT_FIGURE},
-    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT},
-    [PENALTY] = {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [WORDS] = {NULL, "Penalty", LAB_UNIT_FIGURE},
-    [VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
-    [P_VALUE] = {"p", NULL, LAB_UNIT_NUMBER},
-    [NEEDED] = {"needed_runs", NULL, LAB_UNIT_COUNT},
-};
-
-enum { OF_MODEL, OF_COMPLEXITY, OF_DISTANCE, OF_DEVICES, OF_PENALTY, SENSITIVITY_COLUMNS };
-
-static const struct lab_doc_column sensitivity_columns[SENSITIVITY_COLUMNS] = {
-    [OF_MODEL] = {"model", "Model", LAB_UNIT_TEXT},
-    [OF_COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
-    [OF_DISTANCE] = {"distance", "Distance", LAB_UNIT_COUNT},
-    [OF_DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
-    [OF_PENALTY] = {"penalty", "Mean penalty", LAB_UNIT_CHANGE, .with_interval = true},
+static const struct lab_doc_column sensitivity_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},
+    {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
+    {"distance", "Distance", LAB_UNIT_COUNT},
+    {"devices", "Devices", LAB_UNIT_COUNT},
+    {"penalty", "Mean penalty", LAB_UNIT_CHANGE, .with_interval = true},
 };
 
 /* --- tables --- */
@@ -71,10 +52,7 @@ static double known(int number) {
 }
 
 static struct lab_doc_cell penalty_cell(const struct lab_study_ratio *ratio) {
-    return (struct lab_doc_cell){.value = 1 - ratio->ratio,
-                                 .low = 1 - ratio->high,
-                                 .high = 1 - ratio->low,
-                                 .confidence = ratio->confidence};
+    return lab_cell_interval(1 - ratio->ratio, 1 - ratio->high, 1 - ratio->low, ratio->confidence);
 }
 
 static const char *verdict_name(const struct lab_study_ratio *ratio) {
@@ -93,74 +71,52 @@ static const char *rate_words(double rate, struct lab_arena *arena) {
     return lab_arena_printf(arena, rate >= 1000 ? "%.0f" : "%.4g", rate);
 }
 
-static void fill_penalty(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
-                         int model, int node, struct lab_arena *arena, struct lab_doc_cell *row) {
+static void add_penalty(struct lab_doc_table *table, const struct lab_numa_grid *grid,
+                        const struct lab_numa_device *device, int model, int node,
+                        struct lab_arena *arena) {
     const struct lab_numa_cell *cell = lab_numa_cell_at(device, model, node);
     bool reference = node == device->reference;
-    row[MODEL] = lab_cell_text(grid->models[model].name);
-    row[COMPLEXITY] = lab_cell_figure(grid->models[model].complexity / 1e9);
-    row[NODE] = lab_cell_figure(device->nodes[node].number);
-    row[DISTANCE] = lab_cell_figure(known(device->nodes[node].distance));
-    row[RATE] = lab_cell_figure(median_rate(cell->point));
-    row[RATE_WORDS] = lab_cell_text(rate_words(row[RATE].value, arena));
-    row[RUNS] = lab_cell_figure(cell->point->count);
-    row[PENALTY] = penalty_cell(&cell->ratio);
-    row[WORDS] = lab_cell_text(reference ? "reference" : lab_numa_penalty_words(cell, arena));
-    row[VERDICT] = lab_cell_text(reference ? "reference" : verdict_name(&cell->ratio));
-    row[P_VALUE] = lab_cell_figure(cell->ratio.p);
-    row[NEEDED] = lab_cell_figure(known(cell->ratio.needed));
+    double rate = median_rate(cell->point);
+    LAB_ROW(table, arena, lab_cell_text(grid->models[model].name),
+            lab_cell_figure(grid->models[model].complexity / 1e9),
+            lab_cell_figure(device->nodes[node].number),
+            lab_cell_figure(known(device->nodes[node].distance)), lab_cell_figure(rate),
+            lab_cell_text(rate_words(rate, arena)), lab_cell_figure(cell->point->count),
+            penalty_cell(&cell->ratio),
+            lab_cell_text(reference ? "reference" : lab_numa_penalty_words(cell, arena)),
+            lab_cell_text(reference ? "reference" : verdict_name(&cell->ratio)),
+            lab_cell_figure(cell->ratio.p), lab_cell_figure(known(cell->ratio.needed)));
 }
 
-static struct lab_doc_table penalty_table(const struct lab_numa_grid *grid,
-                                          const struct lab_numa_device *device,
-                                          struct lab_arena *arena) {
-    int count = 0;
+static void add_penalty_table(struct lab_analysis_part *part, const struct lab_numa_grid *grid,
+                              const struct lab_numa_device *device, struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(
+        part, "penalties", "By model, in GFLOP a sample, and node", penalty_columns, arena);
     bool repeated = false;
-    struct lab_doc_cell *cells = lab_arena_alloc(
-        arena, (size_t)(grid->model_count * device->node_count * PENALTY_COLUMNS) + 1,
-        sizeof *cells);
     for (int m = 0; m < grid->model_count; m++)
         for (int n = 0; n < device->node_count; n++) {
             const struct lab_study_point *point = lab_numa_cell_at(device, m, n)->point;
             if (!point)
                 continue;
             repeated |= point->count > 1;
-            fill_penalty(grid, device, m, n, arena, cells + PENALTY_COLUMNS * (size_t)count++);
+            add_penalty(table, grid, device, m, n, arena);
         }
-    struct lab_doc_column *columns = lab_arena_alloc(arena, PENALTY_COLUMNS, sizeof *columns);
-    memcpy(columns, penalty_columns, sizeof penalty_columns);
     if (!repeated) /* a note says so, and the room is needed */
-        columns[RUNS].title = NULL;
-    return (struct lab_doc_table){.key = "penalties",
-                                  .title = "By model, in GFLOP a sample, and node",
-                                  .columns = columns,
-                                  .column_count = PENALTY_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
+        lab_analysis_own_columns(table, arena)[RUNS].title = NULL;
 }
 
-static struct lab_doc_table sensitivity_table(const struct lab_numa_grid *grid,
-                                              struct lab_arena *arena) {
+static void add_sensitivity_table(struct lab_analysis_part *part, const struct lab_numa_grid *grid,
+                                  struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "sensitivity", "Over all devices, by distance", sensitivity_columns, arena);
     struct lab_numa_sensitivity *rows;
     int count = lab_numa_sensitivities(grid, arena, &rows);
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)(count * SENSITIVITY_COLUMNS) + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
         const struct lab_numa_model *model = &grid->models[rows[i].model];
-        struct lab_doc_cell *row = cells + SENSITIVITY_COLUMNS * (size_t)i;
-        row[OF_MODEL] = lab_cell_text(model->name);
-        row[OF_COMPLEXITY] = lab_cell_figure(model->complexity / 1e9);
-        row[OF_DISTANCE] = lab_cell_figure(known(rows[i].distance));
-        row[OF_DEVICES] = lab_cell_figure(rows[i].devices);
-        row[OF_PENALTY] = (struct lab_doc_cell){
-            .value = rows[i].penalty, .low = rows[i].low, .high = rows[i].high, .confidence = 0.95};
+        LAB_ROW(table, arena, lab_cell_text(model->name), lab_cell_figure(model->complexity / 1e9),
+                lab_cell_figure(known(rows[i].distance)), lab_cell_figure(rows[i].devices),
+                lab_cell_interval(rows[i].penalty, rows[i].low, rows[i].high, 0.95));
     }
-    return (struct lab_doc_table){.key = "sensitivity",
-                                  .title = "Over all devices, by distance",
-                                  .columns = sensitivity_columns,
-                                  .column_count = SENSITIVITY_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
 }
 
 /* --- parts --- */
@@ -178,105 +134,73 @@ static double bound_of(const struct lab_numa_grid *grid, const struct lab_numa_d
     return bound;
 }
 
-static struct lab_analysis_part make_part(const struct lab_numa_grid *grid,
+static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
+                                          const struct lab_numa_grid *grid,
                                           const struct lab_numa_device *device,
                                           struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    struct lab_analysis_part *part = lab_analysis_add_part(result, device->name, arena);
     int model = 0, node = 0, compared;
     const struct lab_numa_cell *worst = lab_numa_worst(grid, device, &model, &node);
     double bound = bound_of(grid, device, &compared);
-    cells[BEST] = lab_cell_text(compared ? lab_numa_best_nodes(device, arena) : NULL);
-    cells[HOME] = lab_cell_figure(device->home >= 0 ? device->home : (double)NAN);
-    cells[WORST] = worst ? penalty_cell(&worst->ratio) : lab_cell_figure(NAN);
-    cells[WORST_MODEL] = lab_cell_text(worst ? grid->models[model].name : NULL);
-    cells[WORST_NODE] = lab_cell_figure(worst ? device->nodes[node].number : (double)NAN);
-    /* as the sentences round it */
-    cells[BOUND] = lab_cell_figure(isnan(bound) ? bound : lab_words_bound_percent(bound) / 100);
-    cells[COMPARED] = lab_cell_figure(compared);
-    tables[0] = penalty_table(grid, device, arena);
-    return (struct lab_analysis_part){.name = device->name,
-                                      .answer = lab_numa_device_answer(grid, device, arena),
-                                      .cells = cells,
-                                      .tables = tables,
-                                      .table_count = 1};
+    part->answer = lab_numa_device_answer(grid, device, arena);
+    LAB_FIGURES(part, lab_cell_text(compared ? lab_numa_best_nodes(device, arena) : NULL),
+                lab_cell_figure(device->home >= 0 ? device->home : (double)NAN),
+                worst ? penalty_cell(&worst->ratio) : lab_cell_figure(NAN),
+                lab_cell_text(worst ? grid->models[model].name : NULL),
+                lab_cell_figure(worst ? device->nodes[node].number : (double)NAN),
+                /* as the sentences round it */
+                lab_cell_figure(isnan(bound) ? bound : lab_words_bound_percent(bound) / 100),
+                lab_cell_figure(compared));
+    add_penalty_table(part, grid, device, arena);
+    return part;
 }
 
-/* What no single device has: added to the study's first. */
-static void add_sensitivity(const struct lab_numa_grid *grid, struct lab_analysis_part *part,
-                            struct lab_arena *arena) {
-    struct lab_doc_table *tables = (struct lab_doc_table *)part->tables;
-    tables[1] = sensitivity_table(grid, arena);
-    part->table_count += tables[1].row_count > 0;
-}
-
-static const char *const *make_notes(const struct lab_numa_grid *grids, int count,
-                                     struct lab_arena *arena) {
-    enum { OF_A_STUDY = 8 };
-    const char **notes = lab_arena_alloc(arena, (size_t)(count * OF_A_STUDY) + 2, sizeof *notes);
-    int made = 0, compared = 0;
-    for (int g = 0; g < count; g++) {
-        const char **own = lab_study_notes(grids[g].study, 0, arena);
-        for (int i = 0; i < OF_A_STUDY - 1 && own[i]; i++)
-            notes[made++] = count == 1
-                                ? own[i]
-                                : lab_arena_printf(arena, "%s: %s", grids[g].study->name, own[i]);
+static void add_notes(struct lab_analysis_result *result, const struct lab_analysis_input *input,
+                      const struct lab_numa_grid *grids, struct lab_arena *arena) {
+    int compared = 0;
+    for (int g = 0; g < input->study_count; g++) {
+        lab_study_add_notes(grids[g].study, lab_analysis_prefix(input, grids[g].study, arena),
+                            &result->notes, arena);
         if (grids[g].gangs > 0)
-            notes[made++] = lab_arena_printf(
-                arena, "%d point%s of several devices at once %s left out.", grids[g].gangs,
-                grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
+            lab_analysis_note(&result->notes, arena,
+                              "%d point%s of several devices at once %s left out.", grids[g].gangs,
+                              grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
         for (int d = 0; d < grids[g].device_count; d++)
             for (int n = 0; n < grids[g].devices[d].node_count; n++)
                 compared += grids[g].devices[d].nodes[n].compared;
     }
     if (compared > 0)
-        notes[made++] = lab_arena_printf(
-            arena,
-            "A penalty is the share of throughput that is lost against the "
-            "reference: the device's own node, or the nearest or best one that was "
-            "tried. Intervals are at 95 %%, verdicts hold for all %d comparison%s "
-            "together.",
-            compared, compared == 1 ? "" : "s");
-    return notes;
+        lab_analysis_note(&result->notes, arena,
+                          "A penalty is the share of throughput that is lost against the "
+                          "reference: the device's own node, or the nearest or best one that was "
+                          "tried. Intervals are at 95 %%, verdicts hold for all %d comparison%s "
+                          "together.",
+                          compared, compared == 1 ? "" : "s");
 }
 
 static int numa_run(const void *config, const struct lab_analysis_input *input,
                     struct lab_arena *arena, struct lab_analysis_result *ret_result,
                     struct lab_err *err) {
     (void)config;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
-    int count = input->study_count, parts = 0, charts = 0, part_count = 0;
-    bool simulated = false;
-    struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count + 1, sizeof *grids);
+    if (lab_analysis_open(input, LAB_RESULT("devices", figure_columns), ret_result, err) < 0)
+        return -1;
+    int count = input->study_count;
+    struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count, sizeof *grids);
     for (int g = 0; g < count; g++) {
         const struct lab_study_table *study = &input->studies[g];
-        const char *prefix = count == 1 ? "" : lab_arena_printf(arena, "%s: ", study->name);
-        grids[g] = lab_numa_grid_make(study, prefix, arena);
-        part_count += grids[g].device_count;
-        simulated |= study->simulated;
+        grids[g] = lab_numa_grid_make(study, lab_analysis_prefix(input, study, arena), arena);
+        for (int d = 0; d < grids[g].device_count; d++) {
+            struct lab_analysis_part *part =
+                add_part(ret_result, &grids[g], &grids[g].devices[d], arena);
+            if (d == 0 && grids[g].device_count > 1) { /* what no single device has */
+                add_sensitivity_table(part, &grids[g], arena);
+                lab_analysis_drop_empty(part);
+            }
+        }
+        lab_numa_add_charts(ret_result, &grids[g], lab_analysis_suffix(g, arena), arena);
     }
-    struct lab_analysis_part *list = lab_arena_alloc(arena, (size_t)part_count + 1, sizeof *list);
-    struct lab_chart *pictures =
-        lab_arena_alloc(arena, (size_t)(count * LAB_NUMA_CHARTS) + 1, sizeof *pictures);
-    for (int g = 0; g < count; g++) {
-        int first = parts;
-        for (int d = 0; d < grids[g].device_count; d++)
-            list[parts++] = make_part(&grids[g], &grids[g].devices[d], arena);
-        if (grids[g].device_count > 1)
-            add_sensitivity(&grids[g], &list[first], arena);
-        lab_numa_charts(&grids[g], g, arena, pictures, &charts);
-    }
-    *ret_result = (struct lab_analysis_result){.answer = lab_numa_answer(grids, count, arena),
-                                               .part_key = "devices",
-                                               .columns = figure_columns,
-                                               .column_count = FIGURES,
-                                               .parts = list,
-                                               .part_count = parts,
-                                               .simulated = simulated,
-                                               .notes = make_notes(grids, count, arena),
-                                               .charts = pictures,
-                                               .chart_count = charts};
+    ret_result->answer = lab_numa_answer(grids, count, arena);
+    add_notes(ret_result, input, grids, arena);
     return 0;
 }
 

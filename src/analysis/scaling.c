@@ -89,10 +89,7 @@ static void fill_law_figures(const struct scaling_part *part, struct lab_doc_cel
     }
 }
 
-static const struct lab_doc_cell *make_figures(const struct scaling_part *part) {
-    struct lab_doc_cell *cells = lab_arena_alloc(part->arena, FIGURES, sizeof *cells);
-    for (int i = 0; i < FIGURES; i++)
-        cells[i] = lab_cell_figure(NAN);
+static void set_figures(const struct scaling_part *part, struct lab_doc_cell *cells) {
     cells[MODELS] = lab_cell_figure(part->rows.count);
     fill_law_figures(part, cells);
     const struct scaling_law *power = &part->laws.items[SCALING_POWER],
@@ -118,7 +115,6 @@ static const struct lab_doc_cell *make_figures(const struct scaling_part *part) 
     }
     if (best)
         cells[BEST_LAW] = lab_cell_text(scaling_law_words(best->kind));
-    return cells;
 }
 
 /* --- sentences --- */
@@ -185,57 +181,49 @@ static const char *make_answer(const struct scaling_part *part) {
     return lab_arena_strdup(part->arena, text.text);
 }
 
-static const char *const *make_notes(const struct scaling_part *part,
-                                     const struct lab_study_table *study) {
-    enum { NOTES_MAX = 6 };
-    const char **notes = lab_arena_alloc(part->arena, NOTES_MAX + 1, sizeof *notes);
+static void add_notes(const char *const **notes, const struct scaling_part *part,
+                      const struct lab_study_table *study) {
+    struct lab_arena *arena = part->arena;
     const struct scaling_law *law = scaling_laws_fullest(&part->laws);
-    int count = 0;
     if (law && law->kind == SCALING_LINE)
-        notes[count++] = lab_arena_printf(part->arena, "Bytes have no term of their own: %s.",
-                                          part->laws.items[SCALING_ROOFLINE].lacks);
+        lab_analysis_note(notes, arena, "Bytes have no term of their own: %s.",
+                          part->laws.items[SCALING_ROOFLINE].lacks);
     if (law && law->kind == SCALING_ROOFLINE &&
         lab_fit_interval(&law->fit, SCALING_PER_BYTE, SCALING_CONFIDENCE).low == 0) {
         struct lab_effect bandwidth = scaling_law_coefficient(law, SCALING_PER_BYTE);
-        notes[count++] = lab_arena_printf(
-            part->arena,
+        lab_analysis_note(
+            notes, arena,
             "The time that bytes take can't be told from none: bandwidth is at least %s.",
-            lab_words_si(bandwidth.interval.low, "B/s", part->arena));
+            lab_words_si(bandwidth.interval.low, "B/s", arena));
     }
     if (law && law->fit.degrees_of_freedom < 3)
-        notes[count++] = lab_arena_printf(
-            part->arena, "%d models leave the law little to be tested by: its intervals are wide.",
-            part->rows.count);
+        lab_analysis_note(notes, arena,
+                          "%d models leave the law little to be tested by: its intervals are wide.",
+                          part->rows.count);
     if (part->rows.left_out > 0)
-        notes[count++] = lab_arena_printf(
-            part->arena, "%d point%s without arithmetic or without a rate%s left out.",
-            part->rows.left_out, part->rows.left_out == 1 ? "" : "s",
-            part->rows.left_out == 1 ? " is" : " are");
+        lab_analysis_note(notes, arena,
+                          "%d point%s without arithmetic or without a rate%s left out.",
+                          part->rows.left_out, part->rows.left_out == 1 ? "" : "s",
+                          part->rows.left_out == 1 ? " is" : " are");
     if (!study->work_of && law)
-        notes[count++] =
-            "Models that weren't run can't be predicted here: nobody counts their work.";
-    return notes;
+        lab_analysis_note(
+            notes, arena,
+            "Models that weren't run can't be predicted here: nobody counts their work.");
 }
 
-static struct lab_analysis_part make_part(const struct scaling_part *part,
-                                          const struct lab_study_table *study, const char *name) {
-    struct lab_doc_table *tables = lab_arena_alloc(part->arena, SCALING_KEYS + 2, sizeof *tables);
-    int count = 0;
+static void add_part(struct lab_analysis_result *result, const struct scaling_part *part,
+                     const struct lab_study_table *study, const char *name) {
+    struct lab_analysis_part *to = lab_analysis_add_part(result, name, part->arena);
     for (int k = 0; k < SCALING_KEYS; k++)
         if (part->series[k].count >= 2)
-            tables[count++] = scaling_series_table(part, &part->series[k]);
-    tables[count++] = scaling_law_table(part);
+            scaling_add_series_table(to, part, &part->series[k]);
+    scaling_add_law_table(to, part);
     if (part->prediction_count > 0)
-        tables[count++] = scaling_prediction_table(part);
-    return (struct lab_analysis_part){
-        .name = name,
-        .about = lab_arena_printf(part->arena, "%d models", part->rows.count),
-        .answer = make_answer(part),
-        .cells = make_figures(part),
-        .tables = tables,
-        .table_count = count,
-        .notes = make_notes(part, study),
-    };
+        scaling_add_prediction_table(to, part);
+    to->about = lab_arena_printf(part->arena, "%d models", part->rows.count);
+    to->answer = make_answer(part);
+    set_figures(part, to->cells);
+    add_notes(&to->notes, part, study);
 }
 
 /* --- the whole --- */
@@ -243,21 +231,14 @@ static struct lab_analysis_part make_part(const struct scaling_part *part,
 #define MODELS_LEAST   2
 #define GROUPS_CHARTED 2 /* of a study: the same models from every node would be the same picture */
 
-struct parts {
-    struct lab_analysis_part *items;
-    struct lab_chart *charts;
-    const char **notes;
-    int count, chart_count, note_count;
-};
-
 static int add_study(const struct scaling_config *config, const struct lab_analysis_input *input,
                      const struct lab_study_table *study, struct lab_arena *arena,
-                     struct parts *parts, struct lab_err *err) {
+                     struct lab_analysis_result *result, struct lab_err *err) {
     struct lab_study_point *points;
     struct lab_study_group *groups;
     int point_count = lab_study_points(study, arena, &points);
     int group_count = lab_study_groups(points, point_count, model_keys, arena, &groups);
-    int before = parts->count;
+    int before = result->part_count;
     for (int g = 0; g < group_count; g++) {
         struct scaling_part part = {.group = &groups[g],
                                     .rows = scaling_rows_make(&groups[g], config->bytes, arena),
@@ -270,58 +251,30 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
         if (scaling_predict(study, config, &part.rows, &part.laws, part.series, arena,
                             &part.predictions, &part.prediction_count, err) < 0)
             return -1;
-        const char *name = input->study_count > 1
-                               ? lab_arena_printf(arena, "%s: %s", study->name, groups[g].name)
-                               : groups[g].name;
-        const char *suffix = parts->count ? lab_arena_printf(arena, "_%d", parts->count + 1) : "";
-        if (parts->count - before < GROUPS_CHARTED)
-            parts->chart_count +=
-                scaling_charts(name, suffix, &part.rows, &part.laws, part.series, study->simulated,
-                               arena, &parts->charts[parts->chart_count]);
-        parts->items[parts->count++] = make_part(&part, study, name);
+        const char *name = lab_arena_printf(arena, "%s%s", lab_analysis_prefix(input, study, arena),
+                                            groups[g].name);
+        if (result->part_count - before < GROUPS_CHARTED)
+            scaling_add_charts(result, name, lab_analysis_suffix(result->part_count, arena), &part,
+                               study->simulated);
+        add_part(result, &part, study, name);
     }
-    const char **notes = lab_study_notes(study, 0, arena);
-    for (int i = 0; notes[i]; i++)
-        parts->notes[parts->note_count++] = notes[i];
+    lab_study_add_notes(study, "", &result->notes, arena);
     return 0;
 }
-
-#define NOTES_OF_STUDY 16
 
 static int scaling_run(const void *opaque, const struct lab_analysis_input *input,
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
-    size_t room = 1;
+    if (lab_analysis_open(input, LAB_RESULT("groups", figure_columns), ret_result, err) < 0)
+        return -1;
     for (int i = 0; i < input->study_count; i++)
-        room += (size_t)input->studies[i].run_count;
-    struct parts parts = {.items = lab_arena_alloc(arena, room, sizeof *parts.items),
-                          .charts = lab_arena_alloc(arena, 2 * room, sizeof *parts.charts),
-                          .notes = lab_arena_alloc(arena,
-                                                   (size_t)input->study_count * NOTES_OF_STUDY + 1,
-                                                   sizeof *parts.notes)};
-    bool simulated = false;
-    for (int i = 0; i < input->study_count; i++) {
-        simulated |= input->studies[i].simulated;
-        if (add_study(opaque, input, &input->studies[i], arena, &parts, err) < 0)
+        if (add_study(opaque, input, &input->studies[i], arena, ret_result, err) < 0)
             return -1;
-    }
-    *ret_result = (struct lab_analysis_result){
-        .answer = parts.count > 0
-                      ? parts.items[0].answer
-                      : "There is nothing to fit: a law takes models of several depths or widths "
-                        "that ran on the same device from the same node.",
-        .part_key = "groups",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts.items,
-        .part_count = parts.count,
-        .simulated = simulated,
-        .notes = parts.notes,
-        .charts = parts.charts,
-        .chart_count = parts.chart_count,
-    };
+    ret_result->answer =
+        ret_result->part_count > 0
+            ? ret_result->parts[0].answer
+            : "There is nothing to fit: a law takes models of several depths or widths "
+              "that ran on the same device from the same node.";
     return 0;
 }
 

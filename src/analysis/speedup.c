@@ -2,7 +2,7 @@
  * speedup.c: `gpulab analyze speedup`: whether several devices do the same work faster than one, by
  * how much, how well they are used, and from which model or batch on it pays.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_group.h"
 #include "analysis/analysis_series.h"
 #include "analysis/speedup/gang.h"
@@ -16,83 +16,54 @@
 
 /* --- columns --- */
 
-enum { WORKS, GANGS, PAYS, STAYS, AMBIGUOUS, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [WORKS] = {"works", "Works", LAB_UNIT_COUNT, "Works"},
-    [GANGS] = {"comparisons", "Comparisons", LAB_UNIT_COUNT},
-    [PAYS] = {"beneficial", "Beneficial", LAB_UNIT_COUNT, "Beneficial"},
-    [STAYS] = {"stay_single", "Stay single", LAB_UNIT_COUNT, "Stay single"},
-    [AMBIGUOUS] = {"ambiguous", "Ambiguous", LAB_UNIT_COUNT},
+static const struct lab_doc_column figure_columns[] = {
+    {"works", "Works", LAB_UNIT_COUNT, "Works"},
+    {"comparisons", "Comparisons", LAB_UNIT_COUNT},
+    {"beneficial", "Beneficial", LAB_UNIT_COUNT, "Beneficial"},
+    {"stay_single", "Stay single", LAB_UNIT_COUNT, "Stay single"},
+    {"ambiguous", "Ambiguous", LAB_UNIT_COUNT},
 };
 
-enum {
-    GANG_WORK,
-    GANG_SIZE,
-    GANG_GPUS,
-    GANG_GPUS_TEXT,
-    GANG_RUNS,
-    GANG_RATE_ONE,
-    GANG_RATE,
-    GANG_SPEEDUP,
-    GANG_SPEEDUP_TEXT,
-    GANG_WITHIN,
-    GANG_EFFICIENCY,
-    GANG_EFFICIENCY_SHOWN,
-    GANG_COMMUNICATION,
-    GANG_GRADE,
-    GANG_COLUMNS
+static const struct lab_doc_column gang_columns[] = {
+    {"work", "Work", LAB_UNIT_TEXT},
+    {"devices", "Devices", LAB_UNIT_COUNT},
+    {"gpu_ids", NULL, LAB_UNIT_TEXT},
+    {NULL, "GPUs", LAB_UNIT_FIGURE},
+    {"runs", NULL, LAB_UNIT_COUNT},
+    {"one_per_s", NULL, LAB_UNIT_PER_SECOND},
+    {"many_per_s", NULL, LAB_UNIT_PER_SECOND},
+    {"speedup", NULL, LAB_UNIT_RATIO, .with_interval = true},
+    {NULL, "Speed-up", LAB_UNIT_FIGURE},
+    {"within_one_run", NULL, LAB_UNIT_TEXT},
+    {"efficiency", NULL, LAB_UNIT_SHARE, .with_interval = true},
+    {NULL, "Efficiency", LAB_UNIT_SHARE},
+    {"communication", "Communication", LAB_UNIT_SHARE},
+    {"grade", "Grade", LAB_UNIT_TEXT},
 };
 
-static const struct lab_doc_column gang_columns[GANG_COLUMNS] = {
-    [GANG_WORK] = {"work", "Work", LAB_UNIT_TEXT},
-    [GANG_SIZE] = {"devices", "Devices", LAB_UNIT_COUNT},
-    [GANG_GPUS] = {"gpu_ids", NULL, LAB_UNIT_TEXT},
-    [GANG_GPUS_TEXT] = {NULL, "GPUs", LAB_UNIT_FIGURE},
-    [GANG_RUNS] = {"runs", NULL, LAB_UNIT_COUNT},
-    [GANG_RATE_ONE] = {"one_per_s", NULL, LAB_UNIT_PER_SECOND},
-    [GANG_RATE] = {"many_per_s", NULL, LAB_UNIT_PER_SECOND},
-    [GANG_SPEEDUP] = {"speedup", NULL, LAB_UNIT_RATIO, .with_interval = true},
-    [GANG_SPEEDUP_TEXT] = {NULL, "Speed-up", LAB_UNIT_FIGURE},
-    [GANG_WITHIN] = {"within_one_run", NULL, LAB_UNIT_TEXT},
-    [GANG_EFFICIENCY] = {"efficiency", NULL, LAB_UNIT_SHARE, .with_interval = true},
-    [GANG_EFFICIENCY_SHOWN] = {NULL, "Efficiency", LAB_UNIT_SHARE},
-    [GANG_COMMUNICATION] = {"communication", "Communication", LAB_UNIT_SHARE},
-    [GANG_GRADE] = {"grade", "Grade", LAB_UNIT_TEXT},
+static const struct lab_doc_column use_columns[] = {
+    {"work", "Work", LAB_UNIT_TEXT},
+    {"devices", "Use", LAB_UNIT_COUNT},
+    {"gpu_ids", "GPUs", LAB_UNIT_TEXT},
+    {"sure", "", LAB_UNIT_TEXT},
 };
 
-enum { USE_WORK, USE_SIZE, USE_GPUS, USE_WORDS, USE_COLUMNS };
-static const struct lab_doc_column use_columns[USE_COLUMNS] = {
-    [USE_WORK] = {"work", "Work", LAB_UNIT_TEXT},
-    [USE_SIZE] = {"devices", "Use", LAB_UNIT_COUNT},
-    [USE_GPUS] = {"gpu_ids", "GPUs", LAB_UNIT_TEXT},
-    [USE_WORDS] = {"sure", "", LAB_UNIT_TEXT},
+static const struct lab_doc_column law_columns[] = {
+    {"work", "Work", LAB_UNIT_TEXT},
+    {"sizes", "Sizes", LAB_UNIT_COUNT},
+    {"contention", "Waiting (σ)", LAB_UNIT_NUMBER, .with_interval = true},
+    {"coherence", "Talking (κ)", LAB_UNIT_NUMBER, .with_interval = true},
+    {"peak_devices", "Most devices", LAB_UNIT_NUMBER, .with_interval = true},
 };
 
-enum { LAW_WORK, LAW_SIZES, LAW_CONTENTION, LAW_COHERENCE, LAW_PEAK, LAW_COLUMNS };
-static const struct lab_doc_column law_columns[LAW_COLUMNS] = {
-    [LAW_WORK] = {"work", "Work", LAB_UNIT_TEXT},
-    [LAW_SIZES] = {"sizes", "Sizes", LAB_UNIT_COUNT},
-    [LAW_CONTENTION] = {"contention", "Waiting (σ)", LAB_UNIT_NUMBER, .with_interval = true},
-    [LAW_COHERENCE] = {"coherence", "Talking (κ)", LAB_UNIT_NUMBER, .with_interval = true},
-    [LAW_PEAK] = {"peak_devices", "Most devices", LAB_UNIT_NUMBER, .with_interval = true},
+static const struct lab_doc_column even_columns[] = {
+    {"devices", "Devices", LAB_UNIT_COUNT},
+    {"over", NULL, LAB_UNIT_TEXT},
+    {NULL, "Over", LAB_UNIT_TEXT},
+    {"where", "At", LAB_UNIT_TEXT},
+    {"at", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    {NULL, "Break-even", LAB_UNIT_FIGURE},
 };
-
-enum { EVEN_SIZE, EVEN_AXIS, EVEN_AXIS_TEXT, EVEN_WHERE, EVEN_AT, EVEN_TEXT, EVEN_COLUMNS };
-static const struct lab_doc_column even_columns[EVEN_COLUMNS] = {
-    [EVEN_SIZE] = {"devices", "Devices", LAB_UNIT_COUNT},
-    [EVEN_AXIS] = {"over", NULL, LAB_UNIT_TEXT},
-    [EVEN_AXIS_TEXT] = {NULL, "Over", LAB_UNIT_TEXT},
-    [EVEN_WHERE] = {"where", "At", LAB_UNIT_TEXT},
-    [EVEN_AT] = {"at", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    [EVEN_TEXT] = {NULL, "Break-even", LAB_UNIT_FIGURE},
-};
-
-/* --- tables --- */
-
-static struct lab_doc_cell with_interval(double value, double low, double high) {
-    return (struct lab_doc_cell){
-        .value = value, .low = low, .high = high, .confidence = CONFIDENCE};
-}
 
 static const char *ratio_text(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
     if (isnan(ratio->ratio))
@@ -107,43 +78,35 @@ static double rate_of(const struct lab_study_point *point) {
     return point ? lab_study_estimate(point->rates, point->count).value : (double)NAN;
 }
 
-static struct lab_doc_table gang_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)gangs->count * GANG_COLUMNS + 1, sizeof *cells);
+static void add_gang_table(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                           struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "speedups", "Several devices against one", gang_columns, arena);
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
         const struct lab_study_ratio *ratio = &gang->ratio;
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * GANG_COLUMNS;
-        row[GANG_WORK] = lab_cell_text(gangs->works[gang->work].name);
-        row[GANG_SIZE] = lab_cell_figure(gang->size);
-        row[GANG_GPUS] = lab_cell_text(gang->gpus);
-        row[GANG_GPUS_TEXT] = lab_cell_text(lab_gang_has_rival(gangs, gang) ? gang->gpus : NULL);
-        row[GANG_RUNS] = lab_cell_figure(gang->point->count);
-        row[GANG_RATE_ONE] = lab_cell_figure(rate_of(gang->base));
-        row[GANG_RATE] = lab_cell_figure(rate_of(gang->point));
-        row[GANG_SPEEDUP] = with_interval(ratio->ratio, ratio->low, ratio->high);
-        row[GANG_SPEEDUP_TEXT] = lab_cell_text(ratio_text(ratio, arena));
-        row[GANG_WITHIN] = lab_cell_text(ratio->within ? "yes" : "no");
-        row[GANG_EFFICIENCY] = with_interval(ratio->ratio / gang->size, ratio->low / gang->size,
-                                             ratio->high / gang->size);
-        row[GANG_EFFICIENCY_SHOWN] = lab_cell_figure(ratio->ratio / gang->size);
-        row[GANG_COMMUNICATION] = lab_cell_figure(gang->communication);
-        row[GANG_GRADE] = lab_cell_text(lab_speedup_grade_name(gang->grade));
+        LAB_ROW(table, arena, lab_cell_text(gangs->works[gang->work].name),
+                lab_cell_figure(gang->size), lab_cell_text(gang->gpus),
+                lab_cell_text(lab_gang_has_rival(gangs, gang) ? gang->gpus : NULL),
+                lab_cell_figure(gang->point->count), lab_cell_figure(rate_of(gang->base)),
+                lab_cell_figure(rate_of(gang->point)),
+                lab_cell_interval(ratio->ratio, ratio->low, ratio->high, CONFIDENCE),
+                lab_cell_text(ratio_text(ratio, arena)),
+                lab_cell_text(ratio->within ? "yes" : "no"),
+                lab_cell_interval(ratio->ratio / gang->size, ratio->low / gang->size,
+                                  ratio->high / gang->size, CONFIDENCE),
+                lab_cell_figure(ratio->ratio / gang->size), lab_cell_figure(gang->communication),
+                lab_cell_text(lab_speedup_grade_name(gang->grade)));
     }
-    return (struct lab_doc_table){
-        .key = "speedups",
-        .title = gangs->count ? "Several devices against one" : NULL,
-        .columns = lab_analysis_shown(gang_columns, GANG_COLUMNS, cells, gangs->count, arena),
-        .column_count = GANG_COLUMNS,
-        .cells = cells,
-        .row_count = gangs->count};
+    lab_analysis_hide_empty(table);
+    lab_analysis_hide_columns(table, arena);
 }
 
 /* What to use for each work: so many devices, or one. */
-static struct lab_doc_table use_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)gangs->work_count * USE_COLUMNS + 1, sizeof *cells);
-    int rows = 0;
+static void add_use_table(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "recommendations", "How many devices to use", use_columns, arena);
     for (int w = 0; w < gangs->work_count; w++) {
         const struct lab_gang *best = gangs->works[w].best;
         bool compared = false, open = false, apart = false;
@@ -156,79 +119,56 @@ static struct lab_doc_table use_table(const struct lab_gangs *gangs, struct lab_
         }
         if (!compared)
             continue;
-        struct lab_doc_cell *row = cells + (ptrdiff_t)rows++ * USE_COLUMNS;
-        row[USE_WORK] = lab_cell_text(gangs->works[w].name);
-        row[USE_SIZE] = lab_cell_figure(best ? best->size : 1);
-        row[USE_GPUS] = lab_cell_text(best ? best->gpus : NULL);
-        row[USE_WORDS] = lab_cell_text(best    ? ratio_text(&best->ratio, arena)
-                                       : open  ? "more may pay: ambiguous"
-                                       : apart ? "more train a model each: none is faster"
-                                               : "more don't pay");
+        LAB_ROW(table, arena, lab_cell_text(gangs->works[w].name),
+                lab_cell_figure(best ? best->size : 1), lab_cell_text(best ? best->gpus : NULL),
+                lab_cell_text(best    ? ratio_text(&best->ratio, arena)
+                              : open  ? "more may pay: ambiguous"
+                              : apart ? "more train a model each: none is faster"
+                                      : "more don't pay"));
     }
-    return (struct lab_doc_table){
-        .key = "recommendations",
-        .title = rows ? "How many devices to use" : NULL,
-        .columns = lab_analysis_shown(use_columns, USE_COLUMNS, cells, rows, arena),
-        .column_count = USE_COLUMNS,
-        .cells = cells,
-        .row_count = rows};
+    lab_analysis_hide_empty(table);
+    lab_analysis_hide_columns(table, arena);
 }
 
 static struct lab_doc_cell coefficient(const struct lab_fit *fit, size_t number) {
     struct lab_interval interval = lab_fit_interval(fit, number, CONFIDENCE);
-    return with_interval(fit->coefficients[number], interval.low, interval.high);
+    return lab_cell_interval(fit->coefficients[number], interval.low, interval.high, CONFIDENCE);
 }
 
-static struct lab_doc_table law_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)gangs->work_count * LAW_COLUMNS + 1, sizeof *cells);
-    int rows = 0;
+static void add_law_table(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(
+        part, "laws", "Universal Scalability Law: throughput over devices", law_columns, arena);
     for (int w = 0; w < gangs->work_count; w++) {
         const struct lab_gang_work *work = &gangs->works[w];
         if (work->usl.state != LAB_FIT_OK)
             continue;
-        struct lab_doc_cell *row = cells + (ptrdiff_t)rows++ * LAW_COLUMNS;
-        row[LAW_WORK] = lab_cell_text(work->name);
-        row[LAW_SIZES] = lab_cell_figure(work->sizes);
-        row[LAW_CONTENTION] = coefficient(&work->usl, 1);
-        row[LAW_COHERENCE] = coefficient(&work->usl, 2);
-        row[LAW_PEAK] =
-            with_interval(work->peak.value, work->peak.interval.low, work->peak.interval.high);
+        LAB_ROW(table, arena, lab_cell_text(work->name), lab_cell_figure(work->sizes),
+                coefficient(&work->usl, 1), coefficient(&work->usl, 2),
+                lab_cell_interval(work->peak.value, work->peak.interval.low,
+                                  work->peak.interval.high, CONFIDENCE));
     }
-    return (struct lab_doc_table){
-        .key = "laws",
-        .title = rows ? "Universal Scalability Law: throughput over devices" : NULL,
-        .columns = lab_analysis_shown(law_columns, LAW_COLUMNS, cells, rows, arena),
-        .column_count = LAW_COLUMNS,
-        .cells = cells,
-        .row_count = rows};
+    lab_analysis_hide_empty(table);
+    lab_analysis_hide_columns(table, arena);
 }
 
-static struct lab_doc_table even_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
+static void add_even_table(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                           struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "break_even", "Break-even", even_columns, arena);
     static const char *const axes[] = {[LAB_EVEN_PARAMETERS] = "parameters",
                                        [LAB_EVEN_FLOPS] = "flops",
                                        [LAB_EVEN_BATCH] = "batch_size"};
     static const char *const titles[] = {[LAB_EVEN_PARAMETERS] = "parameters",
                                          [LAB_EVEN_FLOPS] = "operations",
                                          [LAB_EVEN_BATCH] = "batch size"};
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)gangs->even_count * EVEN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < gangs->even_count; i++) {
         const struct lab_break_even *even = &gangs->break_even[i];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * EVEN_COLUMNS;
-        row[EVEN_SIZE] = lab_cell_figure(even->size);
-        row[EVEN_AXIS] = lab_cell_text(axes[even->axis]);
-        row[EVEN_WHERE] = lab_cell_text(even->where);
-        row[EVEN_AT] = with_interval(even->at, even->low, even->high);
-        row[EVEN_AXIS_TEXT] = lab_cell_text(titles[even->axis]);
-        row[EVEN_TEXT] = lab_cell_text(lab_break_even_figure(even, arena));
+        LAB_ROW(table, arena, lab_cell_figure(even->size), lab_cell_text(axes[even->axis]),
+                lab_cell_text(titles[even->axis]), lab_cell_text(even->where),
+                lab_cell_interval(even->at, even->low, even->high, CONFIDENCE),
+                lab_cell_text(lab_break_even_figure(even, arena)));
     }
-    return (struct lab_doc_table){.key = "break_even",
-                                  .title = gangs->even_count ? "Break-even" : NULL,
-                                  .columns = even_columns,
-                                  .column_count = EVEN_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = gangs->even_count};
+    lab_analysis_hide_empty(table);
 }
 
 /* --- the picture --- */
@@ -304,34 +244,23 @@ static bool is_of(const struct lab_gang *gang, const struct bars *bars) {
            (!bars->gpus || lab_str_equal(bars->gpus, gang->gpus));
 }
 
-static struct lab_chart_series bars_of(const struct lab_gangs *gangs, const struct bars *bars,
-                                       struct lab_arena *arena) {
-    size_t works = (size_t)gangs->work_count;
-    double *x = lab_arena_alloc(arena, works, sizeof *x),
-           *y = lab_arena_alloc(arena, works, sizeof *y);
-    double *low = lab_arena_alloc(arena, works, sizeof *low);
-    double *high = lab_arena_alloc(arena, works, sizeof *high);
-    for (size_t w = 0; w < works; w++) {
-        x[w] = (double)w;
-        y[w] = low[w] = high[w] = NAN;
-    }
+static void add_bars(struct lab_chart_panel *panel, const struct lab_gangs *gangs,
+                     const struct bars *bars, const char *title, int colour,
+                     struct lab_arena *arena) {
+    struct lab_series series = {.arena = arena};
+    for (int w = 0; w < gangs->work_count; w++)
+        lab_series_add(&series, w, NAN, NAN, NAN);
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
-        double before = y[gang->work];
+        double before = series.y[gang->work];
         bool kept = bars->slowest ? gang->ratio.ratio >= before : gang->ratio.ratio <= before;
         if (!is_of(gang, bars) || kept)
             continue;
-        y[gang->work] = gang->ratio.ratio;
-        low[gang->work] = gang->ratio.low;
-        high[gang->work] = gang->ratio.high;
+        series.y[gang->work] = gang->ratio.ratio;
+        series.low[gang->work] = gang->ratio.low;
+        series.high[gang->work] = gang->ratio.high;
     }
-    return (struct lab_chart_series){
-        .mark = LAB_CHART_BARS, .x = x, .y = y, .low = low, .high = high, .count = works};
-}
-
-static struct lab_chart_series limit(const char *title, double at, int works, int colour,
-                                     struct lab_arena *arena) {
-    return lab_series_level(title, -0.5, works - 0.5, at, colour, arena);
+    lab_panel_add_series(panel, lab_series_chart(&series, title, LAB_CHART_BARS, colour), arena);
 }
 
 /* "vit32x6x512, b64" of "vit32x6x512_batch_size64": the whole takes more room than the bars. */
@@ -342,49 +271,42 @@ static const char *axis_name(const char *name, struct lab_arena *arena) {
               : name;
 }
 
-static bool make_chart(const struct lab_gangs *gangs, const char *name, bool simulated,
-                       struct lab_arena *arena, struct lab_chart *ret_chart) {
+static void add_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                      const char *name, bool simulated, struct lab_arena *arena) {
     struct bars list[BARS_MAX];
-    int count = choose_bars(gangs, list, arena);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    struct lab_chart_series *series = lab_arena_alloc(arena, BARS_MAX + 2, sizeof *series);
-    const char **names = lab_arena_alloc(arena, (size_t)gangs->work_count + 1, sizeof *names);
-    for (int w = 0; w < gangs->work_count; w++)
+    int count = choose_bars(gangs, list, arena), works = gangs->work_count;
+    if (count == 0)
+        return;
+    const char **names = lab_arena_alloc(arena, (size_t)works + 1, sizeof *names);
+    for (int w = 0; w < works; w++)
         names[w] = axis_name(gangs->works[w].name, arena);
     bool within = false, apart = false;
     for (int i = 0; i < gangs->count; i++) {
         within = within || gangs->items[i].ratio.within;
         apart = apart || gangs->items[i].grade == LAB_SPEEDUP_APART;
     }
-    for (int i = 0; i < count; i++) {
-        series[i] = bars_of(gangs, &list[i], arena);
-        series[i].title = bars_title(list, count, i, arena);
-        series[i].colour = i;
-    }
-    series[count] = limit("One device", 1, gangs->work_count, count, arena);
-    series[count + 1] =
-        limit("Worth it", LAB_SPEEDUP_BENEFICIAL, gangs->work_count, count + 1, arena);
-    *panel = (struct lab_chart_panel){
-        .x = {.title = "Work",
-              .low = NAN,
-              .high = NAN,
-              .names = names,
-              .name_count = gangs->work_count},
-        .y = {.title = apart ? "Throughput over one device's [×]" : "Speed-up over one device [×]",
-              .low = 0,
-              .high = NAN},
-        .series = series,
-        .series_count = count + 2};
-    *ret_chart =
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
         (struct lab_chart){.name = name,
                            .title = "Several devices against one",
                            .caption = within ? "Whiskers are 95 % intervals within one run each."
                                              : "Whiskers are 95 % intervals.",
-                           .panels = panel,
-                           .panel_count = 1,
                            .columns = 1,
-                           .simulated = simulated};
-    return count > 0;
+                           .simulated = simulated},
+        arena);
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, NULL, lab_axis_names("Work", names, works),
+        lab_axis_from(apart ? "Throughput over one device's [×]" : "Speed-up over one device [×]",
+                      0),
+        arena);
+    for (int i = 0; i < count; i++)
+        add_bars(panel, gangs, &list[i], bars_title(list, count, i, arena), i, arena);
+    lab_panel_add_series(panel, lab_series_level("One device", -0.5, works - 0.5, 1, count, arena),
+                         arena);
+    lab_panel_add_series(
+        panel,
+        lab_series_level("Worth it", -0.5, works - 0.5, LAB_SPEEDUP_BENEFICIAL, count + 1, arena),
+        arena);
 }
 
 /* --- the whole --- */
@@ -396,79 +318,59 @@ static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade gra
     return count;
 }
 
-static const char *const *part_notes(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    const char **notes =
-        lab_arena_alloc(arena, (size_t)gangs->count + (size_t)gangs->work_count + 2, sizeof *notes);
-    int count = 0, alone = 0;
+static void add_part_notes(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                           struct lab_arena *arena) {
+    int alone = 0;
     for (int i = 0; i < gangs->count; i++)
         alone += !gangs->items[i].base;
     if (alone > 0 && alone < gangs->count)
-        notes[count++] =
-            lab_arena_printf(arena, "%d of %d gangs have no run on one device to be compared with.",
-                             alone, gangs->count);
+        lab_analysis_note(&part->notes, arena,
+                          "%d of %d gangs have no run on one device to be compared with.", alone,
+                          gangs->count);
     for (int w = 0; w < gangs->work_count; w++) {
         const struct lab_gang_work *work = &gangs->works[w];
         if (work->sizes >= 3 && work->usl.state != LAB_FIT_OK)
-            notes[count++] = lab_arena_printf(
-                arena, "%s: throughput over devices follows no Universal Scalability Law.",
-                work->name);
+            lab_analysis_note(&part->notes, arena,
+                              "%s: throughput over devices follows no Universal Scalability Law.",
+                              work->name);
     }
-    return notes;
 }
 
-static struct lab_analysis_part make_part(const struct lab_study_table *study,
-                                          const struct lab_gangs *gangs, struct lab_arena *arena) {
-    enum { TABLES = 4 };
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, TABLES, sizeof *tables);
-    cells[WORKS] = lab_cell_figure(gangs->work_count);
-    cells[GANGS] = lab_cell_figure(gangs->count);
-    cells[PAYS] = lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_PAYS));
-    cells[STAYS] = lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_STAY));
-    cells[AMBIGUOUS] = lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS));
-    cells[WORKS].text = "that differ in more than their devices";
-    tables[0] = gang_table(gangs, arena);
-    tables[1] = use_table(gangs, arena);
-    tables[2] = law_table(gangs, arena);
-    tables[3] = even_table(gangs, arena);
-    return (struct lab_analysis_part){.name = study->name,
-                                      .answer = lab_gangs_answer(gangs, arena),
-                                      .cells = cells,
-                                      .tables = tables,
-                                      .table_count = TABLES,
-                                      .notes = part_notes(gangs, arena)};
+static void add_part(struct lab_analysis_result *result, const struct lab_study_table *study,
+                     const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, study->name, arena);
+    part->answer = lab_gangs_answer(gangs, arena);
+    LAB_FIGURES(part, lab_cell_remark(gangs->work_count, "that differ in more than their devices"),
+                lab_cell_figure(gangs->count),
+                lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_PAYS)),
+                lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_STAY)),
+                lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS)));
+    add_gang_table(part, gangs, arena);
+    add_use_table(part, gangs, arena);
+    add_law_table(part, gangs, arena);
+    add_even_table(part, gangs, arena);
+    add_part_notes(part, gangs, arena);
 }
 
 static int speedup_run(const void *config, const struct lab_analysis_input *input,
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
     (void)config;
-    int count = input->study_count;
-    if (count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    struct lab_chart *charts = lab_arena_alloc(arena, (size_t)count, sizeof *charts);
-    struct lab_analysis_result result = {.part_key = "studies",
-                                         .columns = figure_columns,
-                                         .column_count = FIGURES,
-                                         .parts = parts,
-                                         .part_count = count,
-                                         .notes = lab_study_notes(&input->studies[0], 0, arena),
-                                         .charts = charts};
-    for (int i = 0; i < count; i++) {
+    if (lab_analysis_open(input, LAB_RESULT("studies", figure_columns), ret_result, err) < 0)
+        return -1;
+    for (int i = 0; i < input->study_count; i++) {
         const struct lab_study_table *study = &input->studies[i];
         struct lab_gangs gangs;
         lab_gangs_make(study, arena, &gangs);
         if (lab_study_trains(study))
             gangs.even_count = 0; /* `training` knows what a step is made of, and tells it better */
-        parts[i] = make_part(study, &gangs, arena);
-        result.simulated |= study->simulated;
-        const char *name = i > 0 ? lab_arena_printf(arena, "speedup_%d", i + 1) : "speedup";
-        result.chart_count +=
-            make_chart(&gangs, name, study->simulated, arena, &charts[result.chart_count]);
+        add_part(ret_result, study, &gangs, arena);
+        add_chart(ret_result, &gangs,
+                  lab_arena_printf(arena, "speedup%s", lab_analysis_suffix(i, arena)),
+                  study->simulated, arena);
     }
-    result.answer = parts[0].answer;
-    *ret_result = result;
+    ret_result->answer = ret_result->parts[0].answer;
+    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
     return 0;
 }
 

@@ -2,7 +2,7 @@
  * stability.c: `gpulab analyze stability`: whether runs hold their pace: drift, changes for good,
  * and clocks that were held back. A figure of a run that doesn't is a mean over different states.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 #include "analysis/stability/rate_series.h"
 
 #include "base/str.h"
@@ -23,139 +23,85 @@ static const struct lab_option stability_options[] = {
 
 /* --- columns --- */
 
-enum { RUNS, UNSTEADY, CHANGES, DRIFTS, HELD, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [RUNS] = {"runs", "Runs", LAB_UNIT_COUNT, "Runs"},
-    [UNSTEADY] = {"unsteady", "Not steady", LAB_UNIT_COUNT, "Not steady"},
-    [CHANGES] = {"changes", "Changes", LAB_UNIT_COUNT},
-    [DRIFTS] = {"drifts", "Drifts", LAB_UNIT_COUNT},
-    [HELD] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
+static const struct lab_doc_column figure_columns[] = {
+    {"runs", "Runs", LAB_UNIT_COUNT, "Runs"},
+    {"unsteady", "Not steady", LAB_UNIT_COUNT, "Not steady"},
+    {"changes", "Changes", LAB_UNIT_COUNT},
+    {"drifts", "Drifts", LAB_UNIT_COUNT},
+    {"throttled_s", "Held back", LAB_UNIT_DURATION},
 };
 
-enum {
-    RUN_NAME,
-    RUN_DEVICE,
-    RUN_COUNT,
-    RUN_TIME,
-    RUN_CLASS,
-    RUN_FROM,
-    RUN_DRIFT,
-    RUN_DRIFT_P,
-    RUN_MEMORY,
-    RUN_CHANGES,
-    RUN_HELD,
-    RUN_WHY,
-    RUN_COLUMNS
+static const struct lab_doc_column run_columns[] = {
+    {"run", "Run", LAB_UNIT_TEXT},
+    {"device", NULL, LAB_UNIT_TEXT},
+    {"iterations", NULL, LAB_UNIT_COUNT},
+    {"iteration_ms", "Time", LAB_UNIT_TIME},
+    {"class", "Class", LAB_UNIT_TEXT},
+    {"steady_from_s", NULL, LAB_UNIT_DURATION},
+    {"drift", "Drift", LAB_UNIT_CHANGE, .with_interval = true},
+    {"drift_p_adjusted", NULL, LAB_UNIT_NUMBER},
+    {"memory_ms", NULL, LAB_UNIT_TIME},
+    {"changes", NULL, LAB_UNIT_COUNT},
+    {"throttled_s", "Held back", LAB_UNIT_DURATION},
+    {"throttled_by", NULL, LAB_UNIT_TEXT},
 };
 
-static const struct lab_doc_column run_columns[RUN_COLUMNS] = {
-    [RUN_NAME] = {"run", "Run", LAB_UNIT_TEXT},
-    [RUN_DEVICE] = {"device", NULL, LAB_UNIT_TEXT},
-    [RUN_COUNT] = {"iterations", NULL, LAB_UNIT_COUNT},
-    [RUN_TIME] = {"iteration_ms", "Time", LAB_UNIT_TIME},
-    [RUN_CLASS] = {"class", "Class", LAB_UNIT_TEXT},
-    [RUN_FROM] = {"steady_from_s", NULL, LAB_UNIT_DURATION},
-    [RUN_DRIFT] = {"drift", "Drift", LAB_UNIT_CHANGE, .with_interval = true},
-    [RUN_DRIFT_P] = {"drift_p_adjusted", NULL, LAB_UNIT_NUMBER},
-    [RUN_MEMORY] = {"memory_ms", NULL, LAB_UNIT_TIME},
-    [RUN_CHANGES] = {"changes", NULL, LAB_UNIT_COUNT},
-    [RUN_HELD] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
-    [RUN_WHY] = {"throttled_by", NULL, LAB_UNIT_TEXT},
-};
-
-enum {
-    CHANGE_RUN,
-    CHANGE_AT,
-    CHANGE_AT_TEXT,
-    CHANGE_BEFORE,
-    CHANGE_AFTER,
-    CHANGE_SHARE,
-    CHANGE_CLOCK_BEFORE,
-    CHANGE_CLOCK_AFTER,
-    CHANGE_HELD_BEFORE,
-    CHANGE_HELD_AFTER,
-    CHANGE_REASON,
-    CHANGE_COLUMNS
-};
-
-static const struct lab_doc_column change_columns[CHANGE_COLUMNS] = {
-    [CHANGE_RUN] = {"run", "Run", LAB_UNIT_TEXT},
-    [CHANGE_AT] = {"at_s", NULL, LAB_UNIT_DURATION},
-    [CHANGE_AT_TEXT] = {NULL, "At", LAB_UNIT_FIGURE},
-    [CHANGE_BEFORE] = {"before_ms", "Before", LAB_UNIT_TIME},
-    [CHANGE_AFTER] = {"after_ms", "After", LAB_UNIT_TIME},
-    [CHANGE_SHARE] = {"change", "Change", LAB_UNIT_CHANGE},
-    [CHANGE_CLOCK_BEFORE] = {"clock_before_mhz", "MHz before", LAB_UNIT_COUNT},
-    [CHANGE_CLOCK_AFTER] = {"clock_after_mhz", "after", LAB_UNIT_COUNT},
-    [CHANGE_HELD_BEFORE] = {"throttled_before", NULL, LAB_UNIT_SHARE},
-    [CHANGE_HELD_AFTER] = {"throttled_after", NULL, LAB_UNIT_SHARE},
-    [CHANGE_REASON] = {"reason", "Held back by", LAB_UNIT_TEXT},
+static const struct lab_doc_column change_columns[] = {
+    {"run", "Run", LAB_UNIT_TEXT},
+    {"at_s", NULL, LAB_UNIT_DURATION},
+    {NULL, "At", LAB_UNIT_FIGURE},
+    {"before_ms", "Before", LAB_UNIT_TIME},
+    {"after_ms", "After", LAB_UNIT_TIME},
+    {"change", "Change", LAB_UNIT_CHANGE},
+    {"clock_before_mhz", "MHz before", LAB_UNIT_COUNT},
+    {"clock_after_mhz", "after", LAB_UNIT_COUNT},
+    {"throttled_before", NULL, LAB_UNIT_SHARE},
+    {"throttled_after", NULL, LAB_UNIT_SHARE},
+    {"reason", "Held back by", LAB_UNIT_TEXT},
 };
 
 /* --- tables --- */
 
-static struct lab_doc_table run_table(const struct lab_rate_series *all_rate_series, int count,
-                                      struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * RUN_COLUMNS + 1, sizeof *cells);
+static void add_run_table(struct lab_analysis_part *part,
+                          const struct lab_rate_series *all_rate_series, int count,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "runs", "Runs", run_columns, arena);
     for (int i = 0; i < count; i++) {
         const struct lab_rate_series *rate_series = &all_rate_series[i];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * RUN_COLUMNS;
-        row[RUN_NAME] = lab_cell_text(rate_series->name);
-        row[RUN_DEVICE] = lab_cell_text(rate_series->device);
-        row[RUN_COUNT] = lab_cell_figure((double)rate_series->rank->iteration_count);
-        row[RUN_TIME] = lab_cell_figure(rate_series->median_s);
-        row[RUN_CLASS] = lab_cell_text(lab_steady_name(rate_series->steady));
-        row[RUN_FROM] = lab_cell_figure(rate_series->steady_from_s);
-        row[RUN_DRIFT] = (struct lab_doc_cell){.value = rate_series->drift,
-                                               .low = rate_series->drift_low,
-                                               .high = rate_series->drift_high,
-                                               .confidence = 0.95};
-        row[RUN_DRIFT_P] = lab_cell_figure(rate_series->drift_p_adjusted);
-        row[RUN_MEMORY] = lab_cell_figure(rate_series->memory_s);
-        row[RUN_CHANGES] = lab_cell_figure(rate_series->change_count);
-        row[RUN_HELD] = lab_cell_figure(rate_series->held_s);
-        row[RUN_WHY] = lab_cell_text(rate_series->held_why);
+        LAB_ROW(table, arena, lab_cell_text(rate_series->name), lab_cell_text(rate_series->device),
+                lab_cell_figure((double)rate_series->rank->iteration_count),
+                lab_cell_figure(rate_series->median_s),
+                lab_cell_text(lab_steady_name(rate_series->steady)),
+                lab_cell_figure(rate_series->steady_from_s),
+                lab_cell_interval(rate_series->drift, rate_series->drift_low,
+                                  rate_series->drift_high, 0.95),
+                lab_cell_figure(rate_series->drift_p_adjusted),
+                lab_cell_figure(rate_series->memory_s), lab_cell_figure(rate_series->change_count),
+                lab_cell_figure(rate_series->held_s), lab_cell_text(rate_series->held_why));
     }
-    return (struct lab_doc_table){
-        .key = "runs",
-        .title = count ? "Runs" : NULL,
-        .columns = lab_analysis_shown(run_columns, RUN_COLUMNS, cells, count, arena),
-        .column_count = RUN_COLUMNS,
-        .cells = cells,
-        .row_count = count};
+    lab_analysis_hide_empty(table);
+    lab_analysis_hide_columns(table, arena);
 }
 
-static struct lab_doc_table change_table(const struct lab_rate_series *all_rate_series, int count,
-                                         struct lab_arena *arena) {
-    int rows = 0;
+static void add_change_table(struct lab_analysis_part *part,
+                             const struct lab_rate_series *all_rate_series, int count,
+                             struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "change_points", "Changes for good", change_columns, arena);
     for (int i = 0; i < count; i++)
-        rows += all_rate_series[i].change_count;
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)rows * CHANGE_COLUMNS + 1, sizeof *cells);
-    struct lab_doc_cell *row = cells;
-    for (int i = 0; i < count; i++)
-        for (int c = 0; c < all_rate_series[i].change_count; c++, row += CHANGE_COLUMNS) {
+        for (int c = 0; c < all_rate_series[i].change_count; c++) {
             const struct lab_rate_series_change *change = &all_rate_series[i].changes[c];
-            row[CHANGE_RUN] = lab_cell_text(all_rate_series[i].name);
-            row[CHANGE_AT] = lab_cell_figure(change->at_s);
-            row[CHANGE_AT_TEXT] = lab_cell_text(lab_rate_series_moment(change->at_s, arena));
-            row[CHANGE_BEFORE] = lab_cell_figure(change->before_s);
-            row[CHANGE_AFTER] = lab_cell_figure(change->after_s);
-            row[CHANGE_SHARE] = lab_cell_figure(change->after_s / change->before_s - 1);
-            row[CHANGE_CLOCK_BEFORE] = lab_cell_figure(change->clock_before);
-            row[CHANGE_CLOCK_AFTER] = lab_cell_figure(change->clock_after);
-            row[CHANGE_HELD_BEFORE] = lab_cell_figure(change->held_before);
-            row[CHANGE_HELD_AFTER] = lab_cell_figure(change->held_after);
-            row[CHANGE_REASON] = lab_cell_text(change->reason);
+            LAB_ROW(table, arena, lab_cell_text(all_rate_series[i].name),
+                    lab_cell_figure(change->at_s),
+                    lab_cell_text(lab_rate_series_moment(change->at_s, arena)),
+                    lab_cell_figure(change->before_s), lab_cell_figure(change->after_s),
+                    lab_cell_figure(change->after_s / change->before_s - 1),
+                    lab_cell_figure(change->clock_before), lab_cell_figure(change->clock_after),
+                    lab_cell_figure(change->held_before), lab_cell_figure(change->held_after),
+                    lab_cell_text(change->reason));
         }
-    return (struct lab_doc_table){
-        .key = "change_points",
-        .title = rows ? "Changes for good" : NULL,
-        .columns = lab_analysis_shown(change_columns, CHANGE_COLUMNS, cells, rows, arena),
-        .column_count = CHANGE_COLUMNS,
-        .cells = cells,
-        .row_count = rows};
+    lab_analysis_hide_empty(table);
+    lab_analysis_hide_columns(table, arena);
 }
 
 /* --- a study --- */
@@ -271,90 +217,60 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
     return lab_arena_strdup(arena, text.text);
 }
 
-static const char *const *part_notes(const struct stability *made, struct lab_arena *arena) {
-    const char **notes = lab_arena_alloc(arena, (size_t)made->count + 1, sizeof *notes);
-    int count = 0;
-    for (int i = 0; i < made->count && made->count > 1; i++)
-        if (!lab_rate_series_is_steady(&made->all_rate_series[i]))
-            notes[count++] =
-                lab_arena_printf(arena, "%s: %s.", made->all_rate_series[i].name,
-                                 lab_rate_series_words(&made->all_rate_series[i], arena));
-    return notes;
-}
-
-static const char *const *whole_notes(const struct stability *made, struct lab_arena *arena) {
-    const char **notes = lab_study_notes(made->study, 4, arena);
-    int count = 0;
-    while (notes[count])
-        count++;
+static void add_notes(struct lab_analysis_result *result, const struct stability *made,
+                      struct lab_arena *arena) {
+    lab_study_add_notes(made->study, "", &result->notes, arena);
     if (made->known > 0 && made->known < made->count)
-        notes[count++] = lab_arena_printf(
-            arena, "%d of %d runs kept too few iterations to tell how steady they are.",
-            made->count - made->known, made->count);
+        lab_analysis_note(&result->notes, arena,
+                          "%d of %d runs kept too few iterations to tell how steady they are.",
+                          made->count - made->known, made->count);
     if (made->blind > 0)
-        notes[count++] = lab_arena_printf(
-            arena,
+        lab_analysis_note(
+            &result->notes, arena,
             "%d of %d runs are too short for how much their pace wanders by itself, and for how "
             "long: drifts of a tenth stay possible there.",
             made->blind, made->count);
     if (made->count > 0 && made->with_held < made->count)
-        notes[count++] = lab_arena_printf(
-            arena, "Of %d of %d runs it isn't known whether clocks were held back.",
-            made->count - made->with_held, made->count);
-    return notes;
+        lab_analysis_note(&result->notes, arena,
+                          "Of %d of %d runs it isn't known whether clocks were held back.",
+                          made->count - made->with_held, made->count);
 }
 
-static struct lab_analysis_part make_part(const struct stability *made, struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    cells[RUNS] = lab_cell_figure(made->count);
-    cells[UNSTEADY] = lab_cell_figure(made->unsteady);
-    cells[CHANGES] = lab_cell_figure(made->changes);
-    cells[CHANGES].text = lab_arena_printf(arena, "of %.1f %% or more", 100 * made->least);
-    cells[DRIFTS] = lab_cell_figure(made->drifts);
-    cells[DRIFTS].text = cells[CHANGES].text;
-    cells[HELD] = lab_cell_figure(made->with_held ? made->held_s : (double)NAN);
-    cells[HELD].text = "of all runs, by power, heat or others' clocks";
-    tables[0] = run_table(made->all_rate_series, made->count, arena);
-    tables[1] = change_table(made->all_rate_series, made->count, arena);
-    return (struct lab_analysis_part){.name = made->study->name,
-                                      .answer = make_answer(made, arena),
-                                      .cells = cells,
-                                      .tables = tables,
-                                      .table_count = 2,
-                                      .notes = part_notes(made, arena)};
+static void add_part(struct lab_analysis_result *result, const struct stability *made,
+                     struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, made->study->name, arena);
+    const char *least = lab_arena_printf(arena, "of %.1f %% or more", 100 * made->least);
+    part->answer = make_answer(made, arena);
+    LAB_FIGURES(part, lab_cell_figure(made->count), lab_cell_figure(made->unsteady),
+                lab_cell_remark(made->changes, least), lab_cell_remark(made->drifts, least),
+                lab_cell_remark(made->with_held ? made->held_s : (double)NAN,
+                                "of all runs, by power, heat or others' clocks"));
+    add_run_table(part, made->all_rate_series, made->count, arena);
+    add_change_table(part, made->all_rate_series, made->count, arena);
+    for (int i = 0; i < made->count && made->count > 1; i++)
+        if (!lab_rate_series_is_steady(&made->all_rate_series[i]))
+            lab_analysis_note(&part->notes, arena, "%s: %s.", made->all_rate_series[i].name,
+                              lab_rate_series_words(&made->all_rate_series[i], arena));
 }
 
 static int stability_run(const void *opaque, const struct lab_analysis_input *input,
                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
                          struct lab_err *err) {
     const struct stability_config *config = opaque;
-    int count = input->study_count;
-    if (count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    struct lab_chart *charts = lab_arena_alloc(arena, (size_t)count, sizeof *charts);
-    struct lab_analysis_result result = {.part_key = "studies",
-                                         .columns = figure_columns,
-                                         .column_count = FIGURES,
-                                         .parts = parts,
-                                         .part_count = count,
-                                         .charts = charts};
-    for (int i = 0; i < count; i++) {
+    if (lab_analysis_open(input, LAB_RESULT("studies", figure_columns), ret_result, err) < 0)
+        return -1;
+    for (int i = 0; i < input->study_count; i++) {
         struct stability made = {.study = &input->studies[i], .least = config->least};
         look_at(&made, arena);
-        parts[i] = make_part(&made, arena);
-        result.simulated |= made.study->simulated;
-        const char *name = i > 0 ? lab_arena_printf(arena, "stability_%d", i + 1) : "stability";
-        result.chart_count +=
-            lab_rate_series_chart(made.all_rate_series, made.count, name, made.study->simulated,
-                                  arena, &charts[result.chart_count]);
-        if (i == 0) {
-            result.answer = parts[0].answer;
-            result.notes = whole_notes(&made, arena);
-        }
+        add_part(ret_result, &made, arena);
+        lab_rate_series_add_chart(
+            ret_result, made.all_rate_series, made.count,
+            lab_arena_printf(arena, "stability%s", lab_analysis_suffix(i, arena)),
+            made.study->simulated, arena);
+        if (i == 0)
+            add_notes(ret_result, &made, arena);
     }
-    *ret_result = result;
+    ret_result->answer = ret_result->parts[0].answer;
     return 0;
 }
 

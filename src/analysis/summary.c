@@ -57,54 +57,31 @@ static const struct lab_doc_column figure_columns[FIGURES] = {
     [HOST] = {"host_memory_peak_mib", "Host memory", LAB_UNIT_MEBIBYTES},
 };
 
-enum {
-    GPU,
-    GPU_MEMORY,
-    GPU_PEAK,
-    GPU_UTILIZATION,
-    GPU_POWER,
-    GPU_ENERGY,
-    GPU_TEMPERATURE,
-    GPU_THROTTLED,
-    GPU_MISSING,
-    GPU_GAPS,
-    GPU_COLUMNS
+/* Of a GPU over recordings: its mean or peak over them, or the sum. */
+enum over { MEAN, MOST, SUM };
+static const enum over gpu_over[] = {MEAN, MOST, MEAN, MEAN, SUM, MOST, SUM, SUM, SUM};
+static const struct lab_doc_column gpu_columns[1 + LAB_COUNT_OF(gpu_over)] = {
+    {"gpu", "GPU", LAB_UNIT_COUNT},
+    {"memory_mib", "Memory", LAB_UNIT_MEBIBYTES},
+    {"memory_peak_mib", "Peak", LAB_UNIT_MEBIBYTES},
+    {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
+    {"power_w", "Power", LAB_UNIT_WATTS},
+    {"energy_j", "Energy", LAB_UNIT_JOULES},
+    {"temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS},
+    {"throttled_s", "Held back", LAB_UNIT_DURATION},
+    {"missing_s", NULL, LAB_UNIT_DURATION},
+    {"gaps", NULL, LAB_UNIT_COUNT},
 };
 
-static const struct lab_doc_column gpu_columns[GPU_COLUMNS] = {
-    [GPU] = {"gpu", "GPU", LAB_UNIT_COUNT},
-    [GPU_MEMORY] = {"memory_mib", "Memory", LAB_UNIT_MEBIBYTES},
-    [GPU_PEAK] = {"memory_peak_mib", "Peak", LAB_UNIT_MEBIBYTES},
-    [GPU_UTILIZATION] = {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
-    [GPU_POWER] = {"power_w", "Power", LAB_UNIT_WATTS},
-    [GPU_ENERGY] = {"energy_j", "Energy", LAB_UNIT_JOULES},
-    [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS},
-    [GPU_THROTTLED] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
-    [GPU_MISSING] = {"missing_s", NULL, LAB_UNIT_DURATION},
-    [GPU_GAPS] = {"gaps", NULL, LAB_UNIT_COUNT},
-};
-
-enum {
-    REC,
-    REC_START,
-    REC_NEWEST,
-    REC_DURATION,
-    REC_MEMORY,
-    REC_UTILIZATION,
-    REC_POWER,
-    REC_ENERGY,
-    REC_COLUMNS
-};
-
-static const struct lab_doc_column recording_columns[REC_COLUMNS] = {
-    [REC] = {"name", "Recording, newest first", LAB_UNIT_TEXT},
-    [REC_START] = {"started", NULL, LAB_UNIT_TEXT},
-    [REC_NEWEST] = {"newest", NULL, LAB_UNIT_COUNT},
-    [REC_DURATION] = {"duration_s", "Time", LAB_UNIT_DURATION},
-    [REC_MEMORY] = {"memory_total_mib", "Memory", LAB_UNIT_MEBIBYTES},
-    [REC_UTILIZATION] = {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
-    [REC_POWER] = {"power_total_w", "Power", LAB_UNIT_WATTS},
-    [REC_ENERGY] = {"energy_j", "Energy", LAB_UNIT_JOULES},
+static const struct lab_doc_column recording_columns[] = {
+    {"name", "Recording, newest first", LAB_UNIT_TEXT},
+    {"started", NULL, LAB_UNIT_TEXT},
+    {"newest", NULL, LAB_UNIT_COUNT},
+    {"duration_s", "Time", LAB_UNIT_DURATION},
+    {"memory_total_mib", "Memory", LAB_UNIT_MEBIBYTES},
+    {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
+    {"power_total_w", "Power", LAB_UNIT_WATTS},
+    {"energy_j", "Energy", LAB_UNIT_JOULES},
 };
 
 /* --- over recordings --- */
@@ -134,52 +111,43 @@ static double mean_of(const struct tally *tally) {
 
 /* --- tables --- */
 
-static void fill_gpu_row(const struct lab_recording_stats_label *label, int index,
-                         struct lab_doc_cell *row) {
-    struct tally t[GPU_COLUMNS];
-    for (int c = 0; c < GPU_COLUMNS; c++)
+static void add_gpu_row(struct lab_doc_table *table, const struct lab_recording_stats_label *label,
+                        int index, struct lab_arena *arena) {
+    enum { FIGURES_OF_GPU = LAB_COUNT_OF(gpu_over) };
+    struct tally t[FIGURES_OF_GPU];
+    for (int c = 0; c < FIGURES_OF_GPU; c++)
         t[c] = TALLY_INIT;
     for (int i = 0; i < label->count; i++)
         for (int g = 0; g < label->all_stats[i]->gpu_count; g++) {
             const struct lab_recording_stats_gpu *gpu = &label->all_stats[i]->gpus[g];
-            if (gpu->track->entity.index != index)
-                continue;
-            count_in(&t[GPU_MEMORY], gpu->figures[LAB_RECORDING_STATS_MEMORY].mean);
-            count_in(&t[GPU_PEAK], gpu->figures[LAB_RECORDING_STATS_MEMORY].peak);
-            count_in(&t[GPU_UTILIZATION], gpu->figures[LAB_RECORDING_STATS_UTILIZATION].mean);
-            count_in(&t[GPU_POWER], gpu->figures[LAB_RECORDING_STATS_POWER].mean);
-            count_in(&t[GPU_ENERGY], gpu->energy_j);
-            count_in(&t[GPU_TEMPERATURE], gpu->figures[LAB_RECORDING_STATS_TEMPERATURE].peak);
-            count_in(&t[GPU_THROTTLED], gpu->throttled_s);
-            count_in(&t[GPU_MISSING], gpu->missing_s);
-            count_in(&t[GPU_GAPS], gpu->gap_count);
+            const struct lab_recording_stats_figures *figures = gpu->figures;
+            const double values[FIGURES_OF_GPU] = {figures[LAB_RECORDING_STATS_MEMORY].mean,
+                                                   figures[LAB_RECORDING_STATS_MEMORY].peak,
+                                                   figures[LAB_RECORDING_STATS_UTILIZATION].mean,
+                                                   figures[LAB_RECORDING_STATS_POWER].mean,
+                                                   gpu->energy_j,
+                                                   figures[LAB_RECORDING_STATS_TEMPERATURE].peak,
+                                                   gpu->throttled_s,
+                                                   gpu->missing_s,
+                                                   gpu->gap_count};
+            for (int c = 0; c < FIGURES_OF_GPU && gpu->track->entity.index == index; c++)
+                count_in(&t[c], values[c]);
         }
-    row[GPU] = lab_cell_figure(index);
-    row[GPU_MEMORY] = lab_cell_figure(mean_of(&t[GPU_MEMORY]));
-    row[GPU_PEAK] = lab_cell_figure(t[GPU_PEAK].peak);
-    row[GPU_UTILIZATION] = lab_cell_figure(mean_of(&t[GPU_UTILIZATION]));
-    row[GPU_POWER] = lab_cell_figure(mean_of(&t[GPU_POWER]));
-    row[GPU_ENERGY] = lab_cell_figure(sum_of(&t[GPU_ENERGY]));
-    row[GPU_TEMPERATURE] = lab_cell_figure(t[GPU_TEMPERATURE].peak);
-    row[GPU_THROTTLED] = lab_cell_figure(sum_of(&t[GPU_THROTTLED]));
-    row[GPU_MISSING] = lab_cell_figure(sum_of(&t[GPU_MISSING]));
-    row[GPU_GAPS] = lab_cell_figure(sum_of(&t[GPU_GAPS]));
+    struct lab_doc_cell row[1 + FIGURES_OF_GPU] = {lab_cell_figure(index)};
+    for (int c = 0; c < FIGURES_OF_GPU; c++)
+        row[1 + c] = lab_cell_figure(gpu_over[c] == MEAN   ? mean_of(&t[c])
+                                     : gpu_over[c] == MOST ? t[c].peak
+                                                           : sum_of(&t[c]));
+    lab_analysis_add_row(table, row, 1 + FIGURES_OF_GPU, arena);
 }
 
-static struct lab_doc_table gpu_table(const struct lab_recording_stats_label *label,
-                                      struct lab_arena *arena) {
+static void add_gpu_table(struct lab_analysis_part *part,
+                          const struct lab_recording_stats_label *label, struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "gpus", "By GPU", gpu_columns, arena);
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(label, indices);
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++)
-        fill_gpu_row(label, indices[i], cells + (ptrdiff_t)i * GPU_COLUMNS);
-    return (struct lab_doc_table){.key = "gpus",
-                                  .title = "By GPU",
-                                  .columns = gpu_columns,
-                                  .column_count = GPU_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
+        add_gpu_row(table, label, indices[i], arena);
 }
 
 static int64_t wall_of(const struct lab_recording_stats *stats) {
@@ -205,35 +173,27 @@ static const char *start_text(const struct lab_recording_stats *stats, struct la
     return lab_arena_strdup(arena, text);
 }
 
-static struct lab_doc_table recording_table(const struct lab_recording_stats_label *label,
-                                            struct lab_arena *arena) {
+static void add_recording_table(struct lab_analysis_part *part,
+                                const struct lab_recording_stats_label *label,
+                                struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "files", label->count > 1 ? "Recordings" : NULL, recording_columns, arena);
     size_t count = (size_t)label->count;
     const struct lab_recording_stats **sorted = lab_arena_alloc(arena, count, sizeof *sorted);
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, count * REC_COLUMNS, sizeof *cells);
     memcpy(sorted, label->all_stats, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_newest);
     for (int i = 0; i < label->count; i++) {
         const struct lab_recording_stats *stats = sorted[i];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * REC_COLUMNS;
         bool integrated;
-        row[REC] = lab_cell_text(stats->source->name);
-        row[REC_START] = lab_cell_text(start_text(stats, arena));
-        row[REC_NEWEST] = lab_cell_figure(i == 0);
-        row[REC_DURATION] = lab_cell_figure(stats->duration_s);
-        row[REC_MEMORY] =
-            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY));
-        row[REC_UTILIZATION] =
-            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION));
-        row[REC_POWER] =
-            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER));
-        row[REC_ENERGY] = lab_cell_figure(lab_recording_stats_energy(stats, &integrated));
+        LAB_ROW(
+            table, arena, lab_cell_text(stats->source->name),
+            lab_cell_text(start_text(stats, arena)), lab_cell_figure(i == 0),
+            lab_cell_figure(stats->duration_s),
+            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY)),
+            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION)),
+            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER)),
+            lab_cell_figure(lab_recording_stats_energy(stats, &integrated)));
     }
-    return (struct lab_doc_table){.key = "files",
-                                  .title = label->count > 1 ? "Recordings" : NULL,
-                                  .columns = recording_columns,
-                                  .column_count = REC_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = label->count};
 }
 
 /* --- a label --- */
@@ -253,15 +213,8 @@ static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_doc_cell with_text(double value, const char *text) {
-    struct lab_doc_cell cell = lab_cell_figure(value);
-    cell.text = text;
-    return cell;
-}
-
-static const struct lab_doc_cell *make_cells(const struct lab_recording_stats_label *label,
-                                             struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+static void set_cells(const struct lab_recording_stats_label *label, struct lab_doc_cell *cells,
+                      struct lab_arena *arena) {
     struct tally t[FIGURES];
     uint64_t reasons = 0;
     bool any_integrated = false;
@@ -293,25 +246,25 @@ static const struct lab_doc_cell *make_cells(const struct lab_recording_stats_la
     }
     cells[RECORDINGS] = lab_cell_figure(label->count);
     cells[DURATION] = lab_cell_figure(sum_of(&t[DURATION]));
-    cells[MEMORY] = with_text(mean_of(&t[MEMORY]), "of all GPUs together");
-    cells[PEAK] = with_text(t[PEAK].peak, "that all GPUs had at one time");
-    cells[UTILIZATION] = with_text(mean_of(&t[UTILIZATION]), "mean of the GPUs");
-    cells[POWER] = with_text(mean_of(&t[POWER]), "of all GPUs together");
-    cells[ENERGY] =
-        with_text(sum_of(&t[ENERGY]), any_integrated ? "from their power, where there is no counter"
-                                                     : "by the GPUs' counters");
+    cells[MEMORY] = lab_cell_remark(mean_of(&t[MEMORY]), "of all GPUs together");
+    cells[PEAK] = lab_cell_remark(t[PEAK].peak, "that all GPUs had at one time");
+    cells[UTILIZATION] = lab_cell_remark(mean_of(&t[UTILIZATION]), "mean of the GPUs");
+    cells[POWER] = lab_cell_remark(mean_of(&t[POWER]), "of all GPUs together");
+    cells[ENERGY] = lab_cell_remark(sum_of(&t[ENERGY]),
+                                    any_integrated ? "from their power, where there is no counter"
+                                                   : "by the GPUs' counters");
     cells[TEMPERATURE] = lab_cell_figure(t[TEMPERATURE].peak);
-    cells[THROTTLED] = with_text(sum_of(&t[THROTTLED]), reasons_text(reasons, arena));
-    cells[GAPS] =
-        with_text(t[GAPS].sum > 0 ? t[GAPS].sum : (double)NAN, "of all GPUs' time gave nothing");
+    cells[THROTTLED] = lab_cell_remark(sum_of(&t[THROTTLED]), reasons_text(reasons, arena));
+    cells[GAPS] = lab_cell_remark(t[GAPS].sum > 0 ? t[GAPS].sum : (double)NAN,
+                                  "of all GPUs' time gave nothing");
     double cv = mean_of(&t[BALANCE]);
-    cells[BALANCE] = with_text(cv, isnan(cv) ? NULL
-                                             : lab_arena_printf(arena, "CV between GPUs (%s)",
-                                                                lab_recording_stats_grade(cv)));
+    cells[BALANCE] =
+        lab_cell_remark(cv, isnan(cv) ? NULL
+                                      : lab_arena_printf(arena, "CV between GPUs (%s)",
+                                                         lab_recording_stats_grade(cv)));
     lab_recording_stats_set_rate(mean_of(&t[RATE]), rate_unit, &cells[RATE], &cells[RATE_UNIT]);
-    cells[CPU] = with_text(mean_of(&t[CPU]), "busy on average");
-    cells[HOST] = with_text(t[HOST].peak, "at its peak");
-    return cells;
+    cells[CPU] = lab_cell_remark(mean_of(&t[CPU]), "busy on average");
+    cells[HOST] = lab_cell_remark(t[HOST].peak, "at its peak");
 }
 
 /* --- words --- */
@@ -341,24 +294,16 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
     return lab_arena_strdup(arena, text.text);
 }
 
-static struct lab_analysis_part make_part(const struct lab_recording_stats_label *label,
-                                          struct lab_arena *arena) {
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    const struct lab_doc_cell *cells = make_cells(label, arena);
-    int table_count = 0;
-    struct lab_doc_table gpus = gpu_table(label, arena);
-    if (gpus.row_count > 0)
-        tables[table_count++] = gpus;
-    tables[table_count++] = recording_table(label, arena);
-    return (struct lab_analysis_part){
-        .name = label->name,
-        .about = lab_recording_stats_about(label->all_stats, label->count, arena),
-        .answer = make_answer(label, cells, arena),
-        .cells = cells,
-        .tables = tables,
-        .table_count = table_count,
-        .notes = lab_recording_stats_notes(label->all_stats, label->count, 0, arena),
-    };
+static void add_part(struct lab_analysis_result *result,
+                     const struct lab_recording_stats_label *label, struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, label->name, arena);
+    set_cells(label, part->cells, arena);
+    add_gpu_table(part, label, arena);
+    lab_analysis_drop_empty(part);
+    add_recording_table(part, label, arena);
+    part->about = lab_recording_stats_about(label->all_stats, label->count, arena);
+    part->answer = make_answer(label, part->cells, arena);
+    lab_recording_stats_add_notes(label->all_stats, label->count, &part->notes, arena);
 }
 
 /* "12 recordings of 3 labels, 1.5 h: 4.2 MJ; the most power took b (812.0 W)." */
@@ -390,49 +335,34 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
 
 /* --- the whole --- */
 
-/* Of one recording, what the machine did; of several, how their labels differ. */
-static void add_charts(const struct lab_analysis_input *input,
-                       const struct lab_recording_stats_label *labels, int count,
-                       struct lab_arena *arena, struct lab_analysis_result *result) {
-    struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
-    result->charts = charts;
-    if (input->recording_count == 1)
-        result->chart_count += lab_timeline_make(&input->recordings->recording, 1, NULL, 0,
-                                                 result->simulated, arena, charts);
-    else
-        result->chart_count +=
-            lab_recording_stats_chart_usage(labels, count, result->simulated, arena, charts);
-}
-
 static int summary_run(const void *opaque, const struct lab_analysis_input *input,
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
     const struct summary_config *config = opaque;
     struct lab_recording_stats *all_stats;
     struct lab_recording_stats_label *labels;
+    struct lab_chart timeline;
     if (lab_recording_stats_make_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
-    int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
-    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
-    const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    int recordings = input->recording_count;
+    int count = lab_recording_stats_labels(all_stats, recordings, arena, &labels);
+    *ret_result = LAB_RESULT("labels", figure_columns);
+    ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 0; i < count; i++)
-        parts[i] = make_part(&labels[i], arena);
-    if (input->recording_count > count)
-        notes[0] =
+        add_part(ret_result, &labels[i], arena);
+    if (recordings > count)
+        lab_analysis_note(
+            &ret_result->notes, arena,
             "Of a label with several recordings: means are means of theirs, peaks the largest "
-            "of them, times and energies their sums.";
-    *ret_result = (struct lab_analysis_result){
-        .answer = count == 1 ? parts->answer
-                             : answer_for_all(parts, count, input->recording_count, arena),
-        .part_key = "labels",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts,
-        .part_count = count,
-        .simulated = lab_recording_stats_simulated(input),
-        .notes = notes,
-    };
-    add_charts(input, labels, count, arena, ret_result);
+            "of them, times and energies their sums.");
+    ret_result->answer = count == 1 ? ret_result->parts[0].answer
+                                    : answer_for_all(ret_result->parts, count, recordings, arena);
+    /* of one recording, what the machine did; of several, how their labels differ */
+    if (recordings > 1)
+        lab_recording_stats_chart_usage(labels, count, arena, ret_result);
+    else if (lab_timeline_make(&input->recordings->recording, 1, NULL, 0, ret_result->simulated,
+                               arena, &timeline))
+        lab_analysis_add_chart(ret_result, timeline, arena);
     return 0;
 }
 

@@ -13,32 +13,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { POINTS, SPEEDUPS, ERROR, WITHIN, FIGURES };
-
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [POINTS] = {"points", "Points", LAB_UNIT_COUNT, "Points"},
-    [SPEEDUPS] = {"speedups", "Speed-ups", LAB_UNIT_COUNT},
-    [ERROR] = {"leave_one_out_error", "Prediction error", LAB_UNIT_SHARE, "Error"},
-    [WITHIN] = {"within_interval", "In the interval", LAB_UNIT_SHARE, "Within"},
+static const struct lab_doc_column figure_columns[] = {
+    {"points", "Points", LAB_UNIT_COUNT, "Points"},
+    {"speedups", "Speed-ups", LAB_UNIT_COUNT},
+    {"leave_one_out_error", "Prediction error", LAB_UNIT_SHARE, "Error"},
+    {"within_interval", "In the interval", LAB_UNIT_SHARE, "Within"},
 };
-
-static const struct lab_doc_cell *make_figures(const struct training_part *part) {
-    struct lab_doc_cell *cells = lab_arena_alloc(part->arena, FIGURES, sizeof *cells);
-    const struct lab_training *training = &part->training;
-    cells[POINTS] = lab_cell_figure(training->row_count);
-    cells[SPEEDUPS] = lab_cell_figure(training->pair_count);
-    cells[ERROR] = lab_cell_figure(training->law_count > 0 ? training->laws[0].error : (double)NAN);
-    cells[WITHIN] = lab_cell_figure(
-        part->told_count > 0 ? (double)part->within_count / part->told_count : (double)NAN);
-    cells[POINTS].text = "of model, batch and devices";
-    cells[SPEEDUPS].text = "of several devices over one";
-    cells[ERROR].text = "of speed-ups predicted from all other points";
-    if (part->told_count > 0)
-        cells[WITHIN].text =
-            lab_arena_printf(part->arena, "%d of %d; %.0f %% is what it claims", part->within_count,
-                             part->told_count, 100 * LAB_TRAINING_CONFIDENCE);
-    return cells;
-}
 
 /* "… medium was said to have 258 K parameters and has 54403, …" */
 static const char *sizes_words(const struct training_part *part) {
@@ -58,48 +38,53 @@ static const char *sizes_words(const struct training_part *part) {
                  : NULL;
 }
 
-static const char *const *make_notes(const struct training_part *part) {
-    enum { NOTES_MAX = 6 };
-    const char **notes = lab_arena_alloc(part->arena, NOTES_MAX + 1, sizeof *notes);
+static void add_notes(const char *const **notes, const struct training_part *part) {
     const struct lab_training *training = &part->training;
-    int count = 0;
-    if (training->law_count > 0)
-        notes[count++] = training_law_words(part);
+    struct lab_arena *arena = part->arena;
     const char *sizes = sizes_words(part);
+    if (training->law_count > 0)
+        lab_analysis_note(notes, arena, "%s", training_law_words(part));
     if (sizes)
-        notes[count++] = sizes;
+        lab_analysis_note(notes, arena, "%s", sizes);
     if (training->law_count == 0)
-        notes[count++] = lab_arena_printf(part->arena, "There is no law: %s.", training->lacks);
-    if (training->law_count > 0 && training->model_count < 2)
-        notes[count++] = "A single model was run: how a step's time follows the size of a model is "
-                         "a guess.";
-    else if (training->law_count > 0 && training->model_count == 2)
-        notes[count++] = "Two models were run: what is said of others hasn't been tested on any. "
-                         "A third model would do that.";
-    return notes;
+        lab_analysis_note(notes, arena, "There is no law: %s.", training->lacks);
+    else if (training->model_count < 2)
+        lab_analysis_note(notes, arena,
+                          "A single model was run: how a step's time follows the size of a model "
+                          "is a guess.");
+    else if (training->model_count == 2)
+        lab_analysis_note(notes, arena,
+                          "Two models were run: what is said of others hasn't been tested on any. "
+                          "A third model would do that.");
 }
 
-static struct lab_analysis_part make_part(const struct training_part *part, const char *answer) {
-    enum { TABLES = 6 };
-    struct lab_doc_table *tables = lab_arena_alloc(part->arena, TABLES, sizeof *tables);
-    int count = 0;
+static void add_part(struct lab_analysis_result *result, const struct training_part *part,
+                     const char *answer) {
+    struct lab_analysis_part *to = lab_analysis_add_part(result, part->name, part->arena);
+    const struct lab_training *training = &part->training;
+    int told = part->told_count, within = part->within_count;
+    to->answer = answer;
+    LAB_FIGURES(to, lab_cell_remark(training->row_count, "of model, batch and devices"),
+                lab_cell_remark(training->pair_count, "of several devices over one"),
+                lab_cell_remark(training->law_count > 0 ? training->laws[0].error : (double)NAN,
+                                "of speed-ups predicted from all other points"),
+                told == 0 ? lab_cell_figure(NAN)
+                          : lab_cell_remark(
+                                (double)within / told,
+                                lab_arena_printf(part->arena, "%d of %d; %.0f %% is what it claims",
+                                                 within, told, 100 * LAB_TRAINING_CONFIDENCE)));
     if (part->test_count > 0)
-        tables[count++] = training_comparison_table(part);
-    tables[count++] = training_timeline_table(part);
-    if (part->training.law_count > 0)
-        tables[count++] = training_test_table(part);
+        training_add_comparison_table(to, part);
+    training_add_timeline_table(to, part);
+    if (training->law_count > 0)
+        training_add_test_table(to, part);
     if (part->test_count > 0)
-        tables[count++] = training_even_table(part);
-    if (part->training.law_count > 0)
-        tables[count++] = training_law_table(part);
-    tables[count] = training_published_table(part);
-    count += tables[count].row_count > 0;
-    return (struct lab_analysis_part){.name = part->name,
-                                      .answer = answer,
-                                      .cells = make_figures(part),
-                                      .tables = tables,
-                                      .table_count = count,
-                                      .notes = make_notes(part)};
+        training_add_even_table(to, part);
+    if (training->law_count > 0)
+        training_add_law_table(to, part);
+    training_add_published_table(to, part);
+    lab_analysis_drop_empty(to);
+    add_notes(&to->notes, part);
 }
 
 /* What was measured first, then what follows from it; of the runs of its set alone. */
@@ -126,18 +111,11 @@ static double best_speedup(const struct training_part *part) {
     return best;
 }
 
-struct whole {
-    struct lab_analysis_part *parts;
-    struct lab_chart *charts;
-    int part_count, chart_count;
-    const char *answer;
-};
-
 static void add_study(const struct lab_study_table *study, struct lab_arena *arena,
-                      struct whole *whole) {
+                      struct lab_analysis_result *result) {
     struct lab_training_set *sets;
     int count = lab_training_sets(study, arena, &sets);
-    bool is_first = !whole->answer;
+    bool is_first = !result->answer;
     double best = -1;
     for (int i = 0; i < count; i++) {
         const char *what = sets[i].what[0] ? lab_arena_printf(arena, ", %s", sets[i].what) : "";
@@ -145,18 +123,16 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
                                      .simulated = study->simulated,
                                      .arena = arena};
         training_part_make(&sets[i], &part);
-        const char *suffix =
-            whole->part_count ? lab_arena_printf(arena, "_%d", whole->part_count + 1) : "";
         const char *answer = make_answer(study, &part);
         if (is_first && best_speedup(&part) > best) {
             best = best_speedup(&part);
-            whole->answer = sets[i].what[0]
-                                ? lab_arena_printf(arena, "%s, where several devices do best: %s",
-                                                   sets[i].what, answer)
-                                : answer;
+            result->answer = sets[i].what[0]
+                                 ? lab_arena_printf(arena, "%s, where several devices do best: %s",
+                                                    sets[i].what, answer)
+                                 : answer;
         }
-        whole->chart_count += training_charts(&part, suffix, &whole->charts[whole->chart_count]);
-        whole->parts[whole->part_count++] = make_part(&part, answer);
+        training_add_charts(result, &part, lab_analysis_suffix(result->part_count, arena));
+        add_part(result, &part, answer);
     }
 }
 
@@ -164,32 +140,14 @@ static int training_run(const void *config, const struct lab_analysis_input *inp
                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
                         struct lab_err *err) {
     (void)config;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
-    size_t room = 1;
-    bool simulated = false;
-    for (int i = 0; i < input->study_count; i++) {
-        room += (size_t)input->studies[i].run_count;
-        simulated |= input->studies[i].simulated;
-    }
-    struct whole whole = {.parts = lab_arena_alloc(arena, room, sizeof *whole.parts),
-                          .charts =
-                              lab_arena_alloc(arena, TRAINING_CHARTS * room, sizeof *whole.charts)};
+    if (lab_analysis_open(input, LAB_RESULT("sets", figure_columns), ret_result, err) < 0)
+        return -1;
     for (int i = 0; i < input->study_count; i++)
-        add_study(&input->studies[i], arena, &whole);
-    *ret_result = (struct lab_analysis_result){
-        .answer = whole.answer ? whole.answer
-                               : "No run trains a model: there is nothing to fit a law to.",
-        .lacks = !whole.answer,
-        .part_key = "sets",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = whole.parts,
-        .part_count = whole.part_count,
-        .simulated = simulated,
-        .notes = lab_study_notes(&input->studies[0], 0, arena),
-        .charts = whole.charts,
-        .chart_count = whole.chart_count};
+        add_study(&input->studies[i], arena, ret_result);
+    ret_result->lacks = !ret_result->answer;
+    if (ret_result->lacks)
+        ret_result->answer = "No run trains a model: there is nothing to fit a law to.";
+    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
     return 0;
 }
 

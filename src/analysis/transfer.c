@@ -29,63 +29,39 @@ static const struct lab_doc_column figure_columns[FIGURES] = {
     [CHANGE] = {"largest_change", "Largest change", LAB_UNIT_CHANGE, "Largest change", true},
 };
 
-enum {
-    ROW_PLACE,
-    ROW_SET,
-    ROW_HEAD,
-    ROW_LABEL,
-    ROW_BYTES,
-    ROW_BANDWIDTH,
-    ROW_RATE,
-    ROW_RATE_TEXT,
-    ROW_CHANGE,
-    ROW_CHANGE_TEXT,
-    ROWS
-};
-static const struct lab_doc_column row_columns[ROWS] = {
-    [ROW_PLACE] = {"place", NULL, LAB_UNIT_TEXT},
-    [ROW_SET] = {"set", NULL, LAB_UNIT_TEXT},
-    [ROW_HEAD] = {NULL, "What", LAB_UNIT_TEXT},
-    [ROW_LABEL] = {"value", "", LAB_UNIT_TEXT},
-    [ROW_BYTES] = {"bytes", "Bytes", LAB_UNIT_SIZE},
-    [ROW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
-    [ROW_RATE] = {"rate_per_s", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    [ROW_RATE_TEXT] = {NULL, "Samples/s", LAB_UNIT_FIGURE},
-    [ROW_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [ROW_CHANGE_TEXT] = {NULL, "Against the first", LAB_UNIT_FIGURE},
+enum { ROW_LABEL = 3, ROW_BYTES, ROW_BANDWIDTH, ROW_RATE_TEXT = 7, ROW_CHANGE_TEXT = 9 };
+static const struct lab_doc_column row_columns[] = {
+    {"place", NULL, LAB_UNIT_TEXT},
+    {"set", NULL, LAB_UNIT_TEXT},
+    {NULL, "What", LAB_UNIT_TEXT},
+    {"value", "", LAB_UNIT_TEXT},
+    {"bytes", "Bytes", LAB_UNIT_SIZE},
+    {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
+    {"rate_per_s", NULL, LAB_UNIT_NUMBER, .with_interval = true},
+    {NULL, "Samples/s", LAB_UNIT_FIGURE},
+    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Against the first", LAB_UNIT_FIGURE},
 };
 
-enum { LAW_PLACE, LAW_SET, LAW_HEAD, LAW_POINTS, LAW_WAIT, LAW_BANDWIDTH, LAW_R_SQUARED, LAWS };
-static const struct lab_doc_column law_columns[LAWS] = {
-    [LAW_PLACE] = {"place", NULL, LAB_UNIT_TEXT},
-    [LAW_SET] = {"set", NULL, LAB_UNIT_TEXT},
-    [LAW_HEAD] = {NULL, "What", LAB_UNIT_TEXT},
-    [LAW_POINTS] = {"points", "Points", LAB_UNIT_COUNT},
-    [LAW_WAIT] = {"wait_ms", "Before each copy", LAB_UNIT_TIME, .with_interval = true},
-    [LAW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
-    [LAW_R_SQUARED] = {"r_squared", "R²", LAB_UNIT_NUMBER},
+static const struct lab_doc_column law_columns[] = {
+    {"place", NULL, LAB_UNIT_TEXT},
+    {"set", NULL, LAB_UNIT_TEXT},
+    {NULL, "What", LAB_UNIT_TEXT},
+    {"points", "Points", LAB_UNIT_COUNT},
+    {"wait_ms", "Before each copy", LAB_UNIT_TIME, .with_interval = true},
+    {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
+    {"r_squared", "R²", LAB_UNIT_NUMBER},
 };
 
-enum {
-    FAR_PLACE,
-    FAR_SET,
-    FAR_HEAD,
-    FAR_NEAR,
-    FAR_FAR,
-    FAR_POOL,
-    FAR_CHANGE,
-    FAR_CHANGE_TEXT,
-    FARS
-};
-static const struct lab_doc_column far_columns[FARS] = {
-    [FAR_PLACE] = {"device", NULL, LAB_UNIT_TEXT},
-    [FAR_SET] = {"set", NULL, LAB_UNIT_TEXT},
-    [FAR_HEAD] = {NULL, "What", LAB_UNIT_TEXT},
-    [FAR_NEAR] = {"near_node", "Near", LAB_UNIT_COUNT},
-    [FAR_FAR] = {"far_node", "Far", LAB_UNIT_COUNT},
-    [FAR_POOL] = {"memory_size_mb", "Pool, MiB", LAB_UNIT_COUNT},
-    [FAR_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [FAR_CHANGE_TEXT] = {NULL, "From the far node", LAB_UNIT_FIGURE},
+static const struct lab_doc_column far_columns[] = {
+    {"device", NULL, LAB_UNIT_TEXT},
+    {"set", NULL, LAB_UNIT_TEXT},
+    {NULL, "What", LAB_UNIT_TEXT},
+    {"near_node", "Near", LAB_UNIT_COUNT},
+    {"far_node", "Far", LAB_UNIT_COUNT},
+    {"memory_size_mb", "Pool, MiB", LAB_UNIT_COUNT},
+    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "From the far node", LAB_UNIT_FIGURE},
 };
 
 struct wording {
@@ -129,74 +105,46 @@ static int count_points(const struct transfer_sets *sets) {
     return count;
 }
 
-static const struct lab_doc_column *columns_for(enum transfer_question question,
-                                                struct lab_arena *arena) {
+static void set_columns(struct lab_doc_column *columns, enum transfer_question question) {
     bool copies = transfer_is_copies(question);
-    struct lab_doc_column *columns = lab_arena_alloc(arena, ROWS, sizeof *columns);
-    for (int c = 0; c < ROWS; c++)
-        columns[c] = row_columns[c];
     columns[ROW_LABEL].title = wordings[question].value;
     columns[copies ? ROW_RATE_TEXT : ROW_BANDWIDTH].title = NULL;
-    if (copies)
-        columns[ROW_CHANGE_TEXT].title = NULL;
-    else
-        columns[ROW_BYTES].title = NULL;
-    return columns;
+    columns[copies ? ROW_CHANGE_TEXT : ROW_BYTES].title = NULL;
 }
 
-static struct lab_doc_table row_table(const struct transfer_sets *sets, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count_points(sets) * ROWS + 1, sizeof *cells);
+static void add_row_table(struct lab_analysis_part *part, const struct transfer_sets *sets,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(part, "points", "Points", row_columns, arena);
     enum lab_stage stage = sets->question == TRANSFER_D2H ? LAB_STAGE_D2H : LAB_STAGE_H2D;
-    int count = 0;
+    set_columns(lab_analysis_own_columns(table, arena), sets->question);
     for (int s = 0; s < sets->count; s++)
         for (int i = 0; i < sets->items[s].count; i++) {
             const struct transfer_row *from = &sets->items[s].rows[i];
-            struct lab_doc_cell *row = cells + (ptrdiff_t)count++ * ROWS;
-            row[ROW_PLACE] = lab_cell_text(sets->items[s].group->place);
-            row[ROW_SET] = lab_cell_text(sets->items[s].group->what);
-            row[ROW_HEAD] = lab_cell_text(i == 0 ? set_head(sets, &sets->items[s]) : "");
-            row[ROW_LABEL] = lab_cell_text(from->label);
-            row[ROW_BYTES] = lab_cell_figure(transfer_bytes(from->point, stage));
-            row[ROW_BANDWIDTH] = lab_analysis_effect(from->bandwidth);
-            row[ROW_RATE] = lab_analysis_effect(from->rate);
-            row[ROW_RATE_TEXT] = lab_cell_text(lab_words_effect(from->rate, arena));
             bool first = i == 0 || transfer_is_copies(sets->question);
-            row[ROW_CHANGE] = first ? lab_cell_figure(NAN) : lab_analysis_ratio(&from->change);
-            row[ROW_CHANGE_TEXT] =
-                lab_cell_text(first ? "" : lab_study_ratio_words(&from->change, arena));
+            LAB_ROW(table, arena, lab_cell_text(sets->items[s].group->place),
+                    lab_cell_text(sets->items[s].group->what),
+                    lab_cell_text(i == 0 ? set_head(sets, &sets->items[s]) : ""),
+                    lab_cell_text(from->label), lab_cell_figure(transfer_bytes(from->point, stage)),
+                    lab_analysis_effect(from->bandwidth), lab_analysis_effect(from->rate),
+                    lab_cell_text(lab_words_effect(from->rate, arena)),
+                    first ? lab_cell_figure(NAN) : lab_analysis_ratio(&from->change),
+                    lab_cell_text(first ? "" : lab_study_ratio_words(&from->change, arena)));
         }
-    return (struct lab_doc_table){.key = "points",
-                                  .title = "Points",
-                                  .columns = columns_for(sets->question, arena),
-                                  .column_count = ROWS,
-                                  .cells = cells,
-                                  .row_count = count};
 }
 
-static struct lab_doc_table law_table(const struct transfer_sets *sets, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)sets->count * LAWS + 1, sizeof *cells);
-    int count = 0;
+static void add_law_table(struct lab_analysis_part *part, const struct transfer_sets *sets,
+                          struct lab_arena *arena) {
+    struct lab_doc_table *table = LAB_TABLE(
+        part, "laws", "Time of a copy = what comes before + bytes/bandwidth", law_columns, arena);
     for (int s = 0; s < sets->count; s++) {
         const struct transfer_set *set = &sets->items[s];
         if (!set->fitted)
             continue;
-        struct lab_doc_cell *row = cells + (ptrdiff_t)count++ * LAWS;
-        row[LAW_PLACE] = lab_cell_text(set->group->place);
-        row[LAW_SET] = lab_cell_text(set->group->what);
-        row[LAW_HEAD] = lab_cell_text(set_head(sets, set));
-        row[LAW_POINTS] = lab_cell_figure(set->count);
-        row[LAW_WAIT] = wait_cell(set, arena);
-        row[LAW_BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
-        row[LAW_R_SQUARED] = lab_cell_figure(set->law.r_squared);
+        LAB_ROW(table, arena, lab_cell_text(set->group->place), lab_cell_text(set->group->what),
+                lab_cell_text(set_head(sets, set)), lab_cell_figure(set->count),
+                wait_cell(set, arena), lab_analysis_effect(transfer_law_bandwidth(set)),
+                lab_cell_figure(set->law.r_squared));
     }
-    return (struct lab_doc_table){.key = "laws",
-                                  .title = "Time of a copy = what comes before + bytes/bandwidth",
-                                  .columns = law_columns,
-                                  .column_count = LAWS,
-                                  .cells = cells,
-                                  .row_count = count};
 }
 
 /* --- answers --- */
@@ -283,45 +231,29 @@ static const char *change_answer(const struct transfer_sets *sets, struct lab_ar
                             noun);
 }
 
-/* --- parts --- */
-
-static struct lab_doc_cell *empty_figures(struct lab_arena *arena) {
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    for (int i = 0; i < FIGURES; i++)
-        cells[i] = lab_cell_figure(NAN);
-    return cells;
-}
-
-static struct lab_analysis_part question_part(const struct transfer_sets *sets, const char *prefix,
-                                              struct lab_arena *arena) {
+static void add_question(struct lab_analysis_result *result, const struct transfer_sets *sets,
+                         const char *prefix, struct lab_arena *arena) {
     bool copies = transfer_is_copies(sets->question);
-    struct lab_doc_cell *cells = empty_figures(arena);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    int table_count = 0;
-    cells[SETS] = lab_cell_figure(sets->count);
-    cells[POINTS] = lab_cell_figure(count_points(sets));
+    struct lab_analysis_part *part = lab_analysis_add_part(
+        result, lab_arena_printf(arena, "%s%s", prefix, wordings[sets->question].name), arena);
+    part->answer = copies ? copies_answer(sets, arena) : change_answer(sets, arena);
+    part->cells[SETS] = lab_cell_figure(sets->count);
+    part->cells[POINTS] = lab_cell_figure(count_points(sets));
     if (copies) {
         const struct transfer_set *set = find_main(sets);
-        tables[table_count] = law_table(sets, arena);
-        table_count += tables[table_count].row_count > 0;
+        add_law_table(part, sets, arena);
+        lab_analysis_drop_empty(part);
         if (set->fitted) {
-            cells[BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
-            cells[WAIT] = wait_cell(set, arena);
+            part->cells[BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
+            part->cells[WAIT] = wait_cell(set, arena);
         }
     } else {
         const struct transfer_set *set;
         const struct transfer_row *most = find_change(sets, &set);
         if (most)
-            cells[CHANGE] = lab_analysis_ratio(&most->change);
+            part->cells[CHANGE] = lab_analysis_ratio(&most->change);
     }
-    tables[table_count++] = row_table(sets, arena);
-    return (struct lab_analysis_part){
-        .name = lab_arena_printf(arena, "%s%s", prefix, wordings[sets->question].name),
-        .answer = copies ? copies_answer(sets, arena) : change_answer(sets, arena),
-        .cells = cells,
-        .tables = tables,
-        .table_count = table_count,
-    };
+    add_row_table(part, sets, arena);
 }
 
 /* The one whose price changes most for certain; else the first. */
@@ -369,117 +301,70 @@ static const char *pressure_answer(const struct transfer_pressure *pressures, in
                             lab_words_bound_percent(widest));
 }
 
-static struct lab_analysis_part pressure_part(const struct transfer_pressure *pressures, int count,
-                                              const char *prefix, struct lab_arena *arena) {
-    int total = 0, next = 0;
-    for (int i = 0; i < count; i++)
-        total += pressures[i].count;
-    struct lab_doc_cell *figures = empty_figures(arena),
-                        *cells = lab_arena_alloc(arena, (size_t)total * FARS, sizeof *cells);
-    struct lab_doc_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+static void add_pressure(struct lab_analysis_result *result,
+                         const struct transfer_pressure *pressures, int count, const char *prefix,
+                         struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(
+        result, lab_arena_printf(arena, "%sFar node under memory pressure", prefix), arena);
+    struct lab_doc_table *table = LAB_TABLE(
+        part, "pools", "Throughput from the far node against the near one", far_columns, arena);
+    const struct lab_study_group *first = pressures[0].group, *last = pressures[count - 1].group;
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pressures[i].count; k++) {
-            struct lab_doc_cell *row = cells + (ptrdiff_t)next++ * FARS;
-            row[FAR_PLACE] = lab_cell_text(pressures[i].group->place);
-            row[FAR_SET] = lab_cell_text(pressures[i].group->what);
-            row[FAR_HEAD] = lab_cell_text(
-                k == 0 ? head_of(pressures[i].group, pressures[0].group, pressures[count - 1].group)
-                       : "");
-            row[FAR_NEAR] = lab_cell_figure(pressures[i].near);
-            row[FAR_FAR] = lab_cell_figure(pressures[i].far);
-            row[FAR_POOL] = lab_cell_figure(pressures[i].pools_mib[k]);
-            row[FAR_CHANGE] = lab_analysis_ratio(&pressures[i].penalty[k]);
-            row[FAR_CHANGE_TEXT] =
-                lab_cell_text(lab_study_ratio_words(&pressures[i].penalty[k], arena));
+            const struct lab_study_group *group = pressures[i].group;
+            LAB_ROW(table, arena, lab_cell_text(group->place), lab_cell_text(group->what),
+                    lab_cell_text(k == 0 ? head_of(group, first, last) : ""),
+                    lab_cell_figure(pressures[i].near), lab_cell_figure(pressures[i].far),
+                    lab_cell_figure(pressures[i].pools_mib[k]),
+                    lab_analysis_ratio(&pressures[i].penalty[k]),
+                    lab_cell_text(lab_study_ratio_words(&pressures[i].penalty[k], arena)));
         }
-    *table = (struct lab_doc_table){.key = "pools",
-                                    .title = "Throughput from the far node against the near one",
-                                    .columns = far_columns,
-                                    .column_count = FARS,
-                                    .cells = cells,
-                                    .row_count = total};
     bool certain;
-    const struct transfer_pressure *most = find_pressure(pressures, count, &certain);
-    figures[SETS] = lab_cell_figure(count);
-    figures[POINTS] = lab_cell_figure(total);
-    figures[CHANGE] = lab_analysis_effect((struct lab_effect){
-        most->growth.value - 1,
-        {most->growth.interval.low - 1, most->growth.interval.high - 1, TRANSFER_CONFIDENCE}});
-    return (struct lab_analysis_part){
-        .name = lab_arena_printf(arena, "%sFar node under memory pressure", prefix),
-        .answer = pressure_answer(pressures, count, arena),
-        .cells = figures,
-        .tables = table,
-        .table_count = 1};
+    const struct lab_effect *growth = &find_pressure(pressures, count, &certain)->growth;
+    part->answer = pressure_answer(pressures, count, arena);
+    part->cells[SETS] = lab_cell_figure(count);
+    part->cells[POINTS] = lab_cell_figure(table->row_count);
+    part->cells[CHANGE] = lab_analysis_effect((struct lab_effect){
+        growth->value - 1,
+        {growth->interval.low - 1, growth->interval.high - 1, TRANSFER_CONFIDENCE}});
 }
 
 /* --- the whole --- */
 
-#define NOTES_OF_STUDY 16
-#define PARTS_OF_STUDY (TRANSFER_QUESTIONS + 1)
-
-struct parts {
-    struct lab_analysis_part *items;
-    struct lab_chart *charts;
-    const char **notes;
-    int count, chart_count, note_count;
-};
-
 static void add_study(const struct transfer_config *config, const struct lab_analysis_input *input,
                       const struct lab_study_table *study, struct lab_arena *arena,
-                      struct parts *parts) {
+                      struct lab_analysis_result *result) {
     struct lab_study_point *points;
     struct transfer_sets sets[TRANSFER_QUESTIONS];
     struct transfer_pressure *pressures = NULL;
     int count = lab_study_points(study, arena, &points), pressure_count = 0;
-    const char *prefix = input->study_count > 1 ? lab_arena_printf(arena, "%s: ", study->name) : "";
+    const char *prefix = lab_analysis_prefix(input, study, arena);
     const char *suffix =
-        parts->count > 0 ? lab_arena_printf(arena, "_%d", (int)(study - input->studies) + 1) : "";
+        lab_analysis_suffix(result->part_count > 0 ? (int)(study - input->studies) : 0, arena);
     for (int q = 0; q < TRANSFER_QUESTIONS; q++) {
         sets[q] = transfer_sets_make((enum transfer_question)q, points, count, arena);
         if (sets[q].count > 0)
-            parts->items[parts->count++] = question_part(&sets[q], prefix, arena);
+            add_question(result, &sets[q], prefix, arena);
     }
     if (config->pressure)
         pressure_count = transfer_pressures(points, count, arena, &pressures);
     if (pressure_count > 0)
-        parts->items[parts->count++] = pressure_part(pressures, pressure_count, prefix, arena);
-    parts->chart_count += transfer_charts(sets, pressures, pressure_count, suffix, study->simulated,
-                                          arena, &parts->charts[parts->chart_count]);
-    const char **notes = lab_study_notes(study, 0, arena);
-    for (int i = 0; notes[i]; i++)
-        parts->notes[parts->note_count++] = notes[i];
+        add_pressure(result, pressures, pressure_count, prefix, arena);
+    transfer_add_charts(sets, pressures, pressure_count, suffix, study->simulated, arena, result);
+    lab_study_add_notes(study, "", &result->notes, arena);
 }
 
 static int transfer_run(const void *opaque, const struct lab_analysis_input *input,
                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
                         struct lab_err *err) {
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
-    size_t room = (size_t)input->study_count + 1;
-    struct parts parts = {
-        .items = lab_arena_alloc(arena, room * PARTS_OF_STUDY, sizeof *parts.items),
-        .charts = lab_arena_alloc(arena, room * TRANSFER_CHARTS_MAX, sizeof *parts.charts),
-        .notes = lab_arena_alloc(arena, room * NOTES_OF_STUDY, sizeof *parts.notes)};
-    bool simulated = false;
-    for (int i = 0; i < input->study_count; i++) {
-        simulated |= input->studies[i].simulated;
-        add_study(opaque, input, &input->studies[i], arena, &parts);
-    }
-    *ret_result = (struct lab_analysis_result){
-        .answer = parts.count > 0 ? parts.items[0].answer
-                                  : "There is nothing to hold against each other: no points differ "
-                                    "in image size, model, batch or pool alone.",
-        .part_key = "questions",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = parts.items,
-        .part_count = parts.count,
-        .simulated = simulated,
-        .notes = parts.notes,
-        .charts = parts.charts,
-        .chart_count = parts.chart_count,
-    };
+    if (lab_analysis_open(input, LAB_RESULT("questions", figure_columns), ret_result, err) < 0)
+        return -1;
+    for (int i = 0; i < input->study_count; i++)
+        add_study(opaque, input, &input->studies[i], arena, ret_result);
+    ret_result->answer = ret_result->part_count > 0
+                             ? ret_result->parts[0].answer
+                             : "There is nothing to hold against each other: no points differ "
+                               "in image size, model, batch or pool alone.";
     return 0;
 }
 

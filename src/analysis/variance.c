@@ -3,7 +3,7 @@
  * how long kernels take, how much that varies, and what an auto-tuner makes of it; for each kernel
  * and each device, phase by phase against the baseline.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_words.h"
 #include "analysis/variance/phases.h"
 
@@ -16,70 +16,44 @@
 
 /* --- columns --- */
 
-enum { COMPARISONS, SLOWED, SPREAD_MORE, MISMATCHES, MET, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [COMPARISONS] = {"comparisons", "Comparisons", LAB_UNIT_COUNT, "Comparisons"},
-    [SLOWED] = {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
-    [SPREAD_MORE] = {"more_spread", "More spread", LAB_UNIT_COUNT},
-    [MISMATCHES] = {"mismatches", "Mismatches", LAB_UNIT_COUNT},
-    [MET] = {"indicators_met", "Indicators met", LAB_UNIT_COUNT, "Met"},
+static const struct lab_doc_column figure_columns[] = {
+    {"comparisons", "Comparisons", LAB_UNIT_COUNT, "Comparisons"},
+    {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
+    {"more_spread", "More spread", LAB_UNIT_COUNT},
+    {"mismatches", "Mismatches", LAB_UNIT_COUNT},
+    {"indicators_met", "Indicators met", LAB_UNIT_COUNT, "Met"},
 };
 
-enum {
-    PAIR_KERNEL,
-    PAIR_DEVICE,
-    PAIR_GPU_ID,
-    PAIR_PHASE,
-    PAIR_BASE_TIME,
-    PAIR_TIME,
-    PAIR_CHANGE,
-    PAIR_CHANGE_TEXT,
-    PAIR_WITHIN,
-    PAIR_VERDICT,
-    PAIR_BASE_SPREAD,
-    PAIR_SPREAD,
-    PAIR_SPREAD_RATIO,
-    PAIR_SPREAD_TEXT,
-    PAIR_CONFIGURATION,
-    PAIR_BEST,
-    PAIR_COLUMNS
+static const struct lab_doc_column pair_columns[] = {
+    {"kernel", "Kernel", LAB_UNIT_TEXT},
+    {"device", "Device", LAB_UNIT_TEXT},
+    {"gpu_id", NULL, LAB_UNIT_COUNT},
+    {"phase", "Phase", LAB_UNIT_TEXT},
+    {"baseline_ms", NULL, LAB_UNIT_TIME},
+    {"time_ms", NULL, LAB_UNIT_TIME},
+    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Difference", LAB_UNIT_FIGURE},
+    {"within_one_run", NULL, LAB_UNIT_TEXT},
+    {"verdict", NULL, LAB_UNIT_TEXT},
+    {"baseline_spread", NULL, LAB_UNIT_SHARE},
+    {"spread", NULL, LAB_UNIT_SHARE},
+    {"spread_ratio", NULL, LAB_UNIT_RATIO, .with_interval = true},
+    {NULL, "Spread", LAB_UNIT_FIGURE},
+    {"configuration", NULL, LAB_UNIT_TEXT},
+    {"best_time_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
 };
 
-static const struct lab_doc_column pair_columns[PAIR_COLUMNS] = {
-    [PAIR_KERNEL] = {"kernel", "Kernel", LAB_UNIT_TEXT},
-    [PAIR_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
-    [PAIR_GPU_ID] = {"gpu_id", NULL, LAB_UNIT_COUNT},
-    [PAIR_PHASE] = {"phase", "Phase", LAB_UNIT_TEXT},
-    [PAIR_BASE_TIME] = {"baseline_ms", NULL, LAB_UNIT_TIME},
-    [PAIR_TIME] = {"time_ms", NULL, LAB_UNIT_TIME},
-    [PAIR_CHANGE] = {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    [PAIR_CHANGE_TEXT] = {NULL, "Difference", LAB_UNIT_FIGURE},
-    [PAIR_WITHIN] = {"within_one_run", NULL, LAB_UNIT_TEXT},
-    [PAIR_VERDICT] = {"verdict", NULL, LAB_UNIT_TEXT},
-    [PAIR_BASE_SPREAD] = {"baseline_spread", NULL, LAB_UNIT_SHARE},
-    [PAIR_SPREAD] = {"spread", NULL, LAB_UNIT_SHARE},
-    [PAIR_SPREAD_RATIO] = {"spread_ratio", NULL, LAB_UNIT_RATIO, .with_interval = true},
-    [PAIR_SPREAD_TEXT] = {NULL, "Spread", LAB_UNIT_FIGURE},
-    [PAIR_CONFIGURATION] = {"configuration", NULL, LAB_UNIT_TEXT},
-    [PAIR_BEST] = {"best_time_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+static const struct lab_doc_column difference_columns[] = {
+    {"kernel", "Kernel", LAB_UNIT_TEXT},     {"device", "Device", LAB_UNIT_TEXT},
+    {"phase", "Phase", LAB_UNIT_TEXT},       {"key", "Key", LAB_UNIT_TEXT},
+    {"baseline", "Baseline", LAB_UNIT_TEXT}, {"here", "Here", LAB_UNIT_TEXT},
 };
 
-enum { DIFF_KERNEL, DIFF_DEVICE, DIFF_PHASE, DIFF_KEY, DIFF_BASE, DIFF_OTHER, DIFF_COLUMNS };
-static const struct lab_doc_column difference_columns[DIFF_COLUMNS] = {
-    [DIFF_KERNEL] = {"kernel", "Kernel", LAB_UNIT_TEXT},
-    [DIFF_DEVICE] = {"device", "Device", LAB_UNIT_TEXT},
-    [DIFF_PHASE] = {"phase", "Phase", LAB_UNIT_TEXT},
-    [DIFF_KEY] = {"key", "Key", LAB_UNIT_TEXT},
-    [DIFF_BASE] = {"baseline", "Baseline", LAB_UNIT_TEXT},
-    [DIFF_OTHER] = {"here", "Here", LAB_UNIT_TEXT},
-};
-
-enum { SIGN_KEY, SIGN_TITLE, SIGN_STATE, SIGN_EVIDENCE, SIGN_COLUMNS };
-static const struct lab_doc_column sign_columns[SIGN_COLUMNS] = {
-    [SIGN_KEY] = {"indicator", NULL, LAB_UNIT_TEXT},
-    [SIGN_TITLE] = {NULL, "Indicator of contention", LAB_UNIT_TEXT},
-    [SIGN_STATE] = {"state", "State", LAB_UNIT_TEXT},
-    [SIGN_EVIDENCE] = {"evidence", NULL, LAB_UNIT_TEXT},
+static const struct lab_doc_column sign_columns[] = {
+    {"indicator", NULL, LAB_UNIT_TEXT},
+    {NULL, "Indicator of contention", LAB_UNIT_TEXT},
+    {"state", "State", LAB_UNIT_TEXT},
+    {"evidence", NULL, LAB_UNIT_TEXT},
 };
 
 /* --- tables --- */
@@ -96,10 +70,7 @@ static double median_of(const double *values, int count) {
 }
 
 static struct lab_doc_cell change_cell(const struct lab_study_ratio *ratio) {
-    return (struct lab_doc_cell){.value = ratio->ratio - 1,
-                                 .low = ratio->low - 1,
-                                 .high = ratio->high - 1,
-                                 .confidence = CONFIDENCE};
+    return lab_cell_interval(ratio->ratio - 1, ratio->low - 1, ratio->high - 1, CONFIDENCE);
 }
 
 static const char *verdict_name(enum lab_study_verdict verdict) {
@@ -137,99 +108,62 @@ static const char *configuration_text(const struct lab_phase_pair *pair, struct 
                                                pair->differing, pair->pairs);
 }
 
-static void fill_pair(struct lab_doc_cell *row, const struct lab_phases *phases,
-                      const struct lab_phase_pair *pair, struct lab_arena *arena) {
-    const struct lab_phase_unit *unit = &phases->units[pair->unit];
-    const struct lab_phase_point *base = pair->base, *other = pair->other;
-    row[PAIR_KERNEL] = lab_cell_text(unit->kernel);
-    row[PAIR_DEVICE] = lab_cell_text(unit->device);
-    row[PAIR_GPU_ID] = lab_cell_figure(unit->gpu_id);
-    row[PAIR_PHASE] = lab_cell_text(phases->names[pair->phase]);
-    row[PAIR_BASE_TIME] = lab_cell_figure(median_of(base->times_s, base->point.count));
-    row[PAIR_TIME] = lab_cell_figure(median_of(other->times_s, other->point.count));
-    row[PAIR_CHANGE] = change_cell(&pair->time);
-    struct lab_study_ratio brief = pair->time;
-    brief.within =
-        false; /* a note says so of all that were run once; here it would fill the line */
-    row[PAIR_CHANGE_TEXT] = lab_cell_text(lab_study_ratio_words(&brief, arena));
-    row[PAIR_WITHIN] = lab_cell_text(pair->time.within ? "yes" : "no");
-    row[PAIR_VERDICT] = lab_cell_text(verdict_name(pair->time.verdict));
-    row[PAIR_BASE_SPREAD] = lab_cell_figure(median_of(base->spreads, base->point.count));
-    row[PAIR_SPREAD] = lab_cell_figure(median_of(other->spreads, other->point.count));
-    row[PAIR_SPREAD_RATIO] = (struct lab_doc_cell){.value = pair->spread.ratio,
-                                                   .low = pair->spread.low,
-                                                   .high = pair->spread.high,
-                                                   .confidence = CONFIDENCE};
-    row[PAIR_SPREAD_TEXT] = lab_cell_text(spread_text(&pair->spread, arena));
-    row[PAIR_CONFIGURATION] = lab_cell_text(configuration_text(pair, arena));
-    row[PAIR_BEST] = change_cell(&pair->best);
+static void add_pair_table(struct lab_analysis_part *part, const struct lab_phases *phases,
+                           struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "comparisons", "Phases against the baseline", pair_columns, arena);
+    for (int i = 0; i < phases->pair_count; i++) {
+        const struct lab_phase_pair *pair = &phases->pairs[i];
+        const struct lab_phase_unit *unit = &phases->units[pair->unit];
+        const struct lab_phase_point *base = pair->base, *other = pair->other;
+        struct lab_study_ratio brief = pair->time;
+        brief.within = false; /* a note says so of all that were run once; here it fills the line */
+        LAB_ROW(
+            table, arena, lab_cell_text(unit->kernel), lab_cell_text(unit->device),
+            lab_cell_figure(unit->gpu_id), lab_cell_text(phases->names[pair->phase]),
+            lab_cell_figure(median_of(base->times_s, base->point.count)),
+            lab_cell_figure(median_of(other->times_s, other->point.count)),
+            change_cell(&pair->time), lab_cell_text(lab_study_ratio_words(&brief, arena)),
+            lab_cell_text(pair->time.within ? "yes" : "no"),
+            lab_cell_text(verdict_name(pair->time.verdict)),
+            lab_cell_figure(median_of(base->spreads, base->point.count)),
+            lab_cell_figure(median_of(other->spreads, other->point.count)),
+            lab_cell_interval(pair->spread.ratio, pair->spread.low, pair->spread.high, CONFIDENCE),
+            lab_cell_text(spread_text(&pair->spread, arena)),
+            lab_cell_text(configuration_text(pair, arena)), change_cell(&pair->best));
+    }
+    lab_analysis_hide_empty(table);
 }
 
-static struct lab_doc_table pair_table(const struct lab_phases *phases, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)phases->pair_count * PAIR_COLUMNS + 1, sizeof *cells);
-    for (int i = 0; i < phases->pair_count; i++)
-        fill_pair(cells + (ptrdiff_t)i * PAIR_COLUMNS, phases, &phases->pairs[i], arena);
-    return (struct lab_doc_table){.key = "comparisons",
-                                  .title =
-                                      phases->pair_count ? "Phases against the baseline" : NULL,
-                                  .columns = pair_columns,
-                                  .column_count = PAIR_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = phases->pair_count};
-}
-
-static struct lab_doc_table difference_table(const struct lab_phases *phases,
-                                             const struct lab_phase_difference *differences,
-                                             int count, struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)count * DIFF_COLUMNS + 1, sizeof *cells);
+static void add_difference_table(struct lab_analysis_part *part, const struct lab_phases *phases,
+                                 const struct lab_phase_difference *differences, int count,
+                                 struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "configurations", "Where configurations differ", difference_columns, arena);
     for (int i = 0; i < count; i++) {
         const struct lab_phase_pair *pair = &phases->pairs[differences[i].pair];
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * DIFF_COLUMNS;
-        row[DIFF_KERNEL] = lab_cell_text(phases->units[pair->unit].kernel);
-        row[DIFF_DEVICE] = lab_cell_text(phases->units[pair->unit].device);
-        row[DIFF_PHASE] = lab_cell_text(phases->names[pair->phase]);
-        row[DIFF_KEY] = lab_cell_text(differences[i].key);
-        row[DIFF_BASE] = lab_cell_text(differences[i].base);
-        row[DIFF_OTHER] = lab_cell_text(differences[i].other);
+        LAB_ROW(table, arena, lab_cell_text(phases->units[pair->unit].kernel),
+                lab_cell_text(phases->units[pair->unit].device),
+                lab_cell_text(phases->names[pair->phase]), lab_cell_text(differences[i].key),
+                lab_cell_text(differences[i].base), lab_cell_text(differences[i].other));
     }
-    return (struct lab_doc_table){.key = "configurations",
-                                  .title = count ? "Where configurations differ" : NULL,
-                                  .columns = difference_columns,
-                                  .column_count = DIFF_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = count};
+    lab_analysis_hide_empty(table);
 }
 
 /* Evidence is too long for a table: people read it below. */
-static const char *const *sign_notes(const struct lab_indicator *indicators,
-                                     struct lab_arena *arena) {
-    const char **notes = lab_arena_alloc(arena, LAB_INDICATORS + 1, sizeof *notes);
-    for (int i = 0; i < LAB_INDICATORS; i++)
-        notes[i] =
-            lab_arena_printf(arena, "%s, %s: %s.", indicators[i].title,
-                             lab_indicator_state_name(indicators[i].state), indicators[i].evidence);
-    return notes;
-}
-
-static struct lab_doc_table sign_table(const struct lab_indicator *indicators, bool shown,
-                                       struct lab_arena *arena) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(arena, (size_t)LAB_INDICATORS * SIGN_COLUMNS, sizeof *cells);
+static void add_signs(struct lab_analysis_part *part, const struct lab_indicator *indicators,
+                      bool shown, struct lab_arena *arena) {
+    struct lab_doc_table *table =
+        LAB_TABLE(part, "indicators", shown ? "Indicators" : NULL, sign_columns, arena);
     for (int i = 0; i < LAB_INDICATORS; i++) {
-        struct lab_doc_cell *row = cells + (ptrdiff_t)i * SIGN_COLUMNS;
-        row[SIGN_KEY] = lab_cell_text(indicators[i].key);
-        row[SIGN_TITLE] = lab_cell_text(indicators[i].title);
-        row[SIGN_STATE] = lab_cell_text(lab_indicator_state_name(indicators[i].state));
-        row[SIGN_EVIDENCE] = lab_cell_text(indicators[i].evidence);
+        const struct lab_indicator *sign = &indicators[i];
+        const char *state = lab_indicator_state_name(sign->state);
+        LAB_ROW(table, arena, lab_cell_text(sign->key), lab_cell_text(sign->title),
+                lab_cell_text(state), lab_cell_text(sign->evidence));
+        if (shown)
+            lab_analysis_note(&part->notes, arena, "%s, %s: %s.", sign->title, state,
+                              sign->evidence);
     }
-    return (struct lab_doc_table){.key = "indicators",
-                                  .title = shown ? "Indicators" : NULL,
-                                  .columns = sign_columns,
-                                  .column_count = SIGN_COLUMNS,
-                                  .cells = cells,
-                                  .row_count = LAB_INDICATORS};
 }
 
 /* --- words --- */
@@ -345,83 +279,67 @@ static const char *make_answer(const struct lab_phases *phases, int run_count,
 
 /* --- the whole --- */
 
-static const char *const *make_notes(const struct lab_analysis_input *input,
-                                     const struct lab_phases *phases, struct lab_arena *arena) {
-    const char **notes = lab_study_notes(&input->studies[0], 3, arena);
-    int count = 0, alone = 0;
-    while (notes[count])
-        count++;
-    for (int u = 0; u < phases->unit_count && phases->base >= 0; u++) {
+static void add_notes(struct lab_analysis_result *result, const struct lab_phases *phases,
+                      struct lab_arena *arena) {
+    int alone = 0;
+    if (phases->base < 0 || phases->pair_count == 0)
+        return;
+    for (int u = 0; u < phases->unit_count; u++) {
         int there = 0;
         for (int p = 0; p < phases->count; p++)
             there += p != phases->base && phases->units[u].points[p].point.count > 0;
         alone += there == 0 || phases->units[u].points[phases->base].point.count == 0;
     }
-    if (alone > 0 && phases->pair_count > 0)
-        notes[count++] = lab_arena_printf(
-            arena, "%d of %d kernels on a device weren't run in both phases and are left out.",
-            alone, phases->unit_count);
-    if (phases->base >= 0 && strcmp(phases->names[phases->base], "baseline") != 0 &&
-        phases->pair_count > 0)
-        notes[count++] = lab_arena_printf(
-            arena, "No phase is called baseline: all are held against %s, which ran first.",
-            phases->names[phases->base]);
-    return notes;
+    if (alone > 0)
+        lab_analysis_note(
+            &result->notes, arena,
+            "%d of %d kernels on a device weren't run in both phases and are left out.", alone,
+            phases->unit_count);
+    if (strcmp(phases->names[phases->base], "baseline") != 0)
+        lab_analysis_note(&result->notes, arena,
+                          "No phase is called baseline: all are held against %s, which ran first.",
+                          phases->names[phases->base]);
+}
+
+static void add_part(struct lab_analysis_result *result, const char *name,
+                     struct lab_phases *phases, int run_count, struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, name, arena);
+    struct lab_indicator *indicators = lab_arena_alloc(arena, LAB_INDICATORS, sizeof *indicators);
+    struct lab_phase_difference *differences;
+    int difference_count = lab_phases_configurations(phases, arena, &differences), met = 0;
+    struct counts counts = count_pairs(phases, -1);
+    lab_phases_indicators(phases, arena, indicators);
+    for (int i = 0; i < LAB_INDICATORS; i++)
+        met += indicators[i].state == LAB_INDICATOR_MET;
+    part->answer = make_answer(phases, run_count, arena);
+    LAB_FIGURES(
+        part, lab_cell_remark(counts.pairs, "of a kernel on a device in a phase with the baseline"),
+        lab_cell_figure(counts.slowed), lab_cell_figure(counts.spread),
+        lab_cell_remark(counts.tuned ? counts.mismatches : (double)NAN, "of what the tuner chose"),
+        lab_cell_remark(phases->pair_count > 0 ? met : (double)NAN, "of five"));
+    add_signs(part, indicators, phases->pair_count > 0, arena);
+    add_pair_table(part, phases, arena);
+    add_difference_table(part, phases, differences, difference_count, arena);
 }
 
 static int variance_run(const void *config, const struct lab_analysis_input *input,
                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
                         struct lab_err *err) {
     (void)config;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
+    if (lab_analysis_open(input, LAB_RESULT("studies", figure_columns), ret_result, err) < 0)
+        return -1;
     struct lab_phases *phases = lab_arena_alloc(arena, 1, sizeof *phases);
-    struct lab_indicator *indicators = lab_arena_alloc(arena, LAB_INDICATORS, sizeof *indicators);
-    struct lab_phase_difference *differences;
     int run_count = 0;
     for (int s = 0; s < input->study_count; s++)
         run_count += input->studies[s].run_count;
     lab_phases_make(input, arena, phases);
-    int difference_count = lab_phases_configurations(phases, arena, &differences);
-    lab_phases_indicators(phases, arena, indicators);
-
-    struct lab_doc_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_doc_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
-    struct lab_analysis_part *part = lab_arena_alloc(arena, 1, sizeof *part);
-    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
-    struct counts counts = count_pairs(phases, -1);
-    int met = 0;
-    for (int i = 0; i < LAB_INDICATORS; i++)
-        met += indicators[i].state == LAB_INDICATOR_MET;
-    cells[COMPARISONS] = lab_cell_figure(counts.pairs);
-    cells[SLOWED] = lab_cell_figure(counts.slowed);
-    cells[SPREAD_MORE] = lab_cell_figure(counts.spread);
-    cells[MISMATCHES] = lab_cell_figure(counts.tuned ? counts.mismatches : (double)NAN);
-    cells[MET] = lab_cell_figure(phases->pair_count > 0 ? met : (double)NAN);
-    cells[COMPARISONS].text = "of a kernel on a device in a phase with the baseline";
-    cells[MISMATCHES].text = "of what the tuner chose";
-    cells[MET].text = "of five";
-    tables[0] = sign_table(indicators, phases->pair_count > 0, arena);
-    tables[1] = pair_table(phases, arena);
-    tables[2] = difference_table(phases, differences, difference_count, arena);
-    *part = (struct lab_analysis_part){
-        .name = input->studies[0].name,
-        .answer = make_answer(phases, run_count, arena),
-        .cells = cells,
-        .tables = tables,
-        .table_count = 3,
-        .notes = phases->pair_count > 0 ? sign_notes(indicators, arena) : NULL};
-    *ret_result = (struct lab_analysis_result){
-        .answer = part->answer,
-        .part_key = "studies",
-        .columns = figure_columns,
-        .column_count = FIGURES,
-        .parts = part,
-        .part_count = 1,
-        .simulated = phases->simulated,
-        .notes = make_notes(input, phases, arena),
-        .charts = chart,
-        .chart_count = phases->count > 1 && lab_phases_chart(phases, arena, chart)};
+    ret_result->simulated = phases->simulated;
+    add_part(ret_result, input->studies[0].name, phases, run_count, arena);
+    ret_result->answer = ret_result->parts[0].answer;
+    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
+    add_notes(ret_result, phases, arena);
+    if (phases->count > 1)
+        lab_phases_add_chart(ret_result, phases, arena);
     return 0;
 }
 

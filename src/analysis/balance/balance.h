@@ -37,10 +37,10 @@ const char *lab_balance_answer_for_all(const struct lab_balance *balances, int c
 const char *lab_balance_advice(const struct lab_balance *balance, struct lab_arena *arena);
 /* What the windows say: which metric drifts, and the worst of them; NULL with fewer than two. */
 const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_arena *arena);
-const char *const *lab_balance_notes(const struct lab_recording_stats *stats,
-                                     struct lab_arena *arena);
+void lab_balance_add_notes(const struct lab_recording_stats *stats, const char *const **notes,
+                           struct lab_arena *arena);
 /* Whether runs of one label are slower where they are less balanced. */
-void lab_balance_add_rate_note(const struct lab_balance *balances, int count, const char **notes,
-                               struct lab_arena *arena);
+void lab_balance_add_rate_note(const struct lab_balance *balances, int count,
+                               const char *const **notes, struct lab_arena *arena);
 
 #endif

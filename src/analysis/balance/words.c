@@ -146,31 +146,22 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
 
 /* --- notes --- */
 
-#define LOW_PERCENT 5.0 /* of utilisation: differences of a point are large shares */
+#define LOW_PERCENT 5.0
 
-static const char *note_unused(const struct lab_recording_stats *stats, struct lab_arena *arena) {
+void lab_balance_add_notes(const struct lab_recording_stats *stats, const char *const **notes,
+                           struct lab_arena *arena) {
     const char *used, *unused = find_unused(stats, arena, &used);
-    return unused ? lab_arena_printf(arena,
-                                     "nobody seems to use GPU %s: gpus=[%s] gives the balance of "
-                                     "the others",
-                                     unused, used)
-                  : NULL;
-}
-
-const char *const *lab_balance_notes(const struct lab_recording_stats *stats,
-                                     struct lab_arena *arena) {
-    const char **notes = lab_recording_stats_notes(&stats, 1, 3, arena);
-    const char *unused = note_unused(stats, arena);
     double utilization = lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION);
+    lab_recording_stats_add_notes(&stats, 1, notes, arena);
     if (unused)
-        lab_recording_stats_add_note(notes, unused);
+        lab_analysis_note(notes, arena,
+                          "nobody seems to use GPU %s: gpus=[%s] gives the balance of the others",
+                          unused, used);
     else if (stats->gpu_count > 1 && utilization < LOW_PERCENT)
-        lab_recording_stats_add_note(
-            notes, lab_arena_printf(arena,
-                                    "the GPUs are nearly idle (%.1f %%): the CV of "
-                                    "utilisation and power says little",
-                                    utilization));
-    return notes;
+        lab_analysis_note(notes, arena,
+                          "the GPUs are nearly idle (%.1f %%): the CV of utilisation and power "
+                          "says little",
+                          utilization);
 }
 
 /* "3 recordings: the worst balance is that of b: poor in utilisation (CV 24.0 %)." */
@@ -193,8 +184,8 @@ const char *lab_balance_answer_for_all(const struct lab_balance *balances, int c
         lab_recording_stats_kinds[metric].noun, 100 * worst->cv[metric]);
 }
 
-void lab_balance_add_rate_note(const struct lab_balance *balances, int count, const char **notes,
-                               struct lab_arena *arena) {
+void lab_balance_add_rate_note(const struct lab_balance *balances, int count,
+                               const char *const **notes, struct lab_arena *arena) {
     double *cvs = lab_arena_alloc(arena, (size_t)count, sizeof *cvs);
     double *rates = lab_arena_alloc(arena, (size_t)count, sizeof *rates);
     int n = 0;
@@ -212,12 +203,11 @@ void lab_balance_add_rate_note(const struct lab_balance *balances, int count, co
     struct lab_correlation found = lab_stats_spearman(cvs, rates, (size_t)n, n, 0.95);
     if (isnan(found.r))
         return;
-    lab_recording_stats_add_note(
-        notes, lab_arena_printf(arena,
-                                "Throughput against the CV of utilisation, %d runs: rank "
-                                "correlation %+.2f, %s.",
-                                n, found.r,
-                                !(found.p < 0.05) ? "which chance explains"
-                                : found.r < 0     ? "the less balanced, the slower"
-                                                  : "the less balanced, the faster"));
+    lab_analysis_note(notes, arena,
+                      "Throughput against the CV of utilisation, %d runs: rank "
+                      "correlation %+.2f, %s.",
+                      n, found.r,
+                      !(found.p < 0.05) ? "which chance explains"
+                      : found.r < 0     ? "the less balanced, the slower"
+                                        : "the less balanced, the faster");
 }

@@ -29,7 +29,7 @@ struct compile_place { /* all models of a device, a node and whatever else was a
 /* All but `gain`, which is judged beside others. */
 void compile_pair_weigh(struct compile_pair *pair);
 
-struct lab_chart *compile_chart(const struct compile_place *places, int count, int pair_count,
-                                bool simulated, struct lab_arena *arena);
+void compile_add_chart(struct lab_analysis_result *result, const struct compile_place *places,
+                       int count, int pair_count, struct lab_arena *arena);
 
 #endif

@@ -1,26 +1,13 @@
 /* chart.c: how much longer kernels take in each phase, and what is left of the resources, side by
  * side. */
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_series.h"
 #include "analysis/contention/contention.h"
 
 #include <math.h>
 
-/* Bars of a phase, with whiskers; `effects` are NULL where there is none. */
-static struct lab_chart_series bars(const char *title,
-                                    const struct contention_effect *const *effects, int count,
-                                    int colour, struct lab_arena *arena) {
-    struct lab_series series;
-    lab_series_init(&series, (size_t)count, arena);
-    for (int i = 0; i < count; i++) {
-        bool shown = effects[i]->high / effects[i]->low <= CONTENTION_UNEVEN;
-        lab_series_add(&series, i, 100 * (effects[i]->ratio - 1),
-                       shown ? 100 * (effects[i]->low - 1) : (double)NAN,
-                       shown ? 100 * (effects[i]->high - 1) : (double)NAN);
-    }
-    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
-}
-
-static struct lab_chart_panel make_panel(const struct contention *made, bool resources) {
+/* Bars of each phase, with whiskers. */
+static void add_panel(struct lab_chart *chart, const struct contention *made, bool resources) {
     struct lab_arena *arena = made->arena;
     int most = resources ? CONTENTION_RESOURCES : made->kernel_count, count = 0;
     const char **names = lab_arena_alloc(arena, (size_t)most + 1, sizeof *names);
@@ -31,45 +18,41 @@ static struct lab_chart_panel make_panel(const struct contention *made, bool res
         which[count] = i;
         names[count++] = resources ? contention_resource_key(made, i) : made->kernels[i].name;
     }
-    struct lab_chart_series *series =
-        lab_arena_alloc(arena, (size_t)made->phases.count + 1, sizeof *series);
+    if (resources && count == 0)
+        return;
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, NULL, lab_axis_names(resources ? "Resource" : "Kernel", names, count),
+        lab_axis(resources ? "More or less of it [%]" : "Time, longer or shorter [%]"), arena);
     for (int s = 0; s < made->shown; s++) {
         int p = made->order[s];
-        const struct contention_effect **effects =
-            lab_arena_alloc(arena, (size_t)count + 1, sizeof *effects);
-        for (int i = 0; i < count; i++)
-            effects[i] = resources ? &made->left[p][which[i]] : &made->kernels[which[i]].times[p];
-        series[s] = bars(made->list[p].name, effects, count, s, arena);
+        struct lab_series series = {.arena = arena};
+        for (int i = 0; i < count; i++) {
+            const struct contention_effect *effect =
+                resources ? &made->left[p][which[i]] : &made->kernels[which[i]].times[p];
+            bool shown = effect->high / effect->low <= CONTENTION_UNEVEN;
+            lab_series_add(&series, i, 100 * (effect->ratio - 1),
+                           shown ? 100 * (effect->low - 1) : (double)NAN,
+                           shown ? 100 * (effect->high - 1) : (double)NAN);
+        }
+        lab_panel_add_series(
+            panel, lab_series_chart(&series, made->list[p].name, LAB_CHART_BARS, s), arena);
     }
-    return (struct lab_chart_panel){
-        .x = {.title = resources ? "Resource" : "Kernel",
-              .low = NAN,
-              .high = NAN,
-              .names = names,
-              .name_count = count},
-        .y = {.title = resources ? "More or less of it [%]" : "Time, longer or shorter [%]",
-              .low = NAN,
-              .high = NAN},
-        .series = series,
-        .series_count = made->shown};
 }
 
-bool contention_chart(const struct contention *made, struct lab_chart *ret_chart) {
+void contention_add_chart(struct lab_analysis_result *result, const struct contention *made) {
     if (made->main < 0 || made->phases.pair_count == 0)
-        return false;
-    struct lab_chart_panel *panels = lab_arena_alloc(made->arena, 2, sizeof *panels);
-    panels[0] = make_panel(made, false);
-    panels[1] = make_panel(made, true);
-    *ret_chart = (struct lab_chart){
-        .name = "contention",
-        .title = "Phases against the baseline",
-        .caption =
-            "Above by how much longer kernels take, below by how much more or less is left of "
-            "the resources; whiskers span the 95 % interval over blocks, and are left out where "
-            "blocks are too "
-            "uneven to tell.",
-        .panels = panels,
-        .panel_count = panels[1].x.name_count > 0 ? 2 : 1,
-        .simulated = made->phases.simulated};
-    return true;
+        return;
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){
+            .name = "contention",
+            .title = "Phases against the baseline",
+            .caption =
+                "Above by how much longer kernels take, below by how much more or less is left of "
+                "the resources; whiskers span the 95 % interval over blocks, and are left out "
+                "where blocks are too uneven to tell.",
+            .simulated = made->phases.simulated},
+        made->arena);
+    add_panel(chart, made, false);
+    add_panel(chart, made, true);
 }

@@ -133,8 +133,8 @@ bool contention_covers(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);
 
-/* False: there is nothing to draw. */
-bool contention_chart(const struct contention *made, struct lab_chart *ret_chart);
+/* Where there is something to draw. */
+void contention_add_chart(struct lab_analysis_result *result, const struct contention *made);
 
 /* --- words --- */
 

@@ -2,8 +2,8 @@
 #ifndef LAB_ANALYSIS_CORRELATE_CORRELATE_H
 #define LAB_ANALYSIS_CORRELATE_CORRELATE_H
 
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_resource.h"
-#include "model/chart.h"
 
 struct lab_finding { /* a tie, and whose */
     const struct lab_resource_correlations *correlations;
@@ -29,8 +29,8 @@ double lab_finding_least(const struct lab_resource_correlations *correlations, i
 /* "0.82 [0.70, 0.90]" */
 const char *lab_finding_figure(const struct lab_correlation *correlation, struct lab_arena *arena);
 
-/* A finding as points and over time. False: there is nothing to draw. */
-bool lab_finding_chart(const struct lab_finding *finding, const char *name, bool simulated,
-                       struct lab_arena *arena, struct lab_chart *ret_chart);
+/* A finding as points and over time, where there is something to draw. */
+void lab_finding_add_chart(const struct lab_finding *finding, const char *name, bool simulated,
+                           struct lab_arena *arena, struct lab_analysis_result *result);
 
 #endif

@@ -1,4 +1,5 @@
 /* crossover/charts.c: compute and copies over the work of a sample; where they cross is shaded. */
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_series.h"
 #include "analysis/crossover/crossover.h"
 
@@ -6,7 +7,6 @@
 
 #define PANELS_MAX 6
 #define LINE_STEPS 48
-#define SERIES     4
 
 static bool is_drawn(const struct lab_crossover_model *model) {
     return model->complexity > 0 && (model->compute_s > 0 || model->copy_s > 0);
@@ -25,8 +25,7 @@ static double in_us(double seconds) {
 
 static struct lab_chart_series points(const struct lab_crossover_feed *feed, bool compute,
                                       struct lab_arena *arena) {
-    struct lab_series series;
-    lab_series_init(&series, (size_t)feed->model_count, arena);
+    struct lab_series series = {.arena = arena};
     for (int m = 0; m < feed->model_count; m++) {
         const struct lab_crossover_model *model = &feed->models[m];
         if (is_drawn(model))
@@ -65,78 +64,56 @@ static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool 
             first = isnan(first) ? feed->models[m].complexity : first;
             last = feed->models[m].complexity;
         }
-    double *x = lab_arena_alloc(arena, 2 * (size_t)(LINE_STEPS + 1), sizeof *x),
-           *y = x + LINE_STEPS + 1;
+    struct lab_series series = {.arena = arena};
     for (int i = 0; i <= LINE_STEPS; i++) {
         double at = first * pow(last / first, (double)i / LINE_STEPS);
-        x[i] = at / 1e9;
-        y[i] = in_us(lab_crossover_time_at(feed, compute, at));
+        lab_series_add_point(&series, at / 1e9, in_us(lab_crossover_time_at(feed, compute, at)));
     }
-    return (struct lab_chart_series){.title = compute ? "compute, between models"
-                                                      : "copies, between models",
-                                     .mark = LAB_CHART_DASHES,
-                                     .x = x,
-                                     .y = y,
-                                     .count = LINE_STEPS + 1,
-                                     .colour = compute ? 0 : 1};
+    return lab_series_chart(&series, compute ? "compute, between models" : "copies, between models",
+                            LAB_CHART_DASHES, compute ? 0 : 1);
 }
 
-static struct lab_chart_panel make_panel(const struct lab_crossover_feed *feed,
-                                         struct lab_arena *arena) {
-    struct lab_chart_series *series = lab_arena_alloc(arena, SERIES, sizeof *series);
+static void add_panel(struct lab_chart *chart, const struct lab_crossover_feed *feed,
+                      struct lab_arena *arena) {
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, feed->title, lab_axis_log("Work of a sample [GFLOP]"),
+                            lab_axis_log("Time of a sample [µs]"), arena);
     struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);
-    int count = 0;
-    bool turns = !isnan(feed->crossover.at);
-    series[count++] = points(feed, true, arena);
-    series[count++] = points(feed, false, arena);
-    if (is_lined(feed)) {
-        series[count++] = line(feed, true, arena);
-        series[count++] = line(feed, false, arena);
-    }
     *shade = (struct lab_chart_shade){feed->crossover.interval.low / 1e9,
                                       feed->crossover.interval.high / 1e9, "they cross", 0};
-    return (struct lab_chart_panel){
-        .title = feed->title,
-        .x = {.title = "Work of a sample [GFLOP]", .log = true, .low = NAN, .high = NAN},
-        .y = {.title = "Time of a sample [µs]", .log = true, .low = NAN, .high = NAN},
-        .series = series,
-        .series_count = count,
-        .shades = shade,
-        .shade_count = turns};
+    panel->shades = shade;
+    panel->shade_count = !isnan(feed->crossover.at);
+    lab_panel_add_series(panel, points(feed, true, arena), arena);
+    lab_panel_add_series(panel, points(feed, false, arena), arena);
+    if (is_lined(feed)) {
+        lab_panel_add_series(panel, line(feed, true, arena), arena);
+        lab_panel_add_series(panel, line(feed, false, arena), arena);
+    }
 }
 
-bool lab_crossover_chart(const struct lab_crossover_feed *data_paths, int count, bool simulated,
-                         struct lab_arena *arena, struct lab_chart *ret_chart) {
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS_MAX, sizeof *panels);
-    int made = 0, left_out = 0;
-    for (int i = 0; i < count; i++) {
-        if (drawn_models(&data_paths[i]) < 2)
-            continue;
-        if (made < PANELS_MAX)
-            panels[made++] = make_panel(&data_paths[i], arena);
-        else
-            left_out++;
-    }
+void lab_crossover_add_chart(struct lab_analysis_result *result,
+                             const struct lab_crossover_feed *data_paths, int count,
+                             struct lab_arena *arena) {
+    struct lab_chart chart = {
+        .name = "crossover", .title = "Computing against copying", .simulated = result->simulated};
+    int drawn = 0;
+    for (int i = 0; i < count; i++)
+        if (drawn_models(&data_paths[i]) >= 2 && drawn++ < PANELS_MAX)
+            add_panel(&chart, &data_paths[i], arena);
+    int made = chart.panel_count;
     if (made == 0)
-        return false;
-    const char *more = "", *title = "Computing against copying";
-    if (left_out) {
+        return;
+    const char *more = "";
+    if (drawn > made) {
         more = lab_arena_printf(arena, " Drawn are the first %d of %d devices and nodes.", made,
-                                made + left_out);
-        title = lab_arena_printf(arena, "%s, %d of %d shown", title, made, made + left_out);
+                                drawn);
+        chart.title = lab_arena_printf(arena, "%s, %d of %d shown", chart.title, made, drawn);
     }
-    *ret_chart =
-        (struct lab_chart){.name = "crossover",
-                           .title = title,
-                           .caption = lab_arena_printf(
-                               arena,
-                               "Busy times of a sample. Where compute lies above copies, a "
-                               "pipeline that overlaps them waits for compute. Between models: "
-                               "straight over the work, so bent on these axes.%s",
-                               more),
-                           .panels = panels,
-                           .panel_count = made,
-                           .columns = made > 1 ? 2 : 1,
-                           .simulated = simulated};
-    return true;
+    chart.caption = lab_arena_printf(
+        arena,
+        "Busy times of a sample. Where compute lies above copies, a pipeline that overlaps them "
+        "waits for compute. Between models: straight over the work, so bent on these axes.%s",
+        more);
+    chart.columns = made > 1 ? 2 : 1;
+    lab_analysis_add_chart(result, chart, arena);
 }

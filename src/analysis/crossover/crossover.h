@@ -76,8 +76,9 @@ const char *lab_crossover_feed_answer(const struct lab_crossover_feed *feed,
 const char *lab_crossover_answer(const struct lab_crossover_feed *data_paths, int count,
                                  struct lab_arena *arena);
 
-/* --- the picture (crossover/charts.c); false = there is nothing to draw --- */
-bool lab_crossover_chart(const struct lab_crossover_feed *data_paths, int count, bool simulated,
-                         struct lab_arena *arena, struct lab_chart *ret_chart);
+/* --- the picture (crossover/charts.c), where there is something to draw --- */
+void lab_crossover_add_chart(struct lab_analysis_result *result,
+                             const struct lab_crossover_feed *data_paths, int count,
+                             struct lab_arena *arena);
 
 #endif

@@ -1,4 +1,5 @@
 /* numa/charts.c: the map of penalties, and penalties against how much a model computes. */
+#include "analysis/analysis_series.h"
 #include "analysis/analysis_words.h"
 #include "analysis/numa/numa.h"
 
@@ -32,10 +33,6 @@ static const char *feed_name(const struct feed *feed, struct lab_arena *arena) {
                             feed->device->nodes[feed->node].number);
 }
 
-static const char *chart_name(const char *name, int number, struct lab_arena *arena) {
-    return number == 0 ? name : lab_arena_printf(arena, "%s_%d", name, number + 1);
-}
-
 /* --- the map --- */
 
 static const char *cell_text(const struct lab_numa_cell *cell, struct lab_arena *arena) {
@@ -49,15 +46,15 @@ static const char *cell_text(const struct lab_numa_cell *cell, struct lab_arena 
                             cell->ratio.verdict == LAB_STUDY_UNDECIDED ? "?" : "");
 }
 
-static struct lab_chart make_map(const struct lab_numa_grid *grid, const struct feed *feeds,
-                                 int feed_count, struct lab_arena *arena) {
+static void add_map(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                    const struct feed *feeds, int feed_count, const char *suffix,
+                    struct lab_arena *arena) {
     size_t cells = (size_t)(feed_count * grid->model_count);
     double *values = lab_arena_alloc(arena, cells, sizeof *values);
     const char **texts = lab_arena_alloc(arena, cells, sizeof *texts);
     const char **columns = lab_arena_alloc(arena, (size_t)feed_count, sizeof *columns);
     const char **rows = lab_arena_alloc(arena, (size_t)grid->model_count, sizeof *rows);
     struct lab_chart_heat *heat = lab_arena_alloc(arena, 1, sizeof *heat);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
     for (int f = 0; f < feed_count; f++)
         columns[f] = feed_name(&feeds[f], arena);
     for (int m = 0; m < grid->model_count; m++) {
@@ -68,125 +65,95 @@ static struct lab_chart make_map(const struct lab_numa_grid *grid, const struct 
             texts[m * feed_count + f] = cell_text(cell, arena);
         }
     }
-    *heat = (struct lab_chart_heat){.values = values,
-                                    .texts = texts,
-                                    .low = NAN,
-                                    .high = NAN,
-                                    .diverging = true,
-                                    .title = "Throughput lost [%]"};
-    *panel = (struct lab_chart_panel){.x = {.title = "Device, and the node that feeds it",
-                                            .low = NAN,
-                                            .high = NAN,
-                                            .names = columns,
-                                            .name_count = feed_count},
-                                      .y = {.title = "Model, by work of a sample",
-                                            .low = NAN,
-                                            .high = NAN,
-                                            .names = rows,
-                                            .name_count = grid->model_count},
-                                      .heat = heat};
-    return (struct lab_chart){.title = "What another node costs",
-                              .caption = "Throughput lost where a device is fed from that node "
-                                         "instead of its own or best one. ≤: can't be told from "
-                                         "none, and isn't larger; ?: too few runs for a verdict.",
-                              .panels = panel,
-                              .panel_count = 1,
-                              .simulated = grid->study->simulated};
+    *heat = (struct lab_chart_heat){values, texts, NAN, NAN, true, "Throughput lost [%]"};
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
+                           .title = "What another node costs",
+                           .caption = "Throughput lost where a device is fed from that node "
+                                      "instead of its own or best one. ≤: can't be told from "
+                                      "none, and isn't larger; ?: too few runs for a verdict.",
+                           .simulated = grid->study->simulated},
+        arena);
+    lab_chart_add_panel(
+        chart, NULL, lab_axis_names("Device, and the node that feeds it", columns, feed_count),
+        lab_axis_names("Model, by work of a sample", rows, grid->model_count), arena)
+        ->heat = heat;
 }
 
 /* --- against complexity --- */
 
-static void set_point(struct lab_chart_series *series, double complexity, double penalty,
-                      double low, double high) {
-    if (!(complexity > 0) || isnan(penalty))
-        return; /* what computes nothing has no place on a logarithmic axis */
-    size_t i = series->count++;
-    ((double *)series->x)[i] = complexity / 1e9;
-    ((double *)series->y)[i] = 100 * penalty;
-    ((double *)series->low)[i] = 100 * low;
-    ((double *)series->high)[i] = 100 * high;
+static void add_point(struct lab_series *series, double complexity, double penalty, double low,
+                      double high) {
+    if (complexity > 0 && !isnan(penalty)) /* a logarithmic axis has no place for 0 */
+        lab_series_add(series, complexity / 1e9, 100 * penalty, 100 * low, 100 * high);
 }
 
-static struct lab_chart_series empty_series(const char *title, int room, struct lab_arena *arena) {
-    return (struct lab_chart_series){
-        .title = title,
-        .mark = LAB_CHART_LINE_POINTS,
-        .x = lab_arena_alloc(arena, (size_t)room, sizeof(double)),
-        .y = lab_arena_alloc(arena, (size_t)room, sizeof(double)),
-        .low = lab_arena_alloc(arena, (size_t)room, sizeof(double)),
-        .high = lab_arena_alloc(arena, (size_t)room, sizeof(double)),
-        .colour = -1,
-    };
+static void add_line(struct lab_chart_panel *panel, const struct lab_series *series,
+                     const char *title, struct lab_arena *arena) {
+    lab_panel_add_series(panel, lab_series_chart(series, title, LAB_CHART_LINE_POINTS, -1), arena);
 }
 
-static int lines_by_feed(const struct lab_numa_grid *grid, const struct feed *feeds, int count,
-                         struct lab_arena *arena, struct lab_chart_series *series) {
+static void add_lines_by_feed(struct lab_chart_panel *panel, const struct lab_numa_grid *grid,
+                              const struct feed *feeds, int count, struct lab_arena *arena) {
     for (int f = 0; f < count; f++) {
-        series[f] = empty_series(feed_name(&feeds[f], arena), grid->model_count, arena);
+        struct lab_series series = {.arena = arena};
         for (int m = 0; m < grid->model_count; m++) {
             const struct lab_numa_cell *cell = lab_numa_cell_at(feeds[f].device, m, feeds[f].node);
-            set_point(&series[f], grid->models[m].complexity, lab_numa_penalty(cell),
+            add_point(&series, grid->models[m].complexity, lab_numa_penalty(cell),
                       1 - cell->ratio.high, 1 - cell->ratio.low);
         }
+        add_line(panel, &series, feed_name(&feeds[f], arena), arena);
     }
-    return count;
 }
 
-static int lines_by_distance(const struct lab_numa_grid *grid, struct lab_arena *arena,
-                             struct lab_chart_series *series) {
+static void add_lines_by_distance(struct lab_chart_panel *panel, const struct lab_numa_grid *grid,
+                                  struct lab_arena *arena) {
     struct lab_numa_sensitivity *rows;
-    int row_count = lab_numa_sensitivities(grid, arena, &rows), count = 0;
-    for (int i = 0; i < row_count; i++) {
-        if (i == 0 || rows[i].distance != rows[i - 1].distance) {
-            if (count == LINES_MAX)
-                break;
-            series[count++] = empty_series(
-                rows[i].distance > 0
-                    ? lab_arena_printf(arena, "distance %d, mean of %d device%s", rows[i].distance,
-                                       rows[i].devices, rows[i].devices == 1 ? "" : "s")
-                    : "distance unknown",
-                grid->model_count, arena);
-        }
-        set_point(&series[count - 1], grid->models[rows[i].model].complexity, rows[i].penalty,
-                  rows[i].low, rows[i].high);
+    int count = lab_numa_sensitivities(grid, arena, &rows);
+    for (int i = 0; i < count && panel->series_count < LINES_MAX;) {
+        const struct lab_numa_sensitivity *first = &rows[i];
+        struct lab_series series = {.arena = arena};
+        for (; i < count && rows[i].distance == first->distance; i++)
+            add_point(&series, grid->models[rows[i].model].complexity, rows[i].penalty, rows[i].low,
+                      rows[i].high);
+        add_line(panel, &series,
+                 first->distance > 0
+                     ? lab_arena_printf(arena, "distance %d, mean of %d device%s", first->distance,
+                                        first->devices, first->devices == 1 ? "" : "s")
+                     : "distance unknown",
+                 arena);
     }
-    return count;
 }
 
-static bool make_lines(const struct lab_numa_grid *grid, const struct feed *feeds, int feed_count,
-                       struct lab_arena *arena, struct lab_chart *ret_chart) {
-    struct lab_chart_series *series = lab_arena_alloc(arena, LINES_MAX, sizeof *series);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    int count = feed_count <= LINES_MAX ? lines_by_feed(grid, feeds, feed_count, arena, series)
-                                        : lines_by_distance(grid, arena, series);
+static void add_lines(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                      const struct feed *feeds, int feed_count, const char *suffix,
+                      struct lab_arena *arena) {
+    struct lab_chart chart = {.name = lab_arena_printf(arena, "numa_penalty%s", suffix),
+                              .title = "What another node costs, by how much a model computes",
+                              .caption = "Whiskers are intervals at 95 %. Models that only "
+                                         "copy have no place on the axis.",
+                              .simulated = grid->study->simulated};
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(&chart, NULL, lab_axis_log("Work of a sample [GFLOP]"),
+                            lab_axis("Throughput lost [%]"), arena);
+    if (feed_count <= LINES_MAX)
+        add_lines_by_feed(panel, grid, feeds, feed_count, arena);
+    else
+        add_lines_by_distance(panel, grid, arena);
     size_t points = 0;
-    for (int i = 0; i < count; i++)
-        points += series[i].count;
-    if (points == 0)
-        return false;
-    *panel = (struct lab_chart_panel){
-        .x = {.title = "Work of a sample [GFLOP]", .log = true, .low = NAN, .high = NAN},
-        .y = {.title = "Throughput lost [%]", .low = NAN, .high = NAN},
-        .series = series,
-        .series_count = count};
-    *ret_chart =
-        (struct lab_chart){.title = "What another node costs, by how much a model computes",
-                           .caption = "Whiskers are intervals at 95 %. Models that only "
-                                      "copy have no place on the axis.",
-                           .panels = panel,
-                           .panel_count = 1,
-                           .simulated = grid->study->simulated};
-    return true;
+    for (int i = 0; i < panel->series_count; i++)
+        points += panel->series[i].count;
+    if (points > 0)
+        lab_analysis_add_chart(result, chart, arena);
 }
 
-void lab_numa_charts(const struct lab_numa_grid *grid, int number, struct lab_arena *arena,
-                     struct lab_chart *charts, int *count) {
+void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                         const char *suffix, struct lab_arena *arena) {
     struct feed *feeds;
     int feed_count = collect_data_paths(grid, arena, &feeds);
     if (feed_count == 0)
         return;
-    charts[*count] = make_map(grid, feeds, feed_count, arena);
-    charts[(*count)++].name = chart_name("numa_sensitivity", number, arena);
-    if (make_lines(grid, feeds, feed_count, arena, &charts[*count]))
-        charts[(*count)++].name = chart_name("numa_penalty", number, arena);
+    add_map(result, grid, feeds, feed_count, suffix, arena);
+    add_lines(result, grid, feeds, feed_count, suffix, arena);
 }

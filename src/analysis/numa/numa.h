@@ -105,9 +105,8 @@ int lab_numa_sensitivities(const struct lab_numa_grid *grid, struct lab_arena *a
 
 /* --- pictures (numa/charts.c) --- */
 
-/* Adds those of a study behind `*count` charts that have room for LAB_NUMA_CHARTS more. */
-#define LAB_NUMA_CHARTS 2
-void lab_numa_charts(const struct lab_numa_grid *grid, int number, struct lab_arena *arena,
-                     struct lab_chart *charts, int *count);
+/* Those of a study; their names end with the suffix. */
+void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                         const char *suffix, struct lab_arena *arena);
 
 #endif

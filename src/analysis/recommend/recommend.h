@@ -106,8 +106,8 @@ const char *lab_place_level(const struct lab_place *place, enum lab_place_factor
 const char *lab_place_answer(const struct lab_place_group *group, struct lab_arena *arena);
 const char *lab_place_answer_for_all(const struct lab_place_group *groups, int count,
                                      struct lab_arena *arena);
-/* One with a panel for each group that has several places; false = there is none. */
-bool lab_place_chart(const struct lab_place_group *groups, int count, struct lab_arena *arena,
-                     struct lab_chart *ret_chart);
+/* One with a panel for each group that has several places, if any has. */
+void lab_place_add_chart(struct lab_analysis_result *result, const struct lab_place_group *groups,
+                         int count, struct lab_arena *arena);
 
 #endif

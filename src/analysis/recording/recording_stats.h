@@ -6,7 +6,7 @@
 #ifndef LAB_ANALYSIS_RECORDING_RECORDING_STATS_H
 #define LAB_ANALYSIS_RECORDING_RECORDING_STATS_H
 
-#include "analysis/analysis.h"
+#include "analysis/analysis_build.h"
 
 enum lab_recording_stats_metric {
     LAB_RECORDING_STATS_MEMORY,      /* MiB */
@@ -151,10 +151,9 @@ const char *lab_recording_stats_about(const struct lab_recording_stats *const *a
                                       struct lab_arena *arena);
 /*
  * What to know before the figures of these recordings are used: gaps, MIG, what a damaged file
- * lacks, energy that isn't a counter's. Ends with NULL and has room for `more` others after it.
+ * lacks, energy that isn't a counter's. Appends to a list that ends with NULL, or is NULL.
  */
-const char **lab_recording_stats_notes(const struct lab_recording_stats *const *all_stats,
-                                       int count, int more, struct lab_arena *arena);
-void lab_recording_stats_add_note(const char **notes, const char *note);
+void lab_recording_stats_add_notes(const struct lab_recording_stats *const *all_stats, int count,
+                                   const char *const **notes, struct lab_arena *arena);
 
 #endif

@@ -1,34 +1,12 @@
 /* recording_stats_chart.c: memory, balance and use of GPUs as pictures. */
 #include "analysis/recording/recording_stats_chart.h"
+#include "analysis/analysis_series.h"
 #include "analysis/analysis_timeline.h"
 
 #include <math.h>
 
 #define MIB_OF_GIB  1024.0
-#define LINE_POINTS 500 /* of a recording over time */
-
-static struct lab_chart_axis numbers(const char *title) {
-    return (struct lab_chart_axis){.title = title, .low = NAN, .high = NAN};
-}
-
-static struct lab_chart_axis categories(const char *title, const char *const *names, int count) {
-    return (struct lab_chart_axis){
-        .title = title, .low = NAN, .high = NAN, .names = names, .name_count = count};
-}
-
-static double *positions(int count, struct lab_arena *arena) {
-    double *x = lab_arena_alloc(arena, (size_t)count + 1, sizeof *x);
-    for (int i = 0; i < count; i++)
-        x[i] = i;
-    return x;
-}
-
-static double *places(int count, struct lab_arena *arena) {
-    double *y = lab_arena_alloc(arena, (size_t)count + 1, sizeof *y);
-    for (int i = 0; i < count; i++)
-        y[i] = NAN;
-    return y;
-}
+#define LINE_POINTS 500
 
 static double longest_s(const struct lab_recording_stats *const *all_stats, int count) {
     double longest = 0;
@@ -116,9 +94,9 @@ static double memory_end(const struct lab_recording_stats *all_stats, int count)
     return end > 0 ? end / MIB_OF_GIB : (double)NAN;
 }
 
-bool lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
-                                         bool simulated, struct lab_arena *arena,
-                                         struct lab_chart *ret_chart) {
+void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
+                                         struct lab_arena *arena,
+                                         struct lab_analysis_result *result) {
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats **chosen =
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
@@ -127,34 +105,30 @@ bool lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
     if (gpus == 0 || isnan(memory_end(all_stats, count)))
-        return false;
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, (size_t)gpus, sizeof *panels);
+        return;
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){
+            .name = "per_gpu_memory_breakdown",
+            .title = title_of("Memory of each GPU over time", lines, count, arena),
+            .caption = caption("All panels have the same scale.", lines, count, "recordings",
+                               "of each GPU in turn the one that took most of it", arena),
+            .columns = grid_columns(gpus),
+            .simulated = result->simulated},
+        arena);
     for (int g = 0; g < gpus; g++) {
-        struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)lines, sizeof *series);
+        struct lab_chart_panel *panel = lab_chart_add_panel(
+            chart, lab_arena_printf(arena, "GPU %d", indices[g]), lab_axis_from(time_title, 0),
+            lab_axis_from("Memory [GiB]", 0), arena);
+        panel->x.high = longest_s(chosen, lines) / unit_s;
+        panel->y.high = memory_end(all_stats, count);
         for (int i = 0; i < lines; i++) {
-            series[i] = memory_line(chosen[i], indices[g], unit_s, i, arena);
+            struct lab_chart_series line = memory_line(chosen[i], indices[g], unit_s, i, arena);
             if (lines == 1)
-                series[i].title = NULL;
+                line.title = NULL;
+            lab_panel_add_series(panel, line, arena);
         }
-        panels[g] = (struct lab_chart_panel){.title = lab_arena_printf(arena, "GPU %d", indices[g]),
-                                             .x = numbers(time_title),
-                                             .y = numbers("Memory [GiB]"),
-                                             .series = series,
-                                             .series_count = lines};
-        panels[g].x.low = panels[g].y.low = 0;
-        panels[g].x.high = longest_s(chosen, lines) / unit_s;
-        panels[g].y.high = memory_end(all_stats, count);
     }
-    *ret_chart = (struct lab_chart){
-        .name = "per_gpu_memory_breakdown",
-        .title = title_of("Memory of each GPU over time", lines, count, arena),
-        .caption = caption("All panels have the same scale.", lines, count, "recordings",
-                           "of each GPU in turn the one that took most of it", arena),
-        .panels = panels,
-        .panel_count = gpus,
-        .columns = grid_columns(gpus),
-        .simulated = simulated};
-    return true;
 }
 
 /* --- balance --- */
@@ -167,103 +141,78 @@ static const char *const grades[GRADES] = {"excellent below 5 %", "good below 10
 static struct lab_chart_series memory_bars(const struct lab_recording_stats *stats,
                                            const int *indices, int gpus, int colour,
                                            struct lab_arena *arena) {
-    double *y = places(gpus, arena), *low = places(gpus, arena), *high = places(gpus, arena);
+    struct lab_series series = {.arena = arena};
     for (int g = 0; g < gpus; g++) {
         const struct lab_recording_stats_gpu *gpu = find_gpu(stats, indices[g]);
-        if (!gpu || gpu->figures[LAB_RECORDING_STATS_MEMORY].count == 0)
+        const struct lab_recording_stats_figures *figures =
+            gpu ? &gpu->figures[LAB_RECORDING_STATS_MEMORY] : NULL;
+        if (!figures || figures->count == 0) {
+            lab_series_add(&series, g, NAN, NAN, NAN);
             continue;
-        double deviation = gpu->figures[LAB_RECORDING_STATS_MEMORY].deviation;
-        y[g] = gpu->figures[LAB_RECORDING_STATS_MEMORY].mean / MIB_OF_GIB;
-        low[g] = y[g] - (isnan(deviation) ? 0 : deviation) / MIB_OF_GIB;
-        high[g] = y[g] + (isnan(deviation) ? 0 : deviation) / MIB_OF_GIB;
+        }
+        double deviation = (isnan(figures->deviation) ? 0 : figures->deviation) / MIB_OF_GIB;
+        double mean = figures->mean / MIB_OF_GIB;
+        lab_series_add(&series, g, mean, mean - deviation, mean + deviation);
     }
-    return (struct lab_chart_series){.title = stats->source->name,
-                                     .mark = LAB_CHART_BARS,
-                                     .x = positions(gpus, arena),
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = (size_t)gpus,
-                                     .colour = colour};
+    /* the key of the right panel has their names */
+    return lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
 }
 
 #define BALANCED     3 /* memory, utilisation, power */
 #define BALANCE_MOST 5 /* recordings: as many as there are colours left */
 
-static struct lab_chart_series cv_bars(const struct lab_recording_stats *stats, int colour,
-                                       struct lab_arena *arena) {
-    double *y = places(BALANCED, arena);
+static struct lab_chart_series cv_bars(const struct lab_recording_stats *stats, const char *title,
+                                       int colour, struct lab_arena *arena) {
+    struct lab_series series = {.arena = arena};
     for (int m = 0; m < BALANCED; m++)
-        y[m] = 100 * lab_recording_stats_cv_of(stats, m);
-    return (struct lab_chart_series){.title = stats->source->name,
-                                     .mark = LAB_CHART_BARS,
-                                     .x = positions(BALANCED, arena),
-                                     .y = y,
-                                     .count = BALANCED,
-                                     .colour = colour};
+        lab_series_add_point(&series, m, 100 * lab_recording_stats_cv_of(stats, m));
+    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
 }
 
-static struct lab_chart_series grade_line(int grade, struct lab_arena *arena) {
-    static const int colours[GRADES] = {2, 1, 5};
-    double *x = positions(2, arena), *y = places(2, arena);
-    x[0] = -0.6;
-    x[1] = BALANCED - 0.4;
-    y[0] = y[1] = bounds[grade];
-    return (struct lab_chart_series){.title = grades[grade],
-                                     .mark = LAB_CHART_DASHES,
-                                     .x = x,
-                                     .y = y,
-                                     .count = 2,
-                                     .colour = colours[grade]};
-}
-
-bool lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
-                                       bool simulated, struct lab_arena *arena,
-                                       struct lab_chart *ret_chart) {
+void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
+                                       struct lab_arena *arena,
+                                       struct lab_analysis_result *result) {
     static const char *const metrics[BALANCED] = {"memory", "utilisation", "power"};
     static const int colours[BALANCE_MOST] = {0, 3, 4, 6, 7}; /* others than the grades have */
+    static const int grade_colours[GRADES] = {2, 1, 5};
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats *chosen[BALANCE_MOST];
     int several,
         lines = lab_recording_stats_choose_uneven(all_stats, count, BALANCE_MOST, &several, chosen);
     if (lines == 0)
-        return false;
+        return;
     const char **names = lab_arena_alloc(arena, (size_t)gpus, sizeof *names);
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, 2, sizeof *panels);
-    struct lab_chart_series *memory = lab_arena_alloc(arena, (size_t)lines, sizeof *memory),
-                            *cv = lab_arena_alloc(arena, (size_t)lines + GRADES, sizeof *cv);
     for (int g = 0; g < gpus; g++)
         names[g] = lab_arena_printf(arena, "GPU %d", indices[g]);
-    for (int i = 0; i < lines; i++) {
-        memory[i] = memory_bars(chosen[i], indices, gpus, colours[i], arena);
-        cv[i] = cv_bars(chosen[i], colours[i], arena);
-        memory[i].title = NULL; /* the key of the right panel has them */
-        if (lines == 1)
-            cv[i].title = NULL;
-    }
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){
+            .name = "gpu_load_balance_analysis",
+            .title = title_of("How evenly the GPUs are loaded", lines, several, arena),
+            .caption = caption("The lower the bars on the right, the more evenly.", lines, several,
+                               "recordings", "those whose memory is the most uneven", arena),
+            .columns = 2,
+            .simulated = result->simulated},
+        arena);
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, "Mean, with its deviation over time",
+                            lab_axis_names("", names, gpus), lab_axis("Memory [GiB]"), arena);
+    for (int i = 0; i < lines; i++)
+        lab_panel_add_series(panel, memory_bars(chosen[i], indices, gpus, colours[i], arena),
+                             arena);
+    panel = lab_chart_add_panel(chart, "Coefficient of variation between GPUs",
+                                lab_axis_names("", metrics, BALANCED), lab_axis_from("CV [%]", 0),
+                                arena);
+    for (int i = 0; i < lines; i++)
+        lab_panel_add_series(
+            panel,
+            cv_bars(chosen[i], lines > 1 ? chosen[i]->source->name : NULL, colours[i], arena),
+            arena);
     for (int i = 0; i < GRADES; i++)
-        cv[lines + i] = grade_line(i, arena);
-    panels[0] = (struct lab_chart_panel){.title = "Mean, with its deviation over time",
-                                         .x = categories("", names, gpus),
-                                         .y = numbers("Memory [GiB]"),
-                                         .series = memory,
-                                         .series_count = lines};
-    panels[1] = (struct lab_chart_panel){.title = "Coefficient of variation between GPUs",
-                                         .x = categories("", metrics, BALANCED),
-                                         .y = numbers("CV [%]"),
-                                         .series = cv,
-                                         .series_count = lines + GRADES};
-    panels[1].y.low = 0;
-    *ret_chart = (struct lab_chart){
-        .name = "gpu_load_balance_analysis",
-        .title = title_of("How evenly the GPUs are loaded", lines, several, arena),
-        .caption = caption("The lower the bars on the right, the more evenly.", lines, several,
-                           "recordings", "those whose memory is the most uneven", arena),
-        .panels = panels,
-        .panel_count = 2,
-        .columns = 2,
-        .simulated = simulated};
-    return true;
+        lab_panel_add_series(
+            panel,
+            lab_series_level(grades[i], -0.6, BALANCED - 0.4, bounds[i], grade_colours[i], arena),
+            arena);
 }
 
 /* --- labels --- */
@@ -310,23 +259,18 @@ static struct spread find_spread(const struct lab_recording_stats_label *label,
 static struct lab_chart_series label_bars(const struct lab_recording_stats_label *const *labels,
                                           int count, enum figure figure, const char *title,
                                           int colour, struct lab_arena *arena) {
-    double *y = places(count, arena), *low = places(count, arena), *high = places(count, arena);
+    struct lab_series series = {.arena = arena};
     bool several = false;
     for (int i = 0; i < count; i++) {
         struct spread spread = find_spread(labels[i], figure);
-        y[i] = spread.middle;
-        low[i] = labels[i]->count > 1 ? spread.low : (double)NAN;
-        high[i] = labels[i]->count > 1 ? spread.high : (double)NAN;
-        several |= labels[i]->count > 1;
+        bool known = labels[i]->count > 1;
+        lab_series_add(&series, i, spread.middle, known ? spread.low : (double)NAN,
+                       known ? spread.high : (double)NAN);
+        several |= known;
     }
-    return (struct lab_chart_series){.title = title,
-                                     .mark = LAB_CHART_BARS,
-                                     .x = positions(count, arena),
-                                     .y = y,
-                                     .low = several ? low : NULL,
-                                     .high = several ? high : NULL,
-                                     .count = (size_t)count,
-                                     .colour = colour};
+    if (!several)
+        series.low = series.high = NULL;
+    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
 }
 
 static const char **label_names(const struct lab_recording_stats_label *const *labels, int count,
@@ -358,127 +302,107 @@ static const char *together(const struct lab_recording_stats_label *const *label
 
 #define ENDS "the first and the last of the table"
 
-bool lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *all,
-                                          int all_count, bool simulated, struct lab_arena *arena,
-                                          struct lab_chart *ret_chart) {
+void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *all,
+                                          int all_count, struct lab_arena *arena,
+                                          struct lab_analysis_result *result) {
     const struct lab_recording_stats_label *labels[LAB_RECORDING_STATS_BARS_MOST];
     int count =
         lab_recording_stats_choose_ends(all, all_count, LAB_RECORDING_STATS_BARS_MOST, labels);
-    struct lab_chart_series *series = lab_arena_alloc(arena, 2, sizeof *series);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
     if (count < 1)
-        return false;
-    series[0] = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena);
-    series[1] = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
-    series[0].figures = series[1].figures = "%.1f";
-    if (!has_value(&series[0]))
-        return false;
-    *panel = (struct lab_chart_panel){.x = categories("", label_names(labels, count, arena), count),
-                                      .y = numbers("Memory [GiB]"),
-                                      .series = series,
-                                      .series_count = 2};
-    *ret_chart = (struct lab_chart){
-        .name = "gpu_memory_comparison",
-        .title = title_of(together(labels, count, "Memory", arena), count, all_count, arena),
-        .caption = caption(series[0].low ? "Whiskers span the recordings of a label." : NULL, count,
-                           all_count, "labels", ENDS, arena),
-        .panels = panel,
-        .panel_count = 1,
-        .simulated = simulated};
-    return true;
+        return;
+    struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena),
+                            peak = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
+    mean.figures = peak.figures = "%.1f";
+    if (!has_value(&mean))
+        return;
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){
+            .name = "gpu_memory_comparison",
+            .title = title_of(together(labels, count, "Memory", arena), count, all_count, arena),
+            .caption = caption(mean.low ? "Whiskers span the recordings of a label." : NULL, count,
+                               all_count, "labels", ENDS, arena),
+            .simulated = result->simulated},
+        arena);
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, NULL, lab_axis_names("", label_names(labels, count, arena), count),
+        lab_axis("Memory [GiB]"), arena);
+    lab_panel_add_series(panel, mean, arena);
+    lab_panel_add_series(panel, peak, arena);
 }
 
 /* Σ over the GPUs; nothing while one of them gave no value. */
-static struct lab_chart_series total_line(const struct lab_recording_stats *stats, double unit_s,
+static struct lab_chart_series total_line(const struct lab_recording_stats *stats,
+                                          const char *title, double unit_s, int colour,
                                           struct lab_arena *arena) {
+    struct lab_series series = {.arena = arena};
     int rows = lab_recording_stats_rows(stats);
     rows = rows > LINE_POINTS ? LINE_POINTS : rows < 1 ? 1 : rows;
-    double *grid = lab_recording_stats_grid(stats, LAB_RECORDING_STATS_MEMORY, rows, arena),
-           *x = places(rows, arena), *y = places(rows, arena);
+    double *grid = lab_recording_stats_grid(stats, LAB_RECORDING_STATS_MEMORY, rows, arena);
     for (int row = 0; row < rows; row++) {
         double sum = 0;
         for (int g = 0; g < stats->gpu_count; g++)
             sum += grid[(ptrdiff_t)row * stats->gpu_count + g];
-        x[row] = (row + 0.5) * stats->duration_s / rows / unit_s;
-        y[row] = sum / MIB_OF_GIB;
+        lab_series_add_point(&series, (row + 0.5) * stats->duration_s / rows / unit_s,
+                             sum / MIB_OF_GIB);
     }
-    return (struct lab_chart_series){.mark = LAB_CHART_LINE, .x = x, .y = y, .count = (size_t)rows};
+    return lab_series_chart(&series, title, LAB_CHART_LINE, colour);
 }
 
-bool lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *all,
-                                        int count, bool simulated, struct lab_arena *arena,
-                                        struct lab_chart *ret_chart) {
+void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *all,
+                                        int count, struct lab_arena *arena,
+                                        struct lab_analysis_result *result) {
     const struct lab_recording_stats_label *labels[LAB_RECORDING_STATS_LINES_MOST];
-    int lines = lab_recording_stats_choose_ends(all, count, LAB_RECORDING_STATS_LINES_MOST, labels),
-        made = 0;
+    int lines = lab_recording_stats_choose_ends(all, count, LAB_RECORDING_STATS_LINES_MOST, labels);
     double longest = 0;
     const char *time_title;
     for (int i = 0; i < lines; i++)
         longest = fmax(longest, labels[i]->all_stats[0]->duration_s);
     double unit_s = lab_timeline_unit(longest, &time_title);
-    struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)lines + 1, sizeof *series);
+    struct lab_chart chart = {.name = "gpu_memory_timeline",
+                              .caption = caption("Of each label, its first recording.", lines,
+                                                 count, "labels", ENDS, arena),
+                              .simulated = result->simulated};
+    struct lab_chart_panel *panel = lab_chart_add_panel(&chart, NULL, lab_axis(time_title),
+                                                        lab_axis_from("Memory [GiB]", 0), arena);
     for (int i = 0; i < lines; i++) {
         const struct lab_recording_stats *stats = labels[i]->all_stats[0];
-        struct lab_chart_series line = total_line(stats, unit_s, arena);
-        if (stats->gpu_count == 0 || !has_value(&line))
-            continue;
-        line.title = count > 1 ? labels[i]->name : NULL;
-        line.colour = made;
-        series[made++] = line;
+        struct lab_chart_series line = total_line(stats, count > 1 ? labels[i]->name : NULL, unit_s,
+                                                  panel->series_count, arena);
+        if (stats->gpu_count > 0 && has_value(&line))
+            lab_panel_add_series(panel, line, arena);
     }
-    if (made == 0)
-        return false;
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    *panel = (struct lab_chart_panel){.x = numbers(time_title),
-                                      .y = numbers("Memory [GiB]"),
-                                      .series = series,
-                                      .series_count = made};
-    panel->y.low = 0;
-    *ret_chart = (struct lab_chart){
-        .name = "gpu_memory_timeline",
-        .title = title_of(together(labels, lines, "Memory over time", arena), lines, count, arena),
-        .caption =
-            caption("Of each label, its first recording.", lines, count, "labels", ENDS, arena),
-        .panels = panel,
-        .panel_count = 1,
-        .simulated = simulated};
-    return true;
+    if (panel->series_count == 0)
+        return;
+    chart.title = title_of(together(labels, lines, "Memory over time", arena), lines, count, arena);
+    lab_analysis_add_chart(result, chart, arena);
 }
 
-bool lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels,
-                                     int label_count, bool simulated, struct lab_arena *arena,
-                                     struct lab_chart *ret_chart) {
-    static const char *const titles[] = {"Utilisation [%]", "Power, all GPUs [W]"};
+void lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels,
+                                     int label_count, struct lab_arena *arena,
+                                     struct lab_analysis_result *result) {
     const struct lab_recording_stats_label *all[LAB_RECORDING_STATS_BARS_MOST];
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, 2, sizeof *panels);
-    int made = 0, count = label_count < LAB_RECORDING_STATS_BARS_MOST
-                              ? label_count
-                              : LAB_RECORDING_STATS_BARS_MOST;
+    int count =
+        label_count < LAB_RECORDING_STATS_BARS_MOST ? label_count : LAB_RECORDING_STATS_BARS_MOST;
     for (int i = 0; i < count; i++)
         all[i] = &labels[i];
-    for (int p = 0; p < 2; p++) {
-        struct lab_chart_series *series = lab_arena_alloc(arena, 1, sizeof *series);
-        *series = label_bars(all, count, p ? POWER : UTILIZATION, NULL, p, arena);
-        if (!has_value(series))
-            continue;
-        panels[made] =
-            (struct lab_chart_panel){.x = categories("", label_names(all, count, arena), count),
-                                     .y = numbers(titles[p]),
-                                     .series = series,
-                                     .series_count = 1};
-        if (p == 0)
-            panels[made].y.high = 100;
-        made++;
-    }
-    if (made == 0)
-        return false;
-    *ret_chart = (struct lab_chart){
+    struct lab_chart chart = {
         .name = "gpu_usage",
         .title = title_of("How much the GPUs did", count, label_count, arena),
         .caption = caption(NULL, count, label_count, "labels", "the first of the table", arena),
-        .panels = panels,
-        .panel_count = made,
         .columns = 2,
-        .simulated = simulated};
-    return true;
+        .simulated = result->simulated};
+    for (int p = 0; p < 2; p++) {
+        struct lab_chart_series bars =
+            label_bars(all, count, p ? POWER : UTILIZATION, NULL, p, arena);
+        if (!has_value(&bars))
+            continue;
+        struct lab_chart_panel *panel = lab_chart_add_panel(
+            &chart, NULL, lab_axis_names("", label_names(all, count, arena), count),
+            lab_axis(p ? "Power, all GPUs [W]" : "Utilisation [%]"), arena);
+        panel->y.high = p ? (double)NAN : 100;
+        lab_panel_add_series(panel, bars, arena);
+    }
+    if (chart.panel_count > 0)
+        lab_analysis_add_chart(result, chart, arena);
 }

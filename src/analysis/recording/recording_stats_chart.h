@@ -1,6 +1,6 @@
 /*
- * recording_stats_chart.h: what recordings tell of their GPUs as pictures. Each function fills in
- * one chart, or says that there is nothing to draw. Everything lies in the arena.
+ * recording_stats_chart.h: what recordings tell of their GPUs as pictures. Each function adds
+ * one chart to a result, if there is something to draw. Everything lies in the arena.
  */
 #ifndef LAB_ANALYSIS_RECORDING_RECORDING_STATS_CHART_H
 #define LAB_ANALYSIS_RECORDING_RECORDING_STATS_CHART_H
@@ -28,32 +28,30 @@ int lab_recording_stats_choose_ends(const struct lab_recording_stats_label *cons
 
 /* "per_gpu_memory_breakdown": a panel for each GPU, a line for each recording. 1×2 for 2 GPUs, 2×2
  * for 4, 2×3 for 6, 2×4 for 8. */
-bool lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
-                                         bool simulated, struct lab_arena *arena,
-                                         struct lab_chart *ret_chart);
+void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
+                                         struct lab_arena *arena,
+                                         struct lab_analysis_result *result);
 
 /* "gpu_load_balance_analysis": left the memory of each GPU, right the coefficient of variation of
  * each metric beside the bounds of its grades. Of several recordings, bars stand beside each other;
  * of many, those of the most uneven. */
-bool lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
-                                       bool simulated, struct lab_arena *arena,
-                                       struct lab_chart *ret_chart);
+void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
+                                       struct lab_arena *arena, struct lab_analysis_result *result);
 
 /* "gpu_memory_comparison": memory of all GPUs together by label, mean and peak; whiskers span the
  * recordings of a label. */
-bool lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *labels,
-                                          int count, bool simulated, struct lab_arena *arena,
-                                          struct lab_chart *ret_chart);
+void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *labels,
+                                          int count, struct lab_arena *arena,
+                                          struct lab_analysis_result *result);
 
 /* "gpu_memory_timeline": the same over time, the first recording of each label. Of many labels,
  * both show the first and the last. */
-bool lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *labels,
-                                        int count, bool simulated, struct lab_arena *arena,
-                                        struct lab_chart *ret_chart);
+void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *labels,
+                                        int count, struct lab_arena *arena,
+                                        struct lab_analysis_result *result);
 
 /* "gpu_usage": mean utilisation and power of each label's GPUs. */
-bool lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels, int count,
-                                     bool simulated, struct lab_arena *arena,
-                                     struct lab_chart *ret_chart);
+void lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels, int count,
+                                     struct lab_arena *arena, struct lab_analysis_result *result);
 
 #endif

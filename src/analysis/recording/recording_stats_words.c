@@ -110,71 +110,40 @@ const char *lab_recording_stats_about(const struct lab_recording_stats *const *a
     return lab_arena_strdup(arena, text.text);
 }
 
-/* --- notes --- */
-
-void lab_recording_stats_add_note(const char **notes, const char *note) {
-    while (*notes)
-        notes++;
-    *notes = note;
-}
-
-/* Which recording a note is about is said where there are several. */
-static void add_about(const char **notes, const struct lab_recording_stats *stats, int count,
-                      const char *text, struct lab_arena *arena) {
-    lab_recording_stats_add_note(
-        notes, count > 1 ? lab_arena_printf(arena, "%s: %s", stats->source->name, text) : text);
-}
-
-static const char *gap_text(const struct lab_recording_stats_gpu *gpu,
-                            const struct lab_recording_stats *stats, struct lab_arena *arena) {
+static void add_gap(const char *const **notes, const char *prefix,
+                    const struct lab_recording_stats_gpu *gpu,
+                    const struct lab_recording_stats *stats, struct lab_arena *arena) {
     double share = stats->duration_s > 0 ? gpu->missing_s / stats->duration_s : 1;
     if (gpu->gap_count == 0 || share < MISSING_SHARE)
-        return NULL;
+        return;
     if (gpu->figures[LAB_RECORDING_STATS_MEMORY].count == 0 &&
         gpu->figures[LAB_RECORDING_STATS_UTILIZATION].count == 0)
-        return lab_arena_printf(arena, "%s gave nothing at all", gpu->name);
-    return lab_arena_printf(arena,
-                            "%s gave nothing for %.1f %% of the time (%d gap%s): its figures are "
-                            "over the rest",
-                            gpu->name, 100 * share, gpu->gap_count, gpu->gap_count == 1 ? "" : "s");
+        lab_analysis_note(notes, arena, "%s%s gave nothing at all", prefix, gpu->name);
+    else
+        lab_analysis_note(
+            notes, arena,
+            "%s%s gave nothing for %.1f %% of the time (%d gap%s): its figures are over the rest",
+            prefix, gpu->name, 100 * share, gpu->gap_count, gpu->gap_count == 1 ? "" : "s");
 }
 
-static const char *mig_text(const struct lab_recording_stats *stats, struct lab_arena *arena) {
-    if (stats->mig_count == 0)
-        return NULL;
-    return lab_arena_printf(
-        arena,
-        "%d MIG instance%s recorded: figures are those of whole GPUs; how their "
-        "load is shared among instances can't be told",
-        stats->mig_count, stats->mig_count == 1 ? " was" : "s were");
-}
-
-const char **lab_recording_stats_notes(const struct lab_recording_stats *const *all_stats,
-                                       int count, int more, struct lab_arena *arena) {
-    size_t room = (size_t)more + 2;
-    for (int i = 0; i < count; i++) {
-        room += (size_t)all_stats[i]->gpu_count + 3;
-        for (int k = 0; all_stats[i]->missing && all_stats[i]->missing[k]; k++)
-            room++;
-    }
-    const char **notes = lab_arena_alloc(arena, room, sizeof *notes);
+void lab_recording_stats_add_notes(const struct lab_recording_stats *const *all_stats, int count,
+                                   const char *const **notes, struct lab_arena *arena) {
     for (int i = 0; i < count; i++) {
         const struct lab_recording_stats *stats = all_stats[i];
+        const char *prefix = count > 1 ? lab_arena_printf(arena, "%s: ", stats->source->name) : "";
         for (int k = 0; stats->missing && stats->missing[k]; k++)
-            add_about(notes, stats, count,
-                      lab_arena_printf(arena, "not all could be read: %s", stats->missing[k]),
-                      arena);
-        for (int g = 0; g < stats->gpu_count; g++) {
-            const char *text = gap_text(&stats->gpus[g], stats, arena);
-            if (text)
-                add_about(notes, stats, count, text, arena);
-        }
-        const char *mig = mig_text(stats, arena);
-        if (mig)
-            add_about(notes, stats, count, mig, arena);
+            lab_analysis_note(notes, arena, "%snot all could be read: %s", prefix,
+                              stats->missing[k]);
+        for (int g = 0; g < stats->gpu_count; g++)
+            add_gap(notes, prefix, &stats->gpus[g], stats, arena);
+        if (stats->mig_count > 0)
+            lab_analysis_note(
+                notes, arena,
+                "%s%d MIG instance%s recorded: figures are those of whole GPUs; how their "
+                "load is shared among instances can't be told",
+                prefix, stats->mig_count, stats->mig_count == 1 ? " was" : "s were");
         if (stats->gpu_count == 0)
-            add_about(notes, stats, count, "no GPU was recorded: only its host can be told of",
-                      arena);
+            lab_analysis_note(notes, arena, "%sno GPU was recorded: only its host can be told of",
+                              prefix);
     }
-    return notes;
 }

@@ -157,18 +157,17 @@ struct scaling_part { /* all that is known of a group */
     struct lab_arena *arena;
 };
 
-struct lab_doc_table scaling_law_table(const struct scaling_part *part);
-struct lab_doc_table scaling_series_table(const struct scaling_part *part,
-                                          const struct scaling_series *series);
-struct lab_doc_table scaling_prediction_table(const struct scaling_part *part);
+void scaling_add_law_table(struct lab_analysis_part *to, const struct scaling_part *part);
+void scaling_add_series_table(struct lab_analysis_part *to, const struct scaling_part *part,
+                              const struct scaling_series *series);
+void scaling_add_prediction_table(struct lab_analysis_part *to, const struct scaling_part *part);
 /* "812 [790, 834]", "812, at least 700" */
 const char *scaling_rate_words(const struct scaling_rate *rate, struct lab_arena *arena);
 
 /* --- pictures --- */
 
-/* At most two; `suffix` of their names. Returns how many. */
-int scaling_charts(const char *title, const char *suffix, const struct scaling_rows *rows,
-                   const struct scaling_laws *laws, const struct scaling_series *series,
-                   bool simulated, struct lab_arena *arena, struct lab_chart *ret_charts);
+/* At most two; `suffix` of their names. */
+void scaling_add_charts(struct lab_analysis_result *result, const char *title, const char *suffix,
+                        const struct scaling_part *part, bool simulated);
 
 #endif

@@ -5,8 +5,8 @@
 #ifndef LAB_ANALYSIS_STABILITY_RATE_SERIES_H
 #define LAB_ANALYSIS_STABILITY_RATE_SERIES_H
 
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
-#include "model/chart.h"
 #include "stats/changes.h"
 #include "stats/stats.h"
 
@@ -62,10 +62,10 @@ const char *lab_rate_series_words(const struct lab_rate_series *rate_series,
 /* "12.3 s", "130 ms" */
 const char *lab_rate_series_moment(double seconds, struct lab_arena *arena);
 
-/* "stability": times over time with the levels between changes; the worst courses first. False:
- * there is nothing to draw. */
-bool lab_rate_series_chart(const struct lab_rate_series *all_rate_series, int count,
-                           const char *name, bool simulated, struct lab_arena *arena,
-                           struct lab_chart *ret_chart);
+/* Times over time with the levels between changes; the worst courses first. None where there is
+ * nothing to draw. */
+void lab_rate_series_add_chart(struct lab_analysis_result *result,
+                               const struct lab_rate_series *all_rate_series, int count,
+                               const char *name, bool simulated, struct lab_arena *arena);
 
 #endif

@@ -8,31 +8,17 @@
 
 #include <math.h>
 
-enum {
-    MODEL,
-    BATCH,
-    SCALING,
-    DEVICES,
-    ONE,
-    MANY,
-    SPEEDUP,
-    SPEEDUP_TEXT,
-    EFFICIENCY,
-    SHOULD,
-    COLUMNS
-};
-
-static const struct lab_doc_column comparison_columns[COLUMNS] = {
-    [MODEL] = {"model", "Model", LAB_UNIT_TEXT},
-    [BATCH] = {"batch_size", "Batch", LAB_UNIT_COUNT},
-    [SCALING] = {"scaling", "Scaling", LAB_UNIT_TEXT},
-    [DEVICES] = {"devices", "Devices", LAB_UNIT_COUNT},
-    [ONE] = {"one_per_s", "One", LAB_UNIT_COUNT},
-    [MANY] = {"many_per_s", "Several", LAB_UNIT_COUNT},
-    [SPEEDUP] = {"speedup", NULL, LAB_UNIT_RATIO, NULL, true},
-    [SPEEDUP_TEXT] = {NULL, "Speed-up, 95 %", LAB_UNIT_FIGURE},
-    [EFFICIENCY] = {"efficiency", "Efficiency", LAB_UNIT_SHARE},
-    [SHOULD] = {"recommendation", "Use", LAB_UNIT_TEXT},
+static const struct lab_doc_column comparison_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},
+    {"batch_size", "Batch", LAB_UNIT_COUNT},
+    {"scaling", "Scaling", LAB_UNIT_TEXT},
+    {"devices", "Devices", LAB_UNIT_COUNT},
+    {"one_per_s", "One", LAB_UNIT_COUNT},
+    {"many_per_s", "Several", LAB_UNIT_COUNT},
+    {"speedup", NULL, LAB_UNIT_RATIO, NULL, true},
+    {NULL, "Speed-up, 95 %", LAB_UNIT_FIGURE},
+    {"efficiency", "Efficiency", LAB_UNIT_SHARE},
+    {"recommendation", "Use", LAB_UNIT_TEXT},
 };
 
 static const char *recommendation(const struct lab_study_ratio *ratio) {
@@ -56,50 +42,34 @@ static double rate_of(const struct lab_training_row *row) {
     return lab_study_estimate(row->point->rates, row->point->count).value;
 }
 
-struct lab_doc_table training_comparison_table(const struct training_part *part) {
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(part->arena, (size_t)part->test_count * COLUMNS + 1, sizeof *cells);
+void training_add_comparison_table(struct lab_analysis_part *to, const struct training_part *part) {
+    struct lab_doc_table *table =
+        LAB_TABLE(to, "comparison", "One device and several, samples a second", comparison_columns,
+                  part->arena);
     for (int i = 0; i < part->test_count; i++) {
-        struct lab_doc_cell *cell = &cells[(ptrdiff_t)i * COLUMNS];
         const struct training_test *test = &part->tests[i];
         const struct lab_study_ratio *ratio = &test->measured;
-        cell[MODEL] = lab_cell_text(test->row->model);
-        cell[BATCH] = lab_cell_figure(test->row->work.batch);
-        cell[SCALING] = training_scaling_cell(test->row);
-        cell[DEVICES] = lab_cell_figure(test->row->work.devices);
-        cell[ONE] = lab_cell_figure(rate_of(test->base));
-        cell[MANY] = lab_cell_figure(rate_of(test->row));
-        cell[SPEEDUP] = (struct lab_doc_cell){.value = ratio->ratio,
-                                              .low = ratio->low,
-                                              .high = ratio->high,
-                                              .confidence = ratio->confidence};
-        cell[SPEEDUP_TEXT] = lab_cell_text(
-            isnan(ratio->low) ? lab_arena_printf(part->arena, "%.2f×", ratio->ratio)
-                              : lab_arena_printf(part->arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
-                                                 ratio->low, ratio->high));
-        cell[EFFICIENCY] = lab_cell_figure(ratio->ratio / test->row->work.devices);
-        cell[SHOULD] = lab_cell_text(recommendation(ratio));
+        LAB_ROW(table, part->arena, lab_cell_text(test->row->model),
+                lab_cell_figure(test->row->work.batch), training_scaling_cell(test->row),
+                lab_cell_figure(test->row->work.devices), lab_cell_figure(rate_of(test->base)),
+                lab_cell_figure(rate_of(test->row)),
+                lab_cell_interval(ratio->ratio, ratio->low, ratio->high, ratio->confidence),
+                lab_cell_text(isnan(ratio->low)
+                                  ? lab_arena_printf(part->arena, "%.2f×", ratio->ratio)
+                                  : lab_arena_printf(part->arena, "%.2f× [%.2f, %.2f]",
+                                                     ratio->ratio, ratio->low, ratio->high)),
+                lab_cell_figure(ratio->ratio / test->row->work.devices),
+                lab_cell_text(recommendation(ratio)));
     }
-    return (struct lab_doc_table){.key = "comparison",
-                                  .title = "One device and several, samples a second",
-                                  .columns = lab_analysis_shown(comparison_columns, COLUMNS, cells,
-                                                                part->test_count, part->arena),
-                                  .column_count = COLUMNS,
-                                  .cells = cells,
-                                  .row_count = part->test_count};
+    lab_analysis_hide_columns(table, part->arena);
 }
 
 /* --- published --- */
 
-enum { P_MODEL, P_BATCH, P_ONE, P_TWO, P_SPEEDUP, P_HERE, P_COLUMNS };
-
-static const struct lab_doc_column published_columns[P_COLUMNS] = {
-    [P_MODEL] = {"model", "Model", LAB_UNIT_TEXT},
-    [P_BATCH] = {"batch_size", "Batch", LAB_UNIT_COUNT},
-    [P_ONE] = {"one_per_s", "One", LAB_UNIT_COUNT},
-    [P_TWO] = {"two_per_s", "Two", LAB_UNIT_COUNT},
-    [P_SPEEDUP] = {"speedup", "Speed-up", LAB_UNIT_RATIO},
-    [P_HERE] = {"here", "Here", LAB_UNIT_RATIO},
+static const struct lab_doc_column published_columns[] = {
+    {"model", "Model", LAB_UNIT_TEXT},       {"batch_size", "Batch", LAB_UNIT_COUNT},
+    {"one_per_s", "One", LAB_UNIT_COUNT},    {"two_per_s", "Two", LAB_UNIT_COUNT},
+    {"speedup", "Speed-up", LAB_UNIT_RATIO}, {"here", "Here", LAB_UNIT_RATIO},
 };
 
 static bool has_model(const struct training_part *part, const char *model) {
@@ -119,29 +89,16 @@ static double here(const struct training_part *part, const struct lab_published 
     return NAN;
 }
 
-struct lab_doc_table training_published_table(const struct training_part *part) {
-    int count = 0;
-    for (const struct lab_published *row = lab_published; row->model; row++)
-        count += has_model(part, row->model);
-    struct lab_doc_cell *cells =
-        lab_arena_alloc(part->arena, (size_t)count * P_COLUMNS + 1, sizeof *cells);
-    struct lab_doc_cell *cell = cells;
+void training_add_published_table(struct lab_analysis_part *to, const struct training_part *part) {
+    struct lab_doc_table *table =
+        LAB_TABLE(to, "published",
+                  "Published for models of these names, on two RTX 4070 Ti SUPER with TensorFlow",
+                  published_columns, part->arena);
     for (const struct lab_published *row = lab_published; row->model; row++) {
         if (!has_model(part, row->model))
             continue;
-        cell[P_MODEL] = lab_cell_text(row->model);
-        cell[P_BATCH] = lab_cell_figure(row->batch);
-        cell[P_ONE] = lab_cell_figure(row->one);
-        cell[P_TWO] = lab_cell_figure(row->two);
-        cell[P_SPEEDUP] = lab_cell_figure(row->two / row->one);
-        cell[P_HERE] = lab_cell_figure(here(part, row));
-        cell += P_COLUMNS;
+        LAB_ROW(table, part->arena, lab_cell_text(row->model), lab_cell_figure(row->batch),
+                lab_cell_figure(row->one), lab_cell_figure(row->two),
+                lab_cell_figure(row->two / row->one), lab_cell_figure(here(part, row)));
     }
-    return (struct lab_doc_table){
-        .key = "published",
-        .title = "Published for models of these names, on two RTX 4070 Ti SUPER with TensorFlow",
-        .columns = published_columns,
-        .column_count = P_COLUMNS,
-        .cells = cells,
-        .row_count = count};
 }

@@ -39,21 +39,19 @@ const struct lab_training_row **training_order(const struct training_part *part)
 /* "weak" where each device has a batch of that size; empty where they share it. */
 struct lab_doc_cell training_scaling_cell(const struct lab_training_row *row);
 
-struct lab_doc_table training_comparison_table(const struct training_part *part);
+void training_add_comparison_table(struct lab_analysis_part *to, const struct training_part *part);
 /* Rows of models of the same name; none = there are no such models. */
-struct lab_doc_table training_published_table(const struct training_part *part);
+void training_add_published_table(struct lab_analysis_part *to, const struct training_part *part);
 
-struct lab_doc_table training_timeline_table(const struct training_part *part);
-struct lab_doc_table training_test_table(const struct training_part *part);
-struct lab_doc_table training_law_table(const struct training_part *part);
-struct lab_doc_table training_even_table(const struct training_part *part);
+void training_add_timeline_table(struct lab_analysis_part *to, const struct training_part *part);
+void training_add_test_table(struct lab_analysis_part *to, const struct training_part *part);
+void training_add_law_table(struct lab_analysis_part *to, const struct training_part *part);
+void training_add_even_table(struct lab_analysis_part *to, const struct training_part *part);
 
-/* --- pictures: returns how many were made, at most TRAINING_CHARTS --- */
+/* --- pictures --- */
 
-#define TRAINING_CHARTS 2
-
-int training_charts(const struct training_part *part, const char *suffix,
-                    struct lab_chart *ret_charts);
+void training_add_charts(struct lab_analysis_result *result, const struct training_part *part,
+                         const char *suffix);
 
 /* --- words --- */
 

@@ -1,4 +1,5 @@
 /* chart.c: bandwidth by size, throughput by batch and pool, the price of a far node by pool. */
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_series.h"
 #include "analysis/transfer/transfer.h"
 
@@ -34,8 +35,7 @@ static struct lab_chart_series draw_set(const struct transfer_set *set,
                                         struct lab_arena *arena) {
     bool copies = transfer_is_copies(question);
     double scale = copies ? GIGA : 1;
-    struct lab_series series;
-    lab_series_init(&series, (size_t)set->count, arena);
+    struct lab_series series = {.arena = arena};
     for (int i = 0; i < set->count; i++) {
         const struct transfer_row *row = &set->rows[i];
         const struct lab_effect *effect = copies ? &row->bandwidth : &row->rate;
@@ -45,27 +45,9 @@ static struct lab_chart_series draw_set(const struct transfer_set *set,
     return lab_series_chart(&series, set->group->name, LAB_CHART_LINE_POINTS, colour);
 }
 
-static struct lab_chart make_chart(const struct look *look, const char *suffix,
-                                   const struct lab_chart_series *series, int count,
-                                   struct lab_chart_axis y, bool simulated,
-                                   struct lab_arena *arena) {
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    *panel = (struct lab_chart_panel){.x = {.title = look->x, .log = true, .low = NAN, .high = NAN},
-                                      .y = y,
-                                      .series = series,
-                                      .series_count = count};
-    return (struct lab_chart){.name = lab_arena_printf(arena, "%s%s", look->name, suffix),
-                              .title = look->title,
-                              .caption = look->caption,
-                              .panels = panel,
-                              .panel_count = 1,
-                              .simulated = simulated};
-}
-
 static struct lab_chart_series draw_pressure(const struct transfer_pressure *pressure, int colour,
                                              struct lab_arena *arena) {
-    struct lab_series series;
-    lab_series_init(&series, (size_t)pressure->count, arena);
+    struct lab_series series = {.arena = arena};
     for (int i = 0; i < pressure->count; i++) {
         const struct lab_study_ratio *penalty = &pressure->penalty[i];
         lab_series_add(&series, pressure->pools_mib[i], 100 * (1 - penalty->ratio),
@@ -106,62 +88,68 @@ static int choose(struct choice *choices, int count) {
     return chosen;
 }
 
-static void tell_choice(struct lab_chart *chart, int drawn, int count, struct lab_arena *arena) {
-    if (drawn == count)
-        return;
-    chart->title = lab_arena_printf(arena, "%s, %d of %d shown", chart->title, drawn, count);
-    chart->caption = lab_arena_printf(
-        arena, "%s Drawn are %d of %d, those with the most sizes; the table has all.",
-        chart->caption, drawn, count);
+/* A chart whose only panel has room for `drawn` of `count` series. */
+static struct lab_chart_panel *open_chart(struct lab_analysis_result *result,
+                                          const struct look *look, const char *suffix,
+                                          struct lab_chart_axis y, int drawn, int count,
+                                          bool simulated, struct lab_arena *arena) {
+    struct lab_chart *chart = lab_analysis_add_chart(
+        result,
+        (struct lab_chart){.name = lab_arena_printf(arena, "%s%s", look->name, suffix),
+                           .title = look->title,
+                           .caption = look->caption,
+                           .simulated = simulated},
+        arena);
+    if (drawn < count) {
+        chart->title = lab_arena_printf(arena, "%s, %d of %d shown", look->title, drawn, count);
+        chart->caption = lab_arena_printf(
+            arena, "%s Drawn are %d of %d, those with the most sizes; the table has all.",
+            look->caption, drawn, count);
+    }
+    return lab_chart_add_panel(chart, NULL, lab_axis_log(look->x), y, arena);
 }
 
-static struct lab_chart draw_question(const struct transfer_sets *sets,
-                                      enum transfer_question question, const char *suffix,
-                                      bool simulated, struct lab_arena *arena) {
-    struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
+static void add_question(const struct transfer_sets *sets, enum transfer_question question,
+                         const char *suffix, bool simulated, struct lab_arena *arena,
+                         struct lab_analysis_result *result) {
     struct choice *choices = lab_arena_alloc(arena, (size_t)sets->count, sizeof *choices);
-    bool copies = transfer_is_copies(question);
     const struct look *look = &looks[question];
-    struct lab_chart_axis y = {look->y, !copies, copies ? 0 : NAN, NAN, NULL, 0};
     for (int i = 0; i < sets->count; i++)
         choices[i] = (struct choice){sets->items[i].group, sets->items[i].count, i};
     int drawn = choose(choices, sets->count);
+    struct lab_chart_panel *panel =
+        open_chart(result, look, suffix,
+                   transfer_is_copies(question) ? lab_axis_from(look->y, 0) : lab_axis_log(look->y),
+                   drawn, sets->count, simulated, arena);
     for (int i = 0; i < drawn; i++)
-        series[i] = draw_set(&sets->items[choices[i].index], question, i, arena);
-    struct lab_chart chart = make_chart(look, suffix, series, drawn, y, simulated, arena);
-    tell_choice(&chart, drawn, sets->count, arena);
-    return chart;
+        lab_panel_add_series(panel, draw_set(&sets->items[choices[i].index], question, i, arena),
+                             arena);
 }
 
-static struct lab_chart draw_pressures(const struct transfer_pressure *pressures, int count,
-                                       const char *suffix, bool simulated,
-                                       struct lab_arena *arena) {
+static void add_pressures(const struct transfer_pressure *pressures, int count, const char *suffix,
+                          bool simulated, struct lab_arena *arena,
+                          struct lab_analysis_result *result) {
     static const struct look look = {
         "transfer_pressure", "What a far node costs, by size of the input pool", "Pool [MiB]",
         "Throughput lost [%]",
         "A line that rises is memory pressure: far memory costs more of it."};
-    struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
     struct choice *choices = lab_arena_alloc(arena, (size_t)count, sizeof *choices);
-    struct lab_chart_axis y = {look.y, false, NAN, NAN, NULL, 0};
     for (int i = 0; i < count; i++)
         choices[i] = (struct choice){pressures[i].group, pressures[i].count, i};
     int drawn = choose(choices, count);
+    struct lab_chart_panel *panel =
+        open_chart(result, &look, suffix, lab_axis(look.y), drawn, count, simulated, arena);
     for (int i = 0; i < drawn; i++)
-        series[i] = draw_pressure(&pressures[choices[i].index], i, arena);
-    struct lab_chart chart = make_chart(&look, suffix, series, drawn, y, simulated, arena);
-    tell_choice(&chart, drawn, count, arena);
-    return chart;
+        lab_panel_add_series(panel, draw_pressure(&pressures[choices[i].index], i, arena), arena);
 }
 
-int transfer_charts(const struct transfer_sets *sets, const struct transfer_pressure *pressures,
-                    int pressure_count, const char *suffix, bool simulated, struct lab_arena *arena,
-                    struct lab_chart *ret_charts) {
-    int count = 0;
+void transfer_add_charts(const struct transfer_sets *sets,
+                         const struct transfer_pressure *pressures, int pressure_count,
+                         const char *suffix, bool simulated, struct lab_arena *arena,
+                         struct lab_analysis_result *result) {
     for (int q = 0; q < TRANSFER_QUESTIONS; q++)
         if (sets[q].count > 0)
-            ret_charts[count++] =
-                draw_question(&sets[q], (enum transfer_question)q, suffix, simulated, arena);
+            add_question(&sets[q], (enum transfer_question)q, suffix, simulated, arena, result);
     if (pressure_count > 0)
-        ret_charts[count++] = draw_pressures(pressures, pressure_count, suffix, simulated, arena);
-    return count;
+        add_pressures(pressures, pressure_count, suffix, simulated, arena, result);
 }

@@ -84,9 +84,9 @@ int transfer_pressures(const struct lab_study_point *points, int count, struct l
 
 /* --- pictures --- */
 
-int transfer_charts(const struct transfer_sets *sets, const struct transfer_pressure *pressures,
-                    int pressure_count, const char *suffix, bool simulated, struct lab_arena *arena,
-                    struct lab_chart *ret_charts);
-#define TRANSFER_CHARTS_MAX (TRANSFER_QUESTIONS + 1)
+void transfer_add_charts(const struct transfer_sets *sets,
+                         const struct transfer_pressure *pressures, int pressure_count,
+                         const char *suffix, bool simulated, struct lab_arena *arena,
+                         struct lab_analysis_result *result);
 
 #endif

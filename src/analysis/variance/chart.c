@@ -1,4 +1,5 @@
 /* chart.c: how iteration times are distributed, by device and phase, a panel for each kernel. */
+#include "analysis/analysis_build.h"
 #include "analysis/variance/phases.h"
 
 #include <math.h>
@@ -57,25 +58,26 @@ static struct boxes new_boxes(size_t room, struct lab_arena *arena) {
                           0};
 }
 
-static bool make_panel(const struct lab_phases *phases, const char *kernel, struct lab_arena *arena,
-                       struct lab_chart_panel *ret_panel) {
+static void add_panel(struct lab_chart *chart, const struct lab_phases *phases, const char *kernel,
+                      struct lab_arena *arena) {
     const struct lab_phase_unit *units[DEVICES_MAX];
-    int count = 0, series_count = 0;
+    int count = 0;
     for (int u = 0; u < phases->unit_count && count < DEVICES_MAX; u++)
         if (strcmp(phases->units[u].kernel, kernel) == 0)
             units[count++] = &phases->units[u];
     const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
-    struct lab_chart_series *series =
-        lab_arena_alloc(arena, (size_t)phases->count + 1, sizeof *series);
     for (int i = 0; i < count; i++)
         names[i] = units[i]->device;
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, kernel, lab_axis_names("Device", names, count),
+                            lab_axis("Iteration time [ms]"), arena);
     for (int p = 0; p < phases->count; p++) {
         struct boxes boxes = new_boxes((size_t)count + 1, arena);
         for (int i = 0; i < count; i++)
             add_box(&boxes, i, &units[i]->points[p].point);
-        if (boxes.count == 0)
-            continue;
-        series[series_count++] = (struct lab_chart_series){.title = phases->names[p],
+        if (boxes.count > 0)
+            lab_panel_add_series(panel,
+                                 (struct lab_chart_series){.title = phases->names[p],
                                                            .mark = LAB_CHART_BOXES,
                                                            .x = boxes.x,
                                                            .y = boxes.median,
@@ -84,35 +86,27 @@ static bool make_panel(const struct lab_phases *phases, const char *kernel, stru
                                                            .least = boxes.least,
                                                            .most = boxes.most,
                                                            .count = boxes.count,
-                                                           .colour = p};
+                                                           .colour = p},
+                                 arena);
     }
-    *ret_panel = (struct lab_chart_panel){
-        .title = kernel,
-        .x = {.title = "Device", .low = NAN, .high = NAN, .names = names, .name_count = count},
-        .y = {.title = "Iteration time [ms]", .low = NAN, .high = NAN},
-        .series = series,
-        .series_count = series_count};
-    return series_count > 0;
+    chart->panel_count -= panel->series_count == 0;
 }
 
-bool lab_phases_chart(const struct lab_phases *phases, struct lab_arena *arena,
-                      struct lab_chart *ret_chart) {
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS_MAX + 1, sizeof *panels);
-    int count = 0;
-    for (int u = 0; u < phases->unit_count && count < PANELS_MAX; u++) {
+void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases,
+                          struct lab_arena *arena) {
+    struct lab_chart chart = {
+        .name = "variance",
+        .title = "Iteration times by phase",
+        .caption = "Boxes hold the middle half of the iterations, whiskers nine tenths of them.",
+        .simulated = phases->simulated};
+    for (int u = 0; u < phases->unit_count && chart.panel_count < PANELS_MAX; u++) {
         bool seen = false;
         for (int k = 0; k < u && !seen; k++)
             seen = strcmp(phases->units[k].kernel, phases->units[u].kernel) == 0;
         if (!seen)
-            count += make_panel(phases, phases->units[u].kernel, arena, &panels[count]);
+            add_panel(&chart, phases, phases->units[u].kernel, arena);
     }
-    *ret_chart = (struct lab_chart){
-        .name = "variance",
-        .title = "Iteration times by phase",
-        .caption = "Boxes hold the middle half of the iterations, whiskers nine tenths of them.",
-        .panels = panels,
-        .panel_count = count,
-        .columns = count > 2 ? 2 : 1,
-        .simulated = phases->simulated};
-    return count > 0;
+    chart.columns = chart.panel_count > 2 ? 2 : 1;
+    if (chart.panel_count > 0)
+        lab_analysis_add_chart(result, chart, arena);
 }

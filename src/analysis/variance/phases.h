@@ -99,7 +99,7 @@ void lab_phases_indicators(const struct lab_phases *phases, struct lab_arena *ar
 /* --- the picture --- */
 
 /* "variance": boxes of iteration times by device and phase, a panel for each kernel. */
-bool lab_phases_chart(const struct lab_phases *phases, struct lab_arena *arena,
-                      struct lab_chart *ret_chart);
+void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases,
+                          struct lab_arena *arena);
 
 #endif

@@ -388,17 +388,20 @@ LAB_TEST(test_notes_tell_what_is_missing) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_pair(&given, 1000, 900, 2, 0);
-    assert_int_equal(count_notes(lab_study_notes(&given.table, 0, &given.arena)), 0);
+    const char *const *notes = NULL;
+    lab_study_add_notes(&given.table, "", &notes, &given.arena);
+    assert_null(notes);
     given.table.planned_count = 8;
     given.table.failed_count = 1;
     given.table.invalid_count = 1;
     given.table.repeated = false;
-    const char **notes = lab_study_notes(&given.table, 1, &given.arena);
+    lab_study_add_notes(&given.table, "", &notes, &given.arena);
     assert_int_equal(count_notes(notes), 4);
     assert_string_equal(notes[0], "1 of 8 runs failed and is left out.");
     assert_string_equal(notes[1], "3 of 8 runs are still to be done.");
     assert_string_equal(notes[2], "1 run is done but not valid, and left out.");
-    notes[4] = "one more";
-    assert_int_equal(count_notes(notes), 5);
+    lab_study_add_notes(&given.table, "numa_study: ", &notes, &given.arena);
+    assert_int_equal(count_notes(notes), 8);
+    assert_string_equal(notes[4], "numa_study: 1 of 8 runs failed and is left out.");
     given_end(&given);
 }

@@ -1,0 +1,190 @@
+/* analysis_build.c: what grows is twice as large each time, in the arena. */
+#include "analysis/analysis_build.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIRST 4 /* items that there is room for at first */
+
+/* Room for one more item behind `count`, zeroed. */
+static void *grow(const void *items, int count, size_t size, struct lab_arena *arena) {
+    bool full = count == 0 || (count >= FIRST && (count & (count - 1)) == 0);
+    if (!full)
+        return (void *)items;
+    void *larger = lab_arena_alloc(arena, count == 0 ? FIRST : 2 * (size_t)count, size);
+    if (count > 0)
+        memcpy(larger, items, (size_t)count * size);
+    return larger;
+}
+
+/* --- the whole --- */
+
+int lab_analysis_open(const struct lab_analysis_input *input, struct lab_analysis_result empty,
+                      struct lab_analysis_result *ret_result, struct lab_err *err) {
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
+    for (int i = 0; i < input->study_count; i++)
+        empty.simulated |= input->studies[i].simulated;
+    *ret_result = empty;
+    return 0;
+}
+
+const char *lab_analysis_prefix(const struct lab_analysis_input *input,
+                                const struct lab_study_table *study, struct lab_arena *arena) {
+    return input->study_count > 1 ? lab_arena_printf(arena, "%s: ", study->name) : "";
+}
+
+const char *lab_analysis_suffix(int number, struct lab_arena *arena) {
+    return number > 0 ? lab_arena_printf(arena, "_%d", number + 1) : "";
+}
+
+static void add_note(const char *const **notes, const char *note, struct lab_arena *arena) {
+    size_t count = 0;
+    while (*notes && (*notes)[count])
+        count++;
+    const char **longer = lab_arena_alloc(arena, count + 2, sizeof *longer);
+    for (size_t i = 0; i < count; i++)
+        longer[i] = (*notes)[i];
+    longer[count] = note;
+    *notes = longer;
+}
+
+void lab_analysis_note(const char *const **notes, struct lab_arena *arena, const char *format,
+                       ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    size_t room = (size_t)vsnprintf(NULL, 0, format, args) + 1;
+    char *note = lab_arena_alloc(arena, room, 1);
+    vsnprintf(note, room, format, again);
+    va_end(again);
+    va_end(args);
+    add_note(notes, note, arena);
+}
+
+void lab_analysis_add_notes(const char *const **notes, const char *const *others,
+                            const char *prefix, struct lab_arena *arena) {
+    for (; others && *others; others++)
+        lab_analysis_note(notes, arena, "%s%s", prefix, *others);
+}
+
+/* --- parts --- */
+
+struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *result,
+                                                const char *name, struct lab_arena *arena) {
+    result->parts = grow(result->parts, result->part_count, sizeof *result->parts, arena);
+    struct lab_analysis_part *part = &result->parts[result->part_count++];
+    *part = (struct lab_analysis_part){
+        .name = name,
+        .cells = lab_arena_alloc(arena, (size_t)result->column_count, sizeof *part->cells)};
+    for (int i = 0; i < result->column_count; i++)
+        part->cells[i] = lab_cell_figure(NAN);
+    return part;
+}
+
+void lab_analysis_set_cells(struct lab_analysis_part *part, const struct lab_doc_cell *cells,
+                            size_t count) {
+    memcpy(part->cells, cells, count * sizeof *cells);
+}
+
+/* --- tables --- */
+
+struct lab_doc_table *lab_analysis_add_table(struct lab_analysis_part *part, const char *key,
+                                             const char *title,
+                                             const struct lab_doc_column *columns, int column_count,
+                                             struct lab_arena *arena) {
+    part->tables = grow(part->tables, part->table_count, sizeof *part->tables, arena);
+    struct lab_doc_table *table = &part->tables[part->table_count++];
+    *table = (struct lab_doc_table){
+        .key = key, .title = title, .columns = columns, .column_count = column_count};
+    return table;
+}
+
+struct lab_doc_cell *lab_analysis_add_row(struct lab_doc_table *table,
+                                          const struct lab_doc_cell *cells, size_t count,
+                                          struct lab_arena *arena) {
+    assert(count == (size_t)table->column_count);
+    size_t size = count * sizeof *cells;
+    struct lab_doc_cell *rows = grow(table->cells, table->row_count, size, arena);
+    table->cells = rows;
+    return memcpy(rows + (size_t)table->row_count++ * count, cells, size);
+}
+
+struct lab_doc_column *lab_analysis_own_columns(struct lab_doc_table *table,
+                                                struct lab_arena *arena) {
+    struct lab_doc_column *own =
+        lab_arena_copy(arena, table->columns, (size_t)table->column_count, sizeof *table->columns);
+    table->columns = own;
+    return own;
+}
+
+void lab_analysis_hide_columns(struct lab_doc_table *table, struct lab_arena *arena) {
+    struct lab_doc_column *columns = lab_analysis_own_columns(table, arena);
+    for (int c = 0; c < table->column_count; c++) {
+        bool any = false;
+        for (int r = 0; r < table->row_count && !any; r++) {
+            const struct lab_doc_cell *cell = &table->cells[(ptrdiff_t)r * table->column_count + c];
+            any = lab_unit_is_words(columns[c].unit) ? cell->text != NULL : !isnan(cell->value);
+        }
+        if (!any)
+            columns[c].title = NULL;
+    }
+}
+
+void lab_analysis_hide_empty(struct lab_doc_table *table) {
+    if (table->row_count == 0)
+        table->title = NULL;
+}
+
+void lab_analysis_drop_empty(struct lab_analysis_part *part) {
+    part->table_count -= part->tables[part->table_count - 1].row_count == 0;
+}
+
+/* --- charts --- */
+
+struct lab_chart *lab_analysis_add_chart(struct lab_analysis_result *result, struct lab_chart chart,
+                                         struct lab_arena *arena) {
+    struct lab_chart *charts = grow(result->charts, result->chart_count, sizeof *charts, arena);
+    result->charts = charts;
+    charts[result->chart_count] = chart;
+    return &charts[result->chart_count++];
+}
+
+struct lab_chart_axis lab_axis(const char *title) {
+    return (struct lab_chart_axis){.title = title, .low = NAN, .high = NAN};
+}
+
+struct lab_chart_axis lab_axis_log(const char *title) {
+    return (struct lab_chart_axis){.title = title, .log = true, .low = NAN, .high = NAN};
+}
+
+struct lab_chart_axis lab_axis_from(const char *title, double low) {
+    return (struct lab_chart_axis){.title = title, .low = low, .high = NAN};
+}
+
+struct lab_chart_axis lab_axis_names(const char *title, const char *const *names, int count) {
+    return (struct lab_chart_axis){
+        .title = title, .low = NAN, .high = NAN, .names = names, .name_count = count};
+}
+
+struct lab_chart_panel *lab_chart_add_panel(struct lab_chart *chart, const char *title,
+                                            struct lab_chart_axis x, struct lab_chart_axis y,
+                                            struct lab_arena *arena) {
+    struct lab_chart_panel *panels = grow(chart->panels, chart->panel_count, sizeof *panels, arena);
+    chart->panels = panels;
+    panels[chart->panel_count] = (struct lab_chart_panel){.title = title, .x = x, .y = y};
+    return &panels[chart->panel_count++];
+}
+
+struct lab_chart_series *lab_panel_add_series(struct lab_chart_panel *panel,
+                                              struct lab_chart_series made,
+                                              struct lab_arena *arena) {
+    struct lab_chart_series *series =
+        grow(panel->series, panel->series_count, sizeof *series, arena);
+    panel->series = series;
+    series[panel->series_count] = made;
+    return &series[panel->series_count++];
+}
