@@ -47,9 +47,6 @@ double lab_stats_quantile_sorted(const double *sorted, size_t n, double q);
 /* Median of |x − median|; `scaled` × 1.4826 estimates σ of normal data. */
 double lab_stats_mad(const double *x, size_t n, bool scaled);
 
-/* Standard deviation over mean. */
-double lab_stats_cv(const double *x, size_t n);
-
 /*
  * Interval of the median from order statistics (binomial, symmetric ranks, distribution-free). With
  * too few values for `confidence` the widest one, with the confidence it has; n < 2: NaN.
@@ -112,10 +109,6 @@ struct lab_outlier_count {
 /* Tukey's fences: beyond 1.5 IQR mild, beyond 3 IQR severe. `marks` (n of them) may be NULL. */
 struct lab_outlier_count lab_stats_tukey(const double *x, size_t n, enum lab_outlier *marks);
 
-/* 0.6745·(x − median)/MAD (Iglewicz and Hoaglin); beyond 3.5 is an outlier. Where the MAD is 0, the
- * median itself has 0 and any other value ±∞. */
-void lab_stats_modified_z(const double *x, size_t n, double *ret_z);
-
 /*
  * How many leading values are warm-up (pyperf's rule): the fewest, at most half, after which the
  * first value left is no outlier of the rest (≤ Q3 + 1.5 IQR) and the first half of the rest agrees
@@ -148,24 +141,10 @@ struct lab_rank_test {
  */
 struct lab_rank_test lab_stats_mann_whitney(const double *x, size_t nx, const double *y, size_t ny);
 
-/* The smallest p that so many values can have: 2 / C(n_x + n_y, n_x), at most 1. Where it isn't
- * below the level asked for, the test can't find anything. */
-double lab_stats_mann_whitney_least_p(size_t nx, size_t ny);
-
 struct lab_effect {
     double value;
     struct lab_interval interval;
 };
-
-/*
- * Cliff's δ = 2U/(n_x n_y) − 1: from −1 (every x below every y) to 1. Interval by Cliff's unbiased
- * variance, asymmetric, as Feng and Cliff (2004) advise, with Student's t for n_x + n_y − 2
- * degrees; where the samples don't overlap, from the smaller one's n: (n − t²)/(n + t²) to 1. At 95
- * % it covers 97 to 99 % with 5 and 5 values, 95 to 97 % with more (test_stats_compare_coverage).
- * Each sample needs 2 values for it.
- */
-struct lab_effect lab_stats_cliff_delta(const double *x, size_t nx, const double *y, size_t ny,
-                                        double confidence);
 
 /*
  * By how much x lies above y: Hodges and Lehmann's median of all differences x − y, with the
@@ -294,26 +273,12 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n);
 
 /* --- how many values it takes --- */
 
-/* Pitman efficiency of Mann and Whitney's test beside the t test: of normal values, and the least
- * that any distribution has (Hodges and Lehmann 1956). */
-#define LAB_STATS_ARE_NORMAL 0.954929658551372 /* 3/π */
-#define LAB_STATS_ARE_LEAST  0.864
-
 /* Power of the two-sided two-sample t test at `alpha`, for means that differ by `effect` standard
  * deviations; noncentral t, exact for normal values of equal spread. */
 double lab_stats_power_t(double effect, double nx, double ny, double alpha);
-/* Of Mann and Whitney's test: the t test's with `efficiency` times the values; 0 where no order of
- * so few values is significant. That holds in the limit and promises a little much before: 78 % for
- * 77 % with 12 and 12 normal values, 45 % for 41 % with 6 and 6. */
-double lab_stats_power_mann_whitney(double effect, double nx, double ny, double alpha,
-                                    double efficiency);
 
 /* The fewest values in each of two samples that give `power`; ∞ for no effect, NaN for a power or
  * alpha outside (0, 1). */
 double lab_stats_needed_t(double effect, double power, double alpha);
-double lab_stats_needed_mann_whitney(double effect, double power, double alpha, double efficiency);
-/* The same for an expected Cliff's δ, without knowledge of the distribution (Noether 1987):
- * somewhat too many where δ is large. */
-double lab_stats_needed_delta(double delta, double power, double alpha);
 
 #endif

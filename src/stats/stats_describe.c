@@ -67,10 +67,6 @@ double lab_stats_stddev_population(const double *x, size_t n) {
     return n < 1 ? NAN : deviation(x, n, (double)n);
 }
 
-double lab_stats_cv(const double *x, size_t n) {
-    return lab_stats_stddev(x, n) / lab_stats_mean(x, n);
-}
-
 double lab_stats_min(const double *x, size_t n) {
     if (n == 0 || any_nan(x, n))
         return NAN;

@@ -5,7 +5,6 @@
 
 #define MILD_FENCE   1.5
 #define SEVERE_FENCE 3.0
-#define Z_PER_MAD    0.6745 /* Iglewicz and Hoaglin's own figure, four digits */
 
 static bool any_nan(const double *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -36,10 +35,4 @@ struct lab_outlier_count lab_stats_tukey(const double *x, size_t n, enum lab_out
             severe ? count.high_severe++ : count.high_mild++;
     }
     return count;
-}
-
-void lab_stats_modified_z(const double *x, size_t n, double *ret_z) {
-    double median = lab_stats_median(x, n), mad = lab_stats_mad(x, n, false);
-    for (size_t i = 0; i < n; i++)
-        ret_z[i] = x[i] == median ? 0 : Z_PER_MAD * (x[i] - median) / mad;
 }

@@ -70,11 +70,6 @@ LAB_TEST(a_million_values_are_compared) {
     draw_big();
     assert_test(lab_stats_mann_whitney(big_x, BIG, big_y, BIG), 124627328569, 0.00982460611605696,
                 LAB_TEST_APPROX, 1e-10);
-    struct lab_effect delta = lab_stats_cliff_delta(big_x, BIG, big_y, BIG, .95);
-    assert_close(delta.value, 2 * 124627328569.0 / BIG / BIG - 1, 1e-10);
-    /* δ of two uniforms has the standard error √(1/3 (1/n + 1/n)) */
-    assert_close(delta.interval.high - delta.interval.low, 2 * 1.95996398454 * sqrt(2 / 3.0 / BIG),
-                 1e-3);
     struct lab_effect shift = lab_stats_shift(big_x, BIG / 5, big_y, BIG / 5, .95);
     assert_true(shift.interval.low < shift.value && shift.value < shift.interval.high);
     assert_true(shift.interval.low < -.001 && shift.interval.high > -.001);
@@ -98,48 +93,6 @@ LAB_TEST(nothing_to_compare) {
     double *flat = calloc(4000, sizeof *flat);
     assert_test(lab_stats_mann_whitney(flat, 2000, flat + 2000, 2000), 2e6, 1, LAB_TEST_APPROX, 0);
     free(flat);
-}
-
-LAB_TEST(the_least_p_of_few_values) {
-    assert_close(lab_stats_mann_whitney_least_p(3, 3), .1, 1e-12);
-    assert_close(lab_stats_mann_whitney_least_p(4, 4), 2 / 70.0, 1e-12);
-    assert_close(lab_stats_mann_whitney_least_p(1, 1), 1, 0);
-    assert_close(lab_stats_mann_whitney_least_p(1000000, 1000000), 0, 0);
-    assert_nan(lab_stats_mann_whitney_least_p(0, 3));
-}
-
-LAB_TEST(cliff_is_that_of_all_pairs) {
-    /* R: from sign(outer(x, y, "-")) */
-    draw_pair();
-    struct lab_effect delta = lab_stats_cliff_delta(a, 12, b, 9, .95);
-    assert_close(delta.value, -0.462962962962963, 1e-12);
-    assert_interval(delta.interval, -0.801984886507761, 0.101646071031401, .95, 1e-11);
-    delta = lab_stats_cliff_delta(tied, 10, tied2, 7, .9);
-    assert_close(delta.value, -0.542857142857143, 1e-12);
-    assert_interval(delta.interval, -0.821017552950208, -0.0564039059122321, .9, 1e-11);
-    delta = lab_stats_cliff_delta(newcomb, 33, newcomb + 33, 33, .95);
-    assert_close(delta.value, -0.141414141414141, 1e-12);
-    assert_interval(delta.interval, -0.406689432274883, 0.145853923094355, .95, 1e-11);
-}
-
-LAB_TEST(cliff_at_its_ends) {
-    double low[] = {1, 2, 3, 4}, high[] = {5, 6, 7, 8, 9, 10};
-    struct lab_effect delta = lab_stats_cliff_delta(high, 6, low, 4, .95);
-    assert_close(delta.value, 1, 0);
-    assert_interval(delta.interval, -0.141414879758525, 1, .95, 1e-12);
-    delta = lab_stats_cliff_delta(low, 4, high, 6, .95);
-    assert_interval(delta.interval, -1, 0.141414879758525, .95, 1e-12);
-    delta = lab_stats_cliff_delta(huge, 4, low, 4, .95);
-    assert_close(delta.value, 1, 0);
-    delta = lab_stats_cliff_delta(constant, 8, constant, 8, .95);
-    assert_close(delta.value, 0, 0);
-    assert_true(delta.interval.low < 0 && delta.interval.high > 0);
-    delta = lab_stats_cliff_delta(low, 1, high, 6, .95);
-    assert_close(delta.value, -1, 0);
-    assert_nan(delta.interval.low);
-    assert_nan(lab_stats_cliff_delta(NULL, 0, high, 6, .95).value);
-    assert_nan(lab_stats_cliff_delta(with_nan, 5, high, 6, .95).value);
-    assert_nan(lab_stats_cliff_delta(low, 4, high, 6, 1).interval.high);
 }
 
 LAB_TEST(shifts_are_those_of_r) {

@@ -91,31 +91,6 @@ LAB_TEST(welch_with_unequal_spread) {
     assert_int_equal(covered, TRIALS - alarms);
 }
 
-/* δ of normal values that are `shift` apart is 2 Φ(shift/√2) − 1. */
-static double delta_covered(size_t n, double shift, bool rounded) {
-    int covered = 0;
-    double truth = 2 * lab_stats_normal_cdf(shift / sqrt(2)) - 1;
-    for (int t = 0; t < TRIALS; t++) {
-        draw(n, n, t);
-        change(x, n, 1, shift);
-        for (size_t i = 0; rounded && i < n; i++) {
-            x[i] = round(x[i]);
-            y[i] = round(y[i]);
-        }
-        covered += covers(lab_stats_cliff_delta(x, n, y, n, .95).interval, rounded ? 0 : truth);
-    }
-    return covered;
-}
-
-LAB_TEST(cliff_covers) {
-    assert_share(delta_covered(5, 0, false), .968, TRIALS);
-    assert_share(delta_covered(5, 1, false), .987, TRIALS);
-    assert_share(delta_covered(10, 0, false), .968, TRIALS);
-    assert_share(delta_covered(10, 1, false), .950, TRIALS);
-    assert_share(delta_covered(10, 0, true), .964, TRIALS);
-    assert_share(delta_covered(40, .5, false), .953, TRIALS);
-}
-
 LAB_TEST(shifts_cover_as_they_say) {
     size_t sizes[] = {3, 5, 12};
     for (size_t s = 0; s < COUNT(sizes); s++) {
@@ -248,19 +223,13 @@ LAB_TEST(trends_are_seldom_found_by_chance) {
 }
 
 LAB_TEST(power_is_what_it_says) {
-    int by_t = 0, by_rank = 0, few = 0;
+    int by_t = 0;
     for (int t = 0; t < TRIALS; t++) {
         draw(12, 12, t);
         change(x, 12, 1, 1.2);
-        by_rank += lab_stats_mann_whitney(x, 12, y, 12).p <= .05;
-        few += lab_stats_mann_whitney(x, 6, y, 6).p <= .05;
         by_t += lab_stats_welch(x, 12, y, 12, .95).p <= .05;
     }
     assert_share(by_t, lab_stats_power_t(1.2, 12, 12, .05), TRIALS);
-    double said = lab_stats_power_mann_whitney(1.2, 12, 12, .05, LAB_STATS_ARE_NORMAL);
-    assert_between((double)by_rank / TRIALS, said - .04, said + .04);
-    said = lab_stats_power_mann_whitney(1.2, 6, 6, .05, LAB_STATS_ARE_NORMAL);
-    assert_between((double)few / TRIALS, said - .06, said + .06);
 }
 
 /* No trials: every outcome's probability is known. */

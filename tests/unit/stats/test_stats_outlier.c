@@ -42,24 +42,6 @@ LAB_TEST(nothing_stands_apart_where_nothing_can) {
     assert_int_equal(marks[0], LAB_OUTLIER_NONE);
 }
 
-LAB_TEST(modified_z_is_that_of_numpy) {
-    double z[COUNT(newcomb)];
-    lab_stats_modified_z(newcomb, COUNT(newcomb), z);
-    assert_close(z[5], -15.963166666666666, 1e-14);
-    assert_close(z[9], -6.520166666666667, 1e-14);
-    assert_close(z[0], 0.22483333333333333, 1e-14);
-    assert_close(z[8], 2.922833333333333, 1e-14);
-}
-
-LAB_TEST(modified_z_without_spread) {
-    double x[] = {1, 1, 1, 1, 5}, z[5];
-    lab_stats_modified_z(x, 5, z);
-    assert_close(z[0], 0, 0);
-    assert_true(isinf(z[4]) && z[4] > 0);
-    lab_stats_modified_z(with_nan, 5, z);
-    assert_nan(z[0]);
-}
-
 /* 1 + start·e^(−t/rate) + noise of ± 2 %, as reference.py's falling() */
 static void draw_falling(double *x, size_t n, double start, double rate, uint64_t seed) {
     draw_uniforms(x, n, seed);
