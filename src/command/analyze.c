@@ -202,8 +202,9 @@ static int check_output(const char *path, struct lab_err *err) {
     const char *endings[16] = {NULL};
     if (!path || lab_doc_format_find(path))
         return 0;
-    for (int i = 0; i < 15 && lab_doc_formats[i]; i++)
-        endings[i] = lab_doc_formats[i]->ending;
+    for (int i = 0, count = 0; count < 15 && lab_doc_formats[i]; i++)
+        if (lab_doc_formats[i]->write)
+            endings[count++] = lab_doc_formats[i]->ending;
     LAB_AUTO(str, list);
     lab_str_add_list(&list, endings, "or");
     return lab_err_set(err, LAB_ERR_USER, "--output %s: a file's name has to end in %s", path,

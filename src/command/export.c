@@ -36,26 +36,11 @@ static const struct lab_option export_options[] = {
      .max = 32767, .value_name = "N", .help = "of --format single, which GPU; -1 = the first"},
     {"output", LAB_OPTION_STRING, offsetof(struct export_config, output), .value_name = "FILE",
      .letter = 'o',
-     .help = "write to this file instead of standard output; it appears whole or not"},
+     .help =
+         "write to this file instead of standard output; it appears whole or not. Rows of a study "
+         "are JSON lines where it ends in .jsonl and no format is given"},
     {NULL},
 };
-
-/* --- where it goes --- */
-
-struct target {
-    const struct lab_command_call *call;
-    struct lab_out_file *file; /* NULL = standard output */
-    struct lab_err *err;
-};
-
-static int write_piece(void *state, const char *bytes, size_t length) {
-    const struct target *target = state;
-    if (target->file)
-        return lab_out_file_write(target->file, bytes, length, target->err);
-    /* as it is: data for a program, whatever the terminal shows. Who closed the pipe has enough */
-    lab_console_write(target->call->console, bytes, length);
-    return ferror(target->call->console->out) ? -1 : 0;
-}
 
 /* --- what goes --- */
 
@@ -71,50 +56,73 @@ static bool as_json(const struct lab_command_call *call) {
     return call->console->json || lab_str_equal(config->format, "json");
 }
 
+/* Of rows: by the ending of the file, where no format is asked for. */
+static const struct lab_doc_format *row_format(const struct export_config *config) {
+    const struct lab_doc_format *format =
+        config->output && !config->format ? lab_doc_row_format_find(config->output) : NULL;
+    return format ? format : lab_doc_row_format_find("csv");
+}
+
 static int write_study(const struct lab_command_call *call, struct lab_store *store,
-                       const struct lab_export *out, struct lab_err *err) {
+                       struct lab_doc_sink *sink, struct lab_err *err) {
     const struct export_config *config = call->config;
+    const struct lab_doc_format *format = row_format(config);
     bool iterations = lab_str_equal(config->what, "iterations");
     if (as_json(call))
-        return lab_export_json(store, iterations, out, err);
+        return lab_export_json(store, iterations, sink, err);
     struct lab_run *runs;
     int count;
     if (lab_store_runs(store, call->arena, &runs, &count, err) < 0)
         return -1;
     if (iterations)
-        return lab_export_iterations_csv(store, runs, count, out, err);
+        return lab_export_iterations(store, runs, count, format, sink, err);
     if (lab_str_equal(config->what, "metrics"))
-        return lab_export_metrics_csv(store, runs, count, out, err);
-    return lab_export_csv(runs, count, out, err);
+        return lab_export_metrics(store, runs, count, format, sink, err);
+    return lab_export_runs(runs, count, format, sink);
 }
 
 static int write_source(const struct lab_command_call *call, const struct source *source,
-                        const struct lab_export *out, struct lab_err *err) {
+                        struct lab_doc_sink *sink, struct lab_err *err) {
     const struct export_config *config = call->config;
     if (source->store)
-        return write_study(call, source->store, out, err);
-    return lab_monitor_export(&source->recording, source->format, (int)config->gpu, out, err);
+        return write_study(call, source->store, sink, err);
+    return lab_monitor_export(&source->recording, source->format, (int)config->gpu, sink, err);
+}
+
+/* --- where it goes --- */
+
+struct target {
+    struct lab_out_file file;
+    struct lab_err *err;
+};
+
+static int write_piece(void *state, const char *bytes, size_t length) {
+    struct target *target = state;
+    return lab_out_file_write(&target->file, bytes, length, target->err);
 }
 
 static int write_to_file(const struct lab_command_call *call, const struct source *source,
                          struct lab_err *err) {
     const struct export_config *config = call->config;
-    struct lab_out_file file;
-    if (lab_out_file_open(config->output, call->arena, &file, err) < 0)
+    struct target target = {.err = err};
+    LAB_AUTO(doc_sink, sink);
+    sink.write = write_piece;
+    sink.state = &target;
+    if (lab_out_file_open(config->output, call->arena, &target.file, err) < 0)
         return -1;
-    struct target target = {call, &file, err};
-    if (write_source(call, source, &(struct lab_export){write_piece, &target}, err) < 0) {
-        lab_out_file_drop(&file);
+    if (write_source(call, source, &sink, err) < 0) {
+        lab_out_file_drop(&target.file);
         return -1;
     }
-    return lab_out_file_finish(&file, err);
+    return lab_out_file_finish(&target.file, err);
 }
 
+/* Who closed the pipe has enough. */
 static int write_to_stdout(const struct lab_command_call *call, const struct source *source,
                            struct lab_err *err) {
-    struct target target = {call, NULL, err};
-    int result = write_source(call, source, &(struct lab_export){write_piece, &target}, err);
-    /* what standard output refused is told at the program's end, as for every command */
+    LAB_AUTO(doc_sink, sink);
+    lab_doc_sink_to_console(&sink, call->console);
+    int result = write_source(call, source, &sink, err);
     return result < 0 && ferror(call->console->out) ? 0 : result;
 }
 

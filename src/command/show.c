@@ -45,20 +45,26 @@ static void print_report(const struct lab_command_call *call, const struct lab_s
 
 /* --- its runs --- */
 
-/* Runs' texts are spliced, not parsed: there may be 10,000 of them. */
+/* Run by run: there may be 10,000 of them. */
 static void print_runs_json(const struct lab_command_call *call,
                             const struct lab_study_view *view) {
-    LAB_AUTO(str, text);
-    lab_str_printf(&text, "{\n  \"schema\": %d,\n  \"study\": ", LAB_JSON_SCHEMA);
-    lab_json_write(lab_study_view_value(view, call->arena), 0, &text);
-    lab_str_add(&text, ",\n  \"runs\": [");
+    LAB_AUTO(doc_sink, sink);
+    lab_doc_sink_to_console(&sink, call->console);
+    struct lab_doc_tree tree = {.out = &sink.text};
+    lab_doc_tree_begin(&tree, NULL, '{', LAB_DOC_BROKEN);
+    lab_doc_tree_cell(&tree, "schema", lab_cell_exact(LAB_JSON_SCHEMA, 0));
+    lab_doc_tree_value(&tree, "study", lab_study_view_value(view, call->arena));
+    lab_doc_tree_begin(&tree, "runs", '[', LAB_DOC_BROKEN);
     for (int i = 0; i < view->report.run_count; i++) {
-        lab_str_add(&text, i ? ",\n    {" : "\n    {");
-        lab_results_write_run(&view->report.runs[i], "\n      ", &text);
-        lab_str_add(&text, "\n    }");
+        lab_doc_tree_begin(&tree, NULL, '{', LAB_DOC_BROKEN);
+        lab_results_add_run(&view->report.runs[i], &tree);
+        lab_doc_tree_end(&tree);
+        if (lab_doc_sink_pass(&sink) < 0)
+            return; /* who closed the pipe has enough */
     }
-    lab_str_add(&text, view->report.run_count ? "\n  ]\n}\n" : "]\n}\n");
-    lab_console_write(call->console, text.text, text.length);
+    lab_doc_tree_end(&tree);
+    lab_doc_tree_end(&tree);
+    lab_doc_sink_flush(&sink);
 }
 
 static void print_runs(const struct lab_command_call *call, const struct lab_study_view *view) {

@@ -15,6 +15,16 @@ struct lab_doc_cell lab_cell_figure(double value) {
     return (struct lab_doc_cell){.value = value, .low = NAN, .high = NAN};
 }
 
+struct lab_doc_cell lab_cell_exact(int64_t count, int decimals) {
+    return (struct lab_doc_cell){.exact = true, .count = count, .decimals = decimals};
+}
+
+struct lab_doc_cell lab_cell_flag(bool flag) {
+    static struct lab_value values[] = {{.type = LAB_VALUE_BOOL, .boolean = false},
+                                        {.type = LAB_VALUE_BOOL, .boolean = true}};
+    return (struct lab_doc_cell){.data = &values[flag]};
+}
+
 bool lab_unit_is_words(enum lab_unit unit) {
     return unit == LAB_UNIT_TEXT || unit == LAB_UNIT_FIGURE;
 }
@@ -132,6 +142,19 @@ bool lab_doc_cell_is_shown(const struct lab_doc_cell *cell, const struct lab_doc
     return column->title && (lab_unit_is_words(column->unit) ? !!cell->text : !isnan(cell->value));
 }
 
+void lab_doc_add_exact(const struct lab_doc_cell *cell, struct lab_str *out) {
+    char digits[48], *at = digits + sizeof digits;
+    uint64_t size = cell->count < 0 ? -(uint64_t)cell->count : (uint64_t)cell->count;
+    for (int place = 0; size || place <= cell->decimals; place++, size /= 10) {
+        if (place && place == cell->decimals)
+            *--at = '.';
+        *--at = (char)('0' + size % 10);
+    }
+    if (cell->count < 0)
+        *--at = '-';
+    lab_str_add_bytes(out, at, (size_t)(digits + sizeof digits - at));
+}
+
 void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
                       const struct lab_doc_cell *cell, const struct lab_doc_column *column) {
     if (!column->key)
@@ -139,6 +162,10 @@ void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
     bool whole = column->unit == LAB_UNIT_COUNT || column->unit == LAB_UNIT_SIZE;
     if (cell->data)
         lab_value_set(arena, map, column->key, cell->data);
+    else if (cell->exact && cell->decimals)
+        lab_value_set_float(arena, map, column->key, (double)cell->count / pow(10, cell->decimals));
+    else if (cell->exact)
+        lab_value_set_int(arena, map, column->key, cell->count);
     else if (lab_unit_is_words(column->unit))
         lab_value_set_string(arena, map, column->key, cell->text);
     else if (whole && !isnan(cell->value))

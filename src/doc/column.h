@@ -66,6 +66,10 @@ struct lab_doc_cell {
     double confidence;       /* of the interval */
     const char *unit;        /* of a PER_SECOND that doesn't count samples: "iterations/s" */
     struct lab_value *data;  /* what programs get instead of all that; NULL = that */
+    /* of a row of a stream: the figure is count / 10^decimals, to the digit */
+    bool exact;
+    int decimals;
+    int64_t count;
 };
 
 struct lab_doc_table {
@@ -87,6 +91,8 @@ struct lab_doc_table {
 
 struct lab_doc_cell lab_cell_text(const char *text);
 struct lab_doc_cell lab_cell_figure(double value);
+struct lab_doc_cell lab_cell_exact(int64_t count, int decimals);
+struct lab_doc_cell lab_cell_flag(bool flag);
 
 bool lab_unit_is_words(enum lab_unit unit); /* TEXT and FIGURE: cells have text and no value */
 /* As people read it; `name` of a PER_SECOND, or NULL. Appends, as all of these do. */
@@ -100,6 +106,8 @@ void lab_doc_add_cell(const struct lab_doc_cell *cell, const struct lab_doc_colu
                       bool narrow, struct lab_str *out);
 /* A figure that there is none of, or that isn't for people, has no line. */
 bool lab_doc_cell_is_shown(const struct lab_doc_cell *cell, const struct lab_doc_column *column);
+/* An exact figure's digits. */
+void lab_doc_add_exact(const struct lab_doc_cell *cell, struct lab_str *out);
 /* `<key>`, and `<key>_interval` where the column has intervals; null where there is none. */
 void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
                       const struct lab_doc_cell *cell, const struct lab_doc_column *column);

@@ -2,6 +2,7 @@
 #include "doc/doc.h"
 
 #include "doc/block.h"
+#include "doc/stream.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -293,13 +294,24 @@ const struct lab_doc_block *lab_doc_block_for(const struct lab_doc_block *block,
     return block;
 }
 
-const struct lab_doc_format *lab_doc_format_find(const char *name) {
+static const struct lab_doc_format *find_format(const char *name, bool rows) {
     const char *ending = strrchr(name, '.');
-    for (int i = 0; lab_doc_formats[i]; i++)
-        if (lab_str_equal(lab_doc_formats[i]->name, name) ||
-            (ending && lab_str_equal(lab_doc_formats[i]->ending, ending)))
-            return lab_doc_formats[i];
+    for (int i = 0; lab_doc_formats[i]; i++) {
+        const struct lab_doc_format *format = lab_doc_formats[i];
+        if ((rows ? !!format->cell : !!format->write) &&
+            (lab_str_equal(format->name, name) ||
+             (ending && lab_str_equal(format->ending, ending))))
+            return format;
+    }
     return NULL;
+}
+
+const struct lab_doc_format *lab_doc_format_find(const char *name) {
+    return find_format(name, false);
+}
+
+const struct lab_doc_format *lab_doc_row_format_find(const char *name) {
+    return find_format(name, true);
 }
 
 void lab_doc_write(const struct lab_doc *doc, const char *format, struct lab_style style,

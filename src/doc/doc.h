@@ -177,13 +177,19 @@ struct lab_doc_format {
     const char *name;
     const char *ending; /* of files: ".md" */
     enum lab_doc_readers readers;
-    /* Appends. */
+    /* A document, appended; NULL = it has rows only. */
     void (*write)(const struct lab_doc *doc, struct lab_style style, struct lab_str *out);
+    /* Rows one by one (stream.h), appended: what stands before them, NULL = nothing; a cell, the
+     * `first` of its row or a later one, NULL = it has documents only; what ends a row. */
+    void (*head)(const struct lab_doc_column *columns, int count, struct lab_str *out);
+    void (*cell)(const struct lab_doc_cell *cell, const struct lab_doc_column *column, bool first,
+                 struct lab_str *out);
+    const char *row_end;
 };
 
 extern const struct lab_doc_format *const lab_doc_formats[]; /* NULL-terminated, generated */
 
-/* By its name or by the ending of a file's; NULL = there is none. */
+/* By its name or by the ending of a file's; NULL = there is none that writes documents. */
 const struct lab_doc_format *lab_doc_format_find(const char *name);
 
 void lab_doc_write(const struct lab_doc *doc, const char *format, struct lab_style style,

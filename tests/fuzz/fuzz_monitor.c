@@ -53,7 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     LAB_AUTO(str, text);
-    struct lab_export out = {to_text, &text};
+    LAB_AUTO(doc_sink, out);
+    out.write = to_text;
+    out.state = &text;
     size_t ticks = count_ticks(&recording);
     if (lab_monitor_export(&recording, LAB_MONITOR_JSON, -1, &out, &err) < 0 ||
         read_bytes(text.text, text.length, &arena, &again, &err) < 0 ||

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A workload is added by adding one file: dropped into src/workload, it appears in the help and runs
-# after `make`, with no other edit. So are a command, an analysis and an output format, and removing the file
-# takes it away again.
+# after `make`, with no other edit. So are a command, an analysis and an output format, of documents or of
+# rows, and removing the file takes it away again.
 # A value of a result is added by one row of src/model/result.h: it comes through the frame, study.db, JSON,
 # CSV and show.
 # label: build
@@ -103,6 +103,21 @@ static void write(const struct lab_doc *doc, struct lab_style style, struct lab_
 const struct lab_doc_format lab_doc_format_outline = {
     .name = "outline", .ending = ".outline", .readers = LAB_DOC_PAPER, .write = write};
 END
+cat >src/doc/format/tabs.c <<'END'
+#include "doc/doc.h"
+
+static void cell(const struct lab_doc_cell *cell, const struct lab_doc_column *column, bool first,
+                 struct lab_str *out) {
+    lab_str_printf(out, "%s%s=", first ? "" : "\t", column->key);
+    if (cell->exact)
+        lab_doc_add_exact(cell, out);
+    else
+        lab_str_add(out, cell->text ? cell->text : "");
+}
+
+const struct lab_doc_format lab_doc_format_tabs = {
+    .name = "tabs", .ending = ".tabs", .readers = LAB_DOC_PROGRAMS, .cell = cell, .row_end = "\n"};
+END
 cp src/model/result.h "$work/result.h"
 # shellcheck disable=SC1003 # the row ends with a backslash
 sed -i '/V(steady, "steady"/i V(answer_ms, "answer_ms", NUMBER, "ms", SLOWEST, BOTH, TOLD | CSV, 90, "Answer", "") \\' \
@@ -126,6 +141,11 @@ if build/gpulab analyze dropped_runs "$work/numa" --output "$work/answer.xyz" >"
     fail "a format that isn't there was accepted"
 fi
 grep -q '.outline' "$work/log" || fail "the format isn't offered: $(cat "$work/log")"
+
+# a format of rows writes an export
+quietly build/gpulab export "$work/numa" --what iterations --output "$work/times.tabs"
+[[ $(head -1 "$work/times.tabs") == run_id=*$'\t'rank=0$'\t'iteration=0$'\t'start_ns=[0-9]* ]] ||
+    fail "the format wrote: $(head -1 "$work/times.tabs")"
 
 # then help knows the workload and it runs
 help=$(build/gpulab help bench)
@@ -159,7 +179,8 @@ grep -q '^ *answer_ms: 42$' "$work/log" || fail "gpulab show does not show it: $
 build/gpulab show tests/fixtures/0.1.0/program >"$work/log" || fail "a file without it can't be read"
 
 # and when they are removed, then they are gone
-rm src/workload/dropped_in.c src/command/greet.c src/analysis/dropped_runs.c src/doc/format/outline.c
+rm src/workload/dropped_in.c src/command/greet.c src/analysis/dropped_runs.c \
+    src/doc/format/outline.c src/doc/format/tabs.c
 cp "$work/result.h" src/model/result.h
 quietly make
 build/gpulab show "$study" --run "$id" >"$work/log" || fail "a file with a value that isn't known can't be read"

@@ -52,6 +52,13 @@ run export "$study" -o "$work/runs.csv"
 expect_status 0
 [ ! -s "$work/out" ] || fail "$what: wrote to standard output, too"
 [ "$(wc -l <"$work/runs.csv")" = 5 ] || fail "$what: $(wc -l <"$work/runs.csv") lines"
+run export "$study" --what iterations -o "$work/times.jsonl"
+expect_status 0
+python3 -c '
+import json, sys
+d = [json.loads(line) for line in open(sys.argv[1])]
+assert len(d) == 127 and d[0]["compute_ms"] == 0.79999 and d[0]["h2d_ms"] is None, d[0]' "$work/times.jsonl" ||
+    fail "$what: no JSON lines: $(head -2 "$work/times.jsonl")"
 echo old >"$work/times.csv"
 chmod 600 "$work/times.csv"
 ln -s times.csv "$work/link.csv"

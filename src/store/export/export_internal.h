@@ -1,27 +1,20 @@
-/* export_internal.h: what the exports share: a buffer on the way out, and how an iteration
- * reads. */
+/* export_internal.h: how an iteration reads, in tables and in the document. */
 #ifndef LAB_STORE_EXPORT_EXPORT_INTERNAL_H
 #define LAB_STORE_EXPORT_EXPORT_INTERNAL_H
 
 #include "store/export/export.h"
 
-#include "base/str.h"
+#include "doc/column.h"
+#include "model/iteration.h"
 
-struct lab_export_buffer {
-    struct lab_str text; /* what hasn't been handed on yet */
-    const struct lab_export *out;
-};
+enum { LAB_EXPORT_TIMES = LAB_STAGE_COUNT + 3, LAB_EXPORT_TIMES_FROM = 3 };
 
-void lab_export_buffer_init(struct lab_export_buffer *buffer, const struct lab_export *out);
-void lab_export_buffer_release(struct lab_export_buffer *buffer);
+/* The columns of the table of iterations; the times are the last of them. */
+extern const struct lab_doc_column
+    lab_export_iteration_columns[LAB_EXPORT_TIMES_FROM + LAB_EXPORT_TIMES];
 
-/* Hands on what is there: once enough has gathered, or in any case. 0, or -1 if it isn't wanted. */
-int lab_export_buffer_pass(struct lab_export_buffer *buffer);
-int lab_export_buffer_flush(struct lab_export_buffer *buffer);
-
-/* "start_ns, end_ns, h2d_ms, compute_ms, d2h_ms, latency_ms" of an iteration; a stage that doesn't
- * exist is `absent`. */
-void lab_export_add_times(const struct lab_iteration *iteration, const char *separator,
-                          const char *absent, struct lab_str *out);
+/* "start_ns, end_ns, h2d_ms, compute_ms, d2h_ms, latency_ms" of an iteration. */
+void lab_export_times(const struct lab_iteration *iteration,
+                      struct lab_doc_cell ret_cells[LAB_EXPORT_TIMES]);
 
 #endif

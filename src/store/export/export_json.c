@@ -8,21 +8,20 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "model/result.h"
 
-#include <string.h>
+struct document {
+    struct lab_doc_tree tree;
+    struct lab_doc_sink *sink;
+    struct lab_store *store;
+    bool iterations;
+};
 
 static const char *hex(uint64_t value, struct lab_arena *arena) {
     return lab_arena_printf(arena, "%016llx", (unsigned long long)value);
 }
 
-static struct lab_value *stored(const char *text, struct lab_arena *arena) {
-    struct lab_value *value;
-    return lab_json_parse(text, strlen(text), NULL, arena, &value, NULL) < 0 ? lab_value_null(arena)
-                                                                             : value;
-}
-
-static void write_study(const struct lab_store_study *study, struct lab_arena *arena,
-                        struct lab_str *out) {
+static struct lab_value *study_value(const struct lab_store_study *study, struct lab_arena *arena) {
     LAB_AUTO(str, created);
     lab_results_add_time(study->created_wall_ns, &created);
     struct lab_value *map = lab_value_map(arena);
@@ -33,107 +32,107 @@ static void write_study(const struct lab_store_study *study, struct lab_arena *a
     lab_value_set_int(arena, map, "seed", (int64_t)study->seed);
     lab_value_set_string(arena, map, "created", created.text);
     lab_value_set_string(arena, map, "gpulab", study->version);
-    lab_value_set(arena, map, "words", stored(study->words, arena));
+    lab_value_set(arena, map, "words", lab_result_json(study->words, arena));
     lab_value_set_string(arena, map, "config", study->config);
-    lab_str_printf(out, "{\n  \"schema\": %d,\n  \"study\": ", LAB_JSON_SCHEMA);
-    lab_json_write(map, 0, out);
-    lab_str_add(out, ",\n  \"machine\": ");
-    lab_json_write(stored(study->machine, arena), 0, out);
+    return map;
 }
 
-static int add_metrics(struct lab_store *store, const struct lab_run *run,
-                       struct lab_export_buffer *buffer, struct lab_err *err) {
+static int add_metrics(struct document *document, const struct lab_run *run, struct lab_err *err) {
     LAB_AUTO(arena, arena);
+    struct lab_doc_tree *tree = &document->tree;
     struct lab_store_metric *metrics;
     int count = 0;
-    int result = lab_store_metrics(store, run->number, &arena, &metrics, &count, err);
-    lab_str_add(&buffer->text, ",\n      \"metrics\": [");
-    for (int i = 0; result == 0 && i < count; i++) {
-        struct lab_value *map = lab_value_map(&arena);
-        lab_value_set_string(&arena, map, "name", metrics[i].name);
-        lab_value_set_string(&arena, map, "unit", metrics[i].unit);
-        if (metrics[i].rank >= 0)
-            lab_value_set_int(&arena, map, "rank", metrics[i].rank);
-        else
-            lab_value_set(&arena, map, "rank", lab_value_null(&arena));
-        lab_value_set_float(&arena, map, "value", metrics[i].value);
-        lab_value_set_int(&arena, map, "time_ns", metrics[i].time_ns);
-        lab_str_add(&buffer->text, i ? ",\n        " : "\n        ");
-        lab_json_write(map, 0, &buffer->text);
-        result = lab_export_buffer_pass(buffer);
+    if (lab_store_metrics(document->store, run->number, &arena, &metrics, &count, err) < 0)
+        return -1;
+    lab_doc_tree_begin(tree, "metrics", '[', LAB_DOC_BROKEN);
+    for (int i = 0; i < count; i++) {
+        const struct lab_store_metric *metric = &metrics[i];
+        lab_doc_tree_begin(tree, NULL, '{', LAB_DOC_INLINE);
+        lab_doc_tree_cell(tree, "name", lab_cell_text(metric->name));
+        lab_doc_tree_cell(tree, "unit", lab_cell_text(metric->unit));
+        lab_doc_tree_cell(tree, "rank",
+                          metric->rank >= 0 ? lab_cell_exact(metric->rank, 0)
+                                            : lab_cell_text(NULL));
+        lab_doc_tree_cell(tree, "value", lab_cell_figure(metric->value));
+        lab_doc_tree_cell(tree, "time_ns", lab_cell_exact(metric->time_ns, 0));
+        lab_doc_tree_end(tree);
+        if (lab_doc_sink_pass(document->sink) < 0)
+            return -1;
     }
-    lab_str_add(&buffer->text, count ? "\n      ]" : "]");
-    return result;
+    lab_doc_tree_end(tree);
+    return 0;
 }
 
 static int add_chunk(void *state, int64_t first, const struct lab_iteration *items, size_t count) {
-    struct lab_export_buffer *buffer = state;
+    (void)first;
+    struct document *document = state;
+    struct lab_doc_cell times[LAB_EXPORT_TIMES];
     for (size_t i = 0; i < count; i++) {
-        lab_str_add(&buffer->text, first || i ? ",\n          [" : "\n          [");
-        lab_export_add_times(&items[i], ", ", "null", &buffer->text);
-        lab_str_add(&buffer->text, "]");
-        if (lab_export_buffer_pass(buffer) < 0)
+        lab_export_times(&items[i], times);
+        lab_doc_tree_begin(&document->tree, NULL, '[', LAB_DOC_INLINE);
+        for (int t = 0; t < LAB_EXPORT_TIMES; t++)
+            lab_doc_tree_cell(&document->tree, NULL, times[t]);
+        lab_doc_tree_end(&document->tree);
+        if (lab_doc_sink_pass(document->sink) < 0)
             return -1;
     }
     return 0;
 }
 
-static int add_iterations(struct lab_store *store, const struct lab_run *run,
-                          struct lab_export_buffer *buffer, struct lab_err *err) {
-    lab_str_add(&buffer->text, ",\n      \"iteration_times\": [");
-    int result = 0;
-    for (int rank = 0; rank < run->rank_count && result == 0; rank++) {
-        lab_str_printf(
-            &buffer->text,
-            "%s\n        {\"rank\": %d, \"columns\": [\"start_ns\", \"end_ns\", \"h2d_ms\","
-            " \"compute_ms\", \"d2h_ms\", \"latency_ms\"], \"rows\": [",
-            rank ? "," : "", rank);
-        result = lab_store_each_chunk(store, run->number, rank, add_chunk, buffer, err);
-        lab_str_add(&buffer->text, "]}");
-    }
-    lab_str_add(&buffer->text, run->rank_count ? "\n      ]" : "]");
-    return result;
-}
-
-static int add_run(struct lab_store *store, const struct lab_run *run, bool iterations,
-                   struct lab_export_buffer *buffer, struct lab_err *err) {
-    lab_str_add(&buffer->text, "\n    {");
-    lab_results_write_run(run, "\n      ", &buffer->text);
-    if (add_metrics(store, run, buffer, err) < 0 ||
-        (iterations && add_iterations(store, run, buffer, err) < 0))
-        return -1;
-    lab_str_add(&buffer->text, "\n    }");
-    return lab_export_buffer_pass(buffer);
-}
-
-static int write_document(struct lab_store *store, bool iterations,
-                          struct lab_export_buffer *buffer, struct lab_arena *arena,
+static int add_iterations(struct document *document, const struct lab_run *run,
                           struct lab_err *err) {
+    struct lab_doc_tree *tree = &document->tree;
+    lab_doc_tree_begin(tree, "iteration_times", '[', LAB_DOC_BROKEN);
+    for (int rank = 0; rank < run->rank_count; rank++) {
+        lab_doc_tree_begin(tree, NULL, '{', LAB_DOC_INLINE);
+        lab_doc_tree_cell(tree, "rank", lab_cell_exact(rank, 0));
+        lab_doc_tree_begin(tree, "columns", '[', LAB_DOC_INLINE);
+        for (int i = 0; i < LAB_EXPORT_TIMES; i++)
+            lab_doc_tree_cell(
+                tree, NULL,
+                lab_cell_text(lab_export_iteration_columns[LAB_EXPORT_TIMES_FROM + i].key));
+        lab_doc_tree_end(tree);
+        lab_doc_tree_begin(tree, "rows", '[', LAB_DOC_FILLED);
+        if (lab_store_each_chunk(document->store, run->number, rank, add_chunk, document, err) < 0)
+            return -1;
+        lab_doc_tree_end(tree);
+        lab_doc_tree_end(tree);
+    }
+    lab_doc_tree_end(tree);
+    return 0;
+}
+
+static int add_run(struct document *document, const struct lab_run *run, struct lab_err *err) {
+    lab_doc_tree_begin(&document->tree, NULL, '{', LAB_DOC_BROKEN);
+    lab_results_add_run(run, &document->tree);
+    if (add_metrics(document, run, err) < 0 ||
+        (document->iterations && add_iterations(document, run, err) < 0))
+        return -1;
+    lab_doc_tree_end(&document->tree);
+    return lab_doc_sink_pass(document->sink);
+}
+
+int lab_export_json(struct lab_store *store, bool iterations, struct lab_doc_sink *sink,
+                    struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    struct document document = {{.out = &sink->text}, sink, store, iterations};
+    struct lab_doc_tree *tree = &document.tree;
     struct lab_store_study study;
     struct lab_run *runs;
     int count;
-    if (lab_store_study(store, arena, &study, err) < 0 ||
-        lab_store_runs(store, arena, &runs, &count, err) < 0)
+    if (lab_store_study(store, &arena, &study, err) < 0 ||
+        lab_store_runs(store, &arena, &runs, &count, err) < 0)
         return -1;
-    write_study(&study, arena, &buffer->text);
-    lab_str_add(&buffer->text, ",\n  \"summary\": ");
-    lab_json_write(lab_results_summary(study.name, runs, count, arena), 0, &buffer->text);
-    lab_str_add(&buffer->text, ",\n  \"runs\": [");
-    for (int i = 0; i < count; i++) {
-        lab_str_add(&buffer->text, i ? "," : "");
-        if (add_run(store, &runs[i], iterations, buffer, err) < 0)
+    lab_doc_tree_begin(tree, NULL, '{', LAB_DOC_BROKEN);
+    lab_doc_tree_cell(tree, "schema", lab_cell_exact(LAB_JSON_SCHEMA, 0));
+    lab_doc_tree_value(tree, "study", study_value(&study, &arena));
+    lab_doc_tree_value(tree, "machine", lab_result_json(study.machine, &arena));
+    lab_doc_tree_value(tree, "summary", lab_results_summary(study.name, runs, count, &arena));
+    lab_doc_tree_begin(tree, "runs", '[', LAB_DOC_BROKEN);
+    for (int i = 0; i < count; i++)
+        if (add_run(&document, &runs[i], err) < 0)
             return -1;
-    }
-    lab_str_add(&buffer->text, count ? "\n  ]\n}\n" : "]\n}\n");
-    return lab_export_buffer_flush(buffer);
-}
-
-int lab_export_json(struct lab_store *store, bool iterations, const struct lab_export *out,
-                    struct lab_err *err) {
-    LAB_AUTO(arena, arena);
-    struct lab_export_buffer buffer;
-    lab_export_buffer_init(&buffer, out);
-    int result = write_document(store, iterations, &buffer, &arena, err);
-    lab_export_buffer_release(&buffer);
-    return result;
+    lab_doc_tree_end(tree);
+    lab_doc_tree_end(tree);
+    return lab_doc_sink_flush(sink);
 }

@@ -1,8 +1,6 @@
 /* monitor_file.c: a whole recording in one of the formats of other monitors. */
 #include "store/foreign/monitor_file_writer.h"
 
-#include "store/export/export_internal.h"
-
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +20,7 @@ const char *lab_monitor_format_name(enum lab_monitor_format format) {
 }
 
 struct state {
-    struct lab_export_buffer buffer;
+    struct lab_doc_sink *sink;
     struct lab_monitor_writer writer;
 };
 
@@ -47,7 +45,7 @@ static bool wants(void *state, enum lab_entity_kind kind) {
 }
 
 static int pass_on(void *state) {
-    return lab_export_buffer_pass(&((struct state *)state)->buffer);
+    return lab_doc_sink_pass(((struct state *)state)->sink);
 }
 
 /* --- what the recording holds --- */
@@ -128,8 +126,8 @@ static int check_content(const struct lab_recording *recording, enum lab_monitor
 /* --- the document around --- */
 
 static void add_head(struct state *state) {
-    struct lab_str *out = &state->buffer.text;
-    const struct lab_monitor_writer *writer = &state->writer;
+    struct lab_str *out = &state->sink->text;
+    struct lab_monitor_writer *writer = &state->writer;
     switch (writer->format) {
     case LAB_MONITOR_EXPERIMENT:
     case LAB_MONITOR_SYSTEM:
@@ -144,11 +142,10 @@ static void add_head(struct state *state) {
         lab_str_add(out, ", \"samples\": [");
         break;
     case LAB_MONITOR_CSV:
-        lab_monitor_write_csv_header(out);
+        lab_monitor_begin_csv(writer);
         break;
     case LAB_MONITOR_PCIE_CSV:
-        lab_str_printf(out, "timestamp,gpu,pcie_rx_mb,pcie_tx_mb%s\n",
-                       writer->simulated_column ? ",simulated" : "");
+        lab_monitor_begin_pcie(writer);
         break;
     default:
         lab_str_add(out, "[");
@@ -158,25 +155,24 @@ static void add_head(struct state *state) {
 static void add_tail(struct state *state) {
     enum lab_monitor_format format = state->writer.format;
     if (format == LAB_MONITOR_SINGLE || format == LAB_MONITOR_MULTI)
-        lab_str_add(&state->buffer.text, "\n]\n");
+        lab_str_add(&state->sink->text, "\n]\n");
     else if (format == LAB_MONITOR_EXPERIMENT || format == LAB_MONITOR_SYSTEM)
-        lab_str_add(&state->buffer.text, "\n]}\n");
+        lab_str_add(&state->sink->text, "\n]}\n");
 }
 
 int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_format format,
-                       int gpu, const struct lab_export *out, struct lab_err *err) {
+                       int gpu, struct lab_doc_sink *sink, struct lab_err *err) {
     if (check_content(recording, format, gpu, err) < 0)
         return -1;
     if (format == LAB_MONITOR_JSON)
-        return lab_monitor_export_json(recording, out);
-    struct state state = {0};
+        return lab_monitor_export_json(recording, sink);
+    struct state state = {.sink = sink};
     struct lab_monitor_player player = {
         .sink = {take_entity, take_tick, take_event, take_processes, &state},
         .wants = wants,
         .pass = pass_on,
         .state = &state};
-    lab_export_buffer_init(&state.buffer, out);
-    lab_monitor_writer_init(&state.writer, format, &state.buffer.text);
+    lab_monitor_writer_init(&state.writer, format, &sink->text);
     state.writer.gpu = gpu;
     state.writer.recording = recording;
     state.writer.interval_ns = interval_of(recording, format);
@@ -188,9 +184,8 @@ int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_f
     if (result == 0) {
         lab_monitor_writer_end(&state.writer);
         add_tail(&state);
-        result = lab_export_buffer_flush(&state.buffer);
+        result = lab_doc_sink_flush(sink);
     }
     lab_monitor_writer_release(&state.writer);
-    lab_export_buffer_release(&state.buffer);
     return result;
 }

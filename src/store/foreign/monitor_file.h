@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "doc/stream.h"
 #include "model/recording.h"
-#include "store/export/export.h"
 
 enum lab_monitor_format {
     LAB_MONITOR_SINGLE, /* [{timestamp, gpu_index, gpu_name, utilization, memory_used, …}, …] */
@@ -29,7 +29,7 @@ const char *lab_monitor_format_name(enum lab_monitor_format format); /* "pcie-cs
 /* `gpu`: of SINGLE, which GPU's; -1 = the first. One that isn't there is LAB_ERR_USER, and so is a
  * format for which the recording holds nothing: no GPU, nothing of the host. */
 int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_format format,
-                       int gpu, const struct lab_export *out, struct lab_err *err);
+                       int gpu, struct lab_doc_sink *sink, struct lab_err *err);
 
 /*
  * Reads any of them, found out by content, or a recording, or a study. A file that none of them

@@ -1,5 +1,4 @@
-/* monitor_file_gpu.c: records of GPUs: of one, of all, of an experiment, and lines of PCIe
- * rates. */
+/* monitor_file_gpu.c: records of GPUs: of one, of all, of an experiment. */
 #include "store/foreign/monitor_file_writer.h"
 
 #include "base/clock.h"
@@ -68,24 +67,6 @@ void lab_monitor_write_single(struct lab_monitor_writer *writer, struct lab_moni
     lab_str_add(writer->out, ", ");
     add_gpu(writer->out, source, tick);
     lab_str_add(writer->out, "}");
-}
-
-void lab_monitor_write_pcie(struct lab_monitor_writer *writer, struct lab_monitor_source *source,
-                            const struct lab_tick *tick) {
-    lab_monitor_gpu_pass(&source->gpu, &source->entity, tick);
-    double rx = lab_monitor_gpu_value(&source->gpu, &source->entity, tick, LAB_METRIC_PCIE_RX_RATE);
-    double tx = lab_monitor_gpu_value(&source->gpu, &source->entity, tick, LAB_METRIC_PCIE_TX_RATE);
-    if (isnan(rx) && isnan(tx))
-        return;
-    lab_monitor_add_seconds(writer->out, lab_monitor_wall_ns(writer, tick->time_ns), 6);
-    lab_str_printf(writer->out, ",%d,", source->entity.index);
-    lab_monitor_add_number(writer->out, rx / 1e6, 4, "");
-    lab_str_add(writer->out, ",");
-    lab_monitor_add_number(writer->out, tx / 1e6, 4, "");
-    if (writer->simulated_column)
-        lab_str_add(writer->out, source->entity.simulated ? ",true" : ",false");
-    lab_str_add(writer->out, "\n");
-    writer->records++;
 }
 
 /* --- all GPUs of a group --- */
@@ -182,7 +163,7 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer) {
         add_stamp(writer, writer->group_time_ns);
     } else {
         lab_str_add(writer->out, "\"timestamp\": ");
-        lab_monitor_add_seconds(writer->out, writer->group_time_ns - writer->begin_ns, 6);
+        lab_monitor_add_seconds(writer->out, writer->group_time_ns - writer->begin_ns);
     }
     lab_str_printf(writer->out, ", \"%s\": [", multi ? "multi_gpu_data" : "gpus");
     for (int i = 0; i < count; i++) {

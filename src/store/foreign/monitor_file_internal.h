@@ -18,8 +18,9 @@ void lab_monitor_add_number(struct lab_str *out, double value, int decimals, con
 /* A metric's value in its unit, exactly. */
 void lab_monitor_add_exact(struct lab_str *out, enum lab_metric_id metric, int64_t value);
 void lab_monitor_add_string(struct lab_str *out, const char *text); /* as JSON */
-/* Seconds with so many decimals. */
-void lab_monitor_add_seconds(struct lab_str *out, int64_t time_ns, int decimals);
+/* Seconds with six decimals. */
+struct lab_doc_cell lab_monitor_seconds(int64_t time_ns);
+void lab_monitor_add_seconds(struct lab_str *out, int64_t time_ns);
 /* "2025-01-15T10:30:00.123", local time. */
 void lab_monitor_add_time(struct lab_str *out, int64_t wall_ns);
 

@@ -6,7 +6,6 @@
 #include "store/foreign/monitor_file_writer.h"
 
 #include "base/json.h"
-#include "store/export/export_internal.h"
 
 #include <math.h>
 
@@ -90,13 +89,13 @@ static void add_head(struct lab_str *out, const struct lab_recording *recording)
 
 struct state {
     const struct lab_recording *recording;
-    struct lab_export_buffer buffer;
+    struct lab_doc_sink *sink;
     size_t ticks;
 };
 
 static void add_tick(void *of, const struct lab_tick *tick) {
     struct state *state = of;
-    struct lab_str *out = &state->buffer.text;
+    struct lab_str *out = &state->sink->text;
     const struct lab_entity *entity = &state->recording->tracks[tick->entity].entity;
     lab_str_printf(out, "%s\n    {\"entity\": %d, \"time_ns\": %lld, \"values\": [",
                    state->ticks++ ? "," : "", tick->entity, (long long)tick->time_ns);
@@ -113,7 +112,7 @@ static void add_tick(void *of, const struct lab_tick *tick) {
 
 static int pass_on(void *of) {
     struct state *state = of;
-    return lab_export_buffer_pass(&state->buffer);
+    return lab_doc_sink_pass(state->sink);
 }
 
 static void add_events(struct lab_str *out, const struct lab_recording *recording) {
@@ -169,7 +168,7 @@ static void add_process(struct lab_str *out, const struct lab_process_sample *pr
 
 static int add_processes(struct state *state) {
     const struct lab_recording *recording = state->recording;
-    struct lab_str *out = &state->buffer.text;
+    struct lab_str *out = &state->sink->text;
     for (size_t i = 0; i < recording->process_count; i++) {
         const struct lab_process_list *list = &recording->processes[i];
         lab_str_printf(out, "%s\n    {\"time_ns\": %lld", i ? "," : "", (long long)list->time_ns);
@@ -180,24 +179,20 @@ static int add_processes(struct state *state) {
             add_process(out, &list->items[k]);
         }
         lab_str_add(out, "]}");
-        if (lab_export_buffer_pass(&state->buffer) < 0)
+        if (lab_doc_sink_pass(state->sink) < 0)
             return -1;
     }
     lab_str_add(out, "\n  ]\n}\n");
-    return lab_export_buffer_flush(&state->buffer);
+    return lab_doc_sink_flush(state->sink);
 }
 
-int lab_monitor_export_json(const struct lab_recording *recording, const struct lab_export *out) {
-    struct state state = {.recording = recording};
+int lab_monitor_export_json(const struct lab_recording *recording, struct lab_doc_sink *sink) {
+    struct state state = {.recording = recording, .sink = sink};
     struct lab_monitor_player player = {
         .sink = {.tick = add_tick, .state = &state}, .pass = pass_on, .state = &state};
-    lab_export_buffer_init(&state.buffer, out);
-    add_head(&state.buffer.text, recording);
-    int result = lab_monitor_play(recording, &player);
-    if (result == 0) {
-        add_events(&state.buffer.text, recording);
-        result = add_processes(&state);
-    }
-    lab_export_buffer_release(&state.buffer);
-    return result;
+    add_head(&sink->text, recording);
+    if (lab_monitor_play(recording, &player) < 0)
+        return -1;
+    add_events(&sink->text, recording);
+    return add_processes(&state);
 }

@@ -134,7 +134,7 @@ int lab_monitor_stream_csv(int fd, const struct lab_monitor_stream_setup *setup,
     struct lab_monitor_stream *stream = make(&format, 1, setup);
     stream->fd = fd;
     stream->plain = S_ISREG(info.st_mode);
-    lab_monitor_write_csv_header(&stream->outs[0].waiting);
+    lab_monitor_begin_csv(&stream->outs[0].writer);
     *ret_stream = stream;
     return 0;
 }

@@ -200,7 +200,7 @@ static void add_processes(struct lab_monitor_writer *writer) {
     }
     lab_str_printf(out, ", \"processes\": [%s], \"python_processes\": [%s], \"processes_time\": ",
                    writer->processes.text, writer->python_processes.text);
-    lab_monitor_add_seconds(out, writer->processes_ns - writer->begin_ns, 6);
+    lab_monitor_add_seconds(out, writer->processes_ns - writer->begin_ns);
 }
 
 void lab_monitor_write_system(struct lab_monitor_writer *writer) {
@@ -212,7 +212,7 @@ void lab_monitor_write_system(struct lab_monitor_writer *writer) {
     if (memory && !isnan(in_tick(memory, LAB_METRIC_HOST_TOTAL, -1)))
         writer->host_bytes = in_tick(memory, LAB_METRIC_HOST_TOTAL, -1);
     lab_str_add(out, writer->records++ ? ",\n{\"timestamp\": " : "\n{\"timestamp\": ");
-    lab_monitor_add_seconds(out, writer->group_time_ns - writer->begin_ns, 6);
+    lab_monitor_add_seconds(out, writer->group_time_ns - writer->begin_ns);
     add_cores(out, member(writer, LAB_ENTITY_CPU));
     add_memory(out, memory);
     add_nodes(out, member(writer, LAB_ENTITY_NUMA));

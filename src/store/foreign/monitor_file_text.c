@@ -92,13 +92,13 @@ static int64_t floor_seconds(int64_t time_ns) {
     return time_ns / LAB_NS_PER_S - (time_ns % LAB_NS_PER_S < 0);
 }
 
-void lab_monitor_add_seconds(struct lab_str *out, int64_t time_ns, int decimals) {
-    char digits[64];
-    int64_t size = time_ns < 0 ? -time_ns : time_ns;
-    snprintf(digits, sizeof digits, "%s%lld.%09lld", time_ns < 0 ? "-" : "",
-             (long long)(size / LAB_NS_PER_S), (long long)(size % LAB_NS_PER_S));
-    digits[strlen(digits) - (size_t)(9 - decimals)] = '\0';
-    lab_str_add(out, digits);
+struct lab_doc_cell lab_monitor_seconds(int64_t time_ns) {
+    return lab_cell_exact(time_ns / 1000, 6);
+}
+
+void lab_monitor_add_seconds(struct lab_str *out, int64_t time_ns) {
+    struct lab_doc_cell cell = lab_monitor_seconds(time_ns);
+    lab_doc_add_exact(&cell, out);
 }
 
 /* The same second comes many times in a row, and asking the time zone is dear. */

@@ -16,6 +16,8 @@ void lab_monitor_writer_init(struct lab_monitor_writer *writer, enum lab_monitor
         (struct lab_monitor_writer){.format = format, .gpu = -1, .out = out, .host_bytes = NAN};
     lab_str_init(&writer->processes);
     lab_str_init(&writer->python_processes);
+    lab_str_init(&writer->field);
+    lab_arena_init(&writer->arena);
 }
 
 static void release_source(struct lab_monitor_source *source) {
@@ -29,6 +31,8 @@ void lab_monitor_writer_release(struct lab_monitor_writer *writer) {
     lab_mem_free(writer->sources);
     lab_str_release(&writer->processes);
     lab_str_release(&writer->python_processes);
+    lab_str_release(&writer->field);
+    lab_arena_release(&writer->arena);
 }
 
 bool lab_monitor_format_shows(enum lab_monitor_format format, enum lab_entity_kind kind) {

@@ -30,6 +30,9 @@ struct lab_monitor_writer {
     size_t records;        /* so many are in front of the next */
     bool simulated_column; /* of PCIE_CSV: there is one */
     /* the writer's own */
+    struct lab_doc_stream rows; /* of CSV and PCIE_CSV */
+    struct lab_str field;       /* of a row, while it is made */
+    struct lab_arena arena;
     struct lab_monitor_source *sources;
     int source_count, source_capacity;
     int group_count;
@@ -69,7 +72,9 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer);
 void lab_monitor_write_system(struct lab_monitor_writer *writer);
 void lab_monitor_write_processes(struct lab_monitor_writer *writer,
                                  const struct lab_process_list *list);
-void lab_monitor_write_csv_header(struct lab_str *out);
+/* What stands before the lines. */
+void lab_monitor_begin_csv(struct lab_monitor_writer *writer);
+void lab_monitor_begin_pcie(struct lab_monitor_writer *writer);
 void lab_monitor_write_csv(struct lab_monitor_writer *writer, struct lab_monitor_source *source,
                            const struct lab_tick *tick);
 
@@ -84,6 +89,6 @@ struct lab_monitor_player {
 int lab_monitor_play(const struct lab_recording *recording,
                      const struct lab_monitor_player *player);
 
-int lab_monitor_export_json(const struct lab_recording *recording, const struct lab_export *out);
+int lab_monitor_export_json(const struct lab_recording *recording, struct lab_doc_sink *sink);
 
 #endif

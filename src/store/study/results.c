@@ -218,27 +218,24 @@ struct lab_value *lab_results_run(const struct lab_run *run, struct lab_arena *a
 
 /* --- files --- */
 
-void lab_results_write_run(const struct lab_run *run, const char *line, struct lab_str *out) {
+void lab_results_add_run(const struct lab_run *run, struct lab_doc_tree *tree) {
     LAB_AUTO(arena, arena);
     const struct lab_value *map = lab_results_run(run, &arena);
-    for (int i = 0; i < map->count; i++) {
-        lab_str_printf(out, "%s%s\"%s\": ", i ? "," : "", line, map->keys[i]);
-        lab_json_write(map->items[i], 0, out);
-    }
+    for (int i = 0; i < map->count; i++)
+        lab_doc_tree_value(tree, map->keys[i], map->items[i]);
 }
 
 void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out) {
-    bool first = true;
-    lab_str_add(out, "[");
+    struct lab_doc_tree tree = {.out = out};
+    lab_doc_tree_begin(&tree, NULL, '[', LAB_DOC_BROKEN);
     for (int i = 0; i < count; i++) {
         if (!has_ended(&runs[i]))
             continue;
-        lab_str_add(out, first ? "\n  {" : ",\n  {");
-        lab_results_write_run(&runs[i], "\n    ", out);
-        lab_str_add(out, "\n  }");
-        first = false;
+        lab_doc_tree_begin(&tree, NULL, '{', LAB_DOC_BROKEN);
+        lab_results_add_run(&runs[i], &tree);
+        lab_doc_tree_end(&tree);
     }
-    lab_str_add(out, first ? "]\n" : "\n]\n");
+    lab_doc_tree_end(&tree);
 }
 
 /* --- the summary --- */

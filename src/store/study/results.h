@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "doc/stream.h"
 #include "store/store.h"
 
 /* One run, in any state. */
@@ -17,8 +18,8 @@ struct lab_value *lab_results_run(const struct lab_run *run, struct lab_arena *a
 /* Appends the whole of results.json. */
 void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out);
 
-/* One run's fields as JSON, without the braces around them; `line` goes before each: "\n  ". */
-void lab_results_write_run(const struct lab_run *run, const char *line, struct lab_str *out);
+/* One run's fields, into the map that is open. */
+void lab_results_add_run(const struct lab_run *run, struct lab_doc_tree *tree);
 
 /* What a run was asked for, as its map has it; empty where a stored text is no JSON. */
 struct lab_results_asked {

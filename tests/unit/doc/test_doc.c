@@ -1,5 +1,6 @@
 /* One document in every format: what each shows, leaves out, and takes as it stands. */
 #include "doc/doc.h"
+#include "doc/stream.h"
 
 #include <math.h>
 #include <string.h>
@@ -194,6 +195,73 @@ LAB_TEST(formats_are_found_by_file_names) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_string_equal(lab_doc_format_find(names[i][0])->name, names[i][1]);
     assert_null(lab_doc_format_find("x.pdf"));
+    assert_null(lab_doc_format_find("x.csv")); /* rows only, as documents alone in text */
+    assert_string_equal(lab_doc_row_format_find("a.jsonl")->name, "jsonl");
+    assert_null(lab_doc_row_format_find("text"));
+}
+
+/* --- streams --- */
+
+static const char *write_rows(struct given *g, const char *format) {
+    static const struct lab_doc_column some[] = {
+        {"name"}, {NULL, "For people"}, {"time_ms", .unit = LAB_UNIT_TIME}, {"n"}, {"of, all"}};
+    struct lab_doc_stream stream;
+    struct lab_doc_cell data = {.data = lab_value_list(&g->arena)};
+    lab_value_append(&g->arena, data.data, lab_value_string(&g->arena, "x"));
+    const struct lab_doc_cell cells[] = {
+        lab_cell_text("a \"b\""),
+        lab_cell_text("?"),
+        lab_cell_figure(0.0125),
+        lab_cell_exact(-1500, 3),
+        data,
+        lab_cell_text(NULL),
+        lab_cell_text("?"),
+        lab_cell_figure(NAN),
+        lab_cell_exact(INT64_MIN, 0),
+        lab_cell_flag(true),
+    };
+    lab_str_clear(&g->text);
+    lab_doc_stream_begin(&stream, lab_doc_row_format_find(format), some, 5, &g->text);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        lab_doc_stream_add(&stream, cells[i]);
+    return g->text.text;
+}
+
+/* Given rows with signs, figures, exact figures, lists and gaps, then a format of rows writes what
+ * programs read back. */
+LAB_TEST(rows_are_written_one_by_one) {
+    assert_string_equal(write_rows(*state, "csv"), "name,time_ms,n,\"of, all\"\n"
+                                                   "\"a \"\"b\"\"\",12.5,-1.500,\"[\"\"x\"\"]\"\n"
+                                                   ",,-9223372036854775808,true\n");
+    assert_string_equal(
+        write_rows(*state, "jsonl"),
+        "{\"name\": \"a \\\"b\\\"\", \"time_ms\": 12.5, \"n\": -1.5, \"of, all\": [\"x\"]}\n"
+        "{\"name\": null, \"time_ms\": null, \"n\": -9223372036854775808, \"of, all\": true}\n");
+}
+
+LAB_TEST(a_document_is_written_as_it_goes) {
+    struct given *g = *state;
+    struct lab_doc_tree tree = {.out = &g->text};
+    lab_doc_tree_begin(&tree, NULL, '{', LAB_DOC_BROKEN);
+    lab_doc_tree_begin(&tree, "none", '[', LAB_DOC_BROKEN);
+    lab_doc_tree_end(&tree);
+    lab_doc_tree_begin(&tree, "rows", '[', LAB_DOC_BROKEN);
+    for (int i = 0; i < 2; i++) {
+        lab_doc_tree_begin(&tree, NULL, '{', LAB_DOC_INLINE);
+        lab_doc_tree_cell(&tree, "name", lab_cell_text("x"));
+        lab_doc_tree_begin(&tree, "times", '[', LAB_DOC_FILLED);
+        lab_doc_tree_cell(&tree, NULL, lab_cell_exact(5, 1));
+        lab_doc_tree_cell(&tree, NULL, lab_cell_figure(INFINITY));
+        lab_doc_tree_end(&tree);
+        lab_doc_tree_end(&tree);
+    }
+    lab_doc_tree_end(&tree);
+    lab_doc_tree_end(&tree);
+    assert_string_equal(g->text.text,
+                        "{\n  \"none\": [],\n  \"rows\": [\n"
+                        "    {\"name\": \"x\", \"times\": [\n      0.5,\n      null]},\n"
+                        "    {\"name\": \"x\", \"times\": [\n      0.5,\n      null]}\n"
+                        "  ]\n}\n");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

@@ -179,10 +179,10 @@ static inline int take(void *state, const char *bytes, size_t length) {
     return 0;
 }
 
-static const struct lab_export out = {take, NULL};
-
 static inline void export_as(const struct lab_recording *recording, enum lab_monitor_format format,
                              int gpu) {
+    LAB_AUTO(doc_sink, out);
+    out.write = take;
     lab_str_clear(&written);
     assert_works(lab_monitor_export(recording, format, gpu, &out, &err));
 }

@@ -77,16 +77,19 @@ static int take(void *state, const char *bytes, size_t length) {
 }
 
 static struct sink sink;
-static const struct lab_export out = {take, &sink};
+static struct lab_doc_sink out = {.write = take, .state = &sink};
+#define CSV lab_doc_row_format_find("csv")
 
 static int set_up_sink(void **state) {
     sink = (struct sink){.accepted = INT32_MAX};
     lab_str_init(&sink.text);
+    lab_str_init(&out.text);
     return set_up(state);
 }
 
 static int tear_down_sink(void **state) {
     lab_str_release(&sink.text);
+    lab_str_release(&out.text);
     return tear_down(state);
 }
 
@@ -103,7 +106,7 @@ LAB_TEST(runs_are_a_line_each) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
-    assert_works(lab_export_csv(runs, count, &out, &err));
+    assert_works(lab_export_runs(runs, count, CSV, &out));
     struct table *table = read_table(sink.text.text);
     assert_int_equal(table->height, 4);
     assert_string_equal(cell(table, 1, "run_id"), "gpu0_gpu1_numa0_numa3_vit32x6x512");
@@ -144,7 +147,7 @@ LAB_TEST(odd_texts_keep_their_field) {
     run.options = "{\"text\": \"x, \\\"y\\\"\", \"list\": [1, 2], \"none\": null, \"a,b\": true}";
     run.test = "{\"broken";
     run.series = "nonsense";
-    assert_works(lab_export_csv(&run, 1, &out, &err));
+    assert_works(lab_export_runs(&run, 1, CSV, &out));
     struct table *table = read_table(sink.text.text);
     assert_int_equal(table->height, 2);
     assert_string_equal(cell(table, 1, "run_id"), "a,\"b\"\r\nc");
@@ -156,7 +159,7 @@ LAB_TEST(odd_texts_keep_their_field) {
 }
 
 LAB_TEST(no_runs_are_a_header) {
-    assert_works(lab_export_csv(NULL, 0, &out, &err));
+    assert_works(lab_export_runs(NULL, 0, CSV, &out));
     assert_int_equal(read_table(sink.text.text)->height, 1);
 }
 
@@ -164,7 +167,7 @@ LAB_TEST(iterations_are_a_line_each) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
-    assert_works(lab_export_iterations_csv(store, runs, count, &out, &err));
+    assert_works(lab_export_iterations(store, runs, count, CSV, &out, &err));
     const char *header =
         "run_id,rank,iteration,start_ns,end_ns,h2d_ms,compute_ms,d2h_ms,latency_ms\n";
     const char *first = "gpu0_gpu1_numa0_numa3_vit32x6x512,0,0,5000000000,5000900000,,0.799990,,"
@@ -190,7 +193,7 @@ LAB_TEST(metrics_are_a_line_each) {
     for (int i = 0; i < 3; i++)
         assert_works(lab_store_add_metric(store, 1, &metrics[i], &err));
     struct lab_run run = read_run(store, 1);
-    assert_works(lab_export_metrics_csv(store, &run, 1, &out, &err));
+    assert_works(lab_export_metrics(store, &run, 1, CSV, &out, &err));
     assert_string_equal(sink.text.text, "run_id,rank,name,unit,value,time_ns\n"
                                         "gpu0_gpu1_vit32x6x512,,loss,1,3.25,77\n"
                                         "gpu0_gpu1_vit32x6x512,1,\"a,b\",MB/s,nan,78\n"
@@ -259,7 +262,7 @@ static struct lab_store *with_many_iterations(int chunks) {
 LAB_TEST(large_tables_come_in_small_pieces) {
     struct lab_store *store = with_many_iterations(30);
     struct lab_run run = read_run(store, 1);
-    assert_works(lab_export_iterations_csv(store, &run, 1, &out, &err));
+    assert_works(lab_export_iterations(store, &run, 1, CSV, &out, &err));
     assert_true(sink.text.length > 1000000 && sink.pieces > 10);
     assert_true(sink.largest < 100000);
     lab_store_close(store);
@@ -269,11 +272,11 @@ LAB_TEST(whoever_has_enough_ends_it) {
     struct lab_store *store = with_many_iterations(5);
     struct lab_run run = read_run(store, 1);
     sink.accepted = 1;
-    assert_int_equal(lab_export_iterations_csv(store, &run, 1, &out, &err), -1);
+    assert_int_equal(lab_export_iterations(store, &run, 1, CSV, &out, &err), -1);
     assert_string_equal(err.text, "");
     assert_int_equal(sink.pieces, 2);
     assert_int_equal(lab_export_json(store, true, &out, &err), -1);
-    assert_int_equal(lab_export_csv(&run, 1, &out, &err), -1);
+    assert_int_equal(lab_export_runs(&run, 1, CSV, &out), -1);
     assert_int_equal(sink.pieces, 4);
     assert_int_equal(count_iterations(store, 1, 0), 5000); /* the store goes on */
     lab_store_close(store);
