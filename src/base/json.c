@@ -53,12 +53,23 @@ int lab_json_parse(const char *text, size_t length, const char *origin, struct l
     return 0;
 }
 
+static bool is_plain(char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 static void write_string(const char *text, struct lab_str *out) {
     static const char letters[] = "\bb\ff\nn\rr\tt\"\"\\\\";
     size_t length = strlen(text);
     lab_str_add(out, "\"");
     for (size_t at = 0; at < length;) {
+        size_t plain = 0;
+        for (; is_plain(text[at + plain]); plain++)
+            continue;
+        lab_str_add_bytes(out, text + at, plain);
+        at += plain;
         unsigned char c = (unsigned char)text[at];
+        if (!c)
+            break;
         const char *letter = NULL;
         for (const char *l = letters; *l && !letter; l += 2)
             if (*l == text[at])
@@ -69,8 +80,6 @@ static void write_string(const char *text, struct lab_str *out) {
         } else if (c < 0x20 || c == 0x7f) {
             lab_str_printf(out, "\\u%04x", c);
             at++;
-        } else if (c < 0x80) {
-            lab_str_add_bytes(out, text + at++, 1);
         } else {
             /* as far as the text is valid and not ASCII; a stray byte becomes U+FFFD */
             size_t end = at;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define BLOCK_BYTES 65536
+#define FIRST_BYTES 4096 /* many arenas hold next to nothing, and clearing a block takes time */
 #define ALIGNMENT   16
 
 struct lab_arena_block {
@@ -71,7 +72,8 @@ void *lab_arena_alloc(struct lab_arena *arena, size_t count, size_t size) {
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct lab_arena_block *block = arena->blocks;
     if (!block || block->size - block->used < bytes) {
-        size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
+        size_t usual = block ? BLOCK_BYTES : FIRST_BYTES;
+        size_t room = bytes > usual / 4 ? bytes : usual;
         struct lab_arena_block *fresh = lab_mem_alloc(1, sizeof *fresh + room);
         fresh->size = room;
         if (block && room == bytes) {

@@ -52,6 +52,9 @@ size_t lab_str_next(const char *text, size_t length, bool *ret_printable);
 /* Puts '?' for what isn't printable, in place: for names that come from elsewhere. */
 void lab_str_make_printable(char *text);
 
+/* count / 10^decimals, to the digit: 1500 with 3 decimals is 1.500. */
+void lab_str_add_decimal(struct lab_str *str, int64_t count, int decimals);
+
 /* The fewest digits that read back as the same number, always with a point or exponent: 0.1, 1.0,
  * 1e+300; inf, -inf, nan. */
 void lab_str_add_double(struct lab_str *str, double value);

@@ -102,7 +102,7 @@ static int find(const struct lab_value *map, const char *key) {
     if (map->slots)
         return *find_slot(map, key) - 1;
     for (int i = 0; i < map->count; i++)
-        if (strcmp(map->keys[i], key) == 0)
+        if (*map->keys[i] == *key && strcmp(map->keys[i], key) == 0)
             return i;
     return -1;
 }

@@ -488,7 +488,7 @@ bool lab_value_write_plain(const struct lab_value *value, struct lab_str *out) {
     else if (value->type == LAB_VALUE_BOOL)
         lab_str_add(out, value->boolean ? "true" : "false");
     else if (value->type == LAB_VALUE_INT)
-        lab_str_printf(out, "%lld", (long long)value->integer);
+        lab_str_add_decimal(out, value->integer, 0);
     else if (value->type == LAB_VALUE_FLOAT && isfinite(value->number))
         lab_str_add_double(out, value->number);
     else

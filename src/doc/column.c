@@ -1,6 +1,8 @@
 /* column.c: figures as people read them and as programs are given them. */
 #include "doc/column.h"
 
+#include "base/json.h"
+
 #include <math.h>
 #include <time.h>
 
@@ -142,17 +144,18 @@ bool lab_doc_cell_is_shown(const struct lab_doc_cell *cell, const struct lab_doc
     return column->title && (lab_unit_is_words(column->unit) ? !!cell->text : !isnan(cell->value));
 }
 
-void lab_doc_add_exact(const struct lab_doc_cell *cell, struct lab_str *out) {
-    char digits[48], *at = digits + sizeof digits;
-    uint64_t size = cell->count < 0 ? -(uint64_t)cell->count : (uint64_t)cell->count;
-    for (int place = 0; size || place <= cell->decimals; place++, size /= 10) {
-        if (place && place == cell->decimals)
-            *--at = '.';
-        *--at = (char)('0' + size % 10);
+void lab_doc_add_json(const struct lab_doc_cell *cell, enum lab_unit unit, struct lab_str *out) {
+    struct lab_value value = {.type = LAB_VALUE_NULL};
+    if (cell->exact) {
+        lab_str_add_decimal(out, cell->count, cell->decimals);
+        return;
     }
-    if (cell->count < 0)
-        *--at = '-';
-    lab_str_add_bytes(out, at, (size_t)(digits + sizeof digits - at));
+    if (cell->text && lab_unit_is_words(unit))
+        value = (struct lab_value){.type = LAB_VALUE_STRING, .string = cell->text};
+    else if (isfinite(cell->value))
+        value = (struct lab_value){.type = LAB_VALUE_FLOAT,
+                                   .number = lab_unit_scaled(cell->value, unit)};
+    lab_json_write(cell->data ? cell->data : &value, 0, out);
 }
 
 void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
@@ -162,10 +165,6 @@ void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
     bool whole = column->unit == LAB_UNIT_COUNT || column->unit == LAB_UNIT_SIZE;
     if (cell->data)
         lab_value_set(arena, map, column->key, cell->data);
-    else if (cell->exact && cell->decimals)
-        lab_value_set_float(arena, map, column->key, (double)cell->count / pow(10, cell->decimals));
-    else if (cell->exact)
-        lab_value_set_int(arena, map, column->key, cell->count);
     else if (lab_unit_is_words(column->unit))
         lab_value_set_string(arena, map, column->key, cell->text);
     else if (whole && !isnan(cell->value))

@@ -106,8 +106,8 @@ void lab_doc_add_cell(const struct lab_doc_cell *cell, const struct lab_doc_colu
                       bool narrow, struct lab_str *out);
 /* A figure that there is none of, or that isn't for people, has no line. */
 bool lab_doc_cell_is_shown(const struct lab_doc_cell *cell, const struct lab_doc_column *column);
-/* An exact figure's digits. */
-void lab_doc_add_exact(const struct lab_doc_cell *cell, struct lab_str *out);
+/* Its value as JSON, exact where it is; null where there is none. */
+void lab_doc_add_json(const struct lab_doc_cell *cell, enum lab_unit unit, struct lab_str *out);
 /* `<key>`, and `<key>_interval` where the column has intervals; null where there is none. */
 void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
                       const struct lab_doc_cell *cell, const struct lab_doc_column *column);

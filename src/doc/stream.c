@@ -6,7 +6,6 @@
 #include "doc/doc.h"
 
 #include <assert.h>
-#include <math.h>
 
 #define PIECE_BYTES 65536
 
@@ -115,15 +114,6 @@ void lab_doc_tree_value(struct lab_doc_tree *tree, const char *key, const struct
 }
 
 void lab_doc_tree_cell(struct lab_doc_tree *tree, const char *key, struct lab_doc_cell cell) {
-    struct lab_value value = {.type = LAB_VALUE_NULL};
     begin_member(tree, key);
-    if (cell.exact) {
-        lab_doc_add_exact(&cell, tree->out);
-        return;
-    }
-    if (cell.text)
-        value = (struct lab_value){.type = LAB_VALUE_STRING, .string = cell.text};
-    else if (isfinite(cell.value))
-        value = (struct lab_value){.type = LAB_VALUE_FLOAT, .number = cell.value};
-    lab_json_write(cell.data ? cell.data : &value, 0, tree->out);
+    lab_doc_add_json(&cell, LAB_UNIT_TEXT, tree->out);
 }

@@ -110,7 +110,7 @@ static void cell(const struct lab_doc_cell *cell, const struct lab_doc_column *c
                  struct lab_str *out) {
     lab_str_printf(out, "%s%s=", first ? "" : "\t", column->key);
     if (cell->exact)
-        lab_doc_add_exact(cell, out);
+        lab_str_add_decimal(out, cell->count, cell->decimals);
     else
         lab_str_add(out, cell->text ? cell->text : "");
 }

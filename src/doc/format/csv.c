@@ -40,7 +40,7 @@ static void csv_cell(const struct lab_doc_cell *cell, const struct lab_doc_colum
     if (cell->data)
         add_value(cell->data, out);
     else if (cell->exact)
-        lab_doc_add_exact(cell, out);
+        lab_str_add_decimal(out, cell->count, cell->decimals);
     else if (lab_unit_is_words(column->unit) || isnan(cell->value))
         add_field(cell->text ? cell->text : "", out);
     else

@@ -1,18 +1,13 @@
-/* jsonl.c: rows as JSON lines: an object for each, with what a document's table has in JSON. */
-#include "base/json.h"
+/* jsonl.c: rows as JSON lines: an object for each. */
 #include "doc/doc.h"
 
 static void jsonl_cell(const struct lab_doc_cell *cell, const struct lab_doc_column *column,
                        bool first, struct lab_str *out) {
-    LAB_AUTO(arena, arena);
-    struct lab_value *map = lab_value_map(&arena);
-    lab_doc_set_cell(&arena, map, cell, column);
-    for (int i = 0; i < map->count; i++) {
-        lab_str_add(out, first && i == 0 ? "{" : ", ");
-        lab_json_write(lab_value_string(&arena, map->keys[i]), 0, out);
-        lab_str_add(out, ": ");
-        lab_json_write(map->items[i], 0, out);
-    }
+    lab_str_add(out, first ? "{" : ", ");
+    struct lab_doc_cell key = lab_cell_text(column->key);
+    lab_doc_add_json(&key, LAB_UNIT_TEXT, out);
+    lab_str_add(out, ": ");
+    lab_doc_add_json(cell, column->unit, out);
 }
 
 const struct lab_doc_format lab_doc_format_jsonl = {.name = "jsonl",

@@ -159,6 +159,37 @@ LAB_TEST(doubles_read_back) {
     }
 }
 
+/* Digit for digit what libc finds, trying 15, 16 and 17 of them. */
+static void has_fewest_digits(double number) {
+    LAB_AUTO(str, expected);
+    for (int digits = 15; digits <= 17; digits++) {
+        lab_str_clear(&expected);
+        lab_str_printf(&expected, "%.*g", digits, number);
+        if (strtod(expected.text, NULL) == number)
+            break;
+    }
+    lab_str_add(&expected, strpbrk(expected.text, ".e") ? "" : ".0");
+    lab_str_clear(&str);
+    lab_str_add_double(&str, number);
+    assert_string_equal(str.text, expected.text);
+}
+
+LAB_TEST(numbers_have_the_fewest_digits) {
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint64_t bits = lab_random_bits(2, i);
+        double scale = pow(10, (double)(bits % 22) - 5), share = (double)(bits >> 11) * 0x1p-53;
+        has_fewest_digits(share * scale);
+        has_fewest_digits(-round(share * 1e6) / 1e3 * scale);
+        has_fewest_digits((double)(float)(share * scale));
+    }
+    for (double power = 1e-6; power < 1e18; power *= 10)
+        for (int side = -1; side <= 1; side++)
+            has_fewest_digits(side ? nextafter(power, side * INFINITY) : power);
+    for (double power = 0x1p-20; power < 1e18; power *= 2)
+        for (int side = -1; side <= 1; side++)
+            has_fewest_digits(side ? nextafter(power, side * INFINITY) : power);
+}
+
 LAB_TEST(numbers_for_people) {
     lab_str_add_si(&str, 1.5e9, "B/s");
     becomes("1.50 GB/s");

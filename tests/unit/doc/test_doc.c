@@ -235,7 +235,7 @@ LAB_TEST(rows_are_written_one_by_one) {
                                                    ",,-9223372036854775808,true\n");
     assert_string_equal(
         write_rows(*state, "jsonl"),
-        "{\"name\": \"a \\\"b\\\"\", \"time_ms\": 12.5, \"n\": -1.5, \"of, all\": [\"x\"]}\n"
+        "{\"name\": \"a \\\"b\\\"\", \"time_ms\": 12.5, \"n\": -1.500, \"of, all\": [\"x\"]}\n"
         "{\"name\": null, \"time_ms\": null, \"n\": -9223372036854775808, \"of, all\": true}\n");
 }
 
