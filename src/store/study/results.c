@@ -268,31 +268,26 @@ static struct lab_value *hand_over_set(struct numbers *numbers, struct lab_arena
     return list;
 }
 
-static int compare_texts(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* How many different models the runs that ended had; a label doesn't tell all of a model. */
+/* How many different models the runs that ended had; a label doesn't tell all of a model. Few runs
+ * differ in their options, so that few texts are read. */
 static int count_models(const struct lab_run *runs, int count) {
-    LAB_AUTO(arena, models_arena);
-    char **models = NULL;
-    int model_count = 0, capacity = 0, different = 0;
+    LAB_AUTO(arena, arena);
+    struct lab_value *seen = lab_value_map(&arena), *models = lab_value_map(&arena);
+    LAB_AUTO(str, text);
     for (int i = 0; i < count; i++) {
-        LAB_AUTO(arena, arena);
-        LAB_AUTO(str, text);
-        const struct lab_value *options = stored(runs[i].options, LAB_VALUE_MAP, &arena);
-        if (!has_ended(&runs[i]) || !has_model(options))
+        lab_str_clear(&text);
+        lab_str_printf(&text, "%s\n%s", runs[i].label, runs[i].options ? runs[i].options : "");
+        if (!has_ended(&runs[i]) || lab_value_get(seen, text.text))
             continue;
+        lab_value_set(&arena, seen, text.text, seen);
+        const struct lab_value *options = stored(runs[i].options, LAB_VALUE_MAP, &arena);
+        if (!has_model(options))
+            continue;
+        lab_str_clear(&text);
         lab_json_write(vit_config(&runs[i], options, &arena), 0, &text);
-        LAB_MEM_GROW(&models, model_count, &capacity);
-        models[model_count++] = lab_arena_strdup(&models_arena, text.text);
+        lab_value_set(&arena, models, text.text, models);
     }
-    if (model_count)
-        qsort(models, (size_t)model_count, sizeof *models, compare_texts);
-    for (int i = 0; i < model_count; i++)
-        different += i == 0 || !lab_str_equal(models[i], models[i - 1]);
-    lab_mem_free(models);
-    return different;
+    return models->count;
 }
 
 struct lab_value *lab_results_summary(const char *study, const struct lab_run *runs, int count,
