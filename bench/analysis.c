@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "model/result.h"
 #include "stats/stats.h"
 #include "store/recording/recording.h"
 #include "store/store.h"
@@ -90,17 +91,22 @@ static void fill_iterations(struct lab_iteration *items, int64_t from_ns) {
 static int add_run(struct study *study, int number, struct lab_err *err) {
     static struct lab_iteration items[ITERATIONS];
     int64_t from_ns = study->start_ns + (number - 1) * RUN_NS;
-    const struct lab_run outcome = {
-        .state = LAB_RUN_DONE,
-        .end_ns = from_ns + RUN_NS,
-        .error = "",
-        .result = "{\"h2d_gb_per_s\": 12.5, \"d2h_gb_per_s\": 12.5, \"ranks\": [{\"rate\": 1000, "
-                  "\"interval_ms\": {\"median\": 10}, \"device_node\": 0}]}",
-        .rate = 1000,
-        .rate_low = 999,
-        .rate_high = 1001,
-        .rate_unit = "samples/s",
-        .valid = true};
+    struct lab_result rank = lab_result_none, result = lab_result_none;
+    rank.rate = 1000;
+    rank.interval_ms_median = 10;
+    rank.device_node = 0;
+    result.h2d_gb_per_s = result.d2h_gb_per_s = 12.5;
+    result.ranks = &rank;
+    result.rank_count = 1;
+    const struct lab_run outcome = {.state = LAB_RUN_DONE,
+                                    .end_ns = from_ns + RUN_NS,
+                                    .error = "",
+                                    .result = &result,
+                                    .rate = 1000,
+                                    .rate_low = 999,
+                                    .rate_high = 1001,
+                                    .rate_unit = "samples/s",
+                                    .valid = true};
     fill_iterations(items, from_ns);
     return lab_store_begin_run(study->store, number, study->epoch, from_ns, err) < 0 ||
                    lab_store_add_iterations(study->store, number, 0, 0, items, ITERATIONS, err) <

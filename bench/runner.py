@@ -6,7 +6,6 @@ from the first iteration's start to the last one's end.
 """
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -46,23 +45,7 @@ ratio = large / small
 say("1,000 runs against 100", f"{ratio:.1f} x", "10 x, at most 12", ratio <= 12)
 
 # a study of 10,000 runs, all done: the 1,000 copied ten times under other names
-db = sqlite3.connect(f"{path}/study.db")
-columns = [row[1] for row in db.execute("PRAGMA table_info(run)")]
-copied = [name for (name,) in db.execute(
-    "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name = 'rank' OR name LIKE 'result%')")]
-for copy in range(1, 10):
-    values = ["number + %d" % (1000 * copy) if name == "number" else
-              "position + %d" % (1000 * copy) if name == "position" else
-              "id || '_c%d'" % copy if name == "id" else name for name in columns]
-    db.execute(f"INSERT INTO run ({','.join(columns)}) SELECT {','.join(values)} FROM run"
-               " WHERE number <= 1000")
-    for table in copied:
-        names = [f'"{row[1]}"' for row in db.execute(f"PRAGMA table_info({table})")]
-        values = [f"run + {1000 * copy}" if name == '"run"' else name for name in names]
-        db.execute(f"INSERT INTO {table} ({','.join(names)}) SELECT {','.join(values)}"
-                   f" FROM {table} WHERE run <= 1000")
-db.commit()
-db.close()
+studies.copy_runs(f"{path}/study.db", 9)
 for words in (["show", path, "--runs"], ["list"], ["status", path]):
     times = []
     for _ in range(5):
