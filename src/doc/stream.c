@@ -72,12 +72,13 @@ static void new_line(const struct lab_doc_tree *tree) {
 
 static void begin_member(struct lab_doc_tree *tree, const char *key) {
     if (tree->depth > 0) {
-        bool in_line = tree->levels[tree->depth - 1].layout == LAB_DOC_INLINE;
-        if (tree->levels[tree->depth - 1].begun)
+        struct lab_doc_level *level = &tree->levels[tree->depth - 1];
+        bool in_line = level->layout == LAB_DOC_INLINE;
+        if (level->begun)
             lab_str_add(tree->out, in_line ? ", " : ",");
         if (!in_line)
             new_line(tree);
-        tree->levels[tree->depth - 1].begun = true;
+        level->begun = true;
     }
     if (key) {
         lab_str_add(tree->out, "\"");
@@ -91,9 +92,7 @@ void lab_doc_tree_begin(struct lab_doc_tree *tree, const char *key, char mark,
     assert(tree->depth < LAB_DOC_TREE_DEPTH && (mark == '{' || mark == '['));
     begin_member(tree, key);
     lab_str_add_bytes(tree->out, &mark, 1);
-    tree->levels[tree->depth].end = mark == '{' ? '}' : ']';
-    tree->levels[tree->depth].layout = layout;
-    tree->levels[tree->depth++].begun = false;
+    tree->levels[tree->depth++] = (struct lab_doc_level){mark == '{' ? '}' : ']', layout, false};
     tree->indent += layout != LAB_DOC_INLINE;
 }
 
@@ -101,9 +100,10 @@ void lab_doc_tree_end(struct lab_doc_tree *tree) {
     assert(tree->depth > 0);
     tree->depth--;
     tree->indent -= tree->levels[tree->depth].layout != LAB_DOC_INLINE;
-    if (tree->levels[tree->depth].layout == LAB_DOC_BROKEN && tree->levels[tree->depth].begun)
+    const struct lab_doc_level *level = &tree->levels[tree->depth];
+    if (level->layout == LAB_DOC_SPREAD || (level->layout == LAB_DOC_BROKEN && level->begun))
         new_line(tree);
-    lab_str_add_bytes(tree->out, &tree->levels[tree->depth].end, 1);
+    lab_str_add_bytes(tree->out, &level->end, 1);
     if (tree->depth == 0)
         lab_str_add(tree->out, "\n");
 }

@@ -61,16 +61,17 @@ enum lab_doc_layout {
     LAB_DOC_INLINE, /* all of it on one line */
     LAB_DOC_BROKEN, /* a line for each member */
     LAB_DOC_FILLED, /* likewise, but its end stands behind the last one */
+    LAB_DOC_SPREAD, /* as BROKEN, its end on its own line even where there is none */
 };
 
 #define LAB_DOC_TREE_DEPTH 8
 
 struct lab_doc_tree {
     struct lab_str *out;
-    struct {
+    struct lab_doc_level { /* a map or list that is open */
         char end;
         enum lab_doc_layout layout;
-        bool begun;
+        bool begun; /* it has a member */
     } levels[LAB_DOC_TREE_DEPTH];
     int depth, indent;
 };

@@ -16,6 +16,7 @@
 /* With as few decimals as it needs, `decimals` at most; `absent` for NaN. */
 void lab_monitor_add_number(struct lab_str *out, double value, int decimals, const char *absent);
 /* A metric's value in its unit, exactly. */
+struct lab_doc_cell lab_monitor_exact(enum lab_metric_id metric, int64_t value);
 void lab_monitor_add_exact(struct lab_str *out, enum lab_metric_id metric, int64_t value);
 void lab_monitor_add_string(struct lab_str *out, const char *text); /* as JSON */
 /* Seconds with six decimals. */

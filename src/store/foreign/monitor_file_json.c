@@ -9,190 +9,210 @@
 
 #include <math.h>
 
-static void add_text(struct lab_str *out, const char *key, const char *text) {
-    lab_str_printf(out, ", \"%s\": ", key);
-    lab_monitor_add_string(out, text);
+struct document {
+    const struct lab_recording *recording;
+    struct lab_doc_sink *sink;
+    struct lab_doc_tree tree;
+};
+
+static void add_text(struct lab_doc_tree *tree, const char *key, const char *text) {
+    lab_doc_tree_cell(tree, key, lab_cell_text(text ? text : ""));
 }
 
-static void add_int(struct lab_str *out, const char *key, int64_t value) {
-    lab_str_printf(out, ", \"%s\": %lld", key, (long long)value);
+static void add_int(struct lab_doc_tree *tree, const char *key, int64_t value) {
+    lab_doc_tree_cell(tree, key, lab_cell_exact(value, 0));
 }
 
-static void add_number(struct lab_str *out, const char *key, double value) {
-    lab_str_printf(out, ", \"%s\": ", key);
-    if (isfinite(value))
-        lab_str_add_double(out, value);
-    else
-        lab_str_add(out, "null");
+static void add_flag(struct lab_doc_tree *tree, const char *key, bool flag) {
+    lab_doc_tree_cell(tree, key, lab_cell_flag(flag));
+}
+
+static void begin_item(struct lab_doc_tree *tree) {
+    lab_doc_tree_begin(tree, NULL, '{', LAB_DOC_INLINE);
 }
 
 /* --- what was recorded --- */
 
-static void add_columns(struct lab_str *out, const struct lab_entity *entity) {
-    lab_str_add(out, ", \"columns\": [");
+static void add_columns(struct lab_doc_tree *tree, const struct lab_entity *entity) {
+    LAB_AUTO(str, name);
+    lab_doc_tree_begin(tree, "columns", '[', LAB_DOC_INLINE);
     for (int i = 0; i < entity->column_count; i++) {
         struct lab_column column = entity->columns[i];
-        lab_str_add(out, i ? ", \"" : "\"");
-        lab_monitor_add_column(out, (enum lab_metric_id)column.metric);
+        lab_str_clear(&name);
+        lab_monitor_add_column(&name, (enum lab_metric_id)column.metric);
         if (column.instance >= 0)
-            lab_str_printf(out, "[%d]", column.instance);
-        lab_str_add(out, "\"");
+            lab_str_printf(&name, "[%d]", column.instance);
+        add_text(tree, NULL, name.text);
     }
-    lab_str_add(out, "]");
+    lab_doc_tree_end(tree);
 }
 
-static void add_entity(struct lab_str *out, const struct lab_track *track, int number) {
-    const struct lab_entity *entity = &track->entity;
-    lab_str_printf(out, "%s\n    {\"number\": %d", number ? "," : "", number);
-    add_text(out, "kind", lab_entity_kind_name(entity->kind));
-    add_int(out, "index", entity->index);
-    add_text(out, "id", entity->id);
-    add_text(out, "name", entity->name);
-    add_text(out, "pci", entity->pci);
-    add_int(out, "node", entity->node);
-    add_int(out, "parent", entity->parent);
-    lab_str_printf(out, ", \"simulated\": %s", entity->simulated ? "true" : "false");
-    add_columns(out, entity);
-    lab_str_add(out, "}");
+static void add_entity(struct lab_doc_tree *tree, const struct lab_entity *entity, int number) {
+    begin_item(tree);
+    add_int(tree, "number", number);
+    add_text(tree, "kind", lab_entity_kind_name(entity->kind));
+    add_int(tree, "index", entity->index);
+    add_text(tree, "id", entity->id);
+    add_text(tree, "name", entity->name);
+    add_text(tree, "pci", entity->pci);
+    add_int(tree, "node", entity->node);
+    add_int(tree, "parent", entity->parent);
+    add_flag(tree, "simulated", entity->simulated);
+    add_columns(tree, entity);
+    lab_doc_tree_end(tree);
 }
 
-static void add_head(struct lab_str *out, const struct lab_recording *recording) {
-    lab_str_printf(out,
-                   "{\n  \"schema\": %d,\n  \"format\": \"" LAB_MONITOR_OWN
-                   "\",\n  \"version\": 1,\n  \"maker\": ",
-                   LAB_JSON_SCHEMA);
-    lab_monitor_add_string(out, recording->maker);
-    lab_str_add(out, ",\n  \"label\": ");
-    lab_monitor_add_string(out, recording->label);
-    lab_str_printf(out, ",\n  \"interval_ns\": %lld,\n  \"simulated\": %s,\n  \"missing\": [",
-                   (long long)recording->interval_ns, recording->simulated ? "true" : "false");
-    for (const char **text = recording->missing; text && *text; text++) {
-        lab_str_add(out, text == recording->missing ? "" : ", ");
-        lab_monitor_add_string(out, *text);
-    }
-    lab_str_add(out, "],\n  \"epochs\": [");
+static void add_head(struct lab_doc_tree *tree, const struct lab_recording *recording) {
+    lab_doc_tree_begin(tree, NULL, '{', LAB_DOC_BROKEN);
+    add_int(tree, "schema", LAB_JSON_SCHEMA);
+    add_text(tree, "format", LAB_MONITOR_OWN);
+    add_int(tree, "version", 1);
+    add_text(tree, "maker", recording->maker);
+    add_text(tree, "label", recording->label);
+    add_int(tree, "interval_ns", recording->interval_ns);
+    add_flag(tree, "simulated", recording->simulated);
+    lab_doc_tree_begin(tree, "missing", '[', LAB_DOC_INLINE);
+    for (const char **text = recording->missing; text && *text; text++)
+        add_text(tree, NULL, *text);
+    lab_doc_tree_end(tree);
+    lab_doc_tree_begin(tree, "epochs", '[', LAB_DOC_SPREAD);
     for (int i = 0; i < recording->epoch_count; i++) {
         const struct lab_recording_epoch *epoch = &recording->epochs[i];
-        lab_str_printf(out, "%s\n    {\"from_ns\": %lld", i ? "," : "", (long long)epoch->from_ns);
-        add_int(out, "offset_ns", epoch->offset_ns);
-        add_text(out, "host", epoch->host);
-        add_text(out, "boot_id", epoch->boot_id);
-        lab_str_add(out, "}");
+        begin_item(tree);
+        add_int(tree, "from_ns", epoch->from_ns);
+        add_int(tree, "offset_ns", epoch->offset_ns);
+        add_text(tree, "host", epoch->host);
+        add_text(tree, "boot_id", epoch->boot_id);
+        lab_doc_tree_end(tree);
     }
-    lab_str_add(out, "\n  ],\n  \"entities\": [");
+    lab_doc_tree_end(tree);
+    lab_doc_tree_begin(tree, "entities", '[', LAB_DOC_SPREAD);
     for (int i = 0; i < recording->track_count; i++)
-        add_entity(out, &recording->tracks[i], i);
-    lab_str_add(out, "\n  ],\n  \"ticks\": [");
+        add_entity(tree, &recording->tracks[i].entity, i);
+    lab_doc_tree_end(tree);
 }
 
 /* --- what it found --- */
 
-struct state {
-    const struct lab_recording *recording;
-    struct lab_doc_sink *sink;
-    size_t ticks;
-};
-
-static void add_tick(void *of, const struct lab_tick *tick) {
-    struct state *state = of;
-    struct lab_str *out = &state->sink->text;
-    const struct lab_entity *entity = &state->recording->tracks[tick->entity].entity;
-    lab_str_printf(out, "%s\n    {\"entity\": %d, \"time_ns\": %lld, \"values\": [",
-                   state->ticks++ ? "," : "", tick->entity, (long long)tick->time_ns);
-    for (int i = 0; i < entity->column_count; i++) {
-        lab_str_add(out, i ? ", " : "");
-        if (lab_valid_get(tick->valid, i))
-            lab_monitor_add_exact(out, (enum lab_metric_id)entity->columns[i].metric,
-                                  tick->values[i]);
-        else
-            lab_str_add(out, "null");
-    }
-    lab_str_add(out, "]}");
+static void add_tick(void *state, const struct lab_tick *tick) {
+    struct document *document = state;
+    struct lab_doc_tree *tree = &document->tree;
+    const struct lab_entity *entity = &document->recording->tracks[tick->entity].entity;
+    begin_item(tree);
+    add_int(tree, "entity", tick->entity);
+    add_int(tree, "time_ns", tick->time_ns);
+    lab_doc_tree_begin(tree, "values", '[', LAB_DOC_INLINE);
+    for (int i = 0; i < entity->column_count; i++)
+        lab_doc_tree_cell(
+            tree, NULL,
+            lab_valid_get(tick->valid, i)
+                ? lab_monitor_exact((enum lab_metric_id)entity->columns[i].metric, tick->values[i])
+                : lab_cell_figure(NAN));
+    lab_doc_tree_end(tree);
+    lab_doc_tree_end(tree);
 }
 
-static int pass_on(void *of) {
-    struct state *state = of;
-    return lab_doc_sink_pass(state->sink);
+static int pass_on(void *state) {
+    struct document *document = state;
+    return lab_doc_sink_pass(document->sink);
 }
 
-static void add_events(struct lab_str *out, const struct lab_recording *recording) {
-    lab_str_add(out, "\n  ],\n  \"events\": [");
+static void add_events(struct lab_doc_tree *tree, const struct lab_recording *recording) {
+    lab_doc_tree_begin(tree, "events", '[', LAB_DOC_SPREAD);
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct lab_sample_event *event = &recording->events[i];
-        lab_str_printf(out, "%s\n    {\"time_ns\": %lld", i ? "," : "", (long long)event->time_ns);
-        add_text(out, "kind", lab_event_kind_name(event->kind));
-        add_int(out, "entity", event->entity);
-        add_int(out, "number", event->number);
-        add_text(out, "text", event->text);
-        lab_str_add(out, "}");
+        begin_item(tree);
+        add_int(tree, "time_ns", event->time_ns);
+        add_text(tree, "kind", lab_event_kind_name(event->kind));
+        add_int(tree, "entity", event->entity);
+        add_int(tree, "number", event->number);
+        add_text(tree, "text", event->text);
+        lab_doc_tree_end(tree);
     }
-    lab_str_add(out, "\n  ],\n  \"processes\": [");
+    lab_doc_tree_end(tree);
 }
 
-static void add_on_gpu(struct lab_str *out, const struct lab_process_gpu *gpu) {
-    lab_str_printf(out, "{\"entity\": %d", gpu->entity);
-    add_int(out, "memory_bytes", gpu->memory_bytes);
-    add_number(out, "sm_percent", gpu->sm_percent);
-    add_number(out, "memory_percent", gpu->memory_percent);
-    lab_str_printf(out, ", \"compute\": %s, \"graphics\": %s}", gpu->compute ? "true" : "false",
-                   gpu->graphics ? "true" : "false");
+static void add_on_gpu(struct lab_doc_tree *tree, const struct lab_process_gpu *gpu) {
+    begin_item(tree);
+    add_int(tree, "entity", gpu->entity);
+    add_int(tree, "memory_bytes", gpu->memory_bytes);
+    lab_doc_tree_cell(tree, "sm_percent", lab_cell_figure(gpu->sm_percent));
+    lab_doc_tree_cell(tree, "memory_percent", lab_cell_figure(gpu->memory_percent));
+    add_flag(tree, "compute", gpu->compute);
+    add_flag(tree, "graphics", gpu->graphics);
+    lab_doc_tree_end(tree);
 }
 
-static void add_process(struct lab_str *out, const struct lab_process_sample *process) {
-    lab_str_printf(out, "{\"pid\": %d", (int)process->pid);
-    add_int(out, "parent_pid", process->parent_pid);
-    add_int(out, "start", (int64_t)process->start);
-    add_int(out, "uid", process->uid);
-    add_text(out, "user", process->user);
-    add_text(out, "name", process->name);
-    add_text(out, "command", process->command);
-    add_text(out, "container", process->container);
-    add_number(out, "cpu_percent", process->cpu_percent);
-    add_int(out, "memory_bytes", process->memory_bytes);
-    add_int(out, "threads", process->threads);
-    add_int(out, "cpu_node", process->cpu_node);
-    add_int(out, "allowed_nodes", (int64_t)process->allowed_nodes);
-    lab_str_add(out, ", \"node_bytes\": ");
-    for (int i = 0; process->node_bytes && i < process->node_count; i++)
-        lab_str_printf(out, "%s%lld", i ? ", " : "[", (long long)process->node_bytes[i]);
-    lab_str_add(out, !process->node_bytes ? "null" : process->node_count == 0 ? "[]" : "]");
-    add_int(out, "placement", process->placement);
-    add_text(out, "advice", process->advice);
-    lab_str_add(out, ", \"gpus\": [");
-    for (int i = 0; i < process->gpu_count; i++) {
-        lab_str_add(out, i ? ", " : "");
-        add_on_gpu(out, &process->gpus[i]);
+static void add_node_bytes(struct lab_doc_tree *tree, const struct lab_process_sample *process) {
+    if (!process->node_bytes) {
+        lab_doc_tree_cell(tree, "node_bytes", lab_cell_figure(NAN));
+        return;
     }
-    lab_str_add(out, "]}");
+    lab_doc_tree_begin(tree, "node_bytes", '[', LAB_DOC_INLINE);
+    for (int i = 0; i < process->node_count; i++)
+        add_int(tree, NULL, process->node_bytes[i]);
+    lab_doc_tree_end(tree);
 }
 
-static int add_processes(struct state *state) {
-    const struct lab_recording *recording = state->recording;
-    struct lab_str *out = &state->sink->text;
+static void add_process(struct lab_doc_tree *tree, const struct lab_process_sample *process) {
+    begin_item(tree);
+    add_int(tree, "pid", process->pid);
+    add_int(tree, "parent_pid", process->parent_pid);
+    add_int(tree, "start", (int64_t)process->start);
+    add_int(tree, "uid", process->uid);
+    add_text(tree, "user", process->user);
+    add_text(tree, "name", process->name);
+    add_text(tree, "command", process->command);
+    add_text(tree, "container", process->container);
+    lab_doc_tree_cell(tree, "cpu_percent", lab_cell_figure(process->cpu_percent));
+    add_int(tree, "memory_bytes", process->memory_bytes);
+    add_int(tree, "threads", process->threads);
+    add_int(tree, "cpu_node", process->cpu_node);
+    add_int(tree, "allowed_nodes", (int64_t)process->allowed_nodes);
+    add_node_bytes(tree, process);
+    add_int(tree, "placement", process->placement);
+    add_text(tree, "advice", process->advice);
+    lab_doc_tree_begin(tree, "gpus", '[', LAB_DOC_INLINE);
+    for (int i = 0; i < process->gpu_count; i++)
+        add_on_gpu(tree, &process->gpus[i]);
+    lab_doc_tree_end(tree);
+    lab_doc_tree_end(tree);
+}
+
+static int add_processes(struct document *document) {
+    const struct lab_recording *recording = document->recording;
+    struct lab_doc_tree *tree = &document->tree;
+    lab_doc_tree_begin(tree, "processes", '[', LAB_DOC_SPREAD);
     for (size_t i = 0; i < recording->process_count; i++) {
         const struct lab_process_list *list = &recording->processes[i];
-        lab_str_printf(out, "%s\n    {\"time_ns\": %lld", i ? "," : "", (long long)list->time_ns);
-        add_int(out, "left_out", list->left_out);
-        lab_str_add(out, ", \"items\": [");
-        for (int k = 0; k < list->count; k++) {
-            lab_str_add(out, k ? ", " : "");
-            add_process(out, &list->items[k]);
-        }
-        lab_str_add(out, "]}");
-        if (lab_doc_sink_pass(state->sink) < 0)
+        begin_item(tree);
+        add_int(tree, "time_ns", list->time_ns);
+        add_int(tree, "left_out", list->left_out);
+        lab_doc_tree_begin(tree, "items", '[', LAB_DOC_INLINE);
+        for (int k = 0; k < list->count; k++)
+            add_process(tree, &list->items[k]);
+        lab_doc_tree_end(tree);
+        lab_doc_tree_end(tree);
+        if (lab_doc_sink_pass(document->sink) < 0)
             return -1;
     }
-    lab_str_add(out, "\n  ]\n}\n");
-    return lab_doc_sink_flush(state->sink);
+    lab_doc_tree_end(tree);
+    return 0;
 }
 
 int lab_monitor_export_json(const struct lab_recording *recording, struct lab_doc_sink *sink) {
-    struct state state = {.recording = recording, .sink = sink};
+    struct document document = {recording, sink, {.out = &sink->text}};
+    struct lab_doc_tree *tree = &document.tree;
     struct lab_monitor_player player = {
-        .sink = {.tick = add_tick, .state = &state}, .pass = pass_on, .state = &state};
-    add_head(&sink->text, recording);
+        .sink = {.tick = add_tick, .state = &document}, .pass = pass_on, .state = &document};
+    add_head(tree, recording);
+    lab_doc_tree_begin(tree, "ticks", '[', LAB_DOC_SPREAD);
     if (lab_monitor_play(recording, &player) < 0)
         return -1;
-    add_events(&sink->text, recording);
-    return add_processes(&state);
+    lab_doc_tree_end(tree);
+    add_events(tree, recording);
+    if (add_processes(&document) < 0)
+        return -1;
+    lab_doc_tree_end(tree);
+    return lab_doc_sink_flush(sink);
 }

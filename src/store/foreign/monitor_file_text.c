@@ -37,22 +37,23 @@ void lab_monitor_add_number(struct lab_str *out, double value, int decimals, con
     add_trimmed(out, lab_str_equal(digits, "-0") ? "0" : digits);
 }
 
-void lab_monitor_add_exact(struct lab_str *out, enum lab_metric_id metric, int64_t value) {
+/* Scales below 1 are powers of ten. */
+struct lab_doc_cell lab_monitor_exact(enum lab_metric_id metric, int64_t value) {
     double scale = lab_metric(metric)->scale;
-    if (scale >= 1 && llabs(value) < (INT64_C(1) << 52)) {
-        lab_str_printf(out, "%lld", (long long)value * (long long)scale);
-        return;
-    }
-    if (scale >= 1 || value == INT64_MIN) {
-        lab_monitor_add_number(out, (double)value * scale, 0, "");
-        return;
-    }
-    /* scales are powers of ten down to 1e-6: all of them as millionths */
-    int64_t step = llround(scale * 1e6), whole = 1000000 / step;
-    char digits[64];
-    snprintf(digits, sizeof digits, "%s%lld.%06lld", value < 0 ? "-" : "", llabs(value) / whole,
-             llabs(value) % whole * step);
-    add_trimmed(out, digits);
+    int64_t count = value;
+    int decimals = 0;
+    if (scale >= 1 && __builtin_mul_overflow(value, (int64_t)scale, &count))
+        return lab_cell_figure((double)value * scale);
+    for (; scale < 0.9; scale *= 10)
+        decimals++;
+    for (; decimals > 0 && count % 10 == 0; decimals--)
+        count /= 10;
+    return lab_cell_exact(count, decimals);
+}
+
+void lab_monitor_add_exact(struct lab_str *out, enum lab_metric_id metric, int64_t value) {
+    struct lab_doc_cell cell = lab_monitor_exact(metric, value);
+    lab_doc_add_json(&cell, LAB_UNIT_NUMBER, out);
 }
 
 bool lab_monitor_to_raw(enum lab_metric_id metric, double value, int64_t *ret_raw) {
