@@ -17,6 +17,7 @@ enum lab_doc_kind {
     LAB_DOC_CHART,
     LAB_DOC_DRAWING,
     LAB_DOC_DATA,
+    LAB_DOC_KIND_COUNT
 };
 
 struct lab_doc_text {
@@ -81,6 +82,31 @@ struct lab_doc {
     unsigned readers;
     bool gap;
 };
+
+struct lab_doc_writer;
+typedef void lab_doc_block_writer(struct lab_doc_writer *writer, const struct lab_doc_block *block);
+
+/* A format at work on a document. */
+struct lab_doc_writer {
+    /* for each kind what writes such a block; NULL = nothing, of sections and lists their blocks */
+    lab_doc_block_writer *const *kinds;
+    unsigned readers;
+    struct lab_style style;
+    struct lab_str *out;
+    struct lab_arena *arena;
+    bool gap;          /* a blank line is due before what is shown next */
+    int level;         /* of the section's heading */
+    const char *about; /* of the section, still to be said; NULL = nothing */
+    /* of a page */
+    size_t end, limit; /* where it ends and the section does, in out->length; SIZE_MAX = anywhere */
+    int charts;        /* so far: ids in pictures are made of it */
+    /* of JSON */
+    struct lab_value *map; /* that is filled */
+};
+
+void lab_doc_write_block(struct lab_doc_writer *writer, const struct lab_doc_block *block);
+/* This one and those behind it. */
+void lab_doc_write_blocks(struct lab_doc_writer *writer, const struct lab_doc_block *block);
 
 /* The first block of these readers from this one on; NULL = there is none. */
 const struct lab_doc_block *lab_doc_block_for(const struct lab_doc_block *block, unsigned readers);

@@ -294,6 +294,19 @@ const struct lab_doc_block *lab_doc_block_for(const struct lab_doc_block *block,
     return block;
 }
 
+void lab_doc_write_block(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    writer->gap |= block->gap;
+    if (writer->kinds[block->kind])
+        writer->kinds[block->kind](writer, block);
+    else
+        lab_doc_write_blocks(writer, block->first);
+}
+
+void lab_doc_write_blocks(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    for (; (block = lab_doc_block_for(block, writer->readers)); block = block->next)
+        lab_doc_write_block(writer, block);
+}
+
 static const struct lab_doc_format *find_format(const char *name, bool rows) {
     const char *ending = strrchr(name, '.');
     for (int i = 0; lab_doc_formats[i]; i++) {

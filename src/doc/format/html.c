@@ -15,14 +15,6 @@
 
 #define SIMULATED "<span class=\"simulated\">simulated</span>"
 
-struct writer {
-    struct lab_str *out;
-    size_t end;   /* of the page, in out->length; SIZE_MAX = any */
-    size_t limit; /* of the section */
-    int depth;    /* of the section's heading */
-    int charts;   /* so far: ids in pictures are made of it */
-};
-
 /* --- text --- */
 
 static void add_bytes(struct lab_str *out, const char *text, size_t left) {
@@ -111,11 +103,12 @@ static void add_heading(struct lab_str *out, int level, const char *id, const ch
 
 /* --- paragraphs --- */
 
-static void write_paragraph(struct writer *writer, const struct lab_doc_text *text) {
+static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     static const char *const classes[] = {
         [LAB_DOC_ANSWER] = " class=\"answer\"", [LAB_DOC_SAYS] = " class=\"says\"",
         [LAB_DOC_FAINT] = " class=\"faint\"",   [LAB_DOC_NOTE] = " class=\"note\"",
         [LAB_DOC_WARNING] = " class=\"note\"",  [LAB_DOC_ERROR] = " class=\"note\""};
+    const struct lab_doc_text *text = &block->text;
     struct lab_str *out = writer->out;
     if (!text->text)
         return;
@@ -140,7 +133,8 @@ static void write_paragraph(struct writer *writer, const struct lab_doc_text *te
     lab_str_add(out, "</p>\n");
 }
 
-static void write_items(struct writer *writer, const struct lab_doc_notes *notes) {
+static void write_items(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_notes *notes = &block->notes;
     struct lab_str *out = writer->out;
     if (notes->count == 0)
         return;
@@ -162,13 +156,13 @@ static void write_items(struct writer *writer, const struct lab_doc_notes *notes
     lab_str_add(out, "</ul>\n");
 }
 
-static void write_code(struct writer *writer, const char *title, const char *text) {
+static void write_code(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     struct lab_str *out = writer->out;
-    if (title) {
+    const char *title = block->code.title;
+    if (title)
         lab_str_printf(out, "<details class=\"more\"><summary>%s</summary>\n", title);
-    }
     lab_str_add(out, "<pre>");
-    add_text(out, text);
+    add_text(out, block->code.text);
     lab_str_add(out, title ? "</pre></details>\n" : "</pre>\n");
 }
 
@@ -195,7 +189,8 @@ static void add_cell(struct lab_str *out, const struct lab_doc_cell *cell,
 }
 
 /* Lines without remarks are words, however long. */
-static void write_lines(struct writer *writer, const struct lab_doc_lines *lines) {
+static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_lines *lines = &block->lines;
     struct lab_str *out = writer->out;
     bool any = false;
     for (int i = 0; i < lines->count; i++) {
@@ -218,7 +213,7 @@ static void write_lines(struct writer *writer, const struct lab_doc_lines *lines
     lab_str_add(out, any ? "</table></div>\n" : "");
 }
 
-static void write_rows(struct writer *writer, const struct lab_doc_table *table) {
+static void write_rows(struct lab_doc_writer *writer, const struct lab_doc_table *table) {
     struct lab_str *out = writer->out;
     int row = 0, total = table->row_total ? table->row_total : table->row_count;
     for (; row < table->row_count && (!table->elsewhere || out->length < writer->limit); row++) {
@@ -234,7 +229,8 @@ static void write_rows(struct writer *writer, const struct lab_doc_table *table)
         lab_str_printf(out, "<p class=\"note\">%d more %s.</p>\n", total - row, table->elsewhere);
 }
 
-static void write_table(struct writer *writer, const struct lab_doc_table *table) {
+static void write_table(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_table *table = block->table;
     struct lab_str *out = writer->out;
     if (!table->title && !table->untitled)
         return;
@@ -261,7 +257,8 @@ static void write_table(struct writer *writer, const struct lab_doc_table *table
     write_rows(writer, table);
 }
 
-static void write_chart(struct writer *writer, const struct lab_doc_chart *chart) {
+static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_chart *chart = &block->chart;
     struct lab_str *out = writer->out;
     LAB_AUTO(str, picture);
     char prefix[24];
@@ -286,10 +283,8 @@ static void write_chart(struct writer *writer, const struct lab_doc_chart *chart
 
 /* --- sections --- */
 
-static void write_blocks(struct writer *writer, const struct lab_doc_block *block);
-
 /* One of many is folded, behind a line that opens it. */
-static void write_part(struct writer *writer, const struct lab_doc_block *block, int number,
+static void write_part(struct lab_doc_writer *writer, const struct lab_doc_block *block, int number,
                        bool folded) {
     const struct lab_doc_section *section = &block->section;
     struct lab_str *out = writer->out;
@@ -306,13 +301,17 @@ static void write_part(struct writer *writer, const struct lab_doc_block *block,
         add_text(out, section->about);
         lab_str_add(out, section->simulated && folded ? ", simulated</p>\n" : "</p>\n");
     }
-    write_blocks(writer, block->first);
+    lab_doc_write_blocks(writer, block->first);
     lab_str_add(out, folded ? "</details>\n" : "");
 }
 
-static void write_list(struct writer *writer, const struct lab_doc_block *list) {
+static void write_list(struct lab_doc_writer *writer, const struct lab_doc_block *list) {
     struct lab_str *out = writer->out;
     int number = 0, count = list->child_count;
+    if (!list->list.elsewhere) {
+        lab_doc_write_blocks(writer, list->first);
+        return;
+    }
     for (const struct lab_doc_block *block = list->first; block; block = block->next, number++) {
         if (out->length > writer->limit) {
             lab_str_printf(out, "<p class=\"note\">There was no room for %d more: <code>",
@@ -330,62 +329,27 @@ static void write_list(struct writer *writer, const struct lab_doc_block *list) 
                        PRINTED_PARTS, count);
 }
 
-static void write_section(struct writer *writer, const struct lab_doc_block *block) {
+static void write_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     const struct lab_doc_section *section = &block->section;
-    bool inner = writer->depth > 1 && section->id;
+    bool inner = writer->level > 1 && section->id;
     size_t limit = writer->limit;
     lab_str_add(writer->out, inner ? "<section>\n" : "");
     if (section->title)
-        add_heading(writer->out, ++writer->depth, section->id, section->title, section->simulated);
+        add_heading(writer->out, ++writer->level, section->id, section->title, section->simulated);
     if (section->reserve && writer->end != SIZE_MAX)
         writer->limit = writer->end - section->reserve;
-    write_blocks(writer, block->first);
+    lab_doc_write_blocks(writer, block->first);
     writer->limit = limit;
-    writer->depth -= section->title != NULL;
+    writer->level -= section->title != NULL;
     lab_str_add(writer->out, inner ? "</section>\n" : "");
 }
 
-static void write_block(struct writer *writer, const struct lab_doc_block *block) {
-    switch (block->kind) {
-    case LAB_DOC_SECTION:
-        write_section(writer, block);
-        break;
-    case LAB_DOC_LIST:
-        if (block->list.elsewhere)
-            write_list(writer, block);
-        else
-            write_blocks(writer, block->first);
-        break;
-    case LAB_DOC_TEXT:
-        write_paragraph(writer, &block->text);
-        break;
-    case LAB_DOC_LINES:
-        write_lines(writer, &block->lines);
-        break;
-    case LAB_DOC_TABLE:
-        write_table(writer, block->table);
-        break;
-    case LAB_DOC_ITEMS:
-        write_items(writer, &block->notes);
-        break;
-    case LAB_DOC_CODE:
-        write_code(writer, block->code.title, block->code.text);
-        break;
-    case LAB_DOC_CHART:
-        write_chart(writer, &block->chart);
-        break;
-    case LAB_DOC_DRAWING:
-    case LAB_DOC_DATA:
-        break;
-    }
-}
-
-static void write_blocks(struct writer *writer, const struct lab_doc_block *block) {
-    while ((block = lab_doc_block_for(block, LAB_DOC_SCREEN))) {
-        write_block(writer, block);
-        block = block->next;
-    }
-}
+static lab_doc_block_writer *const kinds[LAB_DOC_KIND_COUNT] = {
+    [LAB_DOC_SECTION] = write_section, [LAB_DOC_LIST] = write_list,
+    [LAB_DOC_TEXT] = write_paragraph,  [LAB_DOC_LINES] = write_lines,
+    [LAB_DOC_TABLE] = write_table,     [LAB_DOC_ITEMS] = write_items,
+    [LAB_DOC_CODE] = write_code,       [LAB_DOC_CHART] = write_chart,
+};
 
 /* --- the page --- */
 
@@ -430,7 +394,12 @@ static void html_write(const struct lab_doc *doc, struct lab_style style, struct
     (void)style;
     const struct lab_doc_section *section = &doc->root.section;
     size_t end = doc->page.bytes_most ? out->length + doc->page.bytes_most : SIZE_MAX;
-    struct writer writer = {.out = out, .end = end, .limit = end, .depth = 1};
+    struct lab_doc_writer writer = {.kinds = kinds,
+                                    .readers = LAB_DOC_SCREEN,
+                                    .out = out,
+                                    .end = end,
+                                    .limit = end,
+                                    .level = 1};
     const struct lab_doc_block *block = lab_doc_block_for(doc->root.first, LAB_DOC_SCREEN);
     write_head(doc, out);
     lab_str_add(out, "<header>\n");
@@ -438,11 +407,11 @@ static void html_write(const struct lab_doc *doc, struct lab_style style, struct
         add_heading(out, 1, NULL, section->title, section->simulated);
     for (; block && block->kind != LAB_DOC_SECTION;
          block = lab_doc_block_for(block->next, LAB_DOC_SCREEN))
-        write_block(&writer, block);
+        lab_doc_write_block(&writer, block);
     lab_str_add(out, "<nav class=\"faint\">");
     add_links(block, out);
     lab_str_add(out, "</nav>\n</header>\n<main>\n");
-    write_blocks(&writer, block);
+    lab_doc_write_blocks(&writer, block);
     lab_str_add(out, "</main>\n");
     if (doc->page.version && doc->page.source) {
         lab_str_add(out, "<footer class=\"faint\">Written by gpulab ");

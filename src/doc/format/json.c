@@ -2,100 +2,92 @@
 #include "base/json.h"
 #include "doc/block.h"
 
-static void set_blocks(const struct lab_doc_block *block, struct lab_arena *arena,
-                       struct lab_value *map);
+/* Of this block and those behind it. */
+static struct lab_value *map_of(const struct lab_doc_block *block, struct lab_arena *arena);
 
-static struct lab_value *rows_value(const struct lab_doc_table *table, struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena);
-    for (int r = 0; r < table->row_count; r++) {
-        struct lab_value *row = lab_value_map(arena);
-        for (int c = 0; c < table->column_count; c++)
-            lab_doc_set_cell(arena, row, &table->cells[r * table->column_count + c],
-                             &table->columns[c]);
-        lab_value_append(arena, list, row);
-    }
-    return list;
+static void set(struct lab_doc_writer *writer, const char *key, struct lab_value *value) {
+    lab_value_set(writer->arena, writer->map, key, value);
 }
 
-static struct lab_value *notes_value(const struct lab_doc_notes *notes, struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena);
-    for (int i = 0; i < notes->count; i++)
-        lab_value_append(arena, list, lab_value_string(arena, notes->items[i].text));
-    return list;
+static void set_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    if (block->section.key)
+        set(writer, block->section.key, map_of(block->first, writer->arena));
+    else
+        lab_doc_write_blocks(writer, block->first);
+}
+
+static void set_list(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    struct lab_value *list = lab_value_list(writer->arena);
+    const struct lab_doc_block *item = block->first;
+    for (; (item = lab_doc_block_for(item, LAB_DOC_PROGRAMS)); item = item->next)
+        lab_value_append(writer->arena, list, map_of(item->first, writer->arena));
+    if (block->list.key)
+        set(writer, block->list.key, list);
+}
+
+static void set_text(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    if (block->text.key)
+        lab_value_set_string(writer->arena, writer->map, block->text.key, block->text.text);
+}
+
+static void set_lines(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    for (int i = 0; i < block->lines.count; i++)
+        lab_doc_set_cell(writer->arena, writer->map, &block->lines.cells[i],
+                         &block->lines.columns[i]);
+}
+
+static void set_table(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_table *table = block->table;
+    struct lab_value *list = lab_value_list(writer->arena);
+    for (int r = 0; table->key && r < table->row_count; r++) {
+        struct lab_value *row = lab_value_map(writer->arena);
+        for (int c = 0; c < table->column_count; c++)
+            lab_doc_set_cell(writer->arena, row, &table->cells[r * table->column_count + c],
+                             &table->columns[c]);
+        lab_value_append(writer->arena, list, row);
+    }
+    if (table->key)
+        set(writer, table->key, list);
+}
+
+static void set_items(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    struct lab_value *list = lab_value_list(writer->arena);
+    for (int i = 0; i < block->notes.count; i++)
+        lab_value_append(writer->arena, list,
+                         lab_value_string(writer->arena, block->notes.items[i].text));
+    if (block->notes.key)
+        set(writer, block->notes.key, list);
+}
+
+static void set_data(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_value *value = block->data.value;
+    if (block->data.key)
+        set(writer, block->data.key, block->data.value);
+    for (int i = 0; !block->data.key && i < value->count; i++)
+        set(writer, value->keys[i], value->items[i]);
+}
+
+static lab_doc_block_writer *const kinds[LAB_DOC_KIND_COUNT] = {
+    [LAB_DOC_SECTION] = set_section, [LAB_DOC_LIST] = set_list,   [LAB_DOC_TEXT] = set_text,
+    [LAB_DOC_LINES] = set_lines,     [LAB_DOC_TABLE] = set_table, [LAB_DOC_ITEMS] = set_items,
+    [LAB_DOC_DATA] = set_data,
+};
+
+static void fill(struct lab_value *map, const struct lab_doc_block *block,
+                 struct lab_arena *arena) {
+    struct lab_doc_writer writer = {
+        .kinds = kinds, .readers = LAB_DOC_PROGRAMS, .arena = arena, .map = map};
+    lab_doc_write_blocks(&writer, block);
 }
 
 static struct lab_value *map_of(const struct lab_doc_block *block, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
-    set_blocks(block->first, arena, map);
+    fill(map, block, arena);
     return map;
 }
 
-static struct lab_value *list_value(const struct lab_doc_block *block, struct lab_arena *arena) {
-    struct lab_value *list = lab_value_list(arena);
-    for (block = block->first; (block = lab_doc_block_for(block, LAB_DOC_PROGRAMS));
-         block = block->next)
-        lab_value_append(arena, list, map_of(block, arena));
-    return list;
-}
-
-static void set_data(const struct lab_doc_block *block, struct lab_arena *arena,
-                     struct lab_value *map) {
-    const struct lab_value *value = block->data.value;
-    if (block->data.key)
-        lab_value_set(arena, map, block->data.key, block->data.value);
-    for (int i = 0; !block->data.key && i < value->count; i++)
-        lab_value_set(arena, map, value->keys[i], value->items[i]);
-}
-
-static void set_block(const struct lab_doc_block *block, struct lab_arena *arena,
-                      struct lab_value *map) {
-    switch (block->kind) {
-    case LAB_DOC_SECTION:
-        if (block->section.key)
-            lab_value_set(arena, map, block->section.key, map_of(block, arena));
-        else
-            set_blocks(block->first, arena, map);
-        break;
-    case LAB_DOC_LIST:
-        if (block->list.key)
-            lab_value_set(arena, map, block->list.key, list_value(block, arena));
-        break;
-    case LAB_DOC_TEXT:
-        if (block->text.key)
-            lab_value_set_string(arena, map, block->text.key, block->text.text);
-        break;
-    case LAB_DOC_LINES:
-        for (int i = 0; i < block->lines.count; i++)
-            lab_doc_set_cell(arena, map, &block->lines.cells[i], &block->lines.columns[i]);
-        break;
-    case LAB_DOC_TABLE:
-        if (block->table->key)
-            lab_value_set(arena, map, block->table->key, rows_value(block->table, arena));
-        break;
-    case LAB_DOC_ITEMS:
-        if (block->notes.key)
-            lab_value_set(arena, map, block->notes.key, notes_value(&block->notes, arena));
-        break;
-    case LAB_DOC_DATA:
-        set_data(block, arena, map);
-        break;
-    case LAB_DOC_CODE:
-    case LAB_DOC_CHART:
-    case LAB_DOC_DRAWING:
-        break;
-    }
-}
-
-static void set_blocks(const struct lab_doc_block *block, struct lab_arena *arena,
-                       struct lab_value *map) {
-    while ((block = lab_doc_block_for(block, LAB_DOC_PROGRAMS))) {
-        set_block(block, arena, map);
-        block = block->next;
-    }
-}
-
 struct lab_value *lab_doc_value(const struct lab_doc *doc, struct lab_arena *arena) {
-    return map_of(&doc->root, arena);
+    return map_of(doc->root.first, arena);
 }
 
 static void json_write(const struct lab_doc *doc, struct lab_style style, struct lab_str *out) {
@@ -103,7 +95,7 @@ static void json_write(const struct lab_doc *doc, struct lab_style style, struct
     LAB_AUTO(arena, arena);
     struct lab_value *map = lab_value_map(&arena);
     lab_value_set_int(&arena, map, "schema", LAB_JSON_SCHEMA);
-    set_blocks(doc->root.first, &arena, map);
+    fill(map, doc->root.first, &arena);
     lab_json_write(map, 2, out);
     lab_str_add(out, "\n");
 }

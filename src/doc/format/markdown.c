@@ -6,14 +6,7 @@
 
 #include <string.h>
 
-struct writer {
-    struct lab_arena *arena;
-    struct lab_str *out;
-    int level;         /* of the section's heading */
-    const char *about; /* stands before the section's first sentence; NULL = said, or nothing */
-};
-
-static void add_heading(struct writer *writer, const char *title, bool simulated) {
+static void add_heading(struct lab_doc_writer *writer, const char *title, bool simulated) {
     struct lab_str *out = writer->out;
     lab_str_add(out, out->length ? "\n" : "");
     lab_str_add_repeat(out, "#", writer->level);
@@ -29,7 +22,8 @@ static void add_words(const char *text, bool marked, struct lab_str *out) {
         lab_doc_add_escaped(text, out);
 }
 
-static void write_paragraph(struct writer *writer, const struct lab_doc_text *text) {
+static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_text *text = &block->text;
     struct lab_str *out = writer->out;
     if (!text->text)
         return;
@@ -44,7 +38,8 @@ static void write_paragraph(struct writer *writer, const struct lab_doc_text *te
     lab_str_printf(out, "%s\n", strong);
 }
 
-static void write_items(struct writer *writer, const struct lab_doc_notes *notes) {
+static void write_items(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_notes *notes = &block->notes;
     struct lab_str *out = writer->out;
     for (int i = 0; i < notes->count; i++) {
         const struct lab_doc_item *item = &notes->items[i];
@@ -59,11 +54,16 @@ static void write_items(struct writer *writer, const struct lab_doc_notes *notes
     }
 }
 
-static void write_code(const char *const *lines, struct lab_str *out) {
+static void add_code(const char *const *lines, struct lab_str *out) {
     lab_str_add(out, "\n```\n");
     for (int i = 0; lines[i]; i++)
         lab_str_printf(out, "%s\n", lines[i]);
     lab_str_add(out, "```\n");
+}
+
+static void write_code(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    if (!block->code.title)
+        add_code((const char *const[]){block->code.text, NULL}, writer->out);
 }
 
 /* --- tables --- */
@@ -73,7 +73,7 @@ static bool is_right(const struct lab_doc_column *column) {
                                               : column->align == LAB_ALIGN_RIGHT;
 }
 
-static void add_cell(const struct writer *writer, const struct lab_doc_cell *cell,
+static void add_cell(const struct lab_doc_writer *writer, const struct lab_doc_cell *cell,
                      const struct lab_doc_column *column) {
     LAB_AUTO(str, text);
     lab_doc_add_cell(cell, column, false, &text);
@@ -85,7 +85,8 @@ static void add_cell(const struct writer *writer, const struct lab_doc_cell *cel
     lab_str_add(writer->out, " |");
 }
 
-static void write_lines(const struct writer *writer, const struct lab_doc_lines *lines) {
+static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_lines *lines = &block->lines;
     struct lab_str *out = writer->out;
     bool any = false;
     for (int i = 0; i < lines->count; i++) {
@@ -108,7 +109,8 @@ static void write_lines(const struct writer *writer, const struct lab_doc_lines 
     }
 }
 
-static void write_table(struct writer *writer, const struct lab_doc_table *table) {
+static void write_table(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_table *table = block->table;
     struct lab_str *out = writer->out;
     if (!table->title && !table->untitled)
         return;
@@ -118,7 +120,7 @@ static void write_table(struct writer *writer, const struct lab_doc_table *table
         writer->level--;
     }
     if (table->lines) {
-        write_code(table->lines, out);
+        add_code(table->lines, out);
         return;
     }
     lab_str_add(out, "\n|");
@@ -143,7 +145,8 @@ static void write_table(struct writer *writer, const struct lab_doc_table *table
 
 /* --- all --- */
 
-static void write_chart(const struct writer *writer, const struct lab_doc_chart *chart) {
+static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_chart *chart = &block->chart;
     struct lab_str *out = writer->out;
     lab_str_add(out, "\n![");
     lab_doc_add_escaped(chart->title ? chart->title : chart->name, out);
@@ -152,68 +155,34 @@ static void write_chart(const struct writer *writer, const struct lab_doc_chart 
         lab_str_printf(out, "\n*%s*\n", lab_doc_escape(chart->caption, writer->arena));
 }
 
-static void write_blocks(struct writer *writer, const struct lab_doc_block *block);
-
-static void write_section(struct writer *writer, const struct lab_doc_block *block) {
+static void write_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     const struct lab_doc_section *section = &block->section;
     const char *title = section->name ? section->name : section->title;
     writer->level += !!title;
     if (title)
         add_heading(writer, title, section->simulated);
     writer->about = section->about;
-    write_blocks(writer, block->first);
+    lab_doc_write_blocks(writer, block->first);
     writer->level -= !!title;
 }
 
-static void write_block(struct writer *writer, const struct lab_doc_block *block) {
-    switch (block->kind) {
-    case LAB_DOC_SECTION:
-        write_section(writer, block);
-        break;
-    case LAB_DOC_LIST:
-        write_blocks(writer, block->first);
-        break;
-    case LAB_DOC_TEXT:
-        write_paragraph(writer, &block->text);
-        break;
-    case LAB_DOC_LINES:
-        write_lines(writer, &block->lines);
-        break;
-    case LAB_DOC_TABLE:
-        write_table(writer, block->table);
-        break;
-    case LAB_DOC_ITEMS:
-        write_items(writer, &block->notes);
-        break;
-    case LAB_DOC_CODE:
-        if (!block->code.title)
-            write_code((const char *const[]){block->code.text, NULL}, writer->out);
-        break;
-    case LAB_DOC_CHART:
-        write_chart(writer, &block->chart);
-        break;
-    case LAB_DOC_DRAWING:
-    case LAB_DOC_DATA:
-        break;
-    }
-}
-
-static void write_blocks(struct writer *writer, const struct lab_doc_block *block) {
-    while ((block = lab_doc_block_for(block, LAB_DOC_PAPER))) {
-        write_block(writer, block);
-        block = block->next;
-    }
-}
+static lab_doc_block_writer *const kinds[LAB_DOC_KIND_COUNT] = {
+    [LAB_DOC_SECTION] = write_section, [LAB_DOC_TEXT] = write_paragraph,
+    [LAB_DOC_LINES] = write_lines,     [LAB_DOC_TABLE] = write_table,
+    [LAB_DOC_ITEMS] = write_items,     [LAB_DOC_CODE] = write_code,
+    [LAB_DOC_CHART] = write_chart,
+};
 
 static void markdown_write(const struct lab_doc *doc, struct lab_style style, struct lab_str *out) {
     (void)style;
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, text);
-    struct writer writer = {.arena = &arena, .out = &text, .level = 1};
+    struct lab_doc_writer writer = {
+        .kinds = kinds, .readers = LAB_DOC_PAPER, .arena = &arena, .out = &text, .level = 1};
     const struct lab_doc_section *section = &doc->root.section;
     if (section->title)
         add_heading(&writer, section->title, section->simulated);
-    write_blocks(&writer, doc->root.first);
+    lab_doc_write_blocks(&writer, doc->root.first);
     /* without a title the first block stands at the top */
     lab_str_add(out, text.text + (*text.text == '\n'));
 }

@@ -9,22 +9,15 @@
 #define YELLOW "\033[33m"
 #define RESET  "\033[0m"
 
-struct writer {
-    struct lab_style style;
-    struct lab_str *out;
-    size_t start;
-    bool gap; /* before what is shown next */
-};
-
 /* What isn't shown takes no blank line. */
-static void open_block(struct writer *writer) {
-    if (writer->gap && writer->out->length > writer->start)
+static void open_block(struct lab_doc_writer *writer) {
+    if (writer->gap && writer->out->length)
         lab_str_add(writer->out, "\n");
     writer->gap = false;
 }
 
 /* In ASCII some signs are wider ("+-"), so the text is turned before it is broken into lines. */
-static void wrap(const struct writer *writer, const char *text, int start, int indent,
+static void wrap(const struct lab_doc_writer *writer, const char *text, int start, int indent,
                  struct lab_str *out) {
     LAB_AUTO(str, plain);
     if (writer->style.unicode)
@@ -34,7 +27,8 @@ static void wrap(const struct writer *writer, const char *text, int start, int i
     lab_text_wrap(plain.text, start, indent, writer->style.columns, out);
 }
 
-static void add_coloured(const struct writer *writer, const char *text, const char *colour) {
+static void add_coloured(const struct lab_doc_writer *writer, const char *text,
+                         const char *colour) {
     bool coloured = writer->style.colour && *colour && *text;
     lab_str_add(writer->out, coloured ? colour : "");
     lab_str_add(writer->out, text);
@@ -56,7 +50,8 @@ static const struct layout {
     [LAB_DOC_WARNING] = {2, 4, "", YELLOW}, [LAB_DOC_ERROR] = {2, 4, "", RED},
 };
 
-static void write_paragraph(struct writer *writer, const struct lab_doc_text *text) {
+static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_text *text = &block->text;
     const struct layout *layout = &layouts[text->tone];
     if (!text->text || !*text->text)
         return;
@@ -71,7 +66,7 @@ static void write_paragraph(struct writer *writer, const struct lab_doc_text *te
         lab_str_add(writer->out, " ");
     }
     lab_str_printf(&words, "%s%s", layout->mark, text->text);
-    struct writer wide = *writer;
+    struct lab_doc_writer wide = *writer;
     if (text->tone == LAB_DOC_WHOLE)
         wide.style.columns = INT32_MAX;
     wrap(&wide, words.text, start, layout->later, &wrapped);
@@ -79,33 +74,37 @@ static void write_paragraph(struct writer *writer, const struct lab_doc_text *te
     lab_str_add(writer->out, "\n");
 }
 
-static void write_notes(struct writer *writer, const struct lab_doc_notes *notes) {
+static void write_text(struct lab_doc_writer *writer, const char *text, enum lab_doc_tone tone) {
+    write_paragraph(writer, &(struct lab_doc_block){.text = {.text = text, .tone = tone}});
+}
+
+static void write_notes(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_notes *notes = &block->notes;
     for (int i = 0; i < notes->count; i++) {
-        struct lab_doc_text text = {.text = notes->items[i].text,
-                                    .tone = notes->apart ? LAB_DOC_SAYS : LAB_DOC_NOTE};
         writer->gap |= notes->apart;
-        write_paragraph(writer, &text);
+        write_text(writer, notes->items[i].text, notes->apart ? LAB_DOC_SAYS : LAB_DOC_NOTE);
     }
 }
 
 /* "Name (about), simulated" */
-static void write_heading(struct writer *writer, const struct lab_doc_section *section) {
-    if (!section->title)
-        return;
-    LAB_AUTO(str, heading);
-    lab_str_add(&heading, section->title);
-    if (section->about)
-        lab_str_printf(&heading, " (%s)", section->about);
-    lab_str_add(&heading, section->simulated ? ", simulated" : "");
-    struct lab_doc_text text = {.text = heading.text, .tone = LAB_DOC_TITLE};
-    writer->gap = true;
-    write_paragraph(writer, &text);
+static void write_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_section *section = &block->section;
+    if (section->title) {
+        LAB_AUTO(str, heading);
+        lab_str_add(&heading, section->title);
+        if (section->about)
+            lab_str_printf(&heading, " (%s)", section->about);
+        lab_str_add(&heading, section->simulated ? ", simulated" : "");
+        writer->gap = true;
+        write_text(writer, heading.text, LAB_DOC_TITLE);
+    }
+    lab_doc_write_blocks(writer, block->first);
 }
 
 /* --- lines and tables --- */
 
 /* "  Overlap          98.0 %, of the copies' time lies under compute" */
-static void write_line(struct writer *writer, const struct lab_doc_lines *lines, int at) {
+static void write_line(struct lab_doc_writer *writer, const struct lab_doc_lines *lines, int at) {
     const struct lab_doc_column *column = &lines->columns[at];
     const struct lab_doc_cell *cell = &lines->cells[at];
     if (!lab_doc_cell_is_shown(cell, column))
@@ -121,14 +120,19 @@ static void write_line(struct writer *writer, const struct lab_doc_lines *lines,
     add_coloured(writer, column->title, BOLD);
     lab_str_add_repeat(writer->out, " ",
                        lines->label_columns - INDENT - lab_str_columns(column->title));
-    struct writer wide = *writer;
+    struct lab_doc_writer wide = *writer;
     if (column->align == LAB_ALIGN_WHOLE)
         wide.style.columns = INT32_MAX;
     wrap(&wide, text.text, lines->label_columns, lines->label_columns, writer->out);
     lab_str_add(writer->out, "\n");
 }
 
-static void write_lines_of(struct writer *writer, const char *text, int indent) {
+static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    for (int i = 0; i < block->lines.count; i++)
+        write_line(writer, &block->lines, i);
+}
+
+static void write_lines_of(struct lab_doc_writer *writer, const char *text, int indent) {
     for (size_t length; *text; text += length + (text[length] == '\n')) {
         length = strcspn(text, "\n");
         lab_str_add_repeat(writer->out, " ", indent);
@@ -137,7 +141,18 @@ static void write_lines_of(struct writer *writer, const char *text, int indent) 
     }
 }
 
-static void write_table(struct writer *writer, const struct lab_doc_table *table) {
+static void write_code(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    open_block(writer);
+    write_lines_of(writer, block->code.text, INDENT);
+}
+
+static void write_drawing(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    open_block(writer);
+    block->drawing.draw(block->drawing.state, writer->style, writer->out);
+}
+
+static void write_table(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    const struct lab_doc_table *table = block->table;
     if (!table->title && !table->untitled)
         return;
     if (table->untitled && table->row_count == 0)
@@ -153,56 +168,18 @@ static void write_table(struct writer *writer, const struct lab_doc_table *table
 
 /* --- all --- */
 
-static void write_blocks(struct writer *writer, const struct lab_doc_block *block);
-
-static void write_block(struct writer *writer, const struct lab_doc_block *block) {
-    writer->gap |= block->gap;
-    switch (block->kind) {
-    case LAB_DOC_SECTION:
-        write_heading(writer, &block->section);
-        write_blocks(writer, block->first);
-        break;
-    case LAB_DOC_LIST:
-        write_blocks(writer, block->first);
-        break;
-    case LAB_DOC_TEXT:
-        write_paragraph(writer, &block->text);
-        break;
-    case LAB_DOC_LINES:
-        for (int i = 0; i < block->lines.count; i++)
-            write_line(writer, &block->lines, i);
-        break;
-    case LAB_DOC_TABLE:
-        write_table(writer, block->table);
-        break;
-    case LAB_DOC_ITEMS:
-        write_notes(writer, &block->notes);
-        break;
-    case LAB_DOC_CODE:
-        open_block(writer);
-        write_lines_of(writer, block->code.text, INDENT);
-        break;
-    case LAB_DOC_DRAWING:
-        open_block(writer);
-        block->drawing.draw(block->drawing.state, writer->style, writer->out);
-        break;
-    case LAB_DOC_CHART:
-    case LAB_DOC_DATA:
-        break;
-    }
-}
-
-static void write_blocks(struct writer *writer, const struct lab_doc_block *block) {
-    while ((block = lab_doc_block_for(block, LAB_DOC_TERMINAL))) {
-        write_block(writer, block);
-        block = block->next;
-    }
-}
+static lab_doc_block_writer *const kinds[LAB_DOC_KIND_COUNT] = {
+    [LAB_DOC_SECTION] = write_section, [LAB_DOC_TEXT] = write_paragraph,
+    [LAB_DOC_LINES] = write_lines,     [LAB_DOC_TABLE] = write_table,
+    [LAB_DOC_ITEMS] = write_notes,     [LAB_DOC_CODE] = write_code,
+    [LAB_DOC_DRAWING] = write_drawing,
+};
 
 static void text_write(const struct lab_doc *doc, struct lab_style style, struct lab_str *out) {
     LAB_AUTO(str, text);
-    struct writer writer = {.style = style, .out = &text};
-    write_blocks(&writer, doc->root.first);
+    struct lab_doc_writer writer = {
+        .kinds = kinds, .readers = LAB_DOC_TERMINAL, .style = style, .out = &text};
+    lab_doc_write_blocks(&writer, doc->root.first);
     if (style.unicode)
         lab_str_add(out, text.text);
     else
