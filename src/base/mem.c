@@ -108,16 +108,22 @@ char *lab_arena_strdup(struct lab_arena *arena, const char *text) {
     return lab_arena_strndup(arena, text, strlen(text));
 }
 
-char *lab_arena_printf(struct lab_arena *arena, const char *format, ...) {
-    va_list args, again;
-    va_start(args, format);
+char *lab_arena_vprintf(struct lab_arena *arena, const char *format, va_list args) {
+    va_list again;
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     if (length < 0)
         abort();
     char *text = lab_arena_alloc(arena, (size_t)length + 1, 1);
     vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
+    return text;
+}
+
+char *lab_arena_printf(struct lab_arena *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = lab_arena_vprintf(arena, format, args);
+    va_end(args);
     return text;
 }

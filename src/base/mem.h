@@ -45,5 +45,7 @@ char *lab_arena_strdup(struct lab_arena *arena, const char *text);
 char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length);
 char *lab_arena_printf(struct lab_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+char *lab_arena_vprintf(struct lab_arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

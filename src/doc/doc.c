@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LABEL_COLUMNS 12
@@ -69,23 +68,11 @@ static const char *copy(struct lab_doc *doc, const char *text) {
     return text ? lab_arena_strdup(doc->arena, text) : NULL;
 }
 
-__attribute__((format(printf, 2, 0))) static const char *print(struct lab_doc *doc,
-                                                               const char *format, va_list args) {
-    va_list again;
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    assert(length >= 0);
-    char *text = lab_arena_alloc(doc->arena, (size_t)length + 1, 1);
-    vsnprintf(text, (size_t)length + 1, format, args);
-    return text;
-}
-
 #define PRINT(doc, format, ret_text)                                                               \
     do {                                                                                           \
         va_list args;                                                                              \
         va_start(args, format);                                                                    \
-        *(ret_text) = print(doc, format, args);                                                    \
+        *(ret_text) = lab_arena_vprintf((doc)->arena, format, args);                               \
         va_end(args);                                                                              \
     } while (0)
 

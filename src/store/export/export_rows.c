@@ -49,8 +49,8 @@ struct runs_table {
     struct lab_arena *arena;
     struct lab_doc_column *columns;
     int count, capacity;
-    const char **test,
-        **options; /* the keys that any of the runs has, ascending; NULL at the end */
+    /* the keys that any of the runs has, ascending; NULL at the end */
+    const char **test, **options;
 };
 
 static void add_column(struct runs_table *table, struct lab_doc_column column) {

@@ -41,11 +41,9 @@ void lab_monitor_add_number(struct lab_str *out, double value, int decimals, con
 struct lab_doc_cell lab_monitor_exact(enum lab_metric_id metric, int64_t value) {
     double scale = lab_metric(metric)->scale;
     int64_t count = value;
-    int decimals = 0;
+    int decimals = scale < 1 ? (int)lround(-log10(scale)) : 0;
     if (scale >= 1 && __builtin_mul_overflow(value, (int64_t)scale, &count))
         return lab_cell_figure((double)value * scale);
-    for (; scale < 0.9; scale *= 10)
-        decimals++;
     for (; decimals > 0 && count % 10 == 0; decimals--)
         count /= 10;
     return lab_cell_exact(count, decimals);
