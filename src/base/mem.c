@@ -72,7 +72,9 @@ void *lab_arena_alloc(struct lab_arena *arena, size_t count, size_t size) {
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct lab_arena_block *block = arena->blocks;
     if (!block || block->size - block->used < bytes) {
-        size_t usual = block ? BLOCK_BYTES : FIRST_BYTES;
+        size_t usual = !block                          ? FIRST_BYTES
+                       : 2 * block->size < BLOCK_BYTES ? 2 * block->size
+                                                       : BLOCK_BYTES;
         size_t room = bytes > usual / 4 ? bytes : usual;
         struct lab_arena_block *fresh = lab_mem_alloc(1, sizeof *fresh + room);
         fresh->size = room;
