@@ -88,8 +88,14 @@ extern const struct cpu_simd cpu_simd_avx512; /* x86-64 only */
 
 #define SIMD_FUNCTIONS(X)                                                                          \
     X(fill)                                                                                        \
-    X(add) X(gelu) X(layer_norm) X(softmax) X(softmax_part) X(softmax_scan) X(softmax_write)       \
-        X(scale) X(interleave) X(relu_dropout) X(relu_backward) X(round) X(adam) X(multiply_add)
+    X(add)                                                                                         \
+    X(gelu)                                                                                        \
+    X(layer_norm)                                                                                  \
+    X(softmax)                                                                                     \
+    X(softmax_part)                                                                                \
+    X(softmax_scan)                                                                                \
+    X(softmax_write)                                                                               \
+    X(scale) X(interleave) X(relu_dropout) X(relu_backward) X(round) X(adam) X(multiply_add)
 
 #define SIMD_DECLARE(name) __typeof__(*((const struct cpu_simd *)0)->name) SIMD(name);
 SIMD_FUNCTIONS(SIMD_DECLARE)
