@@ -293,8 +293,6 @@ static void print_advice(const struct lab_command_call *call, const struct gathe
 
 /* --- how many devices to train on --- */
 
-enum question { WRONG = -1, OTHER_WORK, TRAINS };
-
 /* The study of this model that would tell, on the devices that are here. */
 static const char *training_to_run(const struct lab_command_call *call,
                                    const struct lab_machine *machine, const struct wanted *wanted,
@@ -330,18 +328,19 @@ static const char *training_to_run(const struct lab_command_call *call,
     return lab_run_command(words, call->arena);
 }
 
-/* What is asked, where the workload trains a model; its keys are checked. */
-static enum question ask_training(const struct lab_command_call *call, const struct wanted *wanted,
-                                  struct lab_training_question *ret_question, struct lab_err *err) {
+/* What is asked, where the workload trains a model: 1; 0 = it does other work, -1 = its keys are
+ * wrong. */
+static int ask_training(const struct lab_command_call *call, const struct wanted *wanted,
+                        struct lab_training_question *ret_question, struct lab_err *err) {
     const struct lab_workload *workload = wanted->workload;
     struct lab_workload_cost cost = {0};
     if (!workload || !workload->collective || !workload->cost)
-        return OTHER_WORK;
+        return 0;
     if (workload->check && workload->check((void *)wanted->config, err) < 0)
-        return WRONG;
+        return -1;
     workload->cost(wanted->config, &cost);
     if (!(cost.parameters > 0) || !(cost.layers > 0))
-        return OTHER_WORK;
+        return 0;
     *ret_question = (struct lab_training_question){
         .model = lab_workload_label(workload, wanted->config, call->arena),
         .work = {.parameters = cost.parameters,
@@ -349,7 +348,7 @@ static enum question ask_training(const struct lab_command_call *call, const str
                  .batch = cost.samples,
                  .devices = 1,
                  .weak = lab_str_equal(lab_value_get_text(wanted->keys, "scaling", NULL), "weak")}};
-    return TRAINS;
+    return 1;
 }
 
 /* Of the studies that were named the first that fits a law; else the newest of this machine. */
@@ -399,14 +398,9 @@ static int advise(const struct lab_command_call *call, const struct lab_machine 
     if (read_words(call, &wanted, err) < 0)
         return -1;
     struct lab_training_question question;
-    switch (ask_training(call, &wanted, &question, err)) {
-    case TRAINS:
-        return advise_training(call, machine, &wanted, &question, err);
-    case WRONG:
-        return -1;
-    case OTHER_WORK:
-        break;
-    }
+    int trains = ask_training(call, &wanted, &question, err);
+    if (trains)
+        return trains < 0 ? -1 : advise_training(call, machine, &wanted, &question, err);
     if (wanted.study_count == 0)
         studies = lab_advise_studies_read(lab_machine_identity(machine), call->arena);
     else if (read_named(call, &wanted, &studies, err) < 0)

@@ -110,18 +110,6 @@ static int refuse_mistyped(const struct lab_command_call *call, const struct lab
                        nearest ? nearest : analysis->name, nearest ? "=?" : "' lists the keys");
 }
 
-static const char *or_what(const struct lab_analysis *analysis) {
-    switch (analysis->source) {
-    case LAB_ANALYSIS_OF_TRACES:
-        return " or a trace";
-    case LAB_ANALYSIS_OF_RECORDINGS:
-        return " or a recording";
-    case LAB_ANALYSIS_OF_STUDIES:
-        break;
-    }
-    return " or its name";
-}
-
 static int sort_words(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       void *config, const char ***ret_paths, int *ret_count, struct lab_err *err) {
     const char **paths = lab_arena_alloc(call->arena, (size_t)call->word_count + 1, sizeof *paths);
@@ -139,11 +127,14 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
     if (call->rest && call->rest[0])
         return lab_err_set(err, LAB_ERR_USER, "'--' has no meaning here: write ./%s for a file",
                            call->rest[0]);
+    static const char *const or_what[] = {[LAB_ANALYSIS_OF_TRACES] = " or a trace",
+                                          [LAB_ANALYSIS_OF_RECORDINGS] = " or a recording",
+                                          [LAB_ANALYSIS_OF_STUDIES] = " or its name"};
     if (count == 0)
         return lab_err_set(err, LAB_ERR_USER,
                            "what shall be analysed? gpulab analyze %s PATH..., e.g. a study's "
                            "folder%s",
-                           analysis->name, or_what(analysis));
+                           analysis->name, or_what[analysis->source]);
     *ret_paths = paths;
     *ret_count = count;
     return 0;

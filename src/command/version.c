@@ -35,41 +35,26 @@ const char *sqlite3_libversion(void);
 #define BUILD "not optimised" CHECKED
 #endif
 
-struct library {
-    const char *name;
-    const char *version;
-};
-
-#define LIBRARY_COUNT 6
-
-/* As loaded, not as compiled against: with shared libraries they may differ. */
-static void read_libraries(struct lab_arena *arena, struct library libraries[LIBRARY_COUNT]) {
-    unsigned hwloc = hwloc_get_api_version();
-    libraries[0] = (struct library){
-        "hwloc", lab_arena_printf(arena, "%u.%u", hwloc >> 16, (hwloc >> 8) & 0xff)};
-    libraries[1] = (struct library){"OpenBLAS", openblas_get_config()};
-    libraries[2] = (struct library){"GSL", gsl_version};
-    libraries[3] = (struct library){"jansson", jansson_version_str()};
-    libraries[4] = (struct library){"libyaml", yaml_get_version_string()};
-    libraries[5] = (struct library){"SQLite", sqlite3_libversion()};
-    /* OpenBLAS names itself in front of its own version */
-    if (lab_str_starts(libraries[1].version, "OpenBLAS "))
-        libraries[1].version += strlen("OpenBLAS ");
-}
-
 static int version_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     (void)err;
-    struct library libraries[LIBRARY_COUNT];
-    read_libraries(call->arena, libraries);
+    unsigned hwloc = hwloc_get_api_version();
+    const char *blas = openblas_get_config(); /* names itself in front of its own version */
+    blas += lab_str_starts(blas, "OpenBLAS ") ? strlen("OpenBLAS ") : 0;
     struct lab_doc *doc = lab_doc_open("gpulab", call->arena);
     lab_doc_text(doc, LAB_DOC_WHOLE, "gpulab %s", LAB_VERSION);
     lab_doc_data(doc, "version", lab_value_string(call->arena, LAB_VERSION));
     lab_doc_line_as(doc, "compiler", "compiler", COMPILER);
     lab_doc_line_as(doc, "build", "build", BUILD);
     lab_doc_begin(doc, (struct lab_doc_section){.key = "libraries"});
-    for (int i = 0; i < LIBRARY_COUNT; i++)
-        lab_doc_line_as(doc, libraries[i].name, libraries[i].name, libraries[i].version);
+    /* as loaded, not as compiled against: with shared libraries they may differ */
+    lab_doc_line_as(doc, "hwloc", "hwloc",
+                    lab_arena_printf(call->arena, "%u.%u", hwloc >> 16, (hwloc >> 8) & 0xff));
+    lab_doc_line_as(doc, "OpenBLAS", "OpenBLAS", blas);
+    lab_doc_line_as(doc, "GSL", "GSL", gsl_version);
+    lab_doc_line_as(doc, "jansson", "jansson", jansson_version_str());
+    lab_doc_line_as(doc, "libyaml", "libyaml", yaml_get_version_string());
+    lab_doc_line_as(doc, "SQLite", "SQLite", sqlite3_libversion());
     lab_doc_end(doc);
     lab_doc_print(doc, call->console);
     return 0;

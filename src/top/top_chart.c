@@ -41,51 +41,39 @@ static const char *unit_of(char letter) {
     return "B";
 }
 
+/* Of whole numbers: behind a value, and at the axis. */
+static const char *const whole_units[][2] = {[TOP_CHART_POWER] = {" W", "W"},
+                                             [TOP_CHART_HEAT] = {"°C", "°"},
+                                             [TOP_CHART_CLOCK] = {" MHz", ""}};
+
 static const char *value_text(const struct top_chart *chart, double value, char text[TOP_TEXT]) {
     char figure[TOP_TEXT];
-    switch (chart->scale) {
-    case TOP_CHART_PERCENT:
+    if (chart->scale == TOP_CHART_PERCENT)
         return top_percent(value, text);
-    case TOP_CHART_MEMORY:
+    if (chart->scale == TOP_CHART_MEMORY)
         return top_size(value, text);
-    case TOP_CHART_POWER:
-        return top_whole(value, " W", text);
-    case TOP_CHART_HEAT:
-        return top_whole(value, "°C", text);
-    case TOP_CHART_CLOCK:
-        return top_whole(value, " MHz", text);
-    case TOP_CHART_RATE:
-        top_rate(value, figure);
-        if (isnan(value) || value < 0.5)
-            snprintf(text, TOP_TEXT, "%s", figure);
-        else /* "2.5 GB/s" */
-            snprintf(text, TOP_TEXT, "%.*s %s/s", (int)strlen(figure) - 1, figure,
-                     unit_of(figure[strlen(figure) - 1]));
-        return text;
-    }
-    return "";
+    if (chart->scale != TOP_CHART_RATE)
+        return top_whole(value, whole_units[chart->scale][0], text);
+    top_rate(value, figure);
+    if (isnan(value) || value < 0.5)
+        snprintf(text, TOP_TEXT, "%s", figure);
+    else /* "2.5 GB/s" */
+        snprintf(text, TOP_TEXT, "%.*s %s/s", (int)strlen(figure) - 1, figure,
+                 unit_of(figure[strlen(figure) - 1]));
+    return text;
 }
 
 /* What stands at the upper end of the axis, in four columns. */
 static const char *axis_text(const struct top_chart *chart, double value, char text[TOP_TEXT]) {
-    switch (chart->scale) {
-    case TOP_CHART_POWER:
-        return top_whole(value, "W", text);
-    case TOP_CHART_CLOCK:
-        return top_whole(value, "", text);
-    case TOP_CHART_HEAT:
-        return top_whole(value, "°", text);
-    case TOP_CHART_MEMORY:
+    if (chart->scale == TOP_CHART_PERCENT)
+        return top_percent(value, text);
+    if (chart->scale == TOP_CHART_MEMORY)
         return top_size(value, text);
-    case TOP_CHART_RATE:
-        if (value >= 1e9)
-            return top_whole(value * 1e-9, "G", text);
-        return value >= 1e6 ? top_whole(value * 1e-6, "M", text)
-                            : top_whole(value * 1e-3, "k", text);
-    case TOP_CHART_PERCENT:
-        break;
-    }
-    return top_percent(value, text);
+    if (chart->scale != TOP_CHART_RATE)
+        return top_whole(value, whole_units[chart->scale][1], text);
+    if (value >= 1e9)
+        return top_whole(value * 1e-9, "G", text);
+    return value >= 1e6 ? top_whole(value * 1e-6, "M", text) : top_whole(value * 1e-3, "k", text);
 }
 
 /* The point at `back` points before now; several of the history's where the view is zoomed out. */

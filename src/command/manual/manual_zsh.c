@@ -17,28 +17,26 @@ static void add_spec_text(struct lab_str *out, const char *text) {
     }
 }
 
+static void add_words(struct lab_str *out, const char *const *words) {
+    lab_str_add(out, "(");
+    for (int w = 0; words[w]; w++) {
+        lab_str_add(out, w ? " " : "");
+        add_spec_text(out, words[w]);
+    }
+    lab_str_add(out, ")");
+}
+
 /* The action of a spec that completes the row's value. */
 static void add_action(struct lab_str *out, const struct lab_option *row) {
     const char *const *words = NULL;
-    switch (lab_manual_values(row, &words)) {
-    case LAB_MANUAL_VALUES_NONE:
-        lab_str_add(out, " ");
-        break;
-    case LAB_MANUAL_VALUES_FILE:
-        lab_str_add(out, "_files");
-        break;
-    case LAB_MANUAL_VALUES_DIR:
-        lab_str_add(out, "_files -/");
-        break;
-    case LAB_MANUAL_VALUES_WORDS:
-        lab_str_add(out, "(");
-        for (int w = 0; words[w]; w++) {
-            lab_str_add(out, w ? " " : "");
-            add_spec_text(out, words[w]);
-        }
-        lab_str_add(out, ")");
-        break;
+    enum lab_manual_values values = lab_manual_values(row, &words);
+    if (values != LAB_MANUAL_VALUES_WORDS) {
+        lab_str_add(out, values == LAB_MANUAL_VALUES_FILE  ? "_files"
+                         : values == LAB_MANUAL_VALUES_DIR ? "_files -/"
+                                                           : " ");
+        return;
     }
+    add_words(out, words);
 }
 
 /* '(-r --repeat)'{-r,--repeat=}'[help]:N:action' */
@@ -109,12 +107,9 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
         for (const struct lab_option *row = page->tables[t]; row->name; row++)
             add_option(out, row);
     if (page->words && page->words[0]) {
-        lab_str_add(out, "        '1:word:(");
-        for (int w = 0; page->words[w]; w++) {
-            lab_str_add(out, w ? " " : "");
-            add_spec_text(out, page->words[w]);
-        }
-        lab_str_add(out, ")' \\\n");
+        lab_str_add(out, "        '1:word:");
+        add_words(out, page->words);
+        lab_str_add(out, "' \\\n");
     }
     lab_str_add(out, "        '*: :->key' && return\n"
                      "    [[ $state == key ]] || return\n"
