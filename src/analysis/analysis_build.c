@@ -9,8 +9,7 @@
 
 #define FIRST 4 /* items that there is room for at first */
 
-/* Room for one more item behind `count`, zeroed. */
-static void *grow(const void *items, int count, size_t size, struct lab_arena *arena) {
+void *lab_analysis_grow(const void *items, int count, size_t size, struct lab_arena *arena) {
     bool full = count == 0 || (count >= FIRST && (count & (count - 1)) == 0);
     if (!full)
         return (void *)items;
@@ -75,7 +74,8 @@ void lab_analysis_add_notes(const char *const **notes, const char *const *others
 
 struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *result,
                                                 const char *name, struct lab_arena *arena) {
-    result->parts = grow(result->parts, result->part_count, sizeof *result->parts, arena);
+    result->parts =
+        lab_analysis_grow(result->parts, result->part_count, sizeof *result->parts, arena);
     struct lab_analysis_part *part = &result->parts[result->part_count++];
     *part = (struct lab_analysis_part){
         .name = name,
@@ -96,7 +96,7 @@ struct lab_doc_table *lab_analysis_add_table(struct lab_analysis_part *part, con
                                              const char *title,
                                              const struct lab_doc_column *columns, int column_count,
                                              struct lab_arena *arena) {
-    part->tables = grow(part->tables, part->table_count, sizeof *part->tables, arena);
+    part->tables = lab_analysis_grow(part->tables, part->table_count, sizeof *part->tables, arena);
     struct lab_doc_table *table = &part->tables[part->table_count++];
     *table = (struct lab_doc_table){
         .key = key, .title = title, .columns = columns, .column_count = column_count};
@@ -108,7 +108,7 @@ struct lab_doc_cell *lab_analysis_add_row(struct lab_doc_table *table,
                                           struct lab_arena *arena) {
     assert(count == (size_t)table->column_count);
     size_t size = count * sizeof *cells;
-    struct lab_doc_cell *rows = grow(table->cells, table->row_count, size, arena);
+    struct lab_doc_cell *rows = lab_analysis_grow(table->cells, table->row_count, size, arena);
     table->cells = rows;
     return memcpy(rows + (size_t)table->row_count++ * count, cells, size);
 }
@@ -147,7 +147,8 @@ void lab_analysis_drop_empty(struct lab_analysis_part *part) {
 
 struct lab_chart *lab_analysis_add_chart(struct lab_analysis_result *result, struct lab_chart chart,
                                          struct lab_arena *arena) {
-    struct lab_chart *charts = grow(result->charts, result->chart_count, sizeof *charts, arena);
+    struct lab_chart *charts =
+        lab_analysis_grow(result->charts, result->chart_count, sizeof *charts, arena);
     result->charts = charts;
     charts[result->chart_count] = chart;
     return &charts[result->chart_count++];
@@ -173,7 +174,8 @@ struct lab_chart_axis lab_axis_names(const char *title, const char *const *names
 struct lab_chart_panel *lab_chart_add_panel(struct lab_chart *chart, const char *title,
                                             struct lab_chart_axis x, struct lab_chart_axis y,
                                             struct lab_arena *arena) {
-    struct lab_chart_panel *panels = grow(chart->panels, chart->panel_count, sizeof *panels, arena);
+    struct lab_chart_panel *panels =
+        lab_analysis_grow(chart->panels, chart->panel_count, sizeof *panels, arena);
     chart->panels = panels;
     panels[chart->panel_count] = (struct lab_chart_panel){.title = title, .x = x, .y = y};
     return &panels[chart->panel_count++];
@@ -183,7 +185,7 @@ struct lab_chart_series *lab_panel_add_series(struct lab_chart_panel *panel,
                                               struct lab_chart_series made,
                                               struct lab_arena *arena) {
     struct lab_chart_series *series =
-        grow(panel->series, panel->series_count, sizeof *series, arena);
+        lab_analysis_grow(panel->series, panel->series_count, sizeof *series, arena);
     panel->series = series;
     series[panel->series_count] = made;
     return &series[panel->series_count++];

@@ -98,6 +98,11 @@ double lab_study_complexity(const struct lab_study_run *run) {
     return run->work.samples > 0 ? run->work.flops / run->work.samples : (double)NAN;
 }
 
+int lab_study_order(double a, const char *a_name, double b, const char *b_name) {
+    double p = isnan(a) ? INFINITY : a, q = isnan(b) ? INFINITY : b;
+    return p != q ? (p < q ? -1 : 1) : strverscmp(a_name, b_name);
+}
+
 /* --- keys --- */
 
 static const struct lab_value *step(const struct lab_value *value, const char *key, size_t length) {

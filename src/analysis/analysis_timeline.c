@@ -1,5 +1,6 @@
 /* analysis_timeline.c: the picture of what a machine did while runs ran. */
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_build.h"
 
 #include "base/str.h"
 
@@ -61,6 +62,8 @@ struct timeline {
     const char *time_title;
     int gpus[GPUS_MAX];
     int gpu_count;
+    const struct lab_chart_shade *shades; /* behind every panel */
+    int shade_count;
     struct lab_arena *arena;
 };
 
@@ -230,55 +233,60 @@ static struct lab_points read_all(const struct timeline *line, const struct want
 
 /* --- panels --- */
 
-static bool add_series(struct lab_chart_panel *panel, struct lab_chart_series *series,
-                       struct lab_points points, const char *title, int colour) {
-    if (points.count == 0)
-        return false;
-    series[panel->series_count++] = (struct lab_chart_series){.title = title,
-                                                              .mark = LAB_CHART_LINE,
-                                                              .x = points.x,
-                                                              .y = points.y,
-                                                              .count = points.count,
-                                                              .colour = colour};
-    return true;
+static bool add_line(struct lab_chart_panel *panel, const struct timeline *line,
+                     const struct wanted *wanted, const char *title, int colour) {
+    struct lab_points points = read_all(line, wanted);
+    if (points.count > 0)
+        lab_panel_add_series(panel,
+                             (struct lab_chart_series){.title = title,
+                                                       .mark = LAB_CHART_LINE,
+                                                       .x = points.x,
+                                                       .y = points.y,
+                                                       .count = points.count,
+                                                       .colour = colour},
+                             line->arena);
+    return points.count > 0;
 }
 
-static struct lab_chart_panel new_panel(const struct timeline *line, const char *title, double low,
-                                        double high) {
-    return (struct lab_chart_panel){
-        .x = {.title = line->time_title, .low = NAN, .high = NAN},
-        .y = {.title = title, .low = low, .high = high},
-    };
+static struct lab_chart_panel *add_panel(struct lab_chart *chart, const struct timeline *line,
+                                         const char *title, double high) {
+    struct lab_chart_axis y = {.title = title, .low = 0, .high = high};
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, NULL, lab_axis(line->time_title), y, line->arena);
+    panel->shades = line->shades;
+    panel->shade_count = line->shade_count;
+    return panel;
+}
+
+/* Without a line it isn't there; returns whether it is. */
+static bool close_panel(struct lab_chart *chart, const struct lab_chart_panel *panel) {
+    chart->panel_count -= panel->series_count == 0;
+    return panel->series_count > 0;
 }
 
 /* A line for each GPU; of several ways to know the figure, the first that a GPU has. */
-static struct lab_chart_panel gpu_panel(const struct timeline *line, const char *title, double high,
-                                        const struct wanted *ways, int way_count) {
-    struct lab_chart_panel panel = new_panel(line, title, 0, high);
-    struct lab_chart_series *series = lab_arena_alloc(line->arena, GPUS_MAX + 1, sizeof *series);
-    for (int g = 0; g < line->gpu_count; g++) {
+static bool add_gpu_panel(struct lab_chart *chart, const struct timeline *line, const char *title,
+                          double high, const struct wanted *ways, int way_count) {
+    struct lab_chart_panel *panel = add_panel(chart, line, title, high);
+    for (int g = 0; g < line->gpu_count; g++)
         for (int w = 0; w < way_count; w++) {
             struct wanted wanted = ways[w];
             wanted.index = line->gpus[g];
-            if (add_series(&panel, series, read_all(line, &wanted),
-                           lab_arena_printf(line->arena, "GPU %d", line->gpus[g]), g))
+            if (add_line(panel, line, &wanted,
+                         lab_arena_printf(line->arena, "GPU %d", line->gpus[g]), g))
                 break;
         }
-    }
-    panel.series = series;
-    return panel;
+    return close_panel(chart, panel);
 }
 
-static struct lab_chart_panel host_panel(const struct timeline *line, const char *title,
-                                         const char *name, double high, struct wanted wanted) {
-    struct lab_chart_panel panel = new_panel(line, title, 0, high);
-    struct lab_chart_series *series = lab_arena_alloc(line->arena, 1, sizeof *series);
-    add_series(&panel, series, read_all(line, &wanted), name, line->gpu_count);
-    panel.series = series;
-    return panel;
+static void add_host_panel(struct lab_chart *chart, const struct timeline *line, const char *title,
+                           const char *name, double high, const struct wanted *wanted) {
+    struct lab_chart_panel *panel = add_panel(chart, line, title, high);
+    add_line(panel, line, wanted, name, line->gpu_count);
+    close_panel(chart, panel);
 }
 
-static int make_panels(const struct timeline *line, struct lab_chart_panel *panels) {
+static void add_panels(struct lab_chart *chart, const struct timeline *line) {
     static const struct wanted utilization[] = {{LAB_ENTITY_GPU, 0, {LAB_METRIC_UTILIZATION}, 1, 1},
                                                 {LAB_ENTITY_GPU, 0, {LAB_METRIC_SM_ACTIVE}, 1, 1}};
     static const struct wanted pcie[] = {
@@ -288,56 +296,37 @@ static int make_panels(const struct timeline *line, struct lab_chart_panel *pane
     static const struct wanted memory[] = {{LAB_ENTITY_GPU, 0, {LAB_METRIC_MEMORY_USED}, 1, GIB}};
     static const struct wanted host = {LAB_ENTITY_MEMORY, 0, {LAB_METRIC_HOST_USED}, 1, GIB};
     static const struct wanted cpu = {LAB_ENTITY_CPU, 0, {LAB_METRIC_CPU_UTILIZATION}, 1, 1};
-    int count = 0;
-    panels[count] = gpu_panel(line, "GPU utilisation [%]", 100, utilization, 2);
-    count += panels[count].series_count > 0;
-    panels[count] = gpu_panel(line, "PCIe, both ways [MB/s]", NAN, pcie, 3);
-    count += panels[count].series_count > 0;
-    panels[count] = gpu_panel(line, "GPU memory used [GiB]", NAN, memory, 1);
-    if (panels[count].series_count == 0)
-        panels[count] = host_panel(line, "Host memory used [GiB]", "Host memory", NAN, host);
-    count += panels[count].series_count > 0;
-    panels[count] = host_panel(line, "CPU utilisation [%]", "All CPUs", 100, cpu);
-    count += panels[count].series_count > 0;
-    return count;
-}
-
-/* --- the whole --- */
-
-static const struct lab_chart_shade *
-make_shades(const struct timeline *line, const struct lab_timeline_segment *segments, int count) {
-    struct lab_chart_shade *shades =
-        lab_arena_alloc(line->arena, (size_t)count + 1, sizeof *shades);
-    for (int i = 0; i < count; i++)
-        shades[i] = (struct lab_chart_shade){
-            place(line, segments[i].from_ns), place(line, segments[i].until_ns),
-            segments[i].title ? segments[i].title : "", segments[i].colour};
-    return shades;
+    add_gpu_panel(chart, line, "GPU utilisation [%]", 100, utilization, 2);
+    add_gpu_panel(chart, line, "PCIe, both ways [MB/s]", NAN, pcie, 3);
+    if (!add_gpu_panel(chart, line, "GPU memory used [GiB]", NAN, memory, 1))
+        add_host_panel(chart, line, "Host memory used [GiB]", "Host memory", NAN, &host);
+    add_host_panel(chart, line, "CPU utilisation [%]", "All CPUs", 100, &cpu);
 }
 
 bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
                        const struct lab_timeline_segment *segments, int segment_count,
                        bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart) {
-    struct timeline line = {
-        .recordings = recordings, .recording_count = recording_count, .arena = arena};
-    enum { PANELS = 4 };
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS + 1, sizeof *panels);
+    struct lab_chart_shade *shades =
+        lab_arena_alloc(arena, (size_t)segment_count + 1, sizeof *shades);
+    struct timeline line = {.recordings = recordings,
+                            .recording_count = recording_count,
+                            .shades = shades,
+                            .shade_count = segment_count,
+                            .arena = arena};
     look_at(&line);
-    int count = line.end_ns > line.start_ns ? make_panels(&line, panels) : 0;
-    const struct lab_chart_shade *shades = make_shades(&line, segments, segment_count);
-    for (int i = 0; i < count; i++) {
-        panels[i].shades = shades;
-        panels[i].shade_count = segment_count;
-    }
+    for (int i = 0; i < segment_count; i++)
+        shades[i] = (struct lab_chart_shade){
+            place(&line, segments[i].from_ns), place(&line, segments[i].until_ns),
+            segments[i].title ? segments[i].title : "", segments[i].colour};
     *ret_chart = (struct lab_chart){
         .name = "resource_timeline",
         .title = "What the machine did over time",
         .caption = segment_count > 0 ? "What ran is shaded behind the readings." : NULL,
-        .panels = panels,
-        .panel_count = count,
         .columns = 1,
         .simulated = simulated};
-    return count > 0;
+    if (line.end_ns > line.start_ns)
+        add_panels(ret_chart, &line);
+    return ret_chart->panel_count > 0;
 }
 
 /* --- a study --- */

@@ -5,27 +5,39 @@
 
 #include <math.h>
 
-static const char *keep(struct lab_str *text, struct lab_arena *arena) {
-    const char *copy = lab_arena_strdup(arena, text->text);
-    lab_str_release(text);
-    return copy;
-}
-
 const char *lab_words_si(double value, const char *unit, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
-    if (isfinite(value))
-        lab_str_add_si(&text, value, unit);
-    else
-        lab_str_add(&text, "–");
-    return keep(&text, arena);
+    LAB_AUTO(str, text);
+    if (!isfinite(value))
+        return "–";
+    lab_str_add_si(&text, value, unit);
+    return lab_arena_strdup(arena, text.text);
 }
 
 const char *lab_words_time(double seconds, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_time(&text, seconds);
-    return keep(&text, arena);
+    return lab_arena_strdup(arena, text.text);
+}
+
+const char *lab_words_times(double value, double low, double high, struct lab_arena *arena) {
+    if (isnan(value))
+        return "–";
+    return isnan(low) ? lab_arena_printf(arena, "%.2f×", value)
+                      : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", value, low, high);
+}
+
+const char *lab_words_capital(const char *words, struct lab_arena *arena) {
+    char *text = lab_arena_strdup(arena, words);
+    if (text[0] >= 'a' && text[0] <= 'z')
+        text[0] = (char)(text[0] - 'a' + 'A');
+    return text;
+}
+
+const char *lab_words_verdict(enum lab_study_verdict verdict, const char *more, const char *less) {
+    return verdict == LAB_STUDY_MORE   ? more
+           : verdict == LAB_STUDY_LESS ? less
+           : verdict == LAB_STUDY_SAME ? "same"
+                                       : "undecided";
 }
 
 const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_arena *arena) {

@@ -9,6 +9,12 @@
 const char *lab_words_si(double value, const char *unit, struct lab_arena *arena); /* "12.3 GB/s" */
 const char *lab_words_time(double seconds, struct lab_arena *arena);               /* "350 µs" */
 
+/* "0.74× [0.72, 0.76]"; a dash where there is no value. */
+const char *lab_words_times(double value, double low, double high, struct lab_arena *arena);
+const char *lab_words_capital(const char *words, struct lab_arena *arena); /* "The rest" */
+/* For programs: "same", "undecided", or one of the two. */
+const char *lab_words_verdict(enum lab_study_verdict verdict, const char *more, const char *less);
+
 /* "12.3 [11.9, 12.7] TFLOP/s"; "9.10 TFLOP/s or more" where there is no upper end; without interval
  * as above. */
 const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_arena *arena);

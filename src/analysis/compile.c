@@ -2,6 +2,7 @@
  * compile.c: `gpulab analyze compile`: what compiling a model (fused operations, captured graphs)
  * gains per model, device and node; what it costs; and after how many samples that is paid back.
  */
+#include "analysis/analysis_series.h"
 #include "analysis/compile/pair.h"
 
 #include "base/str.h"
@@ -131,19 +132,6 @@ static const char *break_even_words(const struct compile_pair *pair, struct lab_
                             samples_words(interval->high, arena));
 }
 
-static const char *verdict_name(enum lab_study_verdict verdict) {
-    switch (verdict) {
-    case LAB_STUDY_MORE:
-        return "faster";
-    case LAB_STUDY_LESS:
-        return "slower";
-    case LAB_STUDY_SAME:
-        return "same";
-    default:
-        return "undecided";
-    }
-}
-
 /* --- a place --- */
 
 static bool is_worth_naming(const struct compile_pair *pair, const struct compile_config *config) {
@@ -170,16 +158,12 @@ static int count_verdicts(const struct compile_place *place, enum lab_study_verd
 /* Whether larger models gain less, by ranks. */
 static struct lab_correlation find_trend(const struct compile_place *place,
                                          struct lab_arena *arena) {
-    double *work = lab_arena_alloc(arena, (size_t)place->count + 1, sizeof *work);
-    double *gain = lab_arena_alloc(arena, (size_t)place->count + 1, sizeof *gain);
-    size_t count = 0;
-    for (int i = 0; i < place->count; i++) {
-        if (!(work_of(place->pairs[i]) > 0) || isnan(place->pairs[i]->gain.ratio))
-            continue;
-        work[count] = work_of(place->pairs[i]);
-        gain[count++] = place->pairs[i]->gain.ratio;
-    }
-    return lab_stats_spearman(work, gain, count, (double)count, COMPILE_CONFIDENCE);
+    struct lab_series gains = {.arena = arena};
+    for (int i = 0; i < place->count; i++)
+        if (work_of(place->pairs[i]) > 0 && !isnan(place->pairs[i]->gain.ratio))
+            lab_series_add_point(&gains, work_of(place->pairs[i]), place->pairs[i]->gain.ratio);
+    return lab_stats_spearman(gains.x, gains.y, gains.count, (double)gains.count,
+                              COMPILE_CONFIDENCE);
 }
 
 static void add_rest(const struct compile_place *place, struct lab_str *text) {
@@ -260,7 +244,7 @@ static void add_model_table(struct lab_analysis_part *part, const struct compile
                 lab_cell_text(lab_study_ratio_words(&pair->gain, arena)), cost,
                 lab_cell_text(isnan(cost.value) ? "–" : lab_words_time(cost.value, arena)),
                 lab_analysis_effect(break_even), lab_cell_text(break_even_words(pair, arena)),
-                lab_cell_text(verdict_name(pair->gain.verdict)));
+                lab_cell_text(lab_words_verdict(pair->gain.verdict, "faster", "slower")));
     }
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/correlate/correlate.h"
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_words.h"
 
 #include "base/str.h"
 
@@ -243,13 +244,6 @@ static void correlate_study(struct correlated *made, int64_t gpu) {
         lab_findings_make(made->correlations, made->device_count, made->arena, &made->findings);
 }
 
-static const char *capital(const char *sentence, struct lab_arena *arena) {
-    char *text = lab_arena_strdup(arena, sentence);
-    if (text[0] >= 'a' && text[0] <= 'z')
-        text[0] = (char)(text[0] - 'a' + 'A');
-    return text;
-}
-
 static const char *no_answer(const struct correlated *made) {
     if (made->device_count == 0)
         return "There is no run to look at.";
@@ -289,7 +283,7 @@ static const char *make_answer(const struct correlated *made) {
                          "mostly have been seen.",
                          made->resources, least);
     }
-    const char *first = capital(lab_finding_words(&made->findings[0], arena), arena);
+    const char *first = lab_words_capital(lab_finding_words(&made->findings[0], arena), arena);
     if (!lab_resource_correlation_is_suspect(made->findings[0].correlation))
         return lab_arena_printf(arena,
                                 "Nothing that could be a cause goes together with the iterations' "
@@ -345,8 +339,9 @@ static void add_part(struct lab_analysis_result *result, const struct correlated
     for (int d = 0; d < made->device_count; d++) {
         const struct lab_resource_correlations *of = &made->correlations[d];
         if (of->spike_count > 0 && of->spikes[0].found)
-            lab_analysis_note(&part->notes, arena, "%s.",
-                              capital(lab_spikes_words(of, &of->spikes[0], arena), arena));
+            lab_analysis_note(
+                &part->notes, arena, "%s.",
+                lab_words_capital(lab_spikes_words(of, &of->spikes[0], arena), arena));
     }
 }
 

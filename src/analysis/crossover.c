@@ -108,22 +108,20 @@ static int crossover_run(const void *config, const struct lab_analysis_input *in
     if (lab_analysis_open(input, LAB_RESULT("feeds", figure_columns), ret_result, err) < 0)
         return -1;
     struct lab_crossover_feed *all = NULL;
-    int count = 0, capacity = 0;
+    int count = 0;
     for (int s = 0; s < input->study_count; s++) {
         const struct lab_study_table *study = &input->studies[s];
         struct lab_crossover_feed *data_paths;
         int own = lab_crossover_data_paths(study, lab_analysis_prefix(input, study, arena), arena,
                                            &data_paths);
         for (int i = 0; i < own; i++) {
-            LAB_MEM_GROW(&all, count, &capacity);
-            all[count++] = data_paths[i];
+            LAB_ADD(all, count, arena) = data_paths[i];
             add_part(ret_result, &data_paths[i], arena);
         }
     }
     ret_result->answer = lab_crossover_answer(all, count, arena);
     lab_crossover_add_chart(ret_result, all, count, arena);
     add_notes(ret_result, input, all, count, arena);
-    lab_mem_free(all);
     return 0;
 }
 

@@ -55,14 +55,6 @@ static struct lab_doc_cell penalty_cell(const struct lab_study_ratio *ratio) {
     return lab_cell_interval(1 - ratio->ratio, 1 - ratio->high, 1 - ratio->low, ratio->confidence);
 }
 
-static const char *verdict_name(const struct lab_study_ratio *ratio) {
-    static const char *const names[] = {[LAB_STUDY_UNDECIDED] = "undecided",
-                                        [LAB_STUDY_SAME] = "same",
-                                        [LAB_STUDY_MORE] = "faster",
-                                        [LAB_STUDY_LESS] = "slower"};
-    return isnan(ratio->ratio) ? "unknown" : names[ratio->verdict];
-}
-
 static double median_rate(const struct lab_study_point *point) {
     return lab_analysis_summarize(point->rates, (size_t)point->count).median;
 }
@@ -84,7 +76,10 @@ static void add_penalty(struct lab_doc_table *table, const struct lab_numa_grid 
             lab_cell_text(rate_words(rate, arena)), lab_cell_figure(cell->point->count),
             penalty_cell(&cell->ratio),
             lab_cell_text(reference ? "reference" : lab_numa_penalty_words(cell, arena)),
-            lab_cell_text(reference ? "reference" : verdict_name(&cell->ratio)),
+            lab_cell_text(reference ? "reference"
+                          : isnan(cell->ratio.ratio)
+                              ? "unknown"
+                              : lab_words_verdict(cell->ratio.verdict, "faster", "slower")),
             lab_cell_figure(cell->ratio.p), lab_cell_figure(known(cell->ratio.needed)));
 }
 

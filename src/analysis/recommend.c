@@ -102,23 +102,14 @@ static struct lab_doc_cell rate_cell(const struct lab_place *place) {
     return lab_cell_interval(place->rate, place->low, place->high, 0.95);
 }
 
-static const char *const verdict_names[] = {[LAB_STUDY_UNDECIDED] = "undecided",
-                                            [LAB_STUDY_SAME] = "same",
-                                            [LAB_STUDY_MORE] = "faster",
-                                            [LAB_STUDY_LESS] = "slower"};
+static const char *verdict_name(const struct lab_study_ratio *ratio) {
+    return lab_words_verdict(ratio->verdict, "faster", "slower");
+}
 
 static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
-    switch (ratio->verdict) {
-    case LAB_STUDY_MORE:
-        return "faster";
-    case LAB_STUDY_LESS:
-        return "slower";
-    case LAB_STUDY_SAME:
+    if (ratio->verdict == LAB_STUDY_SAME)
         return lab_arena_printf(arena, "no more than %.1f %% apart", 100 * ratio->bound + 0.05);
-    case LAB_STUDY_UNDECIDED:
-        break;
-    }
-    return "undecided: one run each";
+    return ratio->verdict == LAB_STUDY_UNDECIDED ? "undecided: one run each" : verdict_name(ratio);
 }
 
 /* --- tables --- */
@@ -141,7 +132,7 @@ static void add_place_table(struct lab_analysis_part *part, const struct lab_pla
                                                  : "false"),
                 lab_cell_figure(place->point->count), rate,
                 i ? lab_analysis_ratio(&place->against_best) : lab_cell_figure(NAN),
-                lab_cell_text(i ? verdict_names[place->against_best.verdict] : "best"),
+                lab_cell_text(i ? verdict_name(&place->against_best) : "best"),
                 lab_cell_text(i                  ? verdict_words(&place->against_best, arena)
                               : group->alike > 1 ? "fastest"
                                                  : "best"));
@@ -159,8 +150,7 @@ static void add_choice_table(struct lab_analysis_part *part, const struct lab_pl
     for (int i = 0; i < count; i++) {
         LAB_ROW(table, arena, lab_cell_text(choice_names[list[i].choice]),
                 lab_cell_text(list[i].words), lab_analysis_ratio(&list[i].gain),
-                lab_cell_figure(list[i].gain.within),
-                lab_cell_text(verdict_names[list[i].gain.verdict]),
+                lab_cell_figure(list[i].gain.within), lab_cell_text(verdict_name(&list[i].gain)),
                 lab_cell_text(verdict_words(&list[i].gain, arena)));
     }
 }
@@ -183,7 +173,7 @@ static void add_factor_table(struct lab_analysis_part *part, const struct lab_pl
                         lab_place_level(&group->places[factor->levels[0]], factor->kind, arena),
                         lab_place_level(&group->places[factor->levels[i]], factor->kind, arena))),
                     lab_cell_figure(factor->blocks[i]), lab_analysis_ratio(&factor->gains[i]),
-                    lab_cell_text(verdict_names[factor->gains[i].verdict]),
+                    lab_cell_text(verdict_name(&factor->gains[i])),
                     lab_cell_text(verdict_words(&factor->gains[i], arena)));
         }
     lab_analysis_hide_empty(table);
@@ -280,17 +270,15 @@ static int by_name(const void *a, const void *b) {
 
 static int gather(const struct lab_analysis_input *input, const char *model,
                   struct lab_arena *arena, struct lab_place_group **ret_groups) {
-    int count = 0, room = 1;
-    for (int i = 0; i < input->study_count; i++)
-        room += input->studies[i].run_count;
-    struct lab_place_group *all = lab_arena_alloc(arena, (size_t)room, sizeof *all), *groups;
+    struct lab_place_group *all = NULL, *groups;
+    int count = 0;
     for (int i = 0; i < input->study_count; i++) {
         int own = lab_place_groups(&input->studies[i], arena, &groups);
         if (own > 1)
             qsort(groups, (size_t)own, sizeof *groups, by_name);
         for (int k = 0; k < own; k++)
             if (!model || !*model || lab_str_equal(groups[k].model, model))
-                all[count++] = groups[k];
+                LAB_ADD(all, count, arena) = groups[k];
     }
     *ret_groups = all;
     return count;

@@ -65,14 +65,6 @@ static const struct lab_doc_column even_columns[] = {
     {NULL, "Break-even", LAB_UNIT_FIGURE},
 };
 
-static const char *ratio_text(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
-    if (isnan(ratio->ratio))
-        return "–";
-    return isnan(ratio->low) ? lab_arena_printf(arena, "%.2f×", ratio->ratio)
-                             : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
-                                                ratio->low, ratio->high);
-}
-
 /* As the ratio is made: the two rates of a row divide to it. */
 static double rate_of(const struct lab_study_point *point) {
     return point ? lab_study_estimate(point->rates, point->count).value : (double)NAN;
@@ -91,7 +83,7 @@ static void add_gang_table(struct lab_analysis_part *part, const struct lab_gang
                 lab_cell_figure(gang->point->count), lab_cell_figure(rate_of(gang->base)),
                 lab_cell_figure(rate_of(gang->point)),
                 lab_cell_interval(ratio->ratio, ratio->low, ratio->high, CONFIDENCE),
-                lab_cell_text(ratio_text(ratio, arena)),
+                lab_cell_text(lab_words_times(ratio->ratio, ratio->low, ratio->high, arena)),
                 lab_cell_text(ratio->within ? "yes" : "no"),
                 lab_cell_interval(ratio->ratio / gang->size, ratio->low / gang->size,
                                   ratio->high / gang->size, CONFIDENCE),
@@ -121,7 +113,8 @@ static void add_use_table(struct lab_analysis_part *part, const struct lab_gangs
             continue;
         LAB_ROW(table, arena, lab_cell_text(gangs->works[w].name),
                 lab_cell_figure(best ? best->size : 1), lab_cell_text(best ? best->gpus : NULL),
-                lab_cell_text(best    ? ratio_text(&best->ratio, arena)
+                lab_cell_text(best    ? lab_words_times(best->ratio.ratio, best->ratio.low,
+                                                        best->ratio.high, arena)
                               : open  ? "more may pay: ambiguous"
                               : apart ? "more train a model each: none is faster"
                                       : "more don't pay"));
@@ -309,15 +302,6 @@ static void add_chart(struct lab_analysis_result *result, const struct lab_gangs
         arena);
 }
 
-/* --- the whole --- */
-
-static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade grade) {
-    int count = 0;
-    for (int i = 0; i < gangs->count; i++)
-        count += gangs->items[i].grade == grade;
-    return count;
-}
-
 static void add_part_notes(struct lab_analysis_part *part, const struct lab_gangs *gangs,
                            struct lab_arena *arena) {
     int alone = 0;
@@ -342,9 +326,9 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     part->answer = lab_gangs_answer(gangs, arena);
     LAB_FIGURES(part, lab_cell_remark(gangs->work_count, "that differ in more than their devices"),
                 lab_cell_figure(gangs->count),
-                lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_PAYS)),
-                lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_STAY)),
-                lab_cell_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS)));
+                lab_cell_figure(lab_gangs_count(gangs, LAB_SPEEDUP_PAYS)),
+                lab_cell_figure(lab_gangs_count(gangs, LAB_SPEEDUP_STAY)),
+                lab_cell_figure(lab_gangs_count(gangs, LAB_SPEEDUP_AMBIGUOUS)));
     add_gang_table(part, gangs, arena);
     add_use_table(part, gangs, arena);
     add_law_table(part, gangs, arena);

@@ -73,30 +73,12 @@ static struct lab_doc_cell change_cell(const struct lab_study_ratio *ratio) {
     return lab_cell_interval(ratio->ratio - 1, ratio->low - 1, ratio->high - 1, CONFIDENCE);
 }
 
-static const char *verdict_name(enum lab_study_verdict verdict) {
-    switch (verdict) {
-    case LAB_STUDY_MORE:
-        return "slower";
-    case LAB_STUDY_LESS:
-        return "faster";
-    case LAB_STUDY_SAME:
-        return "same";
-    case LAB_STUDY_UNDECIDED:
-        break;
-    }
-    return "undecided";
-}
-
 #define UNEVEN 100 /* an interval whose ends are so far apart says nothing */
 
 static const char *spread_text(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
-    if (isnan(ratio->ratio))
-        return "–";
     if (ratio->high / ratio->low > UNEVEN)
         return lab_arena_printf(arena, "%.2f×, uneven", ratio->ratio);
-    return isnan(ratio->low) ? lab_arena_printf(arena, "%.2f×", ratio->ratio)
-                             : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
-                                                ratio->low, ratio->high);
+    return lab_words_times(ratio->ratio, ratio->low, ratio->high, arena);
 }
 
 static const char *configuration_text(const struct lab_phase_pair *pair, struct lab_arena *arena) {
@@ -125,7 +107,7 @@ static void add_pair_table(struct lab_analysis_part *part, const struct lab_phas
             lab_cell_figure(median_of(other->times_s, other->point.count)),
             change_cell(&pair->time), lab_cell_text(lab_study_ratio_words(&brief, arena)),
             lab_cell_text(pair->time.within ? "yes" : "no"),
-            lab_cell_text(verdict_name(pair->time.verdict)),
+            lab_cell_text(lab_words_verdict(pair->time.verdict, "slower", "faster")),
             lab_cell_figure(median_of(base->spreads, base->point.count)),
             lab_cell_figure(median_of(other->spreads, other->point.count)),
             lab_cell_interval(pair->spread.ratio, pair->spread.low, pair->spread.high, CONFIDENCE),

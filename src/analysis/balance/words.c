@@ -1,4 +1,5 @@
 /* words.c: what is to be said of a balance: answers, advice, notes. */
+#include "analysis/analysis_series.h"
 #include "analysis/balance/balance.h"
 
 #include "base/str.h"
@@ -186,21 +187,19 @@ const char *lab_balance_answer_for_all(const struct lab_balance *balances, int c
 
 void lab_balance_add_rate_note(const struct lab_balance *balances, int count,
                                const char *const **notes, struct lab_arena *arena) {
-    double *cvs = lab_arena_alloc(arena, (size_t)count, sizeof *cvs);
-    double *rates = lab_arena_alloc(arena, (size_t)count, sizeof *rates);
-    int n = 0;
+    struct lab_series rates = {.arena = arena};
     for (int i = 0; i < count; i++) {
         const struct lab_labelled_recording *source = balances[i].stats->source;
         if (!lab_str_equal(source->label, balances[0].stats->source->label))
             return; /* different work: its rates aren't comparable */
-        if (isnan(source->rate) || isnan(balances[i].cv[LAB_RECORDING_STATS_UTILIZATION]))
-            continue;
-        cvs[n] = balances[i].cv[LAB_RECORDING_STATS_UTILIZATION];
-        rates[n++] = source->rate;
+        double cv = balances[i].cv[LAB_RECORDING_STATS_UTILIZATION];
+        if (!isnan(source->rate) && !isnan(cv))
+            lab_series_add_point(&rates, cv, source->rate);
     }
+    int n = (int)rates.count;
     if (n < RUNS_MIN)
         return;
-    struct lab_correlation found = lab_stats_spearman(cvs, rates, (size_t)n, n, 0.95);
+    struct lab_correlation found = lab_stats_spearman(rates.x, rates.y, rates.count, n, 0.95);
     if (isnan(found.r))
         return;
     lab_analysis_note(notes, arena,

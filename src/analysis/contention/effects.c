@@ -25,12 +25,17 @@ void contention_add(struct contention_sum *sum, int block, double difference) {
     sum->count[block]++;
 }
 
-struct contention_effect contention_estimate(const struct contention_sum *sum) {
-    double values[CONTENTION_BLOCKS_MAX];
+static size_t by_block(const struct contention_sum *sum, double ret_values[CONTENTION_BLOCKS_MAX]) {
     size_t n = 0;
     for (int b = 0; b < CONTENTION_BLOCKS_MAX; b++)
         if (sum->count[b] > 0)
-            values[n++] = sum->sum[b] / sum->count[b];
+            ret_values[n++] = sum->sum[b] / sum->count[b];
+    return n;
+}
+
+struct contention_effect contention_estimate(const struct contention_sum *sum) {
+    double values[CONTENTION_BLOCKS_MAX];
+    size_t n = by_block(sum, values);
     struct contention_effect effect = {.ratio = NAN,
                                        .low = NAN,
                                        .high = NAN,
@@ -229,14 +234,6 @@ static void add_resource(const struct contention *made, int phase, int resource,
             contention_add(&amounts->differences, at, beyond(after - before, excuse - excused));
         }
     }
-}
-
-static size_t by_block(const struct contention_sum *sum, double ret_values[CONTENTION_BLOCKS_MAX]) {
-    size_t n = 0;
-    for (int b = 0; b < CONTENTION_BLOCKS_MAX; b++)
-        if (sum->count[b] > 0)
-            ret_values[n++] = sum->sum[b] / sum->count[b];
-    return n;
 }
 
 /*

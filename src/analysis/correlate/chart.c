@@ -3,6 +3,7 @@
  * run that has the most windows, since another run may have another pace.
  */
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_words.h"
 #include "analysis/correlate/correlate.h"
 
 #include <math.h>
@@ -41,9 +42,7 @@ static struct scaled scale_of(const struct lab_resource *resource, struct lab_ar
 
 static const char *axis_title(const struct lab_resource_correlation *correlation, const char *unit,
                               struct lab_arena *arena) {
-    char *title = lab_arena_strdup(arena, lab_resource_title(&correlation->resource, arena));
-    if (title[0] >= 'a' && title[0] <= 'z')
-        title[0] = (char)(title[0] - 'a' + 'A');
+    const char *title = lab_words_capital(lab_resource_title(&correlation->resource, arena), arena);
     return unit[0] ? lab_arena_printf(arena, "%s [%s]", title, unit) : title;
 }
 

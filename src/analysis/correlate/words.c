@@ -29,15 +29,12 @@ static int by_strength(const void *a, const void *b) {
 
 int lab_findings_make(const struct lab_resource_correlations *correlations, int device_count,
                       struct lab_arena *arena, struct lab_finding **ret_findings) {
+    struct lab_finding *findings = NULL;
     int count = 0;
     for (int d = 0; d < device_count; d++)
         for (int i = 0; i < correlations[d].count && correlations[d].items[i].found; i++)
-            count++;
-    struct lab_finding *findings = lab_arena_alloc(arena, (size_t)count + 1, sizeof *findings);
-    count = 0;
-    for (int d = 0; d < device_count; d++)
-        for (int i = 0; i < correlations[d].count && correlations[d].items[i].found; i++)
-            findings[count++] = (struct lab_finding){&correlations[d], &correlations[d].items[i]};
+            LAB_ADD(findings, count, arena) =
+                (struct lab_finding){&correlations[d], &correlations[d].items[i]};
     if (count > 1)
         qsort(findings, (size_t)count, sizeof *findings, by_strength);
     *ret_findings = findings;

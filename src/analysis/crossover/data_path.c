@@ -127,11 +127,7 @@ static void find_bracket(struct lab_crossover_feed *feed) {
 
 static int by_complexity(const void *a, const void *b) {
     const struct lab_crossover_model *x = a, *y = b;
-    double p = isnan(x->complexity) ? INFINITY : x->complexity;
-    double q = isnan(y->complexity) ? INFINITY : y->complexity;
-    if (p != q)
-        return p < q ? -1 : 1;
-    return strverscmp(x->name, y->name);
+    return lab_study_order(x->complexity, x->name, y->complexity, y->name);
 }
 
 static int by_name(const void *a, const void *b) {

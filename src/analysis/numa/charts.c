@@ -16,14 +16,12 @@ struct feed { /* a device from a node that isn't its reference */
 
 static int collect_data_paths(const struct lab_numa_grid *grid, struct lab_arena *arena,
                               struct feed **ret_feeds) {
-    int room = 1, count = 0;
-    for (int d = 0; d < grid->device_count; d++)
-        room += grid->devices[d].node_count;
-    struct feed *feeds = lab_arena_alloc(arena, (size_t)room, sizeof *feeds);
+    struct feed *feeds = NULL;
+    int count = 0;
     for (int d = 0; d < grid->device_count; d++)
         for (int n = 0; n < grid->devices[d].node_count; n++)
             if (n != grid->devices[d].reference && grid->devices[d].nodes[n].compared > 0)
-                feeds[count++] = (struct feed){&grid->devices[d], n};
+                LAB_ADD(feeds, count, arena) = (struct feed){&grid->devices[d], n};
     *ret_feeds = feeds;
     return count;
 }

@@ -13,11 +13,7 @@
 
 static int by_complexity(const void *a, const void *b) {
     const struct lab_numa_model *x = a, *y = b;
-    double p = isnan(x->complexity) ? INFINITY : x->complexity;
-    double q = isnan(y->complexity) ? INFINITY : y->complexity;
-    if (p != q)
-        return p < q ? -1 : 1;
-    return strverscmp(x->name, y->name);
+    return lab_study_order(x->complexity, x->name, y->complexity, y->name);
 }
 
 static void add_model(struct lab_numa_grid *grid, const struct lab_study_point *point,

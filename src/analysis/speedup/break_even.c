@@ -7,6 +7,7 @@
  * was measured, and said to be an extrapolation there.
  */
 #include "analysis/speedup/break_even.h"
+#include "analysis/analysis_series.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,23 +52,16 @@ static bool belong_together(const struct lab_gang *a, const struct lab_gang *b,
     return axis == LAB_EVEN_FLOPS || of_x == of_y || (isnan(of_x) && isnan(of_y));
 }
 
-struct line { /* logarithms */
-    double *x, *y;
-    size_t n;
-};
-
-static void add_runs(struct line *line, const struct lab_study_point *point,
+/* In logarithms. */
+static void add_runs(struct lab_series *line, const struct lab_study_point *point,
                      enum lab_even_axis axis) {
-    for (int i = 0; i < point->count; i++) {
-        if (!(point->rates[i] > 0))
-            continue;
-        line->x[line->n] = log(place_of(point->runs[i], axis));
-        line->y[line->n++] = log(point->rates[i]);
-    }
+    for (int i = 0; i < point->count; i++)
+        if (point->rates[i] > 0)
+            lab_series_add_point(line, log(place_of(point->runs[i], axis)), log(point->rates[i]));
 }
 
-static struct lab_fit fit_line(const struct line *line) {
-    struct lab_fit_data data = {.x = line->x, .y = line->y, .n = line->n, .inputs = 1};
+static struct lab_fit fit_line(const struct lab_series *line) {
+    struct lab_fit_data data = {.x = line->x, .y = line->y, .n = line->count, .inputs = 1};
     return lab_fit_run(&lab_law_line, &data);
 }
 
@@ -107,15 +101,7 @@ static const char *where(const struct lab_gang *gang, enum lab_even_axis axis,
 static bool make_even(const struct lab_gangs *gangs, int first, enum lab_even_axis axis,
                       struct lab_arena *arena, struct lab_break_even *even) {
     const struct lab_gang *gang = &gangs->items[first];
-    size_t room = 1;
-    for (int i = 0; i < gangs->count; i++)
-        room += gangs->items[i].base
-                    ? (size_t)(gangs->items[i].point->count + gangs->items[i].base->count)
-                    : 0;
-    struct line one = {lab_arena_alloc(arena, room, sizeof(double)),
-                       lab_arena_alloc(arena, room, sizeof(double)), 0};
-    struct line many = {lab_arena_alloc(arena, room, sizeof(double)),
-                        lab_arena_alloc(arena, room, sizeof(double)), 0};
+    struct lab_series one = {.arena = arena}, many = {.arena = arena};
     *even = (struct lab_break_even){.axis = axis,
                                     .size = gang->size,
                                     .where = where(gang, axis, arena),

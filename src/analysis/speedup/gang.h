@@ -77,5 +77,6 @@ bool lab_gang_has_rival(const struct lab_gangs *gangs, const struct lab_gang *ga
 const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena);
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
+int lab_gangs_count(const struct lab_gangs *gangs, enum lab_speedup_grade grade);
 
 #endif

@@ -1,4 +1,5 @@
 /* words.c: what several devices bring, in sentences. */
+#include "analysis/analysis_words.h"
 #include "analysis/speedup/gang.h"
 
 #include "base/str.h"
@@ -13,11 +14,8 @@ static const char *number_word(int number, struct lab_arena *arena) {
                                                         : lab_arena_printf(arena, "%d", number);
 }
 
-/* "0.74× [0.72, 0.76]" */
 static const char *times(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
-    return isnan(ratio->low) ? lab_arena_printf(arena, "%.2f×", ratio->ratio)
-                             : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
-                                                ratio->low, ratio->high);
+    return lab_words_times(ratio->ratio, ratio->low, ratio->high, arena);
 }
 
 static const char *advice(const struct lab_gang *gang, struct lab_arena *arena) {
@@ -253,7 +251,7 @@ static const struct lab_break_even *best_even(const struct lab_gangs *gangs) {
     return best;
 }
 
-static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade grade) {
+int lab_gangs_count(const struct lab_gangs *gangs, enum lab_speedup_grade grade) {
     int count = 0;
     for (int i = 0; i < gangs->count; i++)
         count += gangs->items[i].grade == grade;
@@ -264,8 +262,9 @@ static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade gra
  * told. */
 static void add_tallies(struct lab_str *text, const struct lab_gangs *gangs, int compared,
                         struct lab_arena *arena) {
-    int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
-    int hardly = count_grade(gangs, LAB_SPEEDUP_MAYBE);
+    int pays = lab_gangs_count(gangs, LAB_SPEEDUP_PAYS),
+        stays = lab_gangs_count(gangs, LAB_SPEEDUP_STAY);
+    int hardly = lab_gangs_count(gangs, LAB_SPEEDUP_MAYBE);
     const struct {
         int count;
         const char *words;
@@ -317,7 +316,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
         add_contrast(&text, gangs, &contrast, arena);
     else
         lab_str_add(&text, lab_gang_words(gangs, chosen, arena));
-    if (compared > 1 && count_grade(gangs, LAB_SPEEDUP_STAY) == compared)
+    if (compared > 1 && lab_gangs_count(gangs, LAB_SPEEDUP_STAY) == compared)
         lab_str_add(&text, compared == 2
                                ? ", as in the other comparison"
                                : lab_arena_printf(arena, ", as for all %d others", compared - 1));

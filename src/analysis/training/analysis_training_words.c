@@ -24,9 +24,7 @@ const char *lab_training_step(double seconds, struct lab_arena *arena) {
 
 const char *lab_training_times(const struct lab_training_speedup *speedup,
                                struct lab_arena *arena) {
-    return isnan(speedup->low) ? lab_arena_printf(arena, "%.2f×", speedup->value)
-                               : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", speedup->value,
-                                                  speedup->low, speedup->high);
+    return lab_words_times(speedup->value, speedup->low, speedup->high, arena);
 }
 
 static const char *place(double value, bool batch, struct lab_arena *arena) {

@@ -54,10 +54,7 @@ void training_add_comparison_table(struct lab_analysis_part *to, const struct tr
                 lab_cell_figure(test->row->work.devices), lab_cell_figure(rate_of(test->base)),
                 lab_cell_figure(rate_of(test->row)),
                 lab_cell_interval(ratio->ratio, ratio->low, ratio->high, ratio->confidence),
-                lab_cell_text(isnan(ratio->low)
-                                  ? lab_arena_printf(part->arena, "%.2f×", ratio->ratio)
-                                  : lab_arena_printf(part->arena, "%.2f× [%.2f, %.2f]",
-                                                     ratio->ratio, ratio->low, ratio->high)),
+                lab_cell_text(lab_words_times(ratio->ratio, ratio->low, ratio->high, part->arena)),
                 lab_cell_figure(ratio->ratio / test->row->work.devices),
                 lab_cell_text(recommendation(ratio)));
     }

@@ -1,5 +1,6 @@
 /* chart.c: how iteration times are distributed, by device and phase, a panel for each kernel. */
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_series.h"
 #include "analysis/variance/phases.h"
 
 #include <math.h>
@@ -9,9 +10,8 @@
 #define VALUES_MAX  50000 /* of a box: every so manieth iteration of more */
 #define DEVICES_MAX 64
 
-struct boxes {
-    double *x, *median, *low, *high, *least, *most;
-    size_t count;
+struct boxes { /* medians with their quartiles, and what the whiskers span */
+    struct lab_series middle, whiskers;
 };
 
 /* All runs of the point together. */
@@ -34,28 +34,15 @@ static size_t collect(const struct lab_study_point *point, double *values) {
 static void add_box(struct boxes *boxes, double x, const struct lab_study_point *point) {
     double *values = lab_mem_resize(NULL, (size_t)2 * (VALUES_MAX + 1), sizeof *values);
     double *sorted = values + VALUES_MAX + 1;
-    size_t n = collect(point, values), at = boxes->count;
+    size_t n = collect(point, values);
     if (n > 1 && lab_stats_sort(values, n, sorted)) {
-        boxes->x[at] = x;
-        boxes->median[at] = lab_stats_quantile_sorted(sorted, n, 0.5);
-        boxes->low[at] = lab_stats_quantile_sorted(sorted, n, 0.25);
-        boxes->high[at] = lab_stats_quantile_sorted(sorted, n, 0.75);
-        boxes->least[at] = lab_stats_quantile_sorted(sorted, n, 0.05);
-        boxes->most[at] = lab_stats_quantile_sorted(sorted, n, 0.95);
-        boxes->count++;
+        double median = lab_stats_quantile_sorted(sorted, n, 0.5);
+        lab_series_add(&boxes->middle, x, median, lab_stats_quantile_sorted(sorted, n, 0.25),
+                       lab_stats_quantile_sorted(sorted, n, 0.75));
+        lab_series_add(&boxes->whiskers, x, median, lab_stats_quantile_sorted(sorted, n, 0.05),
+                       lab_stats_quantile_sorted(sorted, n, 0.95));
     }
     lab_mem_free(values);
-}
-
-static struct boxes new_boxes(size_t room, struct lab_arena *arena) {
-    double *memory = lab_arena_alloc(arena, 6 * room, sizeof *memory);
-    return (struct boxes){memory,
-                          memory + room,
-                          memory + 2 * room,
-                          memory + 3 * room,
-                          memory + 4 * room,
-                          memory + 5 * room,
-                          0};
 }
 
 static void add_panel(struct lab_chart *chart, const struct lab_phases *phases, const char *kernel,
@@ -72,22 +59,15 @@ static void add_panel(struct lab_chart *chart, const struct lab_phases *phases, 
         lab_chart_add_panel(chart, kernel, lab_axis_names("Device", names, count),
                             lab_axis("Iteration time [ms]"), arena);
     for (int p = 0; p < phases->count; p++) {
-        struct boxes boxes = new_boxes((size_t)count + 1, arena);
+        struct boxes boxes = {{.arena = arena}, {.arena = arena}};
         for (int i = 0; i < count; i++)
             add_box(&boxes, i, &units[i]->points[p].point);
-        if (boxes.count > 0)
-            lab_panel_add_series(panel,
-                                 (struct lab_chart_series){.title = phases->names[p],
-                                                           .mark = LAB_CHART_BOXES,
-                                                           .x = boxes.x,
-                                                           .y = boxes.median,
-                                                           .low = boxes.low,
-                                                           .high = boxes.high,
-                                                           .least = boxes.least,
-                                                           .most = boxes.most,
-                                                           .count = boxes.count,
-                                                           .colour = p},
-                                 arena);
+        struct lab_chart_series series =
+            lab_series_chart(&boxes.middle, phases->names[p], LAB_CHART_BOXES, p);
+        series.least = boxes.whiskers.low;
+        series.most = boxes.whiskers.high;
+        if (series.count > 0)
+            lab_panel_add_series(panel, series, arena);
     }
     chart->panel_count -= panel->series_count == 0;
 }

@@ -225,10 +225,8 @@ struct asked { /* of some resources and one figure */
 static struct asked ask(const struct sampled *sampled, is_asked *is,
                         enum lab_resource_correlation_figure figure, struct lab_arena *arena) {
     struct asked asked = {.effective = NAN, .p = NAN};
-    size_t room = 1, n = 0, chosen = 0;
-    for (int d = 0; d < sampled->device_count; d++)
-        room += (size_t)sampled->correlations[d].count;
-    double *p = lab_arena_alloc(arena, room, sizeof *p);
+    int n = 0, chosen = 0;
+    double *p = NULL;
     for (int d = 0; d < sampled->device_count; d++)
         for (int i = 0; i < sampled->correlations[d].count; i++) {
             const struct lab_resource_correlation *correlation = &sampled->correlations[d].items[i];
@@ -244,10 +242,10 @@ static struct asked ask(const struct sampled *sampled, is_asked *is,
                 asked.whose = &sampled->correlations[d];
                 chosen = n;
             }
-            p[n++] = correlation->spearman.r > 0 ? correlation->spearman.p : 1;
+            LAB_ADD(p, n, arena) = correlation->spearman.r > 0 ? correlation->spearman.p : 1;
         }
-    asked.count = (int)n;
-    lab_stats_adjust_bh(p, n, p);
+    asked.count = n;
+    lab_stats_adjust_bh(p, (size_t)n, p);
     if (asked.best)
         asked.p = p[chosen];
     return asked;
@@ -290,12 +288,10 @@ static void judge_correlation(const struct asked *asked, const char *what, const
 /* Spikes that cost time, over all CPU resources. */
 static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
                         struct lab_indicator *indicator) {
-    size_t room = 1, n = 0, chosen = 0;
+    int n = 0, chosen = 0;
+    double *p = NULL;
     const struct lab_spikes *best = NULL;
     const struct lab_resource_correlations *whose = NULL;
-    for (int d = 0; d < sampled->device_count; d++)
-        room += (size_t)sampled->correlations[d].spike_count;
-    double *p = lab_arena_alloc(arena, room, sizeof *p);
     for (int d = 0; d < sampled->device_count; d++)
         for (int i = 0; i < sampled->correlations[d].spike_count; i++) {
             const struct lab_spikes *spikes = &sampled->correlations[d].spikes[i];
@@ -306,9 +302,9 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
                 whose = &sampled->correlations[d];
                 chosen = n;
             }
-            p[n++] = spikes->p;
+            LAB_ADD(p, n, arena) = spikes->p;
         }
-    lab_stats_adjust_bh(p, n, p);
+    lab_stats_adjust_bh(p, (size_t)n, p);
     if (!best || !(p[chosen] <= LEVEL))
         return false;
     indicator->state = LAB_INDICATOR_MET;

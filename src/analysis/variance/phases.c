@@ -5,6 +5,7 @@
  * each device alone.
  */
 #include "analysis/variance/phases.h"
+#include "analysis/analysis_build.h"
 
 #include "base/str.h"
 
@@ -180,14 +181,12 @@ static int count_alike(const struct lab_phases *phases, int number) {
 }
 
 static void add_units(struct lab_phases *phases, bool by_model, struct lab_arena *arena) {
-    int count = 0, room = 1;
-    for (int i = 0; i < phases->run_count; i++)
-        room += phases->runs[i]->rank_count;
-    struct lab_phase_entry *entries = lab_arena_alloc(arena, (size_t)room, sizeof *entries);
+    struct lab_phase_entry *entries = NULL;
+    int count = 0;
     for (int i = 0; i < phases->run_count; i++) {
         int phase = find_phase(phases, phases->run_phases[i]);
         for (int r = 0; phase >= 0 && r < phases->runs[i]->rank_count; r++)
-            entries[count++] = (struct lab_phase_entry){
+            LAB_ADD(entries, count, arena) = (struct lab_phase_entry){
                 .run = phases->runs[i], .number = i, .rank = r, .phase = phase};
     }
     lab_phases_name(entries, count, by_model, arena);
