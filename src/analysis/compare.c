@@ -3,8 +3,8 @@
  * several, by how much, and whether that can be told from nothing. The first label is what the
  * others are held against.
  */
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_change.h"
-#include "analysis/analysis_series.h"
 #include "analysis/compare/histogram.h"
 
 #include "base/str.h"

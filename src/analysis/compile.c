@@ -2,7 +2,7 @@
  * compile.c: `gpulab analyze compile`: what compiling a model (fused operations, captured graphs)
  * gains per model, device and node; what it costs; and after how many samples that is paid back.
  */
-#include "analysis/analysis_series.h"
+#include "analysis/analysis_build.h"
 #include "analysis/compile/pair.h"
 
 #include "base/str.h"

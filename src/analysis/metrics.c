@@ -3,7 +3,6 @@
  * which setting gives the best value of each metric, and what memory it takes.
  */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/analysis_study.h"
 
 #include "base/str.h"

@@ -4,7 +4,6 @@
  */
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_group.h"
-#include "analysis/analysis_series.h"
 #include "analysis/speedup/gang.h"
 
 #include "base/str.h"

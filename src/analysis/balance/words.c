@@ -1,5 +1,5 @@
 /* words.c: what is to be said of a balance: answers, advice, notes. */
-#include "analysis/analysis_series.h"
+#include "analysis/analysis_build.h"
 #include "analysis/balance/balance.h"
 
 #include "base/str.h"

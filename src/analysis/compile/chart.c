@@ -1,5 +1,5 @@
 /* chart.c: what compiling gains, as bars by model and place. */
-#include "analysis/analysis_series.h"
+#include "analysis/analysis_build.h"
 #include "analysis/compile/pair.h"
 
 #include "base/str.h"

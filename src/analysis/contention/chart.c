@@ -1,7 +1,6 @@
 /* chart.c: how much longer kernels take in each phase, and what is left of the resources, side by
  * side. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/contention/contention.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* crossover/charts.c: compute and copies over the work of a sample; where they cross is shaded. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/crossover/crossover.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* numa/charts.c: the map of penalties, and penalties against how much a model computes. */
-#include "analysis/analysis_series.h"
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_words.h"
 #include "analysis/numa/numa.h"
 

@@ -1,6 +1,5 @@
 /* chart.c: the rates of all places, held against the fastest, a panel for each model. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/recommend/recommend.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* recording_stats_chart.c: memory, balance and use of GPUs as pictures. */
 #include "analysis/recording/recording_stats_chart.h"
-#include "analysis/analysis_series.h"
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_timeline.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* chart.c: throughput and memory over depth, width and work, with the laws drawn through them. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/scaling/scaling.h"
 
 #include <math.h>

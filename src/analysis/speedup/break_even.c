@@ -7,7 +7,7 @@
  * was measured, and said to be an extrapolation there.
  */
 #include "analysis/speedup/break_even.h"
-#include "analysis/analysis_series.h"
+#include "analysis/analysis_build.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* chart.c: iteration times over time, with the levels between changes; the worst runs first. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/analysis_timeline.h"
 #include "analysis/stability/rate_series.h"
 

@@ -1,7 +1,6 @@
 /* chart.c: speed-ups over the batch as measured and as the law has them, and what steps are made
  * of. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/training/training.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* chart.c: bandwidth by size, throughput by batch and pool, the price of a far node by pool. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/transfer/transfer.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* chart.c: how iteration times are distributed, by device and phase, a panel for each kernel. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_series.h"
 #include "analysis/variance/phases.h"
 
 #include <math.h>
