@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "base/json.h"
 #include "base/tty/stop.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "device/device.h"
 #include "doc/doc.h"
 #include "load/study_view.h"

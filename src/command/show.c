@@ -5,7 +5,7 @@
 #include "command/command.h"
 
 #include "base/json.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "load/study_view.h"
 #include "report/study/study_run.h"
 #include "store/study/results.h"

@@ -5,7 +5,7 @@
 #include "compose/config_internal.h"
 
 #include "base/file/file.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* config_source.c: config files taken apart, each of them once in a composer's life. */
 #include "compose/config_internal.h"
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include <string.h>
 

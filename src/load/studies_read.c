@@ -2,7 +2,7 @@
 #include "load/studies.h"
 
 #include "base/str.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "compose/config.h"
 #include "load/study_file.h"
 #include "machine/machine_json.h"

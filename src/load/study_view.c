@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "machine/machine_json.h"
 #include "workload/workload.h"
 

@@ -6,7 +6,7 @@
 #include "analysis/analysis_study.h"
 #include "analysis/analysis_timeline.h"
 #include "base/clock.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "load/recordings.h"
 #include "version.h"
 

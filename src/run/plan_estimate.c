@@ -1,7 +1,7 @@
 /* plan_estimate.c: time and disk that a plan takes, from earlier runs. */
 #include "run/plan_estimate.h"
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "run/plan_record.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #include "base/file/walk.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "run/plan_record.h"
 #include "store/study/results.h"
 #include "version.h"

@@ -1,5 +1,5 @@
 /* fuzz_yaml.c: any bytes either fail with a message or read, and then write back the same. */
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -76,6 +76,14 @@ line=$(printf 'x%.0s' {1..98})
 refused src/load/a.c "/* ${line} */\\n" 'a comment of 104 columns'
 accepted src/load/a.c "/* ${line//xx/→} */\\n"
 
+# a folder can be read at a glance
+given src/load/a.c 'int x;\n'
+for i in {1..39}; do cp "$work/src/load/a.c" "$work/src/load/a$i.c"; done
+"$check" "$work" >/dev/null || fail "refused a folder of 40 files"
+cp "$work/src/load/a.c" "$work/src/load/b.c"
+output=$("$check" "$work") && fail "accepted a folder of 41 files"
+[[ $output == *'src/load: 41 files; a folder has 40 at most'* ]] || fail "the folder isn't named: $output"
+
 # of the whole tree: arrows that nothing uses, sources that don't say what they are for
 given src/load/a.c 'int x;\n'
 output=$("$check" --whole "$work") && fail "accepted unused arrows"

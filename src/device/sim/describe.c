@@ -5,7 +5,7 @@
  */
 #include "device/sim/describe.h"
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #define LARGE 1e9
 

@@ -1,6 +1,6 @@
 /* test_yaml.c: YAML as Hydra's users write it, its limits, and writing it. */
 #include "base/random.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #include "test.h"
 #include <math.h>

@@ -3,7 +3,7 @@
  * had when analyses still knew studies by name: read off reports of simulated studies.
  */
 #include "analysis/analysis.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "load/studies.h"
 #include "run/plan_record.h"
 #include "store/store.h"

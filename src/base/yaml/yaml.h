@@ -5,8 +5,8 @@
  * error instead of memory. A key that is there twice, a second document and bytes that aren't UTF-8
  * are errors with their line.
  */
-#ifndef LAB_BASE_YAML_H
-#define LAB_BASE_YAML_H
+#ifndef LAB_BASE_YAML_YAML_H
+#define LAB_BASE_YAML_YAML_H
 
 #include "base/value.h"
 

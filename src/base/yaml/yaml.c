@@ -3,9 +3,9 @@
  * events tell `10` from `!!str 10`. An alias is a copy of what its anchor stood for, counted
  * against the limits like text that had been written out.
  */
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
-#include "base/yaml_scalar.h"
+#include "base/yaml/yaml_scalar.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* yaml_scalar.h: what a YAML scalar stands for; shared by yaml.c and yaml_write.c alone. */
-#ifndef LAB_BASE_YAML_SCALAR_H
-#define LAB_BASE_YAML_SCALAR_H
+#ifndef LAB_BASE_YAML_YAML_SCALAR_H
+#define LAB_BASE_YAML_YAML_SCALAR_H
 
 #include "base/value.h"
 

@@ -2,9 +2,9 @@
  * yaml_write.c: a value tree as block-style YAML, through libyaml's emitter, which knows what plain
  * text may look like. Text that reads as something else gets quotes.
  */
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
-#include "base/yaml_scalar.h"
+#include "base/yaml/yaml_scalar.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * 1e-3 as a number, but not YAML 1.1's traps. `yes`, `on` and `1:30` are text; so is a number with
  * a leading zero, which 1.1 reads as octal and people as decimal.
  */
-#include "base/yaml_scalar.h"
+#include "base/yaml/yaml_scalar.h"
 
 #include <ctype.h>
 #include <errno.h>
