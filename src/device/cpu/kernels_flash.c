@@ -24,8 +24,8 @@ static const struct lab_tunable_parameter parameters[PARAMETERS] = {
 
 #define SCORES_BYTES ((int64_t)1 << 20) /* more of them leave every second-level cache */
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
+static void cpu_flash_fallback(const struct lab_tunable_place *place,
+                               const struct lab_launch *launch, struct lab_tuning *ret_tuning) {
     (void)place;
     int64_t tokens = lab_flash_shape(launch).tokens;
     *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
@@ -45,8 +45,8 @@ static int check_block(const char *name, int64_t block, int64_t tokens, int64_t 
                        (long long)block, (long long)tokens);
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int cpu_flash_check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                           const struct lab_tuning *tuning, struct lab_err *err) {
     (void)place;
     int64_t tokens = lab_flash_shape(launch).tokens;
     int64_t block_q = tuning->values[BLOCK_Q], block_k = tuning->values[BLOCK_K];
@@ -65,8 +65,8 @@ const struct lab_tunable cpu_tunable_flash = {
     .version = "1",
     .parameters = parameters,
     .count = PARAMETERS,
-    .fallback = fallback,
-    .check = check,
+    .fallback = cpu_flash_fallback,
+    .check = cpu_flash_check,
 };
 
 static int64_t blocks_of(struct lab_flash_shape s, const struct lab_tuning *tuning) {

@@ -27,8 +27,8 @@ static const struct lab_tunable_parameter parameters[PARAMETERS] = {
 #define ROW_STEP    4  /* tiles keep to the micro-kernels' steps, so that only */
 #define COLUMN_STEP 16 /* those at the end have ragged edges */
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
+static void cpu_gemm_fallback(const struct lab_tunable_place *place,
+                              const struct lab_launch *launch, struct lab_tuning *ret_tuning) {
     (void)place;
     (void)launch;
     *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
@@ -42,8 +42,8 @@ static int check_tile(const char *name, int64_t tile, int64_t size, struct lab_e
                        (long long)tile, (long long)size);
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int cpu_gemm_check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                          const struct lab_tuning *tuning, struct lab_err *err) {
     (void)place;
     struct lab_gemm_shape s = lab_gemm_shape(launch);
     if (!tuning->values[TILE_M] != !tuning->values[TILE_N])
@@ -64,8 +64,8 @@ const struct lab_tunable cpu_tunable_gemm = {
     .version = "1",
     .parameters = parameters,
     .count = PARAMETERS,
-    .fallback = fallback,
-    .check = check,
+    .fallback = cpu_gemm_fallback,
+    .check = cpu_gemm_check,
 };
 
 /* Where the tile's size was chosen: so many in either direction. */

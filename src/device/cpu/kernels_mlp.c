@@ -359,7 +359,7 @@ static struct phase phase_at(const struct training *t, int index) {
     return phase;
 }
 
-static int phases(const struct lab_launch *launch) {
+static int cpu_mlp_phases(const struct lab_launch *launch) {
     struct training t = look(launch, NULL);
     int count = t.forward ? t.layers + 1 : 0;
     bool more = t.range.end > t.range.begin;
@@ -369,7 +369,7 @@ static int phases(const struct lab_launch *launch) {
 }
 
 /* Units are numbered in the order of the fields. */
-static int64_t phase_units(const struct lab_launch *launch, int index, int threads) {
+static int64_t cpu_mlp_phase_units(const struct lab_launch *launch, int index, int threads) {
     struct training t = look(launch, NULL);
     struct phase phase = phase_at(&t, index);
     int64_t units = phase.losses || phase.end;
@@ -404,8 +404,9 @@ static void run_unit(const struct training *t, const struct phase *phase, int th
         finish(t);
 }
 
-static void phase_run(const struct lab_launch *launch, const struct cpu_simd *simd, int index,
-                      int threads, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+static void cpu_mlp_phase_run(const struct lab_launch *launch, const struct cpu_simd *simd,
+                              int index, int threads, int64_t begin, int64_t end,
+                              struct cpu_scratch *scratch) {
     struct training t = look(launch, simd);
     struct phase phase = phase_at(&t, index);
     for (int64_t unit = begin; unit < end; unit++)
@@ -413,7 +414,7 @@ static void phase_run(const struct lab_launch *launch, const struct cpu_simd *si
 }
 
 const struct cpu_kernel cpu_kernel_mlp = {
-    .phases = phases, .phase_units = phase_units, .phase_run = phase_run};
+    .phases = cpu_mlp_phases, .phase_units = cpu_mlp_phase_units, .phase_run = cpu_mlp_phase_run};
 
 /* --- the update alone --- */
 

@@ -32,8 +32,8 @@ static int32_t choose(const struct lab_tunable_parameter *parameter, int64_t mos
     return found;
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
+static void cpu_softmax_fallback(const struct lab_tunable_place *place,
+                                 const struct lab_launch *launch, struct lab_tuning *ret_tuning) {
     (void)place;
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
@@ -41,8 +41,8 @@ static void fallback(const struct lab_tunable_place *place, const struct lab_lau
     ret_tuning->values[PART] = columns >= PART_LEAST ? PART_DEFAULT : 0;
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int cpu_softmax_check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                             const struct lab_tuning *tuning, struct lab_err *err) {
     (void)place;
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     int32_t block = tuning->values[ROWS], part = tuning->values[PART];
@@ -61,8 +61,8 @@ const struct lab_tunable cpu_tunable_softmax = {
     .version = "1",
     .parameters = parameters,
     .count = PARAMETERS,
-    .fallback = fallback,
-    .check = check,
+    .fallback = cpu_softmax_fallback,
+    .check = cpu_softmax_check,
 };
 
 static int64_t units(const struct lab_launch *launch, int threads) {

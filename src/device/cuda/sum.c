@@ -51,7 +51,7 @@ static double limit_s_of(const struct memory_sum *sum) {
 
 /* --- whether --- */
 
-static int suits(const struct lab_sum_place *place, struct lab_err *err) {
+static int cuda_sum_suits(const struct lab_sum_place *place, struct lab_err *err) {
     if (place->ranks < 2 || place->ranks > CUDA_SUM_RANKS)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%d ranks don't sum in device memory",
                            place->ranks);
@@ -83,7 +83,7 @@ static int explain(const struct memory_sum *sum, int rank, uint32_t report, stru
 }
 
 /* Who failed on its host has said so to the group; who gave up on its device is found here. */
-static int check(void *state, struct lab_err *err) {
+static int cuda_sum_check(void *state, struct lab_err *err) {
     struct memory_sum *sum = state;
     struct lab_err why = LAB_ERR_INIT;
     if (!sum->notice || !atomic_load(&sum->notice->given_up))
@@ -168,7 +168,7 @@ static int memory_join(void *state, void *const *states, struct lab_err *err) {
         if (other->device->sm_count < sum->sm_count)
             sum->sm_count = other->device->sm_count;
     }
-    sum->fault = (struct cuda_fault){.check = check, .state = sum};
+    sum->fault = (struct cuda_fault){.check = cuda_sum_check, .state = sum};
     sum->watch = (struct lab_group_watch){.failed = on_failed, .state = sum};
     cuda_fault_add(sum->device, &sum->fault);
     lab_group_watch(sum->place.group, &sum->watch);
@@ -181,7 +181,7 @@ static int memory_enqueue(void *state, struct lab_stream *stream, float *data, i
                           struct lab_err *err) {
     struct memory_sum *sum = state;
     struct cuda_call call;
-    if (cuda_enter(sum->device, err) || check(sum, err))
+    if (cuda_enter(sum->device, err) || cuda_sum_check(sum, err))
         return -1;
     struct cuda_sum_arguments arguments = {
         .seats = sum->seats,
@@ -199,11 +199,11 @@ const struct lab_sum_kind cuda_sum_memory = {
     .way = LAB_SUM_RING,
     .through = "device memory",
     .is_captured = true,
-    .suits = suits,
+    .suits = cuda_sum_suits,
     .open = memory_open,
     .join = memory_join,
     .enqueue = memory_enqueue,
-    .check = check,
+    .check = cuda_sum_check,
     .leave = memory_leave,
     .close = memory_close,
 };

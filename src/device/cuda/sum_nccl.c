@@ -38,7 +38,7 @@ struct nccl_sum {
 
 /* --- whether --- */
 
-static int suits(const struct lab_sum_place *place, struct lab_err *err) {
+static int nccl_suits(const struct lab_sum_place *place, struct lab_err *err) {
     for (int i = 0; i < place->ranks; i++) {
         const struct cuda_device *device = (const struct cuda_device *)place->devices[i];
         if (device->green)
@@ -82,13 +82,13 @@ static void on_failed(void *state) {
 }
 
 /* A rank that waited for too long is out: all of them are. */
-static void give_up(void *state, struct lab_err *why) {
+static void nccl_give_up(void *state, struct lab_err *why) {
     struct nccl_sum *sum = state;
     lab_group_fail(sum->place.group, sum->place.rank, why);
     lab_group_check(sum->place.group, why);
 }
 
-static int check(void *state, struct lab_err *err) {
+static int nccl_check(void *state, struct lab_err *err) {
     struct nccl_sum *sum = state;
     lab_nccl_result result = LAB_NCCL_SUCCESS;
     lab_nccl_comm comm = atomic_load(&sum->comm);
@@ -246,10 +246,10 @@ static int nccl_join(void *state, void *const *states, struct lab_err *err) {
     atomic_store(&sum->comm, first->made[sum->place.rank]);
     first->made[sum->place.rank] = NULL;
     sum->fault = (struct cuda_fault){
-        .check = check,
+        .check = nccl_check,
         .state = sum,
         .limit_s = sum->place.ranks > 1 ? lab_group_limit_s(sum->place.group) : 0,
-        .give_up = give_up};
+        .give_up = nccl_give_up};
     sum->watch = (struct lab_group_watch){.failed = on_failed, .state = sum};
     cuda_fault_add(sum->device, &sum->fault);
     lab_group_watch(sum->place.group, &sum->watch);
@@ -276,11 +276,11 @@ const struct lab_sum_kind cuda_sum_nccl = {
     .way = LAB_SUM_NCCL,
     .through = "NCCL",
     .is_captured = true,
-    .suits = suits,
+    .suits = nccl_suits,
     .open = nccl_open,
     .join = nccl_join,
     .enqueue = nccl_enqueue,
-    .check = check,
+    .check = nccl_check,
     .leave = nccl_leave,
     .close = nccl_close,
 };

@@ -49,13 +49,13 @@ static const struct cuda_tunable *find_declared(const struct lab_tunable_place *
                                                   : NULL;
 }
 
-static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                     struct lab_tuning *ret_tuning) {
+static void cuda_tune_fallback(const struct lab_tunable_place *place,
+                               const struct lab_launch *launch, struct lab_tuning *ret_tuning) {
     *ret_tuning = find_declared(place, launch)->usual(launch, cuda_capacity_of(place->ref));
 }
 
-static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int cuda_tune_check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                           const struct lab_tuning *tuning, struct lab_err *err) {
     return find_declared(place, launch)->check(launch, cuda_capacity_of(place->ref), tuning, err);
 }
 
@@ -78,8 +78,8 @@ static const struct lab_tunable *with_version(const struct cuda_tunable *declare
                  cuda_source_hash(declared->file));
         made[i].tunable = declared->tunable;
         made[i].tunable.version = made[i].version;
-        made[i].tunable.fallback = fallback;
-        made[i].tunable.check = check;
+        made[i].tunable.fallback = cuda_tune_fallback;
+        made[i].tunable.check = cuda_tune_check;
         made[i].declared = declared;
     }
     assert(made[i].declared == declared);

@@ -20,7 +20,7 @@ int op_check_adam(const struct lab_adam *adam, struct lab_err *err) {
     return 0;
 }
 
-static int check(const struct lab_launch *launch, struct lab_err *err) {
+static int adam_check(const struct lab_launch *launch, struct lab_err *err) {
     int64_t parameters = lab_tensor_count(&launch->in[OP_ADAM_GRADIENT]) - 2;
     if (parameters < 1)
         return lab_err_set(err, LAB_ERR_USER,
@@ -34,7 +34,7 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
     return op_check_adam(&launch->adam, err);
 }
 
-static struct lab_cost cost(const struct lab_launch *launch) {
+static struct lab_cost adam_cost(const struct lab_launch *launch) {
     double parameters = (double)(lab_tensor_count(&launch->in[OP_ADAM_GRADIENT]) - 2);
     return (struct lab_cost){.flops = OP_ADAM_FLOPS * parameters,
                              .bytes_read = 4 * parameters * sizeof(float),
@@ -61,12 +61,12 @@ void op_adam(const struct lab_adam *adam, int64_t parameters, const double *stat
     new_tail[LAB_MLP_MAE] = gradient[parameters + 1];
 }
 
-static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+static void adam_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     op_adam(&launch->adam, lab_tensor_count(&launch->in[OP_ADAM_GRADIENT]) - 2, in[OP_ADAM_STATE],
             in[OP_ADAM_GRADIENT], out);
 }
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int adam_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     static const int64_t parameters[] = {1, 31, 32, 65, 100003};
     if (index >= (int)(sizeof parameters / sizeof parameters[0]))
         return -1;
@@ -93,7 +93,7 @@ void op_adam_domain(int64_t stride, float *state) {
     tail[LAB_MLP_STEP_HIGH] = 0;
 }
 
-static void domain(const struct lab_launch *launch, int input, float *values) {
+static void adam_domain(const struct lab_launch *launch, int input, float *values) {
     if (input == OP_ADAM_STATE)
         op_adam_domain((lab_tensor_count(&launch->out) - LAB_MLP_TAIL) / 3, values);
 }
@@ -105,9 +105,9 @@ const struct lab_op lab_op_adam = {
     .optional = true,
     .over = 1 << OP_ADAM_STATE,
     .keeps_fp32 = true,
-    .check = check,
-    .cost = cost,
-    .reference = reference,
-    .example = example,
-    .domain = domain,
+    .check = adam_check,
+    .cost = adam_cost,
+    .reference = adam_reference,
+    .example = adam_example,
+    .domain = adam_domain,
 };

@@ -18,7 +18,7 @@ static struct shape shape_of(const struct lab_launch *launch) {
     };
 }
 
-static int check(const struct lab_launch *launch, struct lab_err *err) {
+static int attention_check(const struct lab_launch *launch, struct lab_err *err) {
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     if (launch->tokens < 1 || rows % launch->tokens)
         return lab_err_set(err, LAB_ERR_USER,
@@ -36,7 +36,7 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
 }
 
 /* Two products of 2·t²·w each; a score is scaled and goes through softmax: 1 + 5. */
-static struct lab_cost cost(const struct lab_launch *launch) {
+static struct lab_cost attention_cost(const struct lab_launch *launch) {
     struct shape s = shape_of(launch);
     double scores = (double)s.images * (double)s.heads * (double)s.tokens * (double)s.tokens;
     return op_cost(launch, scores * (4.0 * (double)s.width + 6.0));
@@ -52,7 +52,8 @@ static void softmax_row(double *x, int64_t count) {
         x[i] /= sum;
 }
 
-static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+static void attention_reference(const struct lab_launch *launch, const double *const *in,
+                                double *out) {
     struct shape s = shape_of(launch);
     int64_t dim = s.heads * s.width, stride = 3 * dim;
     double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
@@ -80,7 +81,7 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
 static const struct shape cases[] = {{1, 1, 1, 1},   {2, 7, 3, 5},    {1, 63, 2, 16}, {3, 65, 1, 7},
                                      {2, 50, 4, 64}, {1, 197, 2, 64}, {1, 400, 1, 16}};
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int attention_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     struct shape s = cases[index];
@@ -99,8 +100,8 @@ const struct lab_op lab_op_attention = {
     .name = "attention",
     .help = "softmax(scale·q·kᵀ)·v for each image and head",
     .inputs = 1,
-    .check = check,
-    .cost = cost,
-    .reference = reference,
-    .example = example,
+    .check = attention_check,
+    .cost = attention_cost,
+    .reference = attention_reference,
+    .example = attention_example,
 };

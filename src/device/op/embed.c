@@ -19,7 +19,7 @@ static int check_shapes(const struct lab_launch *launch, const struct lab_tensor
     return op_check_matrix(&launch->out, "the output", rows / (tokens - 1) * tokens, columns, err);
 }
 
-static int check(const struct lab_launch *launch, struct lab_err *err) {
+static int embed_check(const struct lab_launch *launch, struct lab_err *err) {
     return check_shapes(launch, &launch->in[1], &launch->in[2], err);
 }
 
@@ -37,7 +37,7 @@ static int64_t tokens_of(const struct lab_launch *launch) {
     return rows / (rows - lab_tensor_rows(&launch->in[0])); /* a class token for each image */
 }
 
-static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+static void embed_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     int64_t columns = lab_tensor_columns(&launch->out), tokens = tokens_of(launch);
     for (int64_t row = 0; row < lab_tensor_rows(&launch->out); row++) {
         const double *from = patch_row(launch, in[0], row, tokens);
@@ -52,7 +52,7 @@ static const struct {
 } cases[] = {{1, 1, 1},     {3, 4, 7},    {2, 49, 63},   {5, 7, 65},  {2, 196, 197},
              {10, 49, 512}, {2, 3, 2048}, {1, 2, 20000}, {11, 54, 64}};
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int embed_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     int64_t images = cases[index].images, patches = cases[index].patches;
@@ -71,10 +71,10 @@ const struct lab_op lab_op_embed = {
     .name = "embed",
     .help = "class token and positions",
     .inputs = 3,
-    .check = check,
+    .check = embed_check,
     .flops = 1,
-    .reference = reference,
-    .example = example,
+    .reference = embed_reference,
+    .example = embed_example,
 };
 
 static int norm_check(const struct lab_launch *launch, struct lab_err *err) {
@@ -110,7 +110,7 @@ static int norm_lower(const struct lab_launch *launch, struct lab_launch parts[L
 }
 
 static int norm_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
-    if (example(index, dtype, launch) < 0)
+    if (embed_example(index, dtype, launch) < 0)
         return -1;
     launch->epsilon = 1e-5f;
     launch->in[4] = launch->in[2];

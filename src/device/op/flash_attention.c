@@ -20,7 +20,7 @@ static int check_tensor(const struct lab_tensor *tensor, const char *what, const
                        (long long)want[3]);
 }
 
-static int check(const struct lab_launch *launch, struct lab_err *err) {
+static int flash_check(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != LAB_TENSOR_RANK || launch->in[1].rank != LAB_TENSOR_RANK)
         return lab_err_set(err, LAB_ERR_USER,
                            "queries and keys must be [batch, tokens, heads, head width]");
@@ -44,7 +44,7 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
     return check_tensor(&launch->out, "the output", queries, err);
 }
 
-static struct lab_cost cost(const struct lab_launch *launch) {
+static struct lab_cost flash_cost(const struct lab_launch *launch) {
     struct lab_flash_shape s = lab_flash_shape(launch);
     double scores = (double)s.batch * (double)s.heads * (double)s.tokens * (double)s.tokens;
     return op_cost(launch, scores * 4.0 * (double)s.width * (launch->causal ? 0.5 : 1.0));
@@ -73,7 +73,7 @@ static void attend(const double *q, const double *k, const double *v, int64_t co
         out[w] /= sum;
 }
 
-static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+static void flash_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     struct lab_flash_shape s = lab_flash_shape(launch);
     double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
     for (int64_t row = 0; row < s.batch * s.tokens * s.heads; row++) {
@@ -98,7 +98,7 @@ static const struct {
     {{1, 1, 2, 1, 256}, false},   {{3, 64, 2, 2, 128}, true},  {{1, 131, 2, 1, 128}, true, true},
 };
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int flash_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     struct lab_flash_shape s = cases[index].shape;
@@ -120,8 +120,8 @@ const struct lab_op lab_op_flash_attention = {
     .help = "softmax(scale·q·kᵀ)·v of separate tensors, causal or not, with grouped heads",
     .inputs = 3,
     .optional = true,
-    .check = check,
-    .cost = cost,
-    .reference = reference,
-    .example = example,
+    .check = flash_check,
+    .cost = flash_cost,
+    .reference = flash_reference,
+    .example = flash_example,
 };

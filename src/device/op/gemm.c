@@ -1,7 +1,7 @@
 /* gemm.c: the product of two matrices, alone and with what usually follows it. */
 #include "device/op/parts.h"
 
-static int check(const struct lab_launch *launch, struct lab_err *err) {
+static int gemm_check(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != 2)
         return lab_err_set(err, LAB_ERR_USER, "a has %d dimensions, must have 2",
                            launch->in[0].rank);
@@ -14,14 +14,14 @@ static int check(const struct lab_launch *launch, struct lab_err *err) {
 }
 
 static int check_add(const struct lab_launch *launch, struct lab_err *err) {
-    if (check(launch, err) < 0)
+    if (gemm_check(launch, err) < 0)
         return -1;
     struct lab_gemm_shape s = lab_gemm_shape(launch);
     return op_check_matrix(&launch->in[2], "x", s.m, s.n, err);
 }
 
 static int check_bias(const struct lab_launch *launch, struct lab_err *err) {
-    if (check(launch, err) < 0)
+    if (gemm_check(launch, err) < 0)
         return -1;
     return op_check_vector(&launch->in[2], "bias", lab_gemm_shape(launch).n, err);
 }
@@ -33,7 +33,7 @@ static int check_bias_add(const struct lab_launch *launch, struct lab_err *err) 
     return op_check_matrix(&launch->in[3], "residual", s.m, s.n, err);
 }
 
-static struct lab_cost cost(const struct lab_launch *launch) {
+static struct lab_cost gemm_cost(const struct lab_launch *launch) {
     struct lab_gemm_shape s = lab_gemm_shape(launch);
     double elements = (double)s.m * (double)s.n, each = lab_op_get(launch->op)->flops;
     return op_cost(launch, elements * (2.0 * (double)s.k + each));
@@ -54,7 +54,7 @@ static void multiply(const struct lab_launch *launch, const double *a, const dou
         }
 }
 
-static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+static void gemm_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     multiply(launch, in[0], in[1], out);
 }
 
@@ -124,7 +124,7 @@ static const struct {
     {{197, 176, 200}, false, true}, {{40, 136, 1096}, true, false}, {{72, 192, 1032}, false, false},
 };
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int gemm_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     struct lab_gemm_shape s = cases[index].shape;
@@ -152,10 +152,10 @@ const struct lab_op lab_op_gemm = {
     .name = "gemm",
     .help = "product of two matrices",
     .inputs = 2,
-    .check = check,
-    .cost = cost,
-    .reference = reference,
-    .example = example,
+    .check = gemm_check,
+    .cost = gemm_cost,
+    .reference = gemm_reference,
+    .example = gemm_example,
 };
 
 const struct lab_op lab_op_gemm_add = {
@@ -165,9 +165,9 @@ const struct lab_op lab_op_gemm_add = {
     .over = 1 << 2,
     .check = check_add,
     .flops = 1,
-    .cost = cost,
+    .cost = gemm_cost,
     .reference = reference_add,
-    .example = example,
+    .example = gemm_example,
 };
 
 const struct lab_op lab_op_gemm_bias = {
@@ -176,10 +176,10 @@ const struct lab_op lab_op_gemm_bias = {
     .inputs = 3,
     .check = check_bias,
     .flops = 1,
-    .cost = cost,
+    .cost = gemm_cost,
     .reference = reference_bias,
     .lower = lower_bias,
-    .example = example,
+    .example = gemm_example,
 };
 
 const struct lab_op lab_op_gemm_bias_gelu = {
@@ -188,10 +188,10 @@ const struct lab_op lab_op_gemm_bias_gelu = {
     .inputs = 3,
     .check = check_bias,
     .flops = 1 + 5,
-    .cost = cost,
+    .cost = gemm_cost,
     .reference = reference_bias_gelu,
     .lower = lower_bias_gelu,
-    .example = example,
+    .example = gemm_example,
 };
 
 const struct lab_op lab_op_gemm_bias_add = {
@@ -201,8 +201,8 @@ const struct lab_op lab_op_gemm_bias_add = {
     .over = 1 << 3,
     .check = check_bias_add,
     .flops = 2,
-    .cost = cost,
+    .cost = gemm_cost,
     .reference = reference_bias_add,
     .lower = lower_bias_add,
-    .example = example,
+    .example = gemm_example,
 };

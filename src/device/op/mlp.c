@@ -379,7 +379,7 @@ static const struct {
     {{{20, 288, 256, 6}, 4, 0.2f, 7, 7, 0, 7, 0, 0}, 14},    /* with few rows */
 };
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int mlp_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     enum lab_op_id op = launch->op;
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
@@ -424,7 +424,7 @@ static void state_domain(const struct lab_mlp *mlp, float *state) {
     op_adam_domain(lab_mlp_stride(lab_mlp_parameters(mlp)), state);
 }
 
-static void domain(const struct lab_launch *launch, int input, float *values) {
+static void mlp_domain(const struct lab_launch *launch, int input, float *values) {
     bool is_backward = launch->op == LAB_OP_MLP_BACKWARD;
     if (input == (is_backward ? (int)OP_BACKWARD_STATE : (int)OP_MLP_STATE))
         state_domain(&launch->mlp, values);
@@ -445,8 +445,8 @@ const struct lab_op lab_op_mlp_forward = {
     .check = forward_check,
     .cost = forward_cost,
     .reference = forward_reference,
-    .example = example,
-    .domain = domain,
+    .example = mlp_example,
+    .domain = mlp_domain,
 };
 
 const struct lab_op lab_op_mlp_backward = {
@@ -458,8 +458,8 @@ const struct lab_op lab_op_mlp_backward = {
     .check = backward_check,
     .cost = backward_cost,
     .reference = backward_reference,
-    .example = example,
-    .domain = domain,
+    .example = mlp_example,
+    .domain = mlp_domain,
 };
 
 const struct lab_op lab_op_mlp_gradient = {
@@ -472,8 +472,8 @@ const struct lab_op lab_op_mlp_gradient = {
     .cost = gradient_cost,
     .reference = gradient_reference,
     .lower = gradient_lower,
-    .example = example,
-    .domain = domain,
+    .example = mlp_example,
+    .domain = mlp_domain,
 };
 
 const struct lab_op lab_op_mlp_step = {
@@ -487,6 +487,6 @@ const struct lab_op lab_op_mlp_step = {
     .cost = step_cost,
     .reference = step_reference,
     .lower = step_lower,
-    .example = example,
-    .domain = domain,
+    .example = mlp_example,
+    .domain = mlp_domain,
 };

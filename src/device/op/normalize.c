@@ -9,7 +9,7 @@ static const int64_t matrices[][2] = {{1, 1},     {3, 7},     {50, 63},    {7, 6
                                       {5, 197},   {50, 512},  {300, 1000}, {3, 4096},
                                       {1, 20001}, {2, 40000}, {601, 128}};
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int normalize_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof matrices / sizeof matrices[0]))
         return -1;
     int64_t rows = matrices[index][0], columns = matrices[index][1];
@@ -63,7 +63,7 @@ const struct lab_op lab_op_layer_norm = {
     .check = layer_norm_check,
     .flops = 8, /* mean 1; variance: subtract, square, add; subtract, scale, gamma, beta */
     .reference = layer_norm_reference,
-    .example = example,
+    .example = normalize_example,
 };
 
 static int softmax_check(const struct lab_launch *launch, struct lab_err *err) {
@@ -91,7 +91,7 @@ static int softmax_example(int index, enum lab_dtype dtype, struct lab_launch *l
     static const int64_t long_rows[][2] = {{2, 150001}, {1, 1400001}};
     int beyond = index - (int)(sizeof matrices / sizeof matrices[0]);
     if (beyond < 0)
-        return example(index, dtype, launch);
+        return normalize_example(index, dtype, launch);
     if (beyond >= (int)(sizeof long_rows / sizeof long_rows[0]))
         return -1;
     launch->in[0] = launch->out =

@@ -17,7 +17,7 @@ static struct shape shape_of(const struct lab_launch *launch) {
     return s;
 }
 
-static int check(const struct lab_launch *launch, struct lab_err *err) {
+static int patchify_check(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != 4)
         return lab_err_set(err, LAB_ERR_USER,
                            "image has %d dimensions, must have 4: images, channels, height, width",
@@ -47,7 +47,8 @@ static void patchify(const struct lab_launch *launch, const double *image, doubl
                 }
 }
 
-static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+static void patchify_reference(const struct lab_launch *launch, const double *const *in,
+                               double *out) {
     patchify(launch, in[0], out);
 }
 
@@ -59,7 +60,7 @@ static const struct {
     {{2, 3, 224, 224}, 16}, {{1, 3, 128, 256}, 128}, {{1, 3, 75, 75}, 3},
 };
 
-static int example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
+static int patchify_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))
         return -1;
     *launch = (struct lab_launch){
@@ -77,13 +78,13 @@ const struct lab_op lab_op_patchify = {
     .name = "patchify",
     .help = "images into rows of patches",
     .inputs = 1,
-    .check = check,
-    .reference = reference,
-    .example = example,
+    .check = patchify_check,
+    .reference = patchify_reference,
+    .example = patchify_example,
 };
 
 static int norm_check(const struct lab_launch *launch, struct lab_err *err) {
-    if (check(launch, err) < 0)
+    if (patchify_check(launch, err) < 0)
         return -1;
     return op_check_layer_norm(launch, lab_tensor_columns(&launch->out), err);
 }
@@ -104,7 +105,7 @@ static int norm_lower(const struct lab_launch *launch, struct lab_launch parts[L
 }
 
 static int norm_example(int index, enum lab_dtype dtype, struct lab_launch *launch) {
-    if (example(index, dtype, launch) < 0)
+    if (patchify_example(index, dtype, launch) < 0)
         return -1;
     launch->epsilon = 1e-5f;
     for (int i = 1; i < 3; i++)

@@ -38,8 +38,8 @@ static int registers_max(const int32_t *values) {
     return values[BLOCK_M] > 2 * GROUP ? 128 : 200;
 }
 
-static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int hopper_flash_check(const struct lab_launch *launch, struct cuda_capacity capacity,
+                              const struct lab_tuning *tuning, struct lab_err *err) {
     struct lab_flash_shape s = lab_flash_shape(launch);
     const int32_t *values = tuning->values;
     int registers = registers_of(s, values), bytes = shared_bytes_of(s, values);
@@ -79,7 +79,8 @@ static bool is_long(const struct lab_launch *launch, int64_t tokens) {
     return quotient_up(tokens, 192) * 192 * 17 <= quotient_up(tokens, 128) * 128 * 20;
 }
 
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
+static struct lab_tuning hopper_flash_usual(const struct lab_launch *launch,
+                                            struct cuda_capacity capacity) {
     (void)capacity;
     struct lab_flash_shape s = lab_flash_shape(launch);
     if (s.tokens <= GROUP)
@@ -103,8 +104,8 @@ static const struct cuda_tunable tunable = {
     .tunable = {.kernel = "cuda flash_attention_hopper",
                 .parameters = parameters,
                 .count = PARAMETERS},
-    .usual = usual,
-    .check = check,
+    .usual = hopper_flash_usual,
+    .check = hopper_flash_check,
 };
 
 /* Whether the kernel can do it at all; where it can, it does it faster than any other. */
@@ -144,7 +145,8 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_cap
                                 struct lab_err *err) {
     (void)ret_way;
     struct lab_flash_shape s = lab_flash_shape(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
+    struct lab_tuning tuning =
+        launch->tuning.count ? launch->tuning : hopper_flash_usual(launch, capacity);
     const int32_t *values = tuning.values;
     const int32_t macros[] = {(int32_t)s.width, launch->causal,   values[BLOCK_M], values[BLOCK_N],
                               values[STAGES],   values[Q_STAGES], values[PINGPONG]};

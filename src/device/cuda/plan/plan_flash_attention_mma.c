@@ -52,8 +52,8 @@ static int check_shares(const struct lab_launch *launch, const int32_t *values,
     return 0;
 }
 
-static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int mma_flash_check(const struct lab_launch *launch, struct cuda_capacity capacity,
+                           const struct lab_tuning *tuning, struct lab_err *err) {
     int bytes = shared_bytes_of(launch, tuning), most = capacity.shared_bytes_max;
     if (check_shares(launch, tuning->values, err))
         return -1;
@@ -71,7 +71,8 @@ static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
  * with two blocks at once where it can be. Unaligned tensors are moved element by element: no tiles
  * help.
  */
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
+static struct lab_tuning mma_flash_usual(const struct lab_launch *launch,
+                                         struct cuda_capacity capacity) {
     int64_t width = lab_flash_shape(launch).width, tokens = lab_flash_shape(launch).tokens;
     bool much = capacity.shared_bytes_max >= SHARED_80;
     if (!is_half(launch))
@@ -99,8 +100,8 @@ static const struct cuda_tunable tunable = {
     .tunable = {.kernel = "cuda flash_attention_mma",
                 .parameters = parameters,
                 .count = PARAMETERS},
-    .usual = usual,
-    .check = check,
+    .usual = mma_flash_usual,
+    .check = mma_flash_check,
 };
 
 const struct cuda_tunable *find_flash_attention_mma_tunable(const struct lab_launch *launch,
@@ -128,7 +129,8 @@ int plan_flash_attention_mma(const struct lab_launch *launch, struct cuda_capaci
                              struct lab_err *err) {
     (void)ret_way;
     struct lab_flash_shape s = lab_flash_shape(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
+    struct lab_tuning tuning =
+        launch->tuning.count ? launch->tuning : mma_flash_usual(launch, capacity);
     const int32_t *values = tuning.values;
     int64_t longest = s.tokens > s.heads ? s.tokens : s.heads;
     if (longest > LENGTH_MAX)

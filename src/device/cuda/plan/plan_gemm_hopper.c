@@ -153,8 +153,8 @@ static int check_tile(const struct lab_launch *launch, const struct tile *tile,
     return check_split(&shape, tile, stages, err);
 }
 
-static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int hopper_gemm_check(const struct lab_launch *launch, struct cuda_capacity capacity,
+                             const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
     if (values[WAY] == LIBRARY)
         return lab_tuning_equal(tuning, &library)
@@ -177,7 +177,8 @@ static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
  * library's rate on an H200, by shape, from a tile for each multiprocessor on. It is the exact one,
  * too.
  */
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
+static struct lab_tuning hopper_gemm_usual(const struct lab_launch *launch,
+                                           struct cuda_capacity capacity) {
     struct lab_tuning in_turns = {PARAMETERS, {IN_TURNS, 128, 128, 1, 1, 8}};
     struct shape s = shape_of(launch);
     bool hides = launch->op == LAB_OP_GEMM_BIAS_GELU && lab_dtype_bytes(launch->out.dtype) == 2 &&
@@ -189,8 +190,8 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capa
 static const struct cuda_tunable tunable = {
     .file = "gemm_hopper.cu",
     .tunable = {.kernel = "cuda gemm_hopper", .parameters = parameters, .count = PARAMETERS},
-    .usual = usual,
-    .check = check,
+    .usual = hopper_gemm_usual,
+    .check = hopper_gemm_check,
 };
 
 const struct cuda_tunable *find_gemm_hopper_tunable(const struct lab_launch *launch,
@@ -252,7 +253,8 @@ static bool has_aligned_memory(const struct lab_launch *launch) {
 
 int plan_gemm_hopper(const struct lab_launch *launch, struct cuda_capacity capacity,
                      enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
+    struct lab_tuning tuning =
+        launch->tuning.count ? launch->tuning : hopper_gemm_usual(launch, capacity);
     const int32_t *values = tuning.values;
     if (values[WAY] == LIBRARY || !has_aligned_memory(launch)) {
         *ret_way = CUDA_WAY_GEMM;

@@ -37,8 +37,8 @@ static bool is_side(int extent) {
     return extent == 32 || extent == 64;
 }
 
-static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int mma_gemm_check(const struct lab_launch *launch, struct cuda_capacity capacity,
+                          const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
     enum lab_dtype dtype = launch->out.dtype;
     int warps = values[WARPS_M] * values[WARPS_N], most = capacity.shared_bytes_max;
@@ -68,7 +68,8 @@ static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
  * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for two
  * blocks at once. Small outputs are cut small, so that more of the GPU has work.
  */
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
+static struct lab_tuning mma_gemm_usual(const struct lab_launch *launch,
+                                        struct cuda_capacity capacity) {
     struct lab_gemm_shape s = lab_gemm_shape(launch);
     bool half = lab_dtype_bytes(launch->out.dtype) == 2;
     int32_t block_k = half ? 32 : 16, stages = capacity.shared_bytes_max >= 160 << 10 ? 4 : 3;
@@ -84,8 +85,8 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capa
 static const struct cuda_tunable tunable = {
     .file = "gemm_mma.cu",
     .tunable = {.kernel = "cuda gemm_mma", .parameters = parameters, .count = PARAMETERS},
-    .usual = usual,
-    .check = check,
+    .usual = mma_gemm_usual,
+    .check = mma_gemm_check,
 };
 
 const struct cuda_tunable *find_gemm_mma_tunable(const struct lab_launch *launch,
@@ -111,7 +112,8 @@ int plan_gemm_mma(const struct lab_launch *launch, struct cuda_capacity capacity
                   enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
     struct lab_gemm_shape s = lab_gemm_shape(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
+    struct lab_tuning tuning =
+        launch->tuning.count ? launch->tuning : mma_gemm_usual(launch, capacity);
     const int32_t *values = tuning.values;
     bool bias = cuda_gemm_has_bias(launch->op), adds = cuda_gemm_adds(launch->op);
     bool gelu = launch->op == LAB_OP_GEMM_BIAS_GELU;

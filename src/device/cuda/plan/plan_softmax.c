@@ -230,15 +230,16 @@ static bool choose(const struct shape *shape, struct cuda_capacity capacity,
     return choose_long(shape, capacity, ret_tuning);
 }
 
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
+static struct lab_tuning cuda_softmax_usual(const struct lab_launch *launch,
+                                            struct cuda_capacity capacity) {
     struct shape shape = shape_of(launch);
     struct lab_tuning tuning;
     choose(&shape, capacity, &tuning);
     return tuning;
 }
 
-static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
-                 const struct lab_tuning *tuning, struct lab_err *err) {
+static int cuda_softmax_check(const struct lab_launch *launch, struct cuda_capacity capacity,
+                              const struct lab_tuning *tuning, struct lab_err *err) {
     struct shape shape = shape_of(launch);
     return check_shape(&shape, capacity, tuning, err);
 }
@@ -246,8 +247,8 @@ static int check(const struct lab_launch *launch, struct cuda_capacity capacity,
 static const struct cuda_tunable softmax_tunable = {
     .file = "softmax.cu",
     .tunable = {.kernel = "cuda softmax", .parameters = parameters, .count = PARAMETERS},
-    .usual = usual,
-    .check = check,
+    .usual = cuda_softmax_usual,
+    .check = cuda_softmax_check,
 };
 
 const struct cuda_tunable *find_softmax_tunable(const struct lab_launch *launch,
