@@ -47,8 +47,9 @@ static struct lab_value *choice_value(const struct lab_study_run *run, int rank,
         rank < run->result->rank_count ? &run->result->ranks[rank] : &lab_result_none;
     const struct lab_value *result = lab_result_value(own, LAB_RESULT_RANK_VIEW, NULL, arena);
     struct lab_value *tuning = lab_value_get(result, "tuning");
-    struct lab_value *map = tuning ? tuning : lab_value_map(arena);
-    if (!tuning) {
+    bool tuned = tuning && tuning->type == LAB_VALUE_MAP; /* a file may hold anything */
+    struct lab_value *map = tuned ? tuning : lab_value_map(arena);
+    if (!tuned) {
         lab_value_set_string(arena, map, "kernel_name", run->run->workload);
         lab_value_set_string(arena, map, "gpu", run->ranks[rank].device);
         set_configuration(map, lab_value_get(result, "configuration"), arena);

@@ -70,3 +70,18 @@ LAB_TEST(what_was_chosen_is_a_map_where_nothing_was_tuned_too) {
     assert_string_equal(lab_value_get(regret, "best_config_text")->string, "rows=2,threads=64");
     given_end(&given);
 }
+
+/* Anybody may have written the file. */
+LAB_TEST(a_tuning_that_is_no_map_is_left_out) {
+    struct given_study given;
+    given_begin(&given, "contention");
+    given_shape(&given, "softmax", "softmax1024x2048");
+    for (int i = 0; i < given.table.run_count; i++)
+        given.table.runs[i].result =
+            result_from("{\"ranks\": [{\"tuning\": [1, 2]}]}", &given.arena);
+    struct report_found found = when_made(&given);
+    const struct lab_value *made =
+        given_json(&given, text_of(&found, "baseline_gpu0_softmax.json"));
+    assert_string_equal(lab_value_get_text(made, "kernel_name", ""), "softmax");
+    given_end(&given);
+}
