@@ -364,7 +364,7 @@ static int read_lines(struct lab_store *store, const struct table *table, unsign
     lab_str_printf(&sql, " FROM %s%s", name.text,
                    !of                       ? " ORDER BY run, rank, position"
                    : of == LAB_RESULT_OF_RUN ? " WHERE rank < 0"
-                                             : " WHERE rank >= 0");
+                                             : " WHERE rank >= 0 ORDER BY run, rank");
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(store->db, sql.text, -1, &row, NULL))
         return lab_store_fail(store, err);
