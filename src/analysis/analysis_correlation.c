@@ -4,9 +4,9 @@
  * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows
  * resemble their neighbours, for as long as each series remembers its past. Two tests allow for
  * that: Student's t over as many windows as are worth an independent one, and how far chance signs
- * of their waves would bring two such series (stats/signs.h). The larger p value counts: the first
- * is too sure where few windows are left to tell how long memory is, the second of what merely
- * rises or falls throughout.
+ * of their waves would bring two such series (stats/surrogate_test.h). The larger p value counts:
+ * the first is too sure where few windows are left to tell how long memory is, the second of what
+ * merely rises or falls throughout.
  *
  * Possible causes and spikes share one false discovery rate, all else has another: what a device
  * does always follows its pace, and so many true finds in one family would let false causes

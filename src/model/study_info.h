@@ -25,7 +25,7 @@ struct lab_study_info {
     bool seed_known;
     const struct lab_run *runs; /* all, in their order */
     int run_count;
-    /* LAB_RUN_STATE_COUNT of them; for lab_report_studies alone, where the runs aren't read. Else
+    /* LAB_RUN_STATE_COUNT of them; of lists of studies alone, where the runs aren't read. Else
      * NULL */
     const int *state_counts;
     int64_t point_count; /* 0 = unknown */

@@ -159,7 +159,7 @@ static void drop_oldest(struct sample_queue_notes *notes, enum sample_queue_note
     sample_queue_note_close(note);
 }
 
-/* --- the outlet --- */
+/* --- the queue --- */
 
 void sample_queue_init(struct sample_queue *queue, size_t ring_bytes) {
     *queue = (struct sample_queue){0};

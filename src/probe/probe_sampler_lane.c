@@ -180,7 +180,7 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
     lane->sink = (struct lab_probe_sink){sink_entity,        sink_tick,      sink_event,
                                          sink_gpu_processes, sink_processes, lane};
     sem_init(&lane->wake, 0, 0);
-    pthread_mutex_init(&lane->queue.mutex, NULL); /* until the outlet's size is known */
+    pthread_mutex_init(&lane->queue.mutex, NULL); /* until the queue's size is known */
     if (probe->probe->describe)
         probe->probe->describe(probe->state, index, &lane->sink);
     pthread_mutex_destroy(&lane->queue.mutex);

@@ -27,8 +27,8 @@ struct lab_report_made {
 /*
  * The view's file is open. Everything lies in the arena. What an analysis can't tell is said in its
  * place; that is no failure. Files are staged and renamed into their places when all are whole, the
- * page last. Only what an earlier report wrote is replaced or removed (base/out_dir.h). Pictures
- * are drawn in a private directory.
+ * page last. Only what an earlier report wrote is replaced or removed (base/file/out_dir.h).
+ * Pictures are drawn in a private directory.
  */
 int lab_report_build_study(const struct lab_study_view *view,
                            const struct lab_report_request *request, struct lab_arena *arena,

@@ -62,7 +62,7 @@ struct lab_crossover_feed {             /* a device fed from a node */
 int lab_crossover_data_paths(const struct lab_study_table *study, const char *prefix,
                              struct lab_arena *arena, struct lab_crossover_feed **ret_data_paths);
 
-/* --- where it turns (crossover/turn.c) --- */
+/* --- where it turns (crossover/find.c) --- */
 /* From the models, and `below` and `above`. */
 struct lab_crossover lab_crossover_turn(const struct lab_crossover_feed *feed);
 /* On the straight line between the models beside it; NaN = outside of all that have both times. */

@@ -3,10 +3,10 @@
  *
  * Long series are taken as medians of blocks: single slow iterations are outliers, not changes.
  * Pace wanders by itself, and what it did a while ago it still remembers: how long, the run's own
- * times have to say, as far as they can (stats/wander.h). A drift or a change for good is larger
- * than what is asked for by its whole interval, under every memory that the run leaves plausible;
- * of a change that interval holds for all the places where it could have been. So a short run can
- * show a large change at once, but not a slow one.
+ * times have to say, as far as they can (stats/trend_test.h). A drift or a change for good is
+ * larger than what is asked for by its whole interval, under every memory that the run leaves
+ * plausible; of a change that interval holds for all the places where it could have been. So a
+ * short run can show a large change at once, but not a slow one.
  */
 #include "analysis/stability/rate_series.h"
 

@@ -228,7 +228,7 @@ static int by_runs(const void *a, const void *b) {
     return x->order < y->order ? -1 : 1;
 }
 
-/* A run that says the same twice, as gangs do, counts once. Releases the sayings. */
+/* A run that says the same twice, as gangs do, counts once. Releases the notes. */
 static struct study_notes gather(struct remarks *remarks, struct lab_arena *arena) {
     size_t count = (size_t)remarks->count;
     struct study_notes notes = {0};

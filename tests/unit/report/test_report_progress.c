@@ -1,4 +1,4 @@
-/* test_run_progress.c: the time left that is shown while a study runs. */
+/* test_report_progress.c: the time left that is shown while a study runs. */
 #include "report/report_progress.h"
 
 #include "base/clock.h"
