@@ -242,7 +242,7 @@ static void add_bars(struct lab_chart_panel *panel, const struct lab_gangs *gang
     struct lab_series series = {.arena = arena};
     for (int w = 0; w < gangs->work_count; w++)
         lab_series_add(&series, w, NAN, NAN, NAN);
-    for (int i = 0; i < gangs->count; i++) {
+    for (int i = 0; series.y && i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
         double before = series.y[gang->work];
         bool kept = bars->slowest ? gang->ratio.ratio >= before : gang->ratio.ratio <= before;

@@ -102,7 +102,7 @@ static int find(const struct lab_value *map, const char *key) {
     if (map->slots)
         return *find_slot(map, key) - 1;
     for (int i = 0; i < map->count; i++)
-        if (*map->keys[i] == *key && strcmp(map->keys[i], key) == 0)
+        if (strcmp(map->keys[i], key) == 0)
             return i;
     return -1;
 }
@@ -200,19 +200,34 @@ static struct lab_value *copy(struct lab_arena *arena, const struct lab_value *v
     struct lab_value *made = make(arena, value->type);
     if (value->origin && value->origin != origin->from)
         *origin = (struct origin){value->origin, lab_arena_strdup(arena, value->origin)};
-    *made = *value;
+    made->quoted = value->quoted;
     made->origin = value->origin ? origin->copy : NULL;
-    if (value->type == LAB_VALUE_STRING)
+    made->line = value->line;
+    made->column = value->column;
+    switch (value->type) {
+    case LAB_VALUE_NULL:
+        break;
+    case LAB_VALUE_BOOL:
+        made->boolean = value->boolean;
+        break;
+    case LAB_VALUE_INT:
+        made->integer = value->integer;
+        break;
+    case LAB_VALUE_FLOAT:
+        made->number = value->number;
+        break;
+    case LAB_VALUE_STRING:
         made->string = lab_arena_strdup(arena, value->string);
-    made->items = NULL;
-    made->keys = NULL;
-    made->slots = NULL;
-    made->count = made->capacity = made->slot_count = 0;
-    for (int i = 0; i < value->count; i++)
-        if (value->type == LAB_VALUE_MAP)
-            lab_value_set(arena, made, value->keys[i], copy(arena, value->items[i], origin));
-        else
+        break;
+    case LAB_VALUE_LIST:
+        for (int i = 0; i < value->count; i++)
             lab_value_append(arena, made, copy(arena, value->items[i], origin));
+        break;
+    case LAB_VALUE_MAP:
+        for (int i = 0; i < value->count; i++)
+            lab_value_set(arena, made, value->keys[i], copy(arena, value->items[i], origin));
+        break;
+    }
     return made;
 }
 

@@ -25,6 +25,7 @@ static const struct lab_result_row process_rows[] = {LAB_RESULT_PROCESS_FIELDS(P
 static const struct lab_result_row throttle_rows[] = {LAB_RESULT_THROTTLE_FIELDS(THROTTLE_FIELD)};
 static const struct lab_result_row regret_rows[] = {LAB_RESULT_REGRET_FIELDS(REGRET_FIELD)};
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): initializers can't have them */
 #define ITEM(name, is_keyed)                                                                       \
     static const struct lab_result_item name##_item = {.size = sizeof(struct lab_result_##name),   \
                                                        .rows = name##_rows,                        \
@@ -71,6 +72,8 @@ enum { /* as rows name them */
      .place = place_number,                                                                        \
      .title = title_text,                                                                          \
      .help = help_text},
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 const struct lab_result_row lab_result_rows[LAB_RESULT_ROW_COUNT] = {LAB_RESULT_ROWS(VALUE, LIST)};
 

@@ -329,8 +329,8 @@ struct lab_result_item { /* what a list holds */
     bool keyed; /* an object in JSON: of two members, the first is the key */
 };
 
-#define LAB_RESULT_ONE(...) +1
-enum { LAB_RESULT_ROW_COUNT = 0 LAB_RESULT_ROWS(LAB_RESULT_ONE, LAB_RESULT_ONE) };
+#define LAB_RESULT_INDEX(member, ...) LAB_RESULT_ROW_##member,
+enum { LAB_RESULT_ROWS(LAB_RESULT_INDEX, LAB_RESULT_INDEX) LAB_RESULT_ROW_COUNT };
 extern const struct lab_result_row lab_result_rows[LAB_RESULT_ROW_COUNT];
 
 /* Those with a place, in its order; NULL-terminated. */

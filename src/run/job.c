@@ -293,7 +293,7 @@ static int read_job(const struct lab_value *map, struct lab_arena *arena, struct
     if (job->iterations == 0 && job->duration_s <= 0)
         return lab_err_set(err, LAB_ERR_USER,
                            "neither 'iterations' nor 'duration_s' says how much to measure");
-    if (*job->folder && *job->folder != '/')
+    if (job->folder && *job->folder && *job->folder != '/')
         return lab_err_set(err, LAB_ERR_USER, "'folder' must be an absolute path, not '%s'",
                            job->folder);
     return read_ranks(map, arena, job, err);

@@ -328,12 +328,12 @@ static bool is_known(const struct lab_result *result, pid_t pid) {
 
 static void add_stranger(struct strangers *strangers, const struct lab_process_sample *process,
                          const struct lab_process_gpu *use) {
-    *LAB_RESULT_ADD(strangers->result, foreign_processes, strangers->arena) =
-        (struct lab_result_process){
-            .pid = process->pid,
-            .name = *process->name ? process->name : NULL,
-            .user = *process->user ? process->user : NULL,
-            .memory_mb = use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20};
+    struct lab_result_process *seen =
+        LAB_RESULT_ADD(strangers->result, foreign_processes, strangers->arena);
+    seen->pid = process->pid;
+    seen->name = *process->name ? process->name : NULL;
+    seen->user = *process->user ? process->user : NULL;
+    seen->memory_mb = use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20;
 }
 
 static void find_strangers(struct strangers *strangers) {
@@ -404,6 +404,11 @@ static double find_figure(const struct answer *answer, const struct figure *figu
                                                  : found.mean);
 }
 
+static void add_too_short(struct answer *answer, const char *key) {
+    struct lab_result_text *name = LAB_RESULT_ADD(answer->result, too_short_for, answer->arena);
+    name->text = key;
+}
+
 /* By a counter that is read each second, and by power before and after that. */
 #define COVERED_SHARE 0.9
 static void set_energy(struct answer *answer) {
@@ -418,7 +423,7 @@ static void set_energy(struct answer *answer) {
         answer->result->energy_estimated = energy.estimated;
     }
     if (brief && (is_read(whole, LAB_METRIC_ENERGY) || is_read(whole, LAB_METRIC_POWER)))
-        LAB_RESULT_ADD(answer->result, too_short_for, answer->arena)->text = "energy_j";
+        add_too_short(answer, "energy_j");
 }
 
 static void set_figures(struct answer *answer) {
@@ -430,7 +435,7 @@ static void set_figures(struct answer *answer) {
         double value = find_figure(answer, &figures[i]);
         memcpy((char *)result + figures[i].offset, &value, sizeof value);
         if (isnan(value) && is_read(whole, figures[i].metric))
-            LAB_RESULT_ADD(result, too_short_for, answer->arena)->text = figures[i].key;
+            add_too_short(answer, figures[i].key);
     }
     /* of the whole run: a worker may take most before it measures */
     result->gpu_memory_peak_mb =
@@ -456,8 +461,10 @@ static void set_throttling(struct answer *answer) {
                                          answer->from_ns, answer->until_ns);
         if (!reason->harmful || isnan(time_s) || time_s <= 0)
             continue;
-        *LAB_RESULT_ADD(answer->result, throttled_s, answer->arena) =
-            (struct lab_result_throttle){reason->name, time_s};
+        struct lab_result_throttle *throttled =
+            LAB_RESULT_ADD(answer->result, throttled_s, answer->arena);
+        throttled->reason = reason->name;
+        throttled->seconds = time_s;
         if (time_s >= HELD_BACK_LEAST_S && time_s >= HELD_BACK_SHARE * span_s)
             add_sentence(answer, !answer->question->tells_throttling,
                          lab_arena_printf(answer->arena,
@@ -480,7 +487,8 @@ static void set_xids(struct answer *answer) {
         if (event->kind != LAB_EVENT_XID || event->entity != answer->whole ||
             event->time_ns < answer->question->start_ns)
             continue;
-        LAB_RESULT_ADD(answer->result, xids, answer->arena)->number = event->number;
+        struct lab_result_xid *xid = LAB_RESULT_ADD(answer->result, xids, answer->arena);
+        xid->number = event->number;
         add_sentence(
             answer, event->number != XID_CLEARED,
             lab_arena_printf(answer->arena, "the driver reported %s (Xid %lld)",

@@ -75,14 +75,14 @@ static void merge_throttling(const struct merge *merge, const struct lab_result 
     struct lab_result *run = merge->run;
     for (int i = 0; i < rank->throttled_s.count; i++) {
         const struct lab_result_throttle *one = &rank->throttled_s.items[i];
-        int at = 0;
-        while (at < run->throttled_s.count &&
-               !lab_str_equal(run->throttled_s.items[at].reason, one->reason))
-            at++;
-        if (at == run->throttled_s.count)
-            *LAB_RESULT_ADD(run, throttled_s, merge->arena) = *one;
-        else if (one->seconds > run->throttled_s.items[at].seconds)
-            run->throttled_s.items[at] = *one;
+        struct lab_result_throttle *of_run = NULL;
+        for (int at = 0; at < run->throttled_s.count && !of_run; at++)
+            if (lab_str_equal(run->throttled_s.items[at].reason, one->reason))
+                of_run = &run->throttled_s.items[at];
+        if (!of_run)
+            of_run = LAB_RESULT_ADD(run, throttled_s, merge->arena);
+        if (!(of_run->seconds >= one->seconds))
+            *of_run = *one;
     }
 }
 
@@ -94,8 +94,10 @@ static void merge_strangers(const struct merge *merge, const struct lab_result *
         while (at < run->foreign_processes.count &&
                run->foreign_processes.items[at].pid != one->pid)
             at++;
-        if (at == run->foreign_processes.count)
-            *LAB_RESULT_ADD(run, foreign_processes, merge->arena) = *one;
+        if (at < run->foreign_processes.count)
+            continue;
+        struct lab_result_process *added = LAB_RESULT_ADD(run, foreign_processes, merge->arena);
+        *added = *one;
     }
 }
 

@@ -44,11 +44,6 @@ static int next_slot(int slot) {
     return slot;
 }
 
-#define EACH_SLOT(slot)                                                                            \
-    int slot = next_slot(-1);                                                                      \
-    slot <= LAB_RESULT_ROW_COUNT;                                                                  \
-    slot = next_slot(slot)
-
 static void add_name(const struct table *table, struct lab_str *out) {
     lab_str_add(out, "result");
     if (table->list) {
@@ -111,7 +106,7 @@ static int complete_table(struct lab_store *store, const struct table *table, st
 }
 
 int lab_store_make_results(struct lab_store *store, struct lab_err *err) {
-    for (EACH_SLOT(slot)) {
+    for (int slot = next_slot(-1); slot <= LAB_RESULT_ROW_COUNT; slot = next_slot(slot)) {
         struct table table = table_of(slot);
         if (create_table(store, &table, err) < 0 || complete_table(store, &table, err) < 0)
             return -1;
@@ -123,7 +118,7 @@ int lab_store_make_results(struct lab_store *store, struct lab_err *err) {
 
 int lab_store_drop_result(struct lab_store *store, int64_t run, struct lab_err *err) {
     LAB_AUTO(str, sql);
-    for (EACH_SLOT(slot)) {
+    for (int slot = next_slot(-1); slot <= LAB_RESULT_ROW_COUNT; slot = next_slot(slot)) {
         struct table table = table_of(slot);
         lab_str_add(&sql, "DELETE FROM ");
         add_name(&table, &sql);
@@ -134,9 +129,9 @@ int lab_store_drop_result(struct lab_store *store, int64_t run, struct lab_err *
 
 static sqlite3_stmt *prepare_insert(struct lab_store *store, const struct table *table,
                                     struct lab_err *err) {
-    sqlite3_stmt **prepared = &store->result_inserts[table->slot];
-    if (*prepared)
-        return *prepared;
+    sqlite3_stmt **prepared = &store->result_inserts[table->slot], *ready = *prepared;
+    if (ready)
+        return ready;
     LAB_AUTO(str, sql);
     LAB_AUTO(str, values);
     lab_str_add(&sql, "INSERT INTO ");
@@ -190,7 +185,7 @@ static int insert(struct lab_store *store, const struct table *table, const int6
 
 static int insert_result(struct lab_store *store, int64_t run, int rank,
                          const struct lab_result *result, struct lab_err *err) {
-    for (EACH_SLOT(slot)) {
+    for (int slot = next_slot(-1); slot <= LAB_RESULT_ROW_COUNT; slot = next_slot(slot)) {
         struct table table = table_of(slot);
         int64_t keys[] = {run, rank, 0};
         if (!table.list)
