@@ -253,12 +253,12 @@ static void on_metric(void *state, const char *name, const char *unit, double va
 }
 
 LAB_TEST(losses_and_the_parts_of_a_step_are_told) {
-    struct on_cpu cpu = *(struct on_cpu *)*state;
+    struct on_cpu *cpu = *state;
     struct told told = {0};
     const struct lab_sink sink = {.metric = on_metric, .state = &told};
     struct lab_iteration records[200];
-    cpu.rank.sink = &sink;
-    void *parts = on_cpu_start(&cpu, &lab_workload_mlp, WORDS(SMALL, "dropout=0", "lr=0.01"));
+    cpu->rank.sink = &sink;
+    void *parts = on_cpu_start(cpu, &lab_workload_mlp, WORDS(SMALL, "dropout=0", "lr=0.01"));
     ASSERT_OK(lab_workload_mlp.run(parts, 1, records, err));
     assert_int_equal(told.losses, 1);
     assert_int_equal(told.parts, 3);
@@ -267,11 +267,12 @@ LAB_TEST(losses_and_the_parts_of_a_step_are_told) {
     assert_true(told.loss < 0.8 * first); /* 200 samples are soon learnt by heart */
     lab_workload_mlp.close(parts);
     told = (struct told){0};
-    void *fused = on_cpu_start(&cpu, &lab_workload_mlp, WORDS(SMALL, "compile_model=true"));
+    void *fused = on_cpu_start(cpu, &lab_workload_mlp, WORDS(SMALL, "compile_model=true"));
     ASSERT_OK(lab_workload_mlp.run(fused, 3, records, err));
     assert_int_equal(told.losses, 1);
     assert_int_equal(told.parts, 0);
     lab_workload_mlp.close(fused);
+    cpu->rank.sink = NULL;
 }
 
 /* --- what goes wrong --- */
