@@ -123,7 +123,7 @@ void lab_series_add(struct lab_series *series, double x, double y, double low, d
 struct lab_chart_series lab_series_chart(const struct lab_series *series, const char *title,
                                          enum lab_chart_mark mark, int colour);
 
-/* A dashed level: a limit, or what others are held against. */
+/* A dashed level: a limit, or what others are compared with. */
 struct lab_chart_series lab_series_level(const char *title, double from, double until, double at,
                                          int colour, struct lab_arena *arena);
 

@@ -104,7 +104,7 @@ struct rank {
     const char *trace_warning; /* a sentence; NULL = all went well */
 };
 
-/* All of it, however long that takes; false if nobody is there to receive it. */
+/* All of it, however long that takes; false if the other end is closed. */
 bool worker_write(int fd, bool is_socket, const char *bytes, size_t length);
 /* Sends one frame whole; any thread. A runner that is gone is the guard's business: no failure. */
 void worker_send(struct worker *worker, const struct lab_frame *frame);
