@@ -31,8 +31,7 @@ static void add_repeats(const struct study_digest *digest, struct lab_str *out) 
         most = count > most ? count : most;
     }
     if (most <= 1)
-        lab_str_add(out, "each point ran once: intervals are those within the run, and say nothing "
-                         "of another run; repeat=5 tells that");
+        lab_str_add(out, STUDY_NO_VERDICT "; intervals are within the run");
     else if (least == most)
         lab_str_printf(out, "each point ran %d times; intervals are across runs", most);
     else

@@ -235,6 +235,12 @@ static void add_place(struct lab_doc *doc, const struct study_digest *digest) {
     else
         lab_doc_line(doc, "Report", "%s/report/report.md", study->folder);
     study_add_command(doc, digest);
+    LAB_AUTO(str, command);
+    study_add_verdict_command(digest, &command);
+    if (command.length) {
+        lab_doc_line(doc, "Verdict", STUDY_NO_VERDICT "; 5 runs of each:");
+        lab_doc_line_whole(doc, "", "%s", command.text);
+    }
 }
 
 void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,

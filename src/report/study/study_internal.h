@@ -109,6 +109,11 @@ void study_add_counts(const struct lab_study_info *study,
                       struct lab_str *out);
 /* What the intervals of these rows are; "" where none has one. */
 void study_add_legend(const struct study_row *const *rows, int count, struct lab_str *out);
+/* The command that runs each point often enough for a verdict; nothing where the study did, or goes
+ * on, or has nothing to compare. */
+void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out);
+#define STUDY_NO_VERDICT "1 run of each point gives values and no verdict"
+
 /* What goes on with it and what that does; "" = nothing is left, or nobody knows how. */
 void study_add_next(const struct study_digest *digest, struct lab_str *out);
 

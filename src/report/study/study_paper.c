@@ -109,7 +109,7 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
                  "*across runs*, from order statistics, with the confidence that so many runs "
                  "reach; they speak about another run."
                : "Intervals are 95 % *within the run*: they say how well this run's rate is "
-                 "known, not how far another run may be. `repeat=5` tells that.",
+                 "known, not how far another run may be.",
         across && within ? " Where a row has one run, the interval is the one *within the run*."
                          : "",
         shows_latency(digest)
@@ -264,6 +264,12 @@ static void add_next(struct lab_doc *doc, const struct study_digest *digest) {
     if (next.length && study->command && *study->command) {
         lab_doc_text(doc, LAB_DOC_PLAIN, "This %s:", next.text);
         lab_doc_code(doc, NULL, study->command);
+    }
+    LAB_AUTO(str, command);
+    study_add_verdict_command(digest, &command);
+    if (command.length) {
+        lab_doc_text(doc, LAB_DOC_PLAIN, STUDY_NO_VERDICT ". 5 runs of each:");
+        lab_doc_code(doc, NULL, command.text);
     }
     if (study->running) {
         bool held = study->holder && *study->holder;

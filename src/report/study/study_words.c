@@ -274,8 +274,34 @@ void study_add_legend(const struct study_row *const *rows, int count, struct lab
     } else if (within) {
         lab_str_add(out,
                     "± spans the 95 % interval within the run: how well its rate is known, not "
-                    "how far another run may be. repeat=5 tells that.");
+                    "how far another run may be.");
     }
+}
+
+/* Without the words that ask for one run of each point. */
+static void add_unrepeated(const char *command, struct lab_str *out) {
+    static const char *const once[] = {"experiment.repeat=1", "repeat=1", "experiment.runs=1",
+                                       "runs=1"};
+    for (const char *at = command; *at;) {
+        const char *end = strchrnul(at + 1, ' ');
+        bool asks = false;
+        for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+            asks |= *at == ' ' && strlen(once[i]) == (size_t)(end - at - 1) &&
+                    strncmp(at + 1, once[i], strlen(once[i])) == 0;
+        if (!asks)
+            lab_str_add_bytes(out, at, (size_t)(end - at));
+        at = end;
+    }
+}
+
+void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out) {
+    const struct lab_study_info *study = digest->study;
+    int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
+    if (digest->repeats || digest->row_count < 2 || study->running || left > 0 || !study->command ||
+        !*study->command)
+        return;
+    add_unrepeated(study->command, out);
+    lab_str_add(out, " experiment.repeat=5");
 }
 
 void study_add_next(const struct study_digest *digest, struct lab_str *out) {
