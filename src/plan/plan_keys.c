@@ -71,7 +71,7 @@ const struct lab_option lab_plan_keys[] = {
      .help =
          "watch the machine meanwhile: energy, clocks, strangers on a GPU; samples in study.db"},
     {"experiment.trace", LAB_OPTION_FLAG, AT(trace), .fallback = "true",
-     .help = "a short traced pass after the timed one, kept in traces/"},
+     .help = "a short traced pass after the first run of each point, kept in traces/"},
     {"experiment.profiler", LAB_OPTION_CHOICE, AT(profiler), .fallback = "none",
      .choices = profilers,
      .help = "a profiler around every run; its report lies beside the traces"},

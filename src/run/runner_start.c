@@ -21,6 +21,13 @@ static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *r
     return false;
 }
 
+/* One run of a point shows what the others did, too, and its pass and file are all that five cost
+ * more than one. */
+static bool wants_trace(const struct lab_plan *plan, const struct lab_plan_run *planned,
+                        const struct lab_job_rank *ranks, int count) {
+    return plan->trace && planned->repeat == 0 && !is_watched(plan, ranks, count);
+}
+
 #define SEED_BITS ((UINT64_C(1) << 53) - 1) /* whole numbers that every reader of JSON keeps */
 
 /* The same run of the same seed meets the same chance, whenever and however often it is carried
@@ -74,7 +81,7 @@ static int say_job(const struct runner *runner, struct runner_run *run,
                           .duration_s = runner_run_duration_s(runner, planned),
                           .seed = plan->seed & SEED_BITS,
                           .verify = true,
-                          .trace = plan->trace && !is_watched(plan, ranks, worker->rank_count),
+                          .trace = wants_trace(plan, planned, ranks, worker->rank_count),
                           .probe = planned->phase && !planned->phase->regret,
                           .tune_s = planned->tune_s,
                           .disturb = planned->phase ? planned->phase->disturb : NULL};
