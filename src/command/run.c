@@ -35,7 +35,7 @@
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 struct run_config {
-    bool multirun, list, dry_run, report;
+    bool multirun, list, dry_run, report, quick;
     const char *show, *cfg, *info, *config_dir, *topology;
 };
 
@@ -50,6 +50,8 @@ static const struct lab_option run_options[] = {
      .help = "print a study's file as it is"},
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct run_config, dry_run),
      .help = "show what would run, and start nothing"},
+    {"quick", LAB_OPTION_FLAG, offsetof(struct run_config, quick),
+     .help = "one run of each point (experiment.repeat=1): a first look, which gives no verdict"},
     {"report", LAB_OPTION_FLAG, offsetof(struct run_config, report), .fallback = "true",
      .help = "at the end, analyse and draw the study; 'gpulab report' does it later"},
     {"cfg", LAB_OPTION_CHOICE, offsetof(struct run_config, cfg), .choices = cfg_choices,
@@ -278,9 +280,11 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
     const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
     if (study->folder.resumed)
         lab_console_note("going on in %s: %d of %d runs are done", folder, done, study->run_count);
-    else
-        lab_console_note("%d run%s, in %s", study->run_count, study->run_count == 1 ? "" : "s",
-                         folder);
+    else {
+        LAB_AUTO(str, counts);
+        lab_report_add_counts(&study->plan, &counts);
+        lab_console_note("%s, in %s", counts.text, folder);
+    }
 }
 
 static void prepare_view(struct execution *execution, const struct lab_command_call *call,
@@ -392,6 +396,27 @@ static int check_actions(const struct run_config *config, struct lab_err *err) {
     return 0;
 }
 
+/* --quick is one more word, so that the command that is shown and kept needs no flag to go on. */
+static int add_quick(const struct lab_command_call *call, struct lab_command_call *ret_call,
+                     struct lab_err *err) {
+    static const char *const names[] = {
+        "repeat=", "runs=", "experiment.repeat=", "experiment.runs="};
+    const char **words = lab_arena_alloc(call->arena, (size_t)call->word_count + 2, sizeof *words);
+    for (int i = 0; i < call->word_count; i++) {
+        words[i] = call->words[i];
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (lab_str_starts(words[i] + strspn(words[i], "+"), names[k]))
+                return lab_err_set(err, LAB_ERR_USER,
+                                   "--quick is one run of each point: leave it or %s out",
+                                   words[i]);
+    }
+    words[call->word_count] = "experiment.repeat=1";
+    *ret_call = *call;
+    ret_call->words = words;
+    ret_call->word_count++;
+    return 0;
+}
+
 static int run_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct run_config *config = call->config;
     if (check_actions(config, err) < 0)
@@ -409,6 +434,10 @@ static int run_run(const struct lab_command_call *call, int *ret_status, struct 
         return 0;
     }
     struct lab_sweep sweep;
+    struct lab_command_call quick;
+    if (config->quick && add_quick(call, &quick, err) < 0)
+        return -1;
+    call = config->quick ? &quick : call;
     if (lab_command_sweep(call, &path, config->multirun, &sweep, err) < 0)
         return -1;
     if (config->cfg)
@@ -454,7 +483,8 @@ static const struct lab_manual_example examples[] = {
      "with keys changed: on two halves of node 0's cores"},
     {"gpulab run -m scaling_study experiment.test.compile_model=true,false",
      "a sweep: the study once for each value"},
-    {"gpulab run quick_test repeat=5", "each run five times, for intervals across runs"},
+    {"gpulab run numa_study --quick", "one run of each point: a first look, no verdict"},
+    {"gpulab run quick_test repeat=5", "five runs of each point, for intervals across runs"},
     {"gpulab run --show numa_study > mine.yaml", "a study's file, to make one's own of it"},
     {NULL},
 };
@@ -476,7 +506,10 @@ const struct lab_command lab_command_run = {
         "another terminal how far it is.\n\n"
         "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes, and with "
         "-m a key may take several values (key=1,2 or key=range(1,9)), or several keys may move "
-        "together: zip(key=[1,2],other=[3,4]). repeat=5 does each run five times.\n\n"
+        "together: zip(key=[1,2],other=[3,4]).\n\n"
+        "Runs = points × repeat. Studies that compare have 5 runs of each point, in blocks of all "
+        "points: a verdict needs several. repeat=n sets another number, --quick one, which gives "
+        "values and no verdict.\n\n"
         "The exit status is 0 if every run succeeded, 1 if some failed, 2 if it couldn't begin, "
         "and 130 after Ctrl-C.",
     .options = run_options,

@@ -42,7 +42,7 @@ struct lab_plan_run {
     const char *label;         /* "vit32x6x512" */
     const struct lab_run_rank *ranks;
     int rank_count;
-    int repeat; /* from 0 */
+    int repeat; /* from 0; the first one is traced */
     int64_t num_samples, warmup_samples;
     int64_t iterations, warmup_iterations;
     double timeout_s;
@@ -77,6 +77,7 @@ struct lab_plan {
     enum lab_plan_processes processes;
     const char *const *notes; /* sentences, such as why a phase is left out; NULL-terminated */
     uint64_t identity;        /* of the set of runs: the same command finds its directory by it */
+    uint64_t once_identity;   /* what it would be with repeat=1; the same where that is so */
 };
 
 /* What a plan will take of time and disk, before it starts. */

@@ -235,14 +235,14 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Of the set of runs, whatever their order, and of the study's name. */
-static uint64_t identify(const struct lab_plan *plan) {
-    uint64_t *all = lab_mem_alloc((size_t)plan->run_count, sizeof *all);
-    for (int i = 0; i < plan->run_count; i++)
+/* Of the set of the first `count` runs, whatever their order, and of the study's name. */
+static uint64_t identify(const struct lab_plan *plan, int count) {
+    uint64_t *all = lab_mem_alloc((size_t)count, sizeof *all);
+    for (int i = 0; i < count; i++)
         all[i] = plan->runs[i].identity;
-    qsort(all, (size_t)plan->run_count, sizeof *all, ascending);
+    qsort(all, (size_t)count, sizeof *all, ascending);
     uint64_t hash = lab_hash_text(lab_hash_text(LAB_HASH_START, plan->study), "\n");
-    for (int i = 0; i < plan->run_count; i++) {
+    for (int i = 0; i < count; i++) {
         char text[24];
         snprintf(text, sizeof text, "%016llx\n", (unsigned long long)all[i]);
         hash = lab_hash_text(hash, text);
@@ -346,7 +346,7 @@ static int finish(struct planner *p, struct lab_err *err) {
     double runs = (double)book->draft_count * (double)p->keys.repeat;
     if (runs > LAB_PLAN_POINTS_MAX)
         return lab_err_set(err, LAB_ERR_USER,
-                           "%s: %d runs × repeat=%lld: a plan has %d runs at most", book->option,
+                           "%s: %d points × repeat=%lld: a plan has %d runs at most", book->option,
                            book->draft_count, (long long)p->keys.repeat, LAB_PLAN_POINTS_MAX);
     if (plan_check_able(book, err) < 0 || plan_check_memory(book, err) < 0)
         return -1;
@@ -355,7 +355,8 @@ static int finish(struct planner *p, struct lab_err *err) {
     if (check_together(p, err) < 0 || check_apart(p, err) < 0)
         return -1;
     make_runs(p, p->plan);
-    p->plan->identity = identify(p->plan);
+    p->plan->identity = identify(p->plan, p->plan->run_count);
+    p->plan->once_identity = identify(p->plan, book->draft_count); /* the first block */
     return 0;
 }
 

@@ -53,8 +53,7 @@ static void add_title(struct lab_doc *doc, const struct lab_report_estimate *est
     LAB_AUTO(str, title);
     lab_str_printf(&title, "%s%s: ", estimate->study, estimate->simulated ? " (simulated)" : "");
     if (!estimate->folder) {
-        lab_str_printf(&title, "%d run%s, ", estimate->run_count,
-                       study_plural(estimate->run_count));
+        lab_str_printf(&title, "%s, ", estimate->counts);
         if (isnan(estimate->left_s)) {
             lab_str_printf(&title, "%s like them has run here",
                            estimate->guessed < estimate->run_count ? "too little" : "nothing");
@@ -273,6 +272,10 @@ static struct lab_value *estimate_value(const struct lab_report_estimate *estima
     lab_value_set_string(arena, map, "state", estimate->folder ? estimate->state : "planned");
     lab_value_set_bool(arena, map, "simulated", estimate->simulated);
     lab_value_set_string(arena, map, "command", *estimate->command ? estimate->command : NULL);
+    if (!estimate->folder) {
+        lab_value_set_int(arena, map, "point_count", estimate->point_count);
+        lab_value_set_int(arena, map, "repeat", estimate->repeat);
+    }
     lab_value_set_int(arena, map, "run_count", estimate->run_count);
     lab_value_set_int(arena, map, "done", estimate->done);
     lab_value_set_int(arena, map, "failed", estimate->failed);

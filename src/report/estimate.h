@@ -36,6 +36,9 @@ struct lab_report_estimate {
     const char *command; /* which goes on with it, or starts it; "" = unknown */
     const struct lab_report_estimate_run *runs;
     int run_count;
+    const char *counts; /* of one that hasn't begun: "48 points × 5 repeats = 240 runs" */
+    int64_t point_count;
+    int repeat;   /* likewise */
     int rows_max; /* of the table; 0 = all */
     int done, failed;
     double taken_s; /* Σ of done runs */

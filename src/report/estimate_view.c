@@ -231,6 +231,8 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
             .basis = by_duration ? "duration" : basis_name(basis),
         };
     }
+    LAB_AUTO(str, counts);
+    lab_report_add_counts(plan, &counts);
     struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     bool fair = 2 * estimate.guessed <= plan->run_count;
     if (!fair)
@@ -242,6 +244,9 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
         .command = "",
         .runs = runs,
         .run_count = plan->run_count,
+        .counts = lab_arena_strdup(arena, counts.text),
+        .point_count = plan->point_count,
+        .repeat = plan->repeat,
         .left_s = fair ? estimate.expected_s : NAN,
         .unknown = estimate.unknown,
         .guessed = estimate.guessed,

@@ -13,15 +13,20 @@
 
 /* --- parts --- */
 
+void lab_report_add_counts(const struct lab_plan *plan, struct lab_str *out) {
+    int distinct = plan->run_count / plan->repeat;
+    lab_str_printf(out, "%lld point%s", (long long)plan->point_count,
+                   study_plural(plan->point_count));
+    if (plan->point_count > distinct)
+        lab_str_printf(out, ", %d distinct", distinct);
+    lab_str_printf(out, " × %d repeat%s = %d run%s", plan->repeat, study_plural(plan->repeat),
+                   plan->run_count, study_plural(plan->run_count));
+}
+
 static void add_title(struct lab_doc *doc, const struct lab_plan *plan) {
-    LAB_AUTO(str, repeats);
-    int64_t distinct = plan->run_count / plan->repeat;
-    if (plan->repeat > 1)
-        lab_str_printf(&repeats, " = %lld × %d", (long long)distinct, plan->repeat);
-    lab_doc_text(doc, LAB_DOC_TITLE, "%s: %d run%s%s, %lld point%s%s", plan->option,
-                 plan->run_count, study_plural(plan->run_count), repeats.text,
-                 (long long)plan->point_count, study_plural(plan->point_count),
-                 plan->point_count > distinct ? "; what several points share runs once" : "");
+    LAB_AUTO(str, counts);
+    lab_report_add_counts(plan, &counts);
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s: %s", plan->option, counts.text);
 }
 
 static bool is_used(const struct lab_plan *plan, int device) {
@@ -54,7 +59,7 @@ static void add_order(struct lab_doc *doc, const struct lab_plan *plan) {
     else
         lab_str_printf(&line, "random, seed %llu", (unsigned long long)plan->seed);
     if (plan->repeat > 1)
-        lab_str_printf(&line, ", in %d blocks of all %d runs", plan->repeat,
+        lab_str_printf(&line, ", in %d blocks of all %d points", plan->repeat,
                        plan->run_count / plan->repeat);
     if (plan->max_workers > 1)
         lab_str_printf(&line, "; up to %d at the same time, which disturb each other",

@@ -40,6 +40,9 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
 
 /* --- the plan of a study --- */
 
+/* "48 points × 5 repeats = 240 runs"; where points share runs "9 points, 8 distinct × …". */
+void lab_report_add_counts(const struct lab_plan *plan, struct lab_str *out);
+
 /* For people the first runs and all that is said about them together; for programs all of it. */
 void lab_report_add_plan(struct lab_doc *doc, const struct lab_plan *plan,
                          const struct lab_plan_estimate *estimate);

@@ -70,6 +70,14 @@ static int latest_time_first(const void *a, const void *b) {
     return folder_compare_times(*(char *const *)b, *(char *const *)a);
 }
 
+/* The plan's, or that of the same words in a version which repeated nothing by default. */
+static bool is_same(const struct lab_folder_request *request, const struct lab_store_study *study) {
+    bool once = request->words && study->identity == request->once_identity &&
+                lab_str_equal(study->words, request->words);
+    return (once || study->identity == request->identity) &&
+           study->machine_identity == request->machine_identity;
+}
+
 /* Whether the study in this folder is the one that is asked for, and has runs that aren't done or
  * files that may not be complete. */
 static bool is_unfinished(const struct lab_folder_request *request, const char *path) {
@@ -91,8 +99,7 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
         left += access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, path), F_OK) == 0;
         for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
             left += state == LAB_RUN_DONE ? 0 : counts[state];
-        same = study.identity == request->identity &&
-               study.machine_identity == request->machine_identity;
+        same = is_same(request, &study);
     }
     lab_store_close(store);
     return same && left > 0;

@@ -40,6 +40,8 @@ struct lab_folder {
 struct lab_folder_request {
     const char *output_dir, *study; /* "outputs", "numa_locality_study" */
     uint64_t identity;              /* of the plan */
+    uint64_t once_identity;         /* of the plan with repeat=1 */
+    const char *words;              /* of the command, as study.db has them */
     uint64_t machine_identity;
     bool resume;         /* look for one that is unfinished */
     const char *command; /* for lock's content */
@@ -52,6 +54,9 @@ struct lab_folder_request {
  * another runner holds is LAB_ERR_USER and says who; a runner that was just killed is given two
  * seconds to be gone. So is one that is just making the study's folder to publish it: of two that
  * begin at once, one finds the other's.
+ *
+ * Up to 0.1.0 studies repeated nothing by default. One that the very same words began then has the
+ * plan of repeat=1, and goes on with it.
  */
 int lab_folder_open(const struct lab_folder_request *request, struct lab_folder *ret_folder,
                     struct lab_err *err);

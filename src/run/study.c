@@ -63,20 +63,24 @@ static int write_config(const struct lab_study *study, const struct lab_study_re
     return result;
 }
 
+static const char *words_text(const struct lab_study_request *request, struct lab_arena *arena) {
+    LAB_AUTO(str, words);
+    lab_json_write(lab_value_strings(arena, request->words), 0, &words);
+    return lab_arena_strdup(arena, words.text);
+}
+
 static int create_store(struct lab_study *study, const struct lab_study_request *request,
                         struct lab_arena *arena, struct lab_err *err) {
     const struct lab_plan *plan = request->plan;
-    LAB_AUTO(str, words);
     LAB_AUTO(str, config);
     lab_yaml_write(plan->config, &config);
-    lab_json_write(lab_value_strings(arena, request->words), 0, &words);
     struct lab_store_study row = {
         .name = plan->study,
         .option = plan->option,
         .identity = plan->identity,
         .seed = plan->seed,
         .config = config.text,
-        .words = words.text,
+        .words = words_text(request, arena),
         .machine = request->machine_json,
         .version = LAB_VERSION,
         .created_wall_ns = lab_clock_wall_ns(),
@@ -285,6 +289,19 @@ static void remove_leftovers(const char *folder, struct lab_arena *arena) {
             unlink(lab_arena_printf(arena, "%s/%s", folder, *names));
 }
 
+/* A folder of the same command with one run of each point: the plan's first block, named as there
+ * was no other. */
+static void drop_repeats(struct lab_plan *plan, struct lab_arena *arena) {
+    plan->run_count /= plan->repeat;
+    plan->repeat = 1;
+    plan->identity = plan->once_identity;
+    plan->runs = lab_arena_copy(arena, plan->runs, (size_t)plan->run_count, sizeof *plan->runs);
+    for (int i = 0; i < plan->run_count; i++) {
+        size_t length = strlen(plan->runs[i].id) - strlen("_r0");
+        plan->runs[i].id = lab_arena_strndup(arena, plan->runs[i].id, length);
+    }
+}
+
 static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_err *err) {
     struct lab_store_study row;
     if (lab_store_open(file_of(study, "study.db", arena), LAB_STORE_WRITE, &study->store, err) <
@@ -292,6 +309,8 @@ static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_
         lab_store_study(study->store, arena, &row, err) < 0 || open_log(study, arena, err) < 0)
         return -1;
     study->plan.seed = row.seed;
+    if (row.identity != study->plan.identity)
+        drop_repeats(&study->plan, arena);
     remove_leftovers(study->folder.path, arena);
     remove_leftovers(file_of(study, "traces", arena), arena);
     lab_folder_register(study->folder.path);
@@ -311,6 +330,8 @@ int lab_study_open(const struct lab_study_request *request, struct lab_arena *ar
         .output_dir = request->plan->output_dir,
         .study = request->plan->study,
         .identity = request->plan->identity,
+        .once_identity = request->plan->once_identity,
+        .words = words_text(request, arena),
         .machine_identity = lab_machine_identity(request->machine),
         .resume = request->plan->resume,
         .command = request->command,

@@ -208,6 +208,7 @@ void prove_study(const struct lab_machine *machine) {
         "experiment.hardware.gpu_ids=[0,1,2]",
         "experiment.hardware.numa_nodes=[0,1,2,3]",
         "experiment.vit_configs=[{depth:0},{depth:1,dim:64,heads:1,patch_size:32}]",
+        "experiment.repeat=1",
         "experiment.test.tensor_shape=[3,64,64]",
         "experiment.test.batch_size=2",
         "experiment.test.memory_size_mb=4",

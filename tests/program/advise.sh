@@ -51,7 +51,7 @@ json 'd["models"][0]["places"][0]["verdict"] == "best" and len(d["models"][0]["p
 # one run each of three simulated devices: what is advised is what recommend judges over all places, and
 # a report gives it the same interval
 run run numa_study --device sim:l40s-10 'experiment.hardware.gpu_ids=[0,1,2]' \
-    'experiment.vit_configs=[{patch_size:32,depth:0}]' experiment.trace=false
+    'experiment.vit_configs=[{patch_size:32,depth:0}]' experiment.trace=false experiment.repeat=1
 expect_status 0
 run analyze recommend numa_study --json
 json '[f for f in d["models"][0]["factors"] if f["choice"] == "node"][0]["pairs"] == 3'
@@ -72,7 +72,7 @@ grep -qF "$slowest" "$work/out" || fail "a report has another interval than reco
 # a study that has no choices, of a machine that isn't this one
 run run numa_study --device sim:l40s-10 'experiment.hardware.gpu_ids=[0]' \
     'experiment.hardware.numa_nodes=[0]' 'experiment.vit_configs=[{patch_size:32,depth:0}]' \
-    experiment.trace=false output_dir=single
+    experiment.trace=false experiment.repeat=1 output_dir=single
 run advise --study single/numa_locality_study/*/*
 expect_out "^hasn't measured a model in more than one place"
 grep -q 'this machine' "$work/out" && fail "$what: speaks of this machine"

@@ -92,7 +92,7 @@ paste_all() {
 study() { # study GPUS NODES [WORDS]: simulated, of copies alone, which feel where they come from
     run run numa_study --device "${machine-sim:l40s-10}" "experiment.hardware.gpu_ids=$1" \
         "experiment.hardware.numa_nodes=$2" 'experiment.vit_configs=[{patch_size:32,depth:0}]' \
-        experiment.trace=false -q "${@:3}"
+        experiment.trace=false experiment.repeat=1 -q "${@:3}"
     expect_status 0
 }
 study '[8]' '[0,3]' experiment.repeat=16

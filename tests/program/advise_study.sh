@@ -38,7 +38,7 @@ cd "$work/here" || exit 1
 sleep 1
 run run numa_study --device sim:l40s-10 'experiment.hardware.gpu_ids=[0]' \
     'experiment.hardware.numa_nodes=[0,2]' 'experiment.vit_configs=[{patch_size:32,depth:0}]' \
-    experiment.trace=false -q
+    experiment.trace=false experiment.repeat=1 -q
 expect_status 0
 used "$(sed -n 's/^ *Folder *//p' "$work/out") (simulated)" # it was just run here
 cd "$work/there" || exit 1

@@ -78,6 +78,39 @@ check_version() { # FOLDER of fixtures
     rm "$work"/state/gpulab/studies/*
 }
 
+# An unfinished study of 0.1.0, whose default was one run of each point: the same command goes on with
+# that plan in its folder. It is made by --quick, whose word 0.1.0 did without.
+check_old_default() {
+    local words=(numa_study device=sim:l40s-10 'experiment.hardware.gpu_ids=[0]'
+        'experiment.vit_configs=[{patch_size:32,depth:0}]' experiment.trace=false --no-report output_dir=old)
+    run run "${words[@]}" --quick
+    expect_status 0
+    python3 - old/*/*/*/study.db <<'PY' || fail "the study of the old default can't be made"
+import json, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+words = json.loads(db.execute("SELECT words FROM study").fetchone()[0])
+words.remove("experiment.repeat=1")
+db.execute("UPDATE study SET words = ?", (json.dumps(words),))
+db.execute("UPDATE run SET state = 'planned' WHERE id LIKE '%numa2%'")
+db.commit()
+PY
+    first=$(sqlite_rows "$(echo old/*/*/*/study.db)")
+    # one that repeats by the user's own word is another study
+    run run "${words[@]}" experiment.repeat=5 --json
+    expect_status 0
+    json 'not d["resumed"] and d["summary"]["successful_runs"] == 10'
+    run run "${words[@]}" --json
+    expect_status 0
+    json 'd["resumed"] and d["summary"]["successful_runs"] == 2'
+    json 'sorted(r["run_id"] for r in d["runs"]) == ["gpu0_numa0_vit0x0x0", "gpu0_numa2_vit0x0x0"]'
+    sqlite_rows "$(python3 -c 'import json; print(json.load(open("out"))["folder"])')/study.db" >after
+    [ "$(wc -l <after)" = 2 ] || fail "$what: not two runs: $(cat after)"
+    grep -qxF -- "$first" after || fail "$what: a finished run was repeated: $first"
+    # it is finished: the same command starts one with five runs of each point
+    run run "${words[@]}" --json
+    json 'not d["resumed"] and d["summary"]["successful_runs"] == 10'
+}
+
 sqlite_rows() { # study.db: the finished runs and when they began
     python3 - "$1" <<'PY'
 import sqlite3, sys
@@ -94,6 +127,8 @@ for folder in "$source_dir"/tests/fixtures/[0-9]*/; do
     versions=$((versions + 1))
 done
 [ "$versions" -ge 1 ] || fail "no fixtures of a release"
+
+check_old_default
 
 # files of a later version name the version that reads them
 python3 - <<'PY'

@@ -103,7 +103,7 @@ expect_status 0
 # charts of an analysis, and of top, keep what isn't theirs
 mkdir drawings
 echo "of the user" | tee drawings/mine.gp >drawings/sensitivity.gp
-run run numa_study device=sim:l40s-10 experiment.name=numa experiment.test.num_samples=20
+run run numa_study device=sim:l40s-10 experiment.name=numa experiment.test.num_samples=20 experiment.repeat=1
 numa=$(echo "$work"/outputs/numa/*/*)
 run analyze numa "$numa" --charts fresh
 expect_status 0

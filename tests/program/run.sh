@@ -36,22 +36,27 @@ expect_err "did you mean 'numa_study'"
 # the plan, on a machine that is elsewhere
 run run numa_study --dry-run --topology $four
 expect_status 0
-expect_out "^numa_study: 48 runs, 48 points"
+expect_out "^numa_study: 48 points × 5 repeats = 240 runs$"
 expect_out "3 is cpu:3"
 expect_out "random, seed 42"
-expect_out "at most 16 h by their time-outs and retries; nothing like it has run$"
-expect_out "and 28 more"
+expect_out "at most 3.33 days by their time-outs and retries; nothing like it$"
+expect_out "and 220 more"
 expect_out "numa_locality_study/<date>/<time>"
 run run --dry-run --topology $four --json experiment.test.num_samples=995
+json 'd["point_count"] == 48 and d["repeat"] == 5 and d["run_count"] == 240 == len(d["runs"])'
+run run --dry-run --topology $four --json experiment.test.num_samples=995 --quick
 json 'd["study"] == "numa_study" and d["run_count"] == 48 == len(d["runs"])'
 json 'all(r["iterations"] == 100 for r in d["runs"])'
 json 'len({r["run_id"] for r in d["runs"]}) == 48 == len({r["identity"] for r in d["runs"]})'
 json '"gpu3_numa2_vit16x12x1024" in [r["run_id"] for r in d["runs"]]'
 run run -m scaling_study experiment.test.compile_model=true,false --dry-run --topology $four
-expect_out "^scaling_study: 16 runs, 18 points"
+expect_out "^scaling_study: 18 points, 16 distinct × 5 repeats = 80 runs$"
 run run experiment=numa_study --info plan --topology $four repeat=2 --device cpu:0,cpu:1,cpu:2,cpu:3
-expect_out "^numa_study: 96 runs = 48 × 2, 48 points"
-expect_out "in 2 blocks of all 48 runs"
+expect_out "^numa_study: 48 points × 2 repeats = 96 runs$"
+expect_out "in 2 blocks of all 48 points"
+run run numa_study --quick repeat=3 --dry-run --topology $four
+expect_status 2
+expect_err "--quick is one run of each point: leave it or repeat=3 out"
 
 # narrow, and in ASCII
 COLUMNS=60 LC_ALL=C run run throughput_study --dry-run --topology $four
@@ -103,7 +108,7 @@ expect_err "to run it here, add: experiment.hardware.gpu_ids=\[0\] experiment.ha
 run run numa_study --topology $one --dry-run experiment.hardware.gpu_ids=[0] \
     experiment.hardware.numa_nodes=[0]
 expect_status 0
-expect_out "^numa_study: 6 runs"
+expect_out "^numa_study: 6 points × 5 repeats = 30 runs$"
 
 # another machine's plan can't be carried out here
 run run quick_test --topology $one

@@ -16,8 +16,11 @@ study() {
     cp "$folder/results.json" "$work/out"
 }
 
-# 1. The study of 48 runs, whole
-study numa_study device=sim:l40s-10
+# 1. The study of 48 points, each once
+study numa_study --quick device=sim:l40s-10
+grep -q "^ *Verdict .*no verdict" "$work/answer" || fail "$what: doesn't say that it gives no verdict"
+grep -q "gpulab run numa_study device=sim:l40s-10 experiment.repeat=5$" "$work/answer" ||
+    fail "$what: doesn't say which command gives a verdict: $(tail -4 "$work/answer")"
 grep -q "numa_locality_study (simulated): 48 of 48 runs succeeded" "$work/answer" ||
     fail "it doesn't say that 48 of 48 simulated runs succeeded: $(head -3 "$work/answer")"
 json 'len(d) == 48 and all(r["success"] and r["simulated"] and r["validity"]["valid"] for r in d)'
@@ -51,7 +54,7 @@ expect_status 0
 expect_out '^ *Time +[0-9-]+ [0-9:]+; the runs took .* of simulated time$' # and no end that is yet to come
 
 # 2. The same seed gives the same figures; another seed, or another repeat, others
-study numa_study device=sim:l40s-10 experiment.hardware.gpu_ids=[1] experiment.trace=false
+study numa_study device=sim:l40s-10 experiment.hardware.gpu_ids=[1] experiment.trace=false experiment.repeat=1
 python3 - "$work/first.json" "$work/out" <<'PY' || fail "the same seed gave other figures"
 import json, sys
 first, again = ({r["run_id"]: r["rate"] for r in json.load(open(p))} for p in sys.argv[1:])
@@ -68,19 +71,26 @@ PY
 
 # 3. The other studies
 study scaling_study device=sim:dgx-h100 experiment.test.num_samples=200
-json 'len(d) == 8 and all(r["success"] for r in d)'
-study compile_study device=sim:g5.12xlarge experiment.test.num_samples=100 experiment.trace=false
+json 'len(d) == 8 * 5 and all(r["success"] for r in d)'
+# of five runs of a point the first is traced
+json 'all((r["trace"] is not None) == r["run_id"].endswith("_r0") for r in d)'
+[ "$(ls "$folder"/traces/*.sqlite | wc -l)" = 8 ] || fail "$what: not one trace of each point"
+run analyze latency "$folder" --json
+json 'len(d["pipelines"]) == 8'
+run show "$folder"
+grep -q Verdict "$work/out" && fail "$what: five runs of each point, but says that there is no verdict"
+study compile_study device=sim:g5.12xlarge experiment.test.num_samples=100 experiment.trace=false experiment.repeat=1
 json 'all(r["success"] for r in d) and any(r["options"]["compile_model"] for r in d)'
-study transfer_study device=sim:l40s-10 experiment.test.num_samples=50 experiment.trace=false \
+study transfer_study device=sim:l40s-10 experiment.test.num_samples=50 experiment.trace=false experiment.repeat=1 \
     'experiment.vit_configs=[{patch_size:32,depth:0,heads:8,dim:64,mlp_dim:0}]'
 json 'all(r["success"] for r in d)'
 # two GPUs on one switch get in each other's way, two on different ones don't
-study throughput_study device=sim:l40s-10 experiment.test.batch_size=[16] experiment.trace=false
+study throughput_study device=sim:l40s-10 experiment.test.batch_size=[16] experiment.trace=false experiment.repeat=1
 json '(lambda v: v[(0, 1)] < 1.3 * v[(0,)] and v[(0, 2)] > 1.8 * v[(0,)])(
        {tuple(r["gpu_ids"]): r["rate"] for r in d if r["label"] == "vit0x0x0"})'
 # the lower card grows hot in the longest run
 study stability device=sim:rtx4070tis-2 experiment.hardware.gpu_ids=[0,1] \
-    experiment.hardware.numa_nodes=[0] experiment.trace=false
+    experiment.hardware.numa_nodes=[0] experiment.trace=false experiment.repeat=1
 json '(lambda v: v["gpu1_numa0_vit16x12x1024"].get("sw_thermal", 0) > 1 and not v["gpu0_numa0_vit16x12x1024"])(
        {r["run_id"]: r["throttled_s"] for r in d})'
 

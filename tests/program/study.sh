@@ -63,7 +63,7 @@ expect_status 0
 
 # --- two devices, two nodes' worth of places, a gang ---
 run run numa_study device=cpu:0/2 'experiment.hardware.gpu_ids=[0,[0,1]]' \
-    'experiment.hardware.numa_nodes=[0]' experiment.test.num_samples=4000 "${small[@]}" \
+    'experiment.hardware.numa_nodes=[0]' experiment.repeat=1 experiment.test.num_samples=4000 "${small[@]}" \
     'experiment.vit_configs=[{depth:1,dim:64,heads:1,patch_size:32}]' --json
 if [ "$status" = 2 ] && grep -q "at most 1 slice" "$work/err"; then
     echo "one core only: no gang"
@@ -75,7 +75,7 @@ fi
 
 # --- interrupted: Ctrl-C once finishes the run under way, and the same command goes on ---
 long=(scaling_study "${small[@]}" experiment.test.num_samples=40 experiment.order=as_given
-    output_dir=interrupted)
+    output_dir=interrupted experiment.repeat=1)
 # (a shell's background job would ignore it)
 env --default-signal=INT "$gpulab" run "${long[@]}" >"$work/out" 2>"$work/err" </dev/null &
 runner=$!

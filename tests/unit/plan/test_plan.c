@@ -8,7 +8,7 @@ static void given_study(const char *text) {
 }
 
 LAB_TEST(a_run_knows_all_about_itself) {
-    PLAN("experiment=numa_study", "experiment.order=as_given");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.order=as_given");
     const struct lab_plan_run *run = find_run("gpu3_numa2_vit16x12x1024");
     assert_ptr_equal(run, &plan.runs[47]);
     assert_string_equal(run->workload, "vit");
@@ -38,7 +38,8 @@ LAB_TEST(part_of_a_batch_is_an_iteration) {
 }
 
 LAB_TEST(the_last_axis_is_the_fastest) {
-    PLAN("experiment=numa_study", "experiment.order=as_given", "experiment.hardware.gpu_ids=[0,1]");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.order=as_given",
+         "experiment.hardware.gpu_ids=[0,1]");
     assert_string_equal(plan.runs[0].id, "gpu0_numa0_vit0x0x0");
     assert_string_equal(plan.runs[1].id, "gpu0_numa0_vit32x2x128");
     assert_string_equal(plan.runs[6].id, "gpu0_numa2_vit0x0x0");
@@ -82,7 +83,7 @@ LAB_TEST(a_shape_is_one_value_and_shapes_are_an_axis) {
 /* --- series --- */
 
 LAB_TEST(what_two_series_share_runs_once) {
-    PLAN("experiment=scaling_study");
+    PLAN("experiment=scaling_study", "experiment.repeat=1");
     const struct lab_plan_run *both = find_run("gpu0_numa0_vit32x6x512");
     assert_int_equal(both->point_count, 2);
     assert_string_equal(both->series[0], "depth");
@@ -92,7 +93,7 @@ LAB_TEST(what_two_series_share_runs_once) {
 }
 
 LAB_TEST(a_point_of_no_series_runs_all_the_same) {
-    PLAN("experiment=scaling_study", "experiment.vit_configs[0].dim=384");
+    PLAN("experiment=scaling_study", "experiment.repeat=1", "experiment.vit_configs[0].dim=384");
     assert_int_equal(plan.run_count, 8);
     assert_null(find_run("gpu0_numa0_vit32x2x384")->series[0]);
 }
@@ -163,11 +164,11 @@ static void ids_in_order(const char **ids, int count) {
 
 LAB_TEST(the_seed_is_the_order) {
     const char *first[48], *again[48], *other[48];
-    PLAN("experiment=numa_study");
+    PLAN("experiment=numa_study", "experiment.repeat=1");
     ids_in_order(first, 48);
-    PLAN("experiment=numa_study");
+    PLAN("experiment=numa_study", "experiment.repeat=1");
     ids_in_order(again, 48);
-    PLAN("experiment=numa_study", "seed=43");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "seed=43");
     ids_in_order(other, 48);
     int moved = 0;
     for (int i = 0; i < 48; i++) {
@@ -175,7 +176,7 @@ LAB_TEST(the_seed_is_the_order) {
         moved += strcmp(first[i], other[i]) != 0;
     }
     assert_true(moved > 24);
-    PLAN("experiment=numa_study", "experiment.order=as_given", "seed=43");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.order=as_given", "seed=43");
     assert_string_equal(plan.runs[0].id, "gpu0_numa0_vit0x0x0");
 }
 
@@ -202,6 +203,18 @@ LAB_TEST(each_block_has_every_run_once) {
     }
     assert_true(moved > 24);
     find_run("gpu0_numa0_vit0x0x0_r2");
+}
+
+/* Up to 0.1.0 repeat=1 was the default: a study of then is known by that plan. */
+LAB_TEST(the_first_block_is_the_plan_without_repeats) {
+    PLAN("experiment=numa_study", "experiment.repeat=1");
+    uint64_t once = plan.identity, first = find_run("gpu0_numa0_vit0x0x0")->identity;
+    assert_true(plan.once_identity == once);
+    PLAN("experiment=numa_study");
+    assert_int_equal(plan.repeat, 5);
+    assert_true(plan.identity != once);
+    assert_true(plan.once_identity == once);
+    assert_true(find_run("gpu0_numa0_vit0x0x0_r0")->identity == first);
 }
 
 /* --- names --- */
@@ -271,14 +284,16 @@ LAB_TEST(what_it_depends_on_is) {
 }
 
 LAB_TEST(two_ways_to_write_the_same_work_are_one_run) {
-    PLAN("-m", "experiment=numa_study", "experiment.vit_configs[1].mlp_dim=0,512");
+    PLAN("-m", "experiment=numa_study", "experiment.repeat=1",
+         "experiment.vit_configs[1].mlp_dim=0,512");
     assert_int_equal(plan.run_count, 48);
-    PLAN("-m", "experiment=numa_study", "experiment.vit_configs[0].dim=64,128");
+    PLAN("-m", "experiment=numa_study", "experiment.repeat=1",
+         "experiment.vit_configs[0].dim=64,128");
     assert_int_equal(plan.run_count, 48);
     assert_int_equal(plan.point_count, 96);
     /* nor do 995 and 1000 samples differ in batches of ten */
-    PLAN("-m", "experiment=numa_study", "experiment.test.num_samples=995,1000",
-         "experiment.test.timeout_s=100,200");
+    PLAN("-m", "experiment=numa_study", "experiment.repeat=1",
+         "experiment.test.num_samples=995,1000", "experiment.test.timeout_s=100,200");
     assert_int_equal(plan.run_count, 48);
     assert_true(plan.runs[0].timeout_s == 200);
 }

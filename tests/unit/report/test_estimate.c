@@ -55,6 +55,9 @@ static const struct lab_report_estimate a_study = {
     .command = "gpulab run quick_test",
     .runs = runs,
     .run_count = 4,
+    .counts = "4 points × 1 repeat = 4 runs",
+    .point_count = 4,
+    .repeat = 1,
     .done = 1,
     .taken_s = 1.5,
     .left_s = 378,
@@ -123,13 +126,14 @@ LAB_TEST(planned_study_names_limit_and_disk) {
     study.holder = "";
     study.runs = runs + 2;
     study.run_count = 2;
+    study.counts = "2 points × 1 repeat = 2 runs";
     study.done = 0;
     study.taken_s = 0;
     study.left_s = 500;
     study.most_s = 1800;
     study.disk_bytes = 200 * 1024;
     assert_text(&study,
-                "quick_test: 2 runs, about 8 min\n"
+                "quick_test: 2 points × 1 repeat = 2 runs, about 8 min\n"
                 "  Run                     Iterations  Expected  By\n"
                 "  ──────────────────────  ──────────  ────────  ────────\n"
                 "  gpu0_numa0_vit32x4x512          20     4 min  same run\n"
@@ -151,10 +155,12 @@ LAB_TEST(unknown_total_is_said) {
     assert_holds(&study, "unknown time left, since 3 of\n"
                          "            its runs are unlike any that has run here\n");
     study.folder = NULL;
-    assert_holds(&study, "quick_test: 4 runs, too little like them has run here\n");
+    assert_holds(&study,
+                 "quick_test: 4 points × 1 repeat = 4 runs, too little like them has run here\n");
     study.guessed = 4;
     assert_holds(&study, "unknown, since nothing like it\n            has run here");
-    assert_holds(&study, "quick_test: 4 runs, nothing like them has run here\n");
+    assert_holds(&study,
+                 "quick_test: 4 points × 1 repeat = 4 runs, nothing like them has run here\n");
 }
 
 LAB_TEST(many_runs_leave_out_the_ended_first) {

@@ -60,6 +60,19 @@ static void assert_json(const struct lab_plan *plan, const struct lab_plan_estim
     assert_shown(plan, estimate, true, part);
 }
 
+LAB_TEST(runs_are_points_times_repeats) {
+    struct lab_plan_run runs[48];
+    struct lab_plan plan = plan_of(runs);
+    struct lab_plan_estimate estimate = NOTHING_KNOWN;
+    assert_says(&plan, &estimate, "numa_study: 48 points × 1 repeat = 48 runs\n");
+    plan.repeat = 4;
+    plan.point_count = 12;
+    assert_says(&plan, &estimate, "numa_study: 12 points × 4 repeats = 48 runs\n");
+    assert_says(&plan, &estimate, "in 4 blocks of all 12 points");
+    plan.point_count = 13; /* two of them are one run */
+    assert_says(&plan, &estimate, "numa_study: 13 points, 12 distinct × 4 repeats = 48 runs\n");
+}
+
 LAB_TEST(nothing_like_it_has_run) {
     struct lab_plan_run runs[48];
     struct lab_plan plan = plan_of(runs);

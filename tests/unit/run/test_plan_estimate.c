@@ -142,13 +142,15 @@ LAB_TEST(test_basis_of_a_run_is_named) {
 }
 
 LAB_TEST(test_workers_share_the_time_while_devices_have_room) {
-    PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=3");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.duration=10s",
+         "experiment.max_workers=3");
     assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 3.0);
     /* four devices, one run on each */
-    PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=8");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.duration=10s",
+         "experiment.max_workers=8");
     assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 4.0);
-    PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=8",
-         "experiment.runs_per_device=2");
+    PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.duration=10s",
+         "experiment.max_workers=8", "experiment.runs_per_device=2");
     assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 8.0);
     /* one device: more workers don't help */
     PLAN("experiment=quick_test", "experiment.duration=10s", "experiment.max_workers=8");
