@@ -19,6 +19,9 @@
 /* Reads this computer (topology_file NULL) or a recorded hwloc XML file. */
 int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine,
                      struct lab_err *err);
+/* This computer's NUMA nodes and cores alone, without PCI devices: in a virtual machine most of the
+ * time goes into these, and asking each core about itself waits for its turn on each. */
+int lab_machine_open_cores(struct lab_machine **ret_machine, struct lab_err *err);
 void lab_machine_close(struct lab_machine *machine); /* accepts NULL */
 
 /* Memory that this process can have on a node now, or for node -1 on all of them; -1 = unknown. */

@@ -48,10 +48,16 @@ static void leave_out_forbidden_cpus(hwloc_topology_t hwloc) {
     hwloc_bitmap_free(mine);
 }
 
-static int load_this_machine(struct topology *topology, struct lab_err *err) {
+static int load_this_machine(struct topology *topology, bool cores_alone, struct lab_err *err) {
     if (hwloc_topology_init(&topology->hwloc) < 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
     topology_keep_types(topology->hwloc);
+    if (cores_alone) {
+        hwloc_topology_set_io_types_filter(topology->hwloc, HWLOC_TYPE_FILTER_KEEP_NONE);
+        /* the kernel has said all that is needed before it visits each core */
+        hwloc_topology_set_components(topology->hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                      "x86");
+    }
     if (hwloc_topology_load(topology->hwloc) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "reading this machine's topology");
     leave_out_forbidden_cpus(topology->hwloc);
@@ -99,13 +105,13 @@ static void log_what_is_missing(const struct lab_machine *machine) {
                     machine->pci[i].address);
 }
 
-int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine,
-                     struct lab_err *err) {
+static int open_machine(const char *topology_file, bool cores_alone,
+                        struct lab_machine **ret_machine, struct lab_err *err) {
     struct topology *topology = lab_mem_alloc(1, sizeof *topology);
     lab_arena_init(&topology->arena);
     bool silenced = silence_begin();
     int result = topology_file ? topology_load_recorded(topology, topology_file, err)
-                               : load_this_machine(topology, err);
+                               : load_this_machine(topology, cores_alone, err);
     silence_end(silenced);
     if (result < 0) {
         lab_machine_close(&topology->machine);
@@ -117,6 +123,15 @@ int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine
     log_what_is_missing(&topology->machine);
     *ret_machine = &topology->machine;
     return 0;
+}
+
+int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine,
+                     struct lab_err *err) {
+    return open_machine(topology_file, false, ret_machine, err);
+}
+
+int lab_machine_open_cores(struct lab_machine **ret_machine, struct lab_err *err) {
+    return open_machine(NULL, true, ret_machine, err);
 }
 
 void lab_machine_close(struct lab_machine *machine) {

@@ -182,9 +182,10 @@ static int prepare(struct worker *worker, struct lab_err *err) {
     lab_workload_set_environment(worker->workload, worker->config, &worker->arena);
     widen_queues(worker);
     worker->workload->cost(worker->config, &worker->cost);
-    if (worker->job.machine)
-        lab_device_define(worker->job.machine, worker->job.definition);
-    return lab_machine_open(NULL, &worker->machine, err);
+    if (!worker->job.machine)
+        return lab_machine_open(NULL, &worker->machine, err);
+    lab_device_define(worker->job.machine, worker->job.definition);
+    return lab_machine_open_cores(&worker->machine, err); /* its devices are described */
 }
 
 /* --- ranks --- */

@@ -413,4 +413,17 @@ LAB_TEST(a_lent_place_is_taken_back) {
     lab_mem_free(after.items);
 }
 
+/* What simulated runs open: the same nodes and cores, and no device. */
+LAB_TEST(cores_alone_are_those_of_the_machine) {
+    struct lab_machine *cores = NULL;
+    ASSERT_OK(lab_machine_open_cores(&cores, err));
+    assert_int_equal(cores->pci_count, 0);
+    assert_int_equal(cores->node_count, machine->node_count);
+    for (int i = 0; i < cores->node_count; i++) {
+        assert_int_equal(cores->nodes[i].number, machine->nodes[i].number);
+        assert_int_equal(cores->nodes[i].core_count, machine->nodes[i].core_count);
+    }
+    lab_machine_close(cores);
+}
+
 const struct lab_test_program lab_test_program = {.open = open_machine, .close = close_machine};
