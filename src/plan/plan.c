@@ -84,7 +84,7 @@ static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
     if (lab_sweep_job(p->sweep, index, arena, &words, &word_count, err) < 0 ||
         lab_composer_compose(p->composer, words, word_count, arena, &config, err) < 0)
         return -1;
-    struct plan_job job = {.tree = config.tree};
+    struct plan_job job = {.index = index, .tree = config.tree};
     lab_options_defaults(lab_plan_keys, &job.keys, arena);
     if (plan_keys_read(&job, arena, err) < 0)
         return -1;
@@ -340,7 +340,7 @@ static int check_apart(const struct planner *p, struct lab_err *err) {
 }
 
 static int finish(struct planner *p, struct lab_err *err) {
-    const struct plan_book *book = &p->book;
+    struct plan_book *book = &p->book;
     if (book->draft_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "%s: no point meets its series' where", book->option);
     double runs = (double)book->draft_count * (double)p->keys.repeat;
@@ -351,6 +351,7 @@ static int finish(struct planner *p, struct lab_err *err) {
     if (plan_check_able(book, err) < 0 || plan_check_memory(book, err) < 0)
         return -1;
     fill_plan(p, p->plan);
+    plan_merge_notes(book);
     p->plan->notes = book->notes;
     if (check_together(p, err) < 0 || check_apart(p, err) < 0)
         return -1;
@@ -374,6 +375,7 @@ int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_
     p.book.arena = arena;
     p.book.machine = machine;
     p.book.strategy = strategy;
+    p.book.sweep = sweep;
     int result = lab_composer_make(path, "config", arena, &p.composer, err);
     if (result == 0)
         result = plan_jobs(&p, err);

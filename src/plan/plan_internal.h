@@ -61,6 +61,7 @@ struct plan_series {
 };
 
 struct plan_job {
+    int64_t index; /* of the sweep */
     const struct lab_value *tree, *experiment;
     struct plan_keys keys;
     const struct lab_workload *workload;   /* the one that is planned now */
@@ -104,9 +105,24 @@ struct plan_draft { /* a run before it is repeated, named and ordered */
     int series_count;
     int point_count;
     const struct lab_plan_phase *phase; /* NULL = none */
+    const struct plan_origin *origin;   /* the point that it was booked for first */
 };
 
+struct plan_merge {  /* points that are the same run as another */
+    const char *key; /* which differs between the two: an axis, or a word of the sweep */
+    int64_t points;
+};
+
+struct
+    plan_pair { /* of jobs, and the first key in which they differ; "" = none, NULL = not asked */
+    int64_t first, second;
+    const char *key;
+};
+
+#define PLAN_MERGES_MAX 16
+
 struct plan_book {
+    const struct lab_sweep *sweep;
     struct lab_arena *arena;
     const struct lab_machine *machine;
     const struct lab_plan_strategy *strategy; /* NULL = nobody knows what was measured */
@@ -124,6 +140,9 @@ struct plan_book {
     int workload_count; /* of the first job: they share a phase's duration */
     const char **notes; /* sentences for people; in the arena */
     int note_count;
+    struct plan_merge merges[PLAN_MERGES_MAX];
+    int merge_count;
+    struct plan_pair last_pair;
 };
 
 #define PLAN_NOTES_MAX 32
@@ -168,6 +187,14 @@ struct lab_value *plan_lookup(const struct lab_value *map, const char *path);
 /* --- plan_points.c --- */
 
 int plan_points_book(struct plan_book *book, const struct plan_job *job, struct lab_err *err);
+
+/* --- plan_merge.c --- */
+
+/* Books where a draft comes from or, where it is there already, which key makes no other run. */
+void plan_merge_point(struct plan_book *book, const struct plan_job *job,
+                      const struct plan_product *product, const int *at, struct plan_draft *draft);
+/* A note for each such key. */
+void plan_merge_notes(struct plan_book *book);
 
 /* --- plan_mode.c --- */
 

@@ -278,7 +278,9 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
     if (plan_mode_skips(w->book, w->job, &w->book->works[filled.work], ranks, count))
         return LEFT_OUT;
     plan_mode_note_nccl(w->book, &w->book->works[filled.work], ranks, count);
-    return book_point(w, &filled, ranks, count, NULL);
+    int index = book_point(w, &filled, ranks, count, NULL);
+    plan_merge_point(w->book, w->job, product, at, &w->book->drafts[index]);
+    return index;
 }
 
 /* --- phases --- */

@@ -298,6 +298,34 @@ LAB_TEST(two_ways_to_write_the_same_work_are_one_run) {
     assert_true(plan.runs[0].timeout_s == 200);
 }
 
+static void assert_note(const char *expected) {
+    for (int i = 0; plan.notes && plan.notes[i]; i++)
+        if (strcmp(plan.notes[i], expected) == 0)
+            return;
+    fail_msg("no note '%s' but '%s'", expected,
+             plan.notes && plan.notes[0] ? plan.notes[0] : "none");
+}
+
+LAB_TEST(what_has_no_effect_is_noted) {
+    PLAN("-m", "experiment=numa_study", "experiment.hardware.gpu_ids=[0],[1],[2],[3],[0,1],[0,2]");
+    assert_int_equal(plan.point_count, 96);
+    assert_int_equal(plan.run_count, 48 * plan.repeat);
+    assert_note("48 points are the same run as another point: experiment.hardware.gpu_ids has no "
+                "effect on them; [0,1] is each device alone, [[0,1]] both at once");
+    PLAN("-m", "experiment=numa_study", "experiment.test.timeout_s=100,200");
+    assert_note("48 points are the same run as another point: experiment.test.timeout_s has no "
+                "effect on them");
+    given_study("workload: vit\nvit_configs: [{depth: 0, dim: 64}, {depth: 0, dim: 128}]\n"
+                "axes: [vit_configs]\n");
+    PLAN("experiment=mine");
+    assert_note("1 point is the same run as another point: vit_configs has no effect on it");
+    /* what two series share is meant so, and gangs are no other way to write the same */
+    PLAN("experiment=scaling_study");
+    assert_true(!plan.notes || !plan.notes[0]);
+    PLAN("experiment=throughput_study");
+    assert_true(!plan.notes || !plan.notes[0]);
+}
+
 LAB_TEST(canonical_forms_are_settled_and_valid) {
     for (int i = 0; lab_workloads[i]; i++) {
         const struct lab_workload *workload = lab_workloads[i];
