@@ -74,7 +74,7 @@ study scaling_study device=sim:dgx-h100 experiment.test.num_samples=200
 json 'len(d) == 8 * 5 and all(r["success"] for r in d)'
 # of five runs of a point the first is traced
 json 'all((r["trace"] is not None) == r["run_id"].endswith("_r0") for r in d)'
-[ "$(ls "$folder"/traces/*.sqlite | wc -l)" = 8 ] || fail "$what: not one trace of each point"
+[ "$(find "$folder/traces" -name "*.sqlite" | wc -l)" = 8 ] || fail "$what: not one trace of each point"
 run analyze latency "$folder" --json
 json 'len(d["pipelines"]) == 8'
 run show "$folder"
