@@ -39,14 +39,21 @@ int lab_metric_find(const char *name) {
 
 /* nvmlClocksEventReasons: the bits since the first driver that had them */
 const struct lab_clock_reason lab_clock_reasons[] = {
-    {0x1, "idle", "idle", false},
-    {0x2, "applications_clocks", "clocks set by the user", false},
-    {0x4, "sw_power_cap", "power limit", true},
-    {0x8, "hw_slowdown", "hardware slowdown", true},
-    {0x10, "sync_boost", "kept in step with other GPUs", true},
-    {0x20, "sw_thermal", "heat (driver)", true},
-    {0x40, "hw_thermal", "heat (hardware)", true},
-    {0x80, "hw_power_brake", "power brake", true},
-    {0x100, "display_clocks", "display's clocks", false},
-    {0, NULL, NULL, false},
+    {0x1, "idle", "idle", false, false},
+    {0x2, "applications_clocks", "clocks set by the user", false, false},
+    {0x4, "sw_power_cap", "power limit", true, false},
+    {0x8, "hw_slowdown", "hardware slowdown", true, true},
+    {0x10, "sync_boost", "kept in step with other GPUs", true, false},
+    {0x20, "sw_thermal", "heat (driver)", true, true},
+    {0x40, "hw_thermal", "heat (hardware)", true, true},
+    {0x80, "hw_power_brake", "power brake", true, true},
+    {0x100, "display_clocks", "display's clocks", false, false},
+    {0, NULL, NULL, false, false},
 };
+
+uint64_t lab_clock_harmful(uint64_t reasons) {
+    uint64_t harmful = 0;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        harmful |= reason->harmful ? reason->bit : 0;
+    return reasons & harmful;
+}

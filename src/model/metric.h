@@ -134,9 +134,13 @@ struct lab_clock_reason {
     uint64_t bit;
     const char *name;  /* "sw_power_cap" */
     const char *words; /* "power limit" */
-    bool harmful;      /* work goes slower than this GPU could do it: spoils a measurement */
+    bool harmful;      /* work takes longer than this GPU could do it */
+    bool excludes;     /* and not by the GPU's normal state under load: a run is not valid */
 };
 
 extern const struct lab_clock_reason lab_clock_reasons[]; /* ends with a bit of 0 */
+
+/* The harmful ones of these bits; of UINT64_MAX: all there are. */
+uint64_t lab_clock_harmful(uint64_t reasons);
 
 #endif

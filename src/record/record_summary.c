@@ -75,10 +75,7 @@ static void take_entity(void *state, int number, const struct lab_entity *entity
 static void add_reasons(struct lab_record_gpu *gpu, double value) {
     if (isnan(value))
         return;
-    uint64_t harmful = 0;
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
-        if (reason->harmful && ((uint64_t)value & reason->bit))
-            harmful |= reason->bit;
+    uint64_t harmful = lab_clock_harmful((uint64_t)value);
     gpu->reason_ticks++;
     gpu->throttled += harmful != 0;
     gpu->reasons |= harmful;

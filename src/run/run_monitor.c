@@ -75,10 +75,7 @@ static void note_heat(struct gpu *gpu, const struct lab_tick *tick) {
     }
     if (reasons < 0 || !lab_valid_get(tick->valid, reasons))
         return;
-    gpu->held = 0;
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
-        if (reason->harmful)
-            gpu->held |= (uint64_t)tick->values[reasons] & reason->bit;
+    gpu->held = lab_clock_harmful((uint64_t)tick->values[reasons]);
 }
 
 static void on_tick(void *state, const struct lab_tick *tick) {
@@ -453,6 +450,7 @@ static void add_sentence(struct answer *answer, bool spoils, const char *sentenc
     (spoils ? lab_result_spoil : lab_result_warn)(answer->result, answer->arena, sentence);
 }
 
+/* A GPU at its power limit is in its normal state under load: that warns. Heat excludes. */
 static void set_throttling(struct answer *answer) {
     const struct lab_track *whole = &answer->recording->tracks[answer->whole];
     double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
@@ -466,9 +464,9 @@ static void set_throttling(struct answer *answer) {
         throttled->reason = reason->name;
         throttled->seconds = time_s;
         if (time_s >= HELD_BACK_LEAST_S && time_s >= HELD_BACK_SHARE * span_s)
-            add_sentence(answer, !answer->question->tells_throttling,
+            add_sentence(answer, reason->excludes && !answer->question->tells_throttling,
                          lab_arena_printf(answer->arena,
-                                          "clocks were held back for %.0f %% of the time: %s",
+                                          "clocks were lowered for %.0f%% of the time: %s",
                                           100 * time_s / span_s, reason->words));
     }
 }

@@ -77,8 +77,7 @@ struct lab_run_monitor_question {
     const int64_t *first_ns, *last_ns; /* by rank: of what was measured; 0 = unknown */
     const pid_t *own;                  /* processes of the run, workers and whatever they started */
     int own_count;
-    bool
-        tells_throttling; /* clocks that are held back are what is looked for: they spoil nothing */
+    bool tells_throttling; /* lowered clocks are what is looked for: they exclude no run */
     pid_t runner; /* whose other workers are no strangers, since runs share GPUs; 0 = they are */
 };
 

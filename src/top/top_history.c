@@ -184,18 +184,11 @@ static void take_value(struct top_entity *entity, struct top_column *column, int
         add_point(entity, column, column->counter ? column->rate : value);
 }
 
-static bool does_harm(int64_t reasons) {
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
-        if (reason->harmful && ((uint64_t)reasons & reason->bit))
-            return true;
-    return false;
-}
-
 /* What held at the last tick held until this one. */
 static void count_held_back(struct top_entity *entity, int64_t time_ns) {
     const struct top_column *reasons = top_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
     int64_t since_ns = reasons && reasons->count ? time_ns - reasons->time_ns : 0;
-    if (since_ns > 0 && since_ns < HELD_BACK_MAX && does_harm(reasons->value))
+    if (since_ns > 0 && since_ns < HELD_BACK_MAX && lab_clock_harmful((uint64_t)reasons->value))
         entity->held_back_ns += since_ns;
 }
 

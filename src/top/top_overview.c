@@ -267,8 +267,9 @@ static void draw_cpu(const struct lab_top_history *history, const struct layout 
 /* "held back: power limit, heat (driver)"; nothing where nothing does harm. */
 static void add_held_words(const struct top_entity *e, struct lab_str *out) {
     const struct top_column *reasons = top_column(e, LAB_METRIC_CLOCK_REASONS, -1);
-    for (const struct lab_clock_reason *r = lab_clock_reasons; reasons && r->bit; r++)
-        if (r->harmful && ((uint64_t)reasons->value & r->bit))
+    uint64_t harmful = reasons ? lab_clock_harmful((uint64_t)reasons->value) : 0;
+    for (const struct lab_clock_reason *r = lab_clock_reasons; r->bit; r++)
+        if (harmful & r->bit)
             lab_str_printf(out, "%s%s", out->length ? ", " : "held back: ", r->words);
 }
 

@@ -63,11 +63,16 @@ study
 json 'd[0]["validity"]["valid"] is True and d[0]["foreign_processes"] == []'
 kill "$stranger"
 
-# given clocks that are held back, or an error that the driver reports, then it is spoilt too
+# given heat, or an error that the driver reports, then it is spoilt too; at its power limit a GPU is as it is
+# under load: a warning
 export GPULAB_FAKE_NVML="$calm; reasons=0x20"
 study
 json 'd[0]["throttled_s"]["sw_thermal"] > 0.2'
-json 'any("held back" in text and "heat" in text for text in d[0]["validity"]["invalid"])'
+json 'any("clocks were lowered" in text and "heat" in text for text in d[0]["validity"]["invalid"])'
+export GPULAB_FAKE_NVML="$calm; reasons=0x4"
+study
+json 'd[0]["throttled_s"]["sw_power_cap"] > 0.2 and d[0]["validity"]["valid"] is True'
+json 'any("clocks were lowered" in text and "power limit" in text for text in d[0]["validity"]["warnings"])'
 export GPULAB_FAKE_NVML="$calm; xid=0:79@+0.1"
 study
 json 'd[0]["ranks"][0]["gpu"]["xids"] == [79]'

@@ -145,13 +145,6 @@ static struct lab_recording_stats_figures describe(const double *values, size_t 
     return figures;
 }
 
-static uint64_t harmful_bits(void) {
-    uint64_t bits = 0;
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
-        bits |= reason->harmful ? reason->bit : 0;
-    return bits;
-}
-
 /*
  * The time of the ticks at which something held the clocks back: several reasons at once count
  * once. Where the reasons weren't recorded, the longest of the driver's counters: they overlap, so
@@ -164,12 +157,11 @@ static void find_throttling(struct lab_recording_stats_gpu *gpu,
         LAB_METRIC_THROTTLED_HW_THERMAL, LAB_METRIC_THROTTLED_BRAKE};
     const struct lab_track *track = gpu->track;
     int column = lab_recording_stats_column(track, LAB_METRIC_CLOCK_REASONS);
-    uint64_t harmful = harmful_bits();
     gpu->throttled_s = NAN;
     for (size_t i = 0, last = track->count; column >= 0 && i < track->count; i++) {
         if (!track->valid[column][i])
             continue;
-        uint64_t reasons = (uint64_t)track->values[column][i] & harmful;
+        uint64_t reasons = lab_clock_harmful((uint64_t)track->values[column][i]);
         if (isnan(gpu->throttled_s))
             gpu->throttled_s = 0;
         int64_t since_ns = last < i ? track->times_ns[i] - track->times_ns[last] : 0;

@@ -194,19 +194,12 @@ static void find_changes(struct lab_rate_series *rate_series, const double *valu
 
 /* --- what held it back --- */
 
-static uint64_t harmful_bits(void) {
-    uint64_t bits = 0;
-    for (int i = 0; lab_clock_reasons[i].bit; i++)
-        bits |= lab_clock_reasons[i].harmful ? lab_clock_reasons[i].bit : 0;
-    return bits;
-}
-
 static void find_held(struct lab_rate_series *rate_series, const struct lab_track *track) {
     int64_t from_ns = rate_series->rank->iterations[0].end_ns;
     int64_t until_ns = rate_series->rank->iterations[rate_series->rank->iteration_count - 1].end_ns;
     double most_s = 0;
-    rate_series->held_s =
-        lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, harmful_bits(), from_ns, until_ns);
+    rate_series->held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS,
+                                           lab_clock_harmful(UINT64_MAX), from_ns, until_ns);
     for (int i = 0; lab_clock_reasons[i].bit; i++) {
         double held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, lab_clock_reasons[i].bit,
                                          from_ns, until_ns);
@@ -251,8 +244,8 @@ static void explain_changes(struct lab_rate_series *rate_series, const struct la
         double most = HELD_MORE;
         change->clock_before = lab_track_between(track, LAB_METRIC_SM_CLOCK, from_ns, at_ns).mean;
         change->clock_after = lab_track_between(track, LAB_METRIC_SM_CLOCK, at_ns, until_ns).mean;
-        change->held_before = held_share(track, harmful_bits(), from_ns, at_ns);
-        change->held_after = held_share(track, harmful_bits(), at_ns, until_ns);
+        change->held_before = held_share(track, lab_clock_harmful(UINT64_MAX), from_ns, at_ns);
+        change->held_after = held_share(track, lab_clock_harmful(UINT64_MAX), at_ns, until_ns);
         for (int r = 0; lab_clock_reasons[r].bit; r++) {
             uint64_t bit = lab_clock_reasons[r].bit;
             double more =

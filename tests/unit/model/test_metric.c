@@ -55,11 +55,17 @@ LAB_TEST(every_reason_has_one_bit_of_its_own) {
     assert_int_equal(count, 9);
 }
 
-LAB_TEST(an_idle_clock_spoils_nothing) {
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-        if (strcmp(reason->name, "idle") == 0)
-            assert_false(reason->harmful);
-        if (strcmp(reason->name, "hw_thermal") == 0)
-            assert_true(reason->harmful);
-    }
+/* idle 0x1, power limit 0x4, hardware slowdown 0x8, heat 0x20 and 0x40, power brake 0x80 */
+LAB_TEST(an_idle_clock_does_no_harm) {
+    assert_int_equal(lab_clock_harmful(0x1 | 0x2 | 0x100), 0);
+    assert_int_equal(lab_clock_harmful(0x1 | 0x4 | 0x40), 0x44);
+    assert_int_equal(lab_clock_harmful(UINT64_MAX), 0xfc);
+}
+
+LAB_TEST(heat_excludes_a_run_and_the_power_limit_does_not) {
+    uint64_t excludes = 0;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        excludes |= reason->excludes ? reason->bit : 0;
+    assert_int_equal(excludes, 0x8 | 0x20 | 0x40 | 0x80);
+    assert_int_equal(excludes & ~lab_clock_harmful(UINT64_MAX), 0);
 }
