@@ -33,21 +33,39 @@ static double communication_ms(const struct lab_study_run *run) {
     return run->rank_count > 1 ? run->result->communication_time_ms : 0;
 }
 
-/* Share of a step in which the device computes, in percent. */
+/* As the driver samples it, in percent, mean over the ranks' GPUs; NaN = of none. A step's stages
+ * take the host's time too: their share says nothing of how busy a GPU is. */
 static double utilization(const struct lab_study_run *run) {
-    return 100 * run->result->compute_utilization;
+    double total = 0;
+    int known = 0;
+    for (int i = 0; i < run->result->rank_count; i++) {
+        double share = run->result->ranks[i].gpu_utilization;
+        total += isnan(share) ? 0 : share;
+        known += !isnan(share);
+    }
+    return known ? 100 * total / known : (double)NAN;
+}
+
+/* Forward, backward and update as a share of a step. */
+static double compute_share(const struct lab_study_run *run) {
+    return run->result->compute_utilization;
 }
 
 static double rate(const struct lab_study_run *run) {
     return run->rate;
 }
 
+/* Over the runs that have it; NaN = none does. */
 static double mean_of(const struct lab_study_point *point,
                       double (*figure)(const struct lab_study_run *)) {
     double total = 0;
-    for (int i = 0; i < point->count; i++)
-        total += figure(point->runs[i]);
-    return total / point->count;
+    int known = 0;
+    for (int i = 0; i < point->count; i++) {
+        double value = figure(point->runs[i]);
+        total += isnan(value) ? 0 : value;
+        known += !isnan(value);
+    }
+    return known ? total / known : (double)NAN;
 }
 
 /* --- benchmark_….json --- */
@@ -59,6 +77,7 @@ static struct lab_value *run_value(const struct lab_study_run *run, struct lab_a
     lab_value_set_float(arena, map, "training_time_ms", training_time_ms(run));
     lab_value_set_float(arena, map, "memory_usage_mb", memory_mb(run));
     lab_value_set_float(arena, map, "gpu_utilization", utilization(run));
+    lab_value_set_float(arena, map, "compute_utilization", compute_share(run));
     lab_value_set_float(arena, map, "communication_time_ms", communication_ms(run));
     lab_value_set_int(arena, map, "model_parameters", (int64_t)run->work.parameters);
     return map;
@@ -72,8 +91,9 @@ static struct lab_value *point_value(const struct lab_study_point *point, const 
     const struct lab_study_run *first = point->runs[0];
     struct lab_value *map = lab_value_map(arena), *ends = lab_value_list(arena);
     struct lab_value *runs = lab_value_list(arena);
+    /* on the log scale: no rate is negative, which the ends of few runs would be otherwise */
     struct lab_interval interval =
-        lab_stats_mean_interval(point->rates, (size_t)point->count, CONFIDENCE);
+        lab_stats_log_mean_interval(point->rates, (size_t)point->count, CONFIDENCE);
     lab_value_append(arena, ends, lab_value_float(arena, interval.low));
     lab_value_append(arena, ends, lab_value_float(arena, interval.high));
     for (int i = 0; i < point->count; i++)
@@ -98,6 +118,7 @@ static struct lab_value *point_value(const struct lab_study_point *point, const 
     lab_value_set_float(arena, map, "mean_training_time_ms", mean_of(point, training_time_ms));
     lab_value_set_float(arena, map, "mean_memory_mb", mean_of(point, memory_mb));
     lab_value_set_float(arena, map, "mean_gpu_utilization", mean_of(point, utilization));
+    lab_value_set_float(arena, map, "mean_compute_utilization", mean_of(point, compute_share));
     lab_value_set_float(arena, map, "mean_communication_ms", mean_of(point, communication_ms));
     lab_value_set_int(arena, map, "model_parameters", (int64_t)first->work.parameters);
     lab_value_set(arena, map, "detailed_runs", runs);

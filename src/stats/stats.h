@@ -64,6 +64,10 @@ struct lab_interval lab_stats_median_interval_sorted(const double *sorted, size_
 /* t interval of the mean. */
 struct lab_interval lab_stats_mean_interval(const double *x, size_t n, double confidence);
 
+/* Of positive values, such as rates: the t interval of the mean logarithm, put back. It is of the
+ * geometric mean, and no end is below 0. NaN where a value isn't positive. */
+struct lab_interval lab_stats_log_mean_interval(const double *x, size_t n, double confidence);
+
 typedef double lab_statistic(const double *x, size_t n);
 
 /*

@@ -56,3 +56,12 @@ struct lab_interval lab_stats_mean_interval(const double *x, size_t n, double co
     double half = t * stddev / sqrt((double)n);
     return (struct lab_interval){mean - half, mean + half, confidence};
 }
+
+struct lab_interval lab_stats_log_mean_interval(const double *x, size_t n, double confidence) {
+    double *logs = lab_mem_resize(NULL, n + 1, sizeof *logs);
+    for (size_t i = 0; i < n; i++)
+        logs[i] = x[i] > 0 ? log(x[i]) : (double)NAN;
+    struct lab_interval interval = lab_stats_mean_interval(logs, n, confidence);
+    lab_mem_free(logs);
+    return (struct lab_interval){exp(interval.low), exp(interval.high), interval.confidence};
+}

@@ -37,7 +37,12 @@ json '([b["batch_size"] for b in d] == [32, 64, 128]
       and all(b["model_parameters"] == 54403 and b["num_runs"] == 3 and b["simulated"] for b in d)
       and all(r["communication_time_ms"] > 0 for b in d for r in b["detailed_runs"])
       and all(0 < r["communication_time_ms"] < r["training_time_ms"] for b in d for r in b["detailed_runs"]))'
+# a GPU is as busy as was sampled, however long the host's part of a step is; no end of a rate is below 0
+json '(all(r["gpu_utilization"] is None or r["gpu_utilization"] < 5 for b in d for r in b["detailed_runs"])
+      and all(0.5 < r["compute_utilization"] <= 1.001 for b in d for r in b["detailed_runs"]))'
+json 'all(0 < b["confidence_interval_95"][0] < b["mean_samples_per_sec"] < b["confidence_interval_95"][1] for b in d)'
 show "$report/benchmark_large_single_gpu.json"
+json 'all(b["mean_gpu_utilization"] < 5 for b in d)'
 json 'all(b["model_parameters"] == 2021379 and b["mean_communication_ms"] == 0 for b in d)'
 show "$report/comparison_report_medium.md"
 expect_out "^\| 128 \| 2 \| .* Single device preferred \|$"

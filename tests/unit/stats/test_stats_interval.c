@@ -86,6 +86,16 @@ LAB_TEST(mean_intervals_are_those_of_r) {
                     1e-12);
 }
 
+/* exp(mean ± 12.706 · s / √2) of the logarithms of 2 and 3; the mean's own low end is -3.9. */
+LAB_TEST(no_end_of_positive_values_is_negative) {
+    const double rates[] = {2, 3}, none[] = {2, 0};
+    struct lab_interval interval = lab_stats_log_mean_interval(rates, 2, .95);
+    assert_true(lab_stats_mean_interval(rates, 2, .95).low < 0);
+    assert_interval(interval, 0.18635876781948305, 32.19596303519198, .95, 1e-9);
+    assert_true(isnan(lab_stats_log_mean_interval(none, 2, .95).low));
+    assert_true(isnan(lab_stats_log_mean_interval(rates, 1, .95).low));
+}
+
 LAB_TEST(too_little_gives_no_interval) {
     double one = 1;
     assert_nan(lab_stats_median_interval(NULL, 0, .95).low);
