@@ -142,4 +142,30 @@ if [ -w /dev/full ]; then
     expect_err 'No space left'
 fi
 
+# what the guide's plot script takes from these files, of a study that uses GPUs 2 and 3 and of this machine
+cat >"$work/plot.py" <<'PY'
+import json, sys
+
+gpu_data, system_data = (json.load(open(name)) for name in sys.argv[1:3])
+timestamps = [s['timestamp'] for s in gpu_data['samples']]
+for gpu_id in range(4):
+    for key in 'gpu_util', 'pcie_tx_mb', 'mem_used_gb':
+        values = [s['gpus'][gpu_id][key] for s in gpu_data['samples']]
+        assert all(s['gpus'][gpu_id]['gpu_id'] == gpu_id for s in gpu_data['samples'])
+        assert len(values) == len(timestamps) > 0
+        assert (gpu_id < 2) == all(value is None for value in values), (gpu_id, key)
+for data in system_data, json.load(open(sys.argv[3])):
+    cpu_utils = [sum(s['cpu_percent']) / len(s['cpu_percent']) for s in data['samples']]
+    assert cpu_utils
+PY
+run run --no-report quick_test device=sim:l40s-10 'experiment.hardware.gpu_ids=[[2,3]]' \
+    'experiment.vit_configs=[{depth: 0}]' experiment.duration=0.5 experiment.trace=false
+expect_status 0
+for format in experiment system; do run export quick_test --format "$format" -o "$work/$format.json" -q; done
+run record -t 0.5s -i 50ms -o "$work/host.db" -q
+run export "$work/host.db" --format system -o "$work/host.json" -q
+expect_status 0
+python3 "$work/plot.py" "$work/experiment.json" "$work/system.json" "$work/host.json" 2>"$work/err" ||
+    fail "the guide's script: $(cat "$work/err")"
+
 finish

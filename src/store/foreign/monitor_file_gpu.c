@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void begin_record(struct lab_monitor_writer *writer) {
     lab_str_add(writer->out, writer->records++ ? ",\n{" : "\n{");
@@ -137,6 +138,14 @@ static int compare_sources(const void *a, const void *b) {
     return (x->entity.index > y->entity.index) - (x->entity.index < y->entity.index);
 }
 
+/* Of a GPU that the recording knows nothing of: its number alone. */
+static void add_place(struct lab_str *out, int index) {
+    lab_str_printf(out, "{\"gpu_id\": %d", index);
+    for (const struct lab_monitor_field *field = lab_monitor_experiment_fields; field->key; field++)
+        lab_str_printf(out, ", \"%s\": null", field->key);
+    lab_str_add(out, "}, ");
+}
+
 static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_source *source) {
     if (writer->format == LAB_MONITOR_MULTI) {
         add_gpu(writer->out, source, &source->tick);
@@ -148,16 +157,76 @@ static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_so
     lab_monitor_add_string(writer->out, source->entity.name);
 }
 
+/* --- the start of an experiment --- */
+
+#define EARLY_NS (2 * LAB_NS_PER_S) /* what has no value by then is not waited for */
+
+static bool has_later(const struct lab_track *track, int column, int64_t time_ns) {
+    for (size_t i = 0; track->values[column] && i < track->count; i++)
+        if (track->times_ns[i] > time_ns && track->valid[column][i])
+            return true;
+    return false;
+}
+
+static bool is_awaited(const struct lab_monitor_writer *writer, int number,
+                       enum lab_metric_id metric) {
+    const struct lab_monitor_source *source = &writer->sources[number];
+    int column = lab_entity_column(&source->entity, metric, -1);
+    return column >= 0 && !lab_valid_get(source->tick.valid, column) &&
+           number < writer->recording->track_count &&
+           has_later(&writer->recording->tracks[number], column, source->tick.time_ns);
+}
+
+/* Some GPU of the group has no value yet of what scripts plot, and gets one later. Rates need two
+ * readings; the monitor whose files these are waits for its first ones. */
+static bool is_early(const struct lab_monitor_writer *writer) {
+    static const enum lab_metric_id metrics[] = {LAB_METRIC_UTILIZATION, LAB_METRIC_PCIE_TX_RATE,
+                                                 LAB_METRIC_PCIE_RX_RATE};
+    if (writer->format != LAB_MONITOR_EXPERIMENT || writer->records > 0 || !writer->recording ||
+        writer->group_time_ns - writer->begin_ns >= EARLY_NS)
+        return false;
+    for (int i = 0; i < writer->source_count; i++)
+        for (size_t m = 0; writer->sources[i].in_group && m < sizeof metrics / sizeof *metrics; m++)
+            if (is_awaited(writer, i, metrics[m]))
+                return true;
+    return false;
+}
+
+/* --- a group --- */
+
+/* Those of the group, by index. Scripts look for GPU n of an experiment at place n: there, one that
+ * gave no answer has a place too, with no value. Returns how many. */
+static int find_members(const struct lab_monitor_writer *writer,
+                        struct lab_monitor_source **members) {
+    int count = 0;
+    for (int i = 0; i < writer->source_count; i++) {
+        struct lab_monitor_source *source = &writer->sources[i];
+        if (!source->told || (!source->in_group && writer->format == LAB_MONITOR_MULTI))
+            continue;
+        if (!source->in_group)
+            memset(source->valid, 0,
+                   LAB_VALID_WORDS((size_t)source->entity.column_count) * sizeof *source->valid);
+        if (!source->in_group)
+            source->tick = (struct lab_tick){
+                .time_ns = writer->group_time_ns, .values = source->values, .valid = source->valid};
+        members[count++] = source;
+    }
+    qsort(members, (size_t)count, sizeof *members, compare_sources);
+    return count;
+}
+
 void lab_monitor_write_group(struct lab_monitor_writer *writer) {
     bool multi = writer->format == LAB_MONITOR_MULTI;
     struct lab_monitor_source **members =
-        lab_mem_alloc((size_t)writer->group_count, sizeof(struct lab_monitor_source *));
+        lab_mem_alloc((size_t)writer->source_count, sizeof(struct lab_monitor_source *));
     struct sums sums = {0};
-    int count = 0;
-    for (int i = 0; i < writer->source_count; i++)
-        if (writer->sources[i].in_group)
-            members[count++] = &writer->sources[i];
-    qsort(members, (size_t)count, sizeof *members, compare_sources);
+    int count = find_members(writer, members);
+    for (int i = 0; i < count; i++)
+        lab_monitor_gpu_pass(&members[i]->gpu, &members[i]->entity, &members[i]->tick);
+    if (is_early(writer)) {
+        lab_mem_free(members);
+        return;
+    }
     begin_record(writer);
     if (multi) {
         add_stamp(writer, writer->group_time_ns);
@@ -166,13 +235,14 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer) {
         lab_monitor_add_seconds(writer->out, writer->group_time_ns - writer->begin_ns);
     }
     lab_str_printf(writer->out, ", \"%s\": [", multi ? "multi_gpu_data" : "gpus");
-    for (int i = 0; i < count; i++) {
-        struct lab_monitor_source *source = members[i];
-        lab_monitor_gpu_pass(&source->gpu, &source->entity, &source->tick);
-        lab_str_add(writer->out, i ? ", {" : "{");
-        add_element(writer, source);
+    for (int i = 0, place = 0; i < count; i++, place++) {
+        lab_str_add(writer->out, i ? ", " : "");
+        for (; !multi && place < members[i]->entity.index; place++)
+            add_place(writer->out, place);
+        lab_str_add(writer->out, "{");
+        add_element(writer, members[i]);
         lab_str_add(writer->out, "}");
-        add_to_sums(&sums, source);
+        add_to_sums(&sums, members[i]);
     }
     if (multi)
         add_sums(writer->out, &sums);

@@ -77,10 +77,26 @@ static void read_reasons(struct lab_monitor_builder *builder, int entity,
     lab_monitor_builder_set(builder, entity, LAB_METRIC_CLOCK_REASONS, -1, bits);
 }
 
+/* A GPU that gave no answer has its place in a record of an experiment, with nothing but what
+ * records repeat. */
+static bool says_nothing(const struct lab_value *gpu, const struct lab_monitor_field *fields) {
+    for (const struct lab_monitor_field *field = fields; field->key; field++) {
+        const struct lab_value *value = lab_value_get(gpu, field->key);
+        bool repeated =
+            field->metric == LAB_METRIC_MEMORY_TOTAL || field->metric == LAB_METRIC_POWER_LIMIT;
+        if (!repeated && value && value->type != LAB_VALUE_NULL)
+            return false;
+    }
+    return true;
+}
+
 static void read_gpu(struct lab_monitor_builder *builder, const struct lab_value *gpu, int place,
                      const struct lab_monitor_field *fields, enum lab_monitor_time kind,
                      int64_t time_ns) {
-    int index = gpu->type == LAB_VALUE_MAP ? index_of(gpu, place) : -1;
+    bool is_map = gpu->type == LAB_VALUE_MAP;
+    if (is_map && says_nothing(gpu, fields))
+        return;
+    int index = is_map ? index_of(gpu, place) : -1;
     int entity = index < 0 ? -1
                            : lab_monitor_builder_entity(builder, LAB_ENTITY_GPU, index,
                                                         lab_value_get_text(gpu, "gpu_uuid", NULL));

@@ -203,8 +203,25 @@ static void add_processes(struct lab_monitor_writer *writer) {
     lab_monitor_add_seconds(out, writer->processes_ns - writer->begin_ns);
 }
 
+/* CPU time is a difference of two readings: the first tick has none, nor has one just behind
+ * another. Where CPUs were sampled, scripts count on a value in each record. */
+static bool lacks_cpu(const struct lab_monitor_writer *writer) {
+    const struct lab_monitor_source *cpu = NULL;
+    for (int i = 0; i < writer->source_count; i++)
+        if (writer->sources[i].told && writer->sources[i].entity.kind == LAB_ENTITY_CPU)
+            cpu = &writer->sources[i];
+    for (int i = 0; cpu && cpu->in_group && i < cpu->entity.column_count; i++)
+        if ((cpu->entity.columns[i].metric == LAB_METRIC_CORE_UTILIZATION ||
+             cpu->entity.columns[i].metric == LAB_METRIC_CPU_UTILIZATION) &&
+            lab_valid_get(cpu->tick.valid, i))
+            return false;
+    return cpu != NULL;
+}
+
 void lab_monitor_write_system(struct lab_monitor_writer *writer) {
     struct lab_str *out = writer->out;
+    if (lacks_cpu(writer))
+        return;
     const struct lab_monitor_source *memory = member(writer, LAB_ENTITY_MEMORY);
     bool simulated = false;
     for (int i = 0; i < writer->source_count; i++)

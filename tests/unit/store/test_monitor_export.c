@@ -134,9 +134,9 @@ LAB_TEST(an_experiment_has_the_source_s_fields) {
     struct lab_value *document = parse(written.text, written.length);
     assert_string_equal(get_text(document, "start_time"), "2025-01-15T10:30:00.000");
     struct lab_value *samples = lab_value_get(document, "samples");
-    assert_int_equal(samples->count, 11);
-    assert_true(get_number(samples->items[1], "timestamp") == 0.1);
-    struct lab_value *gpu = lab_value_get(samples->items[10], "gpus")->items[0];
+    assert_int_equal(samples->count, 10); /* the first has no rate yet */
+    assert_true(get_number(samples->items[0], "timestamp") == 0.1);
+    struct lab_value *gpu = lab_value_get(samples->items[9], "gpus")->items[0];
     assert_int_equal(lab_value_get(gpu, "gpu_id")->integer, 0);
     assert_true(get_number(gpu, "gpu_util") == 80);
     assert_true(is_null(gpu, "mem_util"));
@@ -146,7 +146,42 @@ LAB_TEST(an_experiment_has_the_source_s_fields) {
     /* 50,000 KiB in a second by the counters; 2010 KiB/s by the driver */
     assert_true(get_number(gpu, "pcie_tx_mb") == 51.2);
     assert_true(get_number(gpu, "pcie_rx_mb") == 2.0582);
-    assert_true(is_null(lab_value_get(samples->items[9], "gpus")->items[0], "pcie_tx_mb"));
+    assert_true(is_null(lab_value_get(samples->items[8], "gpus")->items[0], "pcie_tx_mb"));
+}
+
+/* As in a study that has one GPU at work: scripts take s["gpus"][2] for GPU 2. */
+LAB_TEST(a_gpu_of_an_experiment_has_its_place) {
+    struct lab_recording machine = make_machine(3);
+    machine.tracks++; /* GPU 0 isn't in it */
+    machine.track_count--;
+    machine.tracks[0].count = 0;
+    export_as(&machine, LAB_MONITOR_EXPERIMENT, -1);
+    struct lab_value *samples = lab_value_get(parse(written.text, written.length), "samples");
+    assert_int_equal(samples->count, 2);
+    struct lab_value *gpus = lab_value_get(samples->items[0], "gpus");
+    assert_int_equal(gpus->count, 4);
+    assert_true(is_null(gpus->items[0], "gpu_util") && is_null(gpus->items[1], "pcie_rx_mb"));
+    assert_true(get_number(gpus->items[2], "gpu_util") == 82);
+}
+
+/* GPU 0 has its first rate after 3.9 s. */
+LAB_TEST(an_experiment_waits_two_seconds_at_most) {
+    struct lab_recording machine = make_machine(40);
+    memset(machine.tracks[0].valid[6], 0, 39);
+    export_as(&machine, LAB_MONITOR_EXPERIMENT, -1);
+    struct lab_value *samples = lab_value_get(parse(written.text, written.length), "samples");
+    assert_int_equal(samples->count, 20);
+    assert_true(get_number(samples->items[0], "timestamp") == 2);
+}
+
+LAB_TEST(a_record_of_the_system_has_a_cpu_s_value) {
+    struct lab_recording machine = make_machine(3);
+    for (int column = 0; column < 4; column++) /* a difference needs two readings */
+        machine.tracks[4].valid[column][0] = 0;
+    export_as(&machine, LAB_MONITOR_SYSTEM, -1);
+    struct lab_value *samples = lab_value_get(parse(written.text, written.length), "samples");
+    assert_int_equal(samples->count, 2);
+    assert_true(get_number(samples->items[0], "timestamp") == 0.1);
 }
 
 static struct lab_process_sample some_processes[] = {
@@ -207,8 +242,8 @@ LAB_TEST(a_counter_that_fell_gives_no_rate) {
     machine.track_count = 1;
     export_as(&machine, LAB_MONITOR_EXPERIMENT, -1);
     struct lab_value *samples = lab_value_get(parse(written.text, written.length), "samples");
-    assert_true(is_null(lab_value_get(samples->items[10], "gpus")->items[0], "pcie_tx_mb"));
-    double rate = get_number(lab_value_get(samples->items[20], "gpus")->items[0], "pcie_tx_mb");
+    assert_true(is_null(lab_value_get(samples->items[9], "gpus")->items[0], "pcie_tx_mb"));
+    double rate = get_number(lab_value_get(samples->items[19], "gpus")->items[0], "pcie_tx_mb");
     assert_true(fabs(rate - (1100000 - 5) * 1024e-6) < 1e-3);
 }
 
