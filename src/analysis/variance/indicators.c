@@ -216,6 +216,7 @@ struct asked { /* of some resources and one figure */
     const struct lab_resource_correlation *best;
     const struct lab_resource_correlations *whose;
     int count;
+    int mates;        /* left out: of GPUs of the run itself, whose figures follow its own pace */
     double effective; /* fewest windows */
     double p;         /* of the best, over all that were asked */
 };
@@ -230,8 +231,11 @@ static struct asked ask(const struct sampled *sampled, is_asked *is,
     for (int d = 0; d < sampled->device_count; d++)
         for (int i = 0; i < sampled->correlations[d].count; i++) {
             const struct lab_resource_correlation *correlation = &sampled->correlations[d].items[i];
-            if (correlation->figure != figure || correlation->role == LAB_RESOURCE_OWN ||
-                !is(&correlation->resource))
+            if (!is(&correlation->resource))
+                continue;
+            asked.mates += correlation->role == LAB_RESOURCE_OWN &&
+                           correlation->resource.index != sampled->correlations[d].rank_times.gpu;
+            if (correlation->figure != figure || correlation->role == LAB_RESOURCE_OWN)
                 continue;
             asked.effective = fmin(asked.effective, correlation->effective);
             if (correlation->spearman.r > 0 &&
@@ -262,7 +266,13 @@ static double least_seen(const struct asked *asked) {
 
 static void judge_correlation(const struct asked *asked, const char *what, const char *noun,
                               struct lab_arena *arena, struct lab_indicator *indicator) {
-    if (asked->count == 0) {
+    if (asked->count == 0 && asked->mates > 0) {
+        indicator->evidence = lab_arena_printf(
+            arena,
+            "not testable here: %s was sampled, but only of GPUs of the same run, which keep its "
+            "pace",
+            what);
+    } else if (asked->count == 0) {
         indicator->evidence =
             lab_arena_printf(arena, "%s was not sampled beside enough iterations to tell", what);
     } else if (asked->p <= LEVEL && asked->best->spearman.r >= LAB_TIE_LEAST) {

@@ -269,6 +269,31 @@ LAB_TEST(test_the_own_traffic_is_no_sign_of_contention) {
     }
 }
 
+/* All GPUs that were sampled are of the run itself: that is no want of samples. */
+LAB_TEST(test_traffic_of_a_run_s_own_gpus_is_not_testable) {
+    static double bytes = 8e9;
+    struct given_study given;
+    given_begin(&given, "contention");
+    struct given_run row = {.model = "softmax", .rate = 1000, .spread = 0.01, .phase = "baseline"};
+    given_paced(&given, row, 30, steady, &ten_ms);
+    row.phase = "concurrent";
+    struct lab_study_run *run = given_paced(&given, row, 30, spread_by_burst, &ten_ms);
+    struct lab_study_rank ranks[2] = {run->ranks[0], run->ranks[0]};
+    ranks[1].gpu_id = ranks[1].gpu = 1;
+    ranks[1].device = "cuda:1";
+    run->ranks = ranks;
+    run->rank_count = 2;
+    struct beside beside = given_samples(&given, run, 0.1);
+    for (int gpu = 0; gpu < 2; gpu++)
+        given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, gpu), LAB_METRIC_PCIE_TX_RATE,
+                     -1, 1, busy, &bytes);
+    struct lab_analysis_result result = when_asked(&given, "variance");
+    assert_string_equal(state_of(&result, 2), "undecided");
+    assert_contains(cell_of(&result, "indicators", 2, "evidence")->text,
+                    "was sampled, but only of GPUs of the same run");
+    given_end(&given);
+}
+
 /* --- what is the same --- */
 
 static struct lab_analysis_result when_held_against(struct given_study *a, struct given_study *b) {
