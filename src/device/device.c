@@ -66,6 +66,10 @@ double lab_device_clock_mhz(struct lab_device *device) {
     return device->ops->clock_mhz ? device->ops->clock_mhz(device) : 0;
 }
 
+const char *lab_device_share_note(const struct lab_device *device) {
+    return device->ops->share_note ? device->ops->share_note(device) : NULL;
+}
+
 double lab_device_power_w(struct lab_device *device) {
     return device->ops->power_w ? device->ops->power_w(device) : 0;
 }

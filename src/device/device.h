@@ -126,6 +126,9 @@ int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
 
 /* How fast its clock runs now, in MHz; 0 = unknown. Takes some microseconds. */
 double lab_device_clock_mhz(struct lab_device *device);
+/* What differs from a real machine when a batch is trained on several of them, a share each: a
+ * sentence; NULL = nothing. */
+const char *lab_device_share_note(const struct lab_device *device);
 /* What it draws now, in W; of a slice, what the whole of it does. 0 = unknown. */
 double lab_device_power_w(struct lab_device *device);
 
@@ -344,6 +347,7 @@ struct lab_device_ops {
                      struct lab_op_time ret_times[LAB_OP_COUNT]); /* optional: all zero */
     double (*clock_mhz)(struct lab_device *device);               /* optional: unknown */
     double (*power_w)(struct lab_device *device);                 /* optional: unknown */
+    const char *(*share_note)(const struct lab_device *device);   /* optional: nothing */
 
     int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
     void (*buffer_close)(struct lab_buffer *buffer);

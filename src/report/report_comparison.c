@@ -154,18 +154,36 @@ static bool has_sums(const struct comparison *comparison) {
     return false;
 }
 
+/* What simulated devices say of a shared batch, once: it decides whether several can pay off. */
+static void add_share_note(struct lab_str *text, const struct comparison *comparison) {
+    for (int i = 0; i < comparison->count; i++) {
+        const struct lab_result *result = comparison->rows[i].run->result;
+        for (int w = 0; w < result->warnings.count; w++) {
+            static const char start[] = "simulated framework: "; /* behind the rank */
+            const char *note = strstr(result->warnings.items[w].text, start);
+            if (!note)
+                continue;
+            lab_str_printf(text, "On this simulated machine %s.\n\n", note + strlen(start));
+            return;
+        }
+    }
+}
+
 static void add_summary(struct lab_str *text, const struct comparison *comparison) {
     bool sets = comparison->label_count > 1;
     lab_str_printf(text,
                    "# %s: one device and several%s\n\n%.0f parameters. Throughput in samples a "
                    "second, speed-ups with 95 %% intervals, communication as a share of a "
-                   "step.%s\n\n## Summary\n\n"
-                   "| Batch Size |%s Devices | Single | Multi | Speedup | Efficiency | "
-                   "Communication | Recommendation |\n|---:|%s---:|---:|---:|---:|---:|---:|---|\n",
+                   "step.%s\n\n",
                    comparison->model, comparison->study->simulated ? " (simulated)" : "",
                    comparison->parameters,
-                   has_sums(comparison) ? " " LAB_TRAINING_SIMULATED_SUMS : "",
-                   sets ? " With |" : "", sets ? "---|" : "");
+                   has_sums(comparison) ? " " LAB_TRAINING_SIMULATED_SUMS : "");
+    add_share_note(text, comparison);
+    lab_str_printf(
+        text,
+        "## Summary\n\n| Batch Size |%s Devices | Single | Multi | Speedup | Efficiency | "
+        "Communication | Recommendation |\n|---:|%s---:|---:|---:|---:|---:|---:|---|\n",
+        sets ? " With |" : "", sets ? "---|" : "");
     for (int i = 0; i < comparison->count; i++)
         add_row(text, comparison, &comparison->rows[i]);
 }

@@ -165,6 +165,8 @@ static const struct lab_option framework_keys[] = {
     NUMBER("layer_us", sim_framework, layer_us, .fallback = "0"),
     NUMBER("parameter_ns", sim_framework, parameter_ns, .fallback = "0"),
     NUMBER("gflops", sim_framework, gflops, .fallback = "0"),
+    {"whole_batch", LAB_OPTION_FLAG, offsetof(struct sim_framework, whole_batch),
+     .fallback = "false"},
     NUMBER("sum_layer_us", sim_framework, sum_layer_us, .fallback = "0"),
     NUMBER("sum_gb_s", sim_framework, sum_gb_s, .fallback = "0"),
     {NULL},

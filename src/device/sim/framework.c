@@ -1,9 +1,9 @@
 /*
  * framework.c: the host's part of a training step, as a machine's description has it (`framework`).
  * A program that trains through a framework spends milliseconds of the host's time on a step whose
- * kernels take microseconds, and a second device saves none of it: one process gets through the
- * whole batch, whoever computes it, and then sums gradients layer by layer. A captured graph pays
- * nothing of it.
+ * kernels take microseconds, and then sums gradients layer by layer. Devices share a batch, and
+ * with it the time of its arithmetic. A framework whose one process serves its devices in turn
+ * saves nothing by that: `whole_batch`. A captured graph pays nothing of it.
  *
  * The sums' part is known when a share of a batch is derived, and is spent when devices first wait
  * for each other, so that it counts as communication and not as arithmetic.
@@ -36,10 +36,11 @@ static bool is_shared(const struct lab_mlp *mlp) {
     return mlp->rows > 0 && mlp->rows < mlp->batch;
 }
 
-/* Of the whole batch, of which this launch may be a share. */
+/* Of this launch, which may be a share of a batch; of the whole one where the machine says so. */
 static double arithmetic_s(const struct sim_framework *framework, const struct lab_launch *launch) {
     const struct lab_mlp *mlp = &launch->mlp;
-    double share = is_shared(mlp) ? (double)mlp->rows / (double)mlp->batch : 1;
+    bool whole = framework->whole_batch && is_shared(mlp);
+    double share = whole ? (double)mlp->rows / (double)mlp->batch : 1;
     return framework->gflops > 0 ? 1e-9 * launch->cost.flops / (framework->gflops * share) : 0;
 }
 
@@ -78,4 +79,12 @@ void sim_framework_sum(struct sim_device *device) {
     double owed_s = device->owed_s;
     device->owed_s = 0;
     spend(device, owed_s);
+}
+
+const char *sim_framework_share_note(const struct sim_machine *machine) {
+    return machine->framework.whole_batch && machine->framework.gflops > 0
+               ? "simulated framework: a share of a batch takes the host as long as the whole "
+                 "batch; "
+                 "more GPUs save no arithmetic"
+               : NULL;
 }

@@ -99,6 +99,10 @@ static int sim_trace_end(struct lab_device *base, struct lab_arena *arena,
         0, "simulation", arena, ret_trace, err);
 }
 
+static const char *sim_share_note(const struct lab_device *base) {
+    return sim_framework_share_note(((const struct sim_device *)base)->machine);
+}
+
 static const struct lab_device_ops device_ops = {
     .close = sim_close,
     .leave = sim_leave,
@@ -106,6 +110,7 @@ static const struct lab_device_ops device_ops = {
     .op_times = sim_op_times,
     .clock_mhz = sim_clock_mhz,
     .power_w = sim_device_power_w,
+    .share_note = sim_share_note,
     .buffer_open = sim_buffer_open,
     .buffer_close = sim_buffer_close,
     .stream_open = sim_stream_open,

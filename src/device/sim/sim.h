@@ -123,6 +123,7 @@ struct sim_framework {   /* the host's time for a step of training; all 0 = its 
     double layer_us;     /* for each layer, in each of forward, backward and update */
     double parameter_ns; /* for each parameter that is updated */
     double gflops;       /* at which it gets through a batch's arithmetic; 0 = of no account */
+    bool whole_batch;    /* the whole batch's, for each device that computes a share of it */
     double sum_layer_us; /* for each layer whose gradients are summed over devices */
     double sum_gb_s;     /* at which it moves gradients, down and up again; 0 = of no account */
 };
@@ -401,6 +402,8 @@ void sim_samples(struct lab_device *device, const struct lab_sink_samples *sink)
 void sim_framework_launch(struct sim_device *device, const struct lab_launch *launch);
 /* Devices wait for each other: the sums that are due begin. */
 void sim_framework_sum(struct sim_device *device);
+/* A sentence where a share of a batch takes the host as long as the whole; NULL = it doesn't. */
+const char *sim_framework_share_note(const struct sim_machine *machine);
 
 /* --- slots --- */
 

@@ -1,12 +1,14 @@
 /*
  * test_sim_framework.c: the host's part of a training step on a machine whose description has a
- * `framework`: by layers, parameters and the whole batch's arithmetic; sums where devices first
+ * `framework`: by layers, parameters and a batch's arithmetic, shared or not; sums where devices first
  * wait for each other.
  */
 #include "sim_fixture.h"
 
 #define FRAMEWORK                                                                                  \
     "framework: {layer_us: 100, parameter_ns: 1000, gflops: 1, sum_layer_us: 500, sum_gb_s: 1}\n"
+
+#define WHOLE_BATCH "framework: {layer_us: 100, gflops: 1, whole_batch: true}\n"
 
 #define BEHIND 4096 /* values: what is derived lies behind what it is derived from */
 
@@ -71,14 +73,28 @@ LAB_TEST(a_launch_takes_by_layers_parameters_and_arithmetic) {
     sim_bench_close(&bench);
 }
 
-LAB_TEST(half_a_batch_takes_the_host_as_long_as_the_whole) {
+LAB_TEST(half_a_batch_takes_the_host_half_its_arithmetic) {
     double whole_flops, half_flops;
     lab_device_define("toy", TOY_HEAD FRAMEWORK);
     struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
     double whole_us = launch_us(&bench, LAB_OP_MLP_FORWARD, 8, 8, &whole_flops);
     double half_us = launch_us(&bench, LAB_OP_MLP_FORWARD, 8, 4, &half_flops);
+    assert_double_equal(whole_us - half_us, 1e-3 * (whole_flops - half_flops), 1e-3);
+    assert_true(half_flops < 0.6 * whole_flops);
+    assert_null(lab_device_share_note(bench.device));
+    sim_sync(bench.compute);
+    sim_bench_close(&bench);
+}
+
+LAB_TEST(half_a_batch_takes_as_long_as_the_whole_where_told_so) {
+    double whole_flops, half_flops;
+    lab_device_define("toy", TOY_HEAD WHOLE_BATCH);
+    struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
+    double whole_us = launch_us(&bench, LAB_OP_MLP_FORWARD, 8, 8, &whole_flops);
+    double half_us = launch_us(&bench, LAB_OP_MLP_FORWARD, 8, 4, &half_flops);
     assert_true(half_flops < whole_flops);
     assert_double_equal(half_us, whole_us, 0.02);
+    assert_non_null(strstr(lab_device_share_note(bench.device), "save no arithmetic"));
     sim_sync(bench.compute);
     sim_bench_close(&bench);
 }
@@ -88,7 +104,7 @@ LAB_TEST(sums_are_due_once_a_share_was_derived) {
     lab_device_define("toy", TOY_HEAD FRAMEWORK);
     struct sim_bench bench = sim_bench_open("sim:toy:0", (struct lab_device_setup){0}, 0);
     double backward_us = launch_us(&bench, LAB_OP_MLP_BACKWARD, 8, 4, &flops);
-    assert_double_equal(backward_us, 2 * 100 + 2e-3 * flops, 1e-3); /* nothing of the sums yet */
+    assert_double_equal(backward_us, 2 * 100 + 1e-3 * flops, 1e-3); /* nothing of the sums yet */
     double update_us = launch_us(&bench, LAB_OP_ADAM, 8, 4, &flops);
     /* two layers, and 23 values down and up at 1 GB/s: 184 ns */
     assert_double_equal(update_us, 2 * 100 + 23 + 2 * 500 + 0.184, 1e-3);
