@@ -114,7 +114,8 @@ static void set_interval(struct lab_change *change, const struct lab_change_mean
             shared ? a->freedom : lab_stats_welch_freedom(from_a, a->freedom, from_b, b->freedom);
         distance = lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(sum) / unit;
     }
-    change->low = change->share - distance;
+    /* what is compared is never negative: no more than all of it can go, whatever the spread */
+    change->low = change->absolute ? change->share - distance : fmax(-1, change->share - distance);
     change->high = change->share + distance;
     change->bound = fmax(fabs(change->low), fabs(change->high));
 }

@@ -36,6 +36,15 @@ LAB_TEST_WITH(recordings_are_the_unit, given_setup, given_teardown) {
                         "within 1.8 %"); /* 1.743, rounded up */
 }
 
+/* Two recordings each of a load near 0: Student's t alone would let it fall by more than all. */
+LAB_TEST(nothing_falls_by_more_than_all_of_it) {
+    static const double idle[] = {0.1, 0.9}, busier[] = {0.2, 0.7};
+    struct lab_change change = compare(idle, 2, busier, 2);
+    assert_near(change.low, -1, 0);
+    assert_true(change.high > 1);
+    assert_int_equal(change.verdict, LAB_CHANGE_SAME);
+}
+
 /* One recording against three: the three's spread stands for both, with its degrees of freedom. */
 LAB_TEST(one_against_several_borrows_their_spread) {
     struct lab_change change = compare(first, 1, higher, 3);
