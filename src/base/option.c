@@ -155,6 +155,7 @@ struct line {
     struct lab_arena *arena;
     int argc;
     const char *const *argv;
+    bool ends_at_word;
     int at;
     const struct lab_option **given; /* rows seen so far */
     int given_count, given_capacity;
@@ -297,7 +298,9 @@ static int take_line(struct line *line, const char **words, int *ret_count,
     const char *const *rest = NULL;
     for (line->at = 0; line->at < line->argc && !rest; line->at++) {
         const char *word = line->argv[line->at];
-        if (strcmp(word, "--") == 0) {
+        bool program = line->ends_at_word && (word[0] != '-' || !word[1]);
+        if (program || strcmp(word, "--") == 0) {
+            line->at -= program;
             int left = line->argc - line->at - 1;
             const char **copy = lab_arena_alloc(line->arena, (size_t)left + 1, sizeof *copy);
             memcpy(copy, line->argv + line->at + 1, (size_t)left * sizeof *copy);
@@ -318,10 +321,15 @@ static int take_line(struct line *line, const char **words, int *ret_count,
 }
 
 int lab_options_parse(const struct lab_option *const *tables, void *config, struct lab_arena *arena,
-                      int argc, const char *const *argv, const char ***ret_words, int *ret_count,
-                      const char *const **ret_rest, struct lab_err *err) {
-    struct line line = {
-        .tables = tables, .config = config, .arena = arena, .argc = argc, .argv = argv, .err = err};
+                      int argc, const char *const *argv, bool ends_at_word, const char ***ret_words,
+                      int *ret_count, const char *const **ret_rest, struct lab_err *err) {
+    struct line line = {.tables = tables,
+                        .config = config,
+                        .arena = arena,
+                        .argc = argc,
+                        .argv = argv,
+                        .ends_at_word = ends_at_word,
+                        .err = err};
     const char **words = lab_arena_alloc(arena, (size_t)argc + 1, sizeof *words);
     int result = take_line(&line, words, ret_count, ret_rest);
     lab_mem_free(line.given);

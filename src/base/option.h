@@ -111,10 +111,11 @@ struct lab_value *lab_options_to_map(const struct lab_option *table, const void 
  * (NULL-terminated list: the command's own rows and the shared ones). Words that are no option go
  * to `ret_words`, in order; everything behind "--" goes to `ret_rest` (NULL if there was no "--").
  * Both arrays lie in the arena and end with NULL. Options and words may mix; "-" and a negative
- * number are words. INTS may come without their brackets: --nodes 0,2.
+ * number are words. INTS may come without their brackets: --nodes 0,2. With `ends_at_word` the
+ * first word stands for a "--" in front of it: it is a program, and the options behind it its own.
  */
 int lab_options_parse(const struct lab_option *const *tables, void *config, struct lab_arena *arena,
-                      int argc, const char *const *argv, const char ***ret_words, int *ret_count,
-                      const char *const **ret_rest, struct lab_err *err);
+                      int argc, const char *const *argv, bool ends_at_word, const char ***ret_words,
+                      int *ret_count, const char *const **ret_rest, struct lab_err *err);
 
 #endif

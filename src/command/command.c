@@ -116,8 +116,8 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
         .arena = arena,
         .console = &console,
     };
-    if (lab_options_parse(tables, config, arena, argc, (const char *const *)argv, &words,
-                          &call.word_count, &call.rest, err) < 0)
+    if (lab_options_parse(tables, config, arena, argc, (const char *const *)argv,
+                          command->takes_program, &words, &call.word_count, &call.rest, err) < 0)
         return lab_err_context(err, "%s", command->name);
     call.words = words;
     console.style = lab_console_style(console.out_is_terminal, STDOUT_FILENO);
@@ -127,7 +127,7 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
     if (call.shared->help)
         return lab_command_show_help(&call, command,
                                      command->sections && call.word_count ? words[0] : NULL, err);
-    if (call.rest && call.rest[0] && !command->takes_rest)
+    if (call.rest && call.rest[0] && !command->takes_rest && !command->takes_program)
         return lab_err_set(err, LAB_ERR_USER, "%s takes nothing behind '--'", command->name);
     if (check_word_count(command, call.word_count, err) < 0)
         return -1;

@@ -49,6 +49,7 @@ struct lab_command {
     const char *device_help;  /* what it means here; NULL = where to run, auto */
     int min_words, max_words; /* max -1 = any number */
     bool takes_rest;          /* words behind "--" too: another program and its own */
+    bool takes_program;       /* likewise, and the first word needs no "--" in front of it */
     const struct lab_manual_example *examples; /* may be NULL */
     /* what help adds; `word` is the one behind the command in `help bench vit`, NULL if there is
      * none, or LAB_COMMAND_ALL_WORDS for the man page. An unknown word is an error. The slot may be

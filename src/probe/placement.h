@@ -18,6 +18,10 @@
 void lab_placement_judge(const struct lab_machine *machine, const int *gpu_nodes,
                          struct lab_arena *arena, struct lab_process_sample *process);
 
+/* Adds the bytes of a process's own memory on each NUMA node, by index; false = it can't be read:
+ * another user's, or ended. Takes as long as it takes: seconds for hundreds of gigabytes. */
+bool lab_placement_add_pages(const struct lab_machine *machine, int32_t pid, int64_t *bytes);
+
 const char *lab_placement_words(enum lab_placement placement); /* "wrong cores" */
 
 #endif

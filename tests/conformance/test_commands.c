@@ -20,7 +20,7 @@ LAB_TEST(every_command_is_described) {
         assert_true(!command->options || command->config_size > 0);
         for (const struct lab_manual_example *example = command->examples; example && example->line;
              example++) {
-            assert_true(lab_str_starts(example->line, "gpulab "));
+            assert_non_null(strstr(example->line, "gpulab ")); /* a launcher may stand before it */
             assert_true(example->text && *example->text);
         }
     }

@@ -93,7 +93,8 @@ static void check_line(int argc, const char *const *argv, struct lab_arena *aren
     struct lab_err err = LAB_ERR_INIT;
     const char **words = NULL, *const *rest = NULL;
     int count = -1;
-    if (lab_options_parse(tables, &config, arena, argc, argv, &words, &count, &rest, &err) < 0) {
+    if (lab_options_parse(tables, &config, arena, argc, argv, argc % 2, &words, &count, &rest,
+                          &err) < 0) {
         require(err.code == LAB_ERR_USER && err.text[0] && !words && count == -1 && !rest);
         return;
     }

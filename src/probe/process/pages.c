@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "probe/placement.h"
 #include "probe/probe_host.h"
 
 #include <string.h>
@@ -147,4 +148,16 @@ bool pages_read(struct pages *pages, const char *root, int32_t pid,
     if (!more)
         end(pages);
     return budget->left_ns > 0;
+}
+
+bool lab_placement_add_pages(const struct lab_machine *machine, int32_t pid, int64_t *bytes) {
+    struct pages pages;
+    struct pages_budget all = {.left_ns = INT64_MAX};
+    pages_init(&pages);
+    pages_read(&pages, "", pid, machine, 0, &all);
+    bool whole = pages.bytes;
+    for (int i = 0; whole && i < machine->node_count; i++)
+        bytes[i] += pages.bytes[i];
+    pages_release(&pages);
+    return whole;
 }

@@ -243,6 +243,8 @@ LAB_TEST(a_config_survives_its_map) {
 
 #define MAX_WORDS 16
 
+static bool ends_at_word;
+
 /* Parses a line of words that are split at '|'. */
 static int parse_line(const char *line, const char ***ret_words, int *ret_count,
                       const char *const **ret_rest, struct lab_err *err) {
@@ -253,8 +255,8 @@ static int parse_line(const char *line, const char ***ret_words, int *ret_count,
         argv[argc++] = lab_arena_strndup(&test_arena, c, length);
         c += length + (c[length] == '|');
     }
-    return lab_options_parse(tables, &config, &test_arena, argc, argv, ret_words, ret_count,
-                             ret_rest, err);
+    return lab_options_parse(tables, &config, &test_arena, argc, argv, ends_at_word, ret_words,
+                             ret_count, ret_rest, err);
 }
 
 static const char **words;
@@ -406,6 +408,18 @@ LAB_TEST(a_tree_outlives_where_it_came_from) {
     LAB_AUTO(str, place);
     lab_value_add_place(tree.any, &place);
     assert_string_equal(place.text, "mine.yaml:3: ");
+}
+
+LAB_TEST(a_program_ends_the_options) {
+    ends_at_word = true;
+    take_line("--json|python|train.py|--lr|3");
+    ends_at_word = false;
+    assert_int_equal(word_count, 0);
+    assert_true(config.json);
+    assert_string_equal(rest[0], "python");
+    assert_string_equal(rest[2], "--lr");
+    assert_string_equal(rest[3], "3");
+    assert_null(rest[4]);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up};
