@@ -1,42 +1,75 @@
 /*
- * claim.h: what an analysis found, as data. A claim compares a subject with a reference and says
- * how large the effect is, how sure that is, and what follows. Sentences, JSON, colours, exit
- * status 3, advice and the proof are made from claims; a claim that can't be checked against
+ * model/claim.h: what an analysis found, as data. A claim compares a subject with a reference and
+ * says how large the effect is, how well that is known, and what follows. Sentences, JSON, colours,
+ * exit status 3, advice and the proof are made from claims; a claim that can't be checked against
  * planted truth is not made.
  *
- *     {.kind = "numa.penalty", .subject = "GPU 2, NUMA node 2", .reference = "NUMA node 0",
- *      .effect = -0.125, .low = -0.138, .high = -0.107, .confidence = 0.95, .n = 5,
- *      .verdict = LAB_CLAIM_YES, .bound = 0.008, .scope = runs, .scope_count = 10}
+ *     {.kind = "numa.penalty", .subject = "NUMA node 2, GPU 2", .reference = "NUMA node 0",
+ *      .quantity = "throughput", .effect = -0.125, .low = -0.138, .high = -0.107,
+ *      .confidence = 0.95, .n = 5, .verdict = LAB_CLAIM_YES}
  *
  * Whoever made a claim keeps its strings and runs in an arena.
  */
 #ifndef LAB_MODEL_CLAIM_H
 #define LAB_MODEL_CLAIM_H
 
-#include "model/run.h"
+#include "base/mem.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 
 enum lab_claim_verdict {
-    LAB_CLAIM_NOT_TESTED,   /* there are no runs to tell it from; effect and interval are NaN */
-    LAB_CLAIM_YES,          /* there is an effect: the interval lies beyond the bound */
-    LAB_CLAIM_NO,           /* there is none larger than the bound */
-    LAB_CLAIM_INCONCLUSIVE, /* the interval holds both; needs more runs */
+    LAB_CLAIM_NOT_TESTED,   /* nothing was run that shows it; all values are NaN */
+    LAB_CLAIM_YES,          /* there is an effect */
+    LAB_CLAIM_NO,           /* there is none larger than `bound` */
+    LAB_CLAIM_INCONCLUSIVE, /* more runs are needed; with one run a point always */
 };
 
+/* Effects, as shares: below the first one nobody acts on it; a comparison is to detect the
+ * second. */
+#define LAB_CLAIM_NEGLIGIBLE 0.005
+#define LAB_CLAIM_DETECT     0.02
+#define LAB_CLAIM_LEVEL      0.05 /* of a false claim, over all claims of a family */
+
 struct lab_claim {
-    const char *kind; /* what is claimed: "numa.penalty"; the same in every language and version */
+    const char *kind;                /* "numa.penalty"; the same in every version */
     const char *subject, *reference; /* what is compared with what, as people name them */
-    /* Relative to the reference: -0.125 = 12.5% lower. The unit is the kind's where it is no
-     * ratio. NaN = unknown. */
+    const char *quantity;            /* that the effect is of: "throughput" */
+    /* Relative to the reference: -0.125 = 12.5% lower. NaN = unknown. */
     double effect;
-    double low, high, confidence; /* the interval; NaN = there is none */
-    int n;                        /* independent runs of the smaller side */
+    double low, high, confidence; /* the interval over runs; NaN = there is none */
+    double p;                     /* of no effect; NaN = unknown */
+    int n;                        /* runs of the point that has fewest */
+    int needed; /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
     enum lab_claim_verdict verdict;
-    double bound;                       /* the least effect that counts, and what NO rules out */
-    const struct lab_run *const *scope; /* the runs that it rests on */
+    double bound;             /* of NO: no effect is larger; else NaN */
+    const char *const *scope; /* the points that it rests on */
     int scope_count;
     bool simulated; /* some of them are */
 };
+
+extern const struct lab_claim lab_claim_none; /* not tested */
+
+const char *lab_claim_verdict_name(enum lab_claim_verdict verdict); /* "not_tested" */
+
+/* From the interval and `p`, which for one of many is the family's adjusted one: sets `verdict` and
+ * `bound`. */
+void lab_claim_judge(struct lab_claim *claim, double p);
+
+/*
+ * One sentence, without full stop:
+ *   NUMA node 2, GPU 2: 12.5% lower throughput than NUMA node 0 (95% CI [10.7, 13.8]%, 5 runs each)
+ *   No difference larger than 0.8% in throughput between NUMA node 2 and NUMA node 0 (5 runs each)
+ *   NUMA node 2 and NUMA node 0: inconclusive (3 runs each); 9 runs per point detect 2% (80% power)
+ *   NUMA node 3: not tested
+ */
+const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
+
+/* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested". */
+const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena);
+
+/* {kind, subject, reference, quantity, effect, low, high, confidence, runs, verdict, bound, needed,
+ * scope, simulated} */
+struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena);
 
 #endif

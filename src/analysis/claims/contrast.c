@@ -1,0 +1,178 @@
+/* contrast.c: contrasts of points, block by block. */
+#include "analysis/claims/contrast.h"
+
+#include "analysis/analysis_build.h"
+#include "stats/stats.h"
+
+#include <limits.h>
+#include <math.h>
+
+#define CONFIDENCE 0.95
+#define POWER      0.8
+#define EQUAL      1e-9 /* closer is rounding, not a difference */
+
+void lab_contrast_add(struct lab_contrast *contrast, const struct lab_study_point *point,
+                      double weight) {
+    for (int i = 0; i < contrast->count; i++)
+        if (contrast->terms[i].point == point) {
+            contrast->terms[i].weight += weight;
+            return;
+        }
+    LAB_ADD(contrast->terms, contrast->count, contrast->arena) =
+        (struct lab_contrast_term){point, weight};
+}
+
+void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study_point *base,
+                           const struct lab_study_point *other, double weight) {
+    lab_contrast_add(contrast, base, -weight);
+    lab_contrast_add(contrast, other, weight);
+}
+
+/* --- estimates --- */
+
+struct estimate {                    /* of the contrast's logarithm */
+    double value, variance, freedom; /* of the value; NaN = unknown */
+};
+
+/* NaN = the run has no usable value. */
+static double log_of(const struct lab_study_point *point, int run, enum lab_study_figure figure) {
+    double value = figure == LAB_STUDY_RATE ? point->rates[run] : point->times_s[run];
+    return value > 0 && isfinite(value) ? log(value) : (double)NAN;
+}
+
+/* The point's value in a block; NaN = there is none. */
+static double in_block(const struct lab_study_point *point, int block,
+                       enum lab_study_figure figure) {
+    for (int i = 0; i < point->count; i++)
+        if (point->runs[i]->run && point->runs[i]->run->repeat == block)
+            return log_of(point, i, figure);
+    return NAN;
+}
+
+static int count_values(const struct lab_study_point *point, enum lab_study_figure figure) {
+    int count = 0;
+    for (int i = 0; i < point->count; i++)
+        count += !isnan(log_of(point, i, figure));
+    return count;
+}
+
+static int last_block(const struct lab_contrast *contrast) {
+    int last = -1;
+    for (int t = 0; t < contrast->count; t++)
+        for (int i = 0; i < contrast->terms[t].point->count; i++) {
+            const struct lab_study_run *run = contrast->terms[t].point->runs[i];
+            last = run->run && run->run->repeat > last ? run->run->repeat : last;
+        }
+    return last;
+}
+
+/* `ret_blocks`: how many are whole. */
+static struct estimate by_blocks(const struct lab_contrast *contrast, enum lab_study_figure figure,
+                                 int *ret_blocks) {
+    int blocks = last_block(contrast) + 1;
+    double *sums = lab_arena_alloc(contrast->arena, (size_t)blocks + 1, sizeof *sums);
+    size_t n = 0;
+    for (int b = 0; b < blocks; b++) {
+        double sum = 0;
+        for (int t = 0; t < contrast->count; t++)
+            sum += contrast->terms[t].weight * in_block(contrast->terms[t].point, b, figure);
+        if (!isnan(sum))
+            sums[n++] = sum;
+    }
+    *ret_blocks = (int)n;
+    struct estimate estimate = {NAN, NAN, NAN};
+    if (n > 0)
+        estimate.value = lab_stats_mean(sums, n);
+    if (n > 1) {
+        double deviation = lab_stats_stddev(sums, n);
+        estimate.variance = deviation * deviation / (double)n;
+        estimate.freedom = (double)n - 1;
+    }
+    return estimate;
+}
+
+/* Each point's runs by themselves; degrees of freedom by Welch and Satterthwaite. */
+static struct estimate by_points(const struct lab_contrast *contrast,
+                                 enum lab_study_figure figure) {
+    struct estimate sum = {0, 0, NAN};
+    double below = 0;
+    for (int t = 0; t < contrast->count; t++) {
+        const struct lab_study_point *point = contrast->terms[t].point;
+        double weight = contrast->terms[t].weight;
+        double *logs = lab_arena_alloc(contrast->arena, (size_t)point->count + 1, sizeof *logs);
+        size_t n = 0;
+        for (int i = 0; i < point->count; i++) {
+            logs[n] = log_of(point, i, figure);
+            n += !isnan(logs[n]);
+        }
+        double deviation = n > 1 ? lab_stats_stddev(logs, n) : (double)NAN;
+        double variance = weight * weight * deviation * deviation / (double)n;
+        sum.value += weight * (n > 0 ? lab_stats_mean(logs, n) : (double)NAN);
+        sum.variance += variance;
+        below += variance * variance / ((double)n - 1);
+    }
+    sum.freedom = below > 0 ? sum.variance * sum.variance / below : sum.variance == 0 ? 1 : NAN;
+    return sum;
+}
+
+/* --- claims --- */
+
+static int needed_runs(const struct estimate *estimate, int n) {
+    double spread = sqrt(estimate->variance * n / 2); /* as of each of two sides */
+    if (!(spread > 0))
+        return 0;
+    double needed = lab_stats_needed_t(log1p(LAB_CLAIM_DETECT) / spread, POWER, LAB_CLAIM_LEVEL);
+    return needed < INT_MAX ? (int)ceil(needed) : 0;
+}
+
+static void set_interval(struct lab_claim *claim, struct estimate estimate) {
+    double error = sqrt(estimate.variance), distance = 0;
+    claim->effect = expm1(estimate.value);
+    if (isnan(error) || isnan(estimate.freedom))
+        return;
+    if (error > EQUAL) {
+        distance = error * lab_stats_t_quantile((1 + CONFIDENCE) / 2, estimate.freedom);
+        claim->p = lab_stats_t_two_sided(estimate.value / error, estimate.freedom);
+    } else { /* nothing varies: what differs does so for certain */
+        claim->p = fabs(estimate.value) <= EQUAL ? 1 : 0;
+    }
+    claim->low = expm1(estimate.value - distance);
+    claim->high = expm1(estimate.value + distance);
+    claim->confidence = CONFIDENCE;
+}
+
+struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
+                                    enum lab_study_figure figure) {
+    struct lab_claim claim = lab_claim_none;
+    int fewest = contrast->count > 0 ? INT_MAX : 0, blocks;
+    const char **scope = NULL;
+    for (int t = 0; t < contrast->count; t++) {
+        const struct lab_study_point *point = contrast->terms[t].point;
+        int values = count_values(point, figure);
+        fewest = values < fewest ? values : fewest;
+        LAB_ADD(scope, claim.scope_count, contrast->arena) = point->name;
+    }
+    claim.scope = scope;
+    claim.n = fewest;
+    if (fewest == 0)
+        return claim;
+    struct estimate estimate = by_blocks(contrast, figure, &blocks);
+    if (blocks < 2 || 2 * blocks < fewest)
+        estimate = by_points(contrast, figure);
+    else
+        claim.n = blocks;
+    set_interval(&claim, estimate);
+    claim.needed = needed_runs(&estimate, claim.n);
+    lab_claim_judge(&claim, claim.p);
+    return claim;
+}
+
+void lab_claim_adjust(struct lab_claim *const *claims, int count) {
+    double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
+    for (int i = 0; i < count; i++)
+        p[i] = claims[i]->p;
+    lab_stats_adjust_bh(p, (size_t)count, p);
+    for (int i = 0; i < count; i++)
+        lab_claim_judge(claims[i], p[i]);
+    lab_mem_free(p);
+}

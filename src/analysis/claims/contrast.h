@@ -1,0 +1,47 @@
+/*
+ * contrast.h: claims from the points of a study.
+ *
+ * A contrast is a weighted sum of points: a cell against its reference (weights 1 and -1), or the
+ * mean of many such differences (pooled). The quantity is a rate or a time, the sum is of
+ * logarithms, so that a contrast whose weights add up to 0 is a ratio.
+ *
+ * The unit of replication is the run. A study runs its points in blocks, one repeat of each in
+ * random order. So the contrast is made block by block, and its interval is Student's over the
+ * blocks: whatever drifts from block to block, or hits the points of a block alike, cancels out,
+ * and runs of one block needn't be independent of each other. Blocks in which a point has no run
+ * are left out; where fewer than two are whole, or less than half, the runs of each point count by
+ * themselves (Welch). With one run a point there is an effect and no interval.
+ */
+#ifndef LAB_ANALYSIS_CLAIMS_CONTRAST_H
+#define LAB_ANALYSIS_CLAIMS_CONTRAST_H
+
+#include "analysis/analysis_study.h"
+#include "model/claim.h"
+
+struct lab_contrast { /* {.arena = …} = empty */
+    struct lab_arena *arena;
+    struct lab_contrast_term {
+        const struct lab_study_point *point;
+        double weight;
+    } * terms;
+    int count;
+};
+
+/* A point that is there already gets the sum of its weights. */
+void lab_contrast_add(struct lab_contrast *contrast, const struct lab_study_point *point,
+                      double weight);
+/* `other` against `base`. */
+void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study_point *base,
+                           const struct lab_study_point *other, double weight);
+
+/* Effect, interval, p, n, needed, scope and a verdict by itself. Whoever asks for it sets kind,
+ * subject, reference and quantity. An empty contrast, or one with a point without values, is not
+ * tested. */
+struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
+                                    enum lab_study_figure figure);
+
+/* Verdicts of a family hold together: the share of false ones among YES stays below
+ * LAB_CLAIM_LEVEL (Benjamini and Hochberg). */
+void lab_claim_adjust(struct lab_claim *const *claims, int count);
+
+#endif

@@ -1,0 +1,129 @@
+/* claim.c: from an interval to a verdict, from a verdict to a sentence and to JSON. */
+#include "model/claim.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+const struct lab_claim lab_claim_none = {
+    .kind = "",
+    .subject = "",
+    .reference = "",
+    .quantity = "",
+    .effect = NAN,
+    .low = NAN,
+    .high = NAN,
+    .confidence = NAN,
+    .p = NAN,
+    .bound = NAN,
+};
+
+const char *lab_claim_verdict_name(enum lab_claim_verdict verdict) {
+    static const char *const names[] = {[LAB_CLAIM_NOT_TESTED] = "not_tested",
+                                        [LAB_CLAIM_YES] = "yes",
+                                        [LAB_CLAIM_NO] = "no",
+                                        [LAB_CLAIM_INCONCLUSIVE] = "inconclusive"};
+    return names[verdict];
+}
+
+void lab_claim_judge(struct lab_claim *claim, double p) {
+    double farther = fmax(fabs(claim->low), fabs(claim->high));
+    bool beyond_zero = claim->low > 0 || claim->high < 0;
+    claim->bound = NAN;
+    if (isnan(claim->effect))
+        claim->verdict = LAB_CLAIM_NOT_TESTED;
+    else if (isnan(claim->low) || isnan(claim->high) || isnan(p))
+        claim->verdict = LAB_CLAIM_INCONCLUSIVE;
+    else if (farther > LAB_CLAIM_NEGLIGIBLE && beyond_zero && p <= LAB_CLAIM_LEVEL)
+        claim->verdict = LAB_CLAIM_YES;
+    else
+        claim->verdict = farther <= LAB_CLAIM_DETECT ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
+    if (claim->verdict == LAB_CLAIM_NO)
+        claim->bound = farther;
+}
+
+/* --- words --- */
+
+/* "12.5%", "0.8%", "150%"; an end of an interval likewise, without its sign. */
+static const char *percent(double share, struct lab_arena *arena) {
+    double value = 100 * fabs(share);
+    return lab_arena_printf(arena, value < 99.95 ? "%.1f" : "%.0f", value);
+}
+
+static const char *rounded_up(double share, struct lab_arena *arena) {
+    return percent(ceil(1000 * share - 1e-9) / 1000, arena);
+}
+
+/* Ends in the direction of the effect: of "lower", how much lower at least and at most; an end on
+ * the other side has a minus. */
+static const char *interval(const struct lab_claim *claim, struct lab_arena *arena) {
+    double least = claim->effect < 0 ? -claim->high : claim->low,
+           most = claim->effect < 0 ? -claim->low : claim->high;
+    return lab_arena_printf(arena, "%.0f%% CI [%s%s, %s]%%", 100 * claim->confidence,
+                            least < 0 ? "−" : "", percent(least, arena), percent(most, arena));
+}
+
+static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) {
+    return claim->n == 1 ? "1 run each" : lab_arena_printf(arena, "%d runs each", claim->n);
+}
+
+const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
+    const char *direction = claim->effect < 0 ? "lower" : "higher";
+    switch (claim->verdict) {
+    case LAB_CLAIM_YES:
+        return lab_arena_printf(arena, "%s: %s%% %s %s than %s (%s, %s)", claim->subject,
+                                percent(claim->effect, arena), direction, claim->quantity,
+                                claim->reference, interval(claim, arena), runs(claim, arena));
+    case LAB_CLAIM_NO:
+        return lab_arena_printf(arena,
+                                "No difference larger than %s%% in %s between %s and %s (%s)",
+                                rounded_up(claim->bound, arena), claim->quantity, claim->subject,
+                                claim->reference, runs(claim, arena));
+    case LAB_CLAIM_INCONCLUSIVE:
+        return lab_arena_printf(
+            arena, "%s and %s: inconclusive (%s)%s", claim->subject, claim->reference,
+            runs(claim, arena),
+            claim->needed > claim->n
+                ? lab_arena_printf(arena, "; %d runs per point detect %g%% (80%% power)",
+                                   claim->needed, 100 * LAB_CLAIM_DETECT)
+                : "");
+    default:
+        return lab_arena_printf(arena, "%s: not tested", claim->subject);
+    }
+}
+
+const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
+        return "not tested";
+    if (claim->verdict == LAB_CLAIM_NO)
+        return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
+    if (isnan(claim->low))
+        return lab_arena_printf(arena, "%+.1f%%, %s", 100 * claim->effect, runs(claim, arena));
+    return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]%s", 100 * claim->effect, 100 * claim->low,
+                            100 * claim->high,
+                            claim->verdict == LAB_CLAIM_YES ? "" : ", inconclusive");
+}
+
+/* --- JSON --- */
+
+struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena), *scope = lab_value_list(arena);
+    lab_value_set_string(arena, map, "kind", claim->kind);
+    lab_value_set_string(arena, map, "subject", claim->subject);
+    lab_value_set_string(arena, map, "reference", claim->reference);
+    lab_value_set_string(arena, map, "quantity", claim->quantity);
+    lab_value_set_float(arena, map, "effect", claim->effect);
+    lab_value_set_float(arena, map, "low", claim->low);
+    lab_value_set_float(arena, map, "high", claim->high);
+    lab_value_set_float(arena, map, "confidence", claim->confidence);
+    lab_value_set_int(arena, map, "runs", claim->n);
+    lab_value_set_string(arena, map, "verdict", lab_claim_verdict_name(claim->verdict));
+    lab_value_set_float(arena, map, "bound", claim->bound);
+    if (claim->needed > 0)
+        lab_value_set_int(arena, map, "needed", claim->needed);
+    for (int i = 0; i < claim->scope_count; i++)
+        lab_value_append(arena, scope, lab_value_string(arena, claim->scope[i]));
+    lab_value_set(arena, map, "scope", scope);
+    lab_value_set_bool(arena, map, "simulated", claim->simulated);
+    return map;
+}

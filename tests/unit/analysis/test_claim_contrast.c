@@ -1,0 +1,118 @@
+/* Contrasts of points: what they estimate, what cancels out of them, how often their intervals
+ * hold the truth. */
+#include "analysis/claims/contrast.h"
+
+#include "stats/stats.h"
+#include "unit/analysis/study_fixture.h"
+
+#include "test.h"
+
+#define RUNS    5
+#define STUDIES 2000
+
+static struct given_study study;
+
+static struct lab_study_point *points_of(int *ret_count) {
+    struct lab_study_point *points;
+    *ret_count = lab_study_points(&study.table, &study.arena, &points);
+    return points;
+}
+
+static uint64_t drawn; /* so that each study has numbers of its own */
+
+/* Points gpu 0 … `gpus` − 1 from node 0 and, `effect` slower, from node 1; `noise` between runs,
+ * `drift` of all of a block. */
+static void given_blocks(int gpus, double effect, double noise, double drift, int blocks) {
+    given_begin(&study, "given");
+    study.random = drawn;
+    for (int b = 0; b < blocks; b++) {
+        double block = drift * given_normal(&study);
+        for (int i = 0; i < 2 * gpus; i++)
+            given_add(&study,
+                      (struct given_run){.model = "vit0x0x0",
+                                         .gpu = i / 2,
+                                         .node = i % 2,
+                                         .repeat = b,
+                                         .rate = 1000 * (1 - i % 2 * effect) *
+                                                 exp(block + noise * given_normal(&study))});
+    }
+    drawn = study.random;
+}
+
+static struct lab_claim pooled(int gpus) {
+    int count;
+    struct lab_study_point *points = points_of(&count);
+    struct lab_contrast contrast = {.arena = &study.arena};
+    for (int g = 0; g < gpus; g++)
+        lab_contrast_add_pair(&contrast, &points[2 * g], &points[2 * g + 1], 1.0 / gpus);
+    return lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+}
+
+LAB_TEST(a_pair_is_a_ratio) {
+    given_blocks(1, 0.125, 0, 0, RUNS);
+    struct lab_claim claim = pooled(1);
+    assert_near(claim.effect, -0.125, 1e-12);
+    assert_near(claim.low, -0.125, 1e-9);
+    assert_int_equal(claim.verdict, LAB_CLAIM_YES);
+    assert_int_equal(claim.n, RUNS);
+    assert_int_equal(claim.scope_count, 2);
+    given_end(&study);
+}
+
+LAB_TEST(what_drifts_from_block_to_block_cancels_out) {
+    given_blocks(1, 0.02, 0.001, 0.2, RUNS);
+    struct lab_claim claim = pooled(1);
+    assert_int_equal(claim.verdict, LAB_CLAIM_YES);
+    assert_true(claim.high - claim.low < 0.02);
+    given_end(&study);
+}
+
+LAB_TEST(one_run_a_point_has_an_effect_and_no_verdict) {
+    given_blocks(2, 0.3, 0.01, 0, 1);
+    struct lab_claim claim = pooled(2);
+    assert_near(claim.effect, -0.3, 0.05);
+    assert_true(isnan(claim.low) && isnan(claim.p));
+    assert_int_equal(claim.verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_int_equal(claim.n, 1);
+    given_end(&study);
+}
+
+LAB_TEST(a_block_that_lacks_a_run_is_left_out) {
+    given_blocks(1, 0.1, 0.01, 0, RUNS);
+    study.table.runs[3].used = false;
+    assert_int_equal(pooled(1).n, RUNS - 1);
+    /* no two points have a block in common: each by itself */
+    for (int i = 0; i < study.table.run_count; i++)
+        study.table.runs[i].used = (i % 2 == 0) == (i / 2 < 2);
+    struct lab_claim claim = pooled(1);
+    assert_int_equal(claim.n, 2);
+    assert_false(isnan(claim.low));
+    given_end(&study);
+}
+
+LAB_TEST(nothing_to_compare_is_not_tested) {
+    struct lab_contrast empty = {.arena = &test_arena};
+    assert_int_equal(lab_claim_estimate(&empty, LAB_STUDY_RATE).verdict, LAB_CLAIM_NOT_TESTED);
+}
+
+/* Of 2,000 studies, 95% and not improbably far from it. */
+static void expect_coverage(int gpus, double effect, double noise, double drift, int blocks) {
+    int held = 0, claimed = 0;
+    for (int i = 0; i < STUDIES; i++) {
+        given_blocks(gpus, effect, noise, drift, blocks);
+        struct lab_claim claim = pooled(gpus);
+        held += claim.low <= -effect && claim.high >= -effect;
+        claimed += claim.verdict == LAB_CLAIM_YES;
+        given_end(&study);
+    }
+    assert_true(lab_stats_binomial_test(held, STUDIES, 0.95) > 0.001);
+    if (effect == 0)
+        assert_true(claimed <= STUDIES * 0.065);
+}
+
+LAB_TEST(intervals_hold_the_truth) {
+    expect_coverage(1, 0.1, 0.015, 0, 5);
+    expect_coverage(4, 0.125, 0.015, 0.05, 5);
+    expect_coverage(4, 0, 0.015, 0.05, 3);
+    expect_coverage(1, 0, 0.03, 0, 2);
+}

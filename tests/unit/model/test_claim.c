@@ -1,0 +1,82 @@
+/* A claim's verdict follows from its interval, its sentence and JSON from the claim. */
+#include "model/claim.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <math.h>
+
+#include "test.h"
+
+static struct lab_claim given(double effect, double low, double high, double p, int n) {
+    struct lab_claim claim = lab_claim_none;
+    claim.kind = "numa.penalty";
+    claim.subject = "NUMA node 2";
+    claim.reference = "NUMA node 0";
+    claim.quantity = "throughput";
+    claim.effect = effect;
+    claim.low = low;
+    claim.high = high;
+    claim.confidence = isnan(low) ? (double)NAN : 0.95;
+    claim.p = p;
+    claim.n = n;
+    lab_claim_judge(&claim, p);
+    return claim;
+}
+
+static void expect(struct lab_claim claim, enum lab_claim_verdict verdict, const char *sentence) {
+    assert_string_equal(lab_claim_verdict_name(claim.verdict), lab_claim_verdict_name(verdict));
+    assert_string_equal(lab_claim_sentence(&claim, &test_arena), sentence);
+}
+
+LAB_TEST(an_effect_needs_its_interval_beyond_zero_and_a_small_p) {
+    expect(given(-0.125, -0.138, -0.107, 0.001, 5), LAB_CLAIM_YES,
+           "NUMA node 2: 12.5% lower throughput than NUMA node 0 (95% CI [10.7, 13.8]%, 5 runs "
+           "each)");
+    expect(given(0.031, 0.004, 0.058, 0.03, 5), LAB_CLAIM_YES,
+           "NUMA node 2: 3.1% higher throughput than NUMA node 0 (95% CI [0.4, 5.8]%, 5 runs "
+           "each)");
+    /* one of many: its own p is small, the family's isn't */
+    struct lab_claim one = given(0.031, 0.004, 0.058, 0.03, 5);
+    lab_claim_judge(&one, 0.4);
+    assert_int_equal(one.verdict, LAB_CLAIM_INCONCLUSIVE);
+}
+
+LAB_TEST(no_effect_comes_with_its_bound) {
+    struct lab_claim claim = given(0.001, -0.0062, 0.0078, 0.7, 5);
+    expect(claim, LAB_CLAIM_NO,
+           "No difference larger than 0.8% in throughput between NUMA node 2 and NUMA node 0 (5 "
+           "runs each)");
+    assert_true(claim.bound == 0.0078);
+    /* certain, but too small for anybody to act on */
+    assert_int_equal(given(-0.003, -0.004, -0.002, 1e-6, 5).verdict, LAB_CLAIM_NO);
+    /* as large as 3%: that isn't none */
+    claim = given(0.005, -0.02, 0.03, 0.6, 3);
+    claim.needed = 9;
+    expect(claim, LAB_CLAIM_INCONCLUSIVE,
+           "NUMA node 2 and NUMA node 0: inconclusive (3 runs each); 9 runs per point detect 2% "
+           "(80% power)");
+}
+
+LAB_TEST(one_run_gives_no_verdict) {
+    expect(given(-0.5, NAN, NAN, NAN, 1), LAB_CLAIM_INCONCLUSIVE,
+           "NUMA node 2 and NUMA node 0: inconclusive (1 run each)");
+    expect(given(NAN, NAN, NAN, NAN, 0), LAB_CLAIM_NOT_TESTED, "NUMA node 2: not tested");
+}
+
+LAB_TEST(json_has_numbers_and_no_prose) {
+    struct lab_claim claim = given(-0.125, -0.138, -0.107, 0.001, 5);
+    static const char *const scope[] = {"gpu0_numa0", "gpu0_numa2"};
+    claim.scope = scope;
+    claim.scope_count = 2;
+    claim.simulated = true;
+    LAB_AUTO(str, text);
+    lab_json_write(lab_claim_value(&claim, &test_arena), 0, &text);
+    assert_string_equal(
+        text.text,
+        "{\"kind\": \"numa.penalty\", \"subject\": \"NUMA node 2\", \"reference\": \"NUMA node "
+        "0\", "
+        "\"quantity\": \"throughput\", \"effect\": -0.125, \"low\": -0.138, \"high\": -0.107, "
+        "\"confidence\": 0.95, \"runs\": 5, \"verdict\": \"yes\", \"bound\": null, "
+        "\"scope\": [\"gpu0_numa0\", \"gpu0_numa2\"], \"simulated\": true}");
+}
