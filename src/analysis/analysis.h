@@ -16,6 +16,7 @@
 #include "base/option.h"
 #include "doc/column.h"
 #include "model/chart.h"
+#include "model/claim.h"
 #include "model/recording.h"
 #include "model/study_table.h"
 #include "model/trace.h"
@@ -52,8 +53,11 @@ struct lab_analysis_result {
     int column_count;
     struct lab_analysis_part *parts;
     int part_count;
-    bool simulated;                 /* some figure is: the word stands in every heading */
-    const char *const *notes;       /* about the whole; NULL-terminated */
+    bool simulated;           /* some figure is: the word stands in every heading */
+    const char *const *notes; /* about the whole; NULL-terminated */
+    /* what was found, the headline first; all else says the same in other words */
+    const struct lab_claim *claims;
+    int claim_count;
     const struct lab_chart *charts; /* pictures of the same figures */
     int chart_count;
 };

@@ -70,6 +70,19 @@ void lab_analysis_add_notes(const char *const **notes, const char *const *others
         lab_analysis_note(notes, arena, "%s%s", prefix, *others);
 }
 
+/* --- claims --- */
+
+void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab_claim *claim,
+                            struct lab_arena *arena) {
+    result->claims =
+        lab_analysis_grow(result->claims, result->claim_count, sizeof *result->claims, arena);
+    ((struct lab_claim *)result->claims)[result->claim_count++] = *claim;
+}
+
+struct lab_doc_cell lab_claim_loss(const struct lab_claim *claim) {
+    return lab_cell_interval(-claim->effect, -claim->high, -claim->low, claim->confidence);
+}
+
 /* --- parts --- */
 
 struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *result,

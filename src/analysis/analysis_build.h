@@ -63,6 +63,13 @@ struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *resu
 void lab_analysis_set_cells(struct lab_analysis_part *part, const struct lab_doc_cell *cells,
                             size_t count);
 
+/* --- claims --- */
+
+void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab_claim *claim,
+                            struct lab_arena *arena);
+/* What of the reference is lost: the effect with the other sign, and its interval. */
+struct lab_doc_cell lab_claim_loss(const struct lab_claim *claim);
+
 /* --- tables of a part --- */
 
 #define LAB_TABLE(part, key, title, columns, arena)                                                \

@@ -1,27 +1,25 @@
 /*
- * numa.c: `gpulab analyze numa`: which node feeds which device best, what another one costs, and
- * which models mind. The figures are made in numa/; here they become a result.
+ * numa.c: `gpulab analyze numa`: which NUMA node to bind to, and what a remote one costs. The
+ * claims are made in numa/; here they become tables and a headline.
  */
 #include "analysis/numa/numa.h"
+#include "analysis/analysis_group.h"
 #include "analysis/analysis_words.h"
 
 #include "base/str.h"
 
 #include <math.h>
-#include <string.h>
 
 static const struct lab_doc_column figure_columns[] = {
-    {"best_nodes", "Best node", LAB_UNIT_TEXT, "Best node"},
-    {"device_node", "Sits on node", LAB_UNIT_COUNT},
-    {"largest_penalty", "Largest penalty", LAB_UNIT_CHANGE, "Largest penalty",
-     .with_interval = true},
-    {"largest_penalty_model", "  on", LAB_UNIT_TEXT, "On"},
-    {"largest_penalty_node", "  from node", LAB_UNIT_COUNT},
-    {"none_larger_than", "Others at most", LAB_UNIT_SHARE, "Others at most"},
-    {"comparisons", NULL, LAB_UNIT_COUNT},
+    {"best_node", "NUMA node to use", LAB_UNIT_COUNT, "Node to use"},
+    {"device_node", "Local node", LAB_UNIT_COUNT, "Local node"},
+    {"farthest_node", "Farthest node", LAB_UNIT_COUNT},
+    {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Throughput there", LAB_UNIT_TEXT, "Farthest node"},
+    {"verdict", NULL, LAB_UNIT_TEXT},
+    {"bound", NULL, LAB_UNIT_SHARE},
 };
 
-enum { RUNS = 6 };
 static const struct lab_doc_column penalty_columns[] = {
     {"model", "Model", LAB_UNIT_TEXT},
     {"gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER},
@@ -31,18 +29,20 @@ static const struct lab_doc_column penalty_columns[] = {
     {NULL, "Per second", LAB_UNIT_FIGURE},
     {"runs", "Runs", LAB_UNIT_COUNT},
     {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Penalty", LAB_UNIT_FIGURE},
+    {NULL, "Throughput", LAB_UNIT_FIGURE},
     {"verdict", NULL, LAB_UNIT_TEXT},
     {"p", NULL, LAB_UNIT_NUMBER},
     {"needed_runs", NULL, LAB_UNIT_COUNT},
 };
 
-static const struct lab_doc_column sensitivity_columns[] = {
+static const struct lab_doc_column pooled_columns[] = {
     {"model", "Model", LAB_UNIT_TEXT},
     {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
     {"distance", "Distance", LAB_UNIT_COUNT},
     {"devices", "Devices", LAB_UNIT_COUNT},
-    {"penalty", "Mean penalty", LAB_UNIT_CHANGE, .with_interval = true},
+    {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
+    {NULL, "Throughput", LAB_UNIT_FIGURE},
+    {"verdict", NULL, LAB_UNIT_TEXT},
 };
 
 /* --- tables --- */
@@ -51,82 +51,48 @@ static double known(int number) {
     return number > 0 ? number : (double)NAN;
 }
 
-static struct lab_doc_cell penalty_cell(const struct lab_study_ratio *ratio) {
-    return lab_cell_interval(1 - ratio->ratio, 1 - ratio->high, 1 - ratio->low, ratio->confidence);
-}
-
-static double median_rate(const struct lab_study_point *point) {
-    return lab_analysis_summarize(point->rates, (size_t)point->count).median;
-}
-
-static const char *rate_words(double rate, struct lab_arena *arena) {
-    return lab_arena_printf(arena, rate >= 1000 ? "%.0f" : "%.4g", rate);
-}
-
 static void add_penalty(struct lab_doc_table *table, const struct lab_numa_grid *grid,
                         const struct lab_numa_device *device, int model, int node,
                         struct lab_arena *arena) {
     const struct lab_numa_cell *cell = lab_numa_cell_at(device, model, node);
+    const struct lab_claim *claim = &cell->claim;
     bool reference = node == device->reference;
-    double rate = median_rate(cell->point);
+    double rate = lab_study_estimate(cell->point->rates, cell->point->count).value;
     LAB_ROW(table, arena, lab_cell_text(grid->models[model].name),
             lab_cell_figure(grid->models[model].complexity / 1e9),
             lab_cell_figure(device->nodes[node].number),
             lab_cell_figure(known(device->nodes[node].distance)), lab_cell_figure(rate),
-            lab_cell_text(rate_words(rate, arena)), lab_cell_figure(cell->point->count),
-            penalty_cell(&cell->ratio),
-            lab_cell_text(reference ? "reference" : lab_numa_penalty_words(cell, arena)),
-            lab_cell_text(reference ? "reference"
-                          : isnan(cell->ratio.ratio)
-                              ? "unknown"
-                              : lab_words_verdict(cell->ratio.verdict, "faster", "slower")),
-            lab_cell_figure(cell->ratio.p), lab_cell_figure(known(cell->ratio.needed)));
+            lab_cell_text(lab_words_number(rate, arena)), lab_cell_figure(cell->point->count),
+            lab_claim_loss(claim),
+            lab_cell_text(reference ? "reference" : lab_claim_short(claim, arena)),
+            lab_cell_text(reference ? "reference" : lab_claim_verdict_name(claim->verdict)),
+            lab_cell_figure(claim->p), lab_cell_figure(known(claim->needed)));
 }
 
-static void add_penalty_table(struct lab_analysis_part *part, const struct lab_numa_grid *grid,
-                              const struct lab_numa_device *device, struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(
-        part, "penalties", "By model, in GFLOP a sample, and node", penalty_columns, arena);
-    bool repeated = false;
-    for (int m = 0; m < grid->model_count; m++)
-        for (int n = 0; n < device->node_count; n++) {
-            const struct lab_study_point *point = lab_numa_cell_at(device, m, n)->point;
-            if (!point)
-                continue;
-            repeated |= point->count > 1;
-            add_penalty(table, grid, device, m, n, arena);
-        }
-    if (!repeated) /* a note says so, and the room is needed */
-        lab_analysis_own_columns(table, arena)[RUNS].title = NULL;
-}
-
-static void add_sensitivity_table(struct lab_analysis_part *part, const struct lab_numa_grid *grid,
-                                  struct lab_arena *arena) {
+static void add_pooled_table(struct lab_analysis_part *part, const struct lab_numa_grid *grid,
+                             struct lab_arena *arena) {
     struct lab_doc_table *table =
-        LAB_TABLE(part, "sensitivity", "Over all devices, by distance", sensitivity_columns, arena);
-    struct lab_numa_sensitivity *rows;
-    int count = lab_numa_sensitivities(grid, arena, &rows);
-    for (int i = 0; i < count; i++) {
-        const struct lab_numa_model *model = &grid->models[rows[i].model];
+        LAB_TABLE(part, "pooled", "Over all devices, by distance", pooled_columns, arena);
+    for (int i = 0; i < grid->pooled_count; i++) {
+        const struct lab_numa_pooled *row = &grid->pooled[i];
+        const struct lab_numa_model *model = &grid->models[row->model];
         LAB_ROW(table, arena, lab_cell_text(model->name), lab_cell_figure(model->complexity / 1e9),
-                lab_cell_figure(known(rows[i].distance)), lab_cell_figure(rows[i].devices),
-                lab_cell_interval(rows[i].penalty, rows[i].low, rows[i].high, 0.95));
+                lab_cell_figure(known(row->distance)), lab_cell_figure(row->devices),
+                lab_claim_loss(&row->claim), lab_cell_text(lab_claim_short(&row->claim, arena)),
+                lab_cell_text(lab_claim_verdict_name(row->claim.verdict)));
     }
 }
 
 /* --- parts --- */
 
-static double bound_of(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
-                       int *ret_compared) {
-    double bound = NAN;
-    *ret_compared = 0;
-    for (int i = 0; i < grid->model_count * device->node_count; i++) {
-        const struct lab_study_ratio *ratio = &device->cells[i].ratio;
-        *ret_compared += !isnan(ratio->ratio);
-        if (ratio->verdict == LAB_STUDY_SAME && !isnan(ratio->ratio))
-            bound = fmax(bound, lab_numa_bound(ratio));
-    }
-    return bound;
+/* By distance, then by number; the reference where there is no other. */
+static int farthest_node(const struct lab_numa_device *device) {
+    int farthest = -1;
+    for (int n = 0; n < device->node_count; n++)
+        if (n != device->reference &&
+            (farthest < 0 || device->nodes[n].distance > device->nodes[farthest].distance))
+            farthest = n;
+    return farthest < 0 ? device->reference : farthest;
 }
 
 static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
@@ -134,43 +100,113 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
                                           const struct lab_numa_device *device,
                                           struct lab_arena *arena) {
     struct lab_analysis_part *part = lab_analysis_add_part(result, device->name, arena);
-    int model = 0, node = 0, compared;
-    const struct lab_numa_cell *worst = lab_numa_worst(grid, device, &model, &node);
-    double bound = bound_of(grid, device, &compared);
-    part->answer = lab_numa_device_answer(grid, device, arena);
-    LAB_FIGURES(part, lab_cell_text(compared ? lab_numa_best_nodes(device, arena) : NULL),
+    const struct lab_numa_node *far = &device->nodes[farthest_node(device)];
+    part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&far->claim, arena));
+    LAB_FIGURES(part, lab_cell_figure(device->nodes[lab_numa_best_node(device)].number),
                 lab_cell_figure(device->home >= 0 ? device->home : (double)NAN),
-                worst ? penalty_cell(&worst->ratio) : lab_cell_figure(NAN),
-                lab_cell_text(worst ? grid->models[model].name : NULL),
-                lab_cell_figure(worst ? device->nodes[node].number : (double)NAN),
-                /* as the sentences round it */
-                lab_cell_figure(isnan(bound) ? bound : lab_words_bound_percent(bound) / 100),
-                lab_cell_figure(compared));
-    add_penalty_table(part, grid, device, arena);
+                lab_cell_figure(far->number), lab_claim_loss(&far->claim),
+                lab_cell_text(lab_claim_short(&far->claim, arena)),
+                lab_cell_text(lab_claim_verdict_name(far->claim.verdict)),
+                lab_cell_figure(far->claim.bound));
+    struct lab_doc_table *table = LAB_TABLE(
+        part, "penalties", "By model, in GFLOP a sample, and node", penalty_columns, arena);
+    for (int m = 0; m < grid->model_count; m++)
+        for (int n = 0; n < device->node_count; n++)
+            if (lab_numa_cell_at(device, m, n)->point)
+                add_penalty(table, grid, device, m, n, arena);
+    if (!lab_numa_home_tested(device))
+        lab_analysis_note(&part->notes, arena, "%s: its local node (%d) was not tested.",
+                          device->title, device->home);
     return part;
 }
 
-static void add_notes(struct lab_analysis_result *result, const struct lab_analysis_input *input,
-                      const struct lab_numa_grid *grids, struct lab_arena *arena) {
-    int compared = 0;
-    for (int g = 0; g < input->study_count; g++) {
-        lab_study_add_notes(grids[g].study, lab_analysis_prefix(input, grids[g].study, arena),
-                            &result->notes, arena);
-        if (grids[g].gangs > 0)
-            lab_analysis_note(&result->notes, arena,
-                              "%d point%s of several devices at once %s left out.", grids[g].gangs,
-                              grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
-        for (int d = 0; d < grids[g].device_count; d++)
-            for (int n = 0; n < grids[g].devices[d].node_count; n++)
-                compared += grids[g].devices[d].nodes[n].compared;
+/* --- the headline --- */
+
+/* "Bind GPU 0 and GPU 1 to NUMA node 0." of devices for which another node is slower for certain;
+ * false = there is none. */
+static bool add_binding(const struct lab_numa_grid *grid, struct lab_arena *arena,
+                        struct lab_str *text) {
+    bool *told = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *told);
+    for (int d = 0; d < grid->device_count; d++) {
+        const char **names = NULL;
+        int count = 0, best = -1;
+        for (int k = d; k < grid->device_count; k++) {
+            const struct lab_numa_device *device = &grid->devices[k];
+            int number = device->nodes[lab_numa_best_node(device)].number;
+            bool decided = false;
+            for (int n = 0; n < device->node_count; n++)
+                decided |= device->nodes[n].claim.verdict == LAB_CLAIM_YES;
+            if (told[k] || !decided || (best >= 0 && number != best))
+                continue;
+            best = number;
+            told[k] = true;
+            LAB_ADD(names, count, arena) = device->title;
+        }
+        if (count == 0)
+            continue;
+        LAB_ADD(names, count, arena) = NULL;
+        lab_str_printf(text, "%sBind ", text->length ? " " : "");
+        lab_str_add_list(text, names, "and");
+        lab_str_printf(text, " to NUMA node %d.", best);
     }
-    if (compared > 0)
-        lab_analysis_note(&result->notes, arena,
-                          "A penalty is the share of throughput that is lost against the "
-                          "reference: the device's own node, or the nearest or best one that was "
-                          "tried. Intervals are at 95 %%, verdicts hold for all %d comparison%s "
-                          "together.",
-                          compared, compared == 1 ? "" : "s");
+    return text->length > 0;
+}
+
+/* The model with least arithmetic, from the farthest nodes: chosen before anything was measured. */
+static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena,
+                       struct lab_str *text) {
+    const struct lab_numa_pooled *first = &grid->pooled[0];
+    int last = 0;
+    lab_str_printf(text, "%s%s.", text->length ? " " : "",
+                   lab_claim_sentence(&first->claim, arena));
+    while (last < grid->pooled_count && grid->pooled[last].distance == first->distance)
+        last++;
+    int from = last;
+    double bound = 0;
+    while (from > 1 && grid->pooled[from - 1].claim.verdict == LAB_CLAIM_NO) {
+        from--;
+        bound = fmax(bound, grid->pooled[from].claim.bound);
+    }
+    if (from < last && first->claim.verdict != LAB_CLAIM_NO)
+        lab_str_printf(text, " No difference larger than %.1f%% from %s up.",
+                       lab_words_bound_percent(bound), grid->models[grid->pooled[from].model].name);
+}
+
+static const char *make_answer(const struct lab_numa_grid *grids, int count,
+                               struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    int devices = 0;
+    for (int g = 0; g < count; g++) {
+        devices += grids[g].device_count;
+        if (grids[g].pooled_count == 0)
+            continue;
+        if (count > 1)
+            lab_str_printf(&text, "%s%s: ", text.length ? " " : "", grids[g].study->name);
+        LAB_AUTO(str, one);
+        add_binding(&grids[g], arena, &one);
+        add_pooled(&grids[g], arena, &one);
+        lab_str_add(&text, one.text);
+    }
+    if (devices == 0)
+        return "Not tested: no run on a single device is done.";
+    return text.length ? lab_arena_strdup(arena, text.text)
+                       : "Not tested: each device was bound to one NUMA node. "
+                         "experiment.hardware.numa_nodes=[0,1] tests two.";
+}
+
+static void add_claims(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                       struct lab_arena *arena) {
+    for (int i = 0; i < grid->pooled_count; i++)
+        lab_analysis_add_claim(result, &grid->pooled[i].claim, arena);
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        for (int n = 0; n < device->node_count; n++)
+            if (n != device->reference)
+                lab_analysis_add_claim(result, &device->nodes[n].claim, arena);
+        for (int i = 0; i < grid->model_count * device->node_count; i++)
+            if (i % device->node_count != device->reference)
+                lab_analysis_add_claim(result, &device->cells[i].claim, arena);
+    }
 }
 
 static int numa_run(const void *config, const struct lab_analysis_input *input,
@@ -183,19 +219,23 @@ static int numa_run(const void *config, const struct lab_analysis_input *input,
     struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count, sizeof *grids);
     for (int g = 0; g < count; g++) {
         const struct lab_study_table *study = &input->studies[g];
-        grids[g] = lab_numa_grid_make(study, lab_analysis_prefix(input, study, arena), arena);
+        const char *prefix = lab_analysis_prefix(input, study, arena);
+        grids[g] = lab_numa_grid_make(study, prefix, arena);
         for (int d = 0; d < grids[g].device_count; d++) {
             struct lab_analysis_part *part =
                 add_part(ret_result, &grids[g], &grids[g].devices[d], arena);
-            if (d == 0 && grids[g].device_count > 1) { /* what no single device has */
-                add_sensitivity_table(part, &grids[g], arena);
-                lab_analysis_drop_empty(part);
-            }
+            if (d == 0 && grids[g].pooled_count > 0) /* what no single device has */
+                add_pooled_table(part, &grids[g], arena);
         }
+        add_claims(ret_result, &grids[g], arena);
         lab_numa_add_charts(ret_result, &grids[g], lab_analysis_suffix(g, arena), arena);
+        lab_study_add_notes(study, prefix, &ret_result->notes, arena);
+        if (grids[g].gangs > 0)
+            lab_analysis_note(&ret_result->notes, arena,
+                              "%d point%s of several devices at once %s left out.", grids[g].gangs,
+                              grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
     }
-    ret_result->answer = lab_numa_answer(grids, count, arena);
-    add_notes(ret_result, input, grids, arena);
+    ret_result->answer = make_answer(grids, count, arena);
     return 0;
 }
 
@@ -220,18 +260,17 @@ static const struct lab_option numa_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_numa = {
     .name = "numa",
-    .summary = "which NUMA node feeds which device best, and what another one costs",
+    .summary = "which NUMA node to bind each device to, and what a remote one costs",
     .description =
-        "For each device and model of a study, the throughput from each node that fed it, against "
-        "the device's own node, or the nearest one that was tried. A penalty is only claimed where "
-        "the runs carry it, all comparisons judged together; otherwise it says how large it could "
-        "be at most.\n\n"
-        "Run with repeats, e.g. gpulab run numa_study experiment.repeat=5: with one run each, "
-        "differences below 2 % get no verdict.",
+        "For each device and model of a study, the throughput from each NUMA node, compared with "
+        "the local node, or the nearest one that was tested. First comes the mean over devices, by "
+        "distance; then each device and each cell. Intervals are over runs, at 95%; verdicts of "
+        "devices and cells hold for all of them together.\n\n"
+        "One run a point gives values and no verdict: gpulab run numa_study experiment.repeat=5 "
+        "gives both.",
     .options = numa_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = numa_interest,
     .run = numa_run,
 };

@@ -394,7 +394,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze latency profile.nsys-rep window=training_step",
      "a report of Nsight Systems, within a range of your own"},
     {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
-    {"gpulab analyze numa numa_study", "which node feeds which device best, by how much"},
+    {"gpulab analyze numa numa_study", "which NUMA node to bind each device to"},
     {"gpulab analyze crossover outputs/scaling_study/2026-11-15/10-42-03",
      "which models wait for copies, and from which size on they don't"},
     {"gpulab analyze numa numa_study --charts plots/", "the same, with its pictures"},

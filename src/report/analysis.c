@@ -64,6 +64,11 @@ void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analys
     lab_doc_only(doc, analysis->opened ? LAB_DOC_ALL & ~(unsigned)LAB_DOC_SCREEN : LAB_DOC_ALL);
     lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, result->answer);
     lab_doc_data(doc, "simulated", simulated);
+    struct lab_value *claims = lab_value_list(arena);
+    for (int i = 0; i < result->claim_count; i++)
+        lab_value_append(arena, claims, lab_claim_value(&result->claims[i], arena));
+    if (result->claim_count > 0)
+        lab_doc_data(doc, "claims", claims);
     lab_doc_only(doc, LAB_DOC_TERMINAL);
     if (result->simulated)
         lab_doc_text(doc, LAB_DOC_SAYS, "These are simulated devices.");

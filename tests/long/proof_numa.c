@@ -58,8 +58,7 @@ static int one_study(const struct proof_cell *cell, const struct planted *plante
             continue;
         proof_count_cover(&counts[0], proof_cell_at(table, i, "penalty"), penalty);
         if (planted->truth.remote == 0)
-            proof_count_hit(&counts[1],
-                            lab_str_equal(verdict, "slower") || lab_str_equal(verdict, "faster"));
+            proof_count_hit(&counts[1], lab_str_equal(verdict, "yes"));
     }
     proof_study_end(&study);
     return status;

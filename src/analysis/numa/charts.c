@@ -20,28 +20,28 @@ static int collect_data_paths(const struct lab_numa_grid *grid, struct lab_arena
     int count = 0;
     for (int d = 0; d < grid->device_count; d++)
         for (int n = 0; n < grid->devices[d].node_count; n++)
-            if (n != grid->devices[d].reference && grid->devices[d].nodes[n].compared > 0)
+            if (n != grid->devices[d].reference && !isnan(grid->devices[d].nodes[n].claim.effect))
                 LAB_ADD(feeds, count, arena) = (struct feed){&grid->devices[d], n};
     *ret_feeds = feeds;
     return count;
 }
 
 static const char *feed_name(const struct feed *feed, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%s from node %d", feed->device->title,
+    return lab_arena_printf(arena, "%s, node %d", feed->device->title,
                             feed->device->nodes[feed->node].number);
 }
 
 /* --- the map --- */
 
 static const char *cell_text(const struct lab_numa_cell *cell, struct lab_arena *arena) {
-    if (isnan(cell->ratio.ratio))
+    const struct lab_claim *claim = &cell->claim;
+    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "";
-    if (cell->ratio.verdict == LAB_STUDY_SAME)
-        return lab_arena_printf(arena, "≤ %.1f",
-                                lab_words_bound_percent(lab_numa_bound(&cell->ratio)));
-    double percent = 100 * lab_numa_penalty(cell);
+    if (claim->verdict == LAB_CLAIM_NO)
+        return lab_arena_printf(arena, "≤ %.1f", lab_words_bound_percent(claim->bound));
+    double percent = -100 * claim->effect;
     return lab_arena_printf(arena, "%.1f%s", fabs(percent) < 0.05 ? 0 : percent,
-                            cell->ratio.verdict == LAB_STUDY_UNDECIDED ? "?" : "");
+                            claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "?" : "");
 }
 
 static void add_map(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
@@ -59,7 +59,7 @@ static void add_map(struct lab_analysis_result *result, const struct lab_numa_gr
         rows[m] = grid->models[m].name;
         for (int f = 0; f < feed_count; f++) {
             const struct lab_numa_cell *cell = lab_numa_cell_at(feeds[f].device, m, feeds[f].node);
-            values[m * feed_count + f] = 100 * lab_numa_penalty(cell);
+            values[m * feed_count + f] = -100 * cell->claim.effect;
             texts[m * feed_count + f] = cell_text(cell, arena);
         }
     }
@@ -67,15 +67,14 @@ static void add_map(struct lab_analysis_result *result, const struct lab_numa_gr
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
         (struct lab_chart){.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
-                           .title = "What another node costs",
-                           .caption = "Throughput lost where a device is fed from that node "
-                                      "instead of its own or best one. ≤: can't be told from "
-                                      "none, and isn't larger; ?: too few runs for a verdict.",
+                           .title = "Throughput lost on remote NUMA nodes",
+                           .caption = "Throughput lost with memory on that node instead of the "
+                                      "local one. ≤: no larger difference; ?: inconclusive.",
                            .simulated = grid->study->simulated},
         arena);
-    lab_chart_add_panel(
-        chart, NULL, lab_axis_names("Device, and the node that feeds it", columns, feed_count),
-        lab_axis_names("Model, by work of a sample", rows, grid->model_count), arena)
+    lab_chart_add_panel(chart, NULL, lab_axis_names("Device, NUMA node", columns, feed_count),
+                        lab_axis_names("Model, by work of a sample", rows, grid->model_count),
+                        arena)
         ->heat = heat;
 }
 
@@ -98,8 +97,8 @@ static void add_lines_by_feed(struct lab_chart_panel *panel, const struct lab_nu
         struct lab_series series = {.arena = arena};
         for (int m = 0; m < grid->model_count; m++) {
             const struct lab_numa_cell *cell = lab_numa_cell_at(feeds[f].device, m, feeds[f].node);
-            add_point(&series, grid->models[m].complexity, lab_numa_penalty(cell),
-                      1 - cell->ratio.high, 1 - cell->ratio.low);
+            add_point(&series, grid->models[m].complexity, -cell->claim.effect, -cell->claim.high,
+                      -cell->claim.low);
         }
         add_line(panel, &series, feed_name(&feeds[f], arena), arena);
     }
@@ -107,14 +106,13 @@ static void add_lines_by_feed(struct lab_chart_panel *panel, const struct lab_nu
 
 static void add_lines_by_distance(struct lab_chart_panel *panel, const struct lab_numa_grid *grid,
                                   struct lab_arena *arena) {
-    struct lab_numa_sensitivity *rows;
-    int count = lab_numa_sensitivities(grid, arena, &rows);
-    for (int i = 0; i < count && panel->series_count < LINES_MAX;) {
-        const struct lab_numa_sensitivity *first = &rows[i];
+    const struct lab_numa_pooled *rows = grid->pooled;
+    for (int i = 0; i < grid->pooled_count && panel->series_count < LINES_MAX;) {
+        const struct lab_numa_pooled *first = &rows[i];
         struct lab_series series = {.arena = arena};
-        for (; i < count && rows[i].distance == first->distance; i++)
-            add_point(&series, grid->models[rows[i].model].complexity, rows[i].penalty, rows[i].low,
-                      rows[i].high);
+        for (; i < grid->pooled_count && rows[i].distance == first->distance; i++)
+            add_point(&series, grid->models[rows[i].model].complexity, -rows[i].claim.effect,
+                      -rows[i].claim.high, -rows[i].claim.low);
         add_line(panel, &series,
                  first->distance > 0
                      ? lab_arena_printf(arena, "distance %d, mean of %d device%s", first->distance,
@@ -128,7 +126,7 @@ static void add_lines(struct lab_analysis_result *result, const struct lab_numa_
                       const struct feed *feeds, int feed_count, const char *suffix,
                       struct lab_arena *arena) {
     struct lab_chart chart = {.name = lab_arena_printf(arena, "numa_penalty%s", suffix),
-                              .title = "What another node costs, by how much a model computes",
+                              .title = "Throughput lost on remote NUMA nodes, by model size",
                               .caption = "Whiskers are intervals at 95 %. Models that only "
                                          "copy have no place on the axis.",
                               .simulated = grid->study->simulated};

@@ -1,11 +1,10 @@
-/* numa/grid.c: a study's points as devices × models × nodes, compared with the reference of
- * each. */
+/* grid.c: a study's points by device, model and NUMA node, and what they show together. */
+#include "analysis/analysis_build.h"
 #include "analysis/numa/numa.h"
 
 #include "base/str.h"
-#include "stats/stats.h"
 
-#include <math.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +35,7 @@ static struct lab_numa_device *find_device(struct lab_numa_grid *grid, const cha
     grid->devices[grid->device_count] =
         (struct lab_numa_device){.name = name,
                                  .title = lab_study_device_title(rank->device, arena),
-                                 .home = rank->device_node,
-                                 .study = grid->study};
+                                 .home = rank->device_node};
     return &grid->devices[grid->device_count++];
 }
 
@@ -76,105 +74,162 @@ static void place_point(struct lab_numa_grid *grid, const char *prefix,
 
 /* --- the reference --- */
 
-/* Mean of the logarithms of the rates on models that every node of the device has a run of. */
-static double speed_of(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
-                       int node) {
-    double sum = 0;
-    for (int m = 0; m < grid->model_count; m++) {
-        bool all = true;
-        for (int n = 0; n < device->node_count; n++)
-            all &= lab_numa_cell_at(device, m, n)->point != NULL;
-        if (!all)
-            continue;
-        const struct lab_study_point *point = lab_numa_cell_at(device, m, node)->point;
-        double rate = lab_stats_median(point->rates, (size_t)point->count);
-        sum += rate > 0 ? log(rate) : 0;
-    }
-    return sum;
-}
-
-/* The device's own node, or the only one that is known to be nearer than all others; or -1. */
-static int nearest_node(const struct lab_numa_device *device) {
-    int nearest = 0;
+bool lab_numa_home_tested(const struct lab_numa_device *device) {
     for (int n = 0; n < device->node_count; n++)
         if (device->nodes[n].number == device->home)
+            return true;
+    return device->home < 0;
+}
+
+static int choose_reference(const struct lab_numa_device *device) {
+    int nearest = 0;
+    for (int n = 0; n < device->node_count; n++) {
+        int distance = device->nodes[n].distance, least = device->nodes[nearest].distance;
+        if (device->nodes[n].number == device->home)
             return n;
-    for (int n = 1; n < device->node_count; n++)
-        if (device->nodes[n].distance < device->nodes[nearest].distance)
+        if (distance > 0 && (least <= 0 || distance < least))
             nearest = n;
-    for (int n = 0; n < device->node_count; n++)
-        if (device->nodes[n].distance <= 0 ||
-            (n != nearest && device->nodes[n].distance == device->nodes[nearest].distance))
-            return -1;
+    }
     return nearest;
 }
 
-static void choose_reference(const struct lab_numa_grid *grid, struct lab_numa_device *device) {
-    int nearest = nearest_node(device), fastest = 0;
-    for (int n = 1; n < device->node_count; n++)
-        if (speed_of(grid, device, n) > speed_of(grid, device, fastest))
-            fastest = n;
-    device->by_distance = nearest >= 0;
-    device->reference = nearest >= 0 ? nearest : fastest;
+int lab_numa_best_node(const struct lab_numa_device *device) {
+    int best = device->reference;
+    double most = 0;
+    for (int n = 0; n < device->node_count; n++) {
+        const struct lab_claim *claim = &device->nodes[n].claim;
+        if (claim->verdict == LAB_CLAIM_YES && claim->effect > most) {
+            most = claim->effect;
+            best = n;
+        }
+    }
+    return best;
 }
 
-/* --- comparisons --- */
+/* --- claims --- */
 
-static void compare_device(const struct lab_numa_grid *grid, struct lab_numa_device *device) {
-    for (int m = 0; m < grid->model_count; m++) {
-        const struct lab_study_point *base = lab_numa_cell_at(device, m, device->reference)->point;
-        for (int n = 0; n < device->node_count; n++) {
-            struct lab_numa_cell *cell = lab_numa_cell_at(device, m, n);
-            cell->ratio = (struct lab_study_ratio){
-                .ratio = NAN, .low = NAN, .high = NAN, .bound = NAN, .p = NAN, .spread = NAN};
-            if (n != device->reference && base && cell->point)
-                cell->ratio = lab_study_compare(base, cell->point, LAB_STUDY_RATE);
+static struct lab_claim make_claim(const struct lab_numa_grid *grid,
+                                   const struct lab_contrast *contrast, const char *kind,
+                                   const char *subject, const char *reference) {
+    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
+    claim.kind = kind;
+    claim.subject = subject;
+    claim.reference = reference;
+    claim.quantity = "throughput";
+    claim.simulated = grid->study->simulated;
+    return claim;
+}
+
+/* Whether the node can be compared on that model. */
+static bool has_pair(const struct lab_numa_device *device, int model, int node) {
+    return node != device->reference && lab_numa_cell_at(device, model, node)->point &&
+           lab_numa_cell_at(device, model, device->reference)->point;
+}
+
+static void add_pair(struct lab_contrast *contrast, const struct lab_numa_device *device, int model,
+                     int node, double weight) {
+    lab_contrast_add_pair(contrast, lab_numa_cell_at(device, model, device->reference)->point,
+                          lab_numa_cell_at(device, model, node)->point, weight);
+}
+
+static const char *node_title(int number, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "NUMA node %d", number);
+}
+
+static void claim_device(const struct lab_numa_grid *grid, struct lab_numa_device *device,
+                         struct lab_arena *arena) {
+    const char *reference = node_title(device->nodes[device->reference].number, arena);
+    for (int n = 0; n < device->node_count; n++) {
+        struct lab_contrast all = {.arena = arena};
+        const char *node = node_title(device->nodes[n].number, arena);
+        int models = 0;
+        for (int m = 0; m < grid->model_count; m++)
+            models += has_pair(device, m, n);
+        for (int m = 0; m < grid->model_count; m++) {
+            struct lab_contrast one = {.arena = arena};
+            if (has_pair(device, m, n)) {
+                add_pair(&all, device, m, n, 1.0 / models);
+                add_pair(&one, device, m, n, 1);
+            }
+            lab_numa_cell_at(device, m, n)->claim = make_claim(
+                grid, &one, "numa.cell",
+                lab_arena_printf(arena, "%s, %s, %s", device->title, grid->models[m].name, node),
+                reference);
         }
+        device->nodes[n].claim =
+            make_claim(grid, &all, "numa.device",
+                       lab_arena_printf(arena, "%s, %s", device->title, node), reference);
     }
 }
 
-static int cell_count(const struct lab_numa_grid *grid, const struct lab_numa_device *device) {
-    return grid->model_count * device->node_count;
+/* A model's mean over all devices and nodes that are so far away. */
+static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, int distance,
+                                   struct lab_arena *arena) {
+    struct lab_numa_pooled pooled = {.model = model, .distance = distance};
+    struct lab_contrast contrast = {.arena = arena};
+    bool local = true;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        int nodes = 0;
+        for (int n = 0; n < device->node_count; n++)
+            if (device->nodes[n].distance == distance && has_pair(device, model, n)) {
+                add_pair(&contrast, device, model, n, 1);
+                nodes++;
+            }
+        pooled.devices += nodes > 0;
+        local = local && (nodes == 0 || device->nodes[device->reference].number == device->home);
+    }
+    int pairs = 0;
+    for (int t = 0; t < contrast.count; t++)
+        pairs += contrast.terms[t].weight > 0;
+    for (int t = 0; t < contrast.count && pairs > 0; t++)
+        contrast.terms[t].weight /= pairs;
+    const char *who =
+        pooled.devices == 1 ? "1 device" : lab_arena_printf(arena, "%d devices", pooled.devices);
+    const char *nodes = distance > 0
+                            ? lab_arena_printf(arena, "NUMA nodes at distance %d", distance)
+                            : "Other NUMA nodes";
+    pooled.claim =
+        make_claim(grid, &contrast, "numa.penalty",
+                   lab_arena_printf(arena, "%s, %s, %s", nodes, grid->models[model].name, who),
+                   local ? "the local node" : "the nearest node tested");
+    return pooled;
 }
 
-/* Verdicts of the whole study together; then counts what they say of each node. */
-static void adjust(struct lab_numa_grid *grid, struct lab_arena *arena) {
-    int count = 0, at = 0;
+/* The largest distance below `below` of a node that isn't a reference; -1 = there is none. */
+static int next_distance(const struct lab_numa_grid *grid, int below) {
+    int next = -1;
     for (int d = 0; d < grid->device_count; d++)
-        count += cell_count(grid, &grid->devices[d]);
-    struct lab_study_ratio *ratios = lab_arena_alloc(arena, (size_t)count + 1, sizeof *ratios);
-    for (int d = 0; d < grid->device_count; d++)
-        for (int i = 0; i < cell_count(grid, &grid->devices[d]); i++)
-            ratios[at++] = grid->devices[d].cells[i].ratio;
-    lab_study_adjust(ratios, count);
-    at = 0;
+        for (int n = 0; n < grid->devices[d].node_count; n++) {
+            int distance = grid->devices[d].nodes[n].distance;
+            if (n != grid->devices[d].reference && distance < below && distance > next)
+                next = distance;
+        }
+    return next;
+}
+
+static void claim_all(struct lab_numa_grid *grid, struct lab_arena *arena) {
+    struct lab_claim **cells = NULL, **devices = NULL, **pooled = NULL;
+    int cell_count = 0, device_count = 0, pooled_count = 0;
     for (int d = 0; d < grid->device_count; d++) {
         struct lab_numa_device *device = &grid->devices[d];
+        claim_device(grid, device, arena);
+        for (int i = 0; i < grid->model_count * device->node_count; i++)
+            LAB_ADD(cells, cell_count, arena) = &device->cells[i].claim;
         for (int n = 0; n < device->node_count; n++)
-            device->nodes[n].slower = device->nodes[n].faster = device->nodes[n].compared = 0;
-        for (int i = 0; i < cell_count(grid, device); i++) {
-            struct lab_numa_node *node = &device->nodes[i % device->node_count];
-            device->cells[i].ratio = ratios[at++];
-            node->slower += device->cells[i].ratio.verdict == LAB_STUDY_LESS;
-            node->faster += device->cells[i].ratio.verdict == LAB_STUDY_MORE;
-            node->compared += !isnan(device->cells[i].ratio.ratio);
-        }
+            LAB_ADD(devices, device_count, arena) = &device->nodes[n].claim;
     }
-}
-
-/* A node that is faster for certain, and nowhere slower, is the better reference. */
-static bool change_reference(const struct lab_numa_grid *grid, struct lab_numa_device *device) {
-    int best = device->reference;
-    for (int n = 0; n < device->node_count; n++)
-        if (device->nodes[n].faster > 0 && device->nodes[n].slower == 0 &&
-            (best == device->reference || speed_of(grid, device, n) > speed_of(grid, device, best)))
-            best = n;
-    if (best == device->reference)
-        return false;
-    device->reference = best;
-    device->by_distance = false;
-    compare_device(grid, device);
-    return true;
+    for (int distance = INT_MAX; (distance = next_distance(grid, distance)) >= 0;)
+        for (int m = 0; m < grid->model_count; m++) {
+            struct lab_numa_pooled one = pool(grid, m, distance, arena);
+            if (one.devices > 0)
+                LAB_ADD(grid->pooled, grid->pooled_count, arena) = one;
+        }
+    for (int i = 0; i < grid->pooled_count; i++)
+        LAB_ADD(pooled, pooled_count, arena) = &grid->pooled[i].claim;
+    lab_claim_adjust(cells, cell_count);
+    lab_claim_adjust(devices, device_count);
+    lab_claim_adjust(pooled, pooled_count);
 }
 
 struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, const char *prefix,
@@ -200,20 +255,13 @@ struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, con
     for (int d = 0; d < grid.device_count; d++) {
         struct lab_numa_device *device = &grid.devices[d];
         qsort(device->nodes, (size_t)device->node_count, sizeof *device->nodes, by_number);
-        device->cells =
-            lab_arena_alloc(arena, (size_t)cell_count(&grid, device) + 1, sizeof *device->cells);
+        device->cells = lab_arena_alloc(arena, (size_t)(grid.model_count * device->node_count) + 1,
+                                        sizeof *device->cells);
     }
     for (int i = 0; i < kept; i++)
         place_point(&grid, prefix, &points[i], arena);
-    for (int d = 0; d < grid.device_count; d++) {
-        choose_reference(&grid, &grid.devices[d]);
-        compare_device(&grid, &grid.devices[d]);
-    }
-    adjust(&grid, arena);
-    bool changed = false;
     for (int d = 0; d < grid.device_count; d++)
-        changed |= change_reference(&grid, &grid.devices[d]);
-    if (changed)
-        adjust(&grid, arena);
+        grid.devices[d].reference = choose_reference(&grid.devices[d]);
+    claim_all(&grid, arena);
     return grid;
 }

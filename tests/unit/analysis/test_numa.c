@@ -1,5 +1,5 @@
-/* Planted penalties come back, none is claimed where there is none, and the answer says which
- * node. */
+/* Planted penalties come back, none is claimed where there is none, and the headline is the mean
+ * over devices. */
 #include "study_fixture.h"
 
 #include "report/analysis.h"
@@ -71,6 +71,16 @@ static const struct lab_doc_cell *row_of(const struct lab_doc_table *table, cons
     return NULL;
 }
 
+/* The claim of that kind about a subject that has these words in it. */
+static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
+                                        const char *words) {
+    for (int i = 0; i < result->claim_count; i++)
+        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
+            return &result->claims[i];
+    fail_msg("no claim %s of %s", kind, words);
+    return NULL;
+}
+
 LAB_TEST(test_planted_penalties_come_back) {
     struct given_study given;
     given_begin(&given, "numa_study");
@@ -81,12 +91,13 @@ LAB_TEST(test_planted_penalties_come_back) {
     for (int m = 0; m < MODELS; m++) {
         const struct lab_doc_cell *row = row_of(table, models[m], 0);
         assert_true(row[penalty].low <= planted[m] && row[penalty].high >= planted[m]);
-        assert_string_equal(row[verdict].text, planted[m] > 0 ? "slower" : "same");
+        assert_string_equal(row[verdict].text, planted[m] > 0 ? "yes" : "no");
         assert_string_equal(row_of(table, models[m], 1)[verdict].text, "reference");
     }
-    assert_has(result.answer, "GPU 3 is best fed from node 1: node 0 costs 30.");
-    assert_has(result.answer, "on vit0x0x0, none larger than ");
-    assert_has(result.answer, "above vit32x6x512.");
+    assert_has(result.answer, "Bind GPU 3 to NUMA node 1. NUMA nodes at distance 21, vit0x0x0, 1 "
+                              "device: 30.");
+    assert_has(result.answer, "% lower throughput than the local node (95% CI [");
+    assert_has(result.answer, " from vit16x8x768 up.");
     given_end(&given);
 }
 
@@ -95,78 +106,49 @@ LAB_TEST(test_nothing_is_claimed_where_there_is_nothing) {
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 5, nothing, 0.005);
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "Which node feeds GPU 0 makes no difference larger than ");
-    const struct lab_doc_table *table = &result.parts[0].tables[0];
-    assert_has(row_of(table, models[1], 1)[column_of(table, "verdict")].text, "same");
+    assert_has(result.answer, "No difference larger than ");
+    assert_null(strstr(result.answer, "Bind"));
+    for (int i = 0; i < result.claim_count; i++)
+        assert_int_not_equal(result.claims[i].verdict, LAB_CLAIM_YES);
     given_end(&given);
 }
 
-/* Nobody loses more than all: with runs as far apart as these, the other node may give several
- * times as much, which is to lose most of it by this one. */
-LAB_TEST(test_no_bound_is_larger_than_all) {
-    struct given_study given;
-    given_begin(&given, "numa_study");
-    add_device(&given, 0, 0, 2, 3, nothing, 0.6);
-    struct lab_analysis_result result = analyze(&given);
-    double bound = NAN, told = 0;
-    for (int c = 0; c < result.column_count; c++)
-        if (lab_str_equal(result.columns[c].key, "none_larger_than"))
-            bound = result.parts[0].cells[c].value;
-    assert_true(bound > 0.5 && bound < 1);
-    const char *at = strstr(result.answer, "no difference larger than ");
-    assert_non_null(at);
-    told = strtod(at + strlen("no difference larger than "), NULL);
-    assert_true(fabs(told - 100 * bound) < 1e-9); /* in the sentence as in the table */
-    given_end(&given);
-}
-
-LAB_TEST(test_devices_are_grouped_by_their_best_node) {
+/* The largest of many is large by chance as well: the headline is the mean over devices, of the
+ * model that was chosen beforehand. */
+LAB_TEST(test_the_headline_is_pooled) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 4; gpu++)
-        add_device(&given, gpu, gpu / 2, 2, 4, planted, 0.005);
+        add_device(&given, gpu, gpu / 2, 2, 5, planted, 0.02);
     struct lab_analysis_result result = analyze(&given);
     assert_int_equal(result.part_count, 4);
-    assert_has(result.answer, "GPU 0 and GPU 1 are best fed from node 0.");
-    assert_has(result.answer, "GPU 2 and GPU 3 are best fed from node 1.");
-    /* over all devices: each model's mean, at the one distance there is */
+    assert_has(result.answer,
+               "Bind GPU 0 and GPU 1 to NUMA node 0. Bind GPU 2 and GPU 3 to NUMA node 1.");
+    assert_string_equal(result.claims[0].kind, "numa.penalty");
+    assert_string_equal(result.claims[0].subject, "NUMA nodes at distance 21, vit0x0x0, 4 devices");
+    assert_true(result.claims[0].low <= -0.3 && -0.3 <= result.claims[0].high);
+    assert_int_equal(result.claims[0].scope_count, 8);
     const struct lab_doc_table *over = &result.parts[0].tables[1];
-    assert_string_equal(over->key, "sensitivity");
+    assert_string_equal(over->key, "pooled");
     assert_int_equal(over->row_count, MODELS);
-    const struct lab_doc_cell *mean = &over->cells[over->column_count + 4];
+    const struct lab_doc_cell *mean = &over->cells[over->column_count + column_of(over, "penalty")];
     assert_true(mean->low < 0.124 && mean->high > 0.124);
     given_end(&given);
 }
 
-/* The one that was named first isn't named again by itself. */
-LAB_TEST(test_no_device_is_told_twice) {
-    static const double more[MODELS] = {0.4, 0.2, 0.1, 0};
-    struct given_study given;
-    given_begin(&given, "numa_study");
-    add_device(&given, 0, 0, 2, 4, more, 0.005);
-    add_device(&given, 1, 1, 2, 4, planted, 0.005);
-    struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "GPU 0 is best fed from node 0: node 1 costs 40.");
-    assert_has(result.answer, "GPU 1 is best fed from node 1.");
-    assert_null(strstr(result.answer, "GPU 0 is best fed from node 0."));
-    given_end(&given);
-}
-
-/* One run each, which differ by 2 %: the largest penalty of four devices is too large, and its
- * interval knows nothing of other runs. That over the devices does. */
-LAB_TEST(test_single_runs_are_told_over_devices) {
+/* Whatever one run shows: it shows nothing of what another one would. */
+LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 0; gpu < 4; gpu++)
         add_device(&given, gpu, 0, 2, 1, planted, 0.02);
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "(within one run each) on vit0x0x0");
-    const char *at = strstr(result.answer, "Over 4 devices the same distance costs ");
-    assert_non_null(at);
-    at = strchr(at, '[');
-    assert_non_null(at);
-    double low = strtod(at + 1, NULL), high = strtod(strchr(at, ',') + 1, NULL);
-    assert_true(low < 30 && 30 < high);
+    for (int i = 0; i < result.claim_count; i++)
+        assert_int_equal(result.claims[i].verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_has(result.answer, "inconclusive (1 run each)");
+    assert_null(strstr(result.answer, "Bind"));
+    assert_near(claim_of(&result, "numa.cell", "GPU 0, vit0x0x0, NUMA node 1")->effect, -0.3, 0.1);
+    assert_has(result.notes[0], "Every point was run once");
     given_end(&given);
 }
 
@@ -181,7 +163,7 @@ LAB_TEST(test_a_map_and_a_curve_are_drawn) {
     const struct lab_chart_panel *map = &result.charts[0].panels[0];
     assert_int_equal(map->x.name_count, 2);
     assert_int_equal(map->y.name_count, MODELS);
-    assert_string_equal(map->x.names[1], "GPU 1 from node 0");
+    assert_string_equal(map->x.names[1], "GPU 1, node 0");
     assert_true(fabs(map->heat->values[0] - 30) < 2);
     assert_true(map->heat->diverging);
     const struct lab_chart_panel *curve = &result.charts[1].panels[0];
@@ -203,37 +185,18 @@ LAB_TEST(test_many_devices_are_drawn_by_distance) {
     given_end(&given);
 }
 
-LAB_TEST(test_one_run_each_judges_large_effects_only) {
-    static const double small[MODELS] = {0.01, 0.01, 0.005, 0};
-    struct given_study given;
-    given_begin(&given, "numa_study");
-    add_device(&given, 0, 0, 2, 1, planted, 0);
-    struct lab_analysis_result large = analyze(&given);
-    assert_has(large.answer, "GPU 0 is best fed from node 0: node 1 costs 30.");
-    assert_has(large.answer, "within one run each");
-    assert_has(large.notes[0], "Every point was run once");
-    given_end(&given);
-    given_begin(&given, "numa_study");
-    add_device(&given, 0, 0, 2, 1, small, 0);
-    struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "can't be told");
-    assert_has(result.answer, "only repeats would tell");
-    given_end(&given);
-}
-
-LAB_TEST(test_another_node_may_be_better_than_the_own) {
+LAB_TEST(test_another_node_may_be_better_than_the_local_one) {
     static const double gain[MODELS] = {-0.2, -0.1, -0.05, 0};
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 5, gain, 0.005);
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "GPU 0 is best fed from node 1: node 0 costs 16.");
+    assert_has(result.answer, "Bind GPU 0 to NUMA node 1.");
+    assert_has(result.answer, "% higher throughput than the local node");
     given_end(&given);
 }
 
-/* A device on a node that fed nothing: the best of the others is told, and that its own is
- * missing. */
-LAB_TEST(test_an_own_node_that_wasnt_tried_is_named) {
+LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
     struct given_study given;
     given_begin(&given, "numa_study");
     for (int gpu = 2; gpu < 4; gpu++)
@@ -248,25 +211,15 @@ LAB_TEST(test_an_own_node_that_wasnt_tried_is_named) {
                                              .rate = (gpu == 3 ? 1000 : 1100) * (node ? 0.8 : 1) *
                                                      exp(0.002 * given_normal(&given))});
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "All 2 devices are best fed from node 0; the own node 2 of GPU 3 "
-                              "wasn't tried.");
-    assert_has(result.parts[1].answer, "GPU 3 is best fed from node 0");
-    assert_has(result.parts[1].answer, "; its own node 2 wasn't tried.");
-    assert_null(strstr(result.parts[0].answer, "wasn't tried"));
+    assert_has(result.answer, "Bind GPU 2 and GPU 3 to NUMA node 0.");
+    assert_has(result.answer, "than the nearest node tested");
+    assert_string_equal(result.parts[1].notes[0], "GPU 3: its local node (2) was not tested.");
+    assert_null(result.parts[0].notes);
     given_end(&given);
 }
 
-LAB_TEST(test_it_may_depend_on_the_model) {
-    static const double both[MODELS] = {0.2, 0.1, -0.1, 0};
-    struct given_study given;
-    given_begin(&given, "numa_study");
-    add_device(&given, 0, 0, 2, 5, both, 0.005);
-    struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "Which node feeds GPU 0 best depends on the model");
-    given_end(&given);
-}
-
-LAB_TEST(test_without_distances_the_fastest_is_the_reference) {
+/* Without distances there is no nearest node. Were the fastest taken, chance would choose it. */
+LAB_TEST(test_without_distances_the_first_node_is_the_reference) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 1, 3, 5, planted, 0.005);
@@ -275,20 +228,9 @@ LAB_TEST(test_without_distances_the_fastest_is_the_reference) {
         given.table.runs[i].ranks[0].distance = 0;
     }
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "GPU 0 is best fed from node 1: node ");
-    given_end(&given);
-}
-
-LAB_TEST(test_nodes_that_cost_nothing_are_as_good) {
-    struct given_study given;
-    given_begin(&given, "numa_study");
-    given.random = 1000; /* one study in eight has a false discovery beside four true ones */
-    add_device(&given, 0, 0, 3, 5, nothing, 0.003);
-    for (int i = 0; i < given.table.run_count; i++)
-        if (given.table.runs[i].ranks[0].numa_node == 2)
-            given.table.runs[i].rate *= 0.8;
-    struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "GPU 0 is best fed from node 0 or 1: node 2 costs ");
+    assert_has(result.answer, "Bind GPU 0 to NUMA node 1.");
+    assert_string_equal(claim_of(&result, "numa.device", "GPU 0, NUMA node 1")->reference,
+                        "NUMA node 0");
     given_end(&given);
 }
 
@@ -296,13 +238,9 @@ LAB_TEST(test_constant_rates_are_certain) {
     struct given_study given;
     given_begin(&given, "numa_study");
     add_device(&given, 0, 0, 2, 3, planted, 0);
-    struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer,
-               "node 1 costs 30.0 % ± 0.0 % on vit0x0x0, nothing above vit32x6x512.");
-    given_end(&given);
-    given_begin(&given, "numa_study");
-    add_device(&given, 0, 0, 2, 3, nothing, 0);
-    assert_string_equal(analyze(&given).answer, "Which node feeds GPU 0 makes no difference.");
+    assert_has(analyze(&given).answer, "30.0% lower throughput than the local node (95% CI [30.0, "
+                                       "30.0]%, 3 runs each). No difference larger than 0.0% from "
+                                       "vit16x8x768 up.");
     given_end(&given);
 }
 
@@ -317,10 +255,8 @@ LAB_TEST(test_what_is_lacking_is_said) {
     given_end(&given);
     given_begin(&given, "quick_test");
     add_device(&given, 0, 0, 1, 2, nothing, 0.01);
-    assert_has(analyze(&given).answer, "GPU 0 was fed from node 0 alone");
+    assert_has(analyze(&given).answer, "Not tested: each device was bound to one NUMA node.");
     assert_int_equal(lab_analysis_numa.interest(&given.table), 0);
-    add_device(&given, 1, 0, 1, 2, nothing, 0.01);
-    assert_has(analyze(&given).answer, "each device was fed from one node");
     given_end(&given);
 }
 
@@ -334,8 +270,9 @@ LAB_TEST(test_a_model_without_its_reference_is_left_open) {
             given.table.runs[i].used = false;
     struct lab_analysis_result result = analyze(&given);
     const struct lab_doc_table *table = &result.parts[0].tables[0];
-    assert_string_equal(row_of(table, models[0], 1)[column_of(table, "verdict")].text, "unknown");
-    assert_has(result.answer, "node 1 costs 12.");
+    assert_string_equal(row_of(table, models[0], 1)[column_of(table, "verdict")].text,
+                        "not_tested");
+    assert_has(result.answer, "vit32x2x128, 1 device: 12.");
     given_end(&given);
 }
 
@@ -376,10 +313,12 @@ LAB_TEST(test_it_can_be_shown) {
                   (struct lab_style){.columns = 100, .unicode = true}, &text);
     lab_doc_write(lab_report_analysis("numa", &result, &given.arena), "markdown",
                   (struct lab_style){0}, &text);
-    assert_has(text.text, "Largest penalty");
+    assert_has(text.text, "Node to use");
     assert_has(text.text, "Over all devices, by distance");
     struct lab_value *value =
         lab_doc_value(lab_report_analysis("numa", &result, &given.arena), &given.arena);
     assert_int_equal(lab_value_get(value, "devices")->count, 2);
+    assert_string_equal(lab_value_get_text(lab_value_get(value, "claims")->items[0], "kind", ""),
+                        "numa.penalty");
     given_end(&given);
 }
