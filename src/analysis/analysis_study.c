@@ -223,10 +223,10 @@ void lab_study_add_notes(const struct lab_study_table *study, const char *prefix
     if (study->run_count > 0 && !study->repeated)
         lab_analysis_note(
             &own, arena,
-            "Every point was run once. Intervals are from within one run: they say how well that "
-            "run is known, not what another would give, so that differences below 2 %% get no "
-            "verdict. %s would tell.",
-            study->option && !*study->option ? "Several files of each" : "experiment.repeat=5");
+            "Every point was run once: there are values and no verdicts. Intervals are from within "
+            "one run and don't cover other runs. %s.",
+            study->option && !*study->option ? "Several files of each give verdicts"
+                                             : "experiment.repeat=5 gives verdicts");
     lab_analysis_add_notes(notes, own, prefix, arena);
     lab_analysis_add_notes(notes, study->notes, prefix, arena);
 }

@@ -53,8 +53,7 @@ const char *lab_study_text(const struct lab_study_run *run, const char *key); /*
  * runs' logarithms, which are the medians of a spread that is alike on both sides, with Welch's
  * interval, so that it covers as it says with three runs a side; medians themselves would need many
  * more. One run on one side: the other's spread stands for both. One run each: from within the
- * runs, by how many of their iterations are worth an independent one, and no verdict for effects
- * under 2 %. */
+ * runs, by how many of their iterations are worth an independent one, and no verdict. */
 #define LAB_STUDY_WITHIN_LEAST 0.02
 enum lab_study_verdict {
     LAB_STUDY_UNDECIDED, /* nothing to compare, or too few runs for a verdict */

@@ -216,8 +216,8 @@ static void add_same(struct lab_str *text, const struct lab_phases *phases,
     else if (!isnan(counts->bound) && counts->undecided == counts->pairs)
         lab_str_printf(
             text,
-            "Whether phase %s slows anything can't be told: no difference is larger than "
-            "%.1f %% within one run each, and below 2 %% only repeats would tell",
+            "Phase %s: inconclusive (1 run each); the differences within these runs are at most "
+            "%.1f %%",
             phase, ceil(1000 * counts->bound) / 10);
     else if (!isnan(counts->bound))
         lab_str_printf(text,

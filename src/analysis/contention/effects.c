@@ -66,8 +66,7 @@ void contention_judge(struct contention_effect *effects, int count, double least
     lab_stats_adjust_bh(p, (size_t)count, p);
     for (int i = 0; i < count; i++) {
         struct contention_effect *effect = &effects[i];
-        bool sure =
-            p[i] <= LEVEL && !(effect->within && fabs(effect->ratio - 1) < LAB_STUDY_WITHIN_LEAST);
+        bool sure = p[i] <= LEVEL && !effect->within;
         effect->more = sure && effect->low > 1 && effect->ratio >= 1 + least;
         effect->less = sure && effect->high < 1 && effect->ratio <= 1 - least;
     }

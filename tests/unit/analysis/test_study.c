@@ -168,16 +168,16 @@ static struct lab_study_ratio compare_single(double other, int iterations, doubl
     return ratio;
 }
 
-LAB_TEST(test_one_run_each_gives_no_verdict_on_small_effects) {
+LAB_TEST(test_one_run_each_gives_no_verdict) {
     struct lab_study_ratio small = compare_single(985, 400, 0.02);
     assert_true(small.within);
     assert_true(small.high < 1); /* it is there, but another run might not have it */
     assert_int_equal(small.verdict, LAB_STUDY_UNDECIDED);
     struct lab_study_ratio large = compare_single(900, 400, 0.02);
     assert_true(large.within);
-    assert_int_equal(large.verdict, LAB_STUDY_LESS);
+    assert_int_equal(large.verdict, LAB_STUDY_UNDECIDED);
     struct lab_study_ratio blurred = compare_single(970, 20, 0.3);
-    assert_int_equal(blurred.verdict, LAB_STUDY_SAME);
+    assert_int_equal(blurred.verdict, LAB_STUDY_UNDECIDED);
     assert_true(blurred.bound > 0.03);
 }
 
@@ -199,7 +199,7 @@ LAB_TEST(test_the_runs_own_interval_serves_where_iterations_were_not_read) {
     }
     struct lab_study_ratio ratio = compare(&given, LAB_STUDY_RATE);
     assert_near(ratio.low, 0.8 * 0.9859, 1e-3); /* √2 × 1 % */
-    assert_int_equal(ratio.verdict, LAB_STUDY_LESS);
+    assert_int_equal(ratio.verdict, LAB_STUDY_UNDECIDED);
     given_end(&given);
 }
 
@@ -219,8 +219,6 @@ LAB_TEST(test_constant_values_are_certain) {
     assert_near(less.p, 0, 0);
     assert_string_equal(lab_study_ratio_words(&less, &given.arena), "-5.0 % [-5.0, -5.0]");
     given_end(&given);
-    struct lab_study_ratio single = compare_single(900, 100, 0);
-    assert_int_equal(single.verdict, LAB_STUDY_LESS);
 }
 
 LAB_TEST(test_values_that_are_none_are_left_out) {
