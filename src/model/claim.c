@@ -32,6 +32,8 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
     claim->bound = NAN;
     if (isnan(claim->effect))
         claim->verdict = LAB_CLAIM_NOT_TESTED;
+    else if (claim->unit)
+        claim->verdict = isnan(claim->low) ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_YES;
     else if (isnan(claim->low) || isnan(claim->high) || isnan(p))
         claim->verdict = LAB_CLAIM_INCONCLUSIVE;
     else if (farther > LAB_CLAIM_NEGLIGIBLE && beyond_zero && p <= LAB_CLAIM_LEVEL)
@@ -67,7 +69,43 @@ static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) 
     return claim->n == 1 ? "1 run each" : lab_arena_printf(arena, "%d runs each", claim->n);
 }
 
+struct estimate { /* in words, all in one prefix: "52.1", "51.3", "52.9", "TFLOP/s" */
+    const char *value, *low, *high, *unit;
+};
+
+static struct estimate estimate(const struct lab_claim *claim, struct lab_arena *arena) {
+    static const char *const prefixes[] = {"µ", "m", "", "k", "M", "G", "T", "P"};
+    int i = 0, last = sizeof prefixes / sizeof *prefixes - 1;
+    double scale = 1e-6;
+    while (i < last && fabs(claim->effect) >= 999.5 * scale) {
+        scale *= 1000;
+        i++;
+    }
+    return (struct estimate){lab_arena_printf(arena, "%.3g", claim->effect / scale),
+                             lab_arena_printf(arena, "%.3g", claim->low / scale),
+                             lab_arena_printf(arena, "%.3g", claim->high / scale),
+                             lab_arena_printf(arena, "%s%s", prefixes[i], claim->unit)};
+}
+
+static const char *estimate_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
+    struct estimate words = estimate(claim, arena);
+    const char *about = lab_arena_printf(arena, "%s: %s", claim->subject, claim->quantity),
+               *count = claim->n == 1 ? "1 run" : lab_arena_printf(arena, "%d runs", claim->n);
+    switch (claim->verdict) {
+    case LAB_CLAIM_YES:
+        return lab_arena_printf(arena, "%s %s %s (%.0f%% CI [%s, %s] %s, %s)", about, words.value,
+                                words.unit, 100 * claim->confidence, words.low, words.high,
+                                words.unit, count);
+    case LAB_CLAIM_NOT_TESTED:
+        return lab_arena_printf(arena, "%s not tested", about);
+    default:
+        return lab_arena_printf(arena, "%s inconclusive (%s)", about, count);
+    }
+}
+
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (claim->unit)
+        return estimate_sentence(claim, arena);
     const char *direction = claim->effect < 0 ? "lower" : "higher";
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
@@ -95,6 +133,12 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "not tested";
+    if (claim->unit) {
+        struct estimate words = estimate(claim, arena);
+        return isnan(claim->low) ? lab_arena_printf(arena, "%s %s", words.value, words.unit)
+                                 : lab_arena_printf(arena, "%s %s [%s, %s]", words.value,
+                                                    words.unit, words.low, words.high);
+    }
     if (claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
     if (isnan(claim->low))
@@ -112,6 +156,8 @@ struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_aren
     lab_value_set_string(arena, map, "subject", claim->subject);
     lab_value_set_string(arena, map, "reference", claim->reference);
     lab_value_set_string(arena, map, "quantity", claim->quantity);
+    if (claim->unit)
+        lab_value_set_string(arena, map, "unit", claim->unit);
     lab_value_set_float(arena, map, "effect", claim->effect);
     lab_value_set_float(arena, map, "low", claim->low);
     lab_value_set_float(arena, map, "high", claim->high);

@@ -35,8 +35,10 @@ struct lab_claim {
     const char *kind;                /* "numa.penalty"; the same in every version */
     const char *subject, *reference; /* what is compared with what, as people name them */
     const char *quantity;            /* that the effect is of: "throughput" */
-    /* Relative to the reference: -0.125 = 12.5% lower. NaN = unknown. */
-    double effect;
+    /* NULL: relative to the reference, -0.125 = 12.5% lower. Else the effect is an estimate in this
+     * unit, "FLOP/s", "s", and there is no reference. */
+    const char *unit;
+    double effect;                /* NaN = unknown */
     double low, high, confidence; /* the interval over runs; NaN = there is none */
     double p;                     /* of no effect; NaN = unknown */
     int n;                        /* runs of the point that has fewest */
@@ -53,7 +55,7 @@ extern const struct lab_claim lab_claim_none; /* not tested */
 const char *lab_claim_verdict_name(enum lab_claim_verdict verdict); /* "not_tested" */
 
 /* From the interval and `p`, which for one of many is the family's adjusted one: sets `verdict` and
- * `bound`. */
+ * `bound`. An estimate in a unit is YES where it has an interval. */
 void lab_claim_judge(struct lab_claim *claim, double p);
 
 /*
@@ -62,13 +64,15 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  *   No difference larger than 0.8% in throughput between NUMA node 2 and NUMA node 0 (5 runs each)
  *   NUMA node 2 and NUMA node 0: inconclusive (3 runs each); 9 runs per point detect 2% (80% power)
  *   NUMA node 3: not tested
+ *   GPU 0: compute rate 52.1 TFLOP/s (95% CI [51.3, 52.9] TFLOP/s, 30 runs)
  */
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
 
-/* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested". */
+/* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested",
+ * "52.1 TFLOP/s [51.3, 52.9]". */
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena);
 
-/* {kind, subject, reference, quantity, effect, low, high, confidence, runs, verdict, bound, needed,
+/* {kind, subject, reference, quantity, unit, effect, low, high, confidence, runs, verdict, bound, needed,
  * scope, simulated} */
 struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena);
 

@@ -80,3 +80,20 @@ LAB_TEST(json_has_numbers_and_no_prose) {
         "\"confidence\": 0.95, \"runs\": 5, \"verdict\": \"yes\", \"bound\": null, "
         "\"scope\": [\"gpu0_numa0\", \"gpu0_numa2\"], \"simulated\": true}");
 }
+
+LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
+    struct lab_claim claim = given(52.1e12, 51.3e12, 52.9e12, NAN, 30);
+    claim.subject = "GPU 0";
+    claim.quantity = "compute rate";
+    claim.unit = "FLOP/s";
+    lab_claim_judge(&claim, NAN);
+    expect(claim, LAB_CLAIM_YES,
+           "GPU 0: compute rate 52.1 TFLOP/s (95% CI [51.3, 52.9] TFLOP/s, 30 runs)");
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 52.9]");
+    claim.low = claim.high = NAN;
+    lab_claim_judge(&claim, NAN);
+    expect(claim, LAB_CLAIM_INCONCLUSIVE, "GPU 0: compute rate inconclusive (30 runs)");
+    claim.effect = NAN;
+    lab_claim_judge(&claim, NAN);
+    expect(claim, LAB_CLAIM_NOT_TESTED, "GPU 0: compute rate not tested");
+}

@@ -1,0 +1,258 @@
+/* rows.c: cells and charts from members of structs. */
+#include "analysis/claims/rows.h"
+
+#include "base/str.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* --- members --- */
+
+static const void *at(const struct lab_rows *rows, int row, const struct lab_field *field) {
+    return (const char *)rows->items + (size_t)row * rows->size + field->offset;
+}
+
+/* A key that no field has is the program's own mistake. */
+static const struct lab_field *find_field(const struct lab_rows *rows, const char *key) {
+    const struct lab_field *field = rows->fields;
+    while (!lab_str_equal(field->column.key, key)) {
+        assert(field < rows->fields + rows->field_count - 1);
+        field++;
+    }
+    return field;
+}
+
+static struct lab_doc_cell text_cell(const char *text) {
+    return text ? lab_cell_text(text) : lab_cell_figure(NAN);
+}
+
+/* A claim's is its effect. */
+static struct lab_doc_cell read_cell(const void *member, enum lab_field_type type) {
+    const struct lab_effect *effect = member;
+    const struct lab_claim *claim = member;
+    switch (type) {
+    case LAB_FIELD_TEXT:
+        return text_cell(*(const char *const *)member);
+    case LAB_FIELD_DOUBLE:
+        return lab_cell_figure(*(const double *)member);
+    case LAB_FIELD_INT:
+        return lab_cell_figure(*(const int *)member);
+    case LAB_FIELD_BOOL:
+        return lab_cell_flag(*(const bool *)member);
+    case LAB_FIELD_EFFECT:
+        return lab_cell_interval(effect->value, effect->interval.low, effect->interval.high,
+                                 effect->interval.confidence);
+    case LAB_FIELD_CLAIM:
+        return lab_cell_interval(claim->effect, claim->low, claim->high, claim->confidence);
+    default:
+        return *(const struct lab_doc_cell *)member;
+    }
+}
+
+/* --- tables --- */
+
+enum { CLAIM_COLUMNS = 5 };
+
+static void claim_columns(const struct lab_doc_column *column, struct lab_doc_column *ret_columns,
+                          struct lab_arena *arena) {
+    struct lab_doc_column shown = *column, effect = {column->key, NULL, column->unit};
+    shown.key = NULL;
+    shown.unit = LAB_UNIT_FIGURE;
+    effect.with_interval = true;
+    ret_columns[0] = effect;
+    ret_columns[1] = shown;
+    ret_columns[2] = (struct lab_doc_column){lab_arena_printf(arena, "%s_verdict", column->key),
+                                             NULL, LAB_UNIT_TEXT};
+    ret_columns[3] = (struct lab_doc_column){lab_arena_printf(arena, "%s_bound", column->key), NULL,
+                                             LAB_UNIT_SHARE};
+    ret_columns[4] = (struct lab_doc_column){lab_arena_printf(arena, "%s_runs", column->key), NULL,
+                                             LAB_UNIT_COUNT};
+}
+
+static int column_count(const struct lab_field *fields, int count) {
+    int columns = 0;
+    for (int i = 0; i < count; i++)
+        columns += fields[i].type == LAB_FIELD_CLAIM ? CLAIM_COLUMNS : 1;
+    return columns;
+}
+
+static const struct lab_doc_column *make_columns(const struct lab_field *fields, int count,
+                                                 struct lab_arena *arena) {
+    struct lab_doc_column *columns =
+        lab_arena_alloc(arena, (size_t)column_count(fields, count), sizeof *columns);
+    for (int i = 0, c = 0; i < count; i++) {
+        if (fields[i].type == LAB_FIELD_CLAIM) {
+            claim_columns(&fields[i].column, columns + c, arena);
+            c += CLAIM_COLUMNS;
+        } else {
+            columns[c++] = fields[i].column;
+        }
+    }
+    return columns;
+}
+
+static void set_cells(const struct lab_field *fields, int count, const void *record,
+                      struct lab_doc_cell *ret_cells, struct lab_arena *arena) {
+    for (int i = 0, c = 0; i < count; i++) {
+        const void *member = (const char *)record + fields[i].offset;
+        ret_cells[c++] = read_cell(member, fields[i].type);
+        if (fields[i].type != LAB_FIELD_CLAIM)
+            continue;
+        const struct lab_claim *claim = member;
+        ret_cells[c++] = lab_cell_text(lab_claim_short(claim, arena));
+        ret_cells[c++] = lab_cell_text(lab_claim_verdict_name(claim->verdict));
+        ret_cells[c++] = lab_cell_figure(claim->bound);
+        ret_cells[c++] = lab_cell_figure(claim->n);
+    }
+}
+
+struct lab_doc_table *lab_rows_add_table(struct lab_analysis_part *part, const char *key,
+                                         const char *title, const struct lab_rows *rows,
+                                         struct lab_arena *arena) {
+    int columns = column_count(rows->fields, rows->field_count);
+    struct lab_doc_table *table = lab_analysis_add_table(
+        part, key, rows->count > 0 ? title : NULL,
+        make_columns(rows->fields, rows->field_count, arena), columns, arena);
+    struct lab_doc_cell *cells =
+        lab_arena_alloc(arena, (size_t)columns * (size_t)rows->count + 1, sizeof *cells);
+    for (int r = 0; r < rows->count; r++)
+        set_cells(rows->fields, rows->field_count,
+                  (const char *)rows->items + (size_t)r * rows->size, cells + (size_t)r * columns,
+                  arena);
+    table->cells = cells;
+    table->row_count = rows->count;
+    return table;
+}
+
+struct lab_analysis_result lab_rows_result(const char *key, const struct lab_field *fields,
+                                           int count, struct lab_arena *arena) {
+    return (struct lab_analysis_result){.part_key = key,
+                                        .columns = make_columns(fields, count, arena),
+                                        .column_count = column_count(fields, count)};
+}
+
+void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field *fields, int count,
+                          const void *record, struct lab_arena *arena) {
+    set_cells(fields, count, record, part->cells, arena);
+}
+
+void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_rows *rows,
+                         struct lab_arena *arena) {
+    for (int r = 0; r < rows->count; r++)
+        for (int i = 0; i < rows->field_count; i++)
+            if (rows->fields[i].type == LAB_FIELD_CLAIM)
+                lab_analysis_add_claim(result, at(rows, r, &rows->fields[i]), arena);
+}
+
+/* --- charts --- */
+
+struct axis { /* of a chart: numbers, or texts in the order in which they come first */
+    const struct lab_rows *rows;
+    const struct lab_field *field;
+    double scale;
+    const char **names;
+    int name_count;
+};
+
+static int name_index(const struct axis *axis, const char *name) {
+    for (int i = 0; i < axis->name_count; i++)
+        if (lab_str_equal(axis->names[i], name))
+            return i;
+    return -1;
+}
+
+static const char *text_at(const struct axis *axis, int row) {
+    return *(const char *const *)at(axis->rows, row, axis->field);
+}
+
+static struct axis make_axis(const struct lab_rows *rows, const char *key,
+                             struct lab_arena *arena) {
+    struct axis axis = {.rows = rows, .field = find_field(rows, key), .scale = 1};
+    enum lab_unit unit = axis.field->column.unit;
+    if (unit == LAB_UNIT_CHANGE || unit == LAB_UNIT_SHARE)
+        axis.scale = 100;
+    for (int r = 0; axis.field->type == LAB_FIELD_TEXT && r < rows->count; r++) {
+        const char *text = text_at(&axis, r);
+        if (text && name_index(&axis, text) < 0)
+            LAB_ADD(axis.names, axis.name_count, arena) = text;
+    }
+    return axis;
+}
+
+/* A text's is the place of its name; NaN = the row has none. */
+static struct lab_doc_cell place(const struct axis *axis, int row) {
+    if (axis->field->type == LAB_FIELD_TEXT) {
+        int index = text_at(axis, row) ? name_index(axis, text_at(axis, row)) : -1;
+        return lab_cell_figure(index < 0 ? (double)NAN : index);
+    }
+    struct lab_doc_cell cell = read_cell(at(axis->rows, row, axis->field), axis->field->type);
+    cell.value *= axis->scale;
+    cell.low *= axis->scale;
+    cell.high *= axis->scale;
+    return cell;
+}
+
+void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
+                         const char *y, const char *series, enum lab_chart_mark mark,
+                         struct lab_arena *arena) {
+    struct axis across = make_axis(rows, x, arena), up = make_axis(rows, y, arena), groups = {0};
+    if (series)
+        groups = make_axis(rows, series, arena);
+    for (int g = 0; g < (series ? groups.name_count : 1); g++) {
+        struct lab_series points = {.arena = arena};
+        for (int r = 0; r < rows->count; r++) {
+            struct lab_doc_cell at_x = place(&across, r), at_y = place(&up, r);
+            if ((!series || place(&groups, r).value == g) && !isnan(at_x.value) &&
+                !isnan(at_y.value))
+                lab_series_add(&points, at_x.value, at_y.value, at_y.low, at_y.high);
+        }
+        if (points.count > 0)
+            lab_panel_add_series(
+                panel, lab_series_chart(&points, series ? groups.names[g] : NULL, mark, -1), arena);
+    }
+    if (across.names) {
+        panel->x.names = across.names;
+        panel->x.name_count = across.name_count;
+    }
+}
+
+static const char *heat_text(const struct axis *axis, int row, struct lab_arena *arena) {
+    struct lab_doc_cell cell = place(axis, row);
+    const struct lab_claim *claim = at(axis->rows, row, axis->field);
+    bool claimed = axis->field->type == LAB_FIELD_CLAIM;
+    if (isnan(cell.value))
+        return "";
+    if (claimed && claim->verdict == LAB_CLAIM_NO)
+        return lab_arena_printf(arena, "≤ %.1f", ceil(1000 * claim->bound - 1e-9) / 10);
+    return lab_arena_printf(arena, "%.1f%s", fabs(cell.value) < 0.05 ? 0 : cell.value,
+                            claimed && claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "?" : "");
+}
+
+void lab_rows_set_heat(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
+                       const char *y, const char *value, const char *title,
+                       struct lab_arena *arena) {
+    struct axis across = make_axis(rows, x, arena), up = make_axis(rows, y, arena),
+                heights = make_axis(rows, value, arena);
+    size_t cells = (size_t)across.name_count * (size_t)up.name_count;
+    double *values = lab_arena_alloc(arena, cells + 1, sizeof *values);
+    const char **texts = lab_arena_alloc(arena, cells + 1, sizeof *texts);
+    struct lab_chart_heat *heat = lab_arena_alloc(arena, 1, sizeof *heat);
+    for (size_t i = 0; i < cells; i++) {
+        values[i] = NAN;
+        texts[i] = "";
+    }
+    for (int r = 0; r < rows->count; r++) {
+        struct lab_doc_cell column = place(&across, r), row = place(&up, r);
+        if (isnan(column.value) || isnan(row.value))
+            continue;
+        size_t cell = (size_t)row.value * (size_t)across.name_count + (size_t)column.value;
+        values[cell] = place(&heights, r).value;
+        texts[cell] = heat_text(&heights, r, arena);
+    }
+    *heat = (struct lab_chart_heat){values, texts, NAN, NAN, true, title};
+    panel->heat = heat;
+    panel->x.names = across.names;
+    panel->x.name_count = across.name_count;
+    panel->y.names = up.names;
+    panel->y.name_count = up.name_count;
+}
