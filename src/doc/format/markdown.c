@@ -102,7 +102,8 @@ static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_bloc
         add_cell(writer, cell, column);
         if (lines->remarks) {
             lab_str_add(out, " ");
-            lab_doc_add_escaped(cell->text && column->unit != LAB_UNIT_TEXT ? cell->text : "", out);
+            lab_doc_add_escaped(cell->text && !lab_unit_is_words(column->unit) ? cell->text : "",
+                                out);
             lab_str_add(out, " |");
         }
         lab_str_add(out, "\n");

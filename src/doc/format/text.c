@@ -113,7 +113,7 @@ static void write_line(struct lab_doc_writer *writer, const struct lab_doc_lines
     lab_doc_add_cell(cell, column, false, &text);
     if (column->unit != LAB_UNIT_TEXT)
         lab_text_keep(&text, 0);
-    if (cell->text && column->unit != LAB_UNIT_TEXT)
+    if (cell->text && !lab_unit_is_words(column->unit))
         lab_str_printf(&text, " %s", cell->text);
     open_block(writer);
     lab_str_add_repeat(writer->out, " ", INDENT);
