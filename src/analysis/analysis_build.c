@@ -79,10 +79,6 @@ void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab
     ((struct lab_claim *)result->claims)[result->claim_count++] = *claim;
 }
 
-struct lab_doc_cell lab_claim_loss(const struct lab_claim *claim) {
-    return lab_cell_interval(-claim->effect, -claim->high, -claim->low, claim->confidence);
-}
-
 /* --- parts --- */
 
 struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *result,

@@ -67,8 +67,6 @@ void lab_analysis_set_cells(struct lab_analysis_part *part, const struct lab_doc
 
 void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab_claim *claim,
                             struct lab_arena *arena);
-/* What of the reference is lost: the effect with the other sign, and its interval. */
-struct lab_doc_cell lab_claim_loss(const struct lab_claim *claim);
 
 /* --- tables of a part --- */
 

@@ -5,82 +5,74 @@
 #include "analysis/numa/numa.h"
 #include "analysis/analysis_group.h"
 #include "analysis/analysis_words.h"
+#include "analysis/claims/rows.h"
 
 #include "base/str.h"
 
 #include <math.h>
 
-static const struct lab_doc_column figure_columns[] = {
-    {"best_node", "NUMA node to use", LAB_UNIT_COUNT, "Node to use"},
-    {"device_node", "Local node", LAB_UNIT_COUNT, "Local node"},
-    {"farthest_node", "Farthest node", LAB_UNIT_COUNT},
-    {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Throughput there", LAB_UNIT_TEXT, "Farthest node"},
-    {"verdict", NULL, LAB_UNIT_TEXT},
-    {"bound", NULL, LAB_UNIT_SHARE},
+struct figures { /* of a device */
+    int best_node;
+    double device_node;
+    int farthest_node;
+    struct lab_claim change;
 };
 
-static const struct lab_doc_column penalty_columns[] = {
-    {"model", "Model", LAB_UNIT_TEXT},
-    {"gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER},
-    {"node", "Node", LAB_UNIT_COUNT},
-    {"distance", "Distance", LAB_UNIT_COUNT},
-    {"rate_per_s", NULL, LAB_UNIT_PER_SECOND},
-    {NULL, "Per second", LAB_UNIT_FIGURE},
-    {"runs", "Runs", LAB_UNIT_COUNT},
-    {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Throughput", LAB_UNIT_FIGURE},
-    {"verdict", NULL, LAB_UNIT_TEXT},
-    {"p", NULL, LAB_UNIT_NUMBER},
-    {"needed_runs", NULL, LAB_UNIT_COUNT},
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, best_node, "best_node", "NUMA node to use", LAB_UNIT_COUNT,
+              "Node to use"),
+    LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
+              "Local node"),
+    LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, change, "change", "Throughput there", LAB_UNIT_CHANGE,
+              "Farthest node"),
 };
 
-static const struct lab_doc_column pooled_columns[] = {
-    {"model", "Model", LAB_UNIT_TEXT},
-    {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
-    {"distance", "Distance", LAB_UNIT_COUNT},
-    {"devices", "Devices", LAB_UNIT_COUNT},
-    {"penalty", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Throughput", LAB_UNIT_FIGURE},
-    {"verdict", NULL, LAB_UNIT_TEXT},
+struct row { /* a model on a device, bound to a node */
+    const char *model;
+    double gflop;
+    int node;
+    double distance, rate;
+    const char *per_second;
+    int runs;
+    struct lab_claim change;
 };
 
-/* --- tables --- */
+static const struct lab_field row_fields[] = {
+    LAB_FIELD(struct row, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, node, "node", "Node", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, distance, "distance", "Distance", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
+    LAB_FIELD(struct row, per_second, NULL, "Per second", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, runs, "runs", "Runs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, change, "change", "Throughput", LAB_UNIT_CHANGE),
+};
+
+static const struct lab_field pooled_fields[] = {
+    LAB_FIELD(struct lab_numa_pooled, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_numa_pooled, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct lab_numa_pooled, far, "distance", "Distance", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_numa_pooled, devices, "devices", "Devices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_numa_pooled, claim, "change", "Throughput", LAB_UNIT_CHANGE),
+};
 
 static double known(int number) {
     return number > 0 ? number : (double)NAN;
 }
 
-static void add_penalty(struct lab_doc_table *table, const struct lab_numa_grid *grid,
-                        const struct lab_numa_device *device, int model, int node,
-                        struct lab_arena *arena) {
+static struct row make_row(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                           int model, int node, struct lab_arena *arena) {
     const struct lab_numa_cell *cell = lab_numa_cell_at(device, model, node);
-    const struct lab_claim *claim = &cell->claim;
-    bool reference = node == device->reference;
     double rate = lab_study_estimate(cell->point->rates, cell->point->count).value;
-    LAB_ROW(table, arena, lab_cell_text(grid->models[model].name),
-            lab_cell_figure(grid->models[model].complexity / 1e9),
-            lab_cell_figure(device->nodes[node].number),
-            lab_cell_figure(known(device->nodes[node].distance)), lab_cell_figure(rate),
-            lab_cell_text(lab_words_number(rate, arena)), lab_cell_figure(cell->point->count),
-            lab_claim_loss(claim),
-            lab_cell_text(reference ? "reference" : lab_claim_short(claim, arena)),
-            lab_cell_text(reference ? "reference" : lab_claim_verdict_name(claim->verdict)),
-            lab_cell_figure(claim->p), lab_cell_figure(known(claim->needed)));
-}
-
-static void add_pooled_table(struct lab_analysis_part *part, const struct lab_numa_grid *grid,
-                             struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "pooled", "Over all devices, by distance", pooled_columns, arena);
-    for (int i = 0; i < grid->pooled_count; i++) {
-        const struct lab_numa_pooled *row = &grid->pooled[i];
-        const struct lab_numa_model *model = &grid->models[row->model];
-        LAB_ROW(table, arena, lab_cell_text(model->name), lab_cell_figure(model->complexity / 1e9),
-                lab_cell_figure(known(row->distance)), lab_cell_figure(row->devices),
-                lab_claim_loss(&row->claim), lab_cell_text(lab_claim_short(&row->claim, arena)),
-                lab_cell_text(lab_claim_verdict_name(row->claim.verdict)));
-    }
+    return (struct row){.model = grid->models[model].name,
+                        .gflop = grid->models[model].complexity / 1e9,
+                        .node = device->nodes[node].number,
+                        .distance = known(device->nodes[node].distance),
+                        .rate = rate,
+                        .per_second = lab_words_number(rate, arena),
+                        .runs = cell->point->count,
+                        .change = cell->claim};
 }
 
 /* --- parts --- */
@@ -102,18 +94,19 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
     struct lab_analysis_part *part = lab_analysis_add_part(result, device->name, arena);
     const struct lab_numa_node *far = &device->nodes[farthest_node(device)];
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&far->claim, arena));
-    LAB_FIGURES(part, lab_cell_figure(device->nodes[lab_numa_best_node(device)].number),
-                lab_cell_figure(device->home >= 0 ? device->home : (double)NAN),
-                lab_cell_figure(far->number), lab_claim_loss(&far->claim),
-                lab_cell_text(lab_claim_short(&far->claim, arena)),
-                lab_cell_text(lab_claim_verdict_name(far->claim.verdict)),
-                lab_cell_figure(far->claim.bound));
-    struct lab_doc_table *table = LAB_TABLE(
-        part, "penalties", "By model, in GFLOP a sample, and node", penalty_columns, arena);
+    struct figures figures = {.best_node = device->nodes[lab_numa_best_node(device)].number,
+                              .device_node = device->home >= 0 ? device->home : (double)NAN,
+                              .farthest_node = far->number,
+                              .change = far->claim};
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    struct row *rows = NULL;
+    int count = 0;
     for (int m = 0; m < grid->model_count; m++)
         for (int n = 0; n < device->node_count; n++)
             if (lab_numa_cell_at(device, m, n)->point)
-                add_penalty(table, grid, device, m, n, arena);
+                LAB_ADD(rows, count, arena) = make_row(grid, device, m, n, arena);
+    lab_rows_add_table(part, "penalties", "By model, in GFLOP a sample, and node",
+                       &LAB_ROWS(row_fields, rows, count), arena);
     if (!lab_numa_home_tested(device))
         lab_analysis_note(&part->notes, arena, "%s: its local node (%d) was not tested.",
                           device->title, device->home);
@@ -169,7 +162,7 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
     }
     if (from < last && first->claim.verdict != LAB_CLAIM_NO)
         lab_str_printf(text, " No difference larger than %.1f%% from %s up.",
-                       lab_words_bound_percent(bound), grid->models[grid->pooled[from].model].name);
+                       lab_words_bound_percent(bound), grid->pooled[from].model);
 }
 
 static const char *make_answer(const struct lab_numa_grid *grids, int count,
@@ -213,7 +206,8 @@ static int numa_run(const void *config, const struct lab_analysis_input *input,
                     struct lab_arena *arena, struct lab_analysis_result *ret_result,
                     struct lab_err *err) {
     (void)config;
-    if (lab_analysis_open(input, LAB_RESULT("devices", figure_columns), ret_result, err) < 0)
+    if (lab_analysis_open(input, LAB_RESULT_OF("devices", figure_fields, arena), ret_result, err) <
+        0)
         return -1;
     int count = input->study_count;
     struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count, sizeof *grids);
@@ -225,7 +219,9 @@ static int numa_run(const void *config, const struct lab_analysis_input *input,
             struct lab_analysis_part *part =
                 add_part(ret_result, &grids[g], &grids[g].devices[d], arena);
             if (d == 0 && grids[g].pooled_count > 0) /* what no single device has */
-                add_pooled_table(part, &grids[g], arena);
+                lab_rows_add_table(part, "pooled", "Over all devices, by distance",
+                                   &LAB_ROWS(pooled_fields, grids[g].pooled, grids[g].pooled_count),
+                                   arena);
         }
         add_claims(ret_result, &grids[g], arena);
         lab_numa_add_charts(ret_result, &grids[g], lab_analysis_suffix(g, arena), arena);

@@ -131,6 +131,8 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
 }
 
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (claim->subject[0] && lab_str_equal(claim->subject, claim->reference))
+        return "reference";
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "not tested";
     if (claim->unit) {

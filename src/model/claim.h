@@ -69,11 +69,11 @@ void lab_claim_judge(struct lab_claim *claim, double p);
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
 
 /* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested",
- * "52.1 TFLOP/s [51.3, 52.9]". */
+ * "52.1 TFLOP/s [51.3, 52.9]"; "reference" of a subject against itself. */
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena);
 
-/* {kind, subject, reference, quantity, unit, effect, low, high, confidence, runs, verdict, bound, needed,
- * scope, simulated} */
+/* {kind, subject, reference, quantity, unit, effect, low, high, confidence, runs, verdict, bound,
+ * needed, scope, simulated} */
 struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena);
 
 #endif

@@ -172,6 +172,7 @@ const struct lab_doc_cell *proof_cell_at(const struct lab_doc_table *table, int 
                                          const char *key);
 /* Counts whether the cell's interval holds the truth, if it has one. */
 void proof_count_cover(struct proof_count *count, const struct lab_doc_cell *cell, double truth);
+void proof_count_claim(struct proof_count *count, const struct lab_claim *claim, double truth);
 void proof_count_hit(struct proof_count *count, bool hit);
 
 #endif

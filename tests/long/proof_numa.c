@@ -50,15 +50,12 @@ static int one_study(const struct proof_cell *cell, const struct planted *plante
         }
     if (status == 0)
         status = proof_analyse(&study, "numa", &result, err);
-    const struct lab_doc_table *table =
-        status == 0 && result.part_count ? proof_table(&result.parts[0], "penalties") : NULL;
-    for (int i = 0; table && i < table->row_count; i++) {
-        const char *verdict = proof_cell_at(table, i, "verdict")->text;
-        if (lab_str_equal(verdict, "reference"))
+    for (int i = 0; i < result.claim_count; i++) {
+        if (!lab_str_equal(result.claims[i].kind, "numa.cell"))
             continue;
-        proof_count_cover(&counts[0], proof_cell_at(table, i, "penalty"), penalty);
+        proof_count_claim(&counts[0], &result.claims[i], -penalty);
         if (planted->truth.remote == 0)
-            proof_count_hit(&counts[1], lab_str_equal(verdict, "yes"));
+            proof_count_hit(&counts[1], result.claims[i].verdict == LAB_CLAIM_YES);
     }
     proof_study_end(&study);
     return status;

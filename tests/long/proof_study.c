@@ -255,3 +255,8 @@ void proof_count_cover(struct proof_count *count, const struct lab_doc_cell *cel
     if (cell && !isnan(cell->low) && !isnan(cell->high))
         proof_count_hit(count, cell->low <= truth && truth <= cell->high);
 }
+
+void proof_count_claim(struct proof_count *count, const struct lab_claim *claim, double truth) {
+    if (!isnan(claim->low) && !isnan(claim->high))
+        proof_count_hit(count, claim->low <= truth && truth <= claim->high);
+}

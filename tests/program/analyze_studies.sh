@@ -20,7 +20,7 @@ run analyze numa quick_test --json
 expect_status 0
 json 'd["analysis"] == "numa" and len(d["devices"]) == 1 and d["devices"][0]["name"] == "cpu:0"'
 json 'len(d["devices"][0]["penalties"]) == 3 and d["devices"][0]["device_node"] == 0'
-json 'all(p["distance"] == 10 and p["runs"] == 2 and p["verdict"] == "reference" for p in d["devices"][0]["penalties"])'
+json 'all(p["distance"] == 10 and p["runs"] == 2 and p["change_verdict"] == "not_tested" for p in d["devices"][0]["penalties"])'
 json '[p["model"] for p in d["devices"][0]["penalties"]] == ["vit0x0x0", "vit32x2x256", "vit32x4x512"]'
 
 # spans of the stages are read: the model that only copies is bound by copies

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,21 +152,26 @@ static void claim_device(const struct lab_numa_grid *grid, struct lab_numa_devic
                 add_pair(&all, device, m, n, 1.0 / models);
                 add_pair(&one, device, m, n, 1);
             }
+            const char *subject =
+                lab_arena_printf(arena, "%s, %s, %s", device->title, grid->models[m].name, node);
             lab_numa_cell_at(device, m, n)->claim = make_claim(
-                grid, &one, "numa.cell",
-                lab_arena_printf(arena, "%s, %s, %s", device->title, grid->models[m].name, node),
-                reference);
+                grid, &one, "numa.cell", n == device->reference ? reference : subject, reference);
         }
-        device->nodes[n].claim =
-            make_claim(grid, &all, "numa.device",
-                       lab_arena_printf(arena, "%s, %s", device->title, node), reference);
+        device->nodes[n].claim = make_claim(
+            grid, &all, "numa.device",
+            n == device->reference ? reference
+                                   : lab_arena_printf(arena, "%s, %s", device->title, node),
+            reference);
     }
 }
 
 /* A model's mean over all devices and nodes that are so far away. */
 static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, int distance,
                                    struct lab_arena *arena) {
-    struct lab_numa_pooled pooled = {.model = model, .distance = distance};
+    struct lab_numa_pooled pooled = {.model = grid->models[model].name,
+                                     .gflop = grid->models[model].complexity / 1e9,
+                                     .distance = distance,
+                                     .far = distance > 0 ? distance : (double)NAN};
     struct lab_contrast contrast = {.arena = arena};
     bool local = true;
     for (int d = 0; d < grid->device_count; d++) {
@@ -189,10 +195,11 @@ static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, 
     const char *nodes = distance > 0
                             ? lab_arena_printf(arena, "NUMA nodes at distance %d", distance)
                             : "Other NUMA nodes";
-    pooled.claim =
-        make_claim(grid, &contrast, "numa.penalty",
-                   lab_arena_printf(arena, "%s, %s, %s", nodes, grid->models[model].name, who),
-                   local ? "the local node" : "the nearest node tested");
+    pooled.title = distance > 0 ? lab_arena_printf(arena, "distance %d, mean of %s", distance, who)
+                                : "distance unknown";
+    pooled.claim = make_claim(grid, &contrast, "numa.penalty",
+                              lab_arena_printf(arena, "%s, %s, %s", nodes, pooled.model, who),
+                              local ? "the local node" : "the nearest node tested");
     return pooled;
 }
 

@@ -37,8 +37,12 @@ struct lab_numa_device {
     struct lab_numa_cell *cells; /* model by model, each with node_count of them */
 };
 
-struct lab_numa_pooled {    /* over all devices */
-    int model, distance;    /* of the nodes from the device; 0 = unknown */
+struct lab_numa_pooled { /* over all devices */
+    const char *model;
+    double gflop;           /* of a sample */
+    int distance;           /* of the nodes from the device; 0 = unknown */
+    double far;             /* the same; NaN = unknown */
+    const char *title;      /* "distance 21, mean of 8 devices" */
     int devices;            /* that it was tested on */
     struct lab_claim claim; /* "numa.penalty" */
 };

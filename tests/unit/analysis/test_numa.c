@@ -87,12 +87,12 @@ LAB_TEST(test_planted_penalties_come_back) {
     add_device(&given, 3, 1, 2, 5, planted, 0.005);
     struct lab_analysis_result result = analyze(&given);
     const struct lab_doc_table *table = &result.parts[0].tables[0];
-    int penalty = column_of(table, "penalty"), verdict = column_of(table, "verdict");
+    int change = column_of(table, "change"), verdict = column_of(table, "change_verdict");
     for (int m = 0; m < MODELS; m++) {
         const struct lab_doc_cell *row = row_of(table, models[m], 0);
-        assert_true(row[penalty].low <= planted[m] && row[penalty].high >= planted[m]);
+        assert_true(row[change].low <= -planted[m] && row[change].high >= -planted[m]);
         assert_string_equal(row[verdict].text, planted[m] > 0 ? "yes" : "no");
-        assert_string_equal(row_of(table, models[m], 1)[verdict].text, "reference");
+        assert_string_equal(row_of(table, models[m], 1)[change + 1].text, "reference");
     }
     assert_has(result.answer, "Bind GPU 3 to NUMA node 1. NUMA nodes at distance 21, vit0x0x0, 1 "
                               "device: 30.");
@@ -131,8 +131,8 @@ LAB_TEST(test_the_headline_is_pooled) {
     const struct lab_doc_table *over = &result.parts[0].tables[1];
     assert_string_equal(over->key, "pooled");
     assert_int_equal(over->row_count, MODELS);
-    const struct lab_doc_cell *mean = &over->cells[over->column_count + column_of(over, "penalty")];
-    assert_true(mean->low < 0.124 && mean->high > 0.124);
+    const struct lab_doc_cell *mean = &over->cells[over->column_count + column_of(over, "change")];
+    assert_true(mean->low < -0.124 && mean->high > -0.124);
     given_end(&given);
 }
 
@@ -164,7 +164,7 @@ LAB_TEST(test_a_map_and_a_curve_are_drawn) {
     assert_int_equal(map->x.name_count, 2);
     assert_int_equal(map->y.name_count, MODELS);
     assert_string_equal(map->x.names[1], "GPU 1, node 0");
-    assert_true(fabs(map->heat->values[0] - 30) < 2);
+    assert_true(fabs(map->heat->values[0] + 30) < 2);
     assert_true(map->heat->diverging);
     const struct lab_chart_panel *curve = &result.charts[1].panels[0];
     assert_int_equal(curve->series_count, 2);
@@ -270,7 +270,7 @@ LAB_TEST(test_a_model_without_its_reference_is_left_open) {
             given.table.runs[i].used = false;
     struct lab_analysis_result result = analyze(&given);
     const struct lab_doc_table *table = &result.parts[0].tables[0];
-    assert_string_equal(row_of(table, models[0], 1)[column_of(table, "verdict")].text,
+    assert_string_equal(row_of(table, models[0], 1)[column_of(table, "change_verdict")].text,
                         "not_tested");
     assert_has(result.answer, "vit32x2x128, 1 device: 12.");
     given_end(&given);
