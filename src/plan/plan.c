@@ -91,8 +91,8 @@ static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
     if (index == 0 ? start_plan(p, &config, &job, err) < 0
                    : plan_keys_agree(&p->keys, &job.keys, index, err) < 0)
         return -1;
-    job.device_count = p->book.devices.count;
     job.devices = &p->book.devices;
+    job.machine = p->book.machine;
     if (plan_phases_read(&p->book, &job, err) < 0)
         return -1;
     for (int i = 0; i < job.workload_count; i++)

@@ -68,11 +68,15 @@ static bool is_one_value(const struct reader *r, const char *path, const struct 
     return takes_lists && (value->count == 0 || value->items[0]->type != LAB_VALUE_LIST);
 }
 
-/* `all`: the whole list of devices. */
-static struct lab_value *all_devices(const struct reader *r, const struct lab_value *value) {
+/* `all`: the whole list of devices, or every NUMA node. */
+static struct lab_value *all_hardware(const struct reader *r, const char *path,
+                                      const struct lab_value *value) {
     struct lab_value *list = lab_value_list(r->arena);
-    for (int i = 0; i < r->job->device_count; i++)
-        lab_value_append(r->arena, list, lab_value_int(r->arena, i));
+    const struct lab_machine *machine = r->job->machine;
+    bool nodes = strcmp(path, PLAN_NUMA_NODES) == 0;
+    for (int i = 0; i < (nodes ? machine->node_count : r->job->devices->count); i++)
+        lab_value_append(r->arena, list,
+                         lab_value_int(r->arena, nodes ? machine->nodes[i].number : i));
     list->origin = value->origin;
     list->line = value->line;
     return list;
@@ -83,9 +87,9 @@ static int set_values(const struct reader *r, struct plan_axis *axis, int key, c
     const char *full = lab_arena_printf(r->arena, "experiment.%s", path);
     if (plan_require(value, full, r->err) < 0)
         return -1;
-    if (strcmp(path, PLAN_GPU_IDS) == 0 && value->type == LAB_VALUE_STRING &&
-        lab_str_equal(value->string, "all"))
-        value = all_devices(r, value);
+    if ((strcmp(path, PLAN_GPU_IDS) == 0 || strcmp(path, PLAN_NUMA_NODES) == 0) &&
+        value->type == LAB_VALUE_STRING && lab_str_equal(value->string, "all"))
+        value = all_hardware(r, path, value);
     if (strcmp(path, PLAN_GPU_IDS) == 0 && plan_mode_gangs(r->job, r->arena, &value, r->err) < 0)
         return -1;
     int length = 1;

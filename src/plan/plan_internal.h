@@ -67,9 +67,9 @@ struct plan_job {
     const struct lab_workload *workload;   /* the one that is planned now */
     const struct lab_workload **workloads; /* all of them */
     int workload_count;
-    int device_count; /* that gpu_ids: all means */
-    const struct lab_device_list *devices;
-    void *base; /* the workload's config with the job's constants */
+    const struct lab_device_list *devices; /* that gpu_ids: all means */
+    const struct lab_machine *machine;     /* whose nodes numa_nodes: all means */
+    void *base;                            /* the workload's config with the job's constants */
     struct plan_product product;
     struct plan_series *series;
     int series_count;

@@ -46,6 +46,15 @@ LAB_TEST(the_last_axis_is_the_fastest) {
     assert_string_equal(plan.runs[12].id, "gpu1_numa0_vit0x0x0");
 }
 
+LAB_TEST(all_means_every_device_and_every_node) {
+    PLAN("experiment=quick_test", "experiment.hardware.gpu_ids=all",
+         "experiment.hardware.numa_nodes=all", "experiment.order=as_given");
+    assert_int_equal(plan.run_count, 4 * 4 * 3);
+    assert_string_equal(plan.runs[0].id, "gpu0_numa0_vit0x0x0");
+    assert_string_equal(plan.runs[47].ranks[0].device, "cpu:3");
+    assert_int_equal(plan.runs[47].ranks[0].numa_node, 3);
+}
+
 LAB_TEST(keys_of_one_entry_move_together) {
     given_study("workload: vit\n"
                 "axes:\n"
