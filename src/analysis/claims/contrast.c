@@ -34,25 +34,32 @@ struct estimate {                    /* of the contrast's logarithm */
     double value, variance, freedom; /* of the value; NaN = unknown */
 };
 
-/* NaN = the run has no usable value. */
-static double log_of(const struct lab_study_point *point, int run, enum lab_study_figure figure) {
-    double value = figure == LAB_STUDY_RATE ? point->rates[run] : point->times_s[run];
+static double positive_log(double value) {
     return value > 0 && isfinite(value) ? log(value) : (double)NAN;
 }
 
+/* NaN = the run has no usable value. */
+static double log_of(const struct lab_contrast *contrast, const struct lab_study_point *point,
+                     int run, enum lab_study_figure figure) {
+    if (contrast->value)
+        return positive_log(contrast->value(point->runs[run], contrast->context));
+    return positive_log(figure == LAB_STUDY_RATE ? point->rates[run] : point->times_s[run]);
+}
+
 /* The point's value in a block; NaN = there is none. */
-static double in_block(const struct lab_study_point *point, int block,
-                       enum lab_study_figure figure) {
+static double in_block(const struct lab_contrast *contrast, const struct lab_study_point *point,
+                       int block, enum lab_study_figure figure) {
     for (int i = 0; i < point->count; i++)
         if (point->runs[i]->run && point->runs[i]->run->repeat == block)
-            return log_of(point, i, figure);
+            return log_of(contrast, point, i, figure);
     return NAN;
 }
 
-static int count_values(const struct lab_study_point *point, enum lab_study_figure figure) {
+static int count_values(const struct lab_contrast *contrast, const struct lab_study_point *point,
+                        enum lab_study_figure figure) {
     int count = 0;
     for (int i = 0; i < point->count; i++)
-        count += !isnan(log_of(point, i, figure));
+        count += !isnan(log_of(contrast, point, i, figure));
     return count;
 }
 
@@ -66,6 +73,18 @@ static int last_block(const struct lab_contrast *contrast) {
     return last;
 }
 
+static struct estimate mean_of(const double *values, size_t count) {
+    struct estimate estimate = {NAN, NAN, NAN};
+    if (count > 0)
+        estimate.value = lab_stats_mean(values, count);
+    if (count > 1) {
+        double deviation = lab_stats_stddev(values, count);
+        estimate.variance = deviation * deviation / (double)count;
+        estimate.freedom = (double)count - 1;
+    }
+    return estimate;
+}
+
 /* `ret_blocks`: how many are whole. */
 static struct estimate by_blocks(const struct lab_contrast *contrast, enum lab_study_figure figure,
                                  int *ret_blocks) {
@@ -75,20 +94,13 @@ static struct estimate by_blocks(const struct lab_contrast *contrast, enum lab_s
     for (int b = 0; b < blocks; b++) {
         double sum = 0;
         for (int t = 0; t < contrast->count; t++)
-            sum += contrast->terms[t].weight * in_block(contrast->terms[t].point, b, figure);
+            sum +=
+                contrast->terms[t].weight * in_block(contrast, contrast->terms[t].point, b, figure);
         if (!isnan(sum))
             sums[n++] = sum;
     }
     *ret_blocks = (int)n;
-    struct estimate estimate = {NAN, NAN, NAN};
-    if (n > 0)
-        estimate.value = lab_stats_mean(sums, n);
-    if (n > 1) {
-        double deviation = lab_stats_stddev(sums, n);
-        estimate.variance = deviation * deviation / (double)n;
-        estimate.freedom = (double)n - 1;
-    }
-    return estimate;
+    return mean_of(sums, n);
 }
 
 /* Each point's runs by themselves; degrees of freedom by Welch and Satterthwaite. */
@@ -102,7 +114,7 @@ static struct estimate by_points(const struct lab_contrast *contrast,
         double *logs = lab_arena_alloc(contrast->arena, (size_t)point->count + 1, sizeof *logs);
         size_t n = 0;
         for (int i = 0; i < point->count; i++) {
-            logs[n] = log_of(point, i, figure);
+            logs[n] = log_of(contrast, point, i, figure);
             n += !isnan(logs[n]);
         }
         double deviation = n > 1 ? lab_stats_stddev(logs, n) : (double)NAN;
@@ -148,7 +160,7 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
     const char **scope = NULL;
     for (int t = 0; t < contrast->count; t++) {
         const struct lab_study_point *point = contrast->terms[t].point;
-        int values = count_values(point, figure);
+        int values = count_values(contrast, point, figure);
         fewest = values < fewest ? values : fewest;
         LAB_ADD(scope, claim.scope_count, contrast->arena) = point->name;
     }
@@ -163,6 +175,30 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
         claim.n = blocks;
     set_interval(&claim, estimate);
     claim.needed = needed_runs(&estimate, claim.n);
+    lab_claim_judge(&claim, claim.p);
+    return claim;
+}
+
+struct lab_claim lab_claim_from_blocks(const double *values, int count, const char *unit) {
+    struct lab_claim claim = lab_claim_none;
+    double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+    claim.unit = unit;
+    for (int i = 0; i < count; i++) {
+        logs[claim.n] = unit ? positive_log(values[i]) : values[i];
+        claim.n += !isnan(logs[claim.n]);
+    }
+    struct estimate estimate = mean_of(logs, (size_t)claim.n);
+    lab_mem_free(logs);
+    if (claim.n == 0)
+        return claim;
+    set_interval(&claim, estimate);
+    claim.needed = needed_runs(&estimate, claim.n);
+    if (unit) { /* the ratio to 1 of that unit */
+        claim.effect += 1;
+        claim.low += 1;
+        claim.high += 1;
+        claim.p = NAN;
+    }
     lab_claim_judge(&claim, claim.p);
     return claim;
 }

@@ -20,6 +20,10 @@
 
 struct lab_contrast { /* {.arena = …} = empty */
     struct lab_arena *arena;
+    /* Any positive value of a run instead of the figure: a bandwidth, a tuned time. NaN = the run
+     * has none. NULL = the figure. */
+    double (*value)(const struct lab_study_run *run, const void *context);
+    const void *context;
     struct lab_contrast_term {
         const struct lab_study_point *point;
         double weight;
@@ -39,6 +43,14 @@ void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study
  * tested. */
 struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
                                     enum lab_study_figure figure);
+
+/*
+ * From one value of each block, where a contrast can't say it: a fit of all points of a block, a
+ * crossover. Student's interval over the blocks. With a unit, values are positive estimates in it
+ * (the mean is of their logarithms); without, they are logarithms of ratios. NaN = the block has
+ * none.
+ */
+struct lab_claim lab_claim_from_blocks(const double *values, int count, const char *unit);
 
 /* Verdicts of a family hold together: the share of false ones among YES stays below
  * LAB_CLAIM_LEVEL (Benjamini and Hochberg). */

@@ -116,3 +116,37 @@ LAB_TEST(intervals_hold_the_truth) {
     expect_coverage(4, 0, 0.015, 0.05, 3);
     expect_coverage(1, 0, 0.03, 0, 2);
 }
+
+static double half_rate(const struct lab_study_run *run, const void *context) {
+    return run->rate * *(const double *)context;
+}
+
+LAB_TEST(any_value_of_a_run_can_be_compared) {
+    static const double half = 0.5;
+    int count;
+    given_blocks(1, 0.125, 0, 0, RUNS);
+    struct lab_study_point *points = points_of(&count);
+    struct lab_contrast contrast = {.arena = &study.arena, .value = half_rate, .context = &half};
+    lab_contrast_add(&contrast, &points[1], 1);
+    assert_near(lab_claim_estimate(&contrast, LAB_STUDY_RATE).effect + 1, 437.5, 1e-9);
+    given_end(&study);
+}
+
+LAB_TEST(blocks_give_an_estimate_in_a_unit) {
+    struct lab_claim claim =
+        lab_claim_from_blocks((double[]){52e12, NAN, 50e12, 54e12}, 4, "FLOP/s");
+    assert_near(claim.effect, cbrt(52e12 * 50e12 * 54e12), 1);
+    assert_true(claim.low < 50e12 && claim.high > 54e12);
+    assert_int_equal(claim.n, 3);
+    assert_int_equal(claim.verdict, LAB_CLAIM_YES);
+}
+
+LAB_TEST(blocks_give_a_change) {
+    double less = log(0.9);
+    struct lab_claim claim = lab_claim_from_blocks((double[]){less, less, less}, 3, NULL);
+    assert_near(claim.effect, -0.1, 1e-12);
+    assert_int_equal(claim.verdict, LAB_CLAIM_YES);
+    assert_int_equal(lab_claim_from_blocks((double[]){less}, 1, NULL).verdict,
+                     LAB_CLAIM_INCONCLUSIVE);
+    assert_int_equal(lab_claim_from_blocks(NULL, 0, "s").verdict, LAB_CLAIM_NOT_TESTED);
+}
