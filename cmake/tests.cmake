@@ -169,3 +169,8 @@ add_test(NAME proof_sample COMMAND ${CMAKE_SOURCE_DIR}/tools/proof --sample $<TA
 add_test(NAME proof COMMAND ${CMAKE_SOURCE_DIR}/tools/proof $<TARGET_FILE:proof>)
 set_tests_properties(proof_sample PROPERTIES TIMEOUT 300 ENVIRONMENT "${test_environment}")
 set_tests_properties(proof PROPERTIES TIMEOUT 3600 LABELS long ENVIRONMENT "${test_environment}")
+
+# Questions of a published plan, asked by the shipped studies as a user would.
+add_test(NAME questions COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/questions.py $<TARGET_FILE:gpulab>
+         ${CMAKE_SOURCE_DIR})
+set_tests_properties(questions PROPERTIES TIMEOUT 3600 LABELS long ENVIRONMENT "${test_environment}")

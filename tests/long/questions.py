@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The five research questions of the NUMA plan, asked by the shipped studies with their defaults on
+sim:l40s-10, over many seeds. The truth is what the same study answers on the same machine without any
+noise. Of each answer's first claim the interval must hold the truth in at least 90 of 100.
+
+    questions.py GPULAB SOURCE_DIR [--seeds N] [--first SEED] [--question NAME]
+"""
+import argparse
+import json
+import pathlib
+import secrets
+import subprocess
+import sys
+import tempfile
+
+# question: the study that asks it, the analysis that answers it
+QUESTIONS = {
+    "NUMA sensitivity": ("numa_study", "numa"),
+    "crossover": ("scaling_study", "crossover"),
+    "transfer scaling": ("transfer_study", "transfer"),
+    "best placement": ("numa_study", "recommend"),
+    "compilation": ("compile_study", "compile"),
+}
+HOLD = 0.9
+
+
+def quiet(machine):
+    """The machine's description without its noise."""
+    lines, keep = [], True
+    for line in machine.read_text().splitlines():
+        if line[:1] not in (" ", "#", ""):
+            keep = not line.startswith("noise:")
+        if keep:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def run(program, *words):
+    done = subprocess.run([program, *words], capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        sys.exit(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def claims(program, study, analyses, device, seed, folder):
+    """The claims of each analysis, from one study."""
+    output = pathlib.Path(folder) / f"{study}-{seed}"
+    run(program, "run", study, f"device={device}", f"seed={seed}", f"output_dir={output}",
+        "experiment.trace=false", "--quiet")
+    path = next(output.glob("*/*/*/study.db")).parent
+    return {name: json.loads(run(program, "analyze", name, str(path), "--json")).get("claims", [])
+            for name in analyses}
+
+
+def holds(claim, truths):
+    """None = there is no interval to hold anything."""
+    same = [t for t in truths
+            if all(t[k] == claim[k] for k in ("kind", "subject", "reference", "quantity"))]
+    if not same or claim["low"] is None or same[0]["effect"] is None:
+        return None
+    slack = 1e-9 * abs(same[0]["effect"])
+    return claim["low"] - slack <= same[0]["effect"] <= claim["high"] + slack
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("source")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=secrets.randbelow(1_000_000))
+    parser.add_argument("--question", choices=QUESTIONS, action="append")
+    words = parser.parse_args()
+    asked = words.question or list(QUESTIONS)
+    studies = {}
+    for name in asked:
+        studies.setdefault(QUESTIONS[name][0], []).append(name)
+    machine = pathlib.Path(words.source) / "conf/machine/l40s-10.yaml"
+    print(f"seeds {words.first} to {words.first + words.seeds - 1}")
+    held = total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        still = pathlib.Path(folder) / "still.yaml"
+        still.write_text(quiet(machine))
+        for study, names in studies.items():
+            analyses = [QUESTIONS[name][1] for name in names]
+            truth = claims(words.program, study, analyses, f"sim:{still}", 0, folder)
+            counts = {name: [0, 0] for name in names}
+            for seed in range(words.first, words.first + words.seeds):
+                found = claims(words.program, study, analyses, "sim:l40s-10", seed, folder)
+                for name in names:
+                    analysis = QUESTIONS[name][1]
+                    first = found[analysis][:1]
+                    held_truth = first and holds(first[0], truth[analysis])
+                    counts[name][0] += bool(held_truth)
+                    counts[name][1] += 1
+                    if not held_truth:
+                        print(f"  {name}, seed {seed}: {json.dumps(first)[:300]}")
+            for name in names:
+                print(f"{name} ({study}): {counts[name][0]} of {counts[name][1]} hold the truth")
+                held += counts[name][0]
+                total += counts[name][1]
+    print(f"{held} of {total} first claims hold the truth")
+    return 0 if held >= HOLD * total else 1
+
+
+sys.exit(main())
