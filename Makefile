@@ -1,6 +1,8 @@
 # A thin front for the CMake presets. `make help` lists what can be made.
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
+LONG_FUZZ    ?= 120
+REPEATS      ?= 3
 JOBS         ?= $(shell nproc)
 CTEST         = ctest -j $(JOBS) --preset
 .NOTPARALLEL:
@@ -72,12 +74,12 @@ test-gpu-sanitizer: test-gpu ## look for memory errors and races in the kernels;
 	tools/gpu-sanitizer build/portable/gpu-tests/test_ops
 
 .PHONY: test-long
-test-long: setup-test build ## every test, the long ones too, ten times; then ten minutes of each fuzzer
+test-long: setup-test build ## all tests, the long ones too, some REPEATS (3) times; fuzzers, LONG_FUZZ (120) each
 	$(CTEST) release
-	$(CTEST) release -LE 'long|build' --repeat until-fail:10
+	$(CTEST) release -LE 'long|build' --repeat until-fail:$(REPEATS)
 	@$(MAKE) --no-print-directory asan tsan test-numa
 	@TIDY_PATHS=225000 tools/tidy
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ)
 
 .PHONY: portable
 portable: setup ## build build/portable/gpulab, which runs on any Linux with glibc 2.36 or later
