@@ -69,11 +69,51 @@ bool lab_study_trains(const struct lab_study_table *study) {
     return one && many;
 }
 
+/* "3x224x224" = "224", "3x224x384" = "224x384": channels are left out, and so is what repeats. */
+static void add_pixels(struct lab_str *out, const char *shape, size_t length) {
+    const char *end = shape + length, *height = memchr(shape, 'x', length);
+    const char *width = height ? memchr(height + 1, 'x', (size_t)(end - height) - 1) : NULL;
+    if (!width)
+        lab_str_printf(out, "%.*s", (int)length, shape);
+    else if (width - height == end - width && memcmp(height, width, (size_t)(end - width)) == 0)
+        lab_str_printf(out, "%.*s", (int)(end - width) - 1, width + 1);
+    else
+        lab_str_printf(out, "%.*s", (int)(end - height) - 1, height + 1);
+}
+
+/* "vit0x0x0_batch_size4_memory_size_mb512" = "vit0x0x0, batch 4, 512 MiB pool" */
+static const char *name_keys(const char *name, struct lab_arena *arena) {
+    static const struct {
+        const char *key, *before, *after;
+    } words[] = {{"_batch_size", ", batch ", ""},
+                 {"_tensor_shape", ", ", " px"},
+                 {"_memory_size_mb", ", ", " MiB pool"}};
+    LAB_AUTO(str, text);
+    while (*name) {
+        size_t w = 0, count = sizeof words / sizeof *words;
+        while (w < count && !(lab_str_starts(name, words[w].key) &&
+                              strspn(name + strlen(words[w].key), "0123456789") > 0))
+            w++;
+        if (w == count) {
+            lab_str_printf(&text, "%c", *name++);
+            continue;
+        }
+        name += strlen(words[w].key);
+        size_t length = strcspn(name, "_");
+        lab_str_add(&text, words[w].before);
+        add_pixels(&text, name, length);
+        lab_str_add(&text, words[w].after);
+        name += length;
+    }
+    return lab_arena_strdup(arena, text.text);
+}
+
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena) {
     const char *numa = strstr(point->name, "_numa"), *phase = point->runs[0]->phase;
     size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;
     const char *rest =
         length && numa[5 + length] == '_' ? numa + 6 + length : point->runs[0]->model;
+    rest = name_keys(rest, arena);
     return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
 }
 

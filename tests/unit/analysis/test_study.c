@@ -64,7 +64,13 @@ LAB_TEST(test_points_and_devices_have_names_for_people) {
     given_add(&given,
               (struct given_run){.model = "softmax", .gpu = 1, .rate = 10, .phase = "baseline"});
     given.table.runs[1].point = "alone";
-    assert_int_equal(make_points(&given, &points), 2);
+    given_add(&given,
+              (struct given_run){.model = "vit0x0x0",
+                                 .rate = 10,
+                                 .suffix = "_batch_size4_tensor_shape3x224x224_memory_size_mb512"});
+    assert_int_equal(make_points(&given, &points), 3);
+    assert_string_equal(lab_study_point_model(&points[2], &given.arena),
+                        "vit0x0x0, batch 4, 224 px, 512 MiB pool");
     assert_string_equal(lab_study_point_model(&points[0], &given.arena), "vit32x2x128_compiled");
     assert_string_equal(lab_study_point_model(&points[1], &given.arena), "softmax, baseline");
     assert_string_equal(lab_study_device_title("cuda:3", &given.arena), "GPU 3");
