@@ -201,6 +201,37 @@ int lab_study_groups(const struct lab_study_point *points, int count, const char
     return found;
 }
 
+const struct lab_study_point *lab_study_find(const struct lab_study_group *group, int node,
+                                             const char *name, double value) {
+    for (int i = 0; i < group->count; i++) {
+        const struct lab_study_run *run = group->points[i]->runs[0];
+        if ((node < 0 || run->ranks[0].numa_node == node) &&
+            lab_study_setting_number(run, name) == value)
+            return group->points[i];
+    }
+    return NULL;
+}
+
+bool lab_study_far_node(const struct lab_study_group *group, int *ret_near, int *ret_far) {
+    const struct lab_study_rank *near = NULL, *far = NULL;
+    for (int i = 0; i < group->count; i++) {
+        const struct lab_study_rank *rank = &group->points[i]->runs[0]->ranks[0];
+        if (group->points[i]->runs[0]->rank_count != 1)
+            return false;
+        if (!near || rank->distance < near->distance ||
+            (rank->distance == near->distance && rank->numa_node < near->numa_node))
+            near = rank;
+        if (!far || rank->distance > far->distance ||
+            (rank->distance == far->distance && rank->numa_node > far->numa_node))
+            far = rank;
+    }
+    if (!near || near->numa_node == far->numa_node)
+        return false;
+    *ret_near = near->numa_node;
+    *ret_far = far->numa_node;
+    return true;
+}
+
 /* --- a point's runs as one --- */
 
 struct lab_effect lab_study_estimate(const double *values, int count) {

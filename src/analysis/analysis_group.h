@@ -27,6 +27,13 @@ struct lab_study_group {
 int lab_study_groups(const struct lab_study_point *points, int count, const char *const *varying,
                      struct lab_arena *arena, struct lab_study_group **ret_groups);
 
+/* The group's point with that value of a setting, on that NUMA node (-1 = on any); NULL = none. */
+const struct lab_study_point *lab_study_find(const struct lab_study_group *group, int node,
+                                             const char *name, double value);
+/* The nearest node of a group's only device and the farthest, by number where distances aren't
+ * known; false = there are no two. */
+bool lab_study_far_node(const struct lab_study_group *group, int *ret_near, int *ret_far);
+
 /* A key of the study's test, or else of the workload. NULL, NaN = there is none. */
 const struct lab_value *lab_study_setting(const struct lab_study_run *run, const char *name);
 double lab_study_setting_number(const struct lab_study_run *run, const char *name);

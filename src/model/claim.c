@@ -77,6 +77,10 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
     static const char *const prefixes[] = {"µ", "m", "", "k", "M", "G", "T", "P"};
     int i = 0, last = sizeof prefixes / sizeof *prefixes - 1;
     double scale = 1e-6;
+    if (lab_str_equal(claim->unit, "samples")) /* a count */
+        return (struct estimate){lab_arena_printf(arena, "%.0f", claim->effect),
+                                 lab_arena_printf(arena, "%.0f", claim->low),
+                                 lab_arena_printf(arena, "%.0f", claim->high), claim->unit};
     while (i < last && fabs(claim->effect) >= 999.5 * scale) {
         scale *= 1000;
         i++;

@@ -203,6 +203,31 @@ struct lab_claim lab_claim_from_blocks(const double *values, int count, const ch
     return claim;
 }
 
+struct lab_claim lab_claim_from_amounts(const double *values, int count, const char *unit) {
+    struct lab_claim claim = lab_claim_none;
+    double *kept = lab_mem_resize(NULL, (size_t)count + 1, sizeof *kept);
+    claim.unit = unit;
+    for (int i = 0; i < count; i++) {
+        kept[claim.n] = values[i];
+        claim.n += !isnan(values[i]);
+    }
+    double mean = claim.n > 0 ? lab_stats_mean(kept, (size_t)claim.n) : (double)NAN;
+    struct lab_interval interval = lab_stats_mean_interval(kept, (size_t)claim.n, CONFIDENCE);
+    lab_mem_free(kept);
+    if (!(mean > 0))
+        return claim;
+    claim.effect = mean;
+    if (claim.n > 1) {
+        claim.low = fmax(0, interval.low);
+        claim.high = interval.high;
+        claim.confidence = CONFIDENCE;
+    }
+    lab_claim_judge(&claim, NAN);
+    if (!(claim.low > 0))
+        claim.verdict = LAB_CLAIM_INCONCLUSIVE;
+    return claim;
+}
+
 void lab_claim_adjust(struct lab_claim *const *claims, int count) {
     double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
     for (int i = 0; i < count; i++)

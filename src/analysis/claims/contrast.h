@@ -52,6 +52,11 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
  */
 struct lab_claim lab_claim_from_blocks(const double *values, int count, const char *unit);
 
+/* The same of amounts that can't be below 0 while their estimates can: a latency, a difference of
+ * times. The mean is of the values themselves. Inconclusive unless it is above 0 for certain; not
+ * tested where it isn't above 0. */
+struct lab_claim lab_claim_from_amounts(const double *values, int count, const char *unit);
+
 /* Verdicts of a family hold together: the share of false ones among YES stays below
  * LAB_CLAIM_LEVEL (Benjamini and Hochberg). */
 void lab_claim_adjust(struct lab_claim *const *claims, int count);

@@ -1,5 +1,6 @@
 /* rows.c: cells and charts from members of structs. */
 #include "analysis/claims/rows.h"
+#include "analysis/claims/contrast.h"
 
 #include "base/str.h"
 
@@ -139,9 +140,20 @@ void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field
 void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_rows *rows,
                          struct lab_arena *arena) {
     for (int r = 0; r < rows->count; r++)
-        for (int i = 0; i < rows->field_count; i++)
-            if (rows->fields[i].type == LAB_FIELD_CLAIM)
-                lab_analysis_add_claim(result, at(rows, r, &rows->fields[i]), arena);
+        for (int i = 0; i < rows->field_count; i++) {
+            const struct lab_claim *claim = at(rows, r, &rows->fields[i]);
+            if (rows->fields[i].type == LAB_FIELD_CLAIM &&
+                !(claim->subject[0] && lab_str_equal(claim->subject, claim->reference)))
+                lab_analysis_add_claim(result, claim, arena);
+        }
+}
+
+void lab_rows_adjust(const struct lab_rows *rows, const char *key, struct lab_arena *arena) {
+    const struct lab_field *field = find_field(rows, key);
+    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)rows->count + 1, sizeof *claims);
+    for (int r = 0; r < rows->count; r++)
+        claims[r] = (struct lab_claim *)at(rows, r, field);
+    lab_claim_adjust(claims, rows->count);
 }
 
 /* --- charts --- */
@@ -171,6 +183,8 @@ static struct axis make_axis(const struct lab_rows *rows, const char *key,
     enum lab_unit unit = axis.field->column.unit;
     if (unit == LAB_UNIT_CHANGE || unit == LAB_UNIT_SHARE)
         axis.scale = 100;
+    if (unit == LAB_UNIT_RATE)
+        axis.scale = 1e-9;
     for (int r = 0; axis.field->type == LAB_FIELD_TEXT && r < rows->count; r++) {
         const char *text = text_at(&axis, r);
         if (text && name_index(&axis, text) < 0)

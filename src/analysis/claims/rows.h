@@ -89,16 +89,20 @@ struct lab_analysis_result lab_rows_result(const char *key, const struct lab_fie
 void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field *fields, int count,
                           const void *record, struct lab_arena *arena);
 
-/* All claims in the rows, row by row. */
+/* All claims in the rows, row by row, but for a subject against itself. */
 void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_rows *rows,
                          struct lab_arena *arena);
+
+/* The claims of a column as a family (lab_claim_adjust); the items aren't constant. */
+void lab_rows_adjust(const struct lab_rows *rows, const char *key, struct lab_arena *arena);
 
 /* --- charts; fields are named by their keys --- */
 
 /*
  * A series for each text of `series` (NULL = one, without a title), in the order in which they come
- * first; y with its interval. Shares and changes are drawn in per cent. Where x is text, the
- * panel's x axis gets its names. Rows without x or y are left out, and so is what has no row.
+ * first; y with its interval. Shares and changes are drawn in per cent, rates in GB/s. Where x is
+ * text, the panel's x axis gets its names. Rows without x or y are left out, and so is what has no
+ * row.
  */
 void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
                          const char *y, const char *series, enum lab_chart_mark mark,

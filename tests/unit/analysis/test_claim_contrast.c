@@ -150,3 +150,15 @@ LAB_TEST(blocks_give_a_change) {
                      LAB_CLAIM_INCONCLUSIVE);
     assert_int_equal(lab_claim_from_blocks(NULL, 0, "s").verdict, LAB_CLAIM_NOT_TESTED);
 }
+
+LAB_TEST(amounts_close_to_0_have_no_logarithms) {
+    struct lab_claim claim = lab_claim_from_amounts((double[]){1, 3, NAN, 2}, 4, "s");
+    assert_near(claim.effect, 2, 1e-12);
+    assert_int_equal(claim.n, 3);
+    assert_int_equal(claim.verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_near(claim.low, 0, 0);
+    assert_int_equal(lab_claim_from_amounts((double[]){2.1, 2, 1.9}, 3, "s").verdict,
+                     LAB_CLAIM_YES);
+    assert_int_equal(lab_claim_from_amounts((double[]){-2, 1}, 2, "s").verdict,
+                     LAB_CLAIM_NOT_TESTED);
+}
