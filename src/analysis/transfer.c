@@ -1,370 +1,239 @@
 /*
- * transfer.c: `gpulab analyze transfer`: how fast copies are by their size, what batch and pool do
- * to the throughput, and whether a far node costs more under memory pressure.
+ * transfer.c: `gpulab analyze transfer`: bandwidth and latency of copies by size and NUMA node,
+ * throughput by batch and pool, and memory pressure against a remote node. The claims are made in
+ * transfer/; here they become tables, charts and a headline.
  */
 #include "analysis/transfer/transfer.h"
+#include "analysis/analysis_group.h"
+#include "analysis/claims/rows.h"
 
 #include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-struct transfer_config {
-    bool pressure;
+struct figures { /* of a part; NaN = it doesn't ask about that */
+    int points;
+    struct lab_effect bandwidth, latency_s;
+    struct lab_claim change;
 };
 
-static const struct lab_option transfer_options[] = {
-    {"pressure", LAB_OPTION_FLAG, offsetof(struct transfer_config, pressure), .fallback = "true",
-     .help = "hold the price of a far node against the size of the pool, where both vary"},
-    {NULL},
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, points, "points", "Points", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, bandwidth, "bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE,
+              "Bandwidth", true),
+    LAB_FIELD(struct figures, latency_s, "latency_ms", "Latency", LAB_UNIT_TIME, NULL, true),
+    LAB_FIELD(struct figures, change, "change", "Change", LAB_UNIT_CHANGE, "Change"),
 };
 
-/* --- columns --- */
+static struct lab_effect effect_of(const struct lab_claim *claim) {
+    return (struct lab_effect){claim->effect, {claim->low, claim->high, claim->confidence}};
+}
 
-enum { SETS, POINTS, BANDWIDTH, WAIT, CHANGE, FIGURES };
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [SETS] = {"sets", NULL, LAB_UNIT_COUNT},
-    [POINTS] = {"points", "Points", LAB_UNIT_COUNT, "Points"},
-    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, "Bandwidth", true},
-    [WAIT] = {"wait_ms", "Before each copy", LAB_UNIT_TIME, NULL, true},
-    [CHANGE] = {"largest_change", "Largest change", LAB_UNIT_CHANGE, "Largest change", true},
+static const struct lab_field path_fields[] = {
+    LAB_FIELD(struct lab_transfer_path, title, "path", "Path", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_transfer_path, distance, "distance", "Distance", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_transfer_path, points, "points", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_transfer_path, bandwidth, "bandwidth_gb_per_s", "Bandwidth",
+              LAB_UNIT_RATE),
+    LAB_FIELD(struct lab_transfer_path, latency, "latency_ms", "Latency", LAB_UNIT_TIME),
+    LAB_FIELD(struct lab_transfer_path, change, "change", "Bandwidth, all sizes", LAB_UNIT_CHANGE),
 };
 
-enum { ROW_LABEL = 3, ROW_BYTES, ROW_BANDWIDTH, ROW_RATE_TEXT = 7, ROW_CHANGE_TEXT = 9 };
-static const struct lab_doc_column row_columns[] = {
-    {"place", NULL, LAB_UNIT_TEXT},
-    {"set", NULL, LAB_UNIT_TEXT},
-    {NULL, "What", LAB_UNIT_TEXT},
-    {"value", "", LAB_UNIT_TEXT},
-    {"bytes", "Bytes", LAB_UNIT_SIZE},
-    {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
-    {"rate_per_s", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    {NULL, "Samples/s", LAB_UNIT_FIGURE},
-    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Against the first", LAB_UNIT_FIGURE},
+static const struct lab_field size_fields[] = {
+    LAB_FIELD(struct lab_transfer_size, path, "path", "Path", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_transfer_size, megabytes, "size_mb", "MB", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct lab_transfer_size, bytes, "bytes", NULL, LAB_UNIT_SIZE),
+    LAB_FIELD(struct lab_transfer_size, bandwidth, "bandwidth_gb_per_s", "Bandwidth",
+              LAB_UNIT_RATE),
+    LAB_FIELD(struct lab_transfer_size, example, "example", "For example", LAB_UNIT_TEXT),
 };
 
-static const struct lab_doc_column law_columns[] = {
-    {"place", NULL, LAB_UNIT_TEXT},
-    {"set", NULL, LAB_UNIT_TEXT},
-    {NULL, "What", LAB_UNIT_TEXT},
-    {"points", "Points", LAB_UNIT_COUNT},
-    {"wait_ms", "Before each copy", LAB_UNIT_TIME, .with_interval = true},
-    {"bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, .with_interval = true},
-    {"r_squared", "R²", LAB_UNIT_NUMBER},
+static const struct lab_field row_fields[] = {
+    LAB_FIELD(struct lab_transfer_row, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_transfer_row, value, "value", "Value", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_transfer_row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
+    LAB_FIELD(struct lab_transfer_row, per_second, NULL, "Samples/s", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct lab_transfer_row, change, "change", "Throughput", LAB_UNIT_CHANGE),
 };
 
-static const struct lab_doc_column far_columns[] = {
-    {"device", NULL, LAB_UNIT_TEXT},
-    {"set", NULL, LAB_UNIT_TEXT},
-    {NULL, "What", LAB_UNIT_TEXT},
-    {"near_node", "Near", LAB_UNIT_COUNT},
-    {"far_node", "Far", LAB_UNIT_COUNT},
-    {"memory_size_mb", "Pool, MiB", LAB_UNIT_COUNT},
-    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "From the far node", LAB_UNIT_FIGURE},
+struct look { /* of a part: its names for people; its table and its chart */
+    const char *name, *table, *chart, *x, *caption;
 };
 
-struct wording {
-    const char *key, *name, *value, *noun;
+static const struct look copy_looks[LAB_TRANSFER_DIRECTIONS] = {
+    {"Copies to the device", "sizes", "transfer_h2d", "Copy [MB]",
+     "Small copies have a lower bandwidth: each takes a latency first."},
+    {"Copies to the host", "sizes", "transfer_d2h", "Copy [MB]",
+     "Copies to the host hold the model's output."},
 };
 
-static const struct wording wordings[TRANSFER_QUESTIONS] = {
-    [TRANSFER_H2D] = {"h2d", "H2D by image size", "Images", "Copies to the device"},
-    [TRANSFER_D2H] = {"d2h", "D2H by model", "Model", "Copies to the host"},
-    [TRANSFER_BATCH] = {"batch", "Throughput by batch", "Batch", "batch"},
-    [TRANSFER_POOL] = {"pool", "Throughput by pool", "Pool", "pool"},
+static const struct look looks[LAB_TRANSFER_QUESTIONS] = {
+    {"Throughput by batch size", "batches", "transfer_batch", "Batch [images]",
+     "Compared with the smallest batch, mean over NUMA nodes."},
+    {"Throughput by pool size", "pools", "transfer_pool", "Pool [MiB]",
+     "Compared with the smallest pool, mean over NUMA nodes."},
+    {"Farthest NUMA node by pool size", "pressure", "transfer_pressure", "Pool [MiB]",
+     "Compared with the nearest NUMA node. A falling line is memory pressure."},
 };
 
-/* --- cells and words --- */
+/* --- parts --- */
 
-static struct lab_doc_cell wait_cell(const struct transfer_set *set, struct lab_arena *arena) {
-    struct lab_doc_cell cell = lab_analysis_effect((struct lab_effect){
-        set->law.coefficients[0], lab_fit_interval(&set->law, 0, TRANSFER_CONFIDENCE)});
-    if (cell.value == 0 && !isnan(cell.high))
-        cell.text = lab_arena_printf(arena, "(at most %s)", lab_words_time(cell.high, arena));
-    return cell;
-}
+struct adding {
+    const struct lab_study_table *study;
+    struct lab_analysis_result *result;
+    const char *prefix, *suffix;
+    struct lab_arena *arena;
+};
 
-/* --- tables --- */
-
-/* What tells a set from the others of its table; where none differs in place, that is left out. */
-static const char *head_of(const struct lab_study_group *group, const struct lab_study_group *first,
-                           const struct lab_study_group *last) {
-    bool one_place = lab_str_equal(first->place, last->place);
-    return one_place && *group->what ? group->what : group->name;
-}
-
-static const char *set_head(const struct transfer_sets *sets, const struct transfer_set *set) {
-    return head_of(set->group, sets->items[0].group, sets->items[sets->count - 1].group);
-}
-
-static int count_points(const struct transfer_sets *sets) {
-    int count = 0;
-    for (int i = 0; i < sets->count; i++)
-        count += sets->items[i].count;
-    return count;
-}
-
-static void set_columns(struct lab_doc_column *columns, enum transfer_question question) {
-    bool copies = transfer_is_copies(question);
-    columns[ROW_LABEL].title = wordings[question].value;
-    columns[copies ? ROW_RATE_TEXT : ROW_BANDWIDTH].title = NULL;
-    columns[copies ? ROW_CHANGE_TEXT : ROW_BYTES].title = NULL;
-}
-
-static void add_row_table(struct lab_analysis_part *part, const struct transfer_sets *sets,
-                          struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "points", "Points", row_columns, arena);
-    enum lab_stage stage = sets->question == TRANSFER_D2H ? LAB_STAGE_D2H : LAB_STAGE_H2D;
-    set_columns(lab_analysis_own_columns(table, arena), sets->question);
-    for (int s = 0; s < sets->count; s++)
-        for (int i = 0; i < sets->items[s].count; i++) {
-            const struct transfer_row *from = &sets->items[s].rows[i];
-            bool first = i == 0 || transfer_is_copies(sets->question);
-            LAB_ROW(table, arena, lab_cell_text(sets->items[s].group->place),
-                    lab_cell_text(sets->items[s].group->what),
-                    lab_cell_text(i == 0 ? set_head(sets, &sets->items[s]) : ""),
-                    lab_cell_text(from->label), lab_cell_figure(transfer_bytes(from->point, stage)),
-                    lab_analysis_effect(from->bandwidth), lab_analysis_effect(from->rate),
-                    lab_cell_text(lab_words_effect(from->rate, arena)),
-                    first ? lab_cell_figure(NAN) : lab_analysis_ratio(&from->change),
-                    lab_cell_text(first ? "" : lab_study_ratio_words(&from->change, arena)));
-        }
-}
-
-static void add_law_table(struct lab_analysis_part *part, const struct transfer_sets *sets,
-                          struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(
-        part, "laws", "Time of a copy = what comes before + bytes/bandwidth", law_columns, arena);
-    for (int s = 0; s < sets->count; s++) {
-        const struct transfer_set *set = &sets->items[s];
-        if (!set->fitted)
-            continue;
-        LAB_ROW(table, arena, lab_cell_text(set->group->place), lab_cell_text(set->group->what),
-                lab_cell_text(set_head(sets, set)), lab_cell_figure(set->count),
-                wait_cell(set, arena), lab_analysis_effect(transfer_law_bandwidth(set)),
-                lab_cell_figure(set->law.r_squared));
-    }
-}
-
-/* --- answers --- */
-
-/* The set that the answer speaks of: the one whose law is known best, else the longest. */
-static const struct transfer_set *find_main(const struct transfer_sets *sets) {
-    const struct transfer_set *main = &sets->items[0];
-    for (int i = 1; i < sets->count; i++) {
-        const struct transfer_set *set = &sets->items[i];
-        if (set->fitted > main->fitted || (set->fitted == main->fitted && set->count > main->count))
-            main = set;
-    }
-    return main;
-}
-
-static const char *copies_answer(const struct transfer_sets *sets, struct lab_arena *arena) {
-    const struct transfer_set *set = find_main(sets), *slowest = set;
-    const struct transfer_row *first = &set->rows[0], *last = &set->rows[set->count - 1];
-    const char *noun = wordings[sets->question].noun, *more = "";
-    if (!set->fitted)
-        return lab_arena_printf(arena, "%s run at %s for %s and at %s for %s, on %s.", noun,
-                                lab_words_rate(first->bandwidth, "B/s", arena), first->label,
-                                lab_words_rate(last->bandwidth, "B/s", arena), last->label,
-                                set->group->name);
-    struct lab_effect bandwidth = transfer_law_bandwidth(set);
-    for (int i = 0; i < sets->count; i++)
-        if (sets->items[i].fitted &&
-            transfer_law_bandwidth(&sets->items[i]).value < transfer_law_bandwidth(slowest).value)
-            slowest = &sets->items[i];
-    if (slowest != set)
-        more = lab_arena_printf(arena, " Slowest: %s on %s.",
-                                lab_words_rate(transfer_law_bandwidth(slowest), "B/s", arena),
-                                slowest->group->name);
-    const char *before = "";
-    if (set->law.coefficients[0] > 0)
-        before = lab_arena_printf(arena, "take %s before they move and then ",
-                                  lab_words_time(set->law.coefficients[0], arena));
-    return lab_arena_printf(arena, "%s %srun at %s on %s; %s reach %.0f %% of that.%s", noun,
-                            before, lab_words_rate(bandwidth, "B/s", arena), set->group->name,
-                            first->label, 100 * first->bandwidth.value / bandwidth.value, more);
-}
-
-/* The change that is farthest from none, of those that are certain; NULL = none is. */
-static const struct transfer_row *find_change(const struct transfer_sets *sets,
-                                              const struct transfer_set **ret_set) {
-    const struct transfer_row *most = NULL;
-    for (int s = 0; s < sets->count; s++)
-        for (int i = 1; i < sets->items[s].count; i++) {
-            const struct transfer_row *row = &sets->items[s].rows[i];
-            bool certain =
-                row->change.verdict == LAB_STUDY_MORE || row->change.verdict == LAB_STUDY_LESS;
-            if (certain &&
-                (!most || fabs(log(row->change.ratio)) > fabs(log(most->change.ratio)))) {
-                most = row;
-                *ret_set = &sets->items[s];
-            }
-        }
-    return most;
-}
-
-static const char *change_answer(const struct transfer_sets *sets, struct lab_arena *arena) {
-    const struct transfer_set *set = NULL;
-    const struct transfer_row *most = find_change(sets, &set);
-    const char *noun = wordings[sets->question].noun;
-    if (most)
-        return lab_arena_printf(arena,
-                                "The %s changes the throughput by up to %s: %s against %s on %s.",
-                                noun, lab_study_ratio_words(&most->change, arena), most->label,
-                                set->rows[0].label, set->group->name);
-    double bound = 0;
-    bool decided = true;
-    for (int s = 0; s < sets->count; s++)
-        for (int i = 1; i < sets->items[s].count; i++) {
-            const struct lab_study_ratio *change = &sets->items[s].rows[i].change;
-            decided &= change->verdict == LAB_STUDY_SAME;
-            bound = fmax(bound, change->bound);
-        }
-    if (decided && bound <= LAB_WORDS_BOUND_MOST)
-        return lab_arena_printf(arena, "The %s changes the throughput by no more than %.1f %%.",
-                                noun, lab_words_bound_percent(bound));
-    return lab_arena_printf(arena,
-                            "Whether the %s changes the throughput is undecided: runs are too few "
-                            "or vary too much.",
-                            noun);
-}
-
-static void add_question(struct lab_analysis_result *result, const struct transfer_sets *sets,
-                         const char *prefix, struct lab_arena *arena) {
-    bool copies = transfer_is_copies(sets->question);
+static struct lab_analysis_part *add_part(const struct adding *to, const struct look *look,
+                                          const struct figures *figures) {
     struct lab_analysis_part *part = lab_analysis_add_part(
-        result, lab_arena_printf(arena, "%s%s", prefix, wordings[sets->question].name), arena);
-    part->answer = copies ? copies_answer(sets, arena) : change_answer(sets, arena);
-    part->cells[SETS] = lab_cell_figure(sets->count);
-    part->cells[POINTS] = lab_cell_figure(count_points(sets));
-    if (copies) {
-        const struct transfer_set *set = find_main(sets);
-        add_law_table(part, sets, arena);
-        lab_analysis_drop_empty(part);
-        if (set->fitted) {
-            part->cells[BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
-            part->cells[WAIT] = wait_cell(set, arena);
-        }
-    } else {
-        const struct transfer_set *set;
-        const struct transfer_row *most = find_change(sets, &set);
-        if (most)
-            part->cells[CHANGE] = lab_analysis_ratio(&most->change);
-    }
-    add_row_table(part, sets, arena);
+        to->result, lab_arena_printf(to->arena, "%s%s", to->prefix, look->name), to->arena);
+    LAB_PART_FIGURES(part, figure_fields, figures, to->arena);
+    return part;
 }
 
-/* The one whose price changes most for certain; else the first. */
-static const struct transfer_pressure *find_pressure(const struct transfer_pressure *pressures,
-                                                     int count, bool *ret_certain) {
-    const struct transfer_pressure *most = &pressures[0];
-    *ret_certain = false;
-    for (int i = 0; i < count; i++) {
-        const struct lab_effect *growth = &pressures[i].growth;
-        bool certain = growth->interval.low > 1 || growth->interval.high < 1;
-        if (certain &&
-            (!*ret_certain || fabs(log(growth->value)) > fabs(log(most->growth.value)))) {
-            most = &pressures[i];
-            *ret_certain = true;
-        }
-    }
-    return most;
+static void add_chart(const struct adding *to, const struct look *look, struct lab_chart_axis y,
+                      const struct lab_rows *rows, const char *x, const char *y_key,
+                      const char *series) {
+    struct lab_chart chart = {.name = lab_arena_printf(to->arena, "%s%s", look->chart, to->suffix),
+                              .title = look->name,
+                              .caption = look->caption,
+                              .simulated = to->study->simulated};
+    lab_rows_add_series(lab_chart_add_panel(&chart, NULL, lab_axis_log(look->x), y, to->arena),
+                        rows, x, y_key, series, LAB_CHART_LINE_POINTS, to->arena);
+    lab_analysis_add_chart(to->result, chart, to->arena);
 }
 
-static const char *pressure_answer(const struct transfer_pressure *pressures, int count,
-                                   struct lab_arena *arena) {
-    bool certain;
-    const struct transfer_pressure *most = find_pressure(pressures, count, &certain);
-    const struct lab_study_ratio *first = &most->penalty[0],
-                                 *last = &most->penalty[most->count - 1];
-    double widest = 0;
-    for (int i = 0; i < count; i++)
-        widest = fmax(widest, fmax(fabs(pressures[i].growth.interval.low - 1),
-                                   fabs(pressures[i].growth.interval.high - 1)));
-    if (certain)
-        return lab_arena_printf(
-            arena,
-            "Feeding from node %d instead of %d goes from %s with %.0f MiB to %s with %.0f MiB "
-            "on %s: the price %s with the pool.",
-            most->far, most->near, lab_study_ratio_words(first, arena), most->pools_mib[0],
-            lab_study_ratio_words(last, arena), most->pools_mib[most->count - 1], most->group->name,
-            most->growth.value < 1 ? "grows" : "shrinks");
-    if (!(widest > 0) || widest > LAB_WORDS_BOUND_MOST)
-        return "Whether a far node costs more with a larger pool can't be told: runs are too few "
-               "or vary "
-               "too much.";
-    return lab_arena_printf(arena,
-                            "The price of a far node doesn't change with the pool by more than "
-                            "%.1f %% of the throughput.",
-                            lab_words_bound_percent(widest));
+/* The farthest remote path, over all devices where there are several; NULL = there is none. */
+static const struct lab_transfer_path *find_remote(const struct lab_transfer_copies *copies) {
+    for (int i = 0; i < copies->path_count; i++)
+        if (!copies->paths[i].reference)
+            return &copies->paths[i];
+    return NULL;
 }
 
-static void add_pressure(struct lab_analysis_result *result,
-                         const struct transfer_pressure *pressures, int count, const char *prefix,
-                         struct lab_arena *arena) {
-    struct lab_analysis_part *part = lab_analysis_add_part(
-        result, lab_arena_printf(arena, "%sFar node under memory pressure", prefix), arena);
-    struct lab_doc_table *table = LAB_TABLE(
-        part, "pools", "Throughput from the far node against the near one", far_columns, arena);
-    const struct lab_study_group *first = pressures[0].group, *last = pressures[count - 1].group;
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < pressures[i].count; k++) {
-            const struct lab_study_group *group = pressures[i].group;
-            LAB_ROW(table, arena, lab_cell_text(group->place), lab_cell_text(group->what),
-                    lab_cell_text(k == 0 ? head_of(group, first, last) : ""),
-                    lab_cell_figure(pressures[i].near), lab_cell_figure(pressures[i].far),
-                    lab_cell_figure(pressures[i].pools_mib[k]),
-                    lab_analysis_ratio(&pressures[i].penalty[k]),
-                    lab_cell_text(lab_study_ratio_words(&pressures[i].penalty[k], arena)));
-        }
-    bool certain;
-    const struct lab_effect *growth = &find_pressure(pressures, count, &certain)->growth;
-    part->answer = pressure_answer(pressures, count, arena);
-    part->cells[SETS] = lab_cell_figure(count);
-    part->cells[POINTS] = lab_cell_figure(table->row_count);
-    part->cells[CHANGE] = lab_analysis_effect((struct lab_effect){
-        growth->value - 1,
-        {growth->interval.low - 1, growth->interval.high - 1, TRANSFER_CONFIDENCE}});
+/* The first path's bandwidth; where that depends on the size, that of its largest copies. */
+static const struct lab_claim *find_first(const struct lab_transfer_copies *copies) {
+    int last = 0;
+    while (last + 1 < copies->size_count &&
+           lab_str_equal(copies->sizes[last + 1].path, copies->paths[0].title))
+        last++;
+    return copies->paths[0].bandwidth.verdict == LAB_CLAIM_NOT_TESTED
+               ? &copies->sizes[last].bandwidth
+               : &copies->paths[0].bandwidth;
+}
+
+static void add_copies(const struct adding *to, const struct lab_transfer_copies *copies,
+                       const struct look *look) {
+    const struct lab_transfer_path *first = &copies->paths[0], *remote = find_remote(copies);
+    struct figures figures = {first->points, effect_of(&first->bandwidth),
+                              effect_of(&first->latency), remote ? remote->change : lab_claim_none};
+    struct lab_analysis_part *part = add_part(to, look, &figures);
+    struct lab_rows sizes = LAB_ROWS(size_fields, copies->sizes, copies->size_count),
+                    paths = LAB_ROWS(path_fields, copies->paths, copies->path_count);
+    part->answer =
+        lab_arena_printf(to->arena, "%s.", lab_claim_sentence(find_first(copies), to->arena));
+    if (remote)
+        part->answer = lab_arena_printf(to->arena, "%s %s.", part->answer,
+                                        lab_claim_sentence(&remote->change, to->arena));
+    lab_rows_adjust(&paths, "change", to->arena);
+    lab_rows_add_table(part, "paths", "Time of a copy = latency + bytes/bandwidth", &paths,
+                       to->arena);
+    lab_rows_add_table(part, look->table, "By size", &sizes, to->arena);
+    lab_rows_add_claims(to->result, &paths, to->arena);
+    lab_rows_add_claims(to->result, &sizes, to->arena);
+    add_chart(to, look, lab_axis_from("Bandwidth [GB/s]", 0), &sizes, "size_mb",
+              "bandwidth_gb_per_s", "path");
+}
+
+static void add_question(const struct adding *to, const struct lab_transfer_answer *answer,
+                         const struct look *look) {
+    struct lab_effect none = effect_of(&lab_claim_none);
+    struct figures figures = {answer->count, none, none, answer->pooled};
+    struct lab_analysis_part *part = add_part(to, look, &figures);
+    struct lab_rows rows = LAB_ROWS(row_fields, answer->rows, answer->count);
+    part->answer = lab_arena_printf(
+        to->arena, "%s.",
+        lab_words_capital(lab_claim_sentence(&answer->pooled, to->arena), to->arena));
+    lab_rows_adjust(&rows, "change", to->arena);
+    struct lab_doc_table *table =
+        lab_rows_add_table(part, look->table, look->name, &rows, to->arena);
+    lab_analysis_own_columns(table, to->arena)[1].title = look->x;
+    lab_analysis_add_claim(to->result, &answer->pooled, to->arena);
+    lab_rows_add_claims(to->result, &rows, to->arena);
+    add_chart(to, look, lab_axis("Change of throughput [%]"), &rows, "value", "change", "model");
 }
 
 /* --- the whole --- */
 
-static void add_study(const struct transfer_config *config, const struct lab_analysis_input *input,
-                      const struct lab_study_table *study, struct lab_arena *arena,
-                      struct lab_analysis_result *result) {
-    struct lab_study_point *points;
-    struct transfer_sets sets[TRANSFER_QUESTIONS];
-    struct transfer_pressure *pressures = NULL;
-    int count = lab_study_points(study, arena, &points), pressure_count = 0;
-    const char *prefix = lab_analysis_prefix(input, study, arena);
-    const char *suffix =
-        lab_analysis_suffix(result->part_count > 0 ? (int)(study - input->studies) : 0, arena);
-    for (int q = 0; q < TRANSFER_QUESTIONS; q++) {
-        sets[q] = transfer_sets_make((enum transfer_question)q, points, count, arena);
-        if (sets[q].count > 0)
-            add_question(result, &sets[q], prefix, arena);
-    }
-    if (config->pressure)
-        pressure_count = transfer_pressures(points, count, arena, &pressures);
-    if (pressure_count > 0)
-        add_pressure(result, pressures, pressure_count, prefix, arena);
-    transfer_add_charts(sets, pressures, pressure_count, suffix, study->simulated, arena, result);
-    lab_study_add_notes(study, "", &result->notes, arena);
+static int by_device(const void *a, const void *b) {
+    const struct lab_study_point *x = a, *y = b;
+    return strverscmp(x->name, y->name);
 }
 
-static int transfer_run(const void *opaque, const struct lab_analysis_input *input,
+/* Points on one device each, for copies: of several the bandwidth of one isn't known. */
+static int keep_single(const struct lab_study_point *points, int count,
+                       struct lab_study_point *ret_points) {
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (points[i].runs[0]->rank_count == 1)
+            ret_points[kept++] = points[i];
+    if (kept > 0)
+        qsort(ret_points, (size_t)kept, sizeof *ret_points, by_device);
+    return kept;
+}
+
+/* Returns the study's headline; NULL = nothing in it can be compared. */
+static const char *add_study(const struct adding *to) {
+    struct lab_study_point *points;
+    int count = lab_study_points(to->study, to->arena, &points);
+    struct lab_study_point *single = lab_arena_alloc(to->arena, (size_t)count + 1, sizeof *single);
+    int single_count = keep_single(points, count, single);
+    LAB_AUTO(str, text);
+    for (int d = 0; d < LAB_TRANSFER_DIRECTIONS; d++) {
+        struct lab_transfer_copies copies = lab_transfer_copies_make(
+            to->study, single, single_count, (enum lab_transfer_direction)d, to->arena);
+        if (copies.size_count < 2)
+            continue;
+        add_copies(to, &copies, &copy_looks[d]);
+        if (text.length == 0)
+            lab_str_add(&text, to->result->parts[to->result->part_count - 1].answer);
+    }
+    for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++) {
+        struct lab_transfer_answer answer =
+            lab_transfer_ask(to->study, points, count, (enum lab_transfer_question)q, to->arena);
+        if (answer.count == 0)
+            continue;
+        add_question(to, &answer, &looks[q]);
+        if (text.length == 0 || q == LAB_TRANSFER_PRESSURE)
+            lab_str_printf(&text, "%s%s", text.length ? " " : "",
+                           to->result->parts[to->result->part_count - 1].answer);
+    }
+    return text.length ? lab_arena_strdup(to->arena, text.text) : NULL;
+}
+
+static int transfer_run(const void *config, const struct lab_analysis_input *input,
                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
                         struct lab_err *err) {
-    if (lab_analysis_open(input, LAB_RESULT("questions", figure_columns), ret_result, err) < 0)
+    (void)config;
+    if (lab_analysis_open(input, LAB_RESULT_OF("questions", figure_fields, arena), ret_result,
+                          err) < 0)
         return -1;
-    for (int i = 0; i < input->study_count; i++)
-        add_study(opaque, input, &input->studies[i], arena, ret_result);
-    ret_result->answer = ret_result->part_count > 0
-                             ? ret_result->parts[0].answer
-                             : "There is nothing to hold against each other: no points differ "
-                               "in image size, model, batch or pool alone.";
+    for (int i = 0; i < input->study_count; i++) {
+        const struct lab_study_table *study = &input->studies[i];
+        const char *prefix = lab_analysis_prefix(input, study, arena);
+        const char *answer = add_study(
+            &(struct adding){study, ret_result, prefix, lab_analysis_suffix(i, arena), arena});
+        if (answer && !ret_result->answer)
+            ret_result->answer = lab_arena_printf(arena, "%s%s", prefix, answer);
+        lab_study_add_notes(study, prefix, &ret_result->notes, arena);
+    }
+    if (!ret_result->answer)
+        ret_result->answer = "Not tested: no points differ in image size, batch size or pool size "
+                             "alone. gpulab run transfer_study tests them.";
     return 0;
 }
 
@@ -375,22 +244,20 @@ static int transfer_interest(const struct lab_study_table *study) {
     return said;
 }
 
+static const struct lab_option transfer_options[] = {{NULL}};
+
 const struct lab_analysis lab_analysis_transfer = {
     .name = "transfer",
-    .summary = "how fast copies are by size; what batch, pool and a far node do to them",
+    .summary = "bandwidth of copies by size and NUMA node; throughput by batch and pool",
     .description =
-        "Bandwidth of copies to the device by the size of images and to the host by model, with "
-        "the "
-        "law time = what comes before each copy + bytes/bandwidth; the throughput by batch and by "
-        "the "
-        "size of the pinned input pool, each against the smallest; and, where several nodes and "
-        "pools "
-        "were run, whether a far node costs more with a larger pool. Points are held against each "
-        "other only where they agree in all else.",
+        "Bandwidth and latency of copies in each direction, for each device and NUMA node, of time "
+        "= latency + bytes/bandwidth, with the remote nodes compared with the local one. Then "
+        "the throughput by batch size and by size of the pinned input pool, and whether a larger "
+        "pool changes the penalty of a remote node. Points are compared that agree in all else. "
+        "Intervals are over runs, at 95%.",
     .options = transfer_options,
-    .config_size = sizeof(struct transfer_config),
+    .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = transfer_interest,
     .run = transfer_run,
 };

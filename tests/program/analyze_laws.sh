@@ -39,5 +39,5 @@ expect_out '"cost_ms": -?[0-9.]+'
 # nothing but compile_model and the model differs: there is no batch or pool to tell of
 run analyze transfer "$folder" --json
 expect_status 0
-expect_out '"name": "D2H by model"|"answer": "There is nothing'
+expect_out '"name": "Copies to the host"|"answer": "Not tested'
 finish

@@ -1,0 +1,189 @@
+/*
+ * settings.c: throughput by batch and by size of the pinned pool, and whether a pool under memory
+ * pressure changes the penalty of a remote NUMA node. Points are compared that agree in all else.
+ */
+#include "analysis/analysis_build.h"
+#include "analysis/analysis_group.h"
+#include "analysis/transfer/transfer.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char *const kinds[LAB_TRANSFER_QUESTIONS][2] = {
+    [LAB_TRANSFER_BATCH] = {"transfer.batch", "transfer.batch_model"},
+    [LAB_TRANSFER_POOL] = {"transfer.pool", "transfer.pool_model"},
+    [LAB_TRANSFER_PRESSURE] = {"transfer.pressure", "transfer.pressure_model"},
+};
+static const char *const varying[LAB_TRANSFER_QUESTIONS][3] = {
+    [LAB_TRANSFER_BATCH] = {"batch_size"},
+    [LAB_TRANSFER_POOL] = {"memory_size_mb"},
+    [LAB_TRANSFER_PRESSURE] = {"memory_size_mb", "numa_node"},
+};
+
+struct asked {
+    enum lab_transfer_question question;
+    const struct lab_study_table *study;
+    struct lab_study_group *groups; /* that have several values, the least complex model first */
+    int group_count;
+    double *values; /* ascending */
+    int value_count;
+    struct lab_arena *arena;
+};
+
+static double value_of(const struct asked *asked, const struct lab_study_point *point) {
+    return lab_study_setting_number(point->runs[0], varying[asked->question][0]);
+}
+
+/* --- what varies --- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_complexity(const void *a, const void *b) {
+    const struct lab_study_run *x = ((const struct lab_study_group *)a)->points[0]->runs[0],
+                               *y = ((const struct lab_study_group *)b)->points[0]->runs[0];
+    return lab_study_order(lab_study_complexity(x), x->model, lab_study_complexity(y), y->model);
+}
+
+static void add_value(struct asked *asked, double value) {
+    for (int k = 0; k < asked->value_count; k++)
+        if (asked->values[k] == value)
+            return;
+    if (value > 0)
+        LAB_ADD(asked->values, asked->value_count, asked->arena) = value;
+}
+
+static void find_values(struct asked *asked) {
+    int kept = 0;
+    for (int g = 0; g < asked->group_count; g++) {
+        const struct lab_study_group *group = &asked->groups[g];
+        bool several = false;
+        for (int i = 0; i < group->count; i++)
+            several |= value_of(asked, group->points[i]) != value_of(asked, group->points[0]);
+        for (int i = 0; i < group->count && several; i++)
+            add_value(asked, value_of(asked, group->points[i]));
+        if (several)
+            asked->groups[kept++] = *group;
+    }
+    asked->group_count = kept;
+    if (kept > 0)
+        qsort(asked->groups, (size_t)kept, sizeof *asked->groups, by_complexity);
+    if (asked->value_count > 0)
+        qsort(asked->values, (size_t)asked->value_count, sizeof *asked->values, by_value);
+}
+
+/* The two points that a value compares in a group; false = one is lacking. */
+static bool find_pair(const struct asked *asked, const struct lab_study_group *group, double value,
+                      const struct lab_study_point *ret_pair[2]) {
+    bool nodes = asked->question == LAB_TRANSFER_PRESSURE;
+    int near = -1, far = -1;
+    if (nodes && !lab_study_far_node(group, &near, &far))
+        return false;
+    ret_pair[0] =
+        lab_study_find(group, near, varying[asked->question][0], nodes ? value : asked->values[0]);
+    ret_pair[1] = lab_study_find(group, far, varying[asked->question][0], value);
+    return ret_pair[0] && ret_pair[1];
+}
+
+/* --- claims --- */
+
+static const char *value_words(const struct asked *asked, double value) {
+    return lab_arena_printf(
+        asked->arena, asked->question == LAB_TRANSFER_BATCH ? "batch %g" : "a %g MiB pool", value);
+}
+
+static struct lab_claim make_claim(const struct asked *asked, struct lab_contrast *contrast,
+                                   int pairs, const char *kind, const char *subject,
+                                   const char *reference) {
+    for (int t = 0; t < contrast->count; t++)
+        contrast->terms[t].weight /= pairs;
+    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
+    claim.kind = kind;
+    claim.subject = subject;
+    claim.reference = reference;
+    claim.quantity = "throughput";
+    claim.simulated = asked->study->simulated;
+    return claim;
+}
+
+/* The largest value against the smallest; of PRESSURE a difference of differences. */
+static struct lab_claim pool(const struct asked *asked) {
+    struct lab_contrast contrast = {.arena = asked->arena};
+    const struct lab_study_point *most[2], *least[2];
+    double smallest = asked->values[0], largest = asked->values[asked->value_count - 1];
+    int pairs = 0;
+    for (int g = 0; g < asked->group_count; g++) {
+        if (!find_pair(asked, &asked->groups[g], largest, most) ||
+            !find_pair(asked, &asked->groups[g], smallest, least))
+            continue;
+        lab_contrast_add_pair(&contrast, most[0], most[1], 1);
+        lab_contrast_add_pair(&contrast, least[0], least[1], -1);
+        pairs++;
+    }
+    struct lab_claim claim = make_claim(asked, &contrast, pairs, kinds[asked->question][0],
+                                        value_words(asked, largest), value_words(asked, smallest));
+    if (asked->question == LAB_TRANSFER_PRESSURE)
+        claim.quantity = "remote/local throughput";
+    return claim;
+}
+
+/* Of the groups of a model, from `first` on, where one has both points. */
+static void add_row(const struct asked *asked, int first, double value,
+                    struct lab_transfer_answer *answer) {
+    struct lab_contrast contrast = {.arena = asked->arena};
+    const char *model = asked->groups[first].points[0]->runs[0]->model,
+               *words = value_words(asked, value),
+               *reference = value_words(asked, asked->values[0]),
+               *subject = lab_arena_printf(asked->arena, "%s with %s", model, words);
+    const struct lab_study_point *pair[2];
+    double logs = 0;
+    int pairs = 0;
+    for (int g = first; g < asked->group_count; g++) {
+        if (!lab_str_equal(asked->groups[g].points[0]->runs[0]->model, model) ||
+            !find_pair(asked, &asked->groups[g], value, pair))
+            continue;
+        if (pair[0] != pair[1])
+            lab_contrast_add_pair(&contrast, pair[0], pair[1], 1);
+        logs += log(lab_study_estimate(pair[1]->rates, pair[1]->count).value);
+        pairs++;
+    }
+    if (pairs == 0)
+        return;
+    if (asked->question == LAB_TRANSFER_PRESSURE) {
+        subject = lab_arena_printf(asked->arena, "The farthest node, %s", subject);
+        reference = "the nearest node";
+    } else if (value == asked->values[0]) {
+        subject = reference;
+    }
+    double rate = exp(logs / pairs);
+    LAB_ADD(answer->rows, answer->count, asked->arena) = (struct lab_transfer_row){
+        model, value, rate, lab_words_number(rate, asked->arena),
+        make_claim(asked, &contrast, pairs, kinds[asked->question][1], subject, reference)};
+}
+
+struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,
+                                            const struct lab_study_point *points, int count,
+                                            enum lab_transfer_question question,
+                                            struct lab_arena *arena) {
+    struct asked asked = {.question = question, .study = study, .arena = arena};
+    struct lab_transfer_answer answer = {.pooled = lab_claim_none};
+    const char *model = "";
+    asked.group_count = lab_study_groups(points, count, varying[question], arena, &asked.groups);
+    find_values(&asked);
+    if (asked.value_count > 1)
+        answer.pooled = pool(&asked);
+    if (answer.pooled.verdict == LAB_CLAIM_NOT_TESTED)
+        return answer;
+    for (int g = 0; g < asked.group_count; g++) {
+        if (lab_str_equal(asked.groups[g].points[0]->runs[0]->model, model))
+            continue;
+        model = asked.groups[g].points[0]->runs[0]->model;
+        for (int v = 0; v < asked.value_count; v++)
+            add_row(&asked, g, asked.values[v], &answer);
+    }
+    return answer;
+}
