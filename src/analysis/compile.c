@@ -1,359 +1,374 @@
 /*
  * compile.c: `gpulab analyze compile`: what compiling a model (fused operations, captured graphs)
- * gains per model, device and node; what it costs; and after how many samples that is paid back.
+ * changes: the throughput, over all models and for each; the penalty of a remote NUMA node; the
+ * time that it takes, and after how many samples that is paid back. Models without arithmetic have
+ * nothing to compile and aren't tested.
  */
-#include "analysis/analysis_build.h"
-#include "analysis/compile/pair.h"
+#include "analysis/analysis_group.h"
+#include "analysis/claims/contrast.h"
+#include "analysis/claims/rows.h"
 
 #include "base/str.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-struct compile_config {
-    double least; /* share; a smaller gain isn't worth a recommendation */
-};
-
-static const struct lab_option compile_options[] = {
-    {"least", LAB_OPTION_FLOAT, offsetof(struct compile_config, least), .fallback = "0.0", .min = 0,
-     .max = 1, .help = "smallest gain that is worth naming, as a share; 0 = any that is certain"},
-    {NULL},
-};
+#define CONFIDENCE 0.95
 
 static const char *const pair_keys[] = {"compile_model", NULL};
-static const char *const part_keys[] = {"compile_model", "model", "patch_size", "depth",
-                                        "heads",         "dim",   "mlp_dim",    NULL};
+static const char *const node_keys[] = {"compile_model", "numa_node", NULL};
 
-/* --- columns --- */
-
-static const struct lab_doc_column figure_columns[] = {
-    {"models", "Models", LAB_UNIT_COUNT, "Models"},
-    {"faster", "Faster", LAB_UNIT_COUNT, "Faster"},
-    {"slower", "Slower", LAB_UNIT_COUNT, "Slower"},
-    {"largest_gain", "Largest gain", LAB_UNIT_CHANGE, "Largest gain", true},
-    {"gain_against_work", "Gain against work", LAB_UNIT_NUMBER, NULL, true},
+struct pair { /* points that differ in compile_model alone */
+    const struct lab_study_point *plain, *compiled;
+    const char *model;
 };
 
-static const struct lab_doc_column model_columns[] = {
-    {"model", "Model", LAB_UNIT_TEXT},
-    {"flops_per_sample", NULL, LAB_UNIT_NUMBER},
-    {"rate_per_s", NULL, LAB_UNIT_NUMBER},
-    {NULL, "Samples/s", LAB_UNIT_FIGURE},
-    {"compiled_rate_per_s", NULL, LAB_UNIT_NUMBER},
-    {NULL, "Compiled", LAB_UNIT_FIGURE},
-    {"gain", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Gain", LAB_UNIT_FIGURE},
-    {"cost_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
-    {NULL, "Cost", LAB_UNIT_FIGURE},
-    {"break_even_samples", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    {NULL, "Paid back after", LAB_UNIT_FIGURE},
-    {"verdict", NULL, LAB_UNIT_TEXT},
+struct row { /* a model: the mean over all pairs */
+    const char *name;
+    double gflop; /* of a sample */
+    double rate;  /* uncompiled */
+    const char *per_second;
+    struct lab_claim gain;       /* "compile.model" */
+    struct lab_claim cost;       /* "compile.cost", in seconds */
+    struct lab_claim break_even; /* "compile.break_even", in samples; where it gains */
+};
+
+struct figures {
+    int models, higher, lower;
+    struct lab_claim gain, numa;
+};
+
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, models, "models", "Models", LAB_UNIT_COUNT, "Models"),
+    LAB_FIELD(struct figures, higher, "higher", "Higher", LAB_UNIT_COUNT, "Higher"),
+    LAB_FIELD(struct figures, lower, "lower", "Lower", LAB_UNIT_COUNT, "Lower"),
+    LAB_FIELD(struct figures, gain, "gain", "Mean gain", LAB_UNIT_CHANGE, "Mean gain"),
+    LAB_FIELD(struct figures, numa, "numa", "Remote/local", LAB_UNIT_CHANGE),
+};
+
+static const struct lab_field model_fields[] = {
+    LAB_FIELD(struct row, name, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
+    LAB_FIELD(struct row, per_second, NULL, "Samples/s", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, gain, "gain", "Throughput", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct row, cost, "cost_ms", "Compile time", LAB_UNIT_TIME),
+    LAB_FIELD(struct row, break_even, "break_even_samples", "Breaks even after", LAB_UNIT_NUMBER),
+};
+
+struct all { /* of a study */
+    const struct lab_study_table *study;
+    struct lab_arena *arena;
+    struct pair *pairs; /* of models with arithmetic, least first */
+    int pair_count;
+    const char **others; /* models without */
+    int other_count;
+    struct row *models;
+    int model_count;
+    struct lab_claim gain, numa; /* "compile.gain", "compile.numa" */
 };
 
 /* --- pairs --- */
 
-static double work_of(const struct compile_pair *pair) {
-    const struct lab_study_work *work = &pair->plain->runs[0]->work;
-    return work->samples > 0 ? work->flops / work->samples : work->flops;
+static int by_complexity(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    return lab_study_order(lab_study_complexity(x->plain->runs[0]), x->model,
+                           lab_study_complexity(y->plain->runs[0]), y->model);
 }
 
-static int by_work(const void *a, const void *b) {
-    double left = work_of(*(struct compile_pair *const *)a);
-    double right = work_of(*(struct compile_pair *const *)b);
-    return (left > right) - (left < right);
+static bool is_listed(const char *const *names, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(names[i], name))
+            return true;
+    return false;
 }
 
-/* The first plain and the first compiled point of a group; false = one is lacking. */
-static bool find_pair(const struct lab_study_group *group, struct compile_pair *ret_pair) {
-    *ret_pair = (struct compile_pair){0};
-    for (int i = 0; i < group->count; i++) {
-        double compiled = lab_study_setting_number(group->points[i]->runs[0], "compile_model");
-        if (compiled == 1 && !ret_pair->compiled)
-            ret_pair->compiled = group->points[i];
-        if (compiled == 0 && !ret_pair->plain)
-            ret_pair->plain = group->points[i];
-    }
-    return ret_pair->plain && ret_pair->compiled;
-}
-
-static int add_pairs(const struct lab_study_group *group, struct lab_arena *arena,
-                     struct compile_pair *pairs) {
-    struct lab_study_point *points =
-        lab_arena_alloc(arena, (size_t)group->count + 1, sizeof *points);
-    struct lab_study_group *models;
-    int count = 0;
-    for (int i = 0; i < group->count; i++)
-        points[i] = *group->points[i];
-    int model_count = lab_study_groups(points, group->count, pair_keys, arena, &models);
-    for (int i = 0; i < model_count; i++) {
-        struct compile_pair *pair = &pairs[count];
-        if (!find_pair(&models[i], pair))
+static void list_pairs(struct all *all, const struct lab_study_point *points, int count) {
+    struct lab_study_group *groups;
+    int group_count = lab_study_groups(points, count, pair_keys, all->arena, &groups);
+    for (int g = 0; g < group_count; g++) {
+        const struct lab_study_run *run = groups[g].points[0]->runs[0];
+        struct pair pair = {lab_study_find(&groups[g], -1, "compile_model", 0),
+                            lab_study_find(&groups[g], -1, "compile_model", 1), run->model};
+        if (!pair.plain || !pair.compiled)
             continue;
-        pair->gain = lab_study_compare(pair->plain, pair->compiled, LAB_STUDY_RATE);
-        compile_pair_weigh(pair);
-        count++;
+        if (run->work.flops > 0)
+            LAB_ADD(all->pairs, all->pair_count, all->arena) = pair;
+        else if (!is_listed(all->others, all->other_count, run->model))
+            LAB_ADD(all->others, all->other_count, all->arena) = run->model;
     }
-    return count;
+    if (all->pair_count > 0)
+        qsort(all->pairs, (size_t)all->pair_count, sizeof *all->pairs, by_complexity);
 }
 
-/* --- words --- */
-
-static const char *samples_words(double samples, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    if (samples < 1000)
-        lab_str_printf(&text, "%.0f", ceil(samples));
-    else
-        lab_str_add_si(&text, samples, "");
-    while (text.length > 0 && text.text[text.length - 1] == ' ')
-        text.text[--text.length] = '\0';
-    return lab_arena_strdup(arena, text.text);
+static bool is_of(const struct pair *pair, const char *model) {
+    return !model || lab_str_equal(pair->model, model);
 }
 
-/* "12.3 k [9.8 k, 15.1 k]", "at once", "never", "at least 3.1 k" */
-static const char *break_even_words(const struct compile_pair *pair, struct lab_arena *arena) {
-    const struct lab_interval *interval = &pair->break_even.interval;
-    double at = pair->break_even.at;
-    if (pair->gain.verdict == LAB_STUDY_LESS)
-        return "never";
-    if (pair->gain.verdict != LAB_STUDY_MORE)
-        return "–";
-    if (isnan(pair->cost_s.value))
-        return "unknown";
-    if (pair->cost_s.value <= 0)
-        return "at once";
-    if (isnan(at))
-        return "–";
-    if (isnan(interval->low))
-        return lab_arena_printf(arena, "about %s", samples_words(at, arena));
-    if (interval->high >= COMPILE_NEVER)
-        return lab_arena_printf(arena, "at least %s", samples_words(interval->low, arena));
-    return lab_arena_printf(arena, "%s [%s, %s]", samples_words(at, arena),
-                            samples_words(interval->low, arena),
-                            samples_words(interval->high, arena));
+/* --- claims --- */
+
+static struct lab_claim name_claim(const struct all *all, struct lab_claim claim, const char *kind,
+                                   const char *subject, const char *reference,
+                                   const char *quantity) {
+    claim.kind = kind;
+    claim.subject = subject;
+    claim.reference = reference;
+    claim.quantity = quantity;
+    claim.simulated = all->study->simulated;
+    return claim;
 }
 
-/* --- a place --- */
-
-static bool is_worth_naming(const struct compile_pair *pair, const struct compile_config *config) {
-    return pair->gain.verdict == LAB_STUDY_MORE && pair->gain.ratio - 1 >= config->least;
+/* The mean over all pairs of a model; NULL = of all. */
+static struct lab_claim claim_gain(const struct all *all, const char *model, const char *kind,
+                                   const char *subject) {
+    struct lab_contrast contrast = {.arena = all->arena};
+    int pairs = 0;
+    for (int i = 0; i < all->pair_count; i++)
+        pairs += is_of(&all->pairs[i], model);
+    for (int i = 0; i < all->pair_count; i++)
+        if (is_of(&all->pairs[i], model))
+            lab_contrast_add_pair(&contrast, all->pairs[i].plain, all->pairs[i].compiled,
+                                  1.0 / pairs);
+    return name_claim(all, lab_claim_estimate(&contrast, LAB_STUDY_RATE), kind, subject,
+                      "uncompiled", "throughput");
 }
 
-static const struct compile_pair *find_most(const struct compile_place *place,
-                                            const struct compile_config *config) {
-    const struct compile_pair *most = NULL;
-    for (int i = 0; i < place->count; i++)
-        if (is_worth_naming(place->pairs[i], config) &&
-            (!most || place->pairs[i]->gain.ratio > most->gain.ratio))
-            most = place->pairs[i];
-    return most;
-}
-
-static int count_verdicts(const struct compile_place *place, enum lab_study_verdict verdict) {
-    int count = 0;
-    for (int i = 0; i < place->count; i++)
-        count += place->pairs[i]->gain.verdict == verdict;
-    return count;
-}
-
-/* Whether larger models gain less, by ranks. */
-static struct lab_correlation find_trend(const struct compile_place *place,
-                                         struct lab_arena *arena) {
-    struct lab_series gains = {.arena = arena};
-    for (int i = 0; i < place->count; i++)
-        if (work_of(place->pairs[i]) > 0 && !isnan(place->pairs[i]->gain.ratio))
-            lab_series_add_point(&gains, work_of(place->pairs[i]), place->pairs[i]->gain.ratio);
-    return lab_stats_spearman(gains.x, gains.y, gains.count, (double)gains.count,
-                              COMPILE_CONFIDENCE);
-}
-
-static void add_rest(const struct compile_place *place, struct lab_str *text) {
-    int slower = count_verdicts(place, LAB_STUDY_LESS),
-        same = count_verdicts(place, LAB_STUDY_SAME),
-        undecided = count_verdicts(place, LAB_STUDY_UNDECIDED);
-    double bound = 0;
-    const struct compile_pair *worst = NULL;
-    for (int i = 0; i < place->count; i++) {
-        const struct compile_pair *pair = place->pairs[i];
-        if (pair->gain.verdict == LAB_STUDY_SAME)
-            bound = fmax(bound, pair->gain.bound);
-        if (pair->gain.verdict == LAB_STUDY_LESS &&
-            (!worst || pair->gain.ratio < worst->gain.ratio))
-            worst = pair;
+/* Whether compiling changes the penalty of the farthest node: a difference of differences. */
+static struct lab_claim claim_numa(const struct all *all, const struct lab_study_point *points,
+                                   int count) {
+    struct lab_contrast contrast = {.arena = all->arena};
+    struct lab_study_group *groups;
+    int group_count = lab_study_groups(points, count, node_keys, all->arena, &groups), found = 0;
+    for (int g = 0; g < group_count; g++) {
+        const struct lab_study_point *at[2][2]; /* plain and compiled, from near and far */
+        int node[2];
+        bool whole = groups[g].points[0]->runs[0]->work.flops > 0 &&
+                     lab_study_far_node(&groups[g], &node[0], &node[1]);
+        for (int i = 0; i < 4 && whole; i++) {
+            int compiled = i / 2, far = i % 2;
+            at[compiled][far] = lab_study_find(&groups[g], node[far], "compile_model", compiled);
+            whole = at[compiled][far];
+        }
+        if (!whole)
+            continue;
+        lab_contrast_add_pair(&contrast, at[1][0], at[1][1], 1);
+        lab_contrast_add_pair(&contrast, at[0][0], at[0][1], -1);
+        found++;
     }
-    if (worst)
-        lab_str_printf(text, "; it slows %d, %s by %.1f %%", slower, worst->plain->runs[0]->model,
-                       100 * (1 - worst->gain.ratio));
-    if (same > 0 && bound <= LAB_WORDS_BOUND_MOST)
-        lab_str_printf(text, "; on %d there is no difference larger than %.1f %%", same,
-                       lab_words_bound_percent(bound));
-    else if (same > 0)
-        lab_str_printf(text, "; on %d of them runs are too few or vary too much to tell", same);
-    if (undecided > 0)
-        lab_str_printf(text, "; %d %s undecided", undecided, undecided == 1 ? "is" : "are");
+    for (int t = 0; t < contrast.count; t++)
+        contrast.terms[t].weight /= found;
+    return name_claim(all, lab_claim_estimate(&contrast, LAB_STUDY_RATE), "compile.numa",
+                      "compiled", "uncompiled", "remote/local throughput");
 }
 
-static const char *make_answer(const struct compile_place *place,
-                               const struct compile_config *config, struct lab_arena *arena) {
-    const struct compile_pair *most = find_most(place, config);
-    struct lab_correlation trend = find_trend(place, arena);
-    LAB_AUTO(str, text);
-    lab_str_printf(&text, "On %s, ", place->name);
-    if (most) {
-        int faster = 0;
-        for (int i = 0; i < place->count; i++)
-            faster += is_worth_naming(place->pairs[i], config);
-        lab_str_printf(&text, "compiling speeds up %d of %d model%s, most of all %s: %s", faster,
-                       place->count, place->count == 1 ? "" : "s", most->plain->runs[0]->model,
-                       lab_study_ratio_words(&most->gain, arena));
-        const char *paid = break_even_words(most, arena);
-        if (lab_str_equal(paid, "at once"))
-            lab_str_add(&text, ", at no cost that can be seen");
-        else if (!isnan(most->break_even.at))
-            lab_str_printf(&text, ", paid back after %s samples", paid);
-    } else {
-        lab_str_printf(&text, "compiling speeds up none of %d model%s for certain", place->count,
-                       place->count == 1 ? "" : "s");
+/* --- cost and break-even --- */
+
+/* What a run needs once: setting up, and what the first iteration takes beyond a usual one; of the
+ * slowest rank, since several begin when all are ready. NaN = unknown. */
+static double once_s(const struct lab_study_run *run) {
+    double setup_s = NAN, first_s = NAN, usual_s = 1e-3 * run->result->latency_ms_median;
+    for (int i = 0; i < run->result->rank_count; i++) {
+        setup_s = fmax(setup_s, run->result->ranks[i].setup_s);
+        first_s = fmax(first_s, 1e-3 * run->result->ranks[i].first_iteration_ms);
     }
-    add_rest(place, &text);
-    lab_str_add(&text, ".");
-    if (trend.p < 0.05)
-        lab_str_printf(&text,
-                       " The gain %s with the model's work (rank correlation %.2f, p = %.2g).",
-                       trend.r < 0 ? "falls" : "rises", trend.r, trend.p);
-    return lab_arena_strdup(arena, text.text);
+    first_s -= isnan(usual_s) ? run->time_s : usual_s;
+    if (isnan(setup_s) || isnan(first_s))
+        return isnan(setup_s) ? first_s : setup_s;
+    return setup_s + first_s;
 }
 
-static void add_model_table(struct lab_analysis_part *part, const struct compile_place *place,
-                            struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "models", "By model, the least work first", model_columns, arena);
-    for (int i = 0; i < place->count; i++) {
-        const struct compile_pair *pair = place->pairs[i];
-        bool bounded = pair->break_even.interval.high < COMPILE_NEVER;
-        double plain = lab_study_point_rate(pair->plain).value,
-               compiled = lab_study_point_rate(pair->compiled).value;
-        struct lab_doc_cell cost = lab_analysis_effect(pair->cost_s);
-        struct lab_effect break_even = {pair->break_even.at,
-                                        {pair->break_even.interval.low,
-                                         bounded ? pair->break_even.interval.high : INFINITY,
-                                         pair->break_even.interval.confidence}};
-        LAB_ROW(table, arena, lab_cell_text(pair->plain->runs[0]->model),
-                lab_cell_figure(work_of(pair)), lab_cell_figure(plain),
-                lab_cell_text(lab_words_number(plain, arena)), lab_cell_figure(compiled),
-                lab_cell_text(lab_words_number(compiled, arena)), lab_analysis_ratio(&pair->gain),
-                lab_cell_text(lab_study_ratio_words(&pair->gain, arena)), cost,
-                lab_cell_text(isnan(cost.value) ? "–" : lab_words_time(cost.value, arena)),
-                lab_analysis_effect(break_even), lab_cell_text(break_even_words(pair, arena)),
-                lab_cell_text(lab_words_verdict(pair->gain.verdict, "faster", "slower")));
+static const struct lab_study_run *in_block(const struct lab_study_point *point, int block) {
+    for (int i = 0; i < point->count; i++)
+        if (point->runs[i]->run->repeat == block)
+            return point->runs[i];
+    return NULL;
+}
+
+struct balance {            /* of a block, mean over a model's pairs; NaN = it isn't whole */
+    double cost_s, saved_s; /* once; with each sample */
+};
+
+static struct balance in_balance(const struct all *all, const char *model, int block) {
+    struct balance sum = {0, 0};
+    int pairs = 0;
+    for (int i = 0; i < all->pair_count; i++) {
+        if (!is_of(&all->pairs[i], model))
+            continue;
+        const struct lab_study_run *plain = in_block(all->pairs[i].plain, block),
+                                   *compiled = in_block(all->pairs[i].compiled, block);
+        sum.cost_s += plain && compiled ? once_s(compiled) - once_s(plain) : (double)NAN;
+        sum.saved_s += plain && compiled ? 1 / plain->rate - 1 / compiled->rate : (double)NAN;
+        pairs++;
     }
+    return (struct balance){sum.cost_s / pairs, sum.saved_s / pairs};
 }
 
-static void add_notes(const char *const **notes, const struct compile_place *place,
-                      struct lab_arena *arena) {
-    bool setup_known = true, cost_known = true, spread_known = true;
-    for (int i = 0; i < place->count; i++) {
-        setup_known &= place->pairs[i]->setup_known;
-        cost_known &= !isnan(place->pairs[i]->cost_s.value);
-        spread_known &= !isnan(place->pairs[i]->cost_s.interval.low);
+static double covariance(const double *x, const double *y, int n) {
+    double mean_x = lab_stats_mean(x, (size_t)n), mean_y = lab_stats_mean(y, (size_t)n), sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (x[i] - mean_x) * (y[i] - mean_y);
+    return sum / (n - 1);
+}
+
+/* cost/saved over blocks with Fieller's interval; none where saving isn't certain. */
+static struct lab_claim claim_break_even(const double *costs_s, const double *saved_s, int n) {
+    struct lab_claim claim = lab_claim_none;
+    claim.unit = "samples";
+    claim.n = n;
+    if (n < 2)
+        return claim;
+    double cost = lab_stats_mean(costs_s, (size_t)n), saved = lab_stats_mean(saved_s, (size_t)n),
+           t = lab_stats_t_quantile((1 + CONFIDENCE) / 2, n - 1), k = t * t / n,
+           a = saved * saved - k * covariance(saved_s, saved_s, n),
+           b = cost * saved - k * covariance(costs_s, saved_s, n),
+           c = cost * cost - k * covariance(costs_s, costs_s, n),
+           root = sqrt(fmax(0, b * b - a * c));
+    if (!(a > 0) || !(saved > 0) || !(b > root))
+        return claim;
+    claim.effect = cost / saved;
+    claim.low = (b - root) / a;
+    claim.high = (b + root) / a;
+    claim.confidence = CONFIDENCE;
+    lab_claim_judge(&claim, NAN);
+    return claim;
+}
+
+static void claim_costs(const struct all *all, struct row *row) {
+    double *costs_s = NULL, *saved_s = NULL;
+    int cost_count = 0, saved_count = 0, blocks = 0;
+    for (int i = 0; i < all->study->run_count; i++)
+        blocks = (int)fmax(blocks, all->study->runs[i].run->repeat + 1);
+    for (int b = 0; b < blocks; b++) {
+        struct balance balance = in_balance(all, row->name, b);
+        if (isnan(balance.cost_s) || isnan(balance.saved_s))
+            continue;
+        LAB_ADD(costs_s, cost_count, all->arena) = balance.cost_s;
+        LAB_ADD(saved_s, saved_count, all->arena) = balance.saved_s;
     }
-    if (!cost_known)
-        lab_analysis_note(notes, arena, "What compiling costs wasn't kept for all of them.");
-    else if (!setup_known)
-        lab_analysis_note(notes, arena,
-                          "How long setting up took wasn't kept: the cost is that of the first "
-                          "iteration alone.");
-    if (cost_known && !spread_known)
-        lab_analysis_note(notes, arena,
-                          "One run each says nothing about how the cost varies: break-even has no "
-                          "interval. experiment.repeat=5 would give one.");
+    row->cost = name_claim(all, lab_claim_from_amounts(costs_s, cost_count, "s"), "compile.cost",
+                           row->name, "", "compile time");
+    row->cost.scope = row->gain.scope;
+    row->cost.scope_count = row->gain.scope_count;
+    struct lab_claim none = lab_claim_none;
+    bool gains = row->gain.verdict == LAB_CLAIM_YES && row->gain.effect > 0;
+    row->break_even = name_claim(all, gains ? claim_break_even(costs_s, saved_s, cost_count) : none,
+                                 "compile.break_even", row->name, "", "break-even after");
+    row->break_even.scope = row->gain.scope;
+    row->break_even.scope_count = row->gain.scope_count;
 }
 
-static void add_part(struct lab_analysis_result *result, const struct compile_place *place,
-                     const struct compile_config *config, struct lab_arena *arena) {
-    struct lab_analysis_part *part = lab_analysis_add_part(result, place->name, arena);
-    const struct compile_pair *most = find_most(place, config);
-    struct lab_correlation trend = find_trend(place, arena);
-    struct lab_doc_cell against = lab_analysis_effect((struct lab_effect){trend.r, trend.interval});
-    against.text = "(rank correlation)";
-    LAB_FIGURES(part, lab_cell_figure(place->count),
-                lab_cell_figure(count_verdicts(place, LAB_STUDY_MORE)),
-                lab_cell_figure(count_verdicts(place, LAB_STUDY_LESS)),
-                most ? lab_analysis_ratio(&most->gain) : lab_cell_figure(NAN), against);
-    add_model_table(part, place, arena);
-    part->about = lab_arena_printf(arena, "%d model%s", place->count, place->count == 1 ? "" : "s");
-    part->answer = make_answer(place, config, arena);
-    add_notes(&part->notes, place, arena);
+/* --- rows --- */
+
+static void add_model(struct all *all, const struct pair *pair) {
+    for (int i = 0; i < all->model_count; i++)
+        if (lab_str_equal(all->models[i].name, pair->model))
+            return;
+    struct row row = {.name = pair->model,
+                      .gflop = 1e-9 * lab_study_complexity(pair->plain->runs[0])};
+    double logs = 0;
+    int pairs = 0;
+    for (int i = 0; i < all->pair_count; i++)
+        if (is_of(&all->pairs[i], row.name)) {
+            const struct lab_study_point *plain = all->pairs[i].plain;
+            logs += log(lab_study_estimate(plain->rates, plain->count).value);
+            pairs++;
+        }
+    row.rate = exp(logs / pairs);
+    row.per_second = lab_words_number(row.rate, all->arena);
+    row.gain = claim_gain(all, row.name, "compile.model",
+                          lab_arena_printf(all->arena, "%s, compiled", row.name));
+    LAB_ADD(all->models, all->model_count, all->arena) = row;
+}
+
+static struct all look_at(const struct lab_study_table *study, struct lab_arena *arena) {
+    struct all all = {.study = study, .arena = arena};
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points);
+    list_pairs(&all, points, count);
+    for (int i = 0; i < all.pair_count; i++)
+        add_model(&all, &all.pairs[i]);
+    lab_rows_adjust(&LAB_ROWS(model_fields, all.models, all.model_count), "gain", arena);
+    for (int i = 0; i < all.model_count; i++)
+        claim_costs(&all, &all.models[i]);
+    all.gain =
+        claim_gain(&all, NULL, "compile.gain",
+                   all.model_count == 1
+                       ? all.models[0].gain.subject
+                       : lab_arena_printf(arena, "Compiled, mean of %d models", all.model_count));
+    all.numa = claim_numa(&all, points, count);
+    return all;
 }
 
 /* --- the whole --- */
 
-struct all {
-    struct compile_place *places;
-    struct compile_pair *pairs;
-    int place_count, pair_count;
-};
-
-static void add_study(const struct lab_analysis_input *input, const struct lab_study_table *study,
-                      struct lab_arena *arena, struct all *all) {
-    struct lab_study_point *points;
-    struct lab_study_group *groups;
-    int point_count = lab_study_points(study, arena, &points);
-    int group_count = lab_study_groups(points, point_count, part_keys, arena, &groups);
-    for (int g = 0; g < group_count; g++) {
-        int added = add_pairs(&groups[g], arena, &all->pairs[all->pair_count]);
-        if (added == 0)
-            continue;
-        all->pair_count += added;
-        all->places[all->place_count++] = (struct compile_place){
-            .name = lab_arena_printf(arena, "%s%s", lab_analysis_prefix(input, study, arena),
-                                     groups[g].name),
-            .count = added};
-    }
+static int count_gains(const struct all *all, bool higher) {
+    int count = 0;
+    for (int i = 0; i < all->model_count; i++)
+        count += all->models[i].gain.verdict == LAB_CLAIM_YES &&
+                 (all->models[i].gain.effect > 0) == higher;
+    return count;
 }
 
-/* One verdict for each pair that holds beside all others. */
-static void judge(struct all *all, struct lab_arena *arena) {
-    struct lab_study_ratio *ratios =
-        lab_arena_alloc(arena, (size_t)all->pair_count + 1, sizeof *ratios);
-    for (int i = 0; i < all->pair_count; i++)
-        ratios[i] = all->pairs[i].gain;
-    lab_study_adjust(ratios, all->pair_count);
-    int next = 0;
-    for (int p = 0; p < all->place_count; p++) {
-        struct compile_place *place = &all->places[p];
-        place->pairs = lab_arena_alloc(arena, (size_t)place->count + 1, sizeof *place->pairs);
-        for (int i = 0; i < place->count; i++, next++) {
-            all->pairs[next].gain = ratios[next];
-            place->pairs[i] = &all->pairs[next];
-        }
-        qsort(place->pairs, (size_t)place->count, sizeof *place->pairs, by_work);
-    }
+static const char *make_answer(const struct all *all, struct lab_arena *arena) {
+    const char *text = lab_arena_printf(arena, "%s.", lab_claim_sentence(&all->gain, arena));
+    if (all->model_count > 1 && all->gain.n > 1)
+        text = lab_arena_printf(arena, "%s Higher for %d of %d models, lower for %d.", text,
+                                count_gains(all, true), all->model_count, count_gains(all, false));
+    if (all->numa.verdict != LAB_CLAIM_NOT_TESTED)
+        text = lab_arena_printf(arena, "%s %s.", text,
+                                lab_words_capital(lab_claim_sentence(&all->numa, arena), arena));
+    return text;
 }
 
-static int compile_run(const void *opaque, const struct lab_analysis_input *input,
+static void add_chart(struct lab_analysis_result *result, const struct lab_study_table *study,
+                      const struct lab_rows *models, const char *suffix, struct lab_arena *arena) {
+    struct lab_chart chart = {.name = lab_arena_printf(arena, "compile_benefit%s", suffix),
+                              .title = "Throughput gained by compiling the model",
+                              .caption = "Whiskers are intervals at 95%.",
+                              .simulated = study->simulated};
+    lab_rows_add_series(lab_chart_add_panel(&chart, NULL, lab_axis("Model, by work of a sample"),
+                                            lab_axis("Change of throughput [%]"), arena),
+                        models, "model", "gain", NULL, LAB_CHART_BARS, arena);
+    lab_analysis_add_chart(result, chart, arena);
+}
+
+static void add_study(struct lab_analysis_result *result, const struct all *all, const char *suffix,
+                      struct lab_arena *arena) {
+    struct lab_analysis_part *part = lab_analysis_add_part(result, all->study->name, arena);
+    struct lab_rows models = LAB_ROWS(model_fields, all->models, all->model_count);
+    struct figures figures = {all->model_count, count_gains(all, true), count_gains(all, false),
+                              all->gain, all->numa};
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    part->answer = make_answer(all, arena);
+    lab_rows_add_table(part, "models", "By model, in GFLOP a sample", &models, arena);
+    for (int i = 0; i < all->other_count; i++)
+        lab_analysis_note(&part->notes, arena, "%s: not tested, it has nothing to compile.",
+                          all->others[i]);
+    lab_analysis_add_claim(result, &all->gain, arena);
+    lab_analysis_add_claim(result, &all->numa, arena);
+    lab_rows_add_claims(result, &models, arena);
+    add_chart(result, all->study, &models, suffix, arena);
+}
+
+static int compile_run(const void *config, const struct lab_analysis_input *input,
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
-    if (lab_analysis_open(input, LAB_RESULT("places", figure_columns), ret_result, err) < 0)
+    (void)config;
+    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
+        0)
         return -1;
-    size_t room = 1;
-    for (int i = 0; i < input->study_count; i++)
-        room += (size_t)input->studies[i].run_count;
-    struct all all = {.places = lab_arena_alloc(arena, room, sizeof *all.places),
-                      .pairs = lab_arena_alloc(arena, room, sizeof *all.pairs)};
     for (int i = 0; i < input->study_count; i++) {
-        add_study(input, &input->studies[i], arena, &all);
-        lab_study_add_notes(&input->studies[i], "", &ret_result->notes, arena);
+        struct all all = look_at(&input->studies[i], arena);
+        if (all.pair_count > 0)
+            add_study(ret_result, &all, lab_analysis_suffix(i, arena), arena);
+        lab_study_add_notes(&input->studies[i],
+                            lab_analysis_prefix(input, &input->studies[i], arena),
+                            &ret_result->notes, arena);
     }
-    judge(&all, arena);
-    for (int i = 0; i < all.place_count; i++)
-        add_part(ret_result, &all.places[i], opaque, arena);
-    ret_result->answer =
-        all.place_count > 0
-            ? ret_result->parts[0].answer
-            : "There is nothing to compare: no model ran both with compile_model=true and "
-              "with false on the same device from the same node.";
-    if (all.place_count > 0)
-        compile_add_chart(ret_result, all.places, all.place_count, all.pair_count, arena);
+    ret_result->answer = ret_result->part_count > 0
+                             ? ret_result->parts[0].answer
+                             : "Not tested: no model with arithmetic ran both compiled and "
+                               "uncompiled. gpulab run compile_study tests it.";
     return 0;
 }
 
@@ -361,19 +376,20 @@ static int compile_interest(const struct lab_study_table *study) {
     return lab_study_setting_values(study, "compile_model") > 1 ? 85 : 0;
 }
 
+static const struct lab_option compile_options[] = {{NULL}};
+
 const struct lab_analysis lab_analysis_compile = {
     .name = "compile",
-    .summary = "what compiling a model gains, what it costs, and when that is paid back",
+    .summary = "what compiling a model gains, how long it takes, and where that breaks even",
     .description =
-        "Holds each model with compile_model=true against the same with false, on the same device "
-        "from the same node: the change of throughput with its interval, the cost of setting up "
-        "and "
-        "of the first iteration beyond a usual one, and the number of samples after which the time "
-        "of both is the same. Verdicts hold for all models together.",
+        "Compares each model with compile_model=true and with false, on the same device and NUMA "
+        "node: the throughput, first as the mean over all models; the compile time (set-up, and "
+        "the first iteration beyond a usual one); and the number of samples after which that is "
+        "paid back. Where several NUMA nodes were run, also whether compiling changes the penalty "
+        "of a remote one. Intervals are over runs, at 95%; verdicts of models hold together.",
     .options = compile_options,
-    .config_size = sizeof(struct compile_config),
+    .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = compile_interest,
     .run = compile_run,
 };

@@ -53,9 +53,8 @@ static int one_study(const struct proof_cell *cell, const struct planted *plante
         }
     if (status == 0)
         status = proof_analyse(&study, "compile", &result, err);
-    if (status == 0 && result.part_count > 0)
-        proof_count_cover(&counts[0],
-                          proof_cell_at(proof_table(&result.parts[0], "models"), 0, "gain"), gain);
+    if (status == 0 && result.claim_count > 0)
+        proof_count_claim(&counts[0], &result.claims[0], gain);
     proof_study_end(&study);
     return status;
 }
