@@ -1,274 +1,382 @@
 /*
- * stability.c: `gpulab analyze stability`: whether runs hold their pace: drift, changes for good,
- * and clocks that were held back. A figure of a run that doesn't is a mean over different states.
+ * stability.c: `gpulab analyze stability`: whether runs stay as fast as they began: drift over the
+ * runs of each point, change points, throttling.
  */
-#include "analysis/analysis_build.h"
+#include "analysis/analysis_words.h"
+#include "analysis/claims/contrast.h"
+#include "analysis/claims/rows.h"
 #include "analysis/stability/rate_series.h"
 
 #include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define LONG_RUN 100 /* iterations */
+#define LONG_RUN 100  /* iterations */
+#define HARMLESS 0.01 /* of the time, throttled */
 
-struct stability_config {
-    double least;
+struct row { /* a rank of a point, over its runs; or a device over its points */
+    const char *name, *device;
+    int runs, changed;
+    double median_s, throttled_s; /* NaN = unknown */
+    const char *throttled_by;
+    struct lab_claim drift;               /* "stability.point", "stability.device" */
+    const struct lab_rate_series *series; /* one for each run */
 };
 
-static const struct lab_option stability_options[] = {
-    {"least", LAB_OPTION_FLOAT, offsetof(struct stability_config, least), .fallback = "0.01",
-     .min = 0.0001, .max = 1, .help = "the smallest change that counts, as a share: 0.01 is 1 %"},
-    {NULL},
+struct figures {
+    int runs, changed;
+    double throttled_s;
+    struct lab_claim drift;
 };
 
-/* --- columns --- */
-
-static const struct lab_doc_column figure_columns[] = {
-    {"runs", "Runs", LAB_UNIT_COUNT, "Runs"},
-    {"unsteady", "Not steady", LAB_UNIT_COUNT, "Not steady"},
-    {"changes", "Changes", LAB_UNIT_COUNT},
-    {"drifts", "Drifts", LAB_UNIT_COUNT},
-    {"throttled_s", "Held back", LAB_UNIT_DURATION},
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, runs, "runs", "Runs", LAB_UNIT_COUNT, "Runs"),
+    LAB_FIELD(struct figures, drift, "drift", "Drift", LAB_UNIT_CHANGE, "Drift"),
+    LAB_FIELD(struct figures, changed, "changed_runs", "Change points", LAB_UNIT_COUNT,
+              "Runs with change points"),
+    LAB_FIELD(struct figures, throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION,
+              "Throttled"),
 };
 
-static const struct lab_doc_column run_columns[] = {
-    {"run", "Run", LAB_UNIT_TEXT},
-    {"device", NULL, LAB_UNIT_TEXT},
-    {"iterations", NULL, LAB_UNIT_COUNT},
-    {"iteration_ms", "Time", LAB_UNIT_TIME},
-    {"class", "Class", LAB_UNIT_TEXT},
-    {"steady_from_s", NULL, LAB_UNIT_DURATION},
-    {"drift", "Drift", LAB_UNIT_CHANGE, .with_interval = true},
-    {"drift_p_adjusted", NULL, LAB_UNIT_NUMBER},
-    {"memory_ms", NULL, LAB_UNIT_TIME},
-    {"changes", NULL, LAB_UNIT_COUNT},
-    {"throttled_s", "Held back", LAB_UNIT_DURATION},
-    {"throttled_by", NULL, LAB_UNIT_TEXT},
+static const struct lab_field row_fields[] = {
+    LAB_FIELD(struct row, name, "point", "Point", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, runs, "runs", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, median_s, "iteration_ms", "Iteration", LAB_UNIT_TIME),
+    LAB_FIELD(struct row, drift, "drift", "Drift", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct row, changed, "changed_runs", "Change points", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION),
+    LAB_FIELD(struct row, throttled_by, "throttled_by", NULL, LAB_UNIT_TEXT),
 };
 
-static const struct lab_doc_column change_columns[] = {
-    {"run", "Run", LAB_UNIT_TEXT},
-    {"at_s", NULL, LAB_UNIT_DURATION},
-    {NULL, "At", LAB_UNIT_FIGURE},
-    {"before_ms", "Before", LAB_UNIT_TIME},
-    {"after_ms", "After", LAB_UNIT_TIME},
-    {"change", "Change", LAB_UNIT_CHANGE},
-    {"clock_before_mhz", "MHz before", LAB_UNIT_COUNT},
-    {"clock_after_mhz", "after", LAB_UNIT_COUNT},
-    {"throttled_before", NULL, LAB_UNIT_SHARE},
-    {"throttled_after", NULL, LAB_UNIT_SHARE},
-    {"reason", "Held back by", LAB_UNIT_TEXT},
+static const struct lab_field device_fields[] = {
+    LAB_FIELD(struct row, name, "device", "Device", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, drift, "drift", "Drift", LAB_UNIT_CHANGE),
 };
 
-/* --- tables --- */
+static const struct lab_field change_fields[] = {
+    LAB_FIELD(struct lab_rate_series_change, run, "run", "Run", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_rate_series_change, at_s, "at_s", NULL, LAB_UNIT_DURATION),
+    LAB_FIELD(struct lab_rate_series_change, at, NULL, "At", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct lab_rate_series_change, before_s, "before_ms", "Before", LAB_UNIT_TIME),
+    LAB_FIELD(struct lab_rate_series_change, after_s, "after_ms", "After", LAB_UNIT_TIME),
+    LAB_FIELD(struct lab_rate_series_change, claim, "change", "Iteration time", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct lab_rate_series_change, clock_before, "clock_before_mhz", "MHz before",
+              LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_rate_series_change, clock_after, "clock_after_mhz", "after",
+              LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_rate_series_change, reason, "reason", "Throttled by", LAB_UNIT_TEXT),
+};
 
-static void add_run_table(struct lab_analysis_part *part,
-                          const struct lab_rate_series *all_rate_series, int count,
-                          struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "runs", "Runs", run_columns, arena);
-    for (int i = 0; i < count; i++) {
-        const struct lab_rate_series *rate_series = &all_rate_series[i];
-        LAB_ROW(table, arena, lab_cell_text(rate_series->name), lab_cell_text(rate_series->device),
-                lab_cell_figure((double)rate_series->rank->iteration_count),
-                lab_cell_figure(rate_series->median_s),
-                lab_cell_text(lab_steady_name(rate_series->steady)),
-                lab_cell_figure(rate_series->steady_from_s),
-                lab_cell_interval(rate_series->drift, rate_series->drift_low,
-                                  rate_series->drift_high, 0.95),
-                lab_cell_figure(rate_series->drift_p_adjusted),
-                lab_cell_figure(rate_series->memory_s), lab_cell_figure(rate_series->change_count),
-                lab_cell_figure(rate_series->held_s), lab_cell_text(rate_series->held_why));
+struct stability { /* of a study */
+    const struct lab_study_table *study;
+    struct lab_arena *arena;
+    struct lab_rate_series *series;
+    struct row *rows, *devices;
+    struct lab_rate_series_change *changes;
+    int count, row_count, device_count, change_count, blocks;
+    int known, changed, throttled, throttling_known; /* runs */
+    double throttled_s, watched_s, shortest_s, longest_s;
+    struct lab_claim drift, throttling; /* "stability.drift", "stability.throttling" */
+};
+
+/* --- drift --- */
+
+/* Mean over the ranks of points in `rows` on that device (NULL = on all), block by block. One run
+ * alone has the interval that its own iterations give. */
+static struct lab_claim claim_drift(const struct stability *made, const struct row *rows, int count,
+                                    const char *device, const char *kind, const char *subject) {
+    double *values = lab_arena_alloc(made->arena, (size_t)made->blocks + 1, sizeof *values);
+    const struct lab_rate_series *only = NULL;
+    const char **scope = NULL;
+    int used = 0, scope_count = 0;
+    for (int b = 0; b < made->blocks; b++) {
+        double sum = 0;
+        int found = 0;
+        for (int i = 0; i < count; i++)
+            for (int r = 0; r < rows[i].runs; r++) {
+                const struct lab_rate_series *series = &rows[i].series[r];
+                if ((device && !lab_str_equal(rows[i].device, device)) || isnan(series->drift) ||
+                    series->run->run->repeat != b)
+                    continue;
+                sum += log1p(series->drift);
+                found++;
+                only = series;
+            }
+        values[b] = found > 0 ? sum / found : (double)NAN;
+        used += found;
     }
-    lab_analysis_hide_empty(table);
-    lab_analysis_hide_columns(table, arena);
+    for (int i = 0; i < count; i++)
+        if (!device || lab_str_equal(rows[i].device, device))
+            LAB_ADD(scope, scope_count, made->arena) = rows[i].series[0].run->point;
+    struct lab_claim claim = lab_claim_from_blocks(values, made->blocks, NULL);
+    if (used == 1) {
+        claim.low = only->drift_low;
+        claim.high = only->drift_high;
+        claim.confidence = 0.95;
+        claim.p = only->drift_p;
+        lab_claim_judge(&claim, claim.p);
+    }
+    claim.kind = kind;
+    claim.subject = lab_arena_printf(made->arena, "%s, end of run", subject);
+    claim.reference = "its start";
+    claim.quantity = "iteration time";
+    claim.scope = scope;
+    claim.scope_count = scope_count;
+    claim.simulated = made->study->simulated;
+    return claim;
 }
 
-static void add_change_table(struct lab_analysis_part *part,
-                             const struct lab_rate_series *all_rate_series, int count,
-                             struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "change_points", "Changes for good", change_columns, arena);
-    for (int i = 0; i < count; i++)
-        for (int c = 0; c < all_rate_series[i].change_count; c++) {
-            const struct lab_rate_series_change *change = &all_rate_series[i].changes[c];
-            LAB_ROW(table, arena, lab_cell_text(all_rate_series[i].name),
-                    lab_cell_figure(change->at_s),
-                    lab_cell_text(lab_rate_series_moment(change->at_s, arena)),
-                    lab_cell_figure(change->before_s), lab_cell_figure(change->after_s),
-                    lab_cell_figure(change->after_s / change->before_s - 1),
-                    lab_cell_figure(change->clock_before), lab_cell_figure(change->clock_after),
-                    lab_cell_figure(change->held_before), lab_cell_figure(change->held_after),
-                    lab_cell_text(change->reason));
-        }
-    lab_analysis_hide_empty(table);
-    lab_analysis_hide_columns(table, arena);
+/* "6.44 s", "122 ms to 6.44 s" */
+static const char *duration_words(const struct stability *made) {
+    const char *most = lab_words_time(made->longest_s, made->arena);
+    return made->shortest_s > 0.9 * made->longest_s
+               ? most
+               : lab_arena_printf(made->arena, "%s to %s",
+                                  lab_words_time(made->shortest_s, made->arena), most);
+}
+
+static void claim_drifts(struct stability *made) {
+    struct lab_arena *arena = made->arena;
+    for (int i = 0; i < made->row_count; i++) {
+        struct row *row = &made->rows[i];
+        bool listed = false;
+        row->drift = claim_drift(made, row, 1, NULL, "stability.point", row->name);
+        for (int d = 0; d < made->device_count; d++)
+            listed |= lab_str_equal(made->devices[d].device, row->device);
+        if (!listed)
+            LAB_ADD(made->devices, made->device_count, arena) =
+                (struct row){.name = row->device,
+                             .device = row->device,
+                             .drift = claim_drift(made, made->rows, made->row_count, row->device,
+                                                  "stability.device", row->device)};
+    }
+    lab_rows_adjust(&LAB_ROWS(row_fields, made->rows, made->row_count), "drift", arena);
+    lab_rows_adjust(&LAB_ROWS(device_fields, made->devices, made->device_count), "drift", arena);
+    made->drift = claim_drift(made, made->rows, made->row_count, NULL, "stability.drift",
+                              lab_arena_printf(arena, "Runs of %s", duration_words(made)));
+}
+
+/* It was observed or not: there is nothing to estimate. */
+static struct lab_claim claim_throttling(const struct stability *made) {
+    struct lab_claim claim = lab_claim_none;
+    claim.kind = "stability.throttling";
+    claim.subject = "all runs";
+    claim.quantity = "throttled time";
+    claim.simulated = made->study->simulated;
+    claim.n = made->throttling_known;
+    claim.effect = made->throttled_s / made->watched_s;
+    if (made->throttled > 0)
+        claim.verdict = LAB_CLAIM_YES;
+    else if (made->watched_s > 0) {
+        claim.verdict = LAB_CLAIM_NO;
+        claim.bound = claim.effect;
+    }
+    return claim;
 }
 
 /* --- a study --- */
 
-struct stability {
-    const struct lab_study_table *study;
-    struct lab_rate_series *all_rate_series;
-    int count, known, unsteady, warmups, drifts, changes, with_held, held_runs, blind;
-    double held_s, bound; /* no drift is larger than that; NaN = unknown */
-    double least;
-};
-
-static void count_in(struct stability *made, const struct lab_rate_series *rate_series) {
-    made->changes += rate_series->change_count;
-    made->drifts += rate_series->drifts;
-    made->unsteady += !lab_rate_series_is_steady(rate_series);
-    made->warmups += rate_series->steady == LAB_STEADY_WARMUP;
-    made->known += rate_series->steady != LAB_STEADY_UNKNOWN;
-    made->with_held += !isnan(rate_series->held_s);
-    made->held_runs += rate_series->held_s > 0;
-    if (!isnan(rate_series->held_s))
-        made->held_s += rate_series->held_s;
-    made->blind += rate_series->steady != LAB_STEADY_UNKNOWN && rate_series->blind;
-    if (!rate_series->blind)
-        made->bound =
-            fmax(made->bound, fmax(fabs(rate_series->drift_low), fabs(rate_series->drift_high)));
+static void count_in(struct stability *made, struct row *row,
+                     const struct lab_rate_series *series) {
+    row->changed += series->change_count > 0;
+    made->known += series->steady != LAB_STEADY_UNKNOWN;
+    made->shortest_s = fmin(made->shortest_s, series->duration_s);
+    made->longest_s = fmax(made->longest_s, series->duration_s);
+    if (isnan(series->throttled_s))
+        return;
+    made->throttling_known++;
+    made->throttled += series->throttled_s > HARMLESS * series->duration_s;
+    made->throttled_s += series->throttled_s;
+    made->watched_s += fmax(0, series->duration_s);
+    row->throttled_s = (isnan(row->throttled_s) ? 0 : row->throttled_s) + series->throttled_s;
+    if (series->throttled_by)
+        row->throttled_by = series->throttled_by;
 }
 
-static void look_at(struct stability *made, struct lab_arena *arena) {
-    int ranks = 0;
-    for (int i = 0; i < made->study->run_count; i++)
-        ranks += made->study->runs[i].rank_count;
-    made->all_rate_series =
-        lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *made->all_rate_series);
-    made->bound = NAN;
-    for (int i = 0; i < made->study->run_count; i++) {
-        const struct lab_study_run *run = &made->study->runs[i];
-        for (int r = 0; run->used && r < run->rank_count; r++)
-            lab_rate_series_make(run, &run->ranks[r], made->least, arena,
-                                 &made->all_rate_series[made->count++]);
+static void add_row(struct stability *made, const struct lab_study_point *point, int rank,
+                    int runs) {
+    const struct lab_study_rank *first = &point->runs[0]->ranks[rank];
+    const char *device = lab_study_device_title(first->device, made->arena);
+    struct row row = {.name = lab_arena_printf(made->arena, "%s, NUMA node %d, %s", device,
+                                               first->numa_node,
+                                               lab_study_point_model(point, made->arena)),
+                      .device = device,
+                      .throttled_s = NAN,
+                      .series = &made->series[made->count]};
+    double *medians_s = lab_arena_alloc(made->arena, (size_t)point->count, sizeof *medians_s);
+    for (int i = 0; i < point->count && rank < point->runs[i]->rank_count; i++) {
+        struct lab_rate_series *series = &made->series[made->count++];
+        *series =
+            lab_rate_series_make(point->runs[i], &point->runs[i]->ranks[rank], runs, made->arena);
+        if (point->runs[i]->run->repeat >= made->blocks)
+            made->blocks = point->runs[i]->run->repeat + 1;
+        medians_s[row.runs++] = series->median_s;
+        count_in(made, &row, series);
     }
-    lab_rate_series_adjust(made->all_rate_series, made->count, made->least);
-    for (int i = 0; i < made->count; i++)
-        count_in(made, &made->all_rate_series[i]);
+    row.median_s = lab_stats_median(medians_s, (size_t)row.runs);
+    LAB_ADD(made->rows, made->row_count, made->arena) = row;
 }
 
-static const struct lab_rate_series *worst_rate_series(const struct stability *made) {
-    const struct lab_rate_series *worst = NULL;
-    double most = -1;
-    for (int i = 0; i < made->count; i++) {
-        const struct lab_rate_series *rate_series = &made->all_rate_series[i];
-        double weight = rate_series->drifts ? fabs(rate_series->drift) : 0;
-        for (int c = 0; c < rate_series->change_count; c++)
-            weight =
-                fmax(weight,
-                     fabs(log(rate_series->changes[c].after_s / rate_series->changes[c].before_s)));
-        if (lab_rate_series_is_steady(rate_series) || weight <= most)
-            continue;
-        most = weight;
-        worst = rate_series;
-    }
-    return worst;
-}
-
-/* "; clocks were held back in 2 runs, for 12.3 s in all" */
-static void add_held(struct lab_str *text, const struct stability *made) {
-    if (made->held_runs > 0) {
-        lab_str_printf(text, "; clocks were held back in %d of them, for ", made->held_runs);
-        lab_str_add_duration(text, made->held_s, LAB_DURATION_PRECISE);
-        lab_str_add(text, " in all");
-    } else if (made->with_held == made->count) {
-        lab_str_add(text, "; clocks were never held back");
+/* A change is one of the point where most of its runs have one; else it may be chance. */
+static void list_changes(struct stability *made) {
+    for (int i = 0; i < made->row_count; i++) {
+        const struct row *row = &made->rows[i];
+        bool most = 2 * row->changed > row->runs;
+        made->changed += most ? row->changed : 0;
+        for (int r = 0; r < row->runs; r++)
+            for (int c = 0; c < row->series[r].change_count; c++) {
+                struct lab_rate_series_change change = row->series[r].changes[c];
+                change.claim.verdict = most ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
+                change.claim.simulated = made->study->simulated;
+                LAB_ADD(made->changes, made->change_count, made->arena) = change;
+            }
     }
 }
 
-static const char *make_answer(const struct stability *made, struct lab_arena *arena) {
+static int by_name(const void *a, const void *b) {
+    const struct row *x = a, *y = b;
+    return strverscmp(x->name, y->name);
+}
+
+/* With runs that aren't valid: throttling, which is looked for here, makes them so. */
+static const struct lab_study_table *with_all_runs(const struct lab_study_table *study,
+                                                   struct lab_arena *arena) {
+    struct lab_study_table *all = lab_arena_copy(arena, study, 1, sizeof *all);
+    all->runs = lab_arena_copy(arena, study->runs, (size_t)study->run_count, sizeof *all->runs);
+    for (int i = 0; i < all->run_count; i++)
+        all->runs[i].used = true;
+    all->invalid_count = 0;
+    return all;
+}
+
+static struct stability look_at(const struct lab_study_table *study, struct lab_arena *arena) {
+    study = with_all_runs(study, arena);
+    struct stability made = {.study = study, .arena = arena, .shortest_s = NAN, .longest_s = NAN};
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points), runs = 0;
+    for (int p = 0; p < count; p++)
+        for (int i = 0; i < points[p].count; i++)
+            runs += points[p].runs[i]->rank_count;
+    made.series = lab_arena_alloc(arena, (size_t)runs + 1, sizeof *made.series);
+    for (int p = 0; p < count; p++)
+        for (int r = 0; r < points[p].runs[0]->rank_count; r++)
+            add_row(&made, &points[p], r, runs);
+    if (made.row_count > 1)
+        qsort(made.rows, (size_t)made.row_count, sizeof *made.rows, by_name);
+    list_changes(&made);
+    claim_drifts(&made);
+    made.throttling = claim_throttling(&made);
+    return made;
+}
+
+/* --- words --- */
+
+/* Of changes that are certain, the largest: the one to look at first. NULL = there is none. */
+static const struct lab_rate_series_change *largest_change(const struct stability *made) {
+    const struct lab_rate_series_change *largest = NULL;
+    for (int i = 0; i < made->change_count; i++) {
+        const struct lab_rate_series_change *change = &made->changes[i];
+        if (change->claim.verdict == LAB_CLAIM_YES &&
+            (!largest || fabs(log1p(change->claim.effect)) > fabs(log1p(largest->claim.effect))))
+            largest = change;
+    }
+    return largest;
+}
+
+/* Of the point that was throttled for longest. */
+static const char *throttling_reason(const struct stability *made) {
+    const struct row *most = NULL;
+    for (int i = 0; i < made->row_count; i++)
+        if (made->rows[i].throttled_by && (!most || made->rows[i].throttled_s > most->throttled_s))
+            most = &made->rows[i];
+    return most ? most->throttled_by : "an unknown reason";
+}
+
+static const char *make_answer(const struct stability *made) {
     if (made->count == 0)
-        return "There is no run to look at.";
+        return "Not tested: no run is done.";
     if (made->known == 0)
-        return "Too few iterations were kept to say how steady the runs are: 21 of each would do.";
+        return "Not tested: fewer than 21 iterations of each run were kept.";
     LAB_AUTO(str, text);
-    bool told = made->known > made->blind;
-    const char *runs = made->count == 1 ? "The run" : "The runs";
-    if (told && made->blind > 0)
-        runs = lab_arena_printf(arena, "%d of %d runs", made->known - made->blind, made->count);
-    const struct lab_rate_series *worst = worst_rate_series(made);
-    if (!worst) {
-        if (!told)
-            lab_str_printf(&text, "%s %s too short to tell a drift from how pace wanders by itself",
-                           runs, made->count == 1 ? "is" : "are");
-        else if (made->warmups > 0)
-            lab_str_printf(&text,
-                           "%d of %d runs still warm up while they are measured, then all "
-                           "are steady",
-                           made->warmups, made->count);
-        else
-            lab_str_printf(&text, "%s %s steady: no change that is surely %.1f %% or more", runs,
-                           made->count == 1 ? "is" : "are", 100 * made->least);
-        if (!isnan(made->bound))
-            lab_str_printf(&text, ", no drift larger than %.1f %%", ceil(1000 * made->bound) / 10);
-    } else if (made->count == 1) {
-        lab_str_printf(&text, "The run isn't steady: it %s", lab_rate_series_words(worst, arena));
-    } else {
-        lab_str_printf(&text, "%d of %d runs %s steady; the worst, %s: %s", made->unsteady,
-                       made->count, made->unsteady == 1 ? "isn't" : "aren't", worst->name,
-                       lab_rate_series_words(worst, arena));
-    }
-    if (told && made->blind > 0)
-        lab_str_printf(&text, "; %d %s too short to tell drifts", made->blind,
-                       made->blind == 1 ? "is" : "are");
-    add_held(&text, made);
-    lab_str_add(&text, ".");
-    return lab_arena_strdup(arena, text.text);
+    if (made->drift.verdict == LAB_CLAIM_NO)
+        lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%d run%s each).",
+                       lab_words_bound_percent(made->drift.bound), duration_words(made),
+                       made->drift.n, made->drift.n == 1 ? "" : "s");
+    else
+        lab_str_printf(&text, "%s.", lab_claim_sentence(&made->drift, made->arena));
+    const struct lab_rate_series_change *change = largest_change(made);
+    if (change)
+        lab_str_printf(&text,
+                       " Change points in %d of %d runs; %s: iterations take %.1f%% %s from %s "
+                       "on%s%s.",
+                       made->changed, made->known, change->run, 100 * fabs(change->claim.effect),
+                       change->claim.effect > 0 ? "longer" : "less", change->at,
+                       change->reason ? ", throttled by " : "",
+                       change->reason ? change->reason : "");
+    else
+        lab_str_printf(&text, " No change point of 1%% or more%s.",
+                       made->blocks > 1 ? " in most runs of a point" : "");
+    if (made->throttling.verdict == LAB_CLAIM_YES)
+        lab_str_printf(&text, " Throttled by %s in %d of %d runs, %.1f s in total.",
+                       throttling_reason(made), made->throttled, made->throttling_known,
+                       made->throttled_s);
+    else if (made->throttling_known == made->count)
+        lab_str_add(&text, " No throttling.");
+    return lab_arena_strdup(made->arena, text.text);
 }
 
-static void add_notes(struct lab_analysis_result *result, const struct stability *made,
-                      struct lab_arena *arena) {
-    lab_study_add_notes(made->study, "", &result->notes, arena);
-    if (made->known > 0 && made->known < made->count)
-        lab_analysis_note(&result->notes, arena,
-                          "%d of %d runs kept too few iterations to tell how steady they are.",
-                          made->count - made->known, made->count);
-    if (made->blind > 0)
-        lab_analysis_note(
-            &result->notes, arena,
-            "%d of %d runs are too short for how much their pace wanders by itself, and for how "
-            "long: drifts of a tenth stay possible there.",
-            made->blind, made->count);
-    if (made->count > 0 && made->with_held < made->count)
-        lab_analysis_note(&result->notes, arena,
-                          "Of %d of %d runs it isn't known whether clocks were held back.",
-                          made->count - made->with_held, made->count);
-}
+/* --- the whole --- */
 
-static void add_part(struct lab_analysis_result *result, const struct stability *made,
-                     struct lab_arena *arena) {
+static void add_study(struct lab_analysis_result *result, const struct stability *made,
+                      const char *prefix, const char *suffix) {
+    struct lab_arena *arena = made->arena;
     struct lab_analysis_part *part = lab_analysis_add_part(result, made->study->name, arena);
-    const char *least = lab_arena_printf(arena, "of %.1f %% or more", 100 * made->least);
-    part->answer = make_answer(made, arena);
-    LAB_FIGURES(part, lab_cell_figure(made->count), lab_cell_figure(made->unsteady),
-                lab_cell_remark(made->changes, least), lab_cell_remark(made->drifts, least),
-                lab_cell_remark(made->with_held ? made->held_s : (double)NAN,
-                                "of all runs, by power, heat or others' clocks"));
-    add_run_table(part, made->all_rate_series, made->count, arena);
-    add_change_table(part, made->all_rate_series, made->count, arena);
-    for (int i = 0; i < made->count && made->count > 1; i++)
-        if (!lab_rate_series_is_steady(&made->all_rate_series[i]))
-            lab_analysis_note(&part->notes, arena, "%s: %s.", made->all_rate_series[i].name,
-                              lab_rate_series_words(&made->all_rate_series[i], arena));
+    struct lab_rows rows = LAB_ROWS(row_fields, made->rows, made->row_count),
+                    devices = LAB_ROWS(device_fields, made->devices, made->device_count),
+                    changes = LAB_ROWS(change_fields, made->changes, made->change_count);
+    struct figures figures = {.runs = made->count,
+                              .changed = made->changed,
+                              .throttled_s =
+                                  made->throttling_known ? made->throttled_s : (double)NAN,
+                              .drift = made->drift};
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    part->answer = make_answer(made);
+    if (made->device_count > 1)
+        lab_rows_add_table(part, "devices", "By device, mean over its points", &devices, arena);
+    lab_rows_add_table(part, "points", "By point", &rows, arena);
+    lab_analysis_hide_columns(
+        lab_rows_add_table(part, "change_points", "Change points", &changes, arena), arena);
+    lab_analysis_add_claim(result, &made->drift, arena);
+    lab_analysis_add_claim(result, &made->throttling, arena);
+    if (made->device_count > 1)
+        lab_rows_add_claims(result, &devices, arena);
+    lab_rows_add_claims(result, &rows, arena);
+    lab_rows_add_claims(result, &changes, arena);
+    lab_rate_series_add_chart(result, made->series, made->count,
+                              lab_arena_printf(arena, "stability%s", suffix),
+                              made->study->simulated, arena);
+    lab_study_add_notes(made->study, prefix, &result->notes, arena);
+    if (made->known > 0 && made->known < made->count)
+        lab_analysis_note(&result->notes, arena, "%s%d of %d runs kept fewer than 21 iterations.",
+                          prefix, made->count - made->known, made->count);
+    if (made->throttling_known < made->count)
+        lab_analysis_note(&result->notes, arena, "%sThrottling unknown in %d of %d runs.", prefix,
+                          made->count - made->throttling_known, made->count);
 }
 
-static int stability_run(const void *opaque, const struct lab_analysis_input *input,
+static int stability_run(const void *config, const struct lab_analysis_input *input,
                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
                          struct lab_err *err) {
-    const struct stability_config *config = opaque;
-    if (lab_analysis_open(input, LAB_RESULT("studies", figure_columns), ret_result, err) < 0)
+    (void)config;
+    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
+        0)
         return -1;
     for (int i = 0; i < input->study_count; i++) {
-        struct stability made = {.study = &input->studies[i], .least = config->least};
-        look_at(&made, arena);
-        add_part(ret_result, &made, arena);
-        lab_rate_series_add_chart(
-            ret_result, made.all_rate_series, made.count,
-            lab_arena_printf(arena, "stability%s", lab_analysis_suffix(i, arena)),
-            made.study->simulated, arena);
-        if (i == 0)
-            add_notes(ret_result, &made, arena);
+        struct stability made = look_at(&input->studies[i], arena);
+        add_study(ret_result, &made, lab_analysis_prefix(input, &input->studies[i], arena),
+                  lab_analysis_suffix(i, arena));
     }
     ret_result->answer = ret_result->parts[0].answer;
     return 0;
@@ -283,16 +391,18 @@ static int stability_interest(const struct lab_study_table *study) {
     return study->run_count > 0 ? LAB_INTEREST_IF_NAMED : 0;
 }
 
+static const struct lab_option stability_options[] = {{NULL}};
+
 const struct lab_analysis lab_analysis_stability = {
     .name = "stability",
-    .summary = "whether runs hold their pace: drift, throttling, change points",
+    .summary = "whether runs stay as fast as they began: drift, throttling, change points",
     .description =
-        "Of each run: the trend of its iterations' times with its interval, where they change for "
-        "good (PELT), the class that follows (flat, warm-up, slow-down, no steady state), and how "
-        "long clocks were held back, and by what. Pace wanders by itself: a trend or change "
-        "counts if it is sure whatever memory of that wander the run's own times leave plausible.",
+        "Drift: how much longer iterations take at the end of a run than at its start, as the mean "
+        "over all points, by device and by point, with intervals over runs at 95%. Change points: "
+        "where iteration times of a run change for good by 1% or more (PELT), certain for all runs "
+        "together whatever their autocorrelation. Throttling: for how long, and by what.",
     .options = stability_options,
-    .config_size = sizeof(struct stability_config),
+    .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES,
     .interest = stability_interest,

@@ -49,9 +49,11 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
         int status = proof_study_add(&study, &point, 0, err);
         if (status == 0)
             status = proof_analyse(&study, "stability", &result, err);
-        if (status == 0 && result.part_count > 0)
-            proof_count_hit(&counts[truth.drift > 0],
-                            proof_figure(&result, 0, "unsteady")->value > 0);
+        bool unsteady = false;
+        for (int c = 0; status == 0 && c < result.claim_count; c++)
+            unsteady |= result.claims[c].verdict == LAB_CLAIM_YES;
+        if (status == 0)
+            proof_count_hit(&counts[truth.drift > 0], unsteady);
         proof_study_end(&study);
         if (status < 0)
             return -1;

@@ -9,14 +9,12 @@
 #define PANELS_MAX 12
 #define COLUMNS    3 /* of panels, from four on */
 
-/* How much there is to see: no steady state before slow-downs, then drifts. */
-static double weight(const struct lab_rate_series *rate_series) {
-    double change = 0;
-    for (int i = 0; i < rate_series->change_count; i++)
-        change = fmax(
-            change, fabs(log(rate_series->changes[i].after_s / rate_series->changes[i].before_s)));
-    return (lab_rate_series_is_steady(rate_series) ? 0 : 10) + change +
-           (rate_series->drifts ? fabs(rate_series->drift) : 0);
+/* Its largest change. */
+static double weight(const struct lab_rate_series *series) {
+    double most = 0;
+    for (int i = 0; i < series->change_count; i++)
+        most = fmax(most, fabs(log(series->changes[i].after_s / series->changes[i].before_s)));
+    return most;
 }
 
 static int by_weight(const void *a, const void *b) {
@@ -28,45 +26,43 @@ static int by_weight(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static struct lab_chart_series time_series(const struct lab_rate_series *rate_series, double unit_s,
+static struct lab_chart_series time_series(const struct lab_rate_series *series, double unit_s,
                                            struct lab_arena *arena) {
-    struct lab_series series = {.arena = arena};
-    for (size_t i = 0; i < rate_series->shown_count; i++)
-        lab_series_add_point(&series, rate_series->shown_x_s[i] / unit_s,
-                             1e3 * rate_series->shown_y_s[i]);
-    return lab_series_chart(&series, "Iteration", LAB_CHART_LINE, 0);
+    struct lab_series points = {.arena = arena};
+    for (size_t i = 0; i < series->shown_count; i++)
+        lab_series_add_point(&points, series->shown_x_s[i] / unit_s, 1e3 * series->shown_y_s[i]);
+    return lab_series_chart(&points, "Iteration", LAB_CHART_LINE, 0);
 }
 
 /* From one change to the next, broken in between; solid, since dashes are lost among the
  * iterations. */
-static struct lab_chart_series level_series(const struct lab_rate_series *rate_series,
-                                            double unit_s, struct lab_arena *arena) {
-    struct lab_series series = {.arena = arena};
-    for (int i = 0; i <= rate_series->change_count; i++) {
-        double from_s = i > 0 ? rate_series->changes[i - 1].at_s : 0;
-        double until_s =
-            i < rate_series->change_count ? rate_series->changes[i].at_s : rate_series->duration_s;
-        double level_s = rate_series->change_count == 0 ? rate_series->median_s
-                         : i > 0                        ? rate_series->changes[i - 1].after_s
-                                                        : rate_series->changes[0].before_s;
-        lab_series_add_point(&series, from_s / unit_s, 1e3 * level_s);
-        lab_series_add_point(&series, until_s / unit_s, 1e3 * level_s);
-        lab_series_add_point(&series, until_s / unit_s, NAN);
+static struct lab_chart_series level_series(const struct lab_rate_series *series, double unit_s,
+                                            struct lab_arena *arena) {
+    struct lab_series points = {.arena = arena};
+    for (int i = 0; i <= series->change_count; i++) {
+        double from_s = i > 0 ? series->changes[i - 1].at_s : 0;
+        double until_s = i < series->change_count ? series->changes[i].at_s : series->duration_s;
+        double level_s = series->change_count == 0 ? series->median_s
+                         : i > 0                   ? series->changes[i - 1].after_s
+                                                   : series->changes[0].before_s;
+        lab_series_add_point(&points, from_s / unit_s, 1e3 * level_s);
+        lab_series_add_point(&points, until_s / unit_s, 1e3 * level_s);
+        lab_series_add_point(&points, until_s / unit_s, NAN);
     }
-    return lab_series_chart(&series, "Level", LAB_CHART_LINE, 1);
+    return lab_series_chart(&points, "Level", LAB_CHART_LINE, 1);
 }
 
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
-                               const struct lab_rate_series *all_rate_series, int count,
-                               const char *name, bool simulated, struct lab_arena *arena) {
+                               const struct lab_rate_series *all, int count, const char *name,
+                               bool simulated, struct lab_arena *arena) {
     const struct lab_rate_series **order = lab_arena_alloc(arena, (size_t)count + 1, sizeof *order);
     int shown = 0;
     double longest_s = 0;
     for (int i = 0; i < count; i++) {
-        if (all_rate_series[i].shown_count == 0)
+        if (all[i].shown_count == 0)
             continue;
-        order[shown++] = &all_rate_series[i];
-        longest_s = fmax(longest_s, all_rate_series[i].duration_s);
+        order[shown++] = &all[i];
+        longest_s = fmax(longest_s, all[i].duration_s);
     }
     if (shown == 0)
         return;

@@ -1,17 +1,17 @@
 /*
- * rate_series.c: drift, changes and what held the device back, from iterations and samples.
+ * rate_series.c: drift, change points and throttling of a run, from iterations and samples.
  *
  * Long series are taken as medians of blocks: single slow iterations are outliers, not changes.
- * Pace wanders by itself, and what it did a while ago it still remembers: how long, the run's own
- * times have to say, as far as they can (stats/trend_test.h). A drift or a change for good is
- * larger than what is asked for by its whole interval, under every memory that the run leaves
- * plausible; of a change that interval holds for all the places where it could have been. So a
- * short run can show a large change at once, but not a slow one.
+ * Iteration times are autocorrelated, with a memory that only the run itself shows
+ * (stats/trend_test.h). A change is larger than LEAST by its whole interval, under every memory
+ * that the run leaves plausible, and for all places where it could have been. So a short run can
+ * show a large change at once, but not a slow one.
  */
 #include "analysis/stability/rate_series.h"
 
 #include "analysis/analysis_resource.h"
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_words.h"
 #include "base/str.h"
 #include "stats/trend_test.h"
 
@@ -19,237 +19,204 @@
 #include <string.h>
 
 #define CONFIDENCE    0.95
-#define LEVEL         0.05
-#define VALUES_LEAST  20   /* fewer have no course */
+#define LEAST         0.01 /* a smaller change doesn't count */
+#define VALUES_LEAST  20   /* fewer show nothing */
 #define BLOCKS_MAX    400  /* that changes are sought in: the time grows with their square */
 #define TREND_BLOCKS  200  /* that a drift is judged from, at most */
-#define CHANGE_SURE   0.99 /* of the intervals of all places together */
+#define CHANGE_SURE   0.99 /* of one run; of many more */
 #define SEGMENT_LEAST 5    /* blocks */
 #define SEGMENT_SHARE 100  /* a segment is at least this part of the series */
-#define HELD_MORE     0.3  /* of the time, after a change than before: what explains it */
-#define HELD_HARMLESS 0.01
-/* half the interval of a drift: a run that leaves so much open tells nothing */
-#define BLIND 0.1
+#define THROTTLED     0.3  /* of the time, after a change more than before: what explains it */
 
 /* --- blocks --- */
 
 struct blocks {
     double *middle_s; /* since the first end */
-    double *median_s;
+    double *median_s, *logs;
     size_t count, size;
+    struct lab_trend_series trend; /* of the logarithms */
 };
 
-static struct blocks make_blocks(const double *values, const double *ends_s, size_t n,
-                                 size_t most) {
+static struct blocks make_blocks(const double *values, const double *ends_s, size_t n, size_t most,
+                                 struct lab_arena *arena) {
     size_t size = n > most ? (n + most - 1) / most : 1;
     struct blocks blocks = {.count = n / size, .size = size};
-    blocks.middle_s = lab_mem_resize(NULL, blocks.count + 1, sizeof *blocks.middle_s);
-    blocks.median_s = lab_mem_resize(NULL, blocks.count + 1, sizeof *blocks.median_s);
+    blocks.middle_s = lab_arena_alloc(arena, blocks.count + 1, sizeof *blocks.middle_s);
+    blocks.median_s = lab_arena_alloc(arena, blocks.count + 1, sizeof *blocks.median_s);
+    blocks.logs = lab_arena_alloc(arena, blocks.count + 1, sizeof *blocks.logs);
     for (size_t b = 0; b < blocks.count; b++) {
         size_t first = b * size, last = first + size - 1;
         double start_s = first > 0 ? ends_s[first - 1] : 0;
         blocks.middle_s[b] = (start_s + ends_s[last]) / 2;
         blocks.median_s[b] = size == 1 ? values[first] : lab_stats_median(values + first, size);
+        blocks.logs[b] = log(blocks.median_s[b]);
     }
+    blocks.trend = (struct lab_trend_series){blocks.middle_s, blocks.logs, blocks.count};
     return blocks;
 }
 
-static void release_blocks(struct blocks *blocks) {
-    lab_mem_free(blocks->middle_s);
-    lab_mem_free(blocks->median_s);
-}
-
-/* --- drift --- */
-
-/* Logarithms: so much of the time in each second, however large the drift. */
-static double *take_logs(const struct blocks *blocks) {
-    double *logs = lab_mem_resize(NULL, blocks->count + 1, sizeof *logs);
-    for (size_t i = 0; i < blocks->count; i++)
-        logs[i] = log(blocks->median_s[i]);
-    return logs;
-}
-
-static void find_drift(struct lab_rate_series *rate_series, const double *values,
-                       const double *ends_s) {
-    struct blocks blocks = make_blocks(values, ends_s, rate_series->count, TREND_BLOCKS);
-    double *logs = take_logs(&blocks);
-    struct lab_trend_series series = {blocks.middle_s, logs, blocks.count};
-    struct lab_trend_effect slope = lab_trend_slope(&series, CONFIDENCE);
-    rate_series->drift = expm1(slope.value * rate_series->duration_s);
-    rate_series->drift_low = expm1(slope.low * rate_series->duration_s);
-    rate_series->drift_high = expm1(slope.high * rate_series->duration_s);
-    rate_series->drift_p = slope.p;
-    rate_series->memory_s = slope.memory_s;
-    rate_series->blind = (slope.high - slope.low) / 2 * rate_series->duration_s > BLIND;
-    lab_mem_free(logs);
-    release_blocks(&blocks);
+static void find_drift(struct lab_rate_series *series, const struct blocks *blocks) {
+    struct lab_trend_effect slope = lab_trend_slope(&blocks->trend, CONFIDENCE);
+    series->drift = expm1(slope.value * series->duration_s);
+    series->drift_low = expm1(slope.low * series->duration_s);
+    series->drift_high = expm1(slope.high * series->duration_s);
+    series->drift_p = slope.p;
 }
 
 /* --- changes --- */
 
 struct segments {
-    const double *values;
-    size_t count;   /* values */
+    const struct blocks *blocks;
     size_t *starts; /* of all segments but the first */
-    size_t start_count;
+    size_t count;
+    double sure;
 };
 
 static double level(const struct segments *segments, size_t number) {
     size_t first = number > 0 ? segments->starts[number - 1] : 0;
-    size_t behind = number < segments->start_count ? segments->starts[number] : segments->count;
-    return lab_stats_median(segments->values + first, behind - first);
+    size_t end = number < segments->count ? segments->starts[number] : segments->blocks->count;
+    return lab_stats_median(segments->blocks->median_s + first, end - first);
 }
 
-/* Takes out the smallest change, until all are as large as is asked for. */
-static void drop_small(struct segments *segments, double least) {
-    for (;;) {
-        double smallest = INFINITY;
-        size_t which = 0;
-        for (size_t i = 0; i < segments->start_count; i++) {
-            double before = level(segments, i), after = level(segments, i + 1);
-            double change = fabs(after / before - 1);
-            if (change < smallest) {
-                smallest = change;
-                which = i;
-            }
-        }
-        if (segments->start_count == 0 || smallest >= least)
-            return;
-        memmove(segments->starts + which, segments->starts + which + 1,
-                (segments->start_count - which - 1) * sizeof *segments->starts);
-        segments->start_count--;
-    }
+static struct lab_trend_effect step(const struct segments *segments, size_t change) {
+    return lab_trend_step(&segments->blocks->trend, segments->starts, segments->count, change,
+                          segments->sure, segments->blocks->count);
 }
 
-/* By how much the change is larger than `least` for certain; below 0: it isn't. */
-static double certain(const struct segments *segments, const struct lab_trend_series *series,
-                      size_t change, double least) {
-    struct lab_trend_effect step = lab_trend_step(series, segments->starts, segments->start_count,
-                                                  change, CHANGE_SURE, segments->count);
-    return fmax(step.low, -step.high) - log1p(least);
+/* By how much the change is larger than LEAST for certain; below 0: it isn't. Levels that are too
+ * close come last of all, and so do those that single slow iterations make. */
+static double margin(const struct segments *segments, size_t change) {
+    double size = log(level(segments, change + 1) / level(segments, change));
+    if (fabs(size) < log1p(LEAST))
+        return fabs(size) - 1e6;
+    struct lab_trend_effect effect = step(segments, change);
+    if (!(effect.low <= size && size <= effect.high))
+        return -1e3;
+    return fmax(effect.low, -effect.high) - log1p(LEAST);
 }
 
 /* Takes out the least certain change, until all are. */
-static void drop_uncertain(struct segments *segments, const struct blocks *blocks, double least) {
-    double *logs = take_logs(blocks);
-    struct lab_trend_series series = {blocks->middle_s, logs, blocks->count};
-    while (segments->start_count > 0) {
+static void drop_uncertain(struct segments *segments) {
+    while (segments->count > 0) {
         double weakest = INFINITY;
         size_t which = 0;
-        for (size_t i = 0; i < segments->start_count; i++) {
-            double margin = certain(segments, &series, i, least);
-            if (margin < weakest) {
-                weakest = margin;
+        for (size_t i = 0; i < segments->count; i++) {
+            double of_change = margin(segments, i);
+            if (of_change < weakest) {
+                weakest = of_change;
                 which = i;
             }
         }
         if (weakest >= 0)
-            break;
+            return;
         memmove(segments->starts + which, segments->starts + which + 1,
-                (segments->start_count - which - 1) * sizeof *segments->starts);
-        segments->start_count--;
+                (segments->count - which - 1) * sizeof *segments->starts);
+        segments->count--;
     }
-    lab_mem_free(logs);
 }
 
-static void find_changes(struct lab_rate_series *rate_series, const double *values,
-                         const double *ends_s, double least, struct lab_arena *arena) {
-    struct blocks blocks = make_blocks(values, ends_s, rate_series->count, BLOCKS_MAX);
-    size_t segment = blocks.count / SEGMENT_SHARE;
+static struct lab_rate_series_change make_change(const struct lab_rate_series *series,
+                                                 const struct segments *segments, size_t number,
+                                                 double at_s, struct lab_arena *arena) {
+    struct lab_trend_effect effect = step(segments, number);
+    struct lab_rate_series_change change = {.run = series->name,
+                                            .at_s = at_s,
+                                            .at = lab_words_time(at_s, arena),
+                                            .before_s = level(segments, number),
+                                            .after_s = level(segments, number + 1),
+                                            .claim = lab_claim_none,
+                                            .clock_before = NAN,
+                                            .clock_after = NAN};
+    struct lab_claim *claim = &change.claim;
+    claim->kind = "stability.change";
+    claim->subject = lab_arena_printf(arena, "%s, from %s on", series->name, change.at);
+    claim->reference = "before";
+    claim->quantity = "iteration time";
+    claim->effect = change.after_s / change.before_s - 1;
+    claim->low = expm1(effect.low);
+    claim->high = expm1(effect.high);
+    claim->confidence = segments->sure;
+    claim->n = 1;
+    claim->p = effect.p;
+    claim->verdict = LAB_CLAIM_YES;
+    return change;
+}
+
+static void find_changes(struct lab_rate_series *series, const struct blocks *blocks,
+                         const double *ends_s, double sure, struct lab_arena *arena) {
+    size_t segment = blocks->count / SEGMENT_SHARE;
     struct lab_changes_options options = {.cost = LAB_CHANGES_MEAN_VARIANCE,
                                           .segment_min =
                                               segment > SEGMENT_LEAST ? segment : SEGMENT_LEAST};
-    struct segments segments = {.values = blocks.median_s, .count = blocks.count};
-    segments.starts = lab_mem_resize(NULL, blocks.count + 1, sizeof *segments.starts);
-    if (lab_changes_find(blocks.median_s, blocks.count, &options, segments.starts,
-                         &segments.start_count)) {
-        size_t before;
-        do { /* what is taken out changes the levels beside it: those left have to be both */
-            before = segments.start_count;
-            drop_small(&segments, least);
-            drop_uncertain(&segments, &blocks, least);
-        } while (segments.start_count > 0 && segments.start_count < before);
-        struct lab_steadiness steadiness = lab_changes_classify(
-            blocks.median_s, blocks.count, segments.starts, segments.start_count);
-        rate_series->steady = steadiness.steady;
-        if (rate_series->steady == LAB_STEADY_FLAT) /* levels differ by less than iterations vary */
-            segments.start_count = 0;
-        if (steadiness.from > 0 && steadiness.from < blocks.count)
-            rate_series->steady_from_s = ends_s[steadiness.from * blocks.size - 1];
-        rate_series->changes =
-            lab_arena_alloc(arena, segments.start_count + 1, sizeof *rate_series->changes);
-        for (size_t i = 0; i < segments.start_count; i++)
-            rate_series->changes[rate_series->change_count++] = (struct lab_rate_series_change){
-                .at_s = ends_s[segments.starts[i] * blocks.size - 1],
-                .before_s = level(&segments, i),
-                .after_s = level(&segments, i + 1),
-                .clock_before = NAN,
-                .clock_after = NAN,
-                .held_before = NAN,
-                .held_after = NAN};
-    }
-    lab_mem_free(segments.starts);
-    release_blocks(&blocks);
+    struct segments segments = {.blocks = blocks, .sure = sure};
+    segments.starts = lab_arena_alloc(arena, blocks->count + 1, sizeof *segments.starts);
+    if (!lab_changes_find(blocks->median_s, blocks->count, &options, segments.starts,
+                          &segments.count))
+        return;
+    drop_uncertain(&segments);
+    series->steady =
+        lab_changes_classify(blocks->median_s, blocks->count, segments.starts, segments.count)
+            .steady;
+    if (series->steady == LAB_STEADY_FLAT) /* levels differ by less than iterations vary */
+        segments.count = 0;
+    for (size_t i = 0; i < segments.count; i++)
+        LAB_ADD(series->changes, series->change_count, arena) =
+            make_change(series, &segments, i, ends_s[segments.starts[i] * blocks->size - 1], arena);
 }
 
-/* --- what held it back --- */
+/* --- throttling --- */
 
-static void find_held(struct lab_rate_series *rate_series, const struct lab_track *track) {
-    int64_t from_ns = rate_series->rank->iterations[0].end_ns;
-    int64_t until_ns = rate_series->rank->iterations[rate_series->rank->iteration_count - 1].end_ns;
+static double flag_s(const struct lab_track *track, uint64_t bits, int64_t from_ns,
+                     int64_t until_ns) {
+    return lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, bits, from_ns, until_ns);
+}
+
+static void find_throttling(struct lab_rate_series *series, const struct lab_track *track) {
+    int64_t from_ns = series->rank->iterations[0].end_ns;
+    int64_t until_ns = series->rank->iterations[series->rank->iteration_count - 1].end_ns;
     double most_s = 0;
-    rate_series->held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS,
-                                           lab_clock_harmful(UINT64_MAX), from_ns, until_ns);
+    series->throttled_s = flag_s(track, lab_clock_harmful(UINT64_MAX), from_ns, until_ns);
     for (int i = 0; lab_clock_reasons[i].bit; i++) {
-        double held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, lab_clock_reasons[i].bit,
-                                         from_ns, until_ns);
-        if (!lab_clock_reasons[i].harmful || !(held_s > most_s))
+        double throttled_s = flag_s(track, lab_clock_reasons[i].bit, from_ns, until_ns);
+        if (!lab_clock_reasons[i].harmful || !(throttled_s > most_s))
             continue;
-        most_s = held_s;
-        rate_series->held_why = lab_clock_reasons[i].words;
+        most_s = throttled_s;
+        series->throttled_by = lab_clock_reasons[i].words;
     }
 }
 
 /* Without samples, from what the run said of itself: the worst reason's time, of all its ranks. */
-static void find_held_in_result(struct lab_rate_series *rate_series) {
-    const struct lab_result *result = rate_series->run->result;
+static void read_throttling(struct lab_rate_series *series) {
+    const struct lab_result *result = series->run->result;
     for (int i = 0; i < result->throttled_s.count; i++) {
         const struct lab_result_throttle *throttle = &result->throttled_s.items[i];
-        double held_s = isnan(throttle->seconds) ? 0 : throttle->seconds;
-        if (isnan(rate_series->held_s) || held_s > rate_series->held_s)
-            rate_series->held_s = held_s;
-        for (int r = 0; held_s > 0 && lab_clock_reasons[r].bit; r++)
-            if (held_s == rate_series->held_s &&
+        double seconds = isnan(throttle->seconds) ? 0 : throttle->seconds;
+        if (isnan(series->throttled_s) || seconds > series->throttled_s)
+            series->throttled_s = seconds;
+        for (int r = 0; seconds > 0 && lab_clock_reasons[r].bit; r++)
+            if (seconds == series->throttled_s &&
                 lab_str_equal(lab_clock_reasons[r].name, throttle->reason))
-                rate_series->held_why = lab_clock_reasons[r].words;
+                series->throttled_by = lab_clock_reasons[r].words;
     }
 }
 
-static double held_share(const struct lab_track *track, uint64_t bits, int64_t from_ns,
-                         int64_t until_ns) {
-    double held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, bits, from_ns, until_ns);
-    return held_s / (1e-9 * (double)(until_ns - from_ns));
-}
-
 /* On both sides of each change, up to the neighbouring ones. */
-static void explain_changes(struct lab_rate_series *rate_series, const struct lab_track *track) {
-    int64_t start_ns = rate_series->rank->iterations[0].end_ns;
-    int64_t end_ns = rate_series->rank->iterations[rate_series->rank->iteration_count - 1].end_ns;
-    for (int i = 0; i < rate_series->change_count; i++) {
-        struct lab_rate_series_change *change = &rate_series->changes[i];
-        int64_t at_ns = start_ns + (int64_t)(1e9 * change->at_s);
-        int64_t from_ns = i > 0 ? start_ns + (int64_t)(1e9 * change[-1].at_s) : start_ns;
-        int64_t until_ns =
-            i + 1 < rate_series->change_count ? start_ns + (int64_t)(1e9 * change[1].at_s) : end_ns;
-        double most = HELD_MORE;
+static void explain_changes(struct lab_rate_series *series, const struct lab_track *track) {
+    int64_t start_ns = series->rank->iterations[0].end_ns;
+    for (int i = 0; i < series->change_count; i++) {
+        struct lab_rate_series_change *change = &series->changes[i];
+        double end_s = i + 1 < series->change_count ? change[1].at_s : series->duration_s;
+        int64_t at_ns = start_ns + (int64_t)(1e9 * change->at_s),
+                from_ns = i > 0 ? start_ns + (int64_t)(1e9 * change[-1].at_s) : start_ns,
+                until_ns = start_ns + (int64_t)(1e9 * end_s);
+        double before_ns = (double)(at_ns - from_ns), after_ns = (double)(until_ns - at_ns),
+               most = THROTTLED;
         change->clock_before = lab_track_between(track, LAB_METRIC_SM_CLOCK, from_ns, at_ns).mean;
         change->clock_after = lab_track_between(track, LAB_METRIC_SM_CLOCK, at_ns, until_ns).mean;
-        change->held_before = held_share(track, lab_clock_harmful(UINT64_MAX), from_ns, at_ns);
-        change->held_after = held_share(track, lab_clock_harmful(UINT64_MAX), at_ns, until_ns);
         for (int r = 0; lab_clock_reasons[r].bit; r++) {
             uint64_t bit = lab_clock_reasons[r].bit;
-            double more =
-                held_share(track, bit, at_ns, until_ns) - held_share(track, bit, from_ns, at_ns);
+            double more = 1e9 * flag_s(track, bit, at_ns, until_ns) / after_ns -
+                          1e9 * flag_s(track, bit, from_ns, at_ns) / before_ns;
             if (!lab_clock_reasons[r].harmful || !(more > most))
                 continue;
             most = more;
@@ -273,74 +240,53 @@ static double *find_ends(const struct lab_study_rank *rank, const struct lab_spa
     return ends_s;
 }
 
-static const char *make_name(const struct lab_rate_series *rate_series, struct lab_arena *arena) {
-    return rate_series->run->rank_count > 1
-               ? lab_arena_printf(arena, "%s on %s", rate_series->run->run->id, rate_series->device)
-               : rate_series->run->run->id;
+static void look_at(struct lab_rate_series *series, double sure, struct lab_arena *arena) {
+    LAB_AUTO(arena, scratch);
+    const struct lab_span *spans = lab_study_spans(series->rank, &scratch, &series->count);
+    const double *values = lab_study_intervals(series->rank, &scratch, &series->count);
+    if (series->count == 0)
+        return;
+    const double *ends_s = find_ends(series->rank, spans, series->count, &scratch);
+    series->duration_s = ends_s[series->count - 1];
+    series->median_s = lab_stats_median(values, series->count);
+    if (series->count >= VALUES_LEAST && series->median_s > 0) {
+        struct blocks coarse = make_blocks(values, ends_s, series->count, TREND_BLOCKS, &scratch),
+                      fine = make_blocks(values, ends_s, series->count, BLOCKS_MAX, &scratch);
+        find_drift(series, &coarse);
+        find_changes(series, &fine, ends_s, sure, arena);
+    }
+    struct lab_points points =
+        lab_points_thin(ends_s, values, series->count, LAB_TIMELINE_POINTS, 0, arena);
+    series->shown_x_s = points.x;
+    series->shown_y_s = points.y;
+    series->shown_count = points.count;
 }
 
-void lab_rate_series_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
-                          double least, struct lab_arena *arena,
-                          struct lab_rate_series *ret_rate_series) {
-    struct lab_rate_series rate_series = {.run = run,
-                                          .rank = rank,
-                                          .device = lab_study_device_title(rank->device, arena),
-                                          .duration_s = NAN,
-                                          .median_s = NAN,
-                                          .steady_from_s = NAN,
-                                          .drift = NAN,
-                                          .drift_low = NAN,
-                                          .drift_high = NAN,
-                                          .drift_p = NAN,
-                                          .drift_p_adjusted = NAN,
-                                          .memory_s = NAN,
-                                          .held_s = NAN};
-    LAB_AUTO(arena, scratch);
-    rate_series.name = make_name(&rate_series, arena);
-    const struct lab_span *spans = lab_study_spans(rank, &scratch, &rate_series.count);
-    const double *values = lab_study_intervals(rank, &scratch, &rate_series.count);
+struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
+                                            const struct lab_study_rank *rank, int runs,
+                                            struct lab_arena *arena) {
+    struct lab_rate_series series = {.run = run,
+                                     .rank = rank,
+                                     .name = run->run->id,
+                                     .duration_s = NAN,
+                                     .median_s = NAN,
+                                     .drift = NAN,
+                                     .drift_low = NAN,
+                                     .drift_high = NAN,
+                                     .drift_p = NAN,
+                                     .throttled_s = NAN};
     int gpu = lab_resource_gpu(rank);
     const struct lab_track *track =
         run->recording && gpu >= 0 ? lab_recording_gpu(run->recording, gpu) : NULL;
-    if (rate_series.count > 0) {
-        const double *ends_s = find_ends(rank, spans, rate_series.count, &scratch);
-        rate_series.duration_s = ends_s[rate_series.count - 1];
-        rate_series.median_s = lab_stats_median(values, rate_series.count);
-        if (rate_series.count >= VALUES_LEAST && rate_series.median_s > 0) {
-            find_drift(&rate_series, values, ends_s);
-            find_changes(&rate_series, values, ends_s, least, arena);
-        }
-        struct lab_points points =
-            lab_points_thin(ends_s, values, rate_series.count, LAB_TIMELINE_POINTS, 0, arena);
-        rate_series.shown_x_s = points.x;
-        rate_series.shown_y_s = points.y;
-        rate_series.shown_count = points.count;
+    if (run->rank_count > 1)
+        series.name = lab_arena_printf(arena, "%s on %s", series.name,
+                                       lab_study_device_title(rank->device, arena));
+    look_at(&series, fmax(CHANGE_SURE, 1 - (1 - CONFIDENCE) / runs), arena);
+    if (track && series.count > 0) {
+        find_throttling(&series, track);
+        explain_changes(&series, track);
     }
-    if (track && rate_series.count > 0) {
-        find_held(&rate_series, track);
-        explain_changes(&rate_series, track);
-    }
-    if (isnan(rate_series.held_s))
-        find_held_in_result(&rate_series);
-    *ret_rate_series = rate_series;
-}
-
-void lab_rate_series_adjust(struct lab_rate_series *all_rate_series, int count, double least) {
-    double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
-    for (int i = 0; i < count; i++)
-        p[i] = all_rate_series[i].drift_p;
-    lab_stats_adjust_bh(p, (size_t)count, p);
-    for (int i = 0; i < count; i++) {
-        struct lab_rate_series *rate_series = &all_rate_series[i];
-        rate_series->drift_p_adjusted = p[i];
-        rate_series->drifts =
-            p[i] <= LEVEL && (rate_series->drift_low >= least || rate_series->drift_high <= -least);
-    }
-    lab_mem_free(p);
-}
-
-bool lab_rate_series_is_steady(const struct lab_rate_series *rate_series) {
-    bool held = rate_series->held_s > HELD_HARMLESS * rate_series->duration_s;
-    return rate_series->steady != LAB_STEADY_SLOWDOWN && rate_series->steady != LAB_STEADY_NONE &&
-           !rate_series->drifts && !held;
+    if (isnan(series.throttled_s))
+        read_throttling(&series);
+    return series;
 }
