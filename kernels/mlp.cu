@@ -165,7 +165,7 @@ __device__ __forceinline__ void finish_bias(const step_data &s, const product &p
 
 /* --- tiles --- */
 
-#define PART_FLOATS 1280 /* of a warp: its sums, or its stage: 64 lines of STAGE_PITCH */
+#define PART_FLOATS 1184 /* of a warp: its sums, 32 lines of 36, and those of 32 biases */
 
 struct cut {                    /* of a product */
     int tile_m, tile_n, across; /* tiles side by side */
@@ -247,7 +247,7 @@ __device__ __forceinline__ void sum_part(const product &p, const cut &c, const t
 #pragma unroll
         for (int i = 0; i < GROUP; i++) {
             if (k >= 0 && k + i * step < p.k) {
-                multiply(sum, now[i], at.part);
+                multiply(sum, now[i]);
                 if (KIND == GRADIENTS)
 #pragma unroll
                     for (int r = 0; r < 2 * MT; r++)

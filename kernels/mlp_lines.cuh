@@ -20,81 +20,12 @@ __device__ __forceinline__ int line_of(int line) {
     return (line & ~3) | (line & 1) << 1 | (line >> 1 & 1);
 }
 
-#if DTYPE > 0
 constexpr int STEPS_AHEAD = 4; /* that are unrolled: more is more code, which has to come too */
-#endif
 
 /* --- products of lines in shared memory --- */
 
 /* sum += 16 lines of `a` times 16 lines of `b` along LENGTH numbers, which are of any count in
  * PITCH_B. */
-#if DTYPE == 0
-template <int LENGTH, int PITCH_A, int PITCH_B>
-__device__ __forceinline__ void add_first(sums<1, 2> &sum, const float *a, const float *b) {
-    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-#pragma unroll 5
-    for (int k = 0; k < LENGTH; k++) {
-        float row[2] = {a[line_of(g) * PITCH_A + k], a[(line_of(g) + 8) * PITCH_A + k]};
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            float column = b[(2 * t + j % 2 + j / 2 * 8) * PITCH_B + k];
-            sum.at[0][j / 2][j % 2] = fmaf(row[0], column, sum.at[0][j / 2][j % 2]);
-            sum.at[0][j / 2][2 + j % 2] = fmaf(row[1], column, sum.at[0][j / 2][2 + j % 2]);
-        }
-    }
-}
-
-template <int LENGTH, int PITCH_A, int PITCH_B>
-__device__ __forceinline__ void add_along(sums<1, 2> &sum, const float *a, const float *b) {
-    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-#pragma unroll 4
-    for (int k = 0; k < LENGTH; k += 4) {
-        float4 row[2];
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            row[i] = *(const float4 *)(a + (line_of(g) + 8 * i) * PITCH_A + k);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            float4 column =
-                *(const float4 *)(b + (line_of(2 * t + j % 2) + j / 2 * 8) * PITCH_B + k);
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float &to = sum.at[0][j / 2][2 * i + j % 2];
-                to = fmaf(row[i].x, column.x, to);
-                to = fmaf(row[i].y, column.y, to);
-                to = fmaf(row[i].z, column.z, to);
-                to = fmaf(row[i].w, column.w, to);
-            }
-        }
-    }
-}
-
-/* sum += 16 lines of `a` along LENGTH numbers times 16 columns of `b` across as many lines. */
-template <int LENGTH, int PITCH_A, int PITCH_B>
-__device__ __forceinline__ void add_across(sums<1, 2> &sum, const float *a, const float *b) {
-    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-#pragma unroll 4
-    for (int k = 0; k < LENGTH; k += 4) {
-        float row[2][4];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float4 four = *(const float4 *)(a + (line_of(g) + 8 * i) * PITCH_A + k);
-            row[i][0] = four.x, row[i][1] = four.y, row[i][2] = four.z, row[i][3] = four.w;
-        }
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            float4 four = *(const float4 *)(b + line_of(k + j) * PITCH_B + 4 * t);
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                sum.at[0][0][2 * i] = fmaf(row[i][j], four.x, sum.at[0][0][2 * i]);
-                sum.at[0][1][2 * i] = fmaf(row[i][j], four.y, sum.at[0][1][2 * i]);
-                sum.at[0][0][2 * i + 1] = fmaf(row[i][j], four.z, sum.at[0][0][2 * i + 1]);
-                sum.at[0][1][2 * i + 1] = fmaf(row[i][j], four.w, sum.at[0][1][2 * i + 1]);
-            }
-        }
-    }
-}
-#else
 /* Two neighbours, wherever they lie. */
 template <int PITCH> __device__ __forceinline__ void read_two(float to[2], const float *from) {
     if (PITCH % 2 == 0) {
@@ -116,7 +47,7 @@ __device__ __forceinline__ void add_first(sums<1, 2> &sum, const float *a, const
             read_two<PITCH_A>(o.a[i / 2] + i % 2 * 2, a + (line_of(g) + i / 2 * 8) * PITCH_A + at);
             read_two<PITCH_B>(o.b[i / 2] + i % 2 * 2, b + (g + i / 2 * 8) * PITCH_B + at);
         }
-        multiply(sum, o, nullptr);
+        multiply(sum, o);
     }
 }
 
@@ -136,7 +67,7 @@ __device__ __forceinline__ void add_along(sums<1, 2> &sum, const float *a, const
             read_four(o.a[i], a + (line + 8 * i) * PITCH_A + k + 4 * t);
             read_four(o.b[i], b + (line + 8 * i) * PITCH_B + k + 4 * t);
         }
-        multiply(sum, o, nullptr);
+        multiply(sum, o);
     }
 }
 
@@ -170,10 +101,9 @@ __device__ __forceinline__ void add_across(sums<1, 2> &sum, const float *a, cons
             float2 two = *(const float2 *)(line[j] + k * PITCH_B);
             o.b[0][j] = two.x, o.b[1][j] = two.y;
         }
-        multiply(sum, o, nullptr);
+        multiply(sum, o);
     }
 }
-#endif
 
 #endif
 

@@ -1,7 +1,7 @@
 /*
  * mlp_products.cuh: how a warp loads its part of a product's operands, however they lie, and
- * multiplies 16 of the inner dimension: by fused multiply-adds in fp32, by the matrix units in tf32
- * and bf16. mlp.cu says how a product is cut.
+ * multiplies 16 of the inner dimension by the matrix units: in fp32 as three products in tf32,
+ * right to fp32's digits. mlp.cu says how a product is cut.
  */
 #ifndef MLP_PRODUCTS_CUH
 #define MLP_PRODUCTS_CUH
@@ -104,75 +104,78 @@ __device__ __forceinline__ void load(operands<MT, NT> &o, const product &p, int 
  * column]. */
 template <int MT, int NT> struct sums { float at[MT][NT][4]; };
 
-#define STAGE_PITCH 20 /* floats: rows of 16 that fall on different banks */
-
-#if DTYPE == 0
-/* Threads need each other's numbers: they lay them out in the warp's own shared memory. */
-template <int MT, int NT>
-__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *stage) {
-    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    float *a = stage, *b = stage + 16 * MT * STAGE_PITCH;
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < 2 * MT; i++)
-        *(float4 *)(a + (8 * i + g) * STAGE_PITCH + 4 * t) =
-            make_float4(o.a[i][0], o.a[i][1], o.a[i][2], o.a[i][3]);
-#pragma unroll
-    for (int j = 0; j < NT; j++)
-        *(float4 *)(b + (8 * j + g) * STAGE_PITCH + 4 * t) =
-            make_float4(o.b[j][0], o.b[j][1], o.b[j][2], o.b[j][3]);
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < 16; k += 4) {
-        float4 rows[2 * MT];
-#pragma unroll
-        for (int i = 0; i < 2 * MT; i++)
-            rows[i] = *(const float4 *)(a + (8 * i + g) * STAGE_PITCH + k);
-#pragma unroll
-        for (int j = 0; j < 2 * NT; j++) {
-            float4 column = *(const float4 *)(b + (j / 2 * 8 + 2 * t + j % 2) * STAGE_PITCH + k);
-#pragma unroll
-            for (int i = 0; i < 2 * MT; i++) {
-                float &sum = c.at[i / 2][j / 2][i % 2 * 2 + j % 2];
-                sum = fmaf(rows[i].x, column.x, sum);
-                sum = fmaf(rows[i].y, column.y, sum);
-                sum = fmaf(rows[i].z, column.z, sum);
-                sum = fmaf(rows[i].w, column.w, sum);
-            }
-        }
-    }
-}
-#elif DTYPE == 1
+#if DTYPE <= 1
 __device__ __forceinline__ u32 tf32(float x) {
     u32 y;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
     return y;
 }
 
+/* Numbers as tf32; in fp32 what that leaves of them is the rest, which the matrix unit cuts off to
+ * its ten bits. */
+template <int N>
+__device__ __forceinline__ void split(u32 (*to)[2], u32 (*rest)[2], const float (*from)[4],
+                                      int first) {
+#pragma unroll
+    for (int i = 0; i < 2 * N; i++) {
+        float whole = from[i / 2][first + i % 2];
+#if DTYPE == 0
+        to[i / 2][i % 2] = __float_as_uint(whole) + 0x1000 & 0xffffe000u;
+        rest[i / 2][i % 2] = __float_as_uint(whole - __uint_as_float(to[i / 2][i % 2]));
+#else
+        to[i / 2][i % 2] = tf32(whole);
+#endif
+    }
+}
+
 template <int MT, int NT>
-__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *) {
+__device__ __forceinline__ void multiply_all(sums<MT, NT> &c, const u32 (*a)[2],
+                                             const u32 (*b)[2]) {
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            float *d = c.at[i][j];
+            asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, "
+                "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[2 * i][0]), "r"(a[2 * i + 1][0]), "r"(a[2 * i][1]), "r"(a[2 * i + 1][1]),
+                  "r"(b[j][0]), "r"(b[j][1]));
+        }
+}
+
+#if DTYPE == 0
+/* The small products first; that of both rests is below fp32's last digit. The matrix unit cuts its
+ * sums off instead of rounding them: so that this doesn't add up, 16 of the inner dimension are
+ * gathered beside the sums. */
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o) {
+    sums<MT, NT> gathered = {};
+#pragma unroll
+    for (int half = 0; half < 4; half += 2) {
+        u32 a[2 * MT][2], b[NT][2], rest_a[2 * MT][2], rest_b[NT][2];
+        split<2 * MT>(a, rest_a, o.a, half);
+        split<NT>(b, rest_b, o.b, half);
+        multiply_all(gathered, rest_a, b);
+        multiply_all(gathered, a, rest_b);
+        multiply_all(gathered, a, b);
+    }
+#pragma unroll
+    for (int i = 0; i < MT * NT * 4; i++)
+        c.at[i / (NT * 4)][i / 4 % NT][i % 4] += gathered.at[i / (NT * 4)][i / 4 % NT][i % 4];
+}
+#else
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o) {
 #pragma unroll
     for (int half = 0; half < 4; half += 2) {
         u32 a[2 * MT][2], b[NT][2];
-#pragma unroll
-        for (int i = 0; i < 2 * MT; i++)
-            a[i][0] = tf32(o.a[i][half]), a[i][1] = tf32(o.a[i][half + 1]);
-#pragma unroll
-        for (int j = 0; j < NT; j++)
-            b[j][0] = tf32(o.b[j][half]), b[j][1] = tf32(o.b[j][half + 1]);
-#pragma unroll
-        for (int i = 0; i < MT; i++)
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                float *d = c.at[i][j];
-                asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, "
-                    "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                    : "r"(a[2 * i][0]), "r"(a[2 * i + 1][0]), "r"(a[2 * i][1]),
-                      "r"(a[2 * i + 1][1]), "r"(b[j][0]), "r"(b[j][1]));
-            }
+        split<2 * MT>(a, nullptr, o.a, half);
+        split<NT>(b, nullptr, o.b, half);
+        multiply_all(c, a, b);
     }
 }
+#endif
 #else
 __device__ __forceinline__ u32 pair(float low, float high) {
     u32 both;
@@ -181,7 +184,7 @@ __device__ __forceinline__ u32 pair(float low, float high) {
 }
 
 template <int MT, int NT>
-__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *) {
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o) {
     u32 a[2 * MT][2], b[NT][2];
 #pragma unroll
     for (int i = 0; i < 2 * MT; i++)

@@ -374,13 +374,12 @@ template <int LAYER> __device__ __forceinline__ tile find_tile(const step_data &
             number / DOWN * TILE_N};
 }
 
-#define AHEAD 2 /* times 16 rows that a warp asks for at once */
-#define PART_FLOATS                                                                                \
-    640 /* of shared memory, for each warp: sums of a tile and its biases, a stage */
+#define AHEAD       2   /* times 16 rows that a warp asks for at once */
+#define PART_FLOATS 160 /* of shared memory, for each warp: sums of a tile and its biases */
 
 /* Rows k, k + 16 * TEAM, ... of the batch: sums of a tile, and of the derivatives alone. */
 __device__ __forceinline__ void add_rows(const step_data &s, const tile &tile, int k,
-                                         sums<1, 1> &sum, float bias[2], float *stage) {
+                                         sums<1, 1> &sum, float bias[2]) {
     operands<1, 1> o[AHEAD];
     int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     bool row0 = tile.row + g < tile.out, row1 = tile.row + g + 8 < tile.out;
@@ -398,7 +397,7 @@ __device__ __forceinline__ void add_rows(const step_data &s, const tile &tile, i
         }
 #pragma unroll
     for (int i = 0; i < AHEAD; i++) {
-        multiply(sum, o[i], stage);
+        multiply(sum, o[i]);
         bias[0] += (o[i].a[0][0] + o[i].a[0][1]) + (o[i].a[0][2] + o[i].a[0][3]);
         bias[1] += (o[i].a[1][0] + o[i].a[1][1]) + (o[i].a[1][2] + o[i].a[1][3]);
     }
@@ -432,7 +431,7 @@ __device__ __forceinline__ void do_gradients(const step_data &s, float *shared,
         float sums_of_rows[2] = {0, 0};
 #pragma unroll 1
         for (int k = member * 16; k < s.rows; k += 16 * TEAM * AHEAD)
-            add_rows(s, tile, k, sum, sums_of_rows, part + 160);
+            add_rows(s, tile, k, sum, sums_of_rows);
         float *to = part + g * 8 + 2 * t;
         *(float2 *)to = make_float2(sum.at[0][0][0], sum.at[0][0][1]);
         *(float2 *)(to + 64) = make_float2(sum.at[0][0][2], sum.at[0][0][3]);

@@ -36,8 +36,6 @@
 #define AHEAD  (FEW ? 4 : 2)             /* times 16 numbers of it that a warp asks for at once */
 #define PITCH  (FEW ? 8 : 40)            /* of a tile in shared memory */
 
-#define STAGE_FLOATS 960 /* of shared memory, for each warp: what products in fp32 need */
-
 enum { ALONG_K, ACROSS_K };
 
 /* --- operands --- */
@@ -116,7 +114,7 @@ __device__ __forceinline__ void add_share(const float *a, const float *b, int ro
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++)
             if (STEPS % (SPLIT * AT_ONCE) == 0 || (i + j) * SPLIT + share < STEPS)
-                multiply(sum, o[j], parts + SPLIT * TILE_M * PITCH + warp * STAGE_FLOATS);
+                multiply(sum, o[j]);
     }
     float *part = parts + (share * TILE_M + half) * PITCH;
 #pragma unroll
@@ -412,7 +410,7 @@ __device__ __forceinline__ void finish_pieces(const step_data &s, const gradient
 /* Where the batch has few rows, parameters are asked for before the products; else registers are
  * short. */
 template <bool WHOLE>
-__device__ __forceinline__ void do_gradient(const step_data &s, int number, float *stage,
+__device__ __forceinline__ void do_gradient(const step_data &s, int number,
                                             const adam_factors &adam) {
     constexpr int AT_ONCE = FEW || !WHOLE ? 1 : 2;
     int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -430,7 +428,7 @@ __device__ __forceinline__ void do_gradient(const step_data &s, int number, floa
             load_rows<WHOLE>(o[j], s, tile, k + 16 * j);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
-            multiply(sum, o[j], stage);
+            multiply(sum, o[j]);
 #pragma unroll
             for (int i = 0; i < 2; i++)
                 bias[i] += (o[j].a[i][0] + o[j].a[i][1]) + (o[j].a[i][2] + o[j].a[i][3]);
@@ -449,18 +447,16 @@ __device__ __forceinline__ void do_gradient(const step_data &s, int number, floa
         }
 }
 
-__device__ __forceinline__ void do_gradients(const step_data &s, float *parts,
-                                             const adam_factors &adam) {
+__device__ __forceinline__ void do_gradients(const step_data &s, const adam_factors &adam) {
     int warp = threadIdx.x / 32, blocks = (int)gridDim.x, block = (int)blockIdx.x;
-    float *stage = parts + warp * STAGE_FLOATS;
 #pragma unroll 1
     for (int number = warp * blocks + block; number < count_tiles(false, LAYERS);
          number += blocks * WARPS)
-        do_gradient<false>(s, number, stage, adam);
+        do_gradient<false>(s, number, adam);
 #pragma unroll 1
     for (int number = block * WARPS + warp; number < count_tiles(true, LAYERS);
          number += blocks * WARPS)
-        do_gradient<true>(s, number, stage, adam);
+        do_gradient<true>(s, number, adam);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -486,7 +482,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     });
     forward_from<1>(s, parts, barrier);
     backward_from<LAYERS - 1>(s, parts, barrier);
-    do_gradients(s, parts, {shared_rate, 1 - beta1, 1 - beta2, epsilon});
+    do_gradients(s, {shared_rate, 1 - beta1, 1 - beta2, epsilon});
     if (blockIdx.x == gridDim.x - 1 &&
         threadIdx.x >= THREADS - 32) /* the warp with the fewest tiles */
         finish_losses<1>(s, (double)batch, (int)threadIdx.x % 32, nullptr, [] {});

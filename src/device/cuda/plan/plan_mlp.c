@@ -9,7 +9,7 @@
 enum { MODE_FORWARD = 1, MODE_BACKWARD = 2, MODE_UPDATE = 4 };
 
 #define WARPS          8
-#define WARP_BYTES     5120 /* of shared memory */
+#define WARP_BYTES     4736 /* of shared memory */
 #define UPDATE_THREADS 256
 #define LENGTH_MAX     (1 << 30) /* the kernel counts rows, columns and tiles in 32 bits */
 
@@ -122,7 +122,7 @@ static void add_model(struct cuda_call *call, const struct lab_launch *launch) {
 #define KNOWN_WARPS  16   /* of a block of mlp_rows or mlp_wide */
 #define ROWS         16   /* of the batch that it takes at once */
 #define ROWS_SPLIT   4    /* warps that share columns, at most */
-#define ROWS_PART    2560 /* bytes of shared memory for a warp, once the rows are done */
+#define ROWS_PART    640  /* bytes of shared memory for a warp, once the rows are done */
 #define STATIC_BYTES 1024 /* of shared memory, at most, beside what a launch asks for */
 
 /* What mlp_rows has in shared memory, in floats; kernels/mlp_rows.cu says what lies where. */
@@ -173,9 +173,8 @@ static int64_t rows_bytes(const struct lab_mlp *mlp) {
 
 /* --- models whose widths are known to the compiler --- */
 
-#define FEW_ROWS 16 /* mlp_wide has small tiles for so many */
-#define WIDE_BYTES                                                                                 \
-    102400 /* of its shared memory: sums of 8 times 32 x 40, 16 stages of 960 floats */
+#define FEW_ROWS   16        /* mlp_wide has small tiles for so many */
+#define WIDE_BYTES 40960     /* of its shared memory: sums of 8 times 32 x 40 */
 #define PLACES_MAX (1 << 29) /* such kernels count parameters in 32 bits */
 
 static bool are_all_aligned(const struct tensors *t) {
