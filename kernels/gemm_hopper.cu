@@ -21,11 +21,12 @@
  *                        up through their shared memory; for few tiles and long k. 1: none of that
  *     LAYOUT             bit 0: a is [k,m], else [m,k]; bit 1: b is [n,k], else [k,n]
  *     EPILOGUE           bit 0: + bias[n]; bit 1: GELU of that; bit 2: + extra[m,n], which may be
- *                        out
+ *                        out. Bit 3: the sums of a stage are added to those before by rounding; the
+ *                        tensor cores cut off
  *
  *     legal
  *     - accumulators: rows of a consumer · BLOCK_N / 128 ≤ 192 registers of a thread with 1 or 2
- *       consumers, ≤ 96 with 3
+ *       consumers, ≤ 96 with 3 or bit 3 of EPILOGUE
  *     - SHARED_BYTES below ≤ 227 KiB - where b is [k,n], BLOCK_N is a multiple of 64 - tf32 with
  *     LAYOUT 2 alone: the tensor cores turn 16-bit operands only - SPLIT > 1: CLUSTER = 1, PINGPONG
  *     = 0, BLOCK_N / SPLIT is a multiple of 32, the stages have room
@@ -83,6 +84,7 @@
 #define WITH_BIAS (EPILOGUE & 1)
 #define WITH_GELU (EPILOGUE & 2)
 #define WITH_ADD  (EPILOGUE & 4)
+#define ROUNDS    (EPILOGUE & 8)
 
 #define THREADS (128 * (1 + CONSUMERS))
 
@@ -93,7 +95,7 @@
 
 static_assert(BLOCK_M % (64 * (PINGPONG ? 1 : CONSUMERS)) == 0 && BLOCK_M <= 256, "BLOCK_M");
 static_assert(BLOCK_N % 32 == 0 && BLOCK_N <= 256, "BLOCK_N");
-static_assert(PARTS * SUMS <= (CONSUMERS < 3 ? 192 : 96), "too many accumulators");
+static_assert(PARTS * SUMS <= (CONSUMERS < 3 && !ROUNDS ? 192 : 96), "too many accumulators");
 static_assert(SHARED_BYTES <= 227 * 1024, "too much shared memory");
 static_assert(TRANSPOSE_B || BLOCK_N % 64 == 0, "BLOCK_N");
 static_assert(DTYPE >= 2 || (!TRANSPOSE_A && TRANSPOSE_B), "tf32 is multiplied along k alone");
@@ -195,6 +197,19 @@ __device__ __forceinline__ void multiply_stage(float (*sums)[SUMS], u64 at_a, u6
                      at_b + (u64)b, !(first && k == 0));
     }
 }
+
+#if ROUNDS
+/* A stage's product, waited for, is added to the sums; the first one is all of them. */
+__device__ __forceinline__ void add_stage(float (*sums)[SUMS], float (*stage)[SUMS], bool first) {
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        WAIT_PRODUCTS("0", BLOCK_N, stage[part]);
+#pragma unroll
+        for (int i = 0; i < SUMS; i++)
+            sums[part][i] = first ? stage[part][i] : sums[part][i] + stage[part][i];
+    }
+}
+#endif
 
 /* --- tiles --- */
 
@@ -520,9 +535,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 u64 skip = (u64)(at.stage * (STAGE_BYTES >> 4));
                 barrier_wait(full + 8 * at.stage, at.parity);
                 products_begin();
+#if ROUNDS
+                float stage[PARTS][SUMS];
+                multiply_stage(stage, a + skip, b + skip, true);
+                products_commit();
+                add_stage(sums, stage, piece == begin);
+#else
                 multiply_stage(sums, a + skip, b + skip, piece == begin);
                 products_commit();
                 products_wait<1>();
+#endif
                 if (piece > begin && thread < CLUSTER)
                     barrier_arrive(empty + 8 * before, (u32)thread);
                 before = at.stage;

@@ -154,6 +154,13 @@ static void try_manner(struct bench *bench, const struct op_case *c, struct mann
         manner.how = "as tuned at random";
         try_launches(bench, c, manner, &launch, 1);
     }
+    launch = prepare(bench, c, manner);
+    if (!manner.shift && !only_own_kernels() && lab_str_starts(c->op->name, "mlp_")) {
+        manner.how = "by a library's products";
+        setenv("GPULAB_MLP_PRODUCTS", "1", 1); /* as large models with many rows */
+        try_launches(bench, c, manner, &launch, 1);
+        unsetenv("GPULAB_MLP_PRODUCTS");
+    }
     if (!c->op->lower)
         return;
     launch = prepare(bench, c, manner);

@@ -64,9 +64,9 @@ struct cuda_gemm_key cuda_gemm_key_of(const struct lab_launch *launch) {
         .n = (int32_t)lab_tensor_columns(&launch->out),
         .k = (int32_t)a->shape[launch->transpose_a ? 0 : a->rank - 1],
         .op = (uint8_t)launch->op,
-        .dtype = (uint8_t)launch->out.dtype,
-        .transpose_a = launch->transpose_a,
-        .transpose_b = launch->transpose_b,
+        .dtype = (uint8_t)a->dtype,
+        .out_dtype = (uint8_t)launch->out.dtype,
+        .turned = (uint8_t)(launch->transpose_a | launch->transpose_b << 1),
         .aligned = {alignment_of(o.a), alignment_of(o.b), alignment_of(o.c ? o.c : o.d),
                     alignment_of(o.d)},
     };
@@ -138,8 +138,8 @@ static lab_lt_status make_desc(const struct cuda_gemms *gemms, const struct cuda
                                struct cuda_gemm_plan *plan, const void *bias) {
     const struct lab_cublaslt *lt = gemms->lt;
     const struct cuda_gemm_key *key = &plan->key;
-    int32_t transpose_a = key->transpose_b ? LAB_LT_OP_T : LAB_LT_OP_N;
-    int32_t transpose_b = key->transpose_a ? LAB_LT_OP_T : LAB_LT_OP_N;
+    int32_t transpose_a = key->turned & 2 ? LAB_LT_OP_T : LAB_LT_OP_N;
+    int32_t transpose_b = key->turned & 1 ? LAB_LT_OP_T : LAB_LT_OP_N;
     uint32_t epilogue = epilogue_of((enum lab_op_id)key->op);
     int32_t sm_count = device->sm_count;
     lab_lt_status status = lt->cublasLtMatmulDescCreate(
@@ -168,14 +168,15 @@ static lab_lt_status make_desc(const struct cuda_gemms *gemms, const struct cuda
 /* A row-major [rows, columns] is the library's columns × rows. */
 static lab_lt_status make_layout(const struct cuda_gemms *gemms, struct cuda_gemm_plan *plan,
                                  enum cuda_gemm_operand operand, int64_t rows, int64_t columns) {
+    uint8_t dtype = operand == CUDA_GEMM_D ? plan->key.out_dtype : plan->key.dtype;
     return gemms->lt->cublasLtMatrixLayoutCreate(&plan->layouts[operand],
-                                                 data_type_of((enum lab_dtype)plan->key.dtype),
+                                                 data_type_of((enum lab_dtype)dtype),
                                                  (uint64_t)columns, (uint64_t)rows, columns);
 }
 
 static lab_lt_status make_layouts(const struct cuda_gemms *gemms, struct cuda_gemm_plan *plan) {
     int64_t m = plan->key.m, n = plan->key.n, k = plan->key.k;
-    bool turned_a = plan->key.transpose_a, turned_b = plan->key.transpose_b;
+    bool turned_a = plan->key.turned & 1, turned_b = plan->key.turned & 2;
     lab_lt_status status =
         make_layout(gemms, plan, CUDA_GEMM_A, turned_a ? k : m, turned_a ? m : k);
     if (status == LAB_LT_SUCCESS)
@@ -280,15 +281,12 @@ static void grow(struct cuda_gemms *gemms) {
 
 static int workspace_of(struct cuda_stream *stream, lab_cu_pointer *ret_memory,
                         struct lab_err *err) {
+    if (!stream->kernels)
+        stream->kernels = lab_mem_alloc(1, sizeof(struct cuda_workspace));
     struct cuda_workspace *workspace = stream->kernels;
-    if (!workspace) {
-        lab_cu_pointer memory;
-        if (cuda_memory_alloc((struct cuda_device *)stream->base.device, CUDA_GEMM_WORKSPACE_BYTES,
-                              &memory, err))
-            return lab_err_context(err, "workspace of matrix products");
-        stream->kernels = workspace = lab_mem_alloc(1, sizeof *workspace);
-        workspace->memory = memory;
-    }
+    if (!workspace->memory && cuda_memory_alloc((struct cuda_device *)stream->base.device,
+                                                CUDA_GEMM_WORKSPACE_BYTES, &workspace->memory, err))
+        return lab_err_context(err, "workspace of matrix products");
     *ret_memory = workspace->memory;
     return 0;
 }

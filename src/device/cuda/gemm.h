@@ -12,14 +12,24 @@
 
 #define CUDA_GEMM_WORKSPACE_BYTES ((size_t)32 << 20) /* what cuBLASLt's Hopper kernels ask for */
 
-struct cuda_workspace { /* of a stream; products on one stream never run side by side */
+/* What a launch's kernels hand each other. Whoever needs more gets another piece: graphs may know
+ * those that there are. */
+struct cuda_scratch {
     lab_cu_pointer memory;
+    size_t size_bytes;
+    struct cuda_scratch *next;
+};
+
+struct cuda_workspace {    /* of a stream; products on one stream never run side by side */
+    lab_cu_pointer memory; /* 0 until the first product */
+    struct cuda_scratch *scratch;
 };
 
 /* Compared and hashed as bytes: no padding. */
 struct cuda_gemm_key {
     int32_t m, n, k;
-    uint8_t op, dtype, transpose_a, transpose_b;
+    uint8_t op, dtype, out_dtype;
+    uint8_t turned;     /* bit 0: a is [k,m]; bit 1: b is [n,k] */
     uint8_t aligned[4]; /* log2 of what a, b, the summand and the output are multiples of */
 };
 

@@ -87,9 +87,8 @@ static size_t reserve(size_t *total, size_t size_bytes) {
 }
 
 /* Of a matrix, with room to be shifted in. */
-static size_t matrix_bytes(const struct cuda_gemm_key *key, int64_t rows, int64_t columns) {
-    return (size_t)rows * (size_t)columns * lab_dtype_bytes((enum lab_dtype)key->dtype) +
-           ROOM_ALIGNMENT;
+static size_t matrix_bytes(uint8_t dtype, int64_t rows, int64_t columns) {
+    return (size_t)rows * (size_t)columns * lab_dtype_bytes((enum lab_dtype)dtype) + ROOM_ALIGNMENT;
 }
 
 /* Aligned as the launch's own operands are, and no better. */
@@ -101,11 +100,11 @@ static void *place(const struct bench *bench, size_t at, enum cuda_gemm_operand 
 static int bench_open(struct bench *bench) {
     const struct cuda_gemm_key *key = &bench->plan->key;
     size_t total = 0;
-    size_t a = reserve(&total, matrix_bytes(key, key->m, key->k));
-    size_t c = reserve(&total, matrix_bytes(key, key->m, key->n));
-    size_t d = reserve(&total, matrix_bytes(key, key->m, key->n));
-    size_t bias = reserve(&total, matrix_bytes(key, 1, key->n));
-    size_t b = reserve(&total, matrix_bytes(key, key->n, key->k));
+    size_t a = reserve(&total, matrix_bytes(key->dtype, key->m, key->k));
+    size_t c = reserve(&total, matrix_bytes(key->out_dtype, key->m, key->n));
+    size_t d = reserve(&total, matrix_bytes(key->out_dtype, key->m, key->n));
+    size_t bias = reserve(&total, matrix_bytes(key->out_dtype, 1, key->n));
+    size_t b = reserve(&total, matrix_bytes(key->dtype, key->n, key->k));
     bench->b_bytes = total - b;
     size_t copies = COPIES_BYTES / bench->b_bytes;
     bench->copies = copies < 1 ? 1 : copies > LAUNCHES ? LAUNCHES : (int)copies;
@@ -240,10 +239,11 @@ static void memory_open(struct memory *memory, const struct cuda_device *device,
     lab_arena_init(&memory->arena);
     memory->folder = lab_kernel_cache_folder(&memory->arena);
     memory->title = lab_arena_printf(
-        &memory->arena, "%s %s %d x %d x %d%s%s: choice of cuBLASLt's algorithms, %s",
+        &memory->arena, "%s %s %d x %d x %d%s%s%s: choice of cuBLASLt's algorithms, %s",
         lab_op_get((enum lab_op_id)key->op)->name, lab_dtype_name((enum lab_dtype)key->dtype),
-        key->m, key->n, key->k, key->transpose_a ? " a turned" : "",
-        key->transpose_b ? " b turned" : "", device->base.ref.description);
+        key->m, key->n, key->k, key->turned & 1 ? " a turned" : "",
+        key->turned & 2 ? " b turned" : "", key->out_dtype == key->dtype ? "" : " into fp32",
+        device->base.ref.description);
     memory->key =
         lab_arena_printf(&memory->arena, "%s, aligned %d %d %d %d, cuBLASLt %lld, %d",
                          memory->title, key->aligned[0], key->aligned[1], key->aligned[2],

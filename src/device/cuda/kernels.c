@@ -169,6 +169,52 @@ static int multiply(struct cuda_stream *stream, const struct lab_launch *launch,
     return fused ? 0 : lower(stream, launch, err);
 }
 
+/* --- launches of several parts --- */
+
+static int find_scratch(struct cuda_stream *stream, size_t size_bytes, lab_cu_pointer *ret_memory,
+                        struct lab_err *err) {
+    if (!stream->kernels)
+        stream->kernels = lab_mem_alloc(1, sizeof(struct cuda_workspace));
+    struct cuda_workspace *workspace = stream->kernels;
+    if (!workspace->scratch || workspace->scratch->size_bytes < size_bytes) {
+        lab_cu_pointer memory;
+        if (cuda_memory_alloc((struct cuda_device *)stream->base.device, size_bytes, &memory, err))
+            return -1;
+        struct cuda_scratch *scratch = lab_mem_alloc(1, sizeof *scratch);
+        *scratch = (struct cuda_scratch){memory, size_bytes, workspace->scratch};
+        workspace->scratch = scratch;
+    }
+    *ret_memory = workspace->scratch->memory;
+    return 0;
+}
+
+static int put_parts(struct cuda_stream *stream, const struct lab_launch *launch,
+                     struct lab_err *err) {
+    struct cuda_device *device = (struct cuda_device *)stream->base.device;
+    lab_cu_pointer scratch = 0;
+    int count = 0, status;
+    if (find_scratch(stream, (size_t)cuda_mlp_batch_bytes(launch), &scratch, err))
+        return -1;
+    struct cuda_part *parts = lab_mem_alloc(CUDA_PARTS, sizeof *parts);
+    status = cuda_plan_mlp_batch(launch, capacity_of(device), (void *)(uintptr_t)scratch, parts,
+                                 &count, err);
+    for (int i = 0; i < count && status == 0; i++)
+        status = parts[i].is_product ? multiply(stream, &parts[i].product, err)
+                                     : put(stream, &parts[i].call, err);
+    lab_mem_free(parts);
+    return status;
+}
+
+static void prepare_parts(const struct cuda_device *device, const struct lab_launch *launch) {
+    int count = 0;
+    struct cuda_part *parts = lab_mem_alloc(CUDA_PARTS, sizeof *parts);
+    if (cuda_plan_mlp_batch(launch, capacity_of(device), NULL, parts, &count, NULL) == 0)
+        for (int i = 0; i < count; i++)
+            if (!parts[i].is_product)
+                cuda_code_request(&parts[i].call.variant, device->capability);
+    lab_mem_free(parts);
+}
+
 int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err) {
     struct cuda_device *device = (struct cuda_device *)stream->base.device;
     struct cuda_call call;
@@ -179,6 +225,8 @@ int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, str
         status = multiply(stream, launch, err);
     else if (status == 0 && way == CUDA_WAY_LOWER)
         status = lower(stream, launch, err);
+    else if (status == 0 && way == CUDA_WAY_PARTS)
+        status = put_parts(stream, launch, err);
     else if (status == 0)
         status = put(stream, &call, err);
     return status ? lab_err_context(err, "%s", lab_op_get(launch->op)->name) : 0;
@@ -195,6 +243,8 @@ static void prepare(const struct cuda_device *device, const struct lab_launch *l
         return;
     if (way == CUDA_WAY_KERNEL)
         cuda_code_request(&call.variant, device->capability);
+    if (way == CUDA_WAY_PARTS)
+        prepare_parts(device, &complete);
     if (way == CUDA_WAY_LOWER && op->lower) {
         int count = op->lower(&complete, parts);
         for (int i = 0; i < count; i++)
@@ -242,7 +292,13 @@ void cuda_kernels_stream_close(struct cuda_stream *stream) {
     struct cuda_workspace *workspace = stream->kernels;
     if (!workspace)
         return;
-    cuda_memory_free((struct cuda_device *)stream->base.device, workspace->memory);
+    struct cuda_device *device = (struct cuda_device *)stream->base.device;
+    for (struct cuda_scratch *next, *at = workspace->scratch; at; at = next) {
+        next = at->next;
+        cuda_memory_free(device, at->memory);
+        lab_mem_free(at);
+    }
+    cuda_memory_free(device, workspace->memory);
     lab_mem_free(workspace);
     stream->kernels = NULL;
 }

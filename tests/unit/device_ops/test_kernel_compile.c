@@ -43,6 +43,9 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_mlp] = {7},
         [CUDA_KERNEL_mlp_rows] = {7, 5, 32, 16, 3},
         [CUDA_KERNEL_mlp_wide] = {7, 5, 64, 32, 3},
+        [CUDA_KERNEL_mlp_take] = {5, 64, 32, 3},
+        [CUDA_KERNEL_mlp_head] = {5, 64, 32, 3},
+        [CUDA_KERNEL_mlp_finish] = {7, 5, 64, 32, 3},
         [CUDA_KERNEL_sum] = {4, 512, 2},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);

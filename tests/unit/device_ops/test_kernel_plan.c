@@ -52,6 +52,17 @@ static int64_t room_for_rows(const struct cuda_call *call) {
     return call->grid[0];
 }
 
+#define SOMEWHERE ((void *)(uintptr_t)4096) /* an address that is only reckoned with */
+
+static int plan_products(struct lab_launch launch, struct cuda_capacity room,
+                         struct cuda_part *parts, int *ret_count) {
+    struct lab_err err = LAB_ERR_INIT;
+    for (size_t i = 0; i < sizeof launch.in / sizeof *launch.in; i++)
+        launch.in[i].data = SOMEWHERE;
+    launch.out.data = SOMEWHERE;
+    return cuda_plan_mlp_batch(&launch, room, SOMEWHERE, parts, ret_count, &err);
+}
+
 /* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last
  * block that rows don't fill: its warps without one must do nothing. */
 static void reach_by(struct cuda_capacity room, struct lab_launch launch, bool *seen,
@@ -60,8 +71,16 @@ static void reach_by(struct cuda_capacity room, struct lab_launch launch, bool *
     const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
     const struct lab_tunable_place place = {NULL, &ref};
     int64_t rows = lab_tensor_rows(&launch.out), count = tunable ? lab_tunable_size(tunable) : 0;
+    struct cuda_part parts[CUDA_PARTS];
+    int part_count = 0;
+    setenv("GPULAB_MLP_PRODUCTS", "1", 1);
+    struct cuda_call call;
+    if (plan_on(room, &launch, &call) == CUDA_WAY_PARTS)
+        plan_products(launch, room, parts, &part_count);
+    for (int i = 0; i < part_count; i++)
+        seen[parts[i].call.variant.kernel] |= !parts[i].is_product;
+    unsetenv("GPULAB_MLP_PRODUCTS");
     for (int64_t i = -1; i < count; i++) {
-        struct cuda_call call;
         if (i >= 0)
             launch.tuning = lab_tunable_at(tunable, i);
         if ((i >= 0 && lab_tuning_check(tunable, &place, &launch, &launch.tuning, NULL)) ||
@@ -295,6 +314,38 @@ LAB_TEST(a_training_step_is_one_kernel_on_all_multiprocessors) {
     large.batch = large.rows = (int64_t)1 << 31;
     launch = mlp_step(large);
     ASSERT_FAILS(cuda_plan(&launch, h200, &way, &call, err), LAB_ERR_UNSUPPORTED, "");
+}
+
+LAB_TEST(a_training_step_of_many_rows_is_a_librarys_products_and_kernels_between_them) {
+    static const int rows[] = {[LAB_FP32] = 896, [LAB_TF32] = 384, [LAB_BF16] = 192};
+    struct lab_mlp large = {.widths = {50, 1024, 1024, 512, 512, 256, 3}, .width_count = 7};
+    struct cuda_part parts[CUDA_PARTS];
+    struct cuda_call call;
+    for (int dtype = LAB_FP32; dtype <= LAB_BF16; dtype++) {
+        large.batch = rows[dtype] - 1;
+        struct lab_launch launch = mlp_step(large);
+        launch.compute = (enum lab_dtype)dtype;
+        assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+        large.batch = rows[dtype];
+        launch = mlp_step(large);
+        launch.compute = (enum lab_dtype)dtype;
+        assert_int_equal(plan(&launch, &call), CUDA_WAY_PARTS);
+        int count = 0, products = 0, own = 0;
+        assert_int_equal(plan_products(launch, h200, parts, &count), 0);
+        for (int i = 0; i < count; i++) {
+            products += parts[i].is_product;
+            if (parts[i].is_product)
+                continue;
+            check_call(h200, &parts[i].call);
+            own += parts[i].call.variant.kernel == CUDA_KERNEL_gemm_hopper;
+        }
+        assert_int_equal(count, 26);
+        assert_int_equal(products + own, 14);
+        /* what comes before ReLU has sums that are rounded, where the library's are cut off */
+        assert_int_equal(own, dtype == LAB_TF32 ? 5 : 0);
+        assert_string_equal(name_of(&parts[count - 1].call) + strlen("mlp_finish xxxx "),
+                            "MODE=7 W0=50 W1=1024 W2=1024 W3=512 W4=512 W5=256 W6=3 W7=0");
+    }
 }
 
 /* Its blocks wait for those of other ranks: no more than run at once, and the same number on

@@ -53,6 +53,14 @@
       "W3", "W4", "W5", "W6", "W7")                                                                \
     X(mlp_wide, "mlp_wide.cu", FROM_90, TRAINING, "ppppppllllliffffff", "MODE", "W0", "W1", "W2",  \
       "W3", "W4", "W5", "W6", "W7", "FEW")                                                         \
+    X(mlp_take, "mlp_batch.cu", FROM_80, TRAINING, "pppppllllfff", "W0", "W1", "W2", "W3", "W4",   \
+      "W5", "W6", "W7")                                                                            \
+    X(mlp_outputs, "mlp_batch.cu", FROM_80, TRAINING, "ppppllliiif", NULL)                         \
+    X(mlp_head, "mlp_batch.cu", FROM_80, TRAINING, "ppppppppllllff", "W0", "W1", "W2", "W3", "W4", \
+      "W5", "W6", "W7")                                                                            \
+    X(mlp_deltas, "mlp_batch.cu", FROM_80, TRAINING, "pppplif", NULL)                              \
+    X(mlp_finish, "mlp_batch.cu", FROM_80, TRAINING, "ppppppppllfff", "MODE", "W0", "W1", "W2",    \
+      "W3", "W4", "W5", "W6", "W7")                                                                \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)                                        \
     X(sum, "sum.cu", FROM_80, SINGLE, "pplpli", "RANKS", "THREADS", "UNROLL")
 
@@ -141,6 +149,7 @@ enum cuda_way {
     CUDA_WAY_KERNEL, /* as the call says */
     CUDA_WAY_GEMM,   /* cuBLASLt does it (gemm.h) */
     CUDA_WAY_LOWER,  /* no kernel has this shape: the op's composition */
+    CUDA_WAY_PARTS,  /* cuBLASLt's products and kernels of ours in turn (cuda_plan_mlp_batch) */
 };
 
 struct cuda_capacity { /* what a device offers a kernel */
@@ -155,6 +164,23 @@ struct cuda_capacity { /* what a device offers a kernel */
  */
 int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
               enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
+
+/* --- training steps of large batches: plan_mlp_batch.c --- */
+
+struct cuda_part {
+    bool is_product;
+    struct lab_launch
+        product;           /* cuBLASLt's: a gemm whose output may be fp32 where its inputs aren't */
+    struct cuda_call call; /* a kernel of ours */
+};
+
+#define CUDA_PARTS 32 /* at most: seven layers have 31 */
+
+/* The parts, in order, of a launch that cuda_plan answers CUDA_WAY_PARTS to. */
+int64_t cuda_mlp_batch_bytes(const struct lab_launch *launch); /* of scratch memory */
+int cuda_plan_mlp_batch(const struct lab_launch *launch, struct cuda_capacity capacity,
+                        void *scratch, struct cuda_part parts[CUDA_PARTS], int *ret_count,
+                        struct lab_err *err);
 
 /* --- sums over ranks, which are no op: plan_sum.c --- */
 

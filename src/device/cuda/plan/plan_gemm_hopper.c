@@ -242,6 +242,23 @@ static int64_t blocks_of(const struct shape *shape, const struct tile *tile,
     return (tiles < at_once ? tiles : at_once) * tile->cluster;
 }
 
+struct lab_tuning gemm_hopper_spread(const struct lab_launch *launch,
+                                     struct cuda_capacity capacity) {
+    struct lab_tuning tuning = {PARAMETERS, {TOGETHER, 128, 128, 1, 1, 8}};
+    struct shape s = shape_of(launch);
+    int64_t tiles = quotient_up(s.m, 128) * quotient_up(s.n, 128);
+    if (!find_gemm_hopper_tunable(launch, capacity))
+        return (struct lab_tuning){0};
+    for (int split = 4; split > 1; split /= 2) {
+        struct lab_tuning finer = tuning;
+        finer.values[SPLIT] = split;
+        if (tiles * split <= capacity.sm_count &&
+            hopper_gemm_check(launch, capacity, &finer, NULL) == 0)
+            return finer;
+    }
+    return tuning;
+}
+
 /* What the copy engine and pairs of elements need; a shape's tuning can't promise it. */
 static bool has_aligned_memory(const struct lab_launch *launch) {
     bool has_bias = cuda_gemm_has_bias(launch->op);

@@ -21,9 +21,15 @@ cuda_planner plan_softmax, plan_flash_attention, plan_gemm, plan_mlp;
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
 cuda_planner plan_attention_hopper;
+/* Tiles of our kernel with k split until there is a block for each multiprocessor; none where it
+ * can't do the product. */
+struct lab_tuning gemm_hopper_spread(const struct lab_launch *launch,
+                                     struct cuda_capacity capacity);
+enum { GEMM_HOPPER_EPILOGUE = 7, GEMM_HOPPER_ROUNDS = 8 }; /* a macro, and a bit of it */
 bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_capacity capacity);
 
 bool cuda_mlp_runs_in(enum lab_dtype dtype);
+bool mlp_batch_suits(const struct lab_launch *launch); /* one that mlp_wide could do */
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
 
 /*
