@@ -9,6 +9,8 @@
 
 #include "model/study_table.h"
 
+struct lab_workload;
+
 /*
  * Which studies the words mean: a folder is its study, or else all studies below it; a file is the
  * study that it lies in; what is no path is the newest study of that name, as `gpulab list` shows
@@ -42,7 +44,10 @@ const char *const *lab_studies_answers(const char *config, struct lab_arena *are
 
 /* The work of one iteration of a workload with these keys, all others at their defaults; also of
  * what was never run (lab_study_table.work_of). */
-int lab_studies_work(const char *workload, const struct lab_value *options,
+int lab_studies_work(const char *workload, const struct lab_value *options, struct lab_arena *arena,
                      struct lab_study_work *ret_work, struct lab_err *err);
+/* The same of a workload's config. */
+struct lab_study_work lab_studies_config_work(const struct lab_workload *workload,
+                                              const void *config, struct lab_arena *arena);
 
 #endif

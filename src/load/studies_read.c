@@ -238,7 +238,7 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
                                   .rate = kept->rate};
     run->phase = phase_of(run, asked.series);
     /* none where this gpulab doesn't know the workload, or not with these options any more */
-    lab_studies_work(kept->workload, run->options, &run->work, NULL);
+    lab_studies_work(kept->workload, run->options, arena, &run->work, NULL);
     if (read_ranks(reading, run, err) < 0 || read_metrics(reading, run, err) < 0)
         return -1;
     run->time_s = time_of(run);

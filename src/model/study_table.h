@@ -40,12 +40,19 @@ struct lab_study_rank {
     bool apart; /* iterations don't follow each other: each takes from its own start to its end */
 };
 
+struct lab_study_kernel { /* launches that are alike */
+    double flops, bytes;  /* of one */
+    int count;            /* in an iteration */
+};
+
 struct lab_study_work { /* of one iteration of one rank, counted from the definition; 0 = none */
     double flops, memory_bytes; /* on the device */
     double h2d_bytes, d2h_bytes;
     double samples;
-    double parameters; /* of the model; 0 = it has none */
-    double layers;     /* that have them; 0 = unknown */
+    double parameters;                      /* of the model; 0 = it has none */
+    double layers;                          /* that have them; 0 = unknown */
+    const struct lab_study_kernel *kernels; /* all of its launches; none = it computes nothing */
+    int kernel_count;
 };
 
 struct lab_study_metric { /* what a program of the user's said last of one thing */
@@ -89,8 +96,8 @@ struct lab_study_table {
     bool repeated;            /* some point has more than one run that is used */
     const char *const *notes; /* of whoever read it; NULL-terminated, NULL = none */
     /* The work of something that wasn't run: of this workload with these keys (a map), all others
-     * at their defaults. NULL = nobody can tell. */
-    int (*work_of)(const char *workload, const struct lab_value *options,
+     * at their defaults; its kernels lie in the arena. NULL = unknown. */
+    int (*work_of)(const char *workload, const struct lab_value *options, struct lab_arena *arena,
                    struct lab_study_work *ret_work, struct lab_err *err);
     /* The study to run so that this analysis has an answer: "numa_study" for "numa". NULL = nobody
      * can tell; it may answer NULL, too. */

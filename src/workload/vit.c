@@ -154,6 +154,30 @@ static void vit_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     vit_model_close(&model);
 }
 
+struct visitor {
+    lab_launch_visit *visit;
+    void *state;
+};
+
+static int visit_kernel(void *opaque, const struct lab_launch *launch, struct lab_err *err) {
+    const struct visitor *visitor = opaque;
+    (void)err;
+    visitor->visit(launch, visitor->state);
+    return 0;
+}
+
+static void vit_kernels(const void *opaque, lab_launch_visit *visit, void *state) {
+    const struct vit_config *config = opaque;
+    struct vit_shape shape = vit_shape_of(config);
+    struct visitor visitor = {visit, state};
+    struct vit_model model;
+    if (config->depth == 0 || !config->forward)
+        return;
+    vit_model_plan(&shape, config->compile_model, &model);
+    vit_model_forward(&model, NULL, NULL, visit_kernel, &visitor, NULL);
+    vit_model_close(&model);
+}
+
 static struct lab_device_setup vit_setup(const void *opaque) {
     const struct vit_config *config = opaque;
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
@@ -203,6 +227,7 @@ const struct lab_workload lab_workload_vit = {
     .canonical = vit_canonical,
     .label = vit_label,
     .cost = vit_cost,
+    .kernels = vit_kernels,
     .setup = vit_setup,
     .open = vit_open,
     .close = vit_close,

@@ -109,6 +109,9 @@ struct lab_workload {
 
     void (*cost)(const void *config, struct lab_workload_cost *ret_cost);
 
+    /* optional: every launch of an iteration, in order, without data. NULL = one does it all */
+    void (*kernels)(const void *config, lab_launch_visit *visit, void *state);
+
     /* optional, of a `collective` one: makes the cost of one rank of several out of that of one
      * alone. NULL = each does the whole */
     void (*share)(const void *config, int index, int count, struct lab_workload_cost *cost);

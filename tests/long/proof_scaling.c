@@ -65,7 +65,7 @@ static int judge_prediction(struct proof_study *study, const struct lab_analysis
     struct lab_study_work work = {0};
     double sum = 0;
     lab_value_set_int(&study->arena, options, "depth", DEEPEST);
-    if (study->table.work_of("vit", options, &work, err) < 0)
+    if (study->table.work_of("vit", options, &study->arena, &work, err) < 0)
         return -1;
     for (int r = 0; r < law->repeats; r++)
         sum += work.samples / time_s(&work, law);

@@ -26,16 +26,6 @@ void proof_study_end(struct proof_study *study) {
 
 /* --- as the table has it --- */
 
-static struct lab_study_work make_work(const struct lab_workload_cost *cost) {
-    return (struct lab_study_work){.flops = cost->compute.flops,
-                                   .memory_bytes =
-                                       cost->compute.bytes_read + cost->compute.bytes_written,
-                                   .h2d_bytes = cost->h2d_bytes,
-                                   .d2h_bytes = cost->d2h_bytes,
-                                   .samples = cost->samples,
-                                   .parameters = cost->parameters};
-}
-
 static struct lab_study_rank make_rank(const struct proof_point *point,
                                        const struct proof_measured *measured) {
     const struct lab_machine *machine = measured->ref.machine;
@@ -115,11 +105,9 @@ static const struct lab_run *make_run(struct proof_study *study, const struct ke
 static void keep(struct proof_study *study, const struct kept *kept,
                  const struct lab_workload *workload, const void *config) {
     struct lab_arena *arena = &study->arena;
-    struct lab_workload_cost cost = {0};
     struct lab_str label;
     lab_str_init(&label);
     workload->label(config, &label);
-    workload->cost(config, &cost);
     const char *model = lab_arena_strdup(arena, label.text);
     const char *id = make_id(kept, model, arena);
     lab_str_release(&label);
@@ -137,7 +125,7 @@ static void keep(struct proof_study *study, const struct kept *kept,
                                   .phase = "",
                                   .ranks = ranks,
                                   .rank_count = kept->count,
-                                  .work = make_work(&cost),
+                                  .work = lab_studies_config_work(workload, config, arena),
                                   .rate = kept->rate,
                                   .time_s = kept->time_s,
                                   .used = true,
@@ -173,9 +161,7 @@ int proof_study_draw(struct proof_study *study, const struct proof_point *point,
     void *config = workload ? proof_run_config(workload, point, &study->arena, err) : NULL;
     if (!config)
         return -1;
-    struct lab_workload_cost cost = {0};
-    workload->cost(config, &cost);
-    struct lab_study_work work = make_work(&cost);
+    struct lab_study_work work = lab_studies_config_work(workload, config, &study->arena);
     double time = time_s(&work, state);
     struct proof_measured measured = {.rate = work.samples / time,
                                       .time_s = time,

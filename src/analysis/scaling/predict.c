@@ -190,7 +190,7 @@ int scaling_predict(const struct lab_study_table *study, const struct scaling_co
         const char *model = name_of(nearest, &wanted[i], arena);
         struct lab_study_work work = {0};
         if (study->work_of(nearest->point->runs[0]->run->workload,
-                           make_options(nearest, &wanted[i], arena), &work, err) < 0)
+                           make_options(nearest, &wanted[i], arena), arena, &work, err) < 0)
             return lab_err_context(err, "predicting %s", model);
         (*ret_predictions)[(*ret_count)++] = apply(rows, laws, &work, model);
     }

@@ -59,8 +59,10 @@ static void given_model(struct given_study *given, double depth, double dim, dou
 }
 
 static int count_work(const char *workload, const struct lab_value *options,
-                      struct lab_study_work *ret_work, struct lab_err *err) {
+                      struct lab_arena *arena, struct lab_study_work *ret_work,
+                      struct lab_err *err) {
     (void)workload;
+    (void)arena;
     double depth = (double)lab_value_get(options, "depth")->integer;
     double dim = (double)lab_value_get(options, "dim")->integer;
     if (dim > 60000)
