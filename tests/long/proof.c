@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 static const struct proof_experiment *const experiments[] = {
-    &proof_numa,      &proof_recommend, &proof_device,  &proof_compile, &proof_crossover,
-    &proof_variance,  &proof_speedup,   &proof_scaling, &proof_power,   &proof_transfer,
-    &proof_stability, &proof_correlate, &proof_training};
+    &proof_numa,      &proof_recommend, &proof_device,    &proof_compile,
+    &proof_crossover, &proof_variance,  &proof_speedup,   &proof_scaling,
+    &proof_transfer,  &proof_stability, &proof_correlate, &proof_training};
 #define EXPERIMENTS (int)(sizeof experiments / sizeof *experiments)
 
 struct request {

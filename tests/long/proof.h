@@ -64,8 +64,8 @@ struct proof_experiment {
 };
 
 extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
-    proof_crossover, proof_variance, proof_speedup, proof_scaling, proof_power, proof_transfer,
-    proof_stability, proof_correlate, proof_training;
+    proof_crossover, proof_variance, proof_speedup, proof_scaling, proof_transfer, proof_stability,
+    proof_correlate, proof_training;
 
 /* --- verdicts --- */
 
@@ -109,6 +109,7 @@ struct proof_truth { /* what is planted; 0 = nothing of it */
     double neighbour_gb_s; /* of somebody who comes and goes beside a GPU */
     int neighbour_node;    /* on this node, and on the way of its GPU */
     double tflops;         /* of fp32; 0 = 20 */
+    double memory_gb_s;    /* 0 = 2000 */
     double
         /* 2 nodes: GPUs 0 and 1 on node 0 share a link of that, GPU 2 sits on node 1 */
         shared_gb_s;

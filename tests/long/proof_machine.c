@@ -3,8 +3,9 @@
 
 #include "device/device.h"
 
-#define TFLOPS   20.0
-#define MEMORY_S 0.005
+#define TFLOPS      20.0
+#define MEMORY_GB_S 2000
+#define MEMORY_S    0.005
 
 /* Nodes in a ring: the farthest is half-way round. */
 static int distance(int nodes, int a, int b) {
@@ -46,7 +47,7 @@ static void add_gpus(const struct proof_truth *truth, struct lab_str *out) {
                    "    units: 100\n"
                    "    memory_gb: 48\n"
                    "    tflops: {fp32: %.6g}\n"
-                   "    memory_gb_s: 2000\n"
+                   "    memory_gb_s: %.6g\n"
                    "    slot_gb_s: 25\n"
                    "%s"
                    "    clock_mhz: 2000\n"
@@ -54,6 +55,7 @@ static void add_gpus(const struct proof_truth *truth, struct lab_str *out) {
                    "    heat: {c_per_w: 0.05}\n"
                    "gpus:\n",
                    truth->tflops > 0 ? truth->tflops : TFLOPS,
+                   truth->memory_gb_s > 0 ? truth->memory_gb_s : MEMORY_GB_S,
                    truth->shared_gb_s > 0 ? "    slot_us: 0\n" : "");
     if (truth->shared_gb_s > 0) {
         lab_str_add(out, "  - {model: gpu, node: 0, path: [shared]}\n"

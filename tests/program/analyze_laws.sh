@@ -15,15 +15,21 @@ run run compile_study "${small[@]}" "experiment.vit_configs=$models" experiment.
 expect_status 0
 folder=$(ls -d outputs/compile_study/*/*)
 
-# both ways are a group of their own; a model that wasn't run is predicted in each
-run analyze scaling "$folder" predict=vit16x3x64
+# both ways are a group of their own; three models make no cost model
+run analyze scaling "$folder"
 expect_status 0
-expect_out '^On cpu:0 from node 0, compile_model=(true|false), '
-run analyze scaling "$folder" predict=vit16x3x64 --json
+expect_out 'NUMA node 0, compile_model=(true|false): no cost model: 3 models'
+
+# a simulated machine's planted rate is found again, and a model that wasn't run is predicted
+run run scaling_study device=sim:l40s-10 seed=1 experiment.trace=false experiment.repeat=3
 expect_status 0
-expect_out 'vit16x3x64 would reach [0-9.]+( \[|, at least)'
-expect_out '"model": "vit16x3x64"'
-expect_out '"leave_one_out_error": [0-9.]+'
+simulated=$(ls -d outputs/model_scaling_study/*/*)
+run analyze scaling "$simulated" predict=vit32x10x512 --json
+expect_status 0
+json 'next(c for c in d["claims"] if c["kind"] == "scaling.compute_rate")["verdict"] == "yes"'
+json '(lambda c: c["low"] <= 52e12 <= c["high"])(next(c for c in d["claims"] if c["kind"] == "scaling.compute_rate"))'
+json 'd["groups"][0]["predictions"][0]["model"] == "vit32x10x512"'
+json 'd["groups"][0]["leave_one_out_error"] < 0.02'
 
 # what can't be a model is the user's mistake
 run analyze scaling "$folder" predict=resnet50

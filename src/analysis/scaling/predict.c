@@ -1,23 +1,24 @@
 /*
- * predict.c: the throughput and the memory of models that weren't run, by the law that is least
- * wrong about models it hasn't seen.
- *
- * How much work a model is, is the workload's to say (study->work_of); whatever isn't asked for
- * otherwise is as in the model that was run and comes nearest.
+ * predict.c: iteration times of models that weren't run, by the cost model. The workload counts
+ * their kernels (study->work_of); keys that aren't named are as in the nearest model that was run.
  */
 #include "analysis/scaling/scaling.h"
 
+#include "analysis/analysis_build.h"
 #include "base/str.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define CONFIDENCE      0.95
 #define PREDICTIONS_MAX 32
-#define SAME_WORK       1e-6 /* relative; closer is the same model */
+#define WIDER           1.25 /* than the widest, by itself; in steps of a head */
+#define HEAD            64
 
 struct wanted {
-    int64_t patch_size, depth, dim; /* 0 = as in what was run */
+    int64_t patch_size, depth, dim;
 };
 
 /* --- which --- */
@@ -27,24 +28,20 @@ static size_t count_letters(const char *name) {
     return strcspn(name, "0123456789");
 }
 
-/* A number without its sign, up to the end or an 'x'; 0 = there is none. */
-static int64_t read_part(const char **text) {
-    char *end;
-    if (**text < '0' || **text > '9')
-        return 0;
-    long long value = strtoll(*text, &end, 10);
-    *text = *end == 'x' ? end + 1 : end;
-    return value <= INT32_MAX ? value : 0;
-}
-
 static int read_name(const struct lab_value *value, struct wanted *ret_wanted,
                      struct lab_err *err) {
     const char *name = value->type == LAB_VALUE_STRING ? value->string : "";
+    int64_t *parts[] = {&ret_wanted->patch_size, &ret_wanted->depth, &ret_wanted->dim};
     const char *text = name + count_letters(name);
-    ret_wanted->patch_size = read_part(&text);
-    ret_wanted->depth = read_part(&text);
-    ret_wanted->dim = read_part(&text);
-    if (*text == '\0' && ret_wanted->patch_size && ret_wanted->depth && ret_wanted->dim)
+    int read = 0;
+    for (; read < 3 && *text >= '0' && *text <= '9'; read++) {
+        char *end;
+        *parts[read] = strtoll(text, &end, 10);
+        if (*parts[read] < 1 || *parts[read] > INT32_MAX)
+            break;
+        text = *end == 'x' && read < 2 ? end + 1 : end;
+    }
+    if (read == 3 && *text == '\0')
         return 0;
     return lab_err_set(err, LAB_ERR_USER,
                        "predict=%.80s: must be a model by patch size, depth and width, such as "
@@ -52,8 +49,41 @@ static int read_name(const struct lab_value *value, struct wanted *ret_wanted,
                        value->type == LAB_VALUE_STRING ? name : lab_value_type_name(value->type));
 }
 
-static int read_names(const struct lab_value *value, struct wanted *ret_wanted, int *ret_count,
-                      struct lab_err *err) {
+static bool is_word(const struct lab_value *value, const char *word) {
+    return value->type == LAB_VALUE_STRING && lab_str_equal(value->string, word);
+}
+
+static int64_t setting_of(const struct lab_study_point *point, const char *key) {
+    double value = lab_study_setting_number(point->runs[0], key);
+    return isnan(value) ? 0 : (int64_t)value;
+}
+
+static struct wanted like(const struct lab_study_point *point) {
+    return (struct wanted){setting_of(point, "patch_size"), setting_of(point, "depth"),
+                           setting_of(point, "dim")};
+}
+
+/* By itself: twice the deepest, and one wider than the widest. */
+static int choose(const struct scaling_group *group, struct wanted *ret_wanted) {
+    int count = 0;
+    if (group->depth.count > 0) {
+        ret_wanted[count] = like(group->depth.points[group->depth.count - 1]);
+        ret_wanted[count++].depth *= 2;
+    }
+    if (group->width.count > 0) {
+        struct wanted *wider = &ret_wanted[count++];
+        *wider = like(group->width.points[group->width.count - 1]);
+        wider->dim = (int64_t)ceil(WIDER * (double)wider->dim / HEAD) * HEAD;
+    }
+    return count;
+}
+
+static int find_wanted(const struct lab_value *value, const struct scaling_group *group,
+                       struct wanted *ret_wanted, struct lab_err *err) {
+    if (!value || is_word(value, "auto"))
+        return choose(group, ret_wanted);
+    if (is_word(value, "none"))
+        return 0;
     bool list = value->type == LAB_VALUE_LIST;
     int count = list ? value->count : 1;
     if (count > PREDICTIONS_MAX)
@@ -62,137 +92,104 @@ static int read_names(const struct lab_value *value, struct wanted *ret_wanted, 
     for (int i = 0; i < count; i++)
         if (read_name(list ? value->items[i] : value, &ret_wanted[i], err) < 0)
             return -1;
-    *ret_count = count;
-    return 0;
-}
-
-static bool is_word(const struct lab_value *value, const char *word) {
-    return value && value->type == LAB_VALUE_STRING && lab_str_equal(value->string, word);
-}
-
-/* By itself: twice the deepest and twice the widest of each series. */
-static int choose(const struct scaling_series *series, struct wanted *ret_wanted) {
-    int count = 0;
-    for (int k = 0; k < SCALING_KEYS; k++) {
-        if (series[k].count < 3)
-            continue;
-        const struct scaling_row *last = series[k].rows[series[k].count - 1];
-        ret_wanted[count++] =
-            (struct wanted){isnan(last->patch_size) ? 0 : (int64_t)last->patch_size,
-                            (int64_t)(last->depth * (k == SCALING_DEPTH ? 2 : 1)),
-                            (int64_t)(last->dim * (k == SCALING_WIDTH ? 2 : 1))};
-    }
     return count;
 }
 
 /* --- its work --- */
 
-static double distance(double value, int64_t wanted) {
-    return wanted > 0 && value > 0 ? fabs(log((double)wanted / value)) : 0;
+static double distance(int64_t a, int64_t b) {
+    return a > 0 && b > 0 ? fabs(log((double)a / (double)b)) : 0;
 }
 
-static const struct scaling_row *find_nearest(const struct scaling_rows *rows,
-                                              const struct wanted *wanted) {
-    const struct scaling_row *nearest = NULL;
+static const struct lab_study_point *find_nearest(const struct scaling_group *group,
+                                                  const struct wanted *wanted) {
+    const struct lab_study_point *nearest = NULL;
     double least = INFINITY;
-    for (int i = 0; i < rows->count; i++) {
-        const struct scaling_row *row = &rows->items[i];
-        double far = distance(row->patch_size, wanted->patch_size) +
-                     distance(row->depth, wanted->depth) + distance(row->dim, wanted->dim);
+    for (int m = 0; m < group->count; m++) {
+        struct wanted model = like(group->models[m].point);
+        double far = distance(model.patch_size, wanted->patch_size) +
+                     distance(model.depth, wanted->depth) + distance(model.dim, wanted->dim);
         if (far < least) {
             least = far;
-            nearest = row;
+            nearest = group->models[m].point;
         }
     }
     return nearest;
 }
 
-static const struct lab_value *make_options(const struct scaling_row *nearest,
+static const struct lab_value *make_options(const struct lab_study_point *nearest,
                                             const struct wanted *wanted, struct lab_arena *arena) {
-    struct lab_value *options = lab_value_copy(arena, nearest->point->runs[0]->options);
-    if (wanted->patch_size > 0)
-        lab_value_set_int(arena, options, "patch_size", wanted->patch_size);
-    if (wanted->depth > 0)
-        lab_value_set_int(arena, options, "depth", wanted->depth);
-    if (wanted->dim > 0) {
-        double ratio = nearest->mlp_dim / nearest->dim;
-        if (ratio > 0) /* 0 = it follows by itself */
-            lab_value_set_int(arena, options, "mlp_dim",
-                              (int64_t)round(ratio * (double)wanted->dim));
-        lab_value_set_int(arena, options, "dim", wanted->dim);
-    }
+    struct lab_value *options = lab_value_copy(arena, nearest->runs[0]->options);
+    struct wanted was = like(nearest);
+    int64_t hidden = setting_of(nearest, "mlp_dim"); /* 0 = it follows by itself */
+    if (hidden > 0)
+        lab_value_set_int(arena, options, "mlp_dim", hidden * wanted->dim / was.dim);
+    lab_value_set_int(arena, options, "patch_size", wanted->patch_size);
+    lab_value_set_int(arena, options, "depth", wanted->depth);
+    lab_value_set_int(arena, options, "dim", wanted->dim);
     return options;
 }
 
-static const char *name_of(const struct scaling_row *nearest, const struct wanted *wanted,
-                           struct lab_arena *arena) {
-    const char *like = nearest->model;
-    return lab_arena_printf(
-        arena, "%.*s%lldx%lldx%lld", (int)count_letters(like), like,
-        (long long)(wanted->patch_size > 0 ? wanted->patch_size : (int64_t)nearest->patch_size),
-        (long long)(wanted->depth > 0 ? wanted->depth : (int64_t)nearest->depth),
-        (long long)(wanted->dim > 0 ? wanted->dim : (int64_t)nearest->dim));
+/* --- the claim --- */
+
+/* The error of the cost model on models that it wasn't fitted to comes on top of that over runs. */
+static void widen(struct lab_claim *claim, const struct scaling_group *group) {
+    double own = log(claim->high / claim->effect),
+           model = group->leave_one_out *
+                   lab_stats_t_quantile((1 + CONFIDENCE) / 2, group->count - SCALING_PARAMETERS),
+           factor = exp(sqrt(own * own + model * model));
+    claim->low = claim->effect / factor;
+    claim->high = claim->effect * factor;
 }
 
-/* --- by the law --- */
-
-static struct scaling_prediction apply(const struct scaling_rows *rows,
-                                       const struct scaling_laws *laws,
-                                       const struct lab_study_work *work, const char *model) {
-    const struct scaling_law *law = scaling_laws_best(laws);
-    double samples = work->samples > 0 ? work->samples : 1, per_sample = work->flops / samples;
-    double least = rows->items[0].flops / rows->items[0].samples;
-    const struct scaling_row *last = &rows->items[rows->count - 1];
+static struct scaling_prediction predict(const struct scaling_group *group,
+                                         const struct lab_study_work *work, const char *model,
+                                         struct lab_arena *arena) {
+    const struct scaling_model *last = &group->models[group->count - 1];
+    double samples = work->samples > 0 ? work->samples : 1, gflop = 1e-9 * work->flops / samples;
     struct scaling_prediction made = {
-        .model = model,
-        .law = law,
-        .rate =
-            scaling_law_rate(law, rows, work->flops, scaling_bytes_of(work, rows->bytes), samples),
-        .memory = {.value = NAN},
-        .flops_per_sample = per_sample,
-        .beyond = per_sample < least * (1 - SAME_WORK) ||
-                  per_sample > last->flops / last->samples * (1 + SAME_WORK),
-    };
-    for (int i = 0; i < rows->count; i++)
-        made.run |= lab_str_equal(rows->items[i].model, model) &&
-                    fabs(rows->items[i].flops / work->flops - 1) < SAME_WORK;
-    if (laws->memory_fitted && work->parameters > 0) {
-        double million = 1e-6 * work->parameters;
-        made.memory = lab_fit_predict(&laws->memory, &million, 1, SCALING_CONFIDENCE);
+        .model = model, .gflop = gflop, .rate = NAN, .time = lab_claim_none};
+    if (gflop <= SCALING_BEYOND * last->gflop && gflop >= group->models[0].gflop / SCALING_BEYOND) {
+        double *values = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *values);
+        for (int b = 0; b < group->blocks; b++)
+            values[b] = scaling_cost_iteration_s(&group->costs[b], work);
+        made.time = lab_claim_from_blocks(values, group->blocks, "s");
+        widen(&made.time, group);
+        made.rate =
+            samples / made.time.effect * (last->rate.value * last->iteration_s) /
+            (last->point->runs[0]->work.samples > 0 ? last->point->runs[0]->work.samples : 1);
     }
+    made.time.unit = "s";
+    made.time.kind = "scaling.prediction";
+    made.time.subject = lab_arena_printf(arena, "%s, %s", group->title, model);
+    made.time.quantity = "predicted iteration time";
+    made.time.simulated = group->simulated;
+    made.time.scope = group->parameters[0].scope;
+    made.time.scope_count = group->parameters[0].scope_count;
     return made;
 }
 
-int scaling_predict(const struct lab_study_table *study, const struct scaling_config *config,
-                    const struct scaling_rows *rows, const struct scaling_laws *laws,
-                    const struct scaling_series *series, struct lab_arena *arena,
+int scaling_predict(const struct lab_study_table *study, const struct lab_value *value,
+                    const struct scaling_group *group, struct lab_arena *arena,
                     struct scaling_prediction **ret_predictions, int *ret_count,
                     struct lab_err *err) {
-    struct wanted wanted[PREDICTIONS_MAX + 1] = {{0}};
-    bool keys =
-        config->predict_depth > 0 || config->predict_dim > 0 || config->predict_patch_size > 0;
-    bool by_itself = !config->predict || is_word(config->predict, "auto");
-    int count = 0;
+    struct wanted wanted[PREDICTIONS_MAX] = {{0, 0, 0}};
+    int count = find_wanted(value, group, wanted, err);
     *ret_count = 0;
-    if (by_itself && !keys)
-        count = choose(series, wanted);
-    else if (!by_itself && !is_word(config->predict, "none") &&
-             read_names(config->predict, wanted, &count, err) < 0)
+    *ret_predictions = NULL;
+    if (count < 0)
         return -1;
-    if (keys)
-        wanted[count++] =
-            (struct wanted){config->predict_patch_size, config->predict_depth, config->predict_dim};
-    *ret_predictions = lab_arena_alloc(arena, (size_t)count + 1, sizeof **ret_predictions);
-    if (!scaling_laws_best(laws) || !study->work_of)
-        return 0;
-    for (int i = 0; i < count; i++) {
-        const struct scaling_row *nearest = find_nearest(rows, &wanted[i]);
-        const char *model = name_of(nearest, &wanted[i], arena);
+    for (int i = 0; i < count && group->fits && study->work_of; i++) {
+        const struct lab_study_point *nearest = find_nearest(group, &wanted[i]);
+        const char *name = nearest->runs[0]->model,
+                   *model = lab_arena_printf(arena, "%.*s%lldx%lldx%lld", (int)count_letters(name),
+                                             name, (long long)wanted[i].patch_size,
+                                             (long long)wanted[i].depth, (long long)wanted[i].dim);
         struct lab_study_work work = {0};
-        if (study->work_of(nearest->point->runs[0]->run->workload,
+        if (study->work_of(nearest->runs[0]->run->workload,
                            make_options(nearest, &wanted[i], arena), arena, &work, err) < 0)
             return lab_err_context(err, "predicting %s", model);
-        (*ret_predictions)[(*ret_count)++] = apply(rows, laws, &work, model);
+        LAB_ADD(*ret_predictions, *ret_count, arena) = predict(group, &work, model, arena);
     }
     return 0;
 }

@@ -1,0 +1,243 @@
+/*
+ * group.c: the models of a group that ran on the same device from the same NUMA node. The cost
+ * model is fitted once a block, so that intervals are over runs; a parameter that these models
+ * don't determine is no claim.
+ */
+#include "analysis/scaling/scaling.h"
+
+#include "analysis/analysis_build.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SHARE_LEAST  0.05 /* of some model's time that a parameter has to decide */
+#define SERIES_LEAST 3
+
+/* Of a parameter: largest / smallest that the runs allow. Beyond that a fit says little, and its
+ * interval less than it seems to. */
+static const double spread_most[SCALING_PARAMETERS] = {
+    [SCALING_LAUNCH] = 2, [SCALING_COMPUTE] = 1.1, [SCALING_MEMORY] = 2};
+
+/* --- models --- */
+
+static struct scaling_model make_model(const struct lab_study_point *point) {
+    const struct lab_study_run *run = point->runs[0];
+    double samples = run->work.samples > 0 ? run->work.samples : 1;
+    struct lab_effect rate = lab_study_estimate(point->rates, point->count);
+    double
+        memory =
+            lab_study_point_figure(point, offsetof(struct lab_result, gpu_memory_peak_mb), 1).value,
+        host = lab_study_point_figure(point, offsetof(struct lab_result, peak_memory_mb), 1).value,
+        time_s = lab_study_estimate(point->times_s, point->count).value;
+    return (struct scaling_model){
+        .point = point,
+        .name = run->model,
+        .depth = lab_study_setting_number(run, "depth"),
+        .dim = lab_study_setting_number(run, "dim"),
+        .gflop = 1e-9 * run->work.flops / samples,
+        .million_parameters = run->work.parameters > 0 ? 1e-6 * run->work.parameters : NAN,
+        .memory_mib = isnan(memory) ? host : memory,
+        .rate = rate,
+        .flops_per_s = run->work.flops / samples * rate.value,
+        .iteration_s = isnan(time_s) ? samples * run->rank_count / rate.value : time_s,
+        .predicted_s = NAN,
+        .predicted_rate = NAN,
+        .error = NAN,
+    };
+}
+
+static int by_work(const void *a, const void *b) {
+    const struct scaling_model *x = a, *y = b;
+    return lab_study_order(x->gflop, x->name, y->gflop, y->name);
+}
+
+/* --- fits --- */
+
+static struct scaling_sample sample_run(const struct lab_study_run *run) {
+    return (struct scaling_sample){&run->work, lab_stage_times_of(run), run->time_s};
+}
+
+/* All runs of a point: geometric means. */
+static struct scaling_sample sample_point(const struct scaling_model *model) {
+    const struct lab_study_point *point = model->point;
+    double h2d = 0, compute = 0, d2h = 0;
+    for (int i = 0; i < point->count; i++) {
+        struct lab_stage_times times = lab_stage_times_of(point->runs[i]);
+        h2d += log(times.h2d_s) / point->count;
+        compute += log(times.compute_s) / point->count;
+        d2h += log(times.d2h_s) / point->count;
+    }
+    return (struct scaling_sample){
+        &point->runs[0]->work, {exp(h2d), exp(compute), exp(d2h)}, model->iteration_s};
+}
+
+static bool is_serial(const struct lab_study_run *run) {
+    const struct lab_value *overlap = lab_study_setting(run, "overlap");
+    return overlap && lab_study_value(overlap) == 0;
+}
+
+static struct scaling_cost fit(const struct scaling_group *group,
+                               const struct scaling_sample *samples, int without) {
+    struct scaling_cost cost = scaling_cost_fit(samples, group->count, without);
+    cost.serial = is_serial(group->models[0].point->runs[0]);
+    return cost;
+}
+
+static void fit_blocks(struct scaling_group *group, struct scaling_sample *samples,
+                       struct lab_arena *arena) {
+    const struct lab_study_point **points =
+        lab_arena_alloc(arena, (size_t)group->count, sizeof *points);
+    int *repeats;
+    for (int m = 0; m < group->count; m++)
+        points[m] = group->models[m].point;
+    group->blocks = lab_stage_blocks(points, group->count, arena, &repeats);
+    group->costs = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *group->costs);
+    for (int b = 0; b < group->blocks; b++) {
+        for (int m = 0; m < group->count; m++)
+            samples[m] = sample_run(lab_stage_run(points[m], repeats[b]));
+        group->costs[b] = fit(group, samples, -1);
+    }
+    for (int m = 0; m < group->count; m++)
+        samples[m] = sample_point(&group->models[m]);
+    group->costs[group->blocks] = fit(group, samples, -1);
+}
+
+/* Each model from all others. */
+static void leave_one_out(struct scaling_group *group, const struct scaling_sample *samples) {
+    const struct scaling_cost *all = &group->costs[group->blocks];
+    double squares = 0;
+    for (int m = 0; m < group->count; m++) {
+        struct scaling_model *model = &group->models[m];
+        const struct lab_study_work *work = samples[m].work;
+        struct scaling_cost others = fit(group, samples, m);
+        model->predicted_s = scaling_cost_iteration_s(all, work);
+        model->predicted_rate = model->rate.value * model->iteration_s / model->predicted_s;
+        model->error = scaling_cost_iteration_s(&others, work) / model->iteration_s - 1;
+        squares += model->error * model->error;
+    }
+    group->leave_one_out = sqrt(squares / group->count);
+}
+
+static double r_squared(const struct scaling_group *group) {
+    double mean = 0, about = 0, left = 0;
+    for (int m = 0; m < group->count; m++)
+        mean += group->models[m].iteration_s / group->count;
+    for (int m = 0; m < group->count; m++) {
+        about += pow(group->models[m].iteration_s - mean, 2);
+        left += pow(group->models[m].iteration_s - group->models[m].predicted_s, 2);
+    }
+    return about > 0 ? 1 - left / about : (double)NAN;
+}
+
+/* --- claims --- */
+
+static void name_claim(const struct scaling_group *group, struct lab_claim *claim, const char *kind,
+                       const char *subject, const char *quantity, struct lab_arena *arena) {
+    const char **scope = lab_arena_alloc(arena, (size_t)group->count + 1, sizeof *scope);
+    for (int m = 0; m < group->count; m++)
+        scope[m] = group->models[m].point->name;
+    claim->kind = kind;
+    claim->subject = subject;
+    claim->quantity = quantity;
+    claim->simulated = group->simulated;
+    if (claim->scope_count == 0) {
+        claim->scope = scope;
+        claim->scope_count = group->count;
+    }
+}
+
+/* Not by the claim's own interval: those that are narrow by chance would be chosen. */
+static bool is_determined(const struct scaling_group *group, enum scaling_parameter parameter,
+                          const struct lab_claim *claim) {
+    return claim->n == group->blocks &&
+           group->costs[group->blocks].spread[parameter] <= spread_most[parameter];
+}
+
+static struct lab_claim claim_parameter(const struct scaling_group *group,
+                                        enum scaling_parameter parameter, struct lab_arena *arena) {
+    static const char *const kinds[] = {"scaling.launch", "scaling.compute_rate",
+                                        "scaling.bandwidth"},
+                             *const quantities[] = {"launch overhead", "compute rate",
+                                                    "memory bandwidth"},
+                             *const units[] = {"s", "FLOP/s", "B/s"};
+    struct lab_claim claim = lab_claim_none;
+    double share = 0;
+    for (int m = 0; m < group->count && group->fits; m++)
+        share = fmax(share, scaling_cost_share(&group->costs[group->blocks],
+                                               &group->models[m].point->runs[0]->work, parameter));
+    if (share >= SHARE_LEAST) {
+        double *values = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *values);
+        for (int b = 0; b < group->blocks; b++) {
+            double seconds = group->costs[b].seconds[parameter];
+            values[b] = parameter == SCALING_LAUNCH ? seconds : 1 / seconds;
+        }
+        claim = lab_claim_from_blocks(values, group->blocks, units[parameter]);
+        if (!is_determined(group, parameter, &claim))
+            claim.verdict = claim.n > 0 ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_NOT_TESTED;
+    }
+    claim.unit = units[parameter];
+    name_claim(group, &claim, kinds[parameter], group->title, quantities[parameter], arena);
+    return claim;
+}
+
+/* The slope of ln throughput over ln key is a contrast of the points. */
+static struct lab_claim claim_series(const struct scaling_group *group,
+                                     const struct lab_stage_series *series, const char *kind,
+                                     const char *title, struct lab_arena *arena) {
+    struct lab_contrast contrast = {.arena = arena};
+    double mean = 0, squares = 0;
+    double *x = lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *x);
+    for (int i = 0; i < series->count; i++) {
+        x[i] = log(lab_study_setting_number(series->points[i]->runs[0], series->key));
+        mean += x[i] / series->count;
+    }
+    for (int i = 0; i < series->count; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    for (int i = 0; i < series->count && series->count >= SERIES_LEAST; i++)
+        lab_contrast_add(&contrast, series->points[i], M_LN2 * (x[i] - mean) / squares);
+    struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+    claim.reference = lab_arena_printf(arena, "the original %s", title);
+    name_claim(group, &claim, kind, lab_arena_printf(arena, "%s, doubled %s", group->title, title),
+               "throughput", arena);
+    return claim;
+}
+
+static void fit_group(struct scaling_group *group, struct lab_arena *arena) {
+    if (group->count >= SCALING_MODELS_LEAST) {
+        struct scaling_sample *samples =
+            lab_arena_alloc(arena, (size_t)group->count, sizeof *samples);
+        fit_blocks(group, samples, arena);
+        leave_one_out(group, samples);
+        group->r_squared = r_squared(group);
+        group->fits = group->leave_one_out <= SCALING_ERROR_MOST;
+    }
+    for (int p = 0; p < SCALING_PARAMETERS; p++)
+        group->parameters[p] = claim_parameter(group, (enum scaling_parameter)p, arena);
+}
+
+struct scaling_group scaling_group_make(const struct lab_study_group *group, bool simulated,
+                                        struct lab_arena *arena) {
+    struct scaling_group made = {
+        .title = lab_stage_title(group, arena),
+        .name = group->name,
+        .models = lab_arena_alloc(arena, (size_t)group->count + 1, sizeof *made.models),
+        .r_squared = NAN,
+        .leave_one_out = NAN,
+        .depth = lab_stage_series_find(group, "depth", arena),
+        .width = lab_stage_series_find(group, "dim", arena),
+        .simulated = simulated,
+    };
+    for (int i = 0; i < group->count; i++) {
+        struct scaling_model model = make_model(group->points[i]);
+        if (model.gflop > 0 && model.iteration_s > 0 && model.rate.value > 0)
+            made.models[made.count++] = model;
+        else
+            made.left_out++;
+    }
+    qsort(made.models, (size_t)made.count, sizeof *made.models, by_work);
+    fit_group(&made, arena);
+    made.by_depth = claim_series(&made, &made.depth, "scaling.depth", "depth", arena);
+    made.by_width = claim_series(&made, &made.width, "scaling.width", "width", arena);
+    return made;
+}

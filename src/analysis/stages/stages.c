@@ -1,0 +1,140 @@
+/* stages.c: stage times of runs; blocks and series of points. */
+#include "analysis/stages/stages.h"
+
+#include "analysis/analysis_build.h"
+#include "base/str.h"
+
+#include <math.h>
+
+const char *const lab_stage_model_keys[] = {"model", "patch_size", "depth",  "heads",
+                                            "dim",   "mlp_dim",    "series", NULL};
+
+/* --- times --- */
+
+static double median_s(const struct lab_study_rank *rank, enum lab_stage stage) {
+    double *lengths = lab_mem_alloc(rank->iteration_count + 1, sizeof *lengths);
+    size_t n = 0;
+    for (size_t i = 0; i < rank->iteration_count; i++) {
+        const struct lab_span *span = &rank->iterations[i].stages[stage];
+        if (span->end_ns > span->start_ns)
+            lengths[n++] = 1e-9 * (double)(span->end_ns - span->start_ns);
+    }
+    double median = n > 0 ? lab_stats_median(lengths, n) : 0;
+    lab_mem_free(lengths);
+    return median;
+}
+
+static double copied_s(double bytes, double gb_per_s) {
+    return bytes > 0 ? 1e-9 * bytes / gb_per_s : 0;
+}
+
+struct lab_stage_times lab_stage_times_of(const struct lab_study_run *run) {
+    const struct lab_study_rank *rank = &run->ranks[0];
+    struct lab_stage_times times = {0, 0, 0};
+    if (run->rank_count == 1 && rank->iterations && rank->iteration_count > 0)
+        times = (struct lab_stage_times){median_s(rank, LAB_STAGE_H2D),
+                                         median_s(rank, LAB_STAGE_COMPUTE),
+                                         median_s(rank, LAB_STAGE_D2H)};
+    if (times.h2d_s + times.compute_s + times.d2h_s > 0)
+        return times;
+    double samples = run->work.samples > 0 ? run->work.samples : 1;
+    return (struct lab_stage_times){
+        copied_s(run->work.h2d_bytes, run->result->h2d_gb_per_s),
+        run->result->compute_utilization * samples / run->rate,
+        copied_s(run->work.d2h_bytes, run->result->d2h_gb_per_s),
+    };
+}
+
+double lab_stage_transfer_s(const struct lab_stage_times *times) {
+    return times->h2d_s > times->d2h_s || isnan(times->h2d_s) ? times->h2d_s : times->d2h_s;
+}
+
+/* --- blocks --- */
+
+const struct lab_study_run *lab_stage_run(const struct lab_study_point *point, int repeat) {
+    for (int i = 0; i < point->count; i++)
+        if (point->runs[i]->run->repeat == repeat)
+            return point->runs[i];
+    return NULL;
+}
+
+int lab_stage_blocks(const struct lab_study_point *const *points, int count,
+                     struct lab_arena *arena, int **ret_repeats) {
+    int *repeats = NULL, blocks = 0;
+    for (int r = 0; count > 0 && r < points[0]->count; r++) {
+        int repeat = points[0]->runs[r]->run->repeat;
+        bool whole = true;
+        for (int i = 1; i < count; i++)
+            whole = whole && lab_stage_run(points[i], repeat);
+        if (whole)
+            LAB_ADD(repeats, blocks, arena) = repeat;
+    }
+    *ret_repeats = repeats;
+    return blocks;
+}
+
+/* --- models --- */
+
+const char *lab_stage_title(const struct lab_study_group *group, struct lab_arena *arena) {
+    const struct lab_study_run *run = group->points[0]->runs[0];
+    if (run->rank_count != 1)
+        return group->name;
+    return lab_arena_printf(arena, "%s, NUMA node %d%s%s",
+                            lab_study_device_title(run->ranks[0].device, arena),
+                            run->ranks[0].numa_node, *group->what ? ", " : "", group->what);
+}
+
+static bool same(double a, double b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static double mlp_ratio(const struct lab_study_run *run) {
+    double width = lab_study_setting_number(run, "mlp_dim");
+    return width == 0 ? 4 : width / lab_study_setting_number(run, "dim");
+}
+
+static bool differ_in_key_alone(const struct lab_study_run *a, const struct lab_study_run *b,
+                                const char *key) {
+    static const char *const keys[] = {"patch_size", "depth", "heads", "dim"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!lab_str_equal(keys[i], key) &&
+            !same(lab_study_setting_number(a, keys[i]), lab_study_setting_number(b, keys[i])))
+            return false;
+    return same(mlp_ratio(a), mlp_ratio(b));
+}
+
+/* Those of the anchor's series by rising key, each value once; returns how many. */
+static int gather(const struct lab_study_group *group, const struct lab_study_run *anchor,
+                  const char *key, const struct lab_study_point **ret_points) {
+    int count = 0;
+    for (int i = 0; i < group->count; i++) {
+        const struct lab_study_run *run = group->points[i]->runs[0];
+        double value = lab_study_setting_number(run, key);
+        int at = count;
+        if (!(value > 0) || !differ_in_key_alone(anchor, run, key))
+            continue;
+        while (at > 0 && lab_study_setting_number(ret_points[at - 1]->runs[0], key) > value)
+            at--;
+        if (at > 0 && lab_study_setting_number(ret_points[at - 1]->runs[0], key) == value)
+            continue;
+        for (int k = count++; k > at; k--)
+            ret_points[k] = ret_points[k - 1];
+        ret_points[at] = group->points[i];
+    }
+    return count;
+}
+
+struct lab_stage_series lab_stage_series_find(const struct lab_study_group *group, const char *key,
+                                              struct lab_arena *arena) {
+    struct lab_stage_series series = {.key = key};
+    for (int i = 0; i < group->count; i++) {
+        const struct lab_study_point **points =
+            lab_arena_alloc(arena, (size_t)group->count, sizeof *points);
+        int count = gather(group, group->points[i]->runs[0], key, points);
+        if (count > series.count && count > 1) {
+            series.points = points;
+            series.count = count;
+        }
+    }
+    return series;
+}

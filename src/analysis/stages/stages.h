@@ -1,0 +1,49 @@
+/*
+ * stages.h: how long the stages of a pipeline take, and which models of a study can be compared;
+ * for `scaling` and `crossover`.
+ *
+ * H2D, compute and D2H overlap on three streams: an iteration takes as long as the longest of them.
+ */
+#ifndef LAB_ANALYSIS_STAGES_STAGES_H
+#define LAB_ANALYSIS_STAGES_STAGES_H
+
+#include "analysis/analysis_group.h"
+
+/* --- times --- */
+
+struct lab_stage_times { /* of an iteration; 0 = there is no such stage, NaN = unknown */
+    double h2d_s, compute_s, d2h_s;
+};
+
+/* Medians over the run's iterations; of a run without stages, from its bandwidths and its compute
+ * utilization. */
+struct lab_stage_times lab_stage_times_of(const struct lab_study_run *run);
+/* The longer direction: both have a stream of their own. */
+double lab_stage_transfer_s(const struct lab_stage_times *times);
+
+/* --- blocks --- */
+
+/* Repeats in which each point has a run; returns how many. */
+int lab_stage_blocks(const struct lab_study_point *const *points, int count,
+                     struct lab_arena *arena, int **ret_repeats);
+const struct lab_study_run *lab_stage_run(const struct lab_study_point *point, int repeat);
+
+/* --- models --- */
+
+/* Keys of a model; whatever else varies makes another group. */
+extern const char *const lab_stage_model_keys[];
+
+/* "GPU 0, NUMA node 1, batch_size=8" */
+const char *lab_stage_title(const struct lab_study_group *group, struct lab_arena *arena);
+
+struct lab_stage_series {                  /* models that differ in one key alone */
+    const char *key;                       /* "depth", "dim" */
+    const struct lab_study_point **points; /* by rising key */
+    int count;                             /* 0 = there aren't two */
+};
+
+/* The largest there is. */
+struct lab_stage_series lab_stage_series_find(const struct lab_study_group *group, const char *key,
+                                              struct lab_arena *arena);
+
+#endif
