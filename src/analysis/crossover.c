@@ -1,133 +1,125 @@
 /*
- * crossover.c: `gpulab analyze crossover`: which models wait for copies and which for compute, and
- * how much work a sample has to be before that turns. The figures are made in crossover/.
+ * crossover.c: `gpulab analyze crossover`: which models are transfer-bound, which compute-bound,
+ * and at how much work of a sample that changes. The claims are made in crossover/.
  */
 #include "analysis/crossover/crossover.h"
-#include "analysis/analysis_build.h"
 
+#include "analysis/claims/rows.h"
 #include "base/str.h"
 
 #include <math.h>
 
-static const struct lab_doc_column figure_columns[] = {
-    {"turn_gflop_per_sample", "Turns at", LAB_UNIT_NUMBER, "Turns at [GFLOP]",
-     .with_interval = true},
-    {"largest_by_copies", "Copies up to", LAB_UNIT_TEXT, "Copies up to"},
-    {"smallest_by_compute", "Compute from", LAB_UNIT_TEXT, "Compute from"},
-    {"models_known", NULL, LAB_UNIT_COUNT},
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct crossover_series, claim, "crossover_flop_per_sample", "Crossover",
+              LAB_UNIT_NUMBER, "Crossover"),
 };
 
-static const struct lab_doc_column model_columns[] = {
-    {"model", "Model", LAB_UNIT_TEXT},
-    {"gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER},
-    {"compute_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
-    {"copies_ms", NULL, LAB_UNIT_TIME, .with_interval = true},
-    {NULL, "Compute", LAB_UNIT_TIME},
-    {NULL, "Copies", LAB_UNIT_TIME},
-    {"compute_over_copies", "Compute/copies", LAB_UNIT_RATIO, .with_interval = true},
-    {"bound_by", "Bound by", LAB_UNIT_TEXT},
-    {"runs", "Runs", LAB_UNIT_COUNT},
-    {"source", NULL, LAB_UNIT_TEXT},
-    {"p", NULL, LAB_UNIT_NUMBER},
+static const struct lab_field series_fields[] = {
+    LAB_FIELD(struct crossover_series, title, "series", "Models", LAB_UNIT_TEXT),
+    LAB_FIELD(struct crossover_series, claim, "crossover_flop_per_sample", "Crossover",
+              LAB_UNIT_NUMBER),
 };
 
-static struct lab_doc_cell figure(double value, double low, double high) {
-    bool known = isfinite(low) && isfinite(high);
-    return lab_cell_interval(isfinite(value) ? value : (double)NAN, known ? low : (double)NAN,
-                             known ? high : (double)NAN, 0.95);
+static const struct lab_field model_fields[] = {
+    LAB_FIELD(struct crossover_model, name, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct crossover_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct crossover_model, compute_s, "compute_ms", "Compute", LAB_UNIT_TIME),
+    LAB_FIELD(struct crossover_model, transfer_s, "transfer_ms", "Transfer", LAB_UNIT_TIME),
+    LAB_FIELD(struct crossover_model, excess, "excess", "Compute vs transfer", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct crossover_model, bound, "bound_by", "Bound by", LAB_UNIT_TEXT),
+    LAB_FIELD(struct crossover_model, runs, "runs", "Runs", LAB_UNIT_COUNT),
+};
+
+/* --- sentences --- */
+
+/* "compute" if all are bound so; NULL = they differ. */
+static const char *common_bound(const struct crossover_series *series) {
+    for (int m = 1; m < series->count; m++)
+        if (!lab_str_equal(series->models[m]->bound, series->models[0]->bound))
+            return NULL;
+    return series->count > 0 ? series->models[0]->bound : NULL;
 }
 
-static void add_model_table(struct lab_analysis_part *part, const struct lab_crossover_feed *feed,
-                            struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "models", "By model, of a sample", model_columns, arena);
-    for (int m = 0; m < feed->model_count; m++) {
-        const struct lab_crossover_model *model = &feed->models[m];
-        LAB_ROW(table, arena, lab_cell_text(model->name), lab_cell_figure(model->complexity / 1e9),
-                figure(model->compute_s, model->compute_low, model->compute_high),
-                figure(model->copy_s, model->copy_low, model->copy_high),
-                lab_cell_figure(model->compute_s > 0 ? model->compute_s : (double)NAN),
-                lab_cell_figure(model->copy_s > 0 ? model->copy_s : (double)NAN),
-                figure(model->ratio > 0 ? model->ratio : (double)NAN, model->low, model->high),
-                lab_cell_text(lab_crossover_bound_name(model->bound)), lab_cell_figure(model->runs),
-                lab_cell_text(lab_crossover_source_name(model->source)), lab_cell_figure(model->p));
-    }
+static const char *make_sentence(const struct crossover_series *series, struct lab_arena *arena) {
+    const struct lab_claim *claim = &series->claim;
+    const char *bound = common_bound(series);
+    if (series->count < 2)
+        return lab_arena_printf(arena,
+                                "%s: crossover not tested: fewer than 2 models compute and copy.",
+                                claim->subject);
+    if (claim->verdict == LAB_CLAIM_YES)
+        return lab_arena_printf(arena, "%s: transfer-bound below, compute-bound above.",
+                                lab_claim_sentence(claim, arena));
+    if (claim->verdict == LAB_CLAIM_INCONCLUSIVE)
+        return lab_arena_printf(
+            arena, "%s: crossover inconclusive (%d run%s each), measured at %s.", claim->subject,
+            claim->n, claim->n == 1 ? "" : "s", lab_claim_short(claim, arena));
+    if (bound && (*bound == 'c' || *bound == 't'))
+        return lab_arena_printf(
+            arena, "%s: crossover not within the tested range: %s-bound on all models (%d).",
+            claim->subject, bound, series->count);
+    return lab_arena_printf(
+        arena, "%s: crossover not within the tested range, %.3g to %.3g GFLOP/sample.",
+        claim->subject, series->models[0]->gflop, series->models[series->count - 1]->gflop);
 }
 
-static void add_part(struct lab_analysis_result *result, const struct lab_crossover_feed *feed,
+/* --- the whole --- */
+
+static void add_part(struct lab_analysis_result *result, const struct crossover_group *group,
                      struct lab_arena *arena) {
-    struct lab_analysis_part *part = lab_analysis_add_part(result, feed->name, arena);
-    struct lab_doc_cell turn = figure(feed->crossover.at / 1e9, feed->crossover.interval.low / 1e9,
-                                      feed->crossover.interval.high / 1e9);
-    int known = 0;
-    for (int m = 0; m < feed->model_count; m++)
-        known += feed->models[m].bound != LAB_CROSSOVER_UNKNOWN;
-    turn.text = "GFLOP a sample";
-    LAB_FIGURES(part, turn, lab_cell_text(feed->below < 0 ? NULL : feed->models[feed->below].name),
-                lab_cell_text(feed->above < 0 ? NULL : feed->models[feed->above].name),
-                lab_cell_figure(known));
-    part->answer = lab_crossover_feed_answer(feed, arena);
-    add_model_table(part, feed, arena);
+    struct lab_analysis_part *part = lab_analysis_add_part(result, group->name, arena);
+    LAB_AUTO(str, text);
+    for (int s = 0; s < group->series_count; s++)
+        lab_str_printf(&text, "%s%s", s ? " " : "", make_sentence(&group->series[s], arena));
+    part->answer = lab_arena_strdup(arena, text.text);
+    LAB_PART_FIGURES(part, figure_fields, &group->series[0], arena);
+    if (group->series_count > 1)
+        lab_rows_add_table(part, "crossovers", "Crossovers",
+                           &LAB_ROWS(series_fields, group->series, group->series_count), arena);
+    lab_rows_add_table(part, "models", "By model, of a sample",
+                       &LAB_ROWS(model_fields, group->models, group->count), arena);
 }
 
-/* --- notes --- */
-
-static bool any_source(const struct lab_crossover_feed *data_paths, int count,
-                       enum lab_crossover_source source) {
-    for (int i = 0; i < count; i++)
-        for (int m = 0; m < data_paths[i].model_count; m++)
-            if (data_paths[i].models[m].source == source)
-                return true;
-    return false;
-}
-
-static void add_notes(struct lab_analysis_result *result, const struct lab_analysis_input *input,
-                      const struct lab_crossover_feed *data_paths, int count,
-                      struct lab_arena *arena) {
-    for (int s = 0; s < input->study_count; s++) {
-        const struct lab_study_table *study = &input->studies[s];
-        lab_study_add_notes(study, lab_analysis_prefix(input, study, arena), &result->notes, arena);
-    }
-    if (any_source(data_paths, count, LAB_CROSSOVER_TIMINGS))
-        lab_analysis_note(&result->notes, arena,
-                          "Where a run left no spans, copies are taken from its bandwidths, one "
-                          "direction after the other: where both overlap, they take less.");
-    if (count > 0)
-        lab_analysis_note(&result->notes, arena,
-                          "Times are busy times: of compute, and of copies in either direction, "
-                          "those at once counted once. Between two models both are taken to lie "
-                          "on straight lines; the turn is where those cross, with its interval at "
-                          "95 %% over the runs. What happens between the models is no part of it: "
-                          "a model in between would tell.");
+static void add_claims(struct lab_analysis_result *result, const struct crossover_group *groups,
+                       int count, struct lab_arena *arena) {
+    for (int g = 0; g < count; g++)
+        lab_rows_add_claims(
+            result, &LAB_ROWS(series_fields, groups[g].series, groups[g].series_count), arena);
+    for (int g = 0; g < count; g++)
+        lab_rows_add_claims(result, &LAB_ROWS(model_fields, groups[g].models, groups[g].count),
+                            arena);
 }
 
 static int crossover_run(const void *config, const struct lab_analysis_input *input,
                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
                          struct lab_err *err) {
     (void)config;
-    if (lab_analysis_open(input, LAB_RESULT("feeds", figure_columns), ret_result, err) < 0)
+    if (lab_analysis_open(input, LAB_RESULT_OF("groups", figure_fields, arena), ret_result, err) <
+        0)
         return -1;
-    struct lab_crossover_feed *all = NULL;
+    struct crossover_group *all = NULL;
     int count = 0;
     for (int s = 0; s < input->study_count; s++) {
         const struct lab_study_table *study = &input->studies[s];
-        struct lab_crossover_feed *data_paths;
-        int own = lab_crossover_data_paths(study, lab_analysis_prefix(input, study, arena), arena,
-                                           &data_paths);
-        for (int i = 0; i < own; i++) {
-            LAB_ADD(all, count, arena) = data_paths[i];
-            add_part(ret_result, &data_paths[i], arena);
+        const char *prefix = lab_analysis_prefix(input, study, arena);
+        struct crossover_group *groups;
+        int own = crossover_groups_make(study, prefix, arena, &groups);
+        for (int g = 0; g < own; g++) {
+            LAB_ADD(all, count, arena) = groups[g];
+            add_part(ret_result, &groups[g], arena);
         }
+        lab_study_add_notes(study, prefix, &ret_result->notes, arena);
     }
-    ret_result->answer = lab_crossover_answer(all, count, arena);
-    lab_crossover_add_chart(ret_result, all, count, arena);
-    add_notes(ret_result, input, all, count, arena);
+    add_claims(ret_result, all, count, arena);
+    crossover_add_chart(ret_result, all, count, arena);
+    ret_result->answer =
+        count > 0 ? ret_result->parts[0].answer : "Not tested: no run on a single device is done.";
     return 0;
 }
 
 /* --- the analysis --- */
 
-/* Models of different work that copy something; of two or more there is something to tell. */
+/* Models of different work that copy something. */
 static int crossover_interest(const struct lab_study_table *study) {
     double seen[3];
     int count = 0;
@@ -147,15 +139,15 @@ static const struct lab_option crossover_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_crossover = {
     .name = "crossover",
-    .summary = "which models wait for copies, which for compute, and where that turns",
+    .summary = "which models are transfer-bound, which compute-bound, and the crossover",
     .description =
-        "For each device and node of a study, how long each model computes and copies, from the "
-        "spans of its stages; where a run left none, from its trace, or from its own bandwidths "
-        "and "
-        "utilisation. A pipeline that overlaps them is as fast as the longer of the two allows.\n\n"
-        "Where a model is bound by copies and a larger one by compute, the straight lines between "
-        "the models there, over the operations of a sample, say how much work a sample has to be "
-        "before compute takes longer.",
+        "Compares compute time with transfer time, the longer of H2D and D2H, for each model on "
+        "each device and NUMA node. H2D, compute and D2H overlap, so that the longest of them "
+        "bounds the pipeline. Models are compared within a group: batch size, image size, pool and "
+        "compilation are the same.\n\n"
+        "The crossover is the work of a sample at which both take as long, on straight lines "
+        "between models of a series (by depth, by width); its interval is over runs, at 95%. "
+        "Outside of the models that were run there is none.",
     .options = crossover_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -23,13 +23,13 @@ json 'len(d["devices"][0]["penalties"]) == 3 and d["devices"][0]["device_node"] 
 json 'all(p["distance"] == 10 and p["runs"] == 2 and p["change_verdict"] == "not_tested" for p in d["devices"][0]["penalties"])'
 json '[p["model"] for p in d["devices"][0]["penalties"]] == ["vit0x0x0", "vit32x2x256", "vit32x4x512"]'
 
-# spans of the stages are read: the model that only copies is bound by copies
+# stages are read: the model that only copies is transfer-bound
 run analyze crossover "$folder" --json
 expect_status 0
-json 'd["feeds"][0]["name"] == "cpu:0 from node 0"'
-json '{m["model"]: m["bound_by"] for m in d["feeds"][0]["models"]}["vit0x0x0"] == "copies"'
-json 'all(m["source"] == "spans" and m["runs"] == 2 and m["copies_ms"] > 0 for m in d["feeds"][0]["models"])'
-json 'all(m["compute_ms"] > 0 for m in d["feeds"][0]["models"] if m["model"] != "vit0x0x0")'
+json 'd["groups"][0]["name"] == "cpu:0 from node 0"'
+json '{m["model"]: m["bound_by"] for m in d["groups"][0]["models"]}["vit0x0x0"] == "transfer"'
+json 'all(m["runs"] == 2 and m["transfer_ms"] > 0 for m in d["groups"][0]["models"])'
+json 'all(m["compute_ms"] > 0 for m in d["groups"][0]["models"] if m["model"] != "vit0x0x0")'
 run analyze crossover "$folder/study.db" --markdown
 expect_status 0
 expect_out '^# Crossover'

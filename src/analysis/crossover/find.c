@@ -1,197 +1,179 @@
 /*
- * crossover/find.c: how much work a sample has to be before compute takes longer than copies.
- *
- * Between two neighbouring models either time is taken to lie on the straight line over the
- * operations, as it does where work is repeated (a deeper model); the turn is where the two lines
- * cross. No law spans all models: over decades of work times are curved, and the misfit of a law
- * would stand for the noise of the runs.
- *
- * The interval holds every amount of work at which ln(compute / copies) can't be told from 0, by a
- * t test over the runs of the two models beside it (Fieller's way, with Welch's degrees of
- * freedom). At a model it is that model's own test. It covers however the turn lies to the models,
- * since no model is chosen by what its runs happened to give.
+ * find.c: the models of each group, and where compute time passes transfer time. Between two
+ * neighbouring models both are taken as straight lines over the work of a sample; the crossover is
+ * found once a block, so that its interval is over runs.
  */
 #include "analysis/crossover/crossover.h"
 
-#include "stats/stats.h"
+#include "analysis/analysis_build.h"
+#include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-#define CONFIDENCE 0.95
-#define CERTAIN    1e-9 /* a spread below that is rounding */
-#define STEPS      64   /* between two models, in which an end of the interval is looked for */
-#define HALVINGS   50
+#define SERIES_LEAST 3
 
-static const struct lab_crossover unknown = {NAN, {NAN, NAN, NAN}};
+/* --- models --- */
 
-struct place { /* between two models: u of the way from a to b */
-    const struct lab_crossover_model *a, *b;
-    double u;
-};
-
-static double mix(double a, double b, double u) {
-    return (1 - u) * a + u * b;
+static double samples_of(const struct lab_study_run *run) {
+    return run->work.samples > 0 ? run->work.samples : 1;
 }
 
-static double work_at(struct place at) {
-    return mix(at.a->complexity, at.b->complexity, at.u);
+static double excess_of(const struct lab_study_run *run, const void *context) {
+    struct lab_stage_times times = lab_stage_times_of(run);
+    (void)context;
+    return times.compute_s / lab_stage_transfer_s(&times);
 }
 
-/* Copies without any compute load both directions otherwise than a model does: they are no part. */
-static bool is_part(const struct lab_crossover_model *model) {
-    for (int i = 0; i < model->runs; i++)
-        if (!(model->times[i].compute_s > 0 && model->times[i].copy_s > 0))
-            return false;
-    return model->runs > 0 && model->complexity > 0;
-}
-
-/* The variance that a model's runs bring into ln(compute / copies), where that hangs on its ln
- * compute and ln copies by these shares. */
-static double variance_of(const struct lab_crossover_model *model, double compute_share,
-                          double copy_share, double *ret_freedom) {
-    *ret_freedom = model->runs > 1 ? model->runs - 1 : model->times[0].freedom;
-    if (model->runs == 1) { /* within the run the two are known together alone */
-        double share = (compute_share + copy_share) / 2;
-        return share * share * model->times[0].variance;
+static struct crossover_model make_model(const struct lab_study_point *point, const char *title,
+                                         bool simulated, struct lab_arena *arena) {
+    struct crossover_model model = {.point = point,
+                                    .name = lab_study_point_model(point, arena),
+                                    .gflop = 1e-9 * lab_study_complexity(point->runs[0]),
+                                    .runs = point->count};
+    double *times = lab_arena_alloc(arena, 2 * (size_t)point->count, sizeof *times);
+    for (int i = 0; i < point->count; i++) {
+        struct lab_stage_times stages = lab_stage_times_of(point->runs[i]);
+        times[i] = stages.compute_s / samples_of(point->runs[i]);
+        times[point->count + i] = lab_stage_transfer_s(&stages) / samples_of(point->runs[i]);
     }
-    double mean = 0, squares = 0;
-    for (int i = 0; i < model->runs; i++) { /* Welford's */
-        const struct lab_crossover_times *times = &model->times[i];
-        double value = compute_share * log(times->compute_s) - copy_share * log(times->copy_s);
-        double before = value - mean;
-        mean += before / (i + 1);
-        squares += before * (value - mean);
+    model.compute_s = lab_study_estimate(times, point->count).value;
+    model.transfer_s = lab_study_estimate(times + point->count, point->count).value;
+    struct lab_contrast contrast = {.arena = arena, .value = excess_of};
+    lab_contrast_add(&contrast, point, 1);
+    model.excess = lab_claim_estimate(&contrast, LAB_STUDY_TIME);
+    model.excess.kind = "crossover.model";
+    model.excess.subject = lab_arena_printf(arena, "%s, %s", title, model.name);
+    model.excess.reference = "transfer time";
+    model.excess.quantity = "compute time";
+    model.excess.simulated = simulated;
+    return model;
+}
+
+static const char *bound_of(const struct crossover_model *model) {
+    if (isnan(model->compute_s) != isnan(model->transfer_s)) /* one of the two doesn't exist */
+        return isnan(model->compute_s) ? "transfer" : "compute";
+    if (isnan(model->excess.effect))
+        return "unknown";
+    if (model->excess.verdict != LAB_CLAIM_YES)
+        return model->excess.verdict == LAB_CLAIM_NO ? "both" : "inconclusive";
+    return model->excess.effect > 0 ? "compute" : "transfer";
+}
+
+static int by_work(const void *a, const void *b) {
+    const struct crossover_model *x = a, *y = b;
+    return lab_study_order(x->gflop, x->name, y->gflop, y->name);
+}
+
+/* --- the crossover --- */
+
+/* Operations of a sample in one block; NaN = none. */
+static double crossing(const struct crossover_series *series, int repeat) {
+    double before = NAN, work_before = NAN, found = NAN;
+    for (int m = 0; m < series->count; m++) {
+        const struct lab_study_run *run = lab_stage_run(series->models[m]->point, repeat);
+        struct lab_stage_times times = lab_stage_times_of(run);
+        double work = lab_study_complexity(run),
+               excess = (times.compute_s - lab_stage_transfer_s(&times)) / samples_of(run);
+        if (before < 0 && excess >= 0)
+            found = work_before + (work - work_before) * before / (before - excess);
+        before = excess;
+        work_before = work;
     }
-    return squares / (model->runs - 1) / model->runs;
+    return found;
 }
 
-/* How far ln(compute / copies) is beyond what chance explains; ≤ 0: it can't be told from 0. */
-static double beyond_chance(struct place at) {
-    const struct lab_crossover_model *a = at.a, *b = at.b;
-    double u = at.u, freedom_a, freedom_b;
-    double compute = mix(a->compute_s, b->compute_s, u), copy = mix(a->copy_s, b->copy_s, u);
-    double of_a =
-        variance_of(a, (1 - u) * a->compute_s / compute, (1 - u) * a->copy_s / copy, &freedom_a);
-    double of_b = variance_of(b, u * b->compute_s / compute, u * b->copy_s / copy, &freedom_b);
-    double distance = fabs(log(compute / copy)), error = sqrt(of_a + of_b), chance = CERTAIN;
-    if (!(error <= CERTAIN)) {
-        double freedom = u <= 0   ? freedom_a
-                         : u >= 1 ? freedom_b
-                                  : lab_stats_welch_freedom(of_a, freedom_a, of_b, freedom_b);
-        chance = error * lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom);
+static void claim_crossover(const struct crossover_group *group, struct crossover_series *series,
+                            struct lab_arena *arena) {
+    const struct lab_study_point **points =
+        lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *points);
+    const char **scope = lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *scope);
+    int *repeats;
+    for (int m = 0; m < series->count; m++) {
+        points[m] = series->models[m]->point;
+        scope[m] = points[m]->name;
     }
-    return isnan(chance) ? (double)NAN : distance - chance;
-}
-
-/* Where the lines cross between the two; NaN = they don't. */
-static double crossing(const struct lab_crossover_model *a, const struct lab_crossover_model *b) {
-    double at_a = a->compute_s - a->copy_s, at_b = b->compute_s - b->copy_s;
-    return (at_a > 0) == (at_b > 0) ? (double)NAN : at_a / (at_a - at_b);
-}
-
-/* --- the ends of the interval --- */
-
-/* The end between a place outside and one inside, both between the same models. */
-static double end_between(struct place outside, struct place inside) {
-    for (int i = 0; i < HALVINGS; i++) {
-        struct place middle = inside;
-        middle.u = (outside.u + inside.u) / 2;
-        if (beyond_chance(middle) > 0)
-            outside = middle;
-        else
-            inside = middle;
+    int blocks = lab_stage_blocks(points, series->count, arena, &repeats);
+    double *values = lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *values);
+    for (int b = 0; b < blocks; b++)
+        values[b] = crossing(series, repeats[b]);
+    series->claim = lab_claim_from_blocks(values, blocks, "FLOP/sample");
+    if (series->claim.n > 0 && series->claim.n < blocks) { /* others have none in this range */
+        series->claim.verdict = LAB_CLAIM_INCONCLUSIVE;
+        series->claim.low = series->claim.high = NAN;
+        series->claim.n = blocks;
     }
-    return work_at(inside);
+    series->claim.kind = "crossover.work";
+    series->claim.subject = group->series_count > 1
+                                ? lab_arena_printf(arena, "%s, %s", group->title, series->title)
+                                : group->title;
+    series->claim.quantity = "crossover at";
+    series->claim.scope = scope;
+    series->claim.scope_count = series->count;
+    series->claim.simulated = group->simulated;
 }
 
-/* From the model `from` (0 or 1: which of the two) to the other: the first place that can't be told
- * from the turn; NaN = none. */
-static double first_end(const struct lab_crossover_model *a, const struct lab_crossover_model *b,
-                        int from) {
-    double sign = from == 0 ? 1 : -1, cross = crossing(a, b);
-    struct place outside = {a, b, from};
-    if (!(beyond_chance(outside) > 0))
-        return work_at(outside);
-    for (int i = 1; i <= STEPS; i++) {
-        struct place next = {a, b, from + sign * i / STEPS};
-        if (!isnan(cross) && sign * (cross - outside.u) > 0 && sign * (next.u - cross) >= 0)
-            next.u = cross; /* the interval may be narrower than a step */
-        if (!(beyond_chance(next) > 0))
-            return end_between(outside, next);
-        outside = next;
+/* Of models that both compute and copy: those of these points, or all. */
+static void add_series(struct crossover_group *group, const struct lab_stage_series *only,
+                       const char *title, struct lab_arena *arena) {
+    struct crossover_series series = {.title = title};
+    for (int m = 0; m < group->count; m++) {
+        const struct crossover_model *model = &group->models[m];
+        bool belongs = !only;
+        for (int i = 0; only && i < only->count; i++)
+            belongs |= only->points[i] == model->point;
+        if (belongs && model->gflop > 0 && !isnan(model->excess.effect))
+            LAB_ADD(series.models, series.count, arena) = model;
     }
-    return NAN;
+    LAB_ADD(group->series, group->series_count, arena) = series;
 }
 
-/* --- the whole --- */
+/* --- groups --- */
 
-struct path { /* the models from one that is bound by copies for certain to one by compute */
-    const struct lab_crossover_model **models;
-    int count;
-};
-
-static struct lab_interval interval_over(const struct path *path) {
-    double low = NAN, high = NAN;
-    for (int i = 0; i + 1 < path->count && isnan(low); i++)
-        low = first_end(path->models[i], path->models[i + 1], 0);
-    for (int i = path->count - 1; i > 0 && isnan(high); i--)
-        high = first_end(path->models[i - 1], path->models[i], 1);
-    return (struct lab_interval){low, high, CONFIDENCE};
-}
-
-/* Where noise lets them cross three times or more, the one in the middle. */
-static double middle_crossing(const struct path *path) {
-    int crossings = 0;
-    for (int i = 0; i + 1 < path->count; i++)
-        crossings += !isnan(crossing(path->models[i], path->models[i + 1]));
-    for (int i = 0, seen = 0; i + 1 < path->count; i++) {
-        double u = crossing(path->models[i], path->models[i + 1]);
-        if (!isnan(u) && seen++ == crossings / 2)
-            return work_at((struct place){path->models[i], path->models[i + 1], u});
+static struct crossover_group make_group(const struct lab_study_group *from, const char *prefix,
+                                         bool simulated, struct lab_arena *arena) {
+    struct crossover_group group = {
+        .name = lab_arena_printf(arena, "%s%s", prefix, from->name),
+        .title = lab_stage_title(from, arena),
+        .what = from->what,
+        .models = lab_arena_alloc(arena, (size_t)from->count, sizeof *group.models),
+        .count = from->count,
+        .simulated = simulated};
+    for (int i = 0; i < from->count; i++)
+        group.models[i] = make_model(from->points[i], group.title, simulated, arena);
+    qsort(group.models, (size_t)group.count, sizeof *group.models, by_work);
+    /* a deeper and a wider model of the same work differ in their kernels and copies */
+    struct lab_stage_series depth = lab_stage_series_find(from, "depth", arena),
+                            width = lab_stage_series_find(from, "dim", arena);
+    if (depth.count >= SERIES_LEAST && width.count >= SERIES_LEAST) {
+        add_series(&group, &depth, "by depth", arena);
+        add_series(&group, &width, "by width", arena);
+    } else {
+        add_series(&group, NULL, "by model", arena);
     }
-    return NAN;
+    for (int s = 0; s < group.series_count; s++)
+        claim_crossover(&group, &group.series[s], arena);
+    return group;
 }
 
-static bool has_spread(const struct path *path) {
-    for (int i = 0; i < path->count; i++)
-        if (isnan(beyond_chance((struct place){path->models[i], path->models[i], 0})))
-            return false;
-    return true;
-}
-
-struct lab_crossover lab_crossover_turn(const struct lab_crossover_feed *feed) {
-    const struct lab_crossover_model *models = feed->models;
-    int below = feed->below, above = feed->above;
-    /* where more work is bound by copies and less by compute, work alone doesn't decide */
-    if (below < 0 || above < 0 || !(models[below].complexity < models[above].complexity) ||
-        !is_part(&models[below]) || !is_part(&models[above]))
-        return unknown;
-    struct path path = {lab_mem_alloc((size_t)(above - below) + 1, sizeof *path.models), 0};
-    for (int m = below; m <= above; m++)
-        if (is_part(&models[m]))
-            path.models[path.count++] = &models[m];
-    struct lab_crossover crossover = unknown;
-    if (has_spread(&path))
-        crossover = (struct lab_crossover){middle_crossing(&path), interval_over(&path)};
-    lab_mem_free(path.models);
-    return isnan(crossover.at) || isnan(crossover.interval.low) || isnan(crossover.interval.high)
-               ? unknown
-               : crossover;
-}
-
-double lab_crossover_time_at(const struct lab_crossover_feed *feed, bool compute, double work) {
-    const struct lab_crossover_model *last = NULL;
-    for (int m = 0; m < feed->model_count; m++) {
-        const struct lab_crossover_model *model = &feed->models[m];
-        if (!is_part(model))
-            continue;
-        double y = compute ? model->compute_s : model->copy_s;
-        if (model->complexity == work)
-            return y;
-        if (last && last->complexity < work && work < model->complexity)
-            return mix(compute ? last->compute_s : last->copy_s, y,
-                       (work - last->complexity) / (model->complexity - last->complexity));
-        last = model;
-    }
-    return NAN;
+int crossover_groups_make(const struct lab_study_table *study, const char *prefix,
+                          struct lab_arena *arena, struct crossover_group **ret_groups) {
+    struct lab_study_point *points;
+    struct lab_study_group *found;
+    struct crossover_group *groups = NULL;
+    struct lab_claim **claims = NULL;
+    int count = 0, claim_count = 0, point_count = lab_study_points(study, arena, &points);
+    int found_count = lab_study_groups(points, point_count, lab_stage_model_keys, arena, &found);
+    for (int g = 0; g < found_count; g++)
+        if (found[g].points[0]->runs[0]->rank_count == 1)
+            LAB_ADD(groups, count, arena) = make_group(&found[g], prefix, study->simulated, arena);
+    for (int g = 0; g < count; g++)
+        for (int m = 0; m < groups[g].count; m++)
+            LAB_ADD(claims, claim_count, arena) = &groups[g].models[m].excess;
+    lab_claim_adjust(claims, claim_count);
+    for (int g = 0; g < count; g++)
+        for (int m = 0; m < groups[g].count; m++)
+            groups[g].models[m].bound = bound_of(&groups[g].models[m]);
+    *ret_groups = groups;
+    return count;
 }
