@@ -24,8 +24,6 @@ enum { RUNS = 48, GPUS = 4, NODES = 2, MODELS = 6, ITERATIONS = 20834, METRICS =
 #define TICK_NS      (100 * LAB_NS_PER_MS)
 #define ITERATION_NS (10 * LAB_NS_PER_MS)
 #define RUN_NS       (ITERATIONS * ITERATION_NS)
-#define BCA_VALUES   1000
-#define BCA_SAMPLES  100000
 
 static const char machine[] =
     "{\"host\": \"bench\", \"cpu_model\": \"made up\", \"packages\": 2, \"numa_in_kernel\": true,"
@@ -191,22 +189,6 @@ static int make_study(const char *folder, struct lab_err *err) {
     return result;
 }
 
-/* --- the bootstrap --- */
-
-static void time_bootstrap(const char *name, lab_statistic *statistic) {
-    double values[BCA_VALUES], best = 1e9;
-    for (int i = 0; i < BCA_VALUES; i++)
-        values[i] = exp(noise());
-    for (int round = 0; round < 3; round++) {
-        int64_t start_ns = lab_clock_now(lab_clock_system());
-        struct lab_interval interval =
-            lab_stats_bca_interval(values, BCA_VALUES, statistic, 0.95, BCA_SAMPLES, 1);
-        double seconds = 1e-9 * (double)(lab_clock_now(lab_clock_system()) - start_ns);
-        best = isnan(interval.low) ? (double)NAN : fmin(best, seconds);
-    }
-    printf("%s %.3f\n", name, best);
-}
-
 int main(int argc, char **argv) {
     struct lab_err err = LAB_ERR_INIT;
     if (argc != 2) {
@@ -217,7 +199,5 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench_analysis: %s\n", err.text);
         return 1;
     }
-    time_bootstrap("bca_mean", lab_stats_mean);
-    time_bootstrap("bca_median", lab_stats_median);
     return 0;
 }

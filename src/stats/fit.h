@@ -98,34 +98,12 @@ struct lab_fit_derived {
 struct lab_fit_derived lab_fit_derive(const struct lab_fit *fit, double (*figure)(const double *c),
                                       double confidence);
 
-struct lab_fit_prediction {
-    double value, standard_error; /* of the law itself at this point */
-    struct lab_interval law;      /* where the law runs */
-    struct lab_interval next;     /* where the next measurement of this weight falls */
-};
-struct lab_fit_prediction lab_fit_predict(const struct lab_fit *fit, const double *x, double weight,
-                                          double confidence);
-
-/*
- * How wrong the law is about values it hasn't seen: each value minus its prediction from all the
- * others; returns the root of their mean square and fills `ret_errors` (n, may be NULL). Linear
- * fits: exact from the hat matrix. Others: refitted n times, which takes n times as long. A value
- * without which there is no fit makes it NaN.
- */
-double lab_fit_leave_one_out(const struct lab_fit *fit, const struct lab_fit_data *data,
-                             double *ret_errors);
-
 /*
  * Laws, with their coefficients in order. Scaling laws give throughput over n ≥ 1 processors and
  * leave the throughput of one to be fitted; their fractions aren't held between 0 and 1, since
  * super-linear scaling (σ < 0) is a finding.
  */
-extern const struct lab_fit_model lab_law_line;      /* a + b x */
-extern const struct lab_fit_model lab_law_power;     /* a x^b, x > 0; begins at the log-log line */
-extern const struct lab_fit_model lab_law_overhead;  /* a + x/rate + z/bandwidth, non-negative:
-                                                        a, 1/rate, 1/bandwidth */
-extern const struct lab_fit_model lab_law_amdahl;    /* λ n / (1 + σ (n−1)): λ, σ */
-extern const struct lab_fit_model lab_law_gustafson; /* λ (n − σ (n−1)): λ, σ */
+extern const struct lab_fit_model lab_law_line; /* a + b x */
 extern const struct lab_fit_model lab_law_usl; /* λ n / (1 + σ (n−1) + κ n (n−1)): λ, σ, κ;
                                                         Gunther's Universal Scalability Law */
 

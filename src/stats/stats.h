@@ -71,20 +71,7 @@ struct lab_interval lab_stats_log_mean_interval(const double *x, size_t n, doubl
 typedef double lab_statistic(const double *x, size_t n);
 
 /*
- * Bias-corrected and accelerated bootstrap (Efron 1987), `resamples` drawn by counter from `seed`,
- * so that it repeats. The acceleration comes from the jackknife: leaving out one value at a time up
- * to 200 values, one of 200 interleaved groups beyond (same expectation, linear cost). Zero
- * variance gives a point; n < 2: NaN.
- *
- * With few values every bootstrap covers less than it is asked for: at 95 % and n = 40, 93.5 % for
- * medians and 91.9 % for means of lognormal values (σ = 0.5), counted by test_stats_coverage. Where
- * the median is wanted, ranks (above) keep their promise at any n.
- */
-struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statistic *statistic,
-                                           double confidence, int resamples, uint64_t seed);
-
-/*
- * The same for values that depend on their neighbours, x in the order of time: resamples circular
+ * Bootstrap of values that depend on their neighbours, x in the order of time: resamples circular
  * blocks of `block` values (0 = chosen by lab_stats_block_length). Percentile interval, its
  * percentiles moved outwards as Student's t is from the normal with as many values as there are
  * blocks (Hesterberg 2015), since few blocks understate the spread. n < 2: NaN. At 95 % it covers
@@ -174,17 +161,6 @@ struct lab_mean_test lab_stats_welch(const double *x, size_t nx, const double *y
 /* Welch and Satterthwaite's degrees of freedom of a sum of two variances, each with its own. */
 double lab_stats_welch_freedom(double variance_x, double freedom_x, double variance_y,
                                double freedom_y);
-
-/*
- * statistic(x) / statistic(y), such as the ratio of medians, with a BCa interval: both samples are
- * resampled, the acceleration comes from the jackknife of both. Neither varies: a point. Each needs
- * 2 values; a statistic(y) of 0 among the resamples makes an end infinite, 0/0 both NaN. At 95 % it
- * covers the ratio of medians of lognormal values (σ = 0.3) in 96 % with 5 and 5 of them and in 94
- * to 95 % with more; lab_stats_shift of logarithms keeps its promise at any n.
- */
-struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *y, size_t ny,
-                                      lab_statistic *statistic, double confidence, int resamples,
-                                      uint64_t seed);
 
 /* --- the best of several --- */
 

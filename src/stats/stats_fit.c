@@ -55,7 +55,7 @@ static double residuals_of(const struct lab_problem *problem, const struct lab_s
 }
 
 static void solve_linear(const struct lab_fit_data *data, struct lab_problem *problem,
-                         struct lab_fit *fit, double *ret_leverages, double *ret_residuals) {
+                         struct lab_fit *fit, double *ret_residuals) {
     struct lab_solve solve;
     lab_solve_fill_design(data, fit->model, fit->coefficients, problem);
     lab_solve_decompose(problem->design, problem->n, problem->p, &solve);
@@ -68,11 +68,6 @@ static void solve_linear(const struct lab_fit_data *data, struct lab_problem *pr
     lab_solve_project(&solve, problem->y, projection);
     lab_solve_coefficients(&solve, projection, c);
     double sigma_squares = residuals_of(problem, &solve, c, ret_residuals);
-    for (size_t i = 0; i < problem->n; i++) {
-        ret_leverages[i] = 0;
-        for (size_t k = 0; k < solve.p; k++)
-            ret_leverages[i] += pow(solve.u[i * solve.p + k], 2);
-    }
     for (size_t j = 0; j < solve.p; j++)
         fit->unconstrained[j] = fit->coefficients[j] = c[j] * problem->y_scale;
     if (fit->method == LAB_FIT_NONNEGATIVE) {
@@ -85,36 +80,27 @@ static void solve_linear(const struct lab_fit_data *data, struct lab_problem *pr
                     has_constant(data, fit->model, fit->p), fit);
 }
 
-/* `ret_errors`: of leaving each value out, or NULL. */
 static struct lab_fit fit_linear(const struct lab_fit_data *data, const struct lab_fit_model *model,
-                                 enum lab_fit_method method, double *ret_errors) {
+                                 enum lab_fit_method method) {
     size_t p = model ? model->coefficients : data->inputs;
     struct lab_fit fit = lab_solve_nothing(data, model, method, p, lab_solve_check(data, p));
     if (fit.state != LAB_FIT_OK)
         return fit;
     struct lab_problem problem;
     lab_solve_problem_init(data, p, &problem);
-    double *leverages = lab_mem_resize(NULL, 2 * data->n, sizeof *leverages);
-    double *residuals = leverages + data->n;
-    solve_linear(data, &problem, &fit, leverages, residuals);
-    for (size_t i = 0; ret_errors && i < data->n; i++) {
-        /* a value that alone decides a coefficient can't be predicted without itself */
-        double left = 1 - leverages[i] > 1e-10 ? 1 - leverages[i] : NAN;
-        ret_errors[i] = fit.state == LAB_FIT_OK
-                            ? residuals[i] / left / problem.root_weights[i] * problem.y_scale
-                            : NAN;
-    }
-    lab_mem_free(leverages);
+    double *residuals = lab_mem_resize(NULL, data->n, sizeof *residuals);
+    solve_linear(data, &problem, &fit, residuals);
+    lab_mem_free(residuals);
     lab_solve_problem_release(&problem);
     return fit;
 }
 
 struct lab_fit lab_fit_linear(const struct lab_fit_data *data) {
-    return fit_linear(data, NULL, LAB_FIT_LINEAR, NULL);
+    return fit_linear(data, NULL, LAB_FIT_LINEAR);
 }
 
 struct lab_fit lab_fit_nonnegative(const struct lab_fit_data *data) {
-    return fit_linear(data, NULL, LAB_FIT_NONNEGATIVE, NULL);
+    return fit_linear(data, NULL, LAB_FIT_NONNEGATIVE);
 }
 
 struct lab_fit lab_fit_run(const struct lab_fit_model *model, const struct lab_fit_data *data) {
@@ -129,7 +115,7 @@ struct lab_fit lab_fit_run_from(const struct lab_fit_model *model, const struct 
     if (state != LAB_FIT_OK)
         return lab_solve_nothing(data, model, model->method, model->coefficients, state);
     if (model->method != LAB_FIT_NONLINEAR)
-        return fit_linear(data, model, model->method, NULL);
+        return fit_linear(data, model, model->method);
     double from[SOLVE_MAX] = {0};
     bool begun = start || (model->start && model->start(data, from));
     for (size_t j = 0; j < model->coefficients; j++) {
@@ -206,66 +192,4 @@ struct lab_fit_derived lab_fit_derive(const struct lab_fit *fit, double (*figure
     double error = error_along(fit, gradient);
     return (struct lab_fit_derived){value, error,
                                     around(value, error, fit->degrees_of_freedom, confidence)};
-}
-
-struct lab_fit_prediction lab_fit_predict(const struct lab_fit *fit, const double *x, double weight,
-                                          double confidence) {
-    double gradient[SOLVE_MAX];
-    lab_solve_gradient(fit->model, fit->coefficients, x, fit->p, gradient);
-    double value = lab_solve_value(fit->model, fit->coefficients, x, fit->p);
-    double error = error_along(fit, gradient);
-    double noise = weight > 0 ? fit->residual_error / sqrt(weight) : NAN;
-    double degrees = fit->degrees_of_freedom;
-    return (struct lab_fit_prediction){value, error, around(value, error, degrees, confidence),
-                                       around(value, hypot(error, noise), degrees, confidence)};
-}
-
-/* Prediction error of value `skip` by a fit of the others, which are put into `memory`. */
-static double refit_without(const struct lab_fit *fit, const struct lab_fit_data *data, size_t skip,
-                            double *memory) {
-    double *x = memory, *y = x + data->n * data->inputs, *weights = y + data->n;
-    size_t count = 0;
-    for (size_t i = 0; i < data->n; i++) {
-        if (i == skip)
-            continue;
-        for (size_t k = 0; k < data->inputs; k++)
-            x[count * data->inputs + k] = data->x[i * data->inputs + k];
-        y[count] = data->y[i];
-        weights[count++] = data->weights ? data->weights[i] : 1;
-    }
-    struct lab_fit_data rest = {x, y, weights, count, data->inputs};
-    struct lab_fit other =
-        fit->method == LAB_FIT_NONLINEAR
-            ? lab_fit_run_from(fit->model, &rest, fit->coefficients, ITERATIONS_MAX)
-            : fit_linear(&rest, fit->model, fit->method, NULL);
-    if (other.state != LAB_FIT_OK)
-        return NAN;
-    const double *row = data->x + skip * data->inputs;
-    return data->y[skip] - lab_solve_value(fit->model, other.coefficients, row, fit->p);
-}
-
-double lab_fit_leave_one_out(const struct lab_fit *fit, const struct lab_fit_data *data,
-                             double *ret_errors) {
-    size_t n = data->n;
-    if (n < 1)
-        return NAN;
-    double *memory = lab_mem_resize(NULL, n * (data->inputs + 3), sizeof *memory);
-    double *errors = memory + n * (data->inputs + 2), largest = 0, squares = 0;
-    if (fit->method == LAB_FIT_LINEAR && fit->state == LAB_FIT_OK)
-        fit_linear(data, fit->model, LAB_FIT_LINEAR, errors);
-    for (size_t i = 0; i < n; i++) {
-        if (fit->state != LAB_FIT_OK)
-            errors[i] = NAN;
-        else if (fit->method != LAB_FIT_LINEAR)
-            errors[i] = refit_without(fit, data, i, memory);
-        if (ret_errors)
-            ret_errors[i] = errors[i];
-        largest = fmax(largest, fabs(errors[i])); /* ignores NaN; the sum doesn't */
-    }
-    for (size_t i = 0; i < n; i++) {
-        double share = largest > 0 ? errors[i] / largest : errors[i];
-        squares += share * share;
-    }
-    lab_mem_free(memory);
-    return (largest > 0 ? largest : 1) * sqrt(squares / (double)n);
 }

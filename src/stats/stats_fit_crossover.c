@@ -35,10 +35,15 @@ static struct difference difference_of(const struct lab_fit *a, const struct lab
     };
 }
 
+/* Of the line itself. */
+static double variance_at(const struct lab_fit *fit, double x) {
+    return lab_fit_covariance(fit, 0, 0) + 2 * x * lab_fit_covariance(fit, 0, 1) +
+           x * x * lab_fit_covariance(fit, 1, 1);
+}
+
 /* Welch and Satterthwaite's, for the difference of the lines at x. */
 static double degrees_at(const struct lab_fit *a, const struct lab_fit *b, double x) {
-    double va = pow(lab_fit_predict(a, &x, 1, 0.5).standard_error, 2);
-    double vb = pow(lab_fit_predict(b, &x, 1, 0.5).standard_error, 2);
+    double va = variance_at(a, x), vb = variance_at(b, x);
     double da = a->degrees_of_freedom, db = b->degrees_of_freedom;
     if (!(va + vb > 0) || isinf(va + vb))
         return fmin(da, db); /* no spread to weigh them by: the careful choice */

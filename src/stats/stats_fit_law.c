@@ -22,25 +22,6 @@ static void line_gradient(const double *c, const double *x, double *ret_gradient
 const struct lab_fit_model lab_law_line = {"line",     LAB_FIT_LINEAR, 1,   2,
                                            line_value, line_gradient,  NULL};
 
-static double overhead_value(const double *c, const double *x) {
-    return c[0] + c[1] * x[0] + c[2] * x[1];
-}
-
-static void overhead_gradient(const double *c, const double *x, double *ret_gradient) {
-    (void)c;
-    ret_gradient[0] = 1;
-    ret_gradient[1] = x[0];
-    ret_gradient[2] = x[1];
-}
-
-const struct lab_fit_model lab_law_overhead = {"overhead + work/rate + bytes/bandwidth",
-                                               LAB_FIT_NONNEGATIVE,
-                                               2,
-                                               3,
-                                               overhead_value,
-                                               overhead_gradient,
-                                               NULL};
-
 /* Fits `p` coefficients of the transformed law whose rows and values `transform` gives; rows that
  * it refuses are left out. */
 typedef bool transform(double x, double y, double *ret_row, double *ret_y);
@@ -58,36 +39,6 @@ static bool fit_transformed(const struct lab_fit_data *data, transform *transfor
     lab_mem_free(rows);
     return fit.state == LAB_FIT_OK;
 }
-
-static double power_value(const double *c, const double *x) {
-    return c[0] * pow(x[0], c[1]);
-}
-
-static void power_gradient(const double *c, const double *x, double *ret_gradient) {
-    ret_gradient[0] = pow(x[0], c[1]);
-    ret_gradient[1] = c[0] * ret_gradient[0] * log(x[0]);
-}
-
-static bool log_log(double x, double y, double *ret_row, double *ret_y) {
-    ret_row[0] = 1;
-    ret_row[1] = log(x);
-    *ret_y = log(y);
-    return y > 0;
-}
-
-static bool power_start(const struct lab_fit_data *data, double *ret_c) {
-    for (size_t i = 0; i < data->n; i++) {
-        if (!(data->x[i] > 0))
-            return false;
-    }
-    if (!fit_transformed(data, log_log, 2, ret_c))
-        return false;
-    ret_c[0] = exp(ret_c[0]);
-    return true;
-}
-
-const struct lab_fit_model lab_law_power = {"power",     LAB_FIT_NONLINEAR, 1,          2,
-                                            power_value, power_gradient,    power_start};
 
 static bool from_one_up(const struct lab_fit_data *data) {
     bool sane = true;
@@ -122,26 +73,9 @@ static bool scaling_start(const struct lab_fit_data *data, transform *transforme
     return true;
 }
 
-static bool amdahl_start(const struct lab_fit_data *data, double *ret_c) {
-    return scaling_start(data, amdahl_line, 2, ret_c);
-}
-
 static bool usl_start(const struct lab_fit_data *data, double *ret_c) {
     return scaling_start(data, usl_line, 3, ret_c);
 }
-
-static double amdahl_value(const double *c, const double *x) {
-    return c[0] * x[0] / (1 + c[1] * (x[0] - 1));
-}
-
-static void amdahl_gradient(const double *c, const double *x, double *ret_gradient) {
-    double below = 1 + c[1] * (x[0] - 1);
-    ret_gradient[0] = x[0] / below;
-    ret_gradient[1] = -c[0] * x[0] * (x[0] - 1) / (below * below);
-}
-
-const struct lab_fit_model lab_law_amdahl = {"Amdahl",     LAB_FIT_NONLINEAR, 1,           2,
-                                             amdahl_value, amdahl_gradient,   amdahl_start};
 
 static double usl_value(const double *c, const double *x) {
     return c[0] * x[0] / (1 + c[1] * (x[0] - 1) + c[2] * x[0] * (x[0] - 1));
@@ -160,24 +94,3 @@ const struct lab_fit_model lab_law_usl = {
 double lab_law_usl_peak(const double *c) {
     return c[2] > 0 && c[1] < 1 ? sqrt((1 - c[1]) / c[2]) : NAN;
 }
-
-static double gustafson_value(const double *c, const double *x) {
-    return c[0] * (x[0] - c[1] * (x[0] - 1));
-}
-
-static void gustafson_gradient(const double *c, const double *x, double *ret_gradient) {
-    ret_gradient[0] = x[0] - c[1] * (x[0] - 1);
-    ret_gradient[1] = -c[0] * (x[0] - 1);
-}
-
-/* A line a + b n with λ = a + b, σ = a/λ: the start is the answer already. */
-static bool gustafson_start(const struct lab_fit_data *data, double *ret_c) {
-    struct lab_fit line = lab_fit_run(&lab_law_line, data);
-    double a = line.coefficients[0], one = a + line.coefficients[1];
-    ret_c[0] = one;
-    ret_c[1] = a / one;
-    return line.state == LAB_FIT_OK && from_one_up(data);
-}
-
-const struct lab_fit_model lab_law_gustafson = {
-    "Gustafson", LAB_FIT_NONLINEAR, 1, 2, gustafson_value, gustafson_gradient, gustafson_start};

@@ -125,16 +125,6 @@ void lab_solve_problem_release(struct lab_problem *problem) {
     problem->design = NULL;
 }
 
-double lab_solve_value(const struct lab_fit_model *model, const double *c, const double *x,
-                       size_t p) {
-    if (model)
-        return model->value(c, x);
-    double sum = 0;
-    for (size_t j = 0; j < p; j++)
-        sum += c[j] * x[j];
-    return sum;
-}
-
 void lab_solve_gradient(const struct lab_fit_model *model, const double *c, const double *x,
                         size_t p, double *ret_gradient) {
     if (model && model->gradient) {

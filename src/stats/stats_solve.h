@@ -44,8 +44,6 @@ void lab_solve_problem_release(struct lab_problem *problem);
 void lab_solve_fill_design(const struct lab_fit_data *data, const struct lab_fit_model *model,
                            const double *c, struct lab_problem *problem);
 
-double lab_solve_value(const struct lab_fit_model *model, const double *c, const double *x,
-                       size_t p);
 void lab_solve_gradient(const struct lab_fit_model *model, const double *c, const double *x,
                         size_t p, double *ret_gradient);
 

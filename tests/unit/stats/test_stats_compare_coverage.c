@@ -110,27 +110,6 @@ LAB_TEST(shifts_cover_as_they_say) {
     }
 }
 
-/* Lognormal values, the one median twice the other. */
-static int ratio_covered(size_t n) {
-    int covered = 0;
-    for (int t = 0; t < RATIOS; t++) {
-        draw(n, n, t);
-        for (size_t i = 0; i < n; i++) {
-            x[i] = 2 * exp(.3 * x[i]);
-            y[i] = exp(.3 * y[i]);
-        }
-        covered += covers(
-            lab_stats_bca_ratio(x, n, y, n, lab_stats_median, .95, 300, (uint64_t)t).interval, 2);
-    }
-    return covered;
-}
-
-LAB_TEST(ratios_of_medians_cover) {
-    assert_share(ratio_covered(5), .960, RATIOS);
-    assert_share(ratio_covered(10), .946, RATIOS);
-    assert_share(ratio_covered(40), .944, RATIOS);
-}
-
 /* Twenty of a hundred differ: of those named, the false ones are 5 % of 80 % at most. */
 LAB_TEST(discoveries_are_seldom_false) {
     double false_share = 0, found = 0, p[100];

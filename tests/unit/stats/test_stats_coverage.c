@@ -83,14 +83,6 @@ static struct lab_interval by_t(size_t n, uint64_t trial) {
     return lab_stats_mean_interval(x, n, .95);
 }
 
-static struct lab_interval by_bca_median(size_t n, uint64_t trial) {
-    return lab_stats_bca_interval(x, n, lab_stats_median, .95, 250, trial);
-}
-
-static struct lab_interval by_bca_mean(size_t n, uint64_t trial) {
-    return lab_stats_bca_interval(x, n, lab_stats_mean, .95, 400, trial);
-}
-
 static struct lab_interval by_blocks(size_t n, uint64_t trial) {
     return lab_stats_block_interval(x, n, lab_stats_median, 0, .95, 250, trial);
 }
@@ -118,16 +110,6 @@ LAB_TEST(order_statistics_cover_as_they_say) {
 
 LAB_TEST(t_covers_normal_means) {
     assert_share(coverage(draw_normal, by_t, 8, 0, TRIALS), .95, TRIALS);
-}
-
-LAB_TEST(bca_of_medians) {
-    assert_share(coverage(draw_normal, by_bca_median, 40, 0, BOOTSTRAPS), .935, BOOTSTRAPS);
-    assert_share(coverage(draw_lognormal, by_bca_median, 40, 1, BOOTSTRAPS), .935, BOOTSTRAPS);
-}
-
-LAB_TEST(bca_of_skewed_means) {
-    double truth = exp(0.125);
-    assert_share(coverage(draw_lognormal, by_bca_mean, 40, truth, BOOTSTRAPS), .919, BOOTSTRAPS);
 }
 
 /* Correlated values: intervals for independent ones are far too narrow. Blocks come much nearer;
