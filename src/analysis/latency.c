@@ -3,13 +3,15 @@
  * how busy its stages, what hides under what, where its streams wait. From traces in Nsight's
  * layout, ours or Nsight's own.
  */
-#include "analysis/analysis_build.h"
+#include "analysis/claims/contrast.h"
+#include "analysis/claims/rows.h"
 #include "analysis/latency/pipeline.h"
 
 #include "base/str.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct latency_config {
     const char *window;
@@ -27,105 +29,119 @@ static const struct lab_option latency_options[] = {
 
 /* --- columns --- */
 
-enum { UTILIZATION = 5 };
-static const struct lab_doc_column figure_columns[] = {
-    {"window_ms", "Window", LAB_UNIT_TIME},
-    {"batches", "Batches", LAB_UNIT_COUNT},
-    {"batch_latency_ms", "Batch latency", LAB_UNIT_TIME, .with_interval = true},
-    {"h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE, "H2D"},
-    {"d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE, "D2H"},
-    {"compute_utilization", "Compute busy", LAB_UNIT_SHARE, "Compute"},
-    {"preparation_ms", "Preparation", LAB_UNIT_TIME, .with_interval = true},
-    {"pipeline_efficiency", "Efficiency", LAB_UNIT_SHARE, "Efficiency"},
-    {"overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"},
-    {"temporal_compression", "Compression", LAB_UNIT_RATIO},
-    {"idle", "Idle", LAB_UNIT_SHARE},
+struct figures { /* of a pipeline; medians over its batches and launches */
+    double window_s, batches, latency_s, h2d, d2h, utilization, preparation_s, efficiency, overlap,
+        compression, idle;
 };
 
-static const struct lab_doc_column stage_columns[] = {
-    {"stage", "Stage", LAB_UNIT_TEXT},
-    {"commands", NULL, LAB_UNIT_COUNT},
-    {"busy", "Busy", LAB_UNIT_SHARE},
-    {"batch_ms", "Of a batch", LAB_UNIT_TIME, .with_interval = true},
-    {"batch_p95_ms", "p95", LAB_UNIT_TIME},
-    {"bytes", "Moved", LAB_UNIT_SIZE},
-    {"median_gb_per_s", "Median rate", LAB_UNIT_RATE, .with_interval = true},
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, window_s, "window_ms", "Window", LAB_UNIT_TIME),
+    LAB_FIELD(struct figures, batches, "batches", "Batches", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, latency_s, "batch_latency_ms", "Batch latency", LAB_UNIT_TIME),
+    LAB_FIELD(struct figures, h2d, "h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE, "H2D"),
+    LAB_FIELD(struct figures, d2h, "d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE, "D2H"),
+    LAB_FIELD(struct figures, utilization, "compute_utilization", "Compute busy", LAB_UNIT_SHARE,
+              "Compute"),
+    LAB_FIELD(struct figures, preparation_s, "preparation_ms", "Preparation", LAB_UNIT_TIME),
+    LAB_FIELD(struct figures, efficiency, "pipeline_efficiency", "Busiest stage", LAB_UNIT_SHARE,
+              "Busiest"),
+    LAB_FIELD(struct figures, overlap, "overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"),
+    LAB_FIELD(struct figures, compression, "temporal_compression", "Compression", LAB_UNIT_RATIO),
+    LAB_FIELD(struct figures, idle, "idle", "Idle", LAB_UNIT_SHARE),
 };
 
-static const struct lab_doc_column stream_columns[] = {
-    {"stream", "Stream", LAB_UNIT_COUNT},
-    {"commands", "Commands", LAB_UNIT_COUNT},
-    {"busy", "Busy", LAB_UNIT_SHARE},
-    {"gaps", "Gaps", LAB_UNIT_COUNT},
-    {"gap_ms", "Median", LAB_UNIT_TIME},
-    {"gap_p95_ms", "p95", LAB_UNIT_TIME},
-    {"gap_total_ms", "Total", LAB_UNIT_TIME},
-    {"gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT},
-    {"gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT},
+struct stage {
+    const char *name;
+    double commands, busy, batch_s, batch_p95_s, bytes, bandwidth;
+};
+
+static const struct lab_field stage_fields[] = {
+    LAB_FIELD(struct stage, name, "stage", "Stage", LAB_UNIT_TEXT),
+    LAB_FIELD(struct stage, commands, "commands", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct stage, busy, "busy", "Busy", LAB_UNIT_SHARE),
+    LAB_FIELD(struct stage, batch_s, "batch_ms", "Per batch", LAB_UNIT_TIME),
+    LAB_FIELD(struct stage, batch_p95_s, "batch_p95_ms", "p95", LAB_UNIT_TIME),
+    LAB_FIELD(struct stage, bytes, "bytes", "Moved", LAB_UNIT_SIZE),
+    LAB_FIELD(struct stage, bandwidth, "median_gb_per_s", "Median bandwidth", LAB_UNIT_RATE),
+};
+
+struct stream {
+    double number, commands, busy, gaps, gap_s, gap_p95_s, gap_total_s, over_10us, over_100us;
+};
+
+static const struct lab_field stream_fields[] = {
+    LAB_FIELD(struct stream, number, "stream", "Stream", LAB_UNIT_COUNT),
+    LAB_FIELD(struct stream, commands, "commands", "Commands", LAB_UNIT_COUNT),
+    LAB_FIELD(struct stream, busy, "busy", "Busy", LAB_UNIT_SHARE),
+    LAB_FIELD(struct stream, gaps, "gaps", "Gaps", LAB_UNIT_COUNT),
+    LAB_FIELD(struct stream, gap_s, "gap_ms", "Median", LAB_UNIT_TIME),
+    LAB_FIELD(struct stream, gap_p95_s, "gap_p95_ms", "p95", LAB_UNIT_TIME),
+    LAB_FIELD(struct stream, gap_total_s, "gap_total_ms", "Total", LAB_UNIT_TIME),
+    LAB_FIELD(struct stream, over_10us, "gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct stream, over_100us, "gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT),
 };
 
 static const char *const stage_names[LAB_PIPELINE_STAGES] = {"H2D", "compute", "D2H", "other"};
 
 /* --- tables --- */
 
-static double window_s(const struct lab_pipeline *pipeline) {
-    return (double)(pipeline->end_ns - pipeline->start_ns) / 1e9;
-}
-
 static double share_of_window(const struct lab_pipeline *pipeline, int64_t busy_ns) {
     int64_t window_ns = pipeline->end_ns - pipeline->start_ns;
     return window_ns > 0 ? (double)busy_ns / (double)window_ns : NAN;
 }
 
-static void set_figures(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
-                        struct lab_arena *arena) {
-    struct lab_doc_cell preparation = lab_analysis_median(&pipeline->preparation);
-    preparation.text = "from a launch's return to its start";
-    LAB_FIGURES(
-        part, lab_cell_remark(window_s(pipeline), "from the first start to the last end"),
-        lab_cell_figure(pipeline->batch_count ? (double)pipeline->batch_count : NAN),
-        lab_analysis_median(&pipeline->latency),
-        lab_cell_remark(pipeline->stages[LAB_STAGE_H2D].bytes_per_s, "while it copies"),
-        lab_cell_remark(pipeline->stages[LAB_STAGE_D2H].bytes_per_s, "while it copies"),
-        lab_cell_remark(pipeline->compute_utilization, "of the window"), preparation,
-        lab_cell_remark(pipeline->efficiency,
-                        lab_arena_printf(arena, "of the window the busiest stage works (%s)",
-                                         stage_names[pipeline->longest])),
-        lab_cell_remark(pipeline->overlap, "of the copies' time lies under compute"),
-        lab_cell_remark(pipeline->compression, "all stages' times over the window"),
-        lab_cell_remark(pipeline->idle, "of the window nothing runs"));
+static struct figures make_figures(const struct lab_pipeline *pipeline) {
+    return (struct figures){
+        .window_s = 1e-9 * (double)(pipeline->end_ns - pipeline->start_ns),
+        .batches = pipeline->batch_count ? (double)pipeline->batch_count : NAN,
+        .latency_s = pipeline->latency.median,
+        .h2d = pipeline->stages[LAB_STAGE_H2D].bytes_per_s,
+        .d2h = pipeline->stages[LAB_STAGE_D2H].bytes_per_s,
+        .utilization = pipeline->compute_utilization,
+        .preparation_s = pipeline->preparation.median,
+        .efficiency = pipeline->efficiency,
+        .overlap = pipeline->overlap,
+        .compression = pipeline->compression,
+        .idle = pipeline->idle,
+    };
 }
 
 static void add_stage_table(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
                             struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "stages", "Stages", stage_columns, arena);
-    for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
-        const struct lab_pipeline_stage *figures = &pipeline->stages[stage];
-        if (figures->commands == 0)
-            continue;
-        LAB_ROW(table, arena, lab_cell_text(stage_names[stage]),
-                lab_cell_figure((double)figures->commands),
-                lab_cell_figure(share_of_window(pipeline, figures->busy_ns)),
-                lab_analysis_median(&figures->time), lab_cell_figure(figures->time.p95),
-                lab_cell_figure(stage == LAB_STAGE_COMPUTE ? NAN : (double)figures->size_bytes),
-                lab_analysis_median(&figures->bandwidth));
+    struct stage *rows = NULL;
+    int count = 0;
+    for (int s = 0; s < LAB_PIPELINE_STAGES; s++) {
+        const struct lab_pipeline_stage *stage = &pipeline->stages[s];
+        if (stage->commands > 0)
+            LAB_ADD(rows, count, arena) =
+                (struct stage){stage_names[s],
+                               (double)stage->commands,
+                               share_of_window(pipeline, stage->busy_ns),
+                               stage->time.median,
+                               stage->time.p95,
+                               s == LAB_STAGE_COMPUTE ? NAN : (double)stage->size_bytes,
+                               stage->bandwidth.median};
     }
+    lab_rows_add_table(part, "stages", "Stages", &LAB_ROWS(stage_fields, rows, count), arena);
 }
 
 static void add_stream_table(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
                              struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "streams", "Gaps by stream", stream_columns, arena);
+    struct stream *rows = lab_arena_alloc(arena, (size_t)pipeline->stream_count + 1, sizeof *rows);
     for (int i = 0; i < pipeline->stream_count; i++) {
         const struct lab_pipeline_stream *stream = &pipeline->streams[i];
-        LAB_ROW(table, arena, lab_cell_figure(stream->stream),
-                lab_cell_figure((double)stream->commands),
-                lab_cell_figure(share_of_window(pipeline, stream->busy_ns)),
-                lab_cell_figure((double)stream->gaps.count), lab_cell_figure(stream->gaps.median),
-                lab_cell_figure(stream->gaps.p95), lab_cell_figure(stream->gaps.total),
-                lab_cell_figure((double)stream->over_10us),
-                lab_cell_figure((double)stream->over_100us));
+        rows[i] = (struct stream){stream->stream,
+                                  (double)stream->commands,
+                                  share_of_window(pipeline, stream->busy_ns),
+                                  (double)stream->gaps.count,
+                                  stream->gaps.median,
+                                  stream->gaps.p95,
+                                  stream->gaps.total,
+                                  (double)stream->over_10us,
+                                  (double)stream->over_100us};
     }
+    lab_rows_add_table(part, "streams", "Gaps by stream",
+                       &LAB_ROWS(stream_fields, rows, pipeline->stream_count), arena);
 }
 
 /* --- notes --- */
@@ -143,7 +159,7 @@ static void add_overhead(const char *const **notes, const struct lab_trace *trac
     char *end;
     double overhead = text ? strtod(text, &end) : NAN;
     if (text && end != text && isfinite(overhead))
-        lab_analysis_note(notes, arena, "tracing made the pass %.1f %% %s than the timed one",
+        lab_analysis_note(notes, arena, "tracing made the pass %.1f%% %s than the timed one",
                           100 * fabs(overhead), overhead < 0 ? "shorter" : "longer");
 }
 
@@ -154,9 +170,10 @@ static void add_notes(const char *const **notes, const struct lab_trace *trace,
         lab_analysis_note(notes, arena, "no range '%s': all of the trace counts, warm-up included",
                           window);
     if (pipeline->batch_count == 0)
-        lab_analysis_note(notes, arena,
-                          "no ranges name the batches (h2d_batch_0, …) and the calls within them: "
-                          "their times aren't known, and the median rate is that of single copies");
+        lab_analysis_note(
+            notes, arena,
+            "no ranges name the batches (h2d_batch_0, …): the median bandwidth is that of "
+            "single copies");
     if (pipeline->whole_graphs)
         lab_analysis_note(notes, arena,
                           "%zu graph launches were recorded as a whole: copies within them count "
@@ -210,25 +227,21 @@ static const char *make_about(const struct lab_trace *trace, const struct lab_pi
     return lab_arena_printf(arena, "device %d", pipeline->device);
 }
 
-#define BOUND_SHARE 0.9 /* a stage that is busy for so much of the window leaves little to gain */
+#define BOUND_SHARE 0.9 /* a stage that is busy for so much of the window bounds the pipeline */
 
 static const char *make_answer(const struct lab_pipeline *pipeline, struct lab_arena *arena) {
-    static const char *const subjects[LAB_STAGE_COUNT] = {"H2D", "Compute", "D2H"};
     if (isnan(pipeline->efficiency) || pipeline->efficiency == 0)
-        return "Nothing here took any time.";
-    LAB_AUTO(str, text);
-    if (pipeline->efficiency >= BOUND_SHARE)
-        lab_str_printf(&text, "%s bounds the pipeline: it is busy %.1f %% of the time",
-                       subjects[pipeline->longest], 100 * pipeline->efficiency);
-    else
-        lab_str_printf(&text,
-                       "No stage bounds the pipeline: %s, the busiest, works %.1f %% of the time",
-                       stage_names[pipeline->longest], 100 * pipeline->efficiency);
-    if (!isnan(pipeline->overlap))
-        lab_str_printf(&text, "; %.1f %% of the copies' time lies under compute",
-                       100 * pipeline->overlap);
-    lab_str_add(&text, ".");
-    return lab_arena_strdup(arena, text.text);
+        return "Not tested: no command took any time.";
+    const char *overlap =
+        isnan(pipeline->overlap)
+            ? ""
+            : lab_arena_printf(arena, "; %.1f%% of copy time overlaps with compute",
+                               100 * pipeline->overlap);
+    return lab_arena_printf(arena, "%s: %s busy %.1f%% of the window%s.",
+                            pipeline->efficiency < BOUND_SHARE ? "No stage bounds the pipeline"
+                            : pipeline->longest == LAB_STAGE_COMPUTE ? "Compute-bound"
+                                                                     : "Transfer-bound",
+                            stage_names[pipeline->longest], 100 * pipeline->efficiency, overlap);
 }
 
 static void add_part(struct lab_analysis_result *result, const struct lab_analysis_trace *trace,
@@ -238,7 +251,8 @@ static void add_part(struct lab_analysis_result *result, const struct lab_analys
         lab_analysis_add_part(result, make_name(trace->name, pipelines, pipeline, arena), arena);
     part->about = make_about(trace->trace, pipeline, arena);
     part->answer = make_answer(pipeline, arena);
-    set_figures(part, pipeline, arena);
+    struct figures figures = make_figures(pipeline);
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     add_stage_table(part, pipeline, arena);
     add_stream_table(part, pipeline, arena);
     add_notes(&part->notes, trace->trace, pipelines, pipeline, window, arena);
@@ -246,23 +260,56 @@ static void add_part(struct lab_analysis_result *result, const struct lab_analys
 
 /* --- the whole --- */
 
-/* "4 pipelines: compute is busy 33.5 % (a) to 95.2 % (b) of the time." */
-static const char *answer_for_all(const struct lab_analysis_part *parts, int count,
-                                  struct lab_arena *arena) {
-    const struct lab_analysis_part *low = NULL, *high = NULL;
-    for (int i = 0; i < count; i++) {
-        double value = parts[i].cells[UTILIZATION].value;
-        if (isnan(value))
+/* Without the "_r2" of a repeat. */
+static int base_length(const char *name) {
+    size_t length = strlen(name), at = length;
+    while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+        at--;
+    return (int)(at < length && at > 2 && name[at - 1] == 'r' && name[at - 2] == '_' ? at - 2
+                                                                                     : length);
+}
+
+static bool same_base(const char *a, const char *b) {
+    return base_length(a) == base_length(b) && strncmp(a, b, (size_t)base_length(a)) == 0;
+}
+
+/* Batch latency over the traces of repeats of one run. */
+static void add_claims(struct lab_analysis_result *result, const double *latencies,
+                       struct lab_arena *arena) {
+    for (int i = 0; i < result->part_count; i++) {
+        const char *name = result->parts[i].name;
+        double *values = NULL;
+        int count = 0;
+        bool first = true;
+        for (int k = 0; k < result->part_count; k++)
+            if (same_base(name, result->parts[k].name)) {
+                first = first && k >= i;
+                LAB_ADD(values, count, arena) = latencies[k];
+            }
+        if (!first || count < 2)
             continue;
-        low = !low || value < low->cells[UTILIZATION].value ? &parts[i] : low;
-        high = !high || value > high->cells[UTILIZATION].value ? &parts[i] : high;
+        struct lab_claim claim = lab_claim_from_blocks(values, count, "s");
+        claim.kind = "latency.batch";
+        claim.subject = lab_arena_printf(arena, "%.*s", base_length(name), name);
+        claim.quantity = "batch latency";
+        claim.simulated = result->simulated;
+        lab_analysis_add_claim(result, &claim, arena);
     }
-    if (!low)
-        return lab_arena_printf(arena, "%d pipelines, none of which took any time.", count);
-    return lab_arena_printf(
-        arena, "%d pipelines: compute is busy %.1f %% (%s) to %.1f %% (%s) of the time.", count,
-        100 * low->cells[UTILIZATION].value, low->name, 100 * high->cells[UTILIZATION].value,
-        high->name);
+}
+
+static const char *answer_for_all(const struct lab_analysis_result *result,
+                                  const double *utilizations, struct lab_arena *arena) {
+    double low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < result->part_count; i++) {
+        low = fmin(low, utilizations[i]);
+        high = fmax(high, utilizations[i]);
+    }
+    const char *claim =
+        result->claim_count > 0
+            ? lab_arena_printf(arena, "%s. ", lab_claim_sentence(&result->claims[0], arena))
+            : "";
+    return lab_arena_printf(arena, "%s%d pipelines: compute busy %.1f%% to %.1f%% of the window.",
+                            claim, result->part_count, 100 * low, 100 * high);
 }
 
 static const char *why_nothing(const struct lab_analysis_trace *trace,
@@ -291,7 +338,9 @@ static int latency_run(const void *opaque, const struct lab_analysis_input *inpu
                        struct lab_err *err) {
     const struct latency_config *config = opaque;
     struct lab_analysis_result *result = ret_result;
-    *result = LAB_RESULT("pipelines", figure_columns);
+    double *latencies = NULL, *utilizations = NULL;
+    int count = 0, busy_count = 0;
+    *result = LAB_RESULT_OF("pipelines", figure_fields, arena);
     for (int i = 0; i < input->trace_count; i++) {
         const struct lab_analysis_trace *trace = &input->traces[i];
         struct lab_pipelines pipelines;
@@ -301,18 +350,18 @@ static int latency_run(const void *opaque, const struct lab_analysis_input *inpu
         if (pipelines.count == 0)
             lab_analysis_note(&result->notes, arena, "%s",
                               why_nothing(trace, &pipelines, config->window, arena));
-        for (int k = 0; k < pipelines.count; k++)
+        for (int k = 0; k < pipelines.count; k++) {
             add_part(result, trace, &pipelines, &pipelines.items[k], config->window, arena);
+            LAB_ADD(latencies, count, arena) = pipelines.items[k].latency.median;
+            LAB_ADD(utilizations, busy_count, arena) = pipelines.items[k].compute_utilization;
+        }
     }
     if (result->part_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "%s",
                            input->trace_count ? result->notes[0] : "no trace");
-    lab_analysis_note(&result->notes, arena,
-                      "Intervals are of medians, 95 %% within the trace: they say how well its "
-                      "median is known, not how far another run may be.");
-    result->answer = result->part_count == 1
-                         ? result->parts[0].answer
-                         : answer_for_all(result->parts, result->part_count, arena);
+    add_claims(result, latencies, arena);
+    result->answer = result->part_count == 1 ? result->parts[0].answer
+                                             : answer_for_all(result, utilizations, arena);
     return 0;
 }
 

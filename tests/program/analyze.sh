@@ -48,7 +48,7 @@ expect_err 'gpa=1us: no such key or file; did you mean gap='
 # several: compared first, then one by one
 run analyze latency "$one" "$traces/nsight2026.sqlite" "$traces/two_processes.sqlite"
 expect_status 0
-expect_out '^5 pipelines: compute is busy 94.3 %'
+expect_out '^5 pipelines: compute busy 94.3% to 94.3% of the window'
 expect_out '^  two_processes/4800/dev1 +25.0 GB/s'
 run analyze latency "$traces/bare.sqlite"
 expect_status 0

@@ -395,3 +395,22 @@ LAB_TEST_WITH(gaps_are_the_waits_of_a_stream, setup, teardown) {
     assert_int_equal(compute->over_10us, 2);
     assert_int_equal(compute->over_100us, 1);
 }
+
+/* Given traces of two repeats: what differs between them is what the interval is of. */
+LAB_TEST_WITH(traces_of_repeats_make_a_claim, setup, teardown) {
+    struct fixture *f = *state;
+    struct lab_analysis_trace traces[] = {
+        {"a_r0", &f->trace}, {"a_r1", &f->trace}, {"b", &f->trace}};
+    struct lab_analysis_input input = {.traces = traces, .trace_count = 3};
+    const struct lab_analysis *latency = lab_analysis_find("latency", NULL);
+    struct lab_analysis_result result;
+    follow_device(f);
+    range(f, "compute_batch_0", 0, 100, 1);
+    kernel(f, 0, 100);
+    ASSERT_OK(
+        latency->run(lab_analysis_config(latency, &f->arena), &input, &f->arena, &result, err));
+    assert_int_equal(result.claim_count, 1);
+    assert_string_equal(result.claims[0].subject, "a");
+    assert_string_equal(result.answer, "a: batch latency 100 µs (95% CI [100, 100] µs, 2 runs). 3 "
+                                       "pipelines: compute busy 100.0% to 100.0% of the window.");
+}
