@@ -107,10 +107,11 @@ static const char *make_answer(const struct scaling_group *group,
     add_model(group, arena, &text);
     add_claim(&group->by_depth, "Doubled depth", arena, &text);
     add_claim(&group->by_width, "Doubled width", arena, &text);
+    struct lab_interval range = scaling_predictable(group);
     for (int i = 0; i < count; i++)
         if (predictions[i].time.verdict == LAB_CLAIM_NOT_TESTED)
-            lab_str_printf(&text, " %s: not predicted, its work is not within %d× of what was run.",
-                           predictions[i].model, SCALING_BEYOND);
+            lab_str_printf(&text, " %s: not predicted, not within %.3g to %.3g GFLOP/sample.",
+                           predictions[i].model, range.low, range.high);
         else
             add_claim(&predictions[i].time, predictions[i].model, arena, &text);
     return lab_arena_strdup(arena, text.text);
@@ -156,6 +157,13 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     if (group->left_out > 0)
         lab_analysis_note(&part->notes, arena, "%d point%s without arithmetic or rate left out.",
                           group->left_out, group->left_out == 1 ? "" : "s");
+    if (group->host_s > 0)
+        lab_analysis_note(
+            &part->notes, arena,
+            "%d model%s launch-bound at %s per launch on the host, and not fitted to.",
+            group->count - group->fitted_count,
+            group->count - group->fitted_count == 1 ? " is" : "s are",
+            lab_words_time(group->host_s, arena));
     add_claims(result, group, &predicted, arena);
     return 0;
 }

@@ -94,7 +94,8 @@ static void find_range(const struct scaling_sample *samples, int count, double *
 }
 
 static struct scaling_cost cost_at(const struct line *line, double ridge) {
-    return (struct scaling_cost){.seconds = {line->launch_s, line->flop_s, line->flop_s * ridge}};
+    return (struct scaling_cost){.seconds = {line->launch_s, line->flop_s, line->flop_s * ridge},
+                                 .squares = line->squares};
 }
 
 /* How far the parameters move among ridges that fit about as well as the best does. */
@@ -174,6 +175,40 @@ struct scaling_cost scaling_cost_fit(const struct scaling_sample *samples, int c
     return cost;
 }
 
+/* --- launches of the host --- */
+
+#define HOST_ALIKE  1.02 /* times the least time for a launch: bound by the host as well */
+#define HOST_BETTER 9    /* times smaller is the mean square of errors without those */
+
+double scaling_cost_find_host(const struct scaling_sample *samples, int count, bool *ret_bound) {
+    struct scaling_sample *rest = lab_mem_alloc((size_t)count + 1, sizeof *rest);
+    double least = INFINITY, host_s = 0;
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        least = fmin(least, compute_s(&samples[i]) / total(samples[i].work, 0).launches);
+    for (int i = 0; i < count; i++) {
+        double each = compute_s(&samples[i]) / total(samples[i].work, 0).launches;
+        ret_bound[i] = each <= HOST_ALIKE * least;
+        if (!ret_bound[i])
+            rest[kept++] = samples[i];
+    }
+    if (kept >= SCALING_MODELS_LEAST && kept < count) {
+        struct scaling_cost all = fit_kernels(samples, count, -1),
+                            without = fit_kernels(rest, kept, -1);
+        bool better = all.squares * (kept - SCALING_PARAMETERS) >
+                      HOST_BETTER * without.squares * (count - SCALING_PARAMETERS);
+        for (int i = 0; i < count; i++) /* the device alone would take less */
+            better = better &&
+                     (!ret_bound[i] ||
+                      scaling_cost_iteration_s(&without, samples[i].work) < compute_s(&samples[i]));
+        host_s = better ? least : 0;
+    }
+    for (int i = 0; i < count; i++)
+        ret_bound[i] = ret_bound[i] && host_s > 0;
+    lab_mem_free(rest);
+    return host_s;
+}
+
 /* --- what it says --- */
 
 static void add_parts(const struct scaling_cost *cost, const struct lab_study_work *work,
@@ -202,7 +237,8 @@ double scaling_cost_iteration_s(const struct scaling_cost *cost,
                                 const struct lab_study_work *work) {
     double parts[SCALING_PARAMETERS];
     add_parts(cost, work, parts);
-    double kernels_s = parts[SCALING_LAUNCH] + parts[SCALING_COMPUTE] + parts[SCALING_MEMORY],
+    double kernels_s = fmax(parts[SCALING_LAUNCH] + parts[SCALING_COMPUTE] + parts[SCALING_MEMORY],
+                            cost->host_s * total(work, 0).launches),
            h2d_s = work->h2d_bytes * cost->h2d_byte_s, d2h_s = work->d2h_bytes * cost->d2h_byte_s,
            sum_s = h2d_s + kernels_s + d2h_s;
     return cost->serial ? sum_s : fmax(fmax(h2d_s, d2h_s), fmax(kernels_s, sum_s / 2));

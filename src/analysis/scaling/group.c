@@ -7,12 +7,16 @@
 
 #include "analysis/analysis_build.h"
 #include "base/str.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define SHARE_LEAST  0.05 /* of some model's time that a parameter has to decide */
 #define SERIES_LEAST 3
+#define MISFIT       8 /* times the variance of the runs; by chance in less than 2 of 100 */
+#define ROUNDING     1e-8
+#define WIDE_MOST    2 /* largest / smallest in an interval that has the misfit in it */
 
 /* Of a parameter: largest / smallest that the runs allow. Beyond that a fit says little, and its
  * interval less than it seems to. */
@@ -79,9 +83,33 @@ static bool is_serial(const struct lab_study_run *run) {
 
 static struct scaling_cost fit(const struct scaling_group *group,
                                const struct scaling_sample *samples, int without) {
-    struct scaling_cost cost = scaling_cost_fit(samples, group->count, without);
+    struct scaling_cost cost = scaling_cost_fit(samples, group->fitted_count, without);
     cost.serial = is_serial(group->models[0].point->runs[0]);
+    cost.host_s = group->host_s;
     return cost;
+}
+
+/* Errors of the fit against those that the runs of each model leave: an F test. */
+static bool is_misfit(const struct scaling_group *group, const double *times) {
+    int freedom = group->fitted_count - SCALING_PARAMETERS, blocks = group->blocks;
+    double pure = 0;
+    for (int m = 0; m < group->fitted_count && blocks > 1; m++)
+        pure += pow(lab_stats_stddev(times + (ptrdiff_t)m * blocks, (size_t)blocks), 2) / blocks /
+                group->fitted_count;
+    return blocks > 1 && group->costs[blocks].squares / freedom > MISFIT * pure + ROUNDING;
+}
+
+static void choose_models(struct scaling_group *group, struct scaling_sample *samples,
+                          struct lab_arena *arena) {
+    bool *bound = lab_arena_alloc(arena, (size_t)group->count, sizeof *bound);
+    for (int m = 0; m < group->count; m++)
+        samples[m] = sample_point(&group->models[m]);
+    group->host_s = scaling_cost_find_host(samples, group->count, bound);
+    for (int m = 0; m < group->count; m++) {
+        group->models[m].launch_bound = bound[m];
+        if (!bound[m])
+            LAB_ADD(group->fitted, group->fitted_count, arena) = &group->models[m];
+    }
 }
 
 static void fit_blocks(struct scaling_group *group, struct scaling_sample *samples,
@@ -89,34 +117,43 @@ static void fit_blocks(struct scaling_group *group, struct scaling_sample *sampl
     const struct lab_study_point **points =
         lab_arena_alloc(arena, (size_t)group->count, sizeof *points);
     int *repeats;
-    for (int m = 0; m < group->count; m++)
-        points[m] = group->models[m].point;
-    group->blocks = lab_stage_blocks(points, group->count, arena, &repeats);
+    for (int m = 0; m < group->fitted_count; m++)
+        points[m] = group->fitted[m]->point;
+    group->blocks = lab_stage_blocks(points, group->fitted_count, arena, &repeats);
     group->costs = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *group->costs);
+    double *times = lab_arena_alloc(arena, (size_t)(group->blocks * group->fitted_count) + 1,
+                                    sizeof *times); /* model by model, logarithms */
     for (int b = 0; b < group->blocks; b++) {
-        for (int m = 0; m < group->count; m++)
+        for (int m = 0; m < group->fitted_count; m++) {
             samples[m] = sample_run(lab_stage_run(points[m], repeats[b]));
+            times[m * group->blocks + b] =
+                log(samples[m].times.compute_s > 0 ? samples[m].times.compute_s
+                                                   : samples[m].iteration_s);
+        }
         group->costs[b] = fit(group, samples, -1);
     }
-    for (int m = 0; m < group->count; m++)
-        samples[m] = sample_point(&group->models[m]);
+    for (int m = 0; m < group->fitted_count; m++)
+        samples[m] = sample_point(group->fitted[m]);
     group->costs[group->blocks] = fit(group, samples, -1);
+    group->misfit = is_misfit(group, times);
 }
 
 /* Each model from all others. */
 static void leave_one_out(struct scaling_group *group, const struct scaling_sample *samples) {
     const struct scaling_cost *all = &group->costs[group->blocks];
     double squares = 0;
-    for (int m = 0; m < group->count; m++) {
-        struct scaling_model *model = &group->models[m];
-        const struct lab_study_work *work = samples[m].work;
+    for (int m = 0; m < group->fitted_count; m++) {
         struct scaling_cost others = fit(group, samples, m);
-        model->predicted_s = scaling_cost_iteration_s(all, work);
-        model->predicted_rate = model->rate.value * model->iteration_s / model->predicted_s;
-        model->error = scaling_cost_iteration_s(&others, work) / model->iteration_s - 1;
+        struct scaling_model *model = group->fitted[m];
+        model->error = scaling_cost_iteration_s(&others, samples[m].work) / model->iteration_s - 1;
         squares += model->error * model->error;
     }
-    group->leave_one_out = sqrt(squares / group->count);
+    group->leave_one_out = sqrt(squares / group->fitted_count);
+    for (int m = 0; m < group->count; m++) {
+        struct scaling_model *model = &group->models[m];
+        model->predicted_s = scaling_cost_iteration_s(all, &model->point->runs[0]->work);
+        model->predicted_rate = model->rate.value * model->iteration_s / model->predicted_s;
+    }
 }
 
 static double r_squared(const struct scaling_group *group) {
@@ -154,6 +191,18 @@ static bool is_determined(const struct scaling_group *group, enum scaling_parame
            group->costs[group->blocks].spread[parameter] <= spread_most[parameter];
 }
 
+/* What the model gets wrong about models, it may get wrong by this parameter alone. */
+static void widen(struct lab_claim *claim, const struct scaling_group *group, double share) {
+    double own = log(claim->high / claim->effect),
+           model = group->leave_one_out / share *
+                   lab_stats_t_quantile(0.975, group->fitted_count - SCALING_PARAMETERS),
+           factor = exp(sqrt(own * own + model * model));
+    claim->low = claim->effect / factor;
+    claim->high = claim->effect * factor;
+    if (factor * factor > WIDE_MOST)
+        claim->verdict = LAB_CLAIM_INCONCLUSIVE;
+}
+
 static struct lab_claim claim_parameter(const struct scaling_group *group,
                                         enum scaling_parameter parameter, struct lab_arena *arena) {
     static const char *const kinds[] = {"scaling.launch", "scaling.compute_rate",
@@ -163,9 +212,9 @@ static struct lab_claim claim_parameter(const struct scaling_group *group,
                              *const units[] = {"s", "FLOP/s", "B/s"};
     struct lab_claim claim = lab_claim_none;
     double share = 0;
-    for (int m = 0; m < group->count && group->fits; m++)
+    for (int m = 0; m < group->fitted_count && group->fits; m++)
         share = fmax(share, scaling_cost_share(&group->costs[group->blocks],
-                                               &group->models[m].point->runs[0]->work, parameter));
+                                               &group->fitted[m]->point->runs[0]->work, parameter));
     if (share >= SHARE_LEAST) {
         double *values = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *values);
         for (int b = 0; b < group->blocks; b++) {
@@ -173,6 +222,8 @@ static struct lab_claim claim_parameter(const struct scaling_group *group,
             values[b] = parameter == SCALING_LAUNCH ? seconds : 1 / seconds;
         }
         claim = lab_claim_from_blocks(values, group->blocks, units[parameter]);
+        if (group->misfit && claim.verdict == LAB_CLAIM_YES)
+            widen(&claim, group, share);
         if (!is_determined(group, parameter, &claim))
             claim.verdict = claim.n > 0 ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_NOT_TESTED;
     }
@@ -207,6 +258,7 @@ static void fit_group(struct scaling_group *group, struct lab_arena *arena) {
     if (group->count >= SCALING_MODELS_LEAST) {
         struct scaling_sample *samples =
             lab_arena_alloc(arena, (size_t)group->count, sizeof *samples);
+        choose_models(group, samples, arena);
         fit_blocks(group, samples, arena);
         leave_one_out(group, samples);
         group->r_squared = r_squared(group);

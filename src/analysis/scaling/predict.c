@@ -135,11 +135,18 @@ static const struct lab_value *make_options(const struct lab_study_point *neares
 /* The error of the cost model on models that it wasn't fitted to comes on top of that over runs. */
 static void widen(struct lab_claim *claim, const struct scaling_group *group) {
     double own = log(claim->high / claim->effect),
-           model = group->leave_one_out *
-                   lab_stats_t_quantile((1 + CONFIDENCE) / 2, group->count - SCALING_PARAMETERS),
+           model =
+               group->leave_one_out *
+               lab_stats_t_quantile((1 + CONFIDENCE) / 2, group->fitted_count - SCALING_PARAMETERS),
            factor = exp(sqrt(own * own + model * model));
     claim->low = claim->effect / factor;
     claim->high = claim->effect * factor;
+}
+
+struct lab_interval scaling_predictable(const struct scaling_group *group) {
+    double beyond = group->misfit ? 1 : SCALING_BEYOND;
+    return (struct lab_interval){group->models[0].gflop / beyond,
+                                 group->models[group->count - 1].gflop * beyond, NAN};
 }
 
 static struct scaling_prediction predict(const struct scaling_group *group,
@@ -149,7 +156,8 @@ static struct scaling_prediction predict(const struct scaling_group *group,
     double samples = work->samples > 0 ? work->samples : 1, gflop = 1e-9 * work->flops / samples;
     struct scaling_prediction made = {
         .model = model, .gflop = gflop, .rate = NAN, .time = lab_claim_none};
-    if (gflop <= SCALING_BEYOND * last->gflop && gflop >= group->models[0].gflop / SCALING_BEYOND) {
+    struct lab_interval range = scaling_predictable(group);
+    if (range.low <= gflop && gflop <= range.high) {
         double *values = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *values);
         for (int b = 0; b < group->blocks; b++)
             values[b] = scaling_cost_iteration_s(&group->costs[b], work);

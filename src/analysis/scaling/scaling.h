@@ -18,13 +18,16 @@
  * A kernel takes its launch, then the larger of FLOPs / compute rate and bytes / memory bandwidth;
  * a copy takes bytes / bandwidth of its direction. The iteration takes the longest of H2D, compute
  * and D2H, or half of their sum where that is more: two buffers, each of which waits for all three.
+ * It takes no less than the host's launches do; a model that is bound by them is not fitted to.
  */
 enum scaling_parameter { SCALING_LAUNCH, SCALING_COMPUTE, SCALING_MEMORY, SCALING_PARAMETERS };
 
 struct scaling_cost {
     double seconds[SCALING_PARAMETERS]; /* of a launch, a FLOP, a byte */
     double spread[SCALING_PARAMETERS]; /* largest / smallest that fits about as well; 0 = unknown */
+    double squares;                    /* of relative errors of the compute stage's time */
     double h2d_byte_s, d2h_byte_s;     /* 0 = nothing is copied */
+    double host_s;                     /* of a launch, on the host; 0 = no model is bound by it */
     bool serial;                       /* one stage after the other */
 };
 
@@ -38,6 +41,10 @@ struct scaling_sample { /* a model, to fit to */
  * none. */
 struct scaling_cost scaling_cost_fit(const struct scaling_sample *samples, int count, int without);
 double scaling_cost_iteration_s(const struct scaling_cost *cost, const struct lab_study_work *work);
+/* Whether these models are fitted far better without those that have least time for each launch:
+ * then those are bound by the host's launches. Fills `ret_bound` (count of them) and returns how
+ * long a launch takes the host; 0 = none are. */
+double scaling_cost_find_host(const struct scaling_sample *samples, int count, bool *ret_bound);
 /* The part of the compute stage's time that hangs on a parameter: 0 to 1. */
 double scaling_cost_share(const struct scaling_cost *cost, const struct lab_study_work *work,
                           enum scaling_parameter parameter);
@@ -58,16 +65,21 @@ struct scaling_model {
     double flops_per_s;     /* reached */
     double iteration_s, predicted_s;
     double predicted_rate;
-    double error; /* of the prediction from all other models, as a share; NaN = unknown */
+    double error;      /* of the prediction from all other models, as a share; NaN = unknown */
+    bool launch_bound; /* by the host: not fitted to */
 };
 
 struct scaling_group {
     const char *title; /* "GPU 0, NUMA node 0" */
     const char *name;  /* of the part */
     struct scaling_model *models;
-    int count, left_out;        /* without arithmetic, or without a rate */
+    int count, left_out;           /* without arithmetic, or without a rate */
+    struct scaling_model **fitted; /* those that aren't launch-bound */
+    int fitted_count;
     struct scaling_cost *costs; /* one for each block; the last of all together */
     int blocks;
+    double host_s;                   /* of a launch; 0 = no model is launch-bound */
+    bool misfit;                     /* errors of the model are larger than those of its runs */
     double r_squared, leave_one_out; /* NaN = no model was fitted */
     bool fits;
     struct lab_claim parameters[SCALING_PARAMETERS];
@@ -81,7 +93,10 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
 
 /* --- models that weren't run (predict.c) --- */
 
-#define SCALING_BEYOND 2 /* times more than the most work that was run is the limit */
+#define SCALING_BEYOND 2 /* times the most work that was run; a model with misfit: none */
+
+/* GFLOP of a sample that it may predict. */
+struct lab_interval scaling_predictable(const struct scaling_group *group);
 
 struct scaling_prediction {
     const char *model;
