@@ -29,119 +29,58 @@ static const struct lab_option latency_options[] = {
 
 /* --- columns --- */
 
-struct figures { /* of a pipeline; medians over its batches and launches */
-    double window_s, batches, latency_s, h2d, d2h, utilization, preparation_s, efficiency, overlap,
-        compression, idle;
-};
-
+#define OF_PIPELINE(member, ...) LAB_FIELD(struct lab_pipeline, member, __VA_ARGS__)
 static const struct lab_field figure_fields[] = {
-    LAB_FIELD(struct figures, window_s, "window_ms", "Window", LAB_UNIT_TIME),
-    LAB_FIELD(struct figures, batches, "batches", "Batches", LAB_UNIT_COUNT),
-    LAB_FIELD(struct figures, latency_s, "batch_latency_ms", "Batch latency", LAB_UNIT_TIME),
-    LAB_FIELD(struct figures, h2d, "h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE, "H2D"),
-    LAB_FIELD(struct figures, d2h, "d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE, "D2H"),
-    LAB_FIELD(struct figures, utilization, "compute_utilization", "Compute busy", LAB_UNIT_SHARE,
-              "Compute"),
-    LAB_FIELD(struct figures, preparation_s, "preparation_ms", "Preparation", LAB_UNIT_TIME),
-    LAB_FIELD(struct figures, efficiency, "pipeline_efficiency", "Busiest stage", LAB_UNIT_SHARE,
-              "Busiest"),
-    LAB_FIELD(struct figures, overlap, "overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"),
-    LAB_FIELD(struct figures, compression, "temporal_compression", "Compression", LAB_UNIT_RATIO),
-    LAB_FIELD(struct figures, idle, "idle", "Idle", LAB_UNIT_SHARE),
+    OF_PIPELINE(window_s, "window_ms", "Window", LAB_UNIT_TIME),
+    OF_PIPELINE(batches, "batches", "Batches", LAB_UNIT_COUNT),
+    OF_PIPELINE(latency.median, "batch_latency_ms", "Batch latency", LAB_UNIT_TIME),
+    OF_PIPELINE(stages[LAB_STAGE_H2D].bytes_per_s, "h2d_gb_per_s", "H2D bandwidth", LAB_UNIT_RATE,
+                "H2D"),
+    OF_PIPELINE(stages[LAB_STAGE_D2H].bytes_per_s, "d2h_gb_per_s", "D2H bandwidth", LAB_UNIT_RATE,
+                "D2H"),
+    OF_PIPELINE(compute_utilization, "compute_utilization", "Compute busy", LAB_UNIT_SHARE,
+                "Compute"),
+    OF_PIPELINE(preparation.median, "preparation_ms", "Preparation", LAB_UNIT_TIME),
+    OF_PIPELINE(efficiency, "pipeline_efficiency", "Busiest stage", LAB_UNIT_SHARE, "Busiest"),
+    OF_PIPELINE(overlap, "overlap", "Overlap", LAB_UNIT_SHARE, "Overlap"),
+    OF_PIPELINE(compression, "temporal_compression", "Compression", LAB_UNIT_RATIO),
+    OF_PIPELINE(idle, "idle", "Idle", LAB_UNIT_SHARE),
 };
 
-struct stage {
-    const char *name;
-    double commands, busy, batch_s, batch_p95_s, bytes, bandwidth;
-};
-
+#define OF_STAGE(member, ...) LAB_FIELD(struct lab_pipeline_stage, member, __VA_ARGS__)
 static const struct lab_field stage_fields[] = {
-    LAB_FIELD(struct stage, name, "stage", "Stage", LAB_UNIT_TEXT),
-    LAB_FIELD(struct stage, commands, "commands", NULL, LAB_UNIT_COUNT),
-    LAB_FIELD(struct stage, busy, "busy", "Busy", LAB_UNIT_SHARE),
-    LAB_FIELD(struct stage, batch_s, "batch_ms", "Per batch", LAB_UNIT_TIME),
-    LAB_FIELD(struct stage, batch_p95_s, "batch_p95_ms", "p95", LAB_UNIT_TIME),
-    LAB_FIELD(struct stage, bytes, "bytes", "Moved", LAB_UNIT_SIZE),
-    LAB_FIELD(struct stage, bandwidth, "median_gb_per_s", "Median bandwidth", LAB_UNIT_RATE),
+    OF_STAGE(name, "stage", "Stage", LAB_UNIT_TEXT),
+    OF_STAGE(commands, "commands", NULL, LAB_UNIT_COUNT),
+    OF_STAGE(busy, "busy", "Busy", LAB_UNIT_SHARE),
+    OF_STAGE(time.median, "batch_ms", "Per batch", LAB_UNIT_TIME),
+    OF_STAGE(time.p95, "batch_p95_ms", "p95", LAB_UNIT_TIME),
+    OF_STAGE(bytes, "bytes", "Moved", LAB_UNIT_SIZE),
+    OF_STAGE(bandwidth.median, "median_gb_per_s", "Median bandwidth", LAB_UNIT_RATE),
 };
 
-struct stream {
-    double number, commands, busy, gaps, gap_s, gap_p95_s, gap_total_s, over_10us, over_100us;
-};
-
+#define OF_STREAM(member, ...) LAB_FIELD(struct lab_pipeline_stream, member, __VA_ARGS__)
 static const struct lab_field stream_fields[] = {
-    LAB_FIELD(struct stream, number, "stream", "Stream", LAB_UNIT_COUNT),
-    LAB_FIELD(struct stream, commands, "commands", "Commands", LAB_UNIT_COUNT),
-    LAB_FIELD(struct stream, busy, "busy", "Busy", LAB_UNIT_SHARE),
-    LAB_FIELD(struct stream, gaps, "gaps", "Gaps", LAB_UNIT_COUNT),
-    LAB_FIELD(struct stream, gap_s, "gap_ms", "Median", LAB_UNIT_TIME),
-    LAB_FIELD(struct stream, gap_p95_s, "gap_p95_ms", "p95", LAB_UNIT_TIME),
-    LAB_FIELD(struct stream, gap_total_s, "gap_total_ms", "Total", LAB_UNIT_TIME),
-    LAB_FIELD(struct stream, over_10us, "gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT),
-    LAB_FIELD(struct stream, over_100us, "gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT),
+    OF_STREAM(stream, "stream", "Stream", LAB_UNIT_COUNT),
+    OF_STREAM(commands, "commands", "Commands", LAB_UNIT_COUNT),
+    OF_STREAM(busy, "busy", "Busy", LAB_UNIT_SHARE),
+    OF_STREAM(gap_count, "gaps", "Gaps", LAB_UNIT_COUNT),
+    OF_STREAM(gaps.median, "gap_ms", "Median", LAB_UNIT_TIME),
+    OF_STREAM(gaps.p95, "gap_p95_ms", "p95", LAB_UNIT_TIME),
+    OF_STREAM(gaps.total, "gap_total_ms", "Total", LAB_UNIT_TIME),
+    OF_STREAM(over_10us, "gaps_over_10us", "> 10 µs", LAB_UNIT_COUNT),
+    OF_STREAM(over_100us, "gaps_over_100us", "> 100 µs", LAB_UNIT_COUNT),
 };
 
-static const char *const stage_names[LAB_PIPELINE_STAGES] = {"H2D", "compute", "D2H", "other"};
-
-/* --- tables --- */
-
-static double share_of_window(const struct lab_pipeline *pipeline, int64_t busy_ns) {
-    int64_t window_ns = pipeline->end_ns - pipeline->start_ns;
-    return window_ns > 0 ? (double)busy_ns / (double)window_ns : NAN;
-}
-
-static struct figures make_figures(const struct lab_pipeline *pipeline) {
-    return (struct figures){
-        .window_s = 1e-9 * (double)(pipeline->end_ns - pipeline->start_ns),
-        .batches = pipeline->batch_count ? (double)pipeline->batch_count : NAN,
-        .latency_s = pipeline->latency.median,
-        .h2d = pipeline->stages[LAB_STAGE_H2D].bytes_per_s,
-        .d2h = pipeline->stages[LAB_STAGE_D2H].bytes_per_s,
-        .utilization = pipeline->compute_utilization,
-        .preparation_s = pipeline->preparation.median,
-        .efficiency = pipeline->efficiency,
-        .overlap = pipeline->overlap,
-        .compression = pipeline->compression,
-        .idle = pipeline->idle,
-    };
-}
-
-static void add_stage_table(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
-                            struct lab_arena *arena) {
-    struct stage *rows = NULL;
+static void add_tables(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
+                       struct lab_arena *arena) {
+    struct lab_pipeline_stage *stages = NULL;
     int count = 0;
-    for (int s = 0; s < LAB_PIPELINE_STAGES; s++) {
-        const struct lab_pipeline_stage *stage = &pipeline->stages[s];
-        if (stage->commands > 0)
-            LAB_ADD(rows, count, arena) =
-                (struct stage){stage_names[s],
-                               (double)stage->commands,
-                               share_of_window(pipeline, stage->busy_ns),
-                               stage->time.median,
-                               stage->time.p95,
-                               s == LAB_STAGE_COMPUTE ? NAN : (double)stage->size_bytes,
-                               stage->bandwidth.median};
-    }
-    lab_rows_add_table(part, "stages", "Stages", &LAB_ROWS(stage_fields, rows, count), arena);
-}
-
-static void add_stream_table(struct lab_analysis_part *part, const struct lab_pipeline *pipeline,
-                             struct lab_arena *arena) {
-    struct stream *rows = lab_arena_alloc(arena, (size_t)pipeline->stream_count + 1, sizeof *rows);
-    for (int i = 0; i < pipeline->stream_count; i++) {
-        const struct lab_pipeline_stream *stream = &pipeline->streams[i];
-        rows[i] = (struct stream){stream->stream,
-                                  (double)stream->commands,
-                                  share_of_window(pipeline, stream->busy_ns),
-                                  (double)stream->gaps.count,
-                                  stream->gaps.median,
-                                  stream->gaps.p95,
-                                  stream->gaps.total,
-                                  (double)stream->over_10us,
-                                  (double)stream->over_100us};
-    }
+    for (int s = 0; s < LAB_PIPELINE_STAGES; s++)
+        if (pipeline->stages[s].commands > 0)
+            LAB_ADD(stages, count, arena) = pipeline->stages[s];
+    lab_rows_add_table(part, "stages", "Stages", &LAB_ROWS(stage_fields, stages, count), arena);
     lab_rows_add_table(part, "streams", "Gaps by stream",
-                       &LAB_ROWS(stream_fields, rows, pipeline->stream_count), arena);
+                       &LAB_ROWS(stream_fields, pipeline->streams, pipeline->stream_count), arena);
 }
 
 /* --- notes --- */
@@ -241,7 +180,8 @@ static const char *make_answer(const struct lab_pipeline *pipeline, struct lab_a
                             pipeline->efficiency < BOUND_SHARE ? "No stage bounds the pipeline"
                             : pipeline->longest == LAB_STAGE_COMPUTE ? "Compute-bound"
                                                                      : "Transfer-bound",
-                            stage_names[pipeline->longest], 100 * pipeline->efficiency, overlap);
+                            pipeline->stages[pipeline->longest].name, 100 * pipeline->efficiency,
+                            overlap);
 }
 
 static void add_part(struct lab_analysis_result *result, const struct lab_analysis_trace *trace,
@@ -251,10 +191,8 @@ static void add_part(struct lab_analysis_result *result, const struct lab_analys
         lab_analysis_add_part(result, make_name(trace->name, pipelines, pipeline, arena), arena);
     part->about = make_about(trace->trace, pipeline, arena);
     part->answer = make_answer(pipeline, arena);
-    struct figures figures = make_figures(pipeline);
-    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
-    add_stage_table(part, pipeline, arena);
-    add_stream_table(part, pipeline, arena);
+    LAB_PART_FIGURES(part, figure_fields, pipeline, arena);
+    add_tables(part, pipeline, arena);
     add_notes(&part->notes, trace->trace, pipelines, pipeline, window, arena);
 }
 

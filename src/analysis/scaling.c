@@ -23,21 +23,17 @@ static const struct lab_option scaling_options[] = {
 
 /* --- columns --- */
 
-struct figures { /* of a group */
-    int models;
-    struct lab_claim rate, launch, bandwidth;
-    double r_squared, leave_one_out;
-};
-
 static const struct lab_field figure_fields[] = {
-    LAB_FIELD(struct figures, models, "models", "Models", LAB_UNIT_COUNT),
-    LAB_FIELD(struct figures, rate, "compute_rate_flops_per_s", "Compute rate", LAB_UNIT_NUMBER,
-              "Compute rate"),
-    LAB_FIELD(struct figures, launch, "launch_ms", "Launch overhead", LAB_UNIT_TIME, "Launch"),
-    LAB_FIELD(struct figures, bandwidth, "bandwidth_gb_per_s", "Memory bandwidth", LAB_UNIT_RATE),
-    LAB_FIELD(struct figures, r_squared, "r_squared", "R²", LAB_UNIT_NUMBER),
-    LAB_FIELD(struct figures, leave_one_out, "leave_one_out_error", "Leave-one-out", LAB_UNIT_SHARE,
-              "Error"),
+    LAB_FIELD(struct scaling_group, count, "models", "Models", LAB_UNIT_COUNT),
+    LAB_FIELD(struct scaling_group, parameters[SCALING_COMPUTE], "compute_rate_flops_per_s",
+              "Compute rate", LAB_UNIT_NUMBER, "Compute rate"),
+    LAB_FIELD(struct scaling_group, parameters[SCALING_LAUNCH], "launch_ms", "Launch overhead",
+              LAB_UNIT_TIME, "Launch"),
+    LAB_FIELD(struct scaling_group, parameters[SCALING_MEMORY], "bandwidth_gb_per_s",
+              "Memory bandwidth", LAB_UNIT_RATE),
+    LAB_FIELD(struct scaling_group, r_squared, "r_squared", "R²", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct scaling_group, leave_one_out, "leave_one_out_error", "Leave-one-out",
+              LAB_UNIT_SHARE, "Error"),
 };
 
 static const struct lab_field model_fields[] = {
@@ -142,13 +138,7 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     struct lab_rows predicted = LAB_ROWS(prediction_fields, predictions, count);
     struct lab_analysis_part *part =
         lab_analysis_add_part(result, lab_arena_printf(arena, "%s%s", prefix, group->name), arena);
-    struct figures figures = {.models = group->count,
-                              .rate = group->parameters[SCALING_COMPUTE],
-                              .launch = group->parameters[SCALING_LAUNCH],
-                              .bandwidth = group->parameters[SCALING_MEMORY],
-                              .r_squared = group->r_squared,
-                              .leave_one_out = group->leave_one_out};
-    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    LAB_PART_FIGURES(part, figure_fields, group, arena);
     part->answer = make_answer(group, predictions, count, arena);
     lab_rows_add_table(part, "models", "By model",
                        &LAB_ROWS(model_fields, group->models, group->count), arena);

@@ -39,20 +39,25 @@ static size_t busy_spans(const struct selection *selection, int stage,
     return lab_spans_join(spans, count);
 }
 
+static const char *const stage_names[LAB_PIPELINE_STAGES] = {"H2D", "compute", "D2H", "other"};
+
 static void measure_stages(const struct selection *selection, struct lab_pipeline *pipeline) {
     struct lab_span *spans[LAB_PIPELINE_STAGES], *all;
     size_t counts[LAB_PIPELINE_STAGES];
     int64_t window_ns = pipeline->end_ns - pipeline->start_ns, sum_ns = 0;
     for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
         counts[stage] = busy_spans(selection, stage, &spans[stage]);
+        pipeline->stages[stage].name = stage_names[stage];
         pipeline->stages[stage].busy_ns = lab_spans_busy_ns(spans[stage], counts[stage]);
+        pipeline->stages[stage].busy = ratio(pipeline->stages[stage].busy_ns, window_ns);
         sum_ns += pipeline->stages[stage].busy_ns;
     }
     for (size_t i = 0; i < selection->count; i++) {
         pipeline->stages[selection->items[i].stage].commands++;
-        pipeline->stages[selection->items[i].stage].size_bytes += selection->items[i].size_bytes;
+        pipeline->stages[selection->items[i].stage].bytes += (double)selection->items[i].size_bytes;
         pipeline->whole_graphs += selection->items[i].whole_graph;
     }
+    pipeline->stages[LAB_STAGE_COMPUTE].bytes = NAN;
     for (int stage = 0; stage < LAB_STAGE_COUNT; stage++)
         if (pipeline->stages[stage].busy_ns > pipeline->stages[pipeline->longest].busy_ns)
             pipeline->longest = (enum lab_stage)stage;
@@ -60,9 +65,8 @@ static void measure_stages(const struct selection *selection, struct lab_pipelin
     for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
         struct lab_pipeline_stage *figures = &pipeline->stages[stage];
         bool copies = stage == LAB_STAGE_H2D || stage == LAB_STAGE_D2H;
-        figures->bytes_per_s = copies && figures->busy_ns > 0
-                                   ? (double)figures->size_bytes / SECONDS(figures->busy_ns)
-                                   : NAN;
+        figures->bytes_per_s =
+            copies && figures->busy_ns > 0 ? figures->bytes / SECONDS(figures->busy_ns) : NAN;
         if (!copies)
             continue;
         copies_ns += figures->busy_ns;
@@ -221,9 +225,10 @@ static int by_stream(const void *a, const void *b) {
 }
 
 static void measure_stream(const struct lab_latency_work *work, size_t count, int64_t gap_ns,
-                           double *values, struct lab_pipeline_stream *ret_stream) {
-    struct lab_pipeline_stream stream = {.stream = work->stream, .commands = count};
-    int64_t end_ns = work->start_ns;
+                           int64_t window_ns, double *values,
+                           struct lab_pipeline_stream *ret_stream) {
+    struct lab_pipeline_stream stream = {.stream = (int)work->stream, .commands = (int)count};
+    int64_t end_ns = work->start_ns, busy_ns = 0;
     size_t gaps = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t idle_ns = work[i].start_ns - end_ns;
@@ -234,9 +239,11 @@ static void measure_stream(const struct lab_latency_work *work, size_t count, in
         }
         int64_t from_ns = work[i].start_ns > end_ns ? work[i].start_ns : end_ns;
         if (work[i].end_ns > from_ns)
-            stream.busy_ns += work[i].end_ns - from_ns;
+            busy_ns += work[i].end_ns - from_ns;
         end_ns = work[i].end_ns > end_ns ? work[i].end_ns : end_ns;
     }
+    stream.busy = ratio(busy_ns, window_ns);
+    stream.gap_count = (int)gaps;
     stream.gaps = lab_analysis_summarize(values, gaps);
     *ret_stream = stream;
 }
@@ -255,7 +262,8 @@ static void measure_streams(struct selection *selection, int64_t gap_ns,
         while (next < selection->count &&
                selection->items[next].stream == selection->items[i].stream)
             next++;
-        measure_stream(selection->items + i, next - i, gap_ns, values,
+        measure_stream(selection->items + i, next - i, gap_ns,
+                       pipeline->end_ns - pipeline->start_ns, values,
                        &pipeline->streams[pipeline->stream_count++]);
         i = next;
     }
@@ -289,6 +297,8 @@ static bool make_pipeline(const struct lab_trace *trace, const char *window, int
         measure_batches(&selection, &pipeline);
         measure_preparation(&selection, trace, &pipeline);
         measure_streams(&selection, gap_ns, &pipeline);
+        pipeline.window_s = SECONDS(pipeline.end_ns - pipeline.start_ns);
+        pipeline.batches = pipeline.batch_count > 0 ? (double)pipeline.batch_count : NAN;
         *ret_pipeline = pipeline;
     }
     lab_mem_free(selection.items);

@@ -19,20 +19,22 @@
 enum { LAB_PIPELINE_OTHER = LAB_STAGE_COUNT, LAB_PIPELINE_STAGES };
 
 struct lab_pipeline_stage {
-    size_t commands;
+    const char *name;
+    int commands;
     int64_t busy_ns; /* in which any of them ran */
-    int64_t size_bytes;
+    double busy;     /* of the window */
+    double bytes;
     double bytes_per_s;                    /* over busy_ns; NaN = no copies */
     struct lab_analysis_summary time;      /* of a batch, seconds */
     struct lab_analysis_summary bandwidth; /* of a batch; of a copy where batches aren't known */
 };
 
 struct lab_pipeline_stream {
-    uint32_t stream;
-    size_t commands;
-    int64_t busy_ns;
+    int stream, commands;
+    double busy; /* of the window */
+    int gap_count;
     struct lab_analysis_summary gaps; /* seconds, those longer than `gap_ns` */
-    size_t over_10us, over_100us;
+    int over_10us, over_100us;
 };
 
 struct lab_pipeline {
@@ -40,12 +42,13 @@ struct lab_pipeline {
     uint32_t context, green;
     bool has_window;          /* a range gave it; false: all that the trace holds */
     int64_t start_ns, end_ns; /* first start and last end of what counts */
+    double window_s, batches; /* NaN = ranges don't tell */
     struct lab_pipeline_stage stages[LAB_PIPELINE_STAGES];
     enum lab_stage longest; /* the stage that is busy for longest */
     double compute_utilization, efficiency, overlap, compression, idle;
     struct lab_analysis_summary preparation; /* seconds */
     struct lab_analysis_summary latency;     /* of a batch, seconds */
-    size_t batch_count;                      /* 0 = ranges don't tell */
+    size_t batch_count;
     size_t whole_graphs;
     struct lab_pipeline_stream *streams; /* ascending */
     int stream_count;

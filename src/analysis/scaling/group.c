@@ -187,20 +187,16 @@ static void name_claim(const struct scaling_group *group, struct lab_claim *clai
 /* Not by the claim's own interval: those that are narrow by chance would be chosen. */
 static bool is_determined(const struct scaling_group *group, enum scaling_parameter parameter,
                           const struct lab_claim *claim) {
-    return claim->n == group->blocks &&
+    return claim->n == group->blocks && !(group->misfit && claim->high / claim->low > WIDE_MOST) &&
            group->costs[group->blocks].spread[parameter] <= spread_most[parameter];
 }
 
-/* What the model gets wrong about models, it may get wrong by this parameter alone. */
-static void widen(struct lab_claim *claim, const struct scaling_group *group, double share) {
+void scaling_widen(struct lab_claim *claim, const struct scaling_group *group, double error) {
     double own = log(claim->high / claim->effect),
-           model = group->leave_one_out / share *
-                   lab_stats_t_quantile(0.975, group->fitted_count - SCALING_PARAMETERS),
+           model = error * lab_stats_t_quantile(0.975, group->fitted_count - SCALING_PARAMETERS),
            factor = exp(sqrt(own * own + model * model));
     claim->low = claim->effect / factor;
     claim->high = claim->effect * factor;
-    if (factor * factor > WIDE_MOST)
-        claim->verdict = LAB_CLAIM_INCONCLUSIVE;
 }
 
 static struct lab_claim claim_parameter(const struct scaling_group *group,
@@ -222,8 +218,8 @@ static struct lab_claim claim_parameter(const struct scaling_group *group,
             values[b] = parameter == SCALING_LAUNCH ? seconds : 1 / seconds;
         }
         claim = lab_claim_from_blocks(values, group->blocks, units[parameter]);
-        if (group->misfit && claim.verdict == LAB_CLAIM_YES)
-            widen(&claim, group, share);
+        if (group->misfit) /* which may all be this parameter's */
+            scaling_widen(&claim, group, group->leave_one_out / share);
         if (!is_determined(group, parameter, &claim))
             claim.verdict = claim.n > 0 ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_NOT_TESTED;
     }

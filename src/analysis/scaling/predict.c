@@ -1,18 +1,16 @@
 /*
  * predict.c: iteration times of models that weren't run, by the cost model. The workload counts
- * their kernels (study->work_of); keys that aren't named are as in the nearest model that was run.
+ * their kernels (study->work_of); keys that aren't named are as in the largest model that was run.
  */
 #include "analysis/scaling/scaling.h"
 
 #include "analysis/analysis_build.h"
 #include "base/str.h"
-#include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIDENCE      0.95
 #define PREDICTIONS_MAX 32
 #define WIDER           1.25 /* than the widest, by itself; in steps of a head */
 #define HEAD            64
@@ -97,31 +95,11 @@ static int find_wanted(const struct lab_value *value, const struct scaling_group
 
 /* --- its work --- */
 
-static double distance(int64_t a, int64_t b) {
-    return a > 0 && b > 0 ? fabs(log((double)a / (double)b)) : 0;
-}
-
-static const struct lab_study_point *find_nearest(const struct scaling_group *group,
-                                                  const struct wanted *wanted) {
-    const struct lab_study_point *nearest = NULL;
-    double least = INFINITY;
-    for (int m = 0; m < group->count; m++) {
-        struct wanted model = like(group->models[m].point);
-        double far = distance(model.patch_size, wanted->patch_size) +
-                     distance(model.depth, wanted->depth) + distance(model.dim, wanted->dim);
-        if (far < least) {
-            least = far;
-            nearest = group->models[m].point;
-        }
-    }
-    return nearest;
-}
-
-static const struct lab_value *make_options(const struct lab_study_point *nearest,
+static const struct lab_value *make_options(const struct lab_study_point *point,
                                             const struct wanted *wanted, struct lab_arena *arena) {
-    struct lab_value *options = lab_value_copy(arena, nearest->runs[0]->options);
-    struct wanted was = like(nearest);
-    int64_t hidden = setting_of(nearest, "mlp_dim"); /* 0 = it follows by itself */
+    struct lab_value *options = lab_value_copy(arena, point->runs[0]->options);
+    struct wanted was = like(point);
+    int64_t hidden = setting_of(point, "mlp_dim"); /* 0 = it follows by itself */
     if (hidden > 0)
         lab_value_set_int(arena, options, "mlp_dim", hidden * wanted->dim / was.dim);
     lab_value_set_int(arena, options, "patch_size", wanted->patch_size);
@@ -131,17 +109,6 @@ static const struct lab_value *make_options(const struct lab_study_point *neares
 }
 
 /* --- the claim --- */
-
-/* The error of the cost model on models that it wasn't fitted to comes on top of that over runs. */
-static void widen(struct lab_claim *claim, const struct scaling_group *group) {
-    double own = log(claim->high / claim->effect),
-           model =
-               group->leave_one_out *
-               lab_stats_t_quantile((1 + CONFIDENCE) / 2, group->fitted_count - SCALING_PARAMETERS),
-           factor = exp(sqrt(own * own + model * model));
-    claim->low = claim->effect / factor;
-    claim->high = claim->effect * factor;
-}
 
 struct lab_interval scaling_predictable(const struct scaling_group *group) {
     double beyond = group->misfit ? 1 : SCALING_BEYOND;
@@ -162,7 +129,7 @@ static struct scaling_prediction predict(const struct scaling_group *group,
         for (int b = 0; b < group->blocks; b++)
             values[b] = scaling_cost_iteration_s(&group->costs[b], work);
         made.time = lab_claim_from_blocks(values, group->blocks, "s");
-        widen(&made.time, group);
+        scaling_widen(&made.time, group, group->leave_one_out);
         made.rate =
             samples / made.time.effect * (last->rate.value * last->iteration_s) /
             (last->point->runs[0]->work.samples > 0 ? last->point->runs[0]->work.samples : 1);
@@ -188,14 +155,14 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
     if (count < 0)
         return -1;
     for (int i = 0; i < count && group->fits && study->work_of; i++) {
-        const struct lab_study_point *nearest = find_nearest(group, &wanted[i]);
-        const char *name = nearest->runs[0]->model,
+        const struct lab_study_point *point = group->models[group->count - 1].point;
+        const char *name = point->runs[0]->model,
                    *model = lab_arena_printf(arena, "%.*s%lldx%lldx%lld", (int)count_letters(name),
                                              name, (long long)wanted[i].patch_size,
                                              (long long)wanted[i].depth, (long long)wanted[i].dim);
         struct lab_study_work work = {0};
-        if (study->work_of(nearest->runs[0]->run->workload,
-                           make_options(nearest, &wanted[i], arena), arena, &work, err) < 0)
+        if (study->work_of(point->runs[0]->run->workload, make_options(point, &wanted[i], arena),
+                           arena, &work, err) < 0)
             return lab_err_context(err, "predicting %s", model);
         LAB_ADD(*ret_predictions, *ret_count, arena) = predict(group, &work, model, arena);
     }

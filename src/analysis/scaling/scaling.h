@@ -91,6 +91,9 @@ struct scaling_group {
 struct scaling_group scaling_group_make(const struct lab_study_group *group, bool simulated,
                                         struct lab_arena *arena);
 
+/* The model's own error comes on top of that over runs: as a share of what is estimated. */
+void scaling_widen(struct lab_claim *claim, const struct scaling_group *group, double error);
+
 /* --- models that weren't run (predict.c) --- */
 
 #define SCALING_BEYOND 2 /* times the most work that was run; a model with misfit: none */
