@@ -32,6 +32,8 @@ static const struct lab_field model_fields[] = {
 
 /* --- sentences --- */
 
+#define BELOW_ABOVE ": transfer-bound below, compute-bound above"
+
 /* "compute" if all are bound so; NULL = they differ. */
 static const char *common_bound(const struct crossover_series *series) {
     for (int m = 1; m < series->count; m++)
@@ -48,8 +50,7 @@ static const char *make_sentence(const struct crossover_series *series, struct l
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
     if (claim->verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s: transfer-bound below, compute-bound above.",
-                                lab_claim_sentence(claim, arena));
+        return lab_arena_printf(arena, "%s%s.", lab_claim_sentence(claim, arena), BELOW_ABOVE);
     if (claim->verdict == LAB_CLAIM_INCONCLUSIVE)
         return lab_arena_printf(
             arena, "%s: crossover inconclusive (%d run%s each), measured at %s.", claim->subject,
@@ -61,6 +62,23 @@ static const char *make_sentence(const struct crossover_series *series, struct l
     return lab_arena_printf(
         arena, "%s: crossover not within the tested range, %.3g to %.3g GFLOP/sample.",
         claim->subject, series->models[0]->gflop, series->models[series->count - 1]->gflop);
+}
+
+static void add_pooled(struct lab_analysis_result *result, const struct crossover_group *groups,
+                       int count, struct lab_arena *arena) {
+    struct lab_stage_estimates *found = NULL;
+    int found_count = 0;
+    for (int g = 0; g < count; g++)
+        LAB_ADD(found, found_count, arena) = groups[g].series[0].found;
+    struct lab_claim claim = lab_stage_pool(found, found_count, "FLOP/sample", arena);
+    if (claim.verdict == LAB_CLAIM_NOT_TESTED)
+        return;
+    claim.kind = "crossover.work";
+    claim.quantity = "crossover at";
+    claim.simulated = result->simulated;
+    lab_analysis_add_claim(result, &claim, arena);
+    result->answer = lab_arena_printf(arena, "%s%s.", lab_claim_sentence(&claim, arena),
+                                      claim.verdict == LAB_CLAIM_YES ? BELOW_ABOVE : "");
 }
 
 /* --- the whole --- */
@@ -110,10 +128,11 @@ static int crossover_run(const void *config, const struct lab_analysis_input *in
         }
         lab_study_add_notes(study, prefix, &ret_result->notes, arena);
     }
-    add_claims(ret_result, all, count, arena);
-    crossover_add_chart(ret_result, all, count, arena);
     ret_result->answer =
         count > 0 ? ret_result->parts[0].answer : "Not tested: no run on a single device is done.";
+    add_pooled(ret_result, all, count, arena);
+    add_claims(ret_result, all, count, arena);
+    crossover_add_chart(ret_result, all, count, arena);
     return 0;
 }
 

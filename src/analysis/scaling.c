@@ -136,8 +136,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     if (charted)
         scaling_add_charts(result, group, lab_analysis_suffix(result->part_count, arena), arena);
     struct lab_rows predicted = LAB_ROWS(prediction_fields, predictions, count);
-    struct lab_analysis_part *part =
-        lab_analysis_add_part(result, lab_arena_printf(arena, "%s%s", prefix, group->name), arena);
+    struct lab_analysis_part *part = lab_analysis_add_part(
+        result, lab_arena_printf(arena, "%s%s", prefix, group->of->name), arena);
     LAB_PART_FIGURES(part, figure_fields, group, arena);
     part->answer = make_answer(group, predictions, count, arena);
     lab_rows_add_table(part, "models", "By model",
@@ -163,23 +163,43 @@ static int add_group(const struct scaling_config *config, const struct lab_study
 #define MODELS_LEAST   2
 #define GROUPS_CHARTED 2 /* of a study: the same models from each NUMA node look alike */
 
+static void add_pooled(struct lab_analysis_result *result, const struct scaling_group *groups,
+                       int count, struct lab_arena *arena) {
+    struct lab_stage_estimates *rates = NULL;
+    int rate_count = 0;
+    for (int g = 0; g < count; g++)
+        LAB_ADD(rates, rate_count, arena) = groups[g].rates;
+    struct lab_claim claim = lab_stage_pool(rates, rate_count, "FLOP/s", arena);
+    if (claim.verdict == LAB_CLAIM_NOT_TESTED)
+        return;
+    claim.kind = "scaling.compute_rate";
+    claim.quantity = "compute rate";
+    claim.simulated = result->simulated;
+    lab_analysis_add_claim(result, &claim, arena);
+    result->answer = lab_arena_printf(arena, "%s%s. ", result->answer ? result->answer : "",
+                                      lab_claim_sentence(&claim, arena));
+}
+
 static int add_study(const struct scaling_config *config, const struct lab_analysis_input *input,
                      const struct lab_study_table *study, struct lab_arena *arena,
                      struct lab_analysis_result *result, struct lab_err *err) {
     const char *prefix = lab_analysis_prefix(input, study, arena);
     struct lab_study_point *points;
     struct lab_study_group *groups;
-    int before = result->part_count, point_count = lab_study_points(study, arena, &points);
+    struct scaling_group *made = NULL;
+    int made_count = 0, point_count = lab_study_points(study, arena, &points);
     int count = lab_study_groups(points, point_count, lab_stage_model_keys, arena, &groups);
     for (int g = 0; g < count; g++) {
         if (groups[g].points[0]->runs[0]->rank_count != 1)
             continue;
         struct scaling_group group = scaling_group_make(&groups[g], study->simulated, arena);
-        if (group.count >= MODELS_LEAST &&
-            add_group(config, study, &group, prefix, result->part_count - before < GROUPS_CHARTED,
-                      arena, result, err) < 0)
-            return -1;
+        if (group.count >= MODELS_LEAST)
+            LAB_ADD(made, made_count, arena) = group;
     }
+    add_pooled(result, made, made_count, arena);
+    for (int g = 0; g < made_count; g++)
+        if (add_group(config, study, &made[g], prefix, g < GROUPS_CHARTED, arena, result, err) < 0)
+            return -1;
     lab_study_add_notes(study, prefix, &result->notes, arena);
     return 0;
 }
@@ -193,10 +213,11 @@ static int scaling_run(const void *opaque, const struct lab_analysis_input *inpu
     for (int i = 0; i < input->study_count; i++)
         if (add_study(opaque, input, &input->studies[i], arena, ret_result, err) < 0)
             return -1;
-    ret_result->answer = ret_result->part_count > 0
-                             ? ret_result->parts[0].answer
-                             : "Not tested: fewer than 2 models ran on the same device and NUMA "
-                               "node.";
+    ret_result->answer =
+        ret_result->part_count > 0
+            ? lab_arena_printf(arena, "%s%s", ret_result->answer ? ret_result->answer : "",
+                               ret_result->parts[0].answer)
+            : "Not tested: fewer than 2 models ran on the same device and NUMA node.";
     return 0;
 }
 

@@ -25,13 +25,14 @@ struct crossover_series { /* models by work: of one depth or width, or all of th
     const char *title;    /* "by depth", "by model" */
     const struct crossover_model **models;
     int count;
+    struct lab_stage_estimates found; /* NaN = the block has none */
     struct lab_claim claim; /* "crossover.work", in operations of a sample; not tested = not within
                                the tested range */
 };
 
 struct crossover_group {
-    const char *name, *title, *what; /* "GPU 0, NUMA node 1" */
-    struct crossover_model *models;  /* ascending by work */
+    const char *name, *title;       /* "GPU 0, NUMA node 1" */
+    struct crossover_model *models; /* ascending by work */
     int count;
     struct crossover_series *series; /* at least one */
     int series_count;

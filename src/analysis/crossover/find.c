@@ -83,8 +83,8 @@ static double crossing(const struct crossover_series *series, int repeat) {
     return found;
 }
 
-static void claim_crossover(const struct crossover_group *group, struct crossover_series *series,
-                            struct lab_arena *arena) {
+static void claim_crossover(const struct lab_study_group *from, const struct crossover_group *group,
+                            struct crossover_series *series, struct lab_arena *arena) {
     const struct lab_study_point **points =
         lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *points);
     const char **scope = lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *scope);
@@ -97,6 +97,7 @@ static void claim_crossover(const struct crossover_group *group, struct crossove
     double *values = lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *values);
     for (int b = 0; b < blocks; b++)
         values[b] = crossing(series, repeats[b]);
+    series->found = (struct lab_stage_estimates){from, values, blocks};
     series->claim = lab_claim_from_blocks(values, blocks, "FLOP/sample");
     if (series->claim.n > 0 && series->claim.n < blocks) { /* others have none in this range */
         series->claim.verdict = LAB_CLAIM_INCONCLUSIVE;
@@ -135,7 +136,6 @@ static struct crossover_group make_group(const struct lab_study_group *from, con
     struct crossover_group group = {
         .name = lab_arena_printf(arena, "%s%s", prefix, from->name),
         .title = lab_stage_title(from, arena),
-        .what = from->what,
         .models = lab_arena_alloc(arena, (size_t)from->count, sizeof *group.models),
         .count = from->count,
         .simulated = simulated};
@@ -152,7 +152,7 @@ static struct crossover_group make_group(const struct lab_study_group *from, con
         add_series(&group, NULL, "by model", arena);
     }
     for (int s = 0; s < group.series_count; s++)
-        claim_crossover(&group, &group.series[s], arena);
+        claim_crossover(from, &group, &group.series[s], arena);
     return group;
 }
 

@@ -105,11 +105,9 @@ static void choose_models(struct scaling_group *group, struct scaling_sample *sa
     for (int m = 0; m < group->count; m++)
         samples[m] = sample_point(&group->models[m]);
     group->host_s = scaling_cost_find_host(samples, group->count, bound);
-    for (int m = 0; m < group->count; m++) {
-        group->models[m].launch_bound = bound[m];
+    for (int m = 0; m < group->count; m++)
         if (!bound[m])
             LAB_ADD(group->fitted, group->fitted_count, arena) = &group->models[m];
-    }
 }
 
 static void fit_blocks(struct scaling_group *group, struct scaling_sample *samples,
@@ -199,7 +197,7 @@ void scaling_widen(struct lab_claim *claim, const struct scaling_group *group, d
     claim->high = claim->effect * factor;
 }
 
-static struct lab_claim claim_parameter(const struct scaling_group *group,
+static struct lab_claim claim_parameter(struct scaling_group *group,
                                         enum scaling_parameter parameter, struct lab_arena *arena) {
     static const char *const kinds[] = {"scaling.launch", "scaling.compute_rate",
                                         "scaling.bandwidth"},
@@ -207,12 +205,12 @@ static struct lab_claim claim_parameter(const struct scaling_group *group,
                                                     "memory bandwidth"},
                              *const units[] = {"s", "FLOP/s", "B/s"};
     struct lab_claim claim = lab_claim_none;
-    double share = 0;
+    double share = 0, *values = NULL;
     for (int m = 0; m < group->fitted_count && group->fits; m++)
         share = fmax(share, scaling_cost_share(&group->costs[group->blocks],
                                                &group->fitted[m]->point->runs[0]->work, parameter));
     if (share >= SHARE_LEAST) {
-        double *values = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *values);
+        values = lab_arena_alloc(arena, (size_t)group->blocks + 1, sizeof *values);
         for (int b = 0; b < group->blocks; b++) {
             double seconds = group->costs[b].seconds[parameter];
             values[b] = parameter == SCALING_LAUNCH ? seconds : 1 / seconds;
@@ -223,6 +221,8 @@ static struct lab_claim claim_parameter(const struct scaling_group *group,
         if (!is_determined(group, parameter, &claim))
             claim.verdict = claim.n > 0 ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_NOT_TESTED;
     }
+    if (parameter == SCALING_COMPUTE && claim.verdict == LAB_CLAIM_YES && !group->misfit)
+        group->rates = (struct lab_stage_estimates){group->of, values, group->blocks};
     claim.unit = units[parameter];
     name_claim(group, &claim, kinds[parameter], group->title, quantities[parameter], arena);
     return claim;
@@ -268,7 +268,7 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
                                         struct lab_arena *arena) {
     struct scaling_group made = {
         .title = lab_stage_title(group, arena),
-        .name = group->name,
+        .of = group,
         .models = lab_arena_alloc(arena, (size_t)group->count + 1, sizeof *made.models),
         .r_squared = NAN,
         .leave_one_out = NAN,

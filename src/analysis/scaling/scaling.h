@@ -65,13 +65,12 @@ struct scaling_model {
     double flops_per_s;     /* reached */
     double iteration_s, predicted_s;
     double predicted_rate;
-    double error;      /* of the prediction from all other models, as a share; NaN = unknown */
-    bool launch_bound; /* by the host: not fitted to */
+    double error; /* of the prediction from all other models, as a share; NaN = unknown */
 };
 
 struct scaling_group {
     const char *title; /* "GPU 0, NUMA node 0" */
-    const char *name;  /* of the part */
+    const struct lab_study_group *of;
     struct scaling_model *models;
     int count, left_out;           /* without arithmetic, or without a rate */
     struct scaling_model **fitted; /* those that aren't launch-bound */
@@ -83,6 +82,7 @@ struct scaling_group {
     double r_squared, leave_one_out; /* NaN = no model was fitted */
     bool fits;
     struct lab_claim parameters[SCALING_PARAMETERS];
+    struct lab_stage_estimates rates; /* compute rates; none = there is no claim of it */
     struct lab_stage_series depth, width;
     struct lab_claim by_depth, by_width; /* throughput, when that is doubled */
     bool simulated;

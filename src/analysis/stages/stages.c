@@ -138,3 +138,38 @@ struct lab_stage_series lab_stage_series_find(const struct lab_study_group *grou
     }
     return series;
 }
+
+/* --- several devices --- */
+
+static int node_of(const struct lab_study_group *group) {
+    return group->points[0]->runs[0]->ranks[0].numa_node;
+}
+
+struct lab_claim lab_stage_pool(const struct lab_stage_estimates *groups, int count,
+                                const char *unit, struct lab_arena *arena) {
+    const struct lab_study_group *first = NULL;
+    double *sums = NULL;
+    int devices = 0, blocks = 0;
+    for (int g = 0; g < count; g++) {
+        const struct lab_study_group *group = groups[g].group;
+        first = first ? first : group;
+        if (!group || node_of(group) != node_of(first) || !lab_str_equal(group->what, first->what))
+            continue;
+        blocks = devices == 0 || groups[g].blocks < blocks ? groups[g].blocks : blocks;
+        sums = sums ? sums : lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *sums);
+        for (int b = 0; b < blocks; b++)
+            sums[b] += log(groups[g].values[b]);
+        devices++;
+    }
+    for (int b = 0; b < blocks; b++)
+        sums[b] = exp(sums[b] / devices);
+    struct lab_claim claim = lab_claim_none;
+    if (devices > 1) {
+        claim = lab_claim_from_blocks(sums, blocks, unit);
+        if (claim.n > 0 && claim.n < blocks)
+            claim.verdict = LAB_CLAIM_INCONCLUSIVE;
+        claim.subject = lab_arena_printf(arena, "%d devices, NUMA node %d%s%s", devices,
+                                         node_of(first), *first->what ? ", " : "", first->what);
+    }
+    return claim;
+}

@@ -8,6 +8,7 @@
 #define LAB_ANALYSIS_STAGES_STAGES_H
 
 #include "analysis/analysis_group.h"
+#include "analysis/claims/contrast.h"
 
 /* --- times --- */
 
@@ -45,5 +46,18 @@ struct lab_stage_series {                  /* models that differ in one key alon
 /* The largest there is. */
 struct lab_stage_series lab_stage_series_find(const struct lab_study_group *group, const char *key,
                                               struct lab_arena *arena);
+
+/* --- several devices --- */
+
+struct lab_stage_estimates {             /* of a group: one value for each block */
+    const struct lab_study_group *group; /* NULL = there are none */
+    const double *values;
+    int blocks;
+};
+
+/* The mean of logarithms, block by block, over the devices that ran from the NUMA node of the first
+ * group with its settings: "4 devices, NUMA node 0, batch_size=8". Fewer than two: not tested. */
+struct lab_claim lab_stage_pool(const struct lab_stage_estimates *groups, int count,
+                                const char *unit, struct lab_arena *arena);
 
 #endif
