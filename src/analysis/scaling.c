@@ -58,31 +58,38 @@ static const struct lab_field prediction_fields[] = {
 
 /* --- sentences --- */
 
-/* "2.20 µs per kernel + FLOPs / 52.0 TFLOP/s (95% CI [51.8, 52.2]; leave-one-out error 0.4%)" */
+/* "2.20 µs + max(FLOPs / 52.0 TFLOP/s [51.8, 52.2], bytes / 730 GB/s) (95% CI, 5 runs; …)" */
 static void add_model(const struct scaling_group *group, struct lab_arena *arena,
                       struct lab_str *text) {
     const struct lab_claim *launch = &group->parameters[SCALING_LAUNCH],
-                           *rate = &group->parameters[SCALING_COMPUTE];
+                           *rate = &group->parameters[SCALING_COMPUTE],
+                           *memory = &group->parameters[SCALING_MEMORY];
     lab_str_printf(text, "%s: ", group->title);
     if (group->count < SCALING_MODELS_LEAST) {
         lab_str_printf(text, "no cost model: %d models, at least %d needed.", group->count,
                        SCALING_MODELS_LEAST);
+    } else if (isnan(group->leave_one_out)) {
+        lab_str_add(text, "no cost model: the kernels of this workload are not known.");
     } else if (!group->fits) {
         lab_str_printf(text, "no cost model fits: leave-one-out error %.0f%%.",
                        100 * group->leave_one_out);
     } else if (rate->verdict == LAB_CLAIM_YES) {
-        lab_str_add(text, "iteration time ≈ ");
+        lab_str_add(text, "iteration time ≈ sum over kernels of ");
         if (launch->verdict == LAB_CLAIM_YES)
-            lab_str_printf(text, "%s per kernel + ", lab_words_time(launch->effect, arena));
-        lab_str_printf(text, "FLOPs / %s (95%% CI, %d runs; R² %.2f; leave-one-out error %.1f%%).",
-                       lab_claim_short(rate, arena), rate->n, group->r_squared,
-                       100 * group->leave_one_out);
+            lab_str_printf(text, "%s + ", lab_words_time(launch->effect, arena));
+        bool two = memory->verdict == LAB_CLAIM_YES;
+        lab_str_printf(text, "%sFLOPs / %s", two ? "max(" : "", lab_claim_short(rate, arena));
+        if (two)
+            lab_str_printf(text, ", bytes / %s)", lab_words_si(memory->effect, "B/s", arena));
+        lab_str_printf(text, " (95%% CI, %d runs; R² %.2f; leave-one-out error %.1f%%).", rate->n,
+                       group->r_squared, 100 * group->leave_one_out);
     } else {
         lab_str_printf(text, "compute rate %s (leave-one-out error of the cost model: %.1f%%).",
-                       rate->verdict == LAB_CLAIM_NOT_TESTED
+                       group->blocks == 0   ? "not tested: no repeat has a run of each model"
+                       : group->blocks == 1 ? "inconclusive (1 run each)"
+                       : rate->verdict == LAB_CLAIM_NOT_TESTED
                            ? "not tested: no kernel is compute-bound"
-                       : group->blocks < 2 ? "inconclusive (1 run each)"
-                                           : "inconclusive: these models don't determine it",
+                           : "inconclusive: these models don't determine it",
                        100 * group->leave_one_out);
     }
 }

@@ -251,7 +251,10 @@ static struct lab_claim claim_series(const struct scaling_group *group,
 }
 
 static void fit_group(struct scaling_group *group, struct lab_arena *arena) {
-    if (group->count >= SCALING_MODELS_LEAST) {
+    bool known = group->count >= SCALING_MODELS_LEAST;
+    for (int m = 0; m < group->count; m++)
+        known = known && group->models[m].point->runs[0]->work.kernel_count > 0;
+    if (known) {
         struct scaling_sample *samples =
             lab_arena_alloc(arena, (size_t)group->count, sizeof *samples);
         choose_models(group, samples, arena);
