@@ -24,13 +24,13 @@ static const struct shipped {
      .words = {"experiment.hardware.gpu_ids=[0,1]", "experiment.repeat=1"}},
     {"nccl_settings", "recommend stability correlate",
      .words = {"experiment.hardware.gpu_ids=[0,1]", "experiment.repeat=1"}},
-    {"numa_study", "numa recommend crossover stability scaling correlate"},
+    {"numa_study", "numa peers recommend crossover stability scaling correlate"},
     {"quick_test", "crossover correlate"},
     {"scaling_extended", "scaling crossover stability correlate"},
     {"scaling_study", "scaling crossover stability correlate"},
-    {"stability", "stability numa recommend crossover scaling correlate", .by_name = true},
+    {"stability", "stability numa peers recommend crossover scaling correlate", .by_name = true},
     {"test_matrix", "metrics correlate", .words = {"experiment.command=echo"}, .device = "cpu"},
-    {"throughput_study", "speedup recommend crossover transfer scaling correlate"},
+    {"throughput_study", "speedup recommend peers crossover transfer scaling correlate"},
     {"train_scaling", "training speedup stability transfer correlate",
      .words = {"experiment.hardware.gpu_ids=[0,1]", "experiment.repeat=1"}},
     {"transfer_study", "transfer numa recommend crossover stability correlate"},
@@ -137,7 +137,7 @@ LAB_TEST(what_runs_decides_what_is_answered) {
     static const struct shipped one_model = {
         "quick_test", "correlate", .words = {"experiment.vit_configs=[{depth: 4, dim: 512}]"}};
     static const struct shipped short_runs = {
-        "stability", "stability numa recommend crossover scaling correlate",
+        "stability", "stability numa peers recommend crossover scaling correlate",
         .words = {"experiment.test.num_samples=10", "experiment.test.warmup_samples=0"}};
     struct lab_study_table table = table_of(&one_model);
     assert_string_equal(order_of(&table), one_model.order);

@@ -1,0 +1,122 @@
+/* A device that is slower than its peers is named, and no other. */
+#include "study_answers.h"
+
+#include <math.h>
+
+#define GPUS 6
+
+/* `slow`: of GPU 4, on the model that computes; every GPU from its local node and a remote one. */
+static void given_machine(struct given_study *given, int runs, double slow, double noise) {
+    for (int r = 0; r < runs; r++)
+        for (int gpu = 0; gpu < GPUS; gpu++)
+            for (int m = 0; m < 2; m++)
+                for (int node = 0; node < 2; node++)
+                    given_add(given, (struct given_run){.model = m ? "vit32x6x512" : "vit0x0x0",
+                                                        .gpu = gpu,
+                                                        .node = node,
+                                                        .home = gpu / 3,
+                                                        .repeat = r,
+                                                        .flops = m ? 1e9 : 0,
+                                                        .rate = (m ? 500 : 4000) *
+                                                                (node == gpu / 3 ? 1 : 0.85) *
+                                                                (gpu == 4 && m ? 1 - slow : 1) *
+                                                                (1 + noise * given_normal(given))});
+}
+
+static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
+                                        const char *subject) {
+    for (int i = 0; i < result->claim_count; i++)
+        if (lab_str_equal(result->claims[i].kind, kind) &&
+            lab_str_equal(result->claims[i].subject, subject))
+            return &result->claims[i];
+    fail_msg("no claim %s of %s", kind, subject);
+    return NULL;
+}
+
+LAB_TEST(a_device_that_is_slow_by_six_percent_is_named_alone) {
+    int named = 0, others = 0, covered = 0;
+    for (int study = 0; study < 20; study++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        given.random = (uint64_t)study * 100000;
+        given_machine(&given, 5, 0.06, 0.005);
+        struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+        const struct lab_claim *slow = claim_of(&result, "peers.device", "GPU 4");
+        named += slow->verdict == LAB_CLAIM_YES && slow->effect < 0;
+        for (int i = 0; i < result.claim_count; i++)
+            others += lab_str_equal(result.claims[i].kind, "peers.device") &&
+                      !lab_str_equal(result.claims[i].subject, "GPU 4") &&
+                      result.claims[i].verdict == LAB_CLAIM_YES;
+        const struct lab_claim *model = claim_of(&result, "peers.model", "GPU 4, vit32x6x512");
+        covered += model->low <= -0.06 && -0.06 <= model->high;
+        assert_says(result.answer, "GPU 4: ");
+        assert_says(result.answer, "% lower throughput than its peers, mean of 2 models (95% CI [");
+        assert_says(result.answer, "GPU 4, vit32x6x512: ");
+        given_end(&given);
+    }
+    assert_int_equal(named, 20);
+    assert_in_range(others, 0, 2);
+    assert_in_range(covered, 17, 20);
+}
+
+LAB_TEST(of_equal_devices_none_is_called_slow) {
+    int studies = 0;
+    for (int study = 0; study < 100; study++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        given.random = (uint64_t)study * 100000;
+        given_machine(&given, 3 + study % 3, 0, 0.01);
+        struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+        bool any = false;
+        for (int i = 0; i < result.claim_count; i++)
+            any |= result.claims[i].verdict == LAB_CLAIM_YES;
+        studies += any;
+        given_end(&given);
+    }
+    assert_in_range(studies, 0, 10); /* the 99 % point at 5 % */
+}
+
+LAB_TEST(one_run_a_point_gives_values_and_no_verdict) {
+    struct given_study given;
+    given_begin(&given, "quick_test");
+    given_machine(&given, 1, 0.3, 0.001);
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    const struct lab_claim *slow = claim_of(&result, "peers.device", "GPU 4");
+    assert_int_equal(slow->verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_true(slow->effect < -0.1);
+    assert_string_equal(result.answer,
+                        "6 of 6 devices compared with their peers: inconclusive (1 run each).");
+    given_end(&given);
+}
+
+LAB_TEST(what_else_differs_about_a_slow_device_is_told) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int r = 0; r < 5; r++)
+        for (int gpu = 0; gpu < 4; gpu++)
+            given_add(&given,
+                      (struct given_run){
+                          .model = "vit",
+                          .gpu = gpu,
+                          .repeat = r,
+                          .rate = (gpu == 2 ? 900 : 1000) * (1 + 0.002 * given_normal(&given)),
+                          .result = gpu == 2 ? "{\"sm_clock_mhz\": 1710, \"power_w\": 300}"
+                                             : "{\"sm_clock_mhz\": 1980, \"power_w\": 301}"});
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    assert_says(result.answer, "% lower throughput than its peers (");
+    assert_says(result.answer, "It also differs in: SM clock 1710 MHz (peers 1980).");
+    given_end(&given);
+}
+
+LAB_TEST(two_devices_have_no_peers) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int r = 0; r < 3; r++)
+        for (int gpu = 0; gpu < 2; gpu++)
+            given_add(&given,
+                      (struct given_run){.model = "vit", .gpu = gpu, .repeat = r, .rate = 10 + r});
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    assert_int_equal(result.claim_count, 0);
+    assert_says(result.answer, "Not tested");
+    given_end(&given);
+}
