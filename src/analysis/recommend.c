@@ -1,15 +1,15 @@
 /*
- * recommend.c: `gpulab analyze recommend`: where each model runs best, among all places that it was
- * run in; how sure that is, what it gains, and what to run to be surer.
+ * recommend.c: `gpulab analyze recommend`: what to choose for a workload: NUMA node, device, batch,
+ * compilation. The claims are made in recommend/; here they become tables and a headline.
  */
 #include "analysis/recommend/recommend.h"
 #include "analysis/analysis_words.h"
+#include "analysis/claims/rows.h"
 
 #include "base/str.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct recommend_config {
     const char *model;
@@ -21,297 +21,260 @@ static const struct lab_option recommend_options[] = {
     {NULL},
 };
 
-enum {
-    BEST,
-    BEST_BRIEF,
-    DEVICES,
-    DEVICE_NAMES,
-    NODES,
-    BATCH,
-    COMPILED,
-    RATE,
-    SURE,
-    OVER_DEFAULT,
-    OVER_WORST,
-    ALIKE,
-    RUNS,
-    FIGURES
-};
-
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [BEST] = {"best", NULL, LAB_UNIT_TEXT},
-    [BEST_BRIEF] = {NULL, "Fastest device", LAB_UNIT_TEXT, "Fastest device"},
-    [DEVICES] = {"gpu_ids", NULL, LAB_UNIT_TEXT},
-    [DEVICE_NAMES] = {"devices", NULL, LAB_UNIT_TEXT},
-    [NODES] = {"numa_nodes", NULL, LAB_UNIT_TEXT},
-    [BATCH] = {"batch_size", NULL, LAB_UNIT_COUNT},
-    [COMPILED] = {"compile_model", NULL, LAB_UNIT_TEXT},
-    [RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, .with_interval = true},
-    [SURE] = {"first_share", "Came first", LAB_UNIT_SHARE},
-    [OVER_DEFAULT] = {"gain_over_default", "Over the default", LAB_UNIT_CHANGE,
-                      .with_interval = true},
-    [OVER_WORST] = {"gain_over_worst", "Over the slowest", LAB_UNIT_CHANGE, "Over slowest",
-                    .with_interval = true},
-    [ALIKE] = {"alike", "As good", LAB_UNIT_COUNT, "As good"},
-    [RUNS] = {"runs", NULL, LAB_UNIT_COUNT},
-};
-
-enum { PLACE_RUNS = 7 };
-static const struct lab_doc_column place_columns[] = {
-    {NULL, "Device", LAB_UNIT_TEXT},
-    {"point", NULL, LAB_UNIT_TEXT},
-    {"gpu_ids", NULL, LAB_UNIT_TEXT},
-    {"numa_nodes", NULL, LAB_UNIT_TEXT},
-    {"batch_size", NULL, LAB_UNIT_COUNT},
-    {"compile_model", NULL, LAB_UNIT_TEXT},
-    {"local", NULL, LAB_UNIT_TEXT},
-    {"runs", "Runs", LAB_UNIT_COUNT},
-    {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, .with_interval = true},
-    {"against_best", "Against best", LAB_UNIT_CHANGE, .with_interval = true},
-    {"verdict", NULL, LAB_UNIT_TEXT},
-    {NULL, "Verdict", LAB_UNIT_TEXT},
-};
-
-static const struct lab_doc_column choice_columns[] = {
-    {"choice", NULL, LAB_UNIT_TEXT},
-    {"words", "Choice", LAB_UNIT_TEXT},
-    {"gain", "Gain", LAB_UNIT_CHANGE, .with_interval = true},
-    {"within_one_run", NULL, LAB_UNIT_COUNT}, /* 1 where the interval is */
-    {"verdict", NULL, LAB_UNIT_TEXT},
-    {NULL, "Verdict", LAB_UNIT_TEXT},
-};
-static const char *const choice_names[LAB_PLACE_CHOICES] = {"node", "device", "batch", "compile"};
-
-static const struct lab_doc_column factor_columns[] = {
-    {"choice", NULL, LAB_UNIT_TEXT},    {"words", "Choice", LAB_UNIT_TEXT},
-    {"pairs", "Pairs", LAB_UNIT_COUNT}, {"gain", "Gain", LAB_UNIT_CHANGE, .with_interval = true},
-    {"verdict", NULL, LAB_UNIT_TEXT},   {NULL, "Verdict", LAB_UNIT_TEXT},
-};
-static const char *const factor_names[LAB_PLACE_FACTORS] = {
-    [LAB_FACTOR_HOME] = "own_node",   [LAB_FACTOR_NODE] = "node",
-    [LAB_FACTOR_DEVICE] = "device",   [LAB_FACTOR_BATCH] = "batch",
-    [LAB_FACTOR_COMPILE] = "compile", [LAB_FACTOR_SETTINGS] = "settings",
-};
-
-static const struct lab_doc_column next_columns[] = {
-    {"command", "Command", LAB_UNIT_TEXT},
-    {"why", "Why", LAB_UNIT_TEXT},
-};
-
-static struct lab_doc_cell rate_cell(const struct lab_place *place) {
-    return lab_cell_interval(place->rate, place->low, place->high, 0.95);
-}
-
-static const char *verdict_name(const struct lab_study_ratio *ratio) {
-    return lab_words_verdict(ratio->verdict, "faster", "slower");
-}
-
-static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
-    if (ratio->verdict == LAB_STUDY_SAME)
-        return lab_arena_printf(arena, "no more than %.1f %% apart", 100 * ratio->bound + 0.05);
-    return ratio->verdict == LAB_STUDY_UNDECIDED ? "undecided: one run each" : verdict_name(ratio);
-}
-
 /* --- tables --- */
 
-static void add_place_table(struct lab_analysis_part *part, const struct lab_place_group *group,
-                            struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "places", "Places, fastest first", place_columns, arena);
-    bool alike = true;
-    for (int i = 0; i < group->count; i++) {
-        const struct lab_place *place = &group->places[i];
-        struct lab_doc_cell rate = rate_cell(place);
-        rate.unit = "/s"; /* of what stands above the table, where there is room */
-        alike &= place->point->count == group->places[0].point->count;
-        LAB_ROW(table, arena, lab_cell_text(place->brief), lab_cell_text(place->point->name),
-                lab_cell_text(place->devices), lab_cell_text(place->nodes),
-                lab_cell_figure(place->batch), lab_cell_text(place->compiled ? "true" : "false"),
-                lab_cell_text(!place->knows_home ? NULL
-                              : place->local     ? "true"
-                                                 : "false"),
-                lab_cell_figure(place->point->count), rate,
-                i ? lab_analysis_ratio(&place->against_best) : lab_cell_figure(NAN),
-                lab_cell_text(i ? verdict_name(&place->against_best) : "best"),
-                lab_cell_text(i                  ? verdict_words(&place->against_best, arena)
-                              : group->alike > 1 ? "fastest"
-                                                 : "best"));
-    }
-    /* the heading says so already, and lines of gangs need the room */
-    if (alike)
-        lab_analysis_own_columns(table, arena)[PLACE_RUNS].title = NULL;
+struct figures { /* of a model */
+    const char *best, *gpu_ids, *devices, *nodes;
+    double batch;
+    bool compiled;
+    struct lab_effect rate;
+    struct lab_claim change;
+    int placements, runs;
+};
+
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, best, "best", "Use", LAB_UNIT_TEXT, "Use"),
+    LAB_FIELD(struct figures, gpu_ids, "gpu_ids", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, devices, "devices", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, nodes, "numa_nodes", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, batch, "batch_size", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, compiled, "compile_model", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, "Throughput",
+              .with_interval = true),
+    LAB_FIELD(struct figures, change, "change", "Change", LAB_UNIT_CHANGE, "Compared with default"),
+    LAB_FIELD(struct figures, placements, "placements", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, runs, "runs", NULL, LAB_UNIT_COUNT),
+};
+
+static const struct lab_field factor_fields[] = {
+    LAB_FIELD(struct lab_factor_row, choice, "choice", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_factor_row, level, "level", "Choice", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_factor_row, reference, "reference", "Compared with", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_factor_row, pairs, "pairs", "Pairs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_factor_row, claim, "change", "Throughput", LAB_UNIT_CHANGE),
+};
+
+struct row { /* a placement */
+    const char *words, *point, *gpu_ids, *nodes, *series;
+    double batch;
+    bool compiled, local;
+    int runs;
+    struct lab_effect rate;
+    struct lab_claim change;
+};
+
+static const struct lab_field row_fields[] = {
+    LAB_FIELD(struct row, words, "placement", "Placement", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, point, "point", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, gpu_ids, "gpu_ids", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, nodes, "numa_nodes", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, series, "use", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, batch, "batch_size", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, compiled, "compile_model", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, local, "local", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, runs, "runs", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND,
+              .with_interval = true),
+    LAB_FIELD(struct row, change, "change", "Compared with the default", LAB_UNIT_CHANGE),
+};
+
+static struct lab_effect rate_of(const struct lab_choice *placement) {
+    struct lab_interval interval = {NAN, NAN, NAN};
+    const struct lab_study_point *point = placement->point;
+    if (point->count > 1)
+        interval = lab_stats_log_mean_interval(point->rates, (size_t)point->count, 0.95);
+    return (struct lab_effect){placement->rate, interval};
 }
 
-static void add_choice_table(struct lab_analysis_part *part, const struct lab_place_group *group,
-                             struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "choices", NULL, choice_columns, arena);
-    struct lab_place_alternative *list;
-    int count = lab_place_alternatives(group, arena, &list);
-    for (int i = 0; i < count; i++) {
-        LAB_ROW(table, arena, lab_cell_text(choice_names[list[i].choice]),
-                lab_cell_text(list[i].words), lab_analysis_ratio(&list[i].gain),
-                lab_cell_figure(list[i].gain.within), lab_cell_text(verdict_name(&list[i].gain)),
-                lab_cell_text(verdict_words(&list[i].gain, arena)));
+/* In the order of the study, which says more than the order of chance does. */
+static int list_rows(const struct lab_choices *placements, int model, struct lab_arena *arena,
+                     struct row **ret_rows) {
+    struct row *rows = NULL;
+    int count = 0, best = lab_choices_best(placements, model);
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        if (item->model == model)
+            LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
+                                                       .point = item->point->name,
+                                                       .gpu_ids = item->devices,
+                                                       .nodes = item->nodes,
+                                                       .series = i == best ? "use this" : "others",
+                                                       .batch = item->batch,
+                                                       .compiled = item->compiled,
+                                                       .local = item->local,
+                                                       .runs = item->point->count,
+                                                       .rate = rate_of(item),
+                                                       .change = item->claim};
     }
+    *ret_rows = rows;
+    return count;
 }
 
-/* The same over all places, which is what people are shown: one pair of places says little. */
-static void add_factor_table(struct lab_analysis_part *part, const struct lab_place_group *group,
-                             struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "factors",
-                                            "What each choice gains, over all places "
-                                            "alike in the others",
-                                            factor_columns, arena);
-    struct lab_place_factor factors[LAB_PLACE_FACTORS];
-    int count = lab_place_factors(group, arena, factors);
-    for (int f = 0; f < count; f++)
-        for (int i = 1; i < factors[f].count; i++) {
-            const struct lab_place_factor *factor = &factors[f];
-            LAB_ROW(table, arena, lab_cell_text(factor_names[factor->kind]),
-                    lab_cell_text(lab_arena_printf(
-                        arena, "%s rather than %s",
-                        lab_place_level(&group->places[factor->levels[0]], factor->kind, arena),
-                        lab_place_level(&group->places[factor->levels[i]], factor->kind, arena))),
-                    lab_cell_figure(factor->blocks[i]), lab_analysis_ratio(&factor->gains[i]),
-                    lab_cell_text(verdict_name(&factor->gains[i])),
-                    lab_cell_text(verdict_words(&factor->gains[i], arena)));
-        }
-    lab_analysis_hide_empty(table);
+/* --- words --- */
+
+/* "No difference larger than 0.8% between 10 devices" of a factor none of whose levels differs. */
+static void add_factor(const struct lab_choices *placements, int model, enum lab_factor factor,
+                       struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
+    static const char *const plural[LAB_FACTORS] = {"NUMA nodes", "devices", "batch sizes",
+                                                    "compiled and not compiled", "settings"};
+    double bound = 0;
+    int count = 0, same = 0, told = 0, runs = 0;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        if (row->factor != factor || row->model != model)
+            continue;
+        count++;
+        runs = row->claim.n;
+        same += row->claim.verdict == LAB_CLAIM_NO;
+        bound = fmax(bound, row->claim.bound); /* fmax passes NaN over */
+        if (row->claim.verdict == LAB_CLAIM_YES && told++ < 2)
+            lab_str_printf(yes, "%s%s.", yes->length ? " " : "",
+                           lab_claim_sentence(&row->claim, arena));
+    }
+    if (told > 2)
+        lab_str_printf(yes, " %d more of %d %s differ.", told - 2, count, plural[factor]);
+    if (count == 0 || told > 0)
+        return;
+    lab_str_add(rest, rest->length ? " " : "");
+    if (same == count)
+        lab_str_printf(rest, "No difference larger than %.1f%% between %s.",
+                       lab_words_bound_percent(bound), plural[factor]);
+    else
+        lab_str_printf(rest, "%s: inconclusive (%d run%s each).",
+                       lab_words_capital(plural[factor], arena), runs, runs == 1 ? "" : "s");
 }
 
-/* Commands are for pasting: they stand on lines of their own, never broken. */
-static void add_next_table(struct lab_analysis_part *part, const struct lab_place_group *group,
-                           struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "next", "To be surer, run", next_columns, arena);
-    struct lab_place_next next[LAB_PLACE_NEXT_MAX];
-    int count = lab_place_next(group, arena, next), line = 0;
-    const char **lines = lab_arena_alloc(arena, 2 * LAB_PLACE_NEXT_MAX + 1, sizeof *lines);
-    for (int i = 0; i < count; i++) {
-        LAB_ROW(table, arena, lab_cell_text(next[i].command), lab_cell_text(next[i].why));
-        lines[line++] = lab_arena_printf(arena, "# %s", next[i].why);
-        lines[line++] = next[i].command;
-    }
-    lab_analysis_hide_empty(table);
-    table->lines = lines;
+/* Effects before what has none. */
+static const char *make_answer(const struct lab_choices *placements, int model,
+                               struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    LAB_AUTO(str, rest);
+    for (int f = 0; f < LAB_FACTORS; f++)
+        add_factor(placements, model, (enum lab_factor)f, arena, &text, &rest);
+    lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", rest.text);
+    return text.length ? lab_arena_strdup(arena, text.text)
+                       : "Not tested: each model was run in one placement.";
 }
 
 /* --- parts --- */
 
-static void set_sureness(const struct lab_place_group *group, struct lab_doc_cell *cells,
-                         struct lab_arena *arena) {
-    if (group->count > 1)
-        cells[ALIKE] = lab_cell_remark(
-            group->alike - 1,
-            lab_arena_printf(arena, "of %d other places can't be told from it", group->count - 1));
-    if (group->resamples > 0)
-        cells[SURE] = lab_cell_remark(
-            (double)group->wins / group->resamples,
-            lab_arena_printf(arena, "of %d resamples of the runs", group->resamples));
-}
-
-static void set_gains(const struct lab_place_group *group, struct lab_doc_cell *cells) {
-    if (group->standard > 0) {
-        struct lab_study_ratio gain = lab_place_gain(group, group->standard);
-        cells[OVER_DEFAULT] = lab_analysis_ratio(&gain);
-        cells[OVER_DEFAULT].text = group->places[group->standard].words;
-    }
-    if (group->count > 1) {
-        struct lab_study_ratio gain = lab_place_gain(group, group->count - 1);
-        cells[OVER_WORST] = lab_analysis_ratio(&gain);
-        cells[OVER_WORST].text = group->places[group->count - 1].words;
-    }
-}
-
 /* "cuda:3", "cuda:0,cuda:1" */
-static const char *device_names(const struct lab_place *place, struct lab_arena *arena) {
-    const struct lab_study_run *run = place->point->runs[0];
+static const char *device_names(const struct lab_choice *placement, struct lab_arena *arena) {
+    const struct lab_study_run *run = placement->point->runs[0];
     const char *names = "";
     for (int i = 0; i < run->rank_count; i++)
         names = lab_arena_printf(arena, "%s%s%s", names, i ? "," : "", run->ranks[i].device);
     return names;
 }
 
-static void add_part(struct lab_analysis_result *result, const struct lab_place_group *group,
-                     const char *prefix, struct lab_arena *arena) {
-    const struct lab_place *best = &group->places[0];
-    struct lab_analysis_part *part =
-        lab_analysis_add_part(result, lab_arena_printf(arena, "%s%s", prefix, group->name), arena);
-    struct lab_doc_cell *cells = part->cells;
-    int runs = 0;
-    for (int i = 0; i < group->count; i++)
-        runs += group->places[i].point->count;
-    cells[BEST] = lab_cell_text(best->words);
-    cells[BEST_BRIEF] = lab_cell_text(best->brief);
-    cells[DEVICES] = lab_cell_text(best->devices);
-    cells[DEVICE_NAMES] = lab_cell_text(device_names(best, arena));
-    cells[NODES] = lab_cell_text(best->nodes);
-    cells[BATCH] = lab_cell_figure(best->batch);
-    cells[COMPILED] = lab_cell_text(best->compiled ? "true" : "false");
-    cells[RATE] = rate_cell(best);
-    cells[RUNS] = lab_cell_figure(runs);
-    set_sureness(group, cells, arena);
-    set_gains(group, cells);
-    add_place_table(part, group, arena);
-    add_choice_table(part, group, arena);
-    add_factor_table(part, group, arena);
-    add_next_table(part, group, arena);
-    part->about = lab_arena_printf(arena, "%d place%s, %d run%s", group->count,
-                                   group->count == 1 ? "" : "s", runs, runs == 1 ? "" : "s");
-    part->answer = lab_place_answer(group, arena);
+/* Commands are for pasting: they stand on lines of their own, never broken. */
+static void add_next(struct lab_analysis_part *part, const struct lab_choices *placements,
+                     int model, struct lab_arena *arena) {
+    static const struct lab_doc_column columns[] = {{"command", "Command", LAB_UNIT_TEXT}};
+    const char *command = lab_choices_next(placements, model, arena);
+    struct lab_doc_table *table = LAB_TABLE(part, "next", "For a verdict, run", columns, arena);
+    const char **lines = lab_arena_alloc(arena, 2, sizeof *lines);
+    if (command)
+        LAB_ROW(table, arena, lab_cell_text(command));
+    lab_analysis_hide_empty(table);
+    lines[0] = command;
+    table->lines = lines;
+}
+
+static void add_part(struct lab_analysis_result *result, const struct lab_choices *placements,
+                     int model, const char *prefix, struct lab_arena *arena) {
+    int own = placements->model_count > 1 ? model : -1, factor_count = 0;
+    const struct lab_choice *best = &placements->items[lab_choices_best(placements, model)];
+    struct lab_analysis_part *part = lab_analysis_add_part(
+        result, lab_arena_printf(arena, "%s%s", prefix, placements->models[model]), arena);
+    struct lab_factor_row *factors = NULL;
+    struct row *rows;
+    int count = list_rows(placements, model, arena, &rows);
+    struct figures figures = {.best = best->words,
+                              .gpu_ids = best->devices,
+                              .devices = device_names(best, arena),
+                              .nodes = best->nodes,
+                              .batch = best->batch,
+                              .compiled = best->compiled,
+                              .rate = rate_of(best),
+                              .change = best->claim,
+                              .placements = count};
+    for (int i = 0; i < count; i++)
+        figures.runs += rows[i].runs;
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    for (int i = 0; i < placements->row_count; i++)
+        if (placements->rows[i].model == own)
+            LAB_ADD(factors, factor_count, arena) = placements->rows[i];
+    lab_rows_add_table(part, "factors", "Each choice, over placements alike in the others",
+                       &LAB_ROWS(factor_fields, factors, factor_count), arena);
+    lab_rows_add_table(part, "placements", count > 1 ? "Placements" : NULL,
+                       &LAB_ROWS(row_fields, rows, count), arena);
+    add_next(part, placements, model, arena);
+    part->about = lab_arena_printf(arena, "%d placement%s, %d run%s", count, count == 1 ? "" : "s",
+                                   figures.runs, figures.runs == 1 ? "" : "s");
+    part->answer = make_answer(placements, own, arena);
+}
+
+/* --- the chart --- */
+
+#define PANELS_MAX 12
+
+static void add_panels(struct lab_chart *chart, const struct lab_choices *placements,
+                       struct lab_arena *arena) {
+    for (int m = 0; m < placements->model_count && chart->panel_count < PANELS_MAX; m++) {
+        struct row *rows;
+        int count = list_rows(placements, m, arena, &rows);
+        if (count < 2)
+            continue;
+        struct lab_chart_panel *panel = lab_chart_add_panel(
+            chart, placements->models[m], lab_axis(""), lab_axis("Throughput [samples/s]"), arena);
+        lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement", "rate_per_s",
+                            "use", LAB_CHART_POINTS, arena);
+    }
+    chart->simulated |= placements->study->simulated;
 }
 
 /* --- the whole --- */
 
-/* By model, those of one model by what else differs, numbers by their value. */
-static int by_name(const void *a, const void *b) {
-    const struct lab_place_group *x = a, *y = b;
-    return strverscmp(x->name, y->name);
-}
-
-static int gather(const struct lab_analysis_input *input, const char *model,
-                  struct lab_arena *arena, struct lab_place_group **ret_groups) {
-    struct lab_place_group *all = NULL, *groups;
-    int count = 0;
-    for (int i = 0; i < input->study_count; i++) {
-        int own = lab_place_groups(&input->studies[i], arena, &groups);
-        if (own > 1)
-            qsort(groups, (size_t)own, sizeof *groups, by_name);
-        for (int k = 0; k < own; k++)
-            if (!model || !*model || lab_str_equal(groups[k].model, model))
-                LAB_ADD(all, count, arena) = groups[k];
-    }
-    *ret_groups = all;
-    return count;
-}
-
-static const char *lacking(const struct lab_analysis_input *input, const char *model,
-                           struct lab_arena *arena) {
-    if (model && *model)
-        return lab_arena_printf(arena, "No run of %s that could be used is done.", model);
-    return input->study_count == 1
-               ? lab_arena_printf(arena,
-                                  "No run of %s that could be used is done: there is nothing "
-                                  "to recommend yet.",
-                                  input->studies[0].name)
-               : "No run that could be used is done: there is nothing to recommend yet.";
+static const char *add_study(struct lab_analysis_result *result,
+                             const struct lab_analysis_input *input, int number, const char *model,
+                             struct lab_chart *chart, struct lab_arena *arena) {
+    const struct lab_study_table *study = &input->studies[number];
+    const char *prefix = lab_analysis_prefix(input, study, arena);
+    struct lab_choices placements = lab_choices_make(study, model, arena);
+    lab_choices_compare(&placements, arena);
+    for (int i = 0; i < placements.row_count; i++)
+        lab_analysis_add_claim(result, &placements.rows[i].claim, arena);
+    for (int i = 0; i < placements.count; i++)
+        if (placements.items[i].claim.verdict != LAB_CLAIM_NOT_TESTED)
+            lab_analysis_add_claim(result, &placements.items[i].claim, arena);
+    for (int m = 0; m < placements.model_count; m++)
+        add_part(result, &placements, m, prefix, arena);
+    lab_study_add_notes(study, prefix, &result->notes, arena);
+    add_panels(chart, &placements, arena);
+    return placements.count == 0 ? "Not tested: no run that counts is done."
+                                 : make_answer(&placements, -1, arena);
 }
 
 static int recommend_run(const void *opaque, const struct lab_analysis_input *input,
                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
                          struct lab_err *err) {
     const struct recommend_config *config = opaque;
-    struct lab_place_group *groups;
-    if (lab_analysis_open(input, LAB_RESULT("models", figure_columns), ret_result, err) < 0)
+    if (lab_analysis_open(input, LAB_RESULT_OF("models", figure_fields, arena), ret_result, err) <
+        0)
         return -1;
-    int count = gather(input, config->model, arena, &groups);
-    for (int i = 0; i < count; i++)
-        add_part(ret_result, &groups[i], lab_analysis_prefix(input, groups[i].study, arena), arena);
-    ret_result->answer = count == 0   ? lacking(input, config->model, arena)
-                         : count == 1 ? ret_result->parts[0].answer
-                                      : lab_place_answer_for_all(groups, count, arena);
-    if (input->study_count == 1)
-        lab_study_add_notes(input->studies, "", &ret_result->notes, arena);
-    lab_place_add_chart(ret_result, groups, count, arena);
+    struct lab_chart chart = {.name = "best_places",
+                              .title = "Throughput of every placement",
+                              .caption = "Whiskers are 95% intervals over runs."};
+    const char *answer = "";
+    for (int i = 0; i < input->study_count; i++)
+        answer = lab_arena_printf(arena, "%s%s%s%s", answer, *answer ? " " : "",
+                                  lab_analysis_prefix(input, &input->studies[i], arena),
+                                  add_study(ret_result, input, i, config->model, &chart, arena));
+    ret_result->answer = answer;
+    chart.columns = chart.panel_count > 2 ? 2 : 1;
+    if (chart.panel_count > 0)
+        lab_analysis_add_chart(ret_result, chart, arena);
     return 0;
 }
 
@@ -331,23 +294,18 @@ static int recommend_interest(const struct lab_study_table *study) {
 
 const struct lab_analysis lab_analysis_recommend = {
     .name = "recommend",
-    .summary = "where each model runs best, how sure that is, and what to run to be surer",
+    .summary = "which NUMA node, device, batch and compilation to use, and what each gains",
     .description =
-        "Points of a study that did the same work on different devices, from different nodes, in "
-        "different batches, compiled or not, are places to choose from. Each place is held against "
-        "the fastest, over runs, and Benjamini and Hochberg's correction makes the verdicts hold "
-        "for all of them together. Each choice by itself is measured over all pairs of places that "
-        "agree in the others. 'Came first' says in how many resamples of the runs the fastest "
-        "was the fastest again; the spread between runs of all places is pooled for it. The "
-        "default "
-        "is the same device and batch, fed from its own node, not compiled, settings left "
-        "alone.\n\n"
-        "Since the fastest was chosen by the figures that its gain is read from, gains of places "
-        "that can hardly be told apart are a little too large.",
+        "Points of a study that did the same work are placements to choose from. Each choice is "
+        "compared with a fixed reference over all pairs of placements that are alike otherwise: "
+        "remote NUMA nodes with the local one, a device with the others, a batch with the "
+        "smallest, compiled with not compiled, settings with NCCL's defaults. First over all "
+        "models, then by model. Intervals are over runs, at 95%; verdicts hold together.\n\n"
+        "The placement to use is the default unless a claim favours another: local node, smallest "
+        "batch, not compiled. One run a point gives values and no verdict.",
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_STUDY_WITH_ITERATIONS, /* or one run's interval would be another one in a report */
     .interest = recommend_interest,
     .run = recommend_run,
 };

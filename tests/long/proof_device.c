@@ -49,12 +49,9 @@ static int one_study(const struct proof_cell *cell, uint64_t seed, double loss,
     if (status == 0)
         status = proof_analyse(&study, "recommend", &result, err);
     if (status == 0) {
-        bool right = lab_str_equal(proof_figure(&result, 0, "gpu_ids")->text, "0");
-        proof_count_hit(&counts[0], right);
-        if (right)
-            proof_count_cover(
-                &counts[1],
-                proof_cell_at(proof_table(&result.parts[0], "places"), 1, "against_best"), loss);
+        const struct lab_claim *claim = &result.claims[0];
+        proof_count_hit(&counts[0], claim->verdict == LAB_CLAIM_YES && claim->effect < 0);
+        proof_count_claim(&counts[1], claim, loss);
     }
     proof_study_end(&study);
     return status;

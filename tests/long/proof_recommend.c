@@ -52,15 +52,16 @@ static struct proof_point point_at(int node) {
 
 static void judge(const struct lab_analysis_result *result, const double *rates,
                   struct proof_count *counts) {
-    const struct lab_doc_table *places = proof_table(&result->parts[0], "places");
-    const struct lab_doc_cell *best = proof_figure(result, 0, "numa_nodes");
-    proof_count_hit(&counts[0], lab_str_equal(best->text, "2"));
-    if (!lab_str_equal(best->text, "2"))
-        return;
-    for (int i = 1; i < places->row_count; i++) {
-        int node = proof_cell_at(places, i, "numa_nodes")->text[0] - '0';
-        proof_count_cover(&counts[1], proof_cell_at(places, i, "against_best"),
-                          rates[node] / rates[HOME] - 1);
+    const struct lab_doc_table *placements = proof_table(&result->parts[0], "placements");
+    const struct lab_claim *remote = &result->claims[0];
+    proof_count_hit(&counts[0],
+                    remote->verdict == LAB_CLAIM_YES && remote->effect < 0 &&
+                        lab_str_equal(proof_figure(result, 0, "numa_nodes")->text, "2"));
+    for (int i = 0; i < placements->row_count; i++) {
+        int node = proof_cell_at(placements, i, "numa_nodes")->text[0] - '0';
+        if (node != HOME)
+            proof_count_cover(&counts[1], proof_cell_at(placements, i, "change"),
+                              rates[node] / rates[HOME] - 1);
     }
 }
 

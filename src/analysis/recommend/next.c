@@ -1,7 +1,5 @@
-/*
- * next.c: which runs would make a recommendation surer, as commands that can be pasted: repeats of
- * the places that can't be told from the best, and places of the grid that weren't run.
- */
+/* next.c: a command to paste that repeats what is inconclusive often enough. */
+#include "analysis/analysis_build.h"
 #include "analysis/recommend/recommend.h"
 
 #include "base/str.h"
@@ -20,15 +18,11 @@ struct set {
     int count;
 };
 
-static struct set set_make(int room, struct lab_arena *arena) {
-    return (struct set){lab_arena_alloc(arena, (size_t)room + 1, sizeof(char *)), 0};
-}
-
-static void set_add(struct set *set, const char *text) {
+static void set_add(struct set *set, const char *text, struct lab_arena *arena) {
     for (int i = 0; i < set->count; i++)
         if (lab_str_equal(set->items[i], text))
             return;
-    set->items[set->count++] = text;
+    LAB_ADD(set->items, set->count, arena) = text;
 }
 
 static void add_joined(const struct set *set, struct lab_str *out) {
@@ -40,21 +34,12 @@ struct choices { /* the values of each, whose product is run */
     struct set devices, nodes, batches, compiled;
 };
 
-static struct choices choices_make(int room, struct lab_arena *arena) {
-    return (struct choices){set_make(room, arena), set_make(room, arena), set_make(room, arena),
-                            set_make(2, arena)};
-}
-
-static const char *batch_text(double batch, struct lab_arena *arena) {
-    return isnan(batch) ? "" : lab_arena_printf(arena, "%.0f", batch);
-}
-
-static void choices_add(struct choices *choices, const struct lab_place *place,
+static void choices_add(struct choices *choices, const struct lab_choice *placement,
                         struct lab_arena *arena) {
-    set_add(&choices->devices, place->devices);
-    set_add(&choices->nodes, place->nodes);
-    set_add(&choices->batches, batch_text(place->batch, arena));
-    set_add(&choices->compiled, place->compiled ? "true" : "false");
+    set_add(&choices->devices, placement->devices, arena);
+    set_add(&choices->nodes, placement->nodes, arena);
+    set_add(&choices->batches, placement->batch_text, arena);
+    set_add(&choices->compiled, placement->compiled ? "true" : "false", arena);
 }
 
 /* --- the devices that gpu_ids count --- */
@@ -178,16 +163,18 @@ static void add_swept(struct line *line, const char *key, const struct set *valu
     end_word(line);
 }
 
-static void add_words(struct line *line, const struct lab_place_group *group,
+static void add_words(struct line *line, const struct lab_choices *placements, int model,
                       const struct choices *choices, int repeats, struct lab_arena *arena) {
-    const struct lab_study_run *run = group->places[0].point->runs[0];
-    bool pipeline = lab_value_get(run->options, "patch_size") && group->study->study_for;
-    const char *grid = pipeline ? group->study->study_for("numa", arena) : NULL;
-    const char *device = selector(group->study, arena);
+    const struct lab_study_table *study = placements->study;
+    const struct lab_study_run *run =
+        placements->items[lab_choices_default(placements, model)].point->runs[0];
+    bool pipeline = lab_value_get(run->options, "patch_size") && study->study_for;
+    const char *grid = pipeline ? study->study_for("numa", arena) : NULL;
+    const char *device = selector(study, arena);
     const struct lab_value *samples = lab_value_get(run->test, "num_samples");
     add_word(line, "gpulab");
     add_word(line, "run");
-    add_word(line, grid ? grid : group->study->option);
+    add_word(line, grid ? grid : study->option);
     if (grid && (choices->batches.count > 1 || choices->compiled.count > 1))
         add_word(line, "-m");
     if (device) {
@@ -209,118 +196,40 @@ static void add_words(struct line *line, const struct lab_place_group *group,
 
 /* The study of NUMA nodes crosses devices, nodes and models and nothing else, so that any pipeline
  * can be asked of it; other workloads are repeated by the study that they came from. */
-static const char *make_command(const struct lab_place_group *group, const struct choices *choices,
-                                int repeats, struct lab_arena *arena) {
+static const char *make_command(const struct lab_choices *placements, int model,
+                                const struct choices *choices, int repeats,
+                                struct lab_arena *arena) {
     struct line line;
     lab_str_init(&line.text);
     lab_str_init(&line.word);
-    add_words(&line, group, choices, repeats, arena);
+    add_words(&line, placements, model, choices, repeats, arena);
     const char *copy = lab_arena_strdup(arena, line.text.text);
     lab_str_release(&line.text);
     lab_str_release(&line.word);
     return copy;
 }
 
-/* --- places that can't be told apart --- */
+/* --- how often --- */
 
-static int wanted_repeats(const struct lab_place *place) {
-    const struct lab_study_ratio *ratio = &place->against_best;
-    return ratio->needed > 0 ? ratio->needed : place->point->count < REPEATS ? REPEATS : 0;
-}
-
-static bool next_repeats(const struct lab_place_group *group, struct lab_arena *arena,
-                         struct lab_place_next *ret_next) {
-    struct choices choices = choices_make(group->count, arena);
-    int repeats = 0, count = 0;
-    choices_add(&choices, &group->places[0], arena);
-    for (int i = 1; i < group->count; i++) {
-        const struct lab_place *place = &group->places[i];
-        int wanted = wanted_repeats(place);
-        if (place->against_best.verdict == LAB_STUDY_LESS || wanted == 0 || wanted > REPEATS_MAX)
+static int wanted_repeats(const struct lab_choices *placements, int model) {
+    int wanted = 0;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        const struct lab_claim *claim = &row->claim;
+        if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || (row->model >= 0 && row->model != model))
             continue;
-        choices_add(&choices, place, arena);
-        repeats = wanted > repeats ? wanted : repeats;
-        count++;
+        int needed = claim->needed > claim->n ? claim->needed : claim->n < REPEATS ? REPEATS : 0;
+        wanted = needed > wanted && needed <= REPEATS_MAX ? needed : wanted;
     }
-    if (count == 0)
-        return false;
-    *ret_next = (struct lab_place_next){
-        .command = make_command(group, &choices, repeats, arena),
-        .why = lab_arena_printf(arena,
-                                "%d place%s can't be told from the best yet; %d runs of each would "
-                                "tell a difference as large as the one seen in 4 of 5 cases",
-                                count, count == 1 ? "" : "s", repeats)};
-    return true;
+    return wanted;
 }
 
-/* --- places that weren't run --- */
-
-static bool was_run(const struct lab_place_group *group, const char *device, const char *node,
-                    const char *batch, const char *compiled, struct lab_arena *arena) {
-    for (int i = 0; i < group->count; i++) {
-        const struct lab_place *place = &group->places[i];
-        if (lab_str_equal(place->devices, device) && lab_str_equal(place->nodes, node) &&
-            lab_str_equal(batch_text(place->batch, arena), batch) &&
-            lab_str_equal(place->compiled ? "true" : "false", compiled))
-            return true;
-    }
-    return false;
-}
-
-/* A study of one node leaves open what others would do, where the machine has any. */
-static void add_machine_nodes(const struct lab_place_group *group, struct set *nodes,
-                              struct lab_arena *arena) {
-    const struct lab_machine *machine = group->study->machine;
-    if (nodes->count != 1 || !machine || machine->node_count < 2)
-        return;
-    for (int i = 0; i < machine->node_count; i++)
-        set_add(nodes, lab_arena_printf(arena, "%d", machine->nodes[i].number));
-}
-
-static void collect_missing(const struct lab_place_group *group, const struct choices *all,
-                            struct choices *missing, int *ret_count, struct lab_arena *arena) {
-    for (int d = 0; d < all->devices.count; d++)
-        for (int n = 0; n < all->nodes.count; n++)
-            for (int b = 0; b < all->batches.count; b++)
-                for (int c = 0; c < all->compiled.count; c++) {
-                    const char *device = all->devices.items[d], *node = all->nodes.items[n],
-                               *batch = all->batches.items[b], *compiled = all->compiled.items[c];
-                    if (was_run(group, device, node, batch, compiled, arena))
-                        continue;
-                    set_add(&missing->devices, device);
-                    set_add(&missing->nodes, node);
-                    set_add(&missing->batches, batch);
-                    set_add(&missing->compiled, compiled);
-                    ++*ret_count;
-                }
-}
-
-static bool next_missing(const struct lab_place_group *group, struct lab_arena *arena,
-                         struct lab_place_next *ret_next) {
-    int room = group->count + (group->study->machine ? group->study->machine->node_count : 0);
-    struct choices all = choices_make(room, arena), missing = choices_make(room, arena);
-    int count = 0, repeats = 1;
-    for (int i = 0; i < group->count; i++) {
-        choices_add(&all, &group->places[i], arena);
-        repeats = group->places[i].point->count > repeats ? group->places[i].point->count : repeats;
-    }
-    add_machine_nodes(group, &all.nodes, arena);
-    collect_missing(group, &all, &missing, &count, arena);
-    if (count == 0)
-        return false;
-    *ret_next = (struct lab_place_next){
-        .command = make_command(group, &missing, repeats, arena),
-        .why = count == 1 ? "one place of the grid wasn't run"
-                          : lab_arena_printf(arena, "%d places of the grid weren't run", count)};
-    return true;
-}
-
-int lab_place_next(const struct lab_place_group *group, struct lab_arena *arena,
-                   struct lab_place_next ret_next[LAB_PLACE_NEXT_MAX]) {
-    int count = 0;
-    if (next_repeats(group, arena, &ret_next[count]))
-        count++;
-    if (next_missing(group, arena, &ret_next[count]))
-        count++;
-    return count;
+const char *lab_choices_next(const struct lab_choices *placements, int model,
+                             struct lab_arena *arena) {
+    struct choices choices = {0};
+    int repeats = wanted_repeats(placements, model);
+    for (int i = 0; i < placements->count; i++)
+        if (placements->items[i].model == model)
+            choices_add(&choices, &placements->items[i], arena);
+    return repeats > 0 ? make_command(placements, model, &choices, repeats, arena) : NULL;
 }

@@ -1,113 +1,78 @@
 /*
- * recommend.h: places where a model was run, ranked. A place is a point of the study seen as a
- * choice that its owner has: devices, the nodes that feed them, batch size, compiled or not,
- * settings of a library. Places of one group did the same work in different places, so that the
- * fastest is the best.
+ * recommend.h: placements that a model was run in, and what each choice gains. A placement is a
+ * point of the study seen as a choice: devices, the NUMA nodes that they are bound to, batch size,
+ * compiled or not, settings of a library.
+ *
+ * A factor is one choice over everything else: each level against a reference that is fixed before
+ * any rate is looked at, over all pairs of placements that are alike otherwise. First over all
+ * models, then by model; single models get a verdict only where all together have one.
  */
 #ifndef LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
 #define LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
 
 #include "analysis/analysis.h"
-#include "analysis/analysis_study.h"
+#include "analysis/claims/contrast.h"
 
-struct lab_place {
-    const struct lab_study_point *point;
-    const char *devices; /* "0", "[0,1]": gpu_ids, as an override has them */
-    const char *nodes;   /* "1", "[0,1]"; one where all ranks have the same */
-    const char *words;   /* "device 3 from node 1, batch 32, compiled": what differs in the group */
-    const char *brief;   /* "3 from node 1, b32, compiled": the same for tables of devices */
-    double batch;        /* NaN = the workload has none */
-    const char *settings; /* "algo tree, proto simple": what isn't left to NCCL; "" = all is */
-    bool compiled, local; /* local: each device is fed from its own node */
-    bool knows_home;      /* the devices' own nodes are known */
-    double rate;          /* geometric mean over its runs */
-    double low, high;     /* interval of the runs' median; one run: its own; NaN = none */
-    struct lab_study_ratio against_best; /* its rate / the best's; the best's own is 1 */
-};
-
-struct lab_place_group {
-    const char *name; /* the model, and what else tells it from other groups */
-    const char *model;
-    const struct lab_study_table *study;
-    struct lab_place *places; /* fastest first */
-    int count;
-    int alike;    /* places that can't be told from the best, the best included */
-    int standard; /* the best's device and batch on its own node, not compiled; -1 = wasn't run */
-    int wins,
-        resamples; /* in how many the best came first; resamples 0 = nothing varies over runs */
-    bool varies_device, varies_node, varies_batch, varies_compile, varies_settings;
-};
-
-/* All groups of a study, in the order of their first run. Returns how many. */
-int lab_place_groups(const struct lab_study_table *study, struct lab_arena *arena,
-                     struct lab_place_group **ret_groups);
-
-/* How much faster the best is than place `i`: best / place. */
-struct lab_study_ratio lab_place_gain(const struct lab_place_group *group, int i);
-
-/* --- what to run next --- */
-
-struct lab_place_next {
-    const char *command; /* "gpulab run …" */
-    const char *why;     /* a sentence without full stop */
-};
-
-/* At most LAB_PLACE_NEXT_MAX of them. */
-#define LAB_PLACE_NEXT_MAX 2
-int lab_place_next(const struct lab_place_group *group, struct lab_arena *arena,
-                   struct lab_place_next ret_next[LAB_PLACE_NEXT_MAX]);
-
-/* --- choices: what each dimension by itself gains --- */
-
-enum lab_place_choice { LAB_PLACE_NODE, LAB_PLACE_DEVICE, LAB_PLACE_BATCH, LAB_PLACE_COMPILE };
-#define LAB_PLACE_CHOICES 4
-
-struct lab_place_alternative { /* a place that differs from the best in one choice alone */
-    enum lab_place_choice choice;
-    int place;
-    struct lab_study_ratio gain; /* best / place */
-    const char *words;           /* "node 1 rather than node 0" */
-};
-
-/* Of other devices each one's fastest place counts, whatever node fed it. Returns how many. */
-int lab_place_alternatives(const struct lab_place_group *group, struct lab_arena *arena,
-                           struct lab_place_alternative **ret_alternatives);
-
-/* --- factors: one choice over all places that agree in the others --- */
-
-enum lab_place_factor_kind {
-    LAB_FACTOR_HOME, /* fed from the device's own node or not, instead of by the nodes' numbers */
-    LAB_FACTOR_NODE,
-    LAB_FACTOR_DEVICE,
-    LAB_FACTOR_BATCH,
+enum lab_factor {
+    LAB_FACTOR_NODE,   /* the nearest NUMA node tested is the reference */
+    LAB_FACTOR_DEVICE, /* the mean of all others is; of two, the first */
+    LAB_FACTOR_BATCH,  /* the smallest */
     LAB_FACTOR_COMPILE,
-    LAB_FACTOR_SETTINGS,
+    LAB_FACTOR_SETTINGS, /* those of the library itself */
+    LAB_FACTORS
 };
-#define LAB_PLACE_FACTORS 6
 
-struct lab_place_factor {
-    enum lab_place_factor_kind kind;
-    int *levels; /* a place for each; the best level first */
+struct lab_choice {
+    const struct lab_study_point *point;
+    int model;              /* index into models */
+    const char *devices;    /* "0", "[0,1]": gpu_ids, as an override has them */
+    const char *nodes;      /* "1", "[0,1]"; one where all ranks have the same */
+    const char *distances;  /* likewise, of the nodes; the nodes themselves where unknown */
+    int distance;           /* the largest; 0 = unknown */
+    const char *batch_text; /* "" = the workload has none */
+    double batch;           /* NaN likewise */
+    bool compiled, local;   /* local: each device is bound to its local node */
+    const char *settings;   /* "algo tree, proto simple": what isn't left to NCCL; "" = all is */
+    const char *words;      /* "GPU 3, NUMA node 1, batch 32, compiled": what differs */
+    const char *levels[LAB_FACTORS]; /* "" = the reference */
+    bool odd;                        /* its device differs from the others: no reference */
+    double rate;                     /* geometric mean over its runs */
+    struct lab_claim claim;          /* "recommend.placement": against the default one */
+};
+
+struct lab_factor_row { /* a level of a factor */
+    enum lab_factor factor;
+    int model; /* -1 = over all */
+    const char *choice, *model_name, *level, *reference;
+    bool odd;               /* a device that is no reference for the others */
+    int pairs;              /* that are alike in all else */
+    struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */
+};
+
+struct lab_choices {
+    const struct lab_study_table *study;
+    struct lab_choice *items; /* by devices, NUMA nodes, batch */
     int count;
-    struct lab_study_ratio *gains; /* the best level / this one; [0] isn't set */
-    int *blocks;                   /* pairs, alike in all else, that each gain comes from */
-    int alike;                     /* levels that can't be told from the best, the best included */
+    const char **models; /* workloads: points of one did the same work */
+    int model_count;
+    bool varies[LAB_FACTORS];
+    struct lab_factor_row *rows; /* over all models first */
+    int row_count;
 };
 
-/* Those that vary; verdicts hold for all of a group together. Returns how many. */
-int lab_place_factors(const struct lab_place_group *group, struct lab_arena *arena,
-                      struct lab_place_factor ret_factors[LAB_PLACE_FACTORS]);
-/* "node 0", "device 3", "batch 32", "compiled" */
-const char *lab_place_level(const struct lab_place *place, enum lab_place_factor_kind kind,
-                            struct lab_arena *arena);
+/* All of a study, of one model alone where that isn't "". */
+struct lab_choices lab_choices_make(const struct lab_study_table *study, const char *model,
+                                    struct lab_arena *arena);
+/* Fills in rows and the placements' claims (factor.c). */
+void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena);
+bool lab_choice_is_default(const struct lab_choice *placement);
 
-/* --- words and pictures --- */
+/* Of a model: the placement that its claims speak for, the default where they don't. An index. */
+int lab_choices_default(const struct lab_choices *placements, int model);
+int lab_choices_best(const struct lab_choices *placements, int model);
 
-const char *lab_place_answer(const struct lab_place_group *group, struct lab_arena *arena);
-const char *lab_place_answer_for_all(const struct lab_place_group *groups, int count,
-                                     struct lab_arena *arena);
-/* One with a panel for each group that has several places, if any has. */
-void lab_place_add_chart(struct lab_analysis_result *result, const struct lab_place_group *groups,
-                         int count, struct lab_arena *arena);
+/* A command that repeats the placements of a model often enough; NULL = nothing is open. */
+const char *lab_choices_next(const struct lab_choices *placements, int model,
+                             struct lab_arena *arena);
 
 #endif

@@ -1,0 +1,361 @@
+/* factor.c: each choice by itself, over all placements that are alike in the others. */
+#include "analysis/analysis_build.h"
+#include "analysis/recommend/recommend.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *kind, *model_kind;
+} factors[LAB_FACTORS] = {
+    [LAB_FACTOR_NODE] = {"node", "recommend.node", "recommend.node_model"},
+    [LAB_FACTOR_DEVICE] = {"device", "recommend.device", "recommend.device_model"},
+    [LAB_FACTOR_BATCH] = {"batch", "recommend.batch", "recommend.batch_model"},
+    [LAB_FACTOR_COMPILE] = {"compile", "recommend.compile", "recommend.compile_model"},
+    [LAB_FACTOR_SETTINGS] = {"settings", "recommend.settings", "recommend.settings_model"},
+};
+
+/* --- levels --- */
+
+/* Whether they agree in all but this. Devices are compared from equally distant nodes, whatever
+ * their numbers. */
+static bool same_else(const struct lab_choice *a, const struct lab_choice *b,
+                      enum lab_factor factor) {
+    if (a->model != b->model)
+        return false;
+    return (factor == LAB_FACTOR_NODE ||
+            (factor == LAB_FACTOR_DEVICE ? lab_str_equal(a->distances, b->distances)
+                                         : lab_str_equal(a->nodes, b->nodes))) &&
+           (factor == LAB_FACTOR_DEVICE || lab_str_equal(a->devices, b->devices)) &&
+           (factor == LAB_FACTOR_BATCH || lab_str_equal(a->batch_text, b->batch_text)) &&
+           (factor == LAB_FACTOR_COMPILE || a->compiled == b->compiled) &&
+           (factor == LAB_FACTOR_SETTINGS || lab_str_equal(a->settings, b->settings));
+}
+
+/* The nearest node of those tested; of unknown distances the lowest number. */
+static bool is_nearest(const struct lab_choices *placements, const struct lab_choice *placement) {
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *other = &placements->items[i];
+        if (!same_else(placement, other, LAB_FACTOR_NODE))
+            continue;
+        if (other->distance != placement->distance
+                ? other->distance < placement->distance
+                : !placement->distance && strverscmp(other->nodes, placement->nodes) < 0)
+            return false;
+    }
+    return true;
+}
+
+static const char *title_of(const struct lab_choice *placement, struct lab_arena *arena) {
+    const struct lab_study_run *run = placement->point->runs[0];
+    return run->rank_count == 1 ? lab_study_device_title(run->ranks[0].device, arena)
+                                : lab_arena_printf(arena, "GPUs %s", placement->devices);
+}
+
+static void set_levels(struct lab_choices *placements, struct lab_arena *arena) {
+    double smallest = INFINITY;
+    for (int i = 0; i < placements->count; i++)
+        smallest = fmin(smallest, placements->items[i].batch);
+    for (int i = 0; i < placements->count; i++) {
+        struct lab_choice *item = &placements->items[i];
+        const char **levels = item->levels;
+        levels[LAB_FACTOR_NODE] = is_nearest(placements, item) ? ""
+                                  : item->distance > 0
+                                      ? "Remote NUMA nodes"
+                                      : lab_arena_printf(arena, "NUMA node %s", item->nodes);
+        levels[LAB_FACTOR_DEVICE] = title_of(item, arena);
+        levels[LAB_FACTOR_BATCH] =
+            !(item->batch > smallest) ? "" : lab_arena_printf(arena, "Batch %s", item->batch_text);
+        levels[LAB_FACTOR_COMPILE] = item->compiled ? "Compiled" : "";
+        levels[LAB_FACTOR_SETTINGS] = item->settings;
+    }
+}
+
+static const char *reference_of(const struct lab_choices *placements, enum lab_factor factor,
+                                struct lab_arena *arena) {
+    const struct lab_choice *first = NULL;
+    bool local = true;
+    for (int i = 0; i < placements->count; i++)
+        if (!*placements->items[i].levels[factor]) {
+            first = first ? first : &placements->items[i];
+            local = local && placements->items[i].local;
+        }
+    switch (factor) {
+    case LAB_FACTOR_NODE:
+        return local                          ? "the local node"
+               : first && first->distance > 0 ? "the nearest node tested"
+                                              : "the lowest NUMA node";
+    case LAB_FACTOR_DEVICE:
+        return "the other devices";
+    case LAB_FACTOR_BATCH:
+        return first ? lab_arena_printf(arena, "batch %s", first->batch_text) : "";
+    case LAB_FACTOR_COMPILE:
+        return "not compiled";
+    default:
+        return "NCCL's defaults";
+    }
+}
+
+/* --- one level against the reference --- */
+
+static bool is_reference(const struct lab_choice *placement, enum lab_factor factor,
+                         const char *level, const char *against) {
+    if (factor != LAB_FACTOR_DEVICE)
+        return !*placement->levels[factor];
+    return against ? lab_str_equal(placement->levels[factor], against)
+                   : !placement->odd && !lab_str_equal(placement->levels[factor], level);
+}
+
+struct sides {                    /* of placements alike in all else */
+    int level, reference, others; /* others: references, and devices that are odd */
+};
+
+static struct sides count_sides(const struct lab_choices *placements, int at,
+                                const struct lab_factor_row *row, const char *against) {
+    struct sides sides = {0};
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        if (!same_else(item, &placements->items[at], row->factor))
+            continue;
+        sides.level += lab_str_equal(item->levels[row->factor], row->level);
+        sides.reference += is_reference(item, row->factor, row->level, against);
+        sides.others += !lab_str_equal(item->levels[row->factor], row->level);
+    }
+    if (row->factor == LAB_FACTOR_DEVICE && !against && sides.others < 2)
+        sides.reference = 0; /* of two, which one is slow isn't known */
+    return sides;
+}
+
+/* The first placement of the level among those that are alike in all else. */
+static bool begins_pair(const struct lab_choices *placements, int at,
+                        const struct lab_factor_row *row) {
+    const struct lab_choice *item = &placements->items[at];
+    if (!lab_str_equal(item->levels[row->factor], row->level) ||
+        (row->model >= 0 && item->model != row->model))
+        return false;
+    for (int i = 0; i < at; i++)
+        if (lab_str_equal(placements->items[i].levels[row->factor], row->level) &&
+            same_else(&placements->items[i], item, row->factor))
+            return false;
+    return true;
+}
+
+/* `against`: of two devices the first; NULL = all others. */
+static void compare_level(const struct lab_choices *placements, struct lab_factor_row *row,
+                          const char *against, struct lab_arena *arena) {
+    struct lab_contrast contrast = {.arena = arena};
+    row->pairs = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int at = 0; at < placements->count; at++) {
+            if (!begins_pair(placements, at, row))
+                continue;
+            struct sides sides = count_sides(placements, at, row, against);
+            if (sides.reference == 0)
+                continue;
+            row->pairs += pass == 0;
+            for (int i = 0; i < placements->count && pass > 0; i++) {
+                const struct lab_choice *item = &placements->items[i];
+                if (!same_else(item, &placements->items[at], row->factor))
+                    continue;
+                if (lab_str_equal(item->levels[row->factor], row->level))
+                    lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / sides.level);
+                else if (is_reference(item, row->factor, row->level, against))
+                    lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / sides.reference);
+            }
+        }
+    row->claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+    row->claim.kind = row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind;
+    row->claim.subject =
+        row->model >= 0 && placements->model_count > 1
+            ? lab_arena_printf(arena, "%s, %s", row->level, row->model_name)
+        : placements->model_count > 1
+            ? lab_arena_printf(arena, "%s, mean of %d models", row->level, placements->model_count)
+            : row->level;
+    row->claim.reference = row->reference;
+    row->claim.quantity = "throughput";
+    row->claim.simulated = placements->study->simulated;
+}
+
+static void add_rows(struct lab_choices *placements, enum lab_factor factor, int model,
+                     struct lab_arena *arena) {
+    const char **levels = NULL, *against = NULL;
+    int count = 0;
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        bool seen = !*item->levels[factor] || (model >= 0 && item->model != model);
+        for (int k = 0; k < count && !seen; k++)
+            seen = lab_str_equal(levels[k], item->levels[factor]);
+        if (!seen)
+            LAB_ADD(levels, count, arena) = item->levels[factor];
+    }
+    if (factor == LAB_FACTOR_DEVICE && count <= 2) {
+        against = count == 2 ? levels[0] : NULL;
+        levels = count == 2 ? levels + 1 : levels;
+        count = count == 2;
+    }
+    for (int i = 0; i < count; i++) {
+        struct lab_factor_row row = {
+            .factor = factor,
+            .model = model,
+            .choice = factors[factor].name,
+            .model_name = model < 0 ? "all" : placements->models[model],
+            .level = levels[i],
+            .reference = against ? against : reference_of(placements, factor, arena)};
+        compare_level(placements, &row, against, arena);
+        if (row.pairs > 0)
+            LAB_ADD(placements->rows, placements->row_count, arena) = row;
+    }
+}
+
+/* --- verdicts --- */
+
+/* A device that differs for certain is no reference for the others: the largest difference first,
+ * the others are compared again without it. */
+static void compare_devices(struct lab_choices *placements, struct lab_arena *arena) {
+    int first = placements->row_count;
+    add_rows(placements, LAB_FACTOR_DEVICE, -1, arena);
+    for (int rest = placements->row_count - first; rest > 2; rest--) {
+        struct lab_claim **claims = NULL;
+        int count = 0, most = -1;
+        for (int i = first; i < placements->row_count; i++)
+            LAB_ADD(claims, count, arena) = &placements->rows[i].claim;
+        lab_claim_adjust(claims, count);
+        for (int i = first; i < placements->row_count; i++) {
+            const struct lab_claim *claim = &placements->rows[i].claim;
+            if (!placements->rows[i].odd && claim->verdict == LAB_CLAIM_YES &&
+                (most < 0 || fabs(claim->effect) > fabs(placements->rows[most].claim.effect)))
+                most = i;
+        }
+        if (most < 0)
+            return;
+        placements->rows[most].odd = true;
+        for (int i = 0; i < placements->count; i++)
+            placements->items[i].odd |= lab_str_equal(
+                placements->items[i].levels[LAB_FACTOR_DEVICE], placements->rows[most].level);
+        for (int i = first; i < placements->row_count; i++)
+            compare_level(placements, &placements->rows[i], NULL, arena);
+    }
+}
+
+/* Verdicts of all models together hold together; those of single models likewise, of factors that
+ * have a level with one. So where nothing differs, one study in twenty has any. */
+static void judge_rows(struct lab_choices *placements, struct lab_arena *arena) {
+    struct lab_claim **all = NULL, **single = NULL;
+    bool found[LAB_FACTORS] = {0};
+    int all_count = 0, single_count = 0;
+    for (int i = 0; i < placements->row_count; i++)
+        if (placements->rows[i].model < 0)
+            LAB_ADD(all, all_count, arena) = &placements->rows[i].claim;
+    lab_claim_adjust(all, all_count);
+    for (int i = 0; i < placements->row_count; i++)
+        if (placements->rows[i].model < 0)
+            found[placements->rows[i].factor] |= all[i]->verdict == LAB_CLAIM_YES;
+    for (int i = all_count; i < placements->row_count; i++) {
+        struct lab_factor_row *row = &placements->rows[i];
+        if (found[row->factor])
+            LAB_ADD(single, single_count, arena) = &row->claim;
+        else if (!isnan(row->claim.p))
+            lab_claim_judge(&row->claim, 1);
+    }
+    lab_claim_adjust(single, single_count);
+}
+
+bool lab_choice_is_default(const struct lab_choice *placement) {
+    return !*placement->levels[LAB_FACTOR_NODE] && !*placement->levels[LAB_FACTOR_BATCH] &&
+           !*placement->levels[LAB_FACTOR_COMPILE] && !*placement->levels[LAB_FACTOR_SETTINGS];
+}
+
+int lab_choices_default(const struct lab_choices *placements, int model) {
+    int best = -1, most = -1;
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        int rank = 2 * lab_choice_is_default(item) + item->local;
+        if (item->model == model && rank > most) {
+            best = i;
+            most = rank;
+        }
+    }
+    return best;
+}
+
+static void compare_placements(struct lab_choices *placements, struct lab_arena *arena) {
+    struct lab_claim **claims = NULL;
+    int count = 0;
+    bool any = false;
+    for (int i = 0; i < placements->row_count; i++)
+        any |= placements->rows[i].claim.verdict == LAB_CLAIM_YES;
+    for (int i = 0; i < placements->count; i++) {
+        struct lab_choice *item = &placements->items[i];
+        const struct lab_choice *base =
+            &placements->items[lab_choices_default(placements, item->model)];
+        struct lab_contrast contrast = {.arena = arena};
+        if (base != item)
+            lab_contrast_add_pair(&contrast, base->point, item->point, 1);
+        item->claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+        item->claim.kind = "recommend.placement";
+        item->claim.subject =
+            lab_arena_printf(arena, "%s, %s", placements->models[item->model], item->words);
+        item->claim.reference = base == item ? item->claim.subject : base->words;
+        item->claim.quantity = "throughput";
+        item->claim.simulated = placements->study->simulated;
+        LAB_ADD(claims, count, arena) = &item->claim;
+    }
+    if (any)
+        lab_claim_adjust(claims, count);
+    for (int i = 0; i < count && !any; i++)
+        if (!isnan(claims[i]->p))
+            lab_claim_judge(claims[i], 1);
+}
+
+void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena) {
+    set_levels(placements, arena);
+    for (int model = -1; model < (placements->model_count > 1 ? placements->model_count : 0);
+         model++)
+        for (int f = 0; f < LAB_FACTORS; f++)
+            if (placements->varies[f] && f == LAB_FACTOR_DEVICE && model < 0)
+                compare_devices(placements, arena);
+            else if (placements->varies[f])
+                add_rows(placements, (enum lab_factor)f, model, arena);
+    judge_rows(placements, arena);
+    compare_placements(placements, arena);
+}
+
+/* --- the best --- */
+
+/* What is known of a level for that model: its own claim, else that over all models. */
+static double gain_of(const struct lab_choices *placements, int model, enum lab_factor factor,
+                      const char *level) {
+    double gain = 0;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        bool own = row->model == model;
+        if (row->factor != factor || (row->model >= 0 && !own) || !lab_str_equal(row->level, level))
+            continue;
+        if (row->claim.verdict == LAB_CLAIM_YES)
+            gain = row->claim.effect;
+        else if (own && row->claim.verdict == LAB_CLAIM_NO)
+            gain = 0;
+    }
+    return gain;
+}
+
+int lab_choices_best(const struct lab_choices *placements, int model) {
+    int best = lab_choices_default(placements, model);
+    double most = -INFINITY;
+    for (int pass = 0; pass < 2; pass++) /* the default stays where nothing is higher */
+        for (int i = 0; i < placements->count; i++) {
+            if (placements->items[i].model != model || (pass == 0 && i != best))
+                continue;
+            double gain = 0;
+            for (int f = 0; f < LAB_FACTORS; f++)
+                gain += log1p(
+                    gain_of(placements, model, (enum lab_factor)f, placements->items[i].levels[f]));
+            if (gain > most + 1e-12) {
+                most = gain;
+                best = i;
+            }
+        }
+    return best;
+}
