@@ -50,16 +50,20 @@ static const struct lab_doc_cell *cell(const struct lab_doc_table *table, int ro
 
 struct target {
     struct lab_advice_place place;
-    const char *nodes; /* "1", "[0,1]": as recommend has them */
+    const char *words; /* "GPU 3, NUMA node 1": as recommend has them */
+    const char *nodes; /* "1", "[0,1]" */
     double batch;
     bool compiled;
 };
 
-/* A run of the best place: the first of recommend's list, which is found again by its point. */
+/* A run of the placement to use, which is found again by its point. */
 static const struct lab_study_run *find_run(const struct lab_analysis_part *part,
                                             const struct lab_study_table *study) {
-    const struct lab_doc_table *places = find_table(part, "places");
-    const char *point = places && places->row_count > 0 ? cell(places, 0, "point")->text : NULL;
+    const struct lab_doc_table *places = find_table(part, "placements");
+    const char *point = NULL;
+    for (int i = 0; places && i < places->row_count; i++)
+        if (lab_str_equal(cell(places, i, "use")->text, "use this"))
+            point = cell(places, i, "point")->text;
     for (int i = 0; point && i < study->run_count; i++)
         if (lab_str_equal(study->runs[i].point, point))
             return &study->runs[i];
@@ -72,9 +76,11 @@ static struct target find_target(const struct lab_analysis_result *result, int p
     return (struct target){.place = lab_advice_place_make(run ? run->ranks : NULL,
                                                           run ? run->rank_count : 0, study->machine,
                                                           result->simulated, arena),
+                           .words = text(result, part, "best"),
                            .nodes = text(result, part, "numa_nodes"),
                            .batch = figure(result, part, "batch_size")->value,
-                           .compiled = lab_str_equal(text(result, part, "compile_model"), "true")};
+                           .compiled = figure(result, part, "compile_model")->data &&
+                                       figure(result, part, "compile_model")->data->boolean};
 }
 
 /* --- lines --- */
@@ -104,76 +110,70 @@ static const char *setting_of(const char *choice, const struct target *target,
     return NULL;
 }
 
-/* Of several places that a choice avoids the one that costs most: that is what it is worth at
- * most. */
-static int worst_row(const struct lab_doc_table *choices, const char *choice) {
-    int worst = -1;
-    for (int i = 0; i < choices->row_count; i++)
-        if (lab_str_equal(cell(choices, i, "choice")->text, choice) &&
-            (worst < 0 || cell(choices, i, "gain")->value > cell(choices, worst, "gain")->value))
-            worst = i;
-    return worst;
+/* What a choice gains: a level that is used against its reference, or the reference against a level
+ * that is avoided. */
+static void set_gain(struct lab_advice_line *line, const struct lab_doc_cell *change, bool used) {
+    line->gain = used ? change->value : 1 / (1 + change->value) - 1;
+    line->low = used ? change->low : 1 / (1 + change->high) - 1;
+    line->high = used ? change->high : 1 / (1 + change->low) - 1;
 }
 
-/* The same choice over all places that are alike otherwise: as `recommend` judges it, and surer
- * than one pair of places that was chosen for being far apart. */
-static int over_places(const struct lab_doc_table *factors, const char *words) {
-    for (int i = 0; factors && i < factors->row_count; i++)
-        if (lab_str_equal(cell(factors, i, "words")->text, words) &&
-            cell(factors, i, "pairs")->value > 1 && !isnan(cell(factors, i, "gain")->low))
-            return i;
-    return -1;
+/* Whether the placement has that level: "GPU 3", "Batch 32", "Compiled". */
+static bool is_used(const struct target *target, const char *choice, const char *level,
+                    struct lab_arena *arena) {
+    if (lab_str_equal(choice, "device"))
+        return lab_str_starts(target->words, lab_arena_printf(arena, "%s,", level));
+    if (lab_str_equal(choice, "batch"))
+        return lab_str_equal(level, lab_arena_printf(arena, "Batch %.0f", target->batch));
+    return lab_str_equal(choice, "compile") && target->compiled;
 }
 
-/* Whether it was held over all places, and none of its alternatives is slower for sure: then a pair
- * in which one is doesn't carry the choice. */
-static bool is_denied(const struct lab_doc_table *factors, const char *choice) {
-    bool held = false;
-    for (int i = 0; factors && i < factors->row_count; i++) {
-        if (!lab_str_equal(cell(factors, i, "choice")->text, choice) ||
-            !(cell(factors, i, "pairs")->value > 1))
+/* The row of a choice to speak of: of the level that is used, else the first that is avoided. */
+static int find_row(const struct lab_doc_table *factors, const char *choice,
+                    const struct target *target, struct lab_arena *arena) {
+    int first = -1, avoided = -1;
+    for (int i = 0; i < factors->row_count; i++) {
+        if (!lab_str_equal(cell(factors, i, "choice")->text, choice))
             continue;
-        if (lab_str_equal(cell(factors, i, "verdict")->text, "faster"))
-            return false;
-        held = true;
+        first = first < 0 ? i : first;
+        if (is_used(target, choice, cell(factors, i, "level")->text, arena))
+            return i;
+        if (avoided < 0 && lab_str_equal(cell(factors, i, "change_verdict")->text, "yes") &&
+            cell(factors, i, "change")->value < 0)
+            avoided = i;
     }
-    return held;
+    return avoided < 0 ? first : avoided;
 }
 
 static void add_measured(struct lab_advice *advice, const struct lab_analysis_part *part,
                          const struct target *target, struct lab_arena *arena) {
-    const struct lab_doc_table *choices = find_table(part, "choices");
     const struct lab_doc_table *factors = find_table(part, "factors");
     static const char *const kinds[] = {"node", "device", "compile", "batch"};
     const char *line =
         target->place.missing ? NULL : lab_advice_place_line(&target->place, NULL, arena);
     for (int k = 0; k < 4; k++) {
-        int row = worst_row(choices, kinds[k]);
+        int row = find_row(factors, kinds[k], target, arena);
         if (row < 0)
             continue;
-        const char *words = cell(choices, row, "words")->text;
-        int over = over_places(factors, words);
-        const struct lab_doc_table *table = over >= 0 ? factors : choices;
-        if (over >= 0)
-            row = over;
-        else if (cell(choices, row, "within_one_run")->value > 0)
-            words = lab_arena_printf(arena, "%s (within one run each)", words);
-        const struct lab_doc_cell *gain = cell(table, row, "gain");
-        const char *verdict = cell(table, row, "verdict")->text;
-        if (over < 0 && is_denied(factors, kinds[k]))
-            verdict = "undecided";
-        struct lab_advice_line *made = add(advice,
-                                           lab_str_equal(verdict, "faster") ? LAB_ADVICE_WORTH
-                                           : lab_str_equal(verdict, "same") ? LAB_ADVICE_NOT_WORTH
-                                                                            : LAB_ADVICE_UNDECIDED,
-                                           target->place.tool, line, words);
+        const char *level = cell(factors, row, "level")->text,
+                   *reference = cell(factors, row, "reference")->text,
+                   *verdict = cell(factors, row, "change_verdict")->text;
+        bool used = is_used(target, kinds[k], level, arena);
+        double change = cell(factors, row, "change")->value;
+        bool worth = lab_str_equal(verdict, "yes") && (used ? change > 0 : change < 0);
+        struct lab_advice_line *made =
+            add(advice,
+                worth                          ? LAB_ADVICE_WORTH
+                : lab_str_equal(verdict, "no") ? LAB_ADVICE_NOT_WORTH
+                                               : LAB_ADVICE_UNDECIDED,
+                target->place.tool, line,
+                lab_arena_printf(arena, "%s rather than %s", used ? level : reference,
+                                 used ? reference : level));
         if (!made)
             return;
         made->choice = kinds[k];
         made->setting = setting_of(kinds[k], target, arena);
-        made->gain = gain->value;
-        made->low = gain->low;
-        made->high = gain->high;
+        set_gain(made, cell(factors, row, "change"), used);
     }
 }
 
@@ -236,12 +236,12 @@ static void add_unmeasured(struct lab_advice *advice, const struct lab_advice_pl
 /* Where no node is better than the others, which of them came first is chance. */
 static const char *best_words(const struct lab_advice *advice, const char *words,
                               const struct target *target, struct lab_arena *arena) {
-    const char *node = lab_arena_printf(arena, " from node %s", target->nodes);
+    const char *node = lab_arena_printf(arena, ", NUMA node %s", target->nodes);
     const char *at = strstr(words, node);
     for (int i = 0; at && i < advice->count; i++)
         if (advice->lines[i].state == LAB_ADVICE_NOT_WORTH &&
             lab_str_equal(advice->lines[i].choice, "node"))
-            return lab_arena_printf(arena, "%.*s from any node%s", (int)(at - words), words,
+            return lab_arena_printf(arena, "%.*s, any NUMA node%s", (int)(at - words), words,
                                     at + strlen(node));
     return words;
 }
@@ -257,9 +257,9 @@ struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int 
                                 .no_line = target.place.missing,
                                 .simulated = result->simulated,
                                 .lines = lab_arena_alloc(arena, LINES_MAX, sizeof *advice.lines)};
-    if (find_table(found, "choices"))
+    if (find_table(found, "factors"))
         add_measured(&advice, found, &target, arena);
-    advice.best = best_words(&advice, text(result, part, "best"), &target, arena);
+    advice.best = best_words(&advice, target.words, &target, arena);
     if (!target.place.missing) {
         add_same_place(&advice, &target.place, arena);
         add_unmeasured(&advice, &target.place, arena);

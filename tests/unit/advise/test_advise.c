@@ -74,7 +74,7 @@ LAB_TEST(a_node_that_pays_is_a_line_with_its_gain) {
     assert_string_equal(line->choice, "node");
     assert_int_equal(line->state, LAB_ADVICE_WORTH);
     assert_true(line->low < .2 && .2 < line->high);
-    assert_string_equal(line->why, "node 1 rather than node 0");
+    assert_string_equal(line->why, "the local node rather than Remote NUMA nodes");
     assert_string_equal(find(&advice, "slurm")->line,
                         "srun -n 1 --cpu-bind=none env " PLACE " " BIND);
     assert_contains(find(&advice, "slurm")->why, "the whole host");
@@ -86,7 +86,7 @@ LAB_TEST(a_node_that_pays_is_a_line_with_its_gain) {
     assert_string_equal(find(&advice, "mps")->line,
                         PLACE " nvidia-cuda-mps-control -d && " PLACE " " BIND);
     const char *answer = lab_advice_answer(&advice, 1, &given.arena);
-    assert_contains(answer, "Worth most: node 1 rather than node 0 gains 2");
+    assert_contains(answer, "Worth most: the local node rather than Remote NUMA nodes gains 2");
     given_end(&given);
 }
 
@@ -158,7 +158,7 @@ LAB_TEST(a_batch_that_pays_is_left_to_the_program) {
     struct lab_str text;
     lab_str_init(&text);
     write(&advice, 1, (struct lab_style){.columns = 120}, &given.arena, &text);
-    assert_contains(text.text, "batch 2 rather than 1; set it in PROGRAM");
+    assert_contains(text.text, "Batch 2 rather than batch 1; set it in PROGRAM");
     lab_str_release(&text);
     given_end(&given);
 }
@@ -240,7 +240,7 @@ LAB_TEST(a_node_that_gains_nothing_is_not_advised) {
     given_nodes(&given, 1000, 1000, 6, .005);
     struct lab_advice advice = advise(&given);
     assert_int_equal(find(&advice, "numactl")->state, LAB_ADVICE_NOT_WORTH);
-    assert_string_equal(advice.best, "device 3 from any node");
+    assert_string_equal(advice.best, "GPU 3, any NUMA node");
     assert_null(find(&advice, "slurm"));
     assert_null(find(&advice, "taskset"));
     const char *answer = lab_advice_answer(&advice, 1, &given.arena);
