@@ -1,11 +1,13 @@
 /*
  * balance.c: `gpulab analyze balance`: whether the GPUs of a recording carry the same load, in
- * memory, utilisation and power, all through it, and what to do where they don't.
+ * memory, utilisation and power, all through it, and what to do where they don't. GPUs that did
+ * next to nothing are not graded.
  */
-#include "analysis/balance/balance.h"
+#include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats_chart.h"
 
 #include "base/str.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,89 +26,277 @@ static const struct lab_option balance_options[] = {
     {NULL},
 };
 
-enum {
-    DURATION,
-    GPUS,
-    RATE,
-    RATE_UNIT,
-    TOGETHER, /* of each metric: all GPUs, their CV, its grade */
-    CV = TOGETHER + LAB_BALANCED,
-    GRADE = CV + LAB_BALANCED,
-    DRIFT = GRADE + LAB_BALANCED,
-    ADVICE,
-    FIGURES
+#define BALANCED 3 /* metrics: memory, utilisation, power, as lab_recording_stats_metric counts */
+
+/* --- over time --- */
+
+struct window {
+    double from_s, until_s, cv[BALANCED];
 };
 
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [DURATION] = {"duration_s", NULL, LAB_UNIT_DURATION},
-    [GPUS] = {"gpus", NULL, LAB_UNIT_COUNT},
-    [TOGETHER + LAB_RECORDING_STATS_MEMORY] = {"memory_total_mib", NULL, LAB_UNIT_MEBIBYTES},
-    [TOGETHER +
-        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_mean_percent", NULL, LAB_UNIT_PERCENT},
-    [TOGETHER + LAB_RECORDING_STATS_POWER] = {"power_total_w", NULL, LAB_UNIT_WATTS},
-    [CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", NULL, LAB_UNIT_SHARE, "Memory CV"},
-    [CV + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", NULL, LAB_UNIT_SHARE,
-                                              "Utilisation CV"},
-    [CV + LAB_RECORDING_STATS_POWER] = {"power_cv", NULL, LAB_UNIT_SHARE, "Power CV"},
-    [GRADE + LAB_RECORDING_STATS_MEMORY] = {"memory_grade", NULL, LAB_UNIT_TEXT},
-    [GRADE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_grade", NULL, LAB_UNIT_TEXT},
-    [GRADE + LAB_RECORDING_STATS_POWER] = {"power_grade", NULL, LAB_UNIT_TEXT},
-    [RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, "Throughput"},
-    [RATE_UNIT] = {"rate_unit", NULL, LAB_UNIT_TEXT},
-    [DRIFT] = {"over_time", "Over time", LAB_UNIT_TEXT},
-    [ADVICE] = {"advice", "Advice", LAB_UNIT_TEXT},
+static const struct lab_field window_fields[] = {
+    LAB_FIELD(struct window, from_s, "from_s", "From", LAB_UNIT_DURATION),
+    LAB_FIELD(struct window, until_s, "until_s", "To", LAB_UNIT_DURATION),
+    LAB_FIELD(struct window, cv[0], "memory_cv", "Memory CV", LAB_UNIT_SHARE),
+    LAB_FIELD(struct window, cv[1], "utilization_cv", "Utilisation CV", LAB_UNIT_SHARE),
+    LAB_FIELD(struct window, cv[2], "power_cv", "Power CV", LAB_UNIT_SHARE),
 };
 
-/* One table for each metric: keys differ by their unit. */
-#define GPU_COLUMNS 4
-#define METRIC_COLUMNS(unit_key, unit)                                                             \
-    {                                                                                              \
-        {"gpu", "GPU", LAB_UNIT_COUNT}, {"mean_" unit_key, "Mean", unit},                          \
-            {"deviation_" unit_key, "±", unit}, {                                                  \
-            "peak_" unit_key, "Peak", unit                                                         \
-        }                                                                                          \
+struct figures { /* of a recording */
+    double duration_s;
+    int gpus;
+    struct lab_doc_cell rate, rate_unit;
+    double together[BALANCED], cv[BALANCED];
+    const char *grades[BALANCED]; /* NULL = not graded */
+    int drift[BALANCED];          /* 1 = grows apart, -1 = comes together, 0 = no trend */
+    const char *advice;
+};
+
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, duration_s, "duration_s", NULL, LAB_UNIT_DURATION),
+    LAB_FIELD(struct figures, gpus, "gpus", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND, "Throughput"),
+    LAB_FIELD(struct figures, rate_unit, "rate_unit", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, together[0], "memory_total_mib", NULL, LAB_UNIT_MEBIBYTES),
+    LAB_FIELD(struct figures, together[1], "utilization_mean_percent", NULL, LAB_UNIT_PERCENT),
+    LAB_FIELD(struct figures, together[2], "power_total_w", NULL, LAB_UNIT_WATTS),
+    LAB_FIELD(struct figures, cv[0], "memory_cv", NULL, LAB_UNIT_SHARE, "Memory CV"),
+    LAB_FIELD(struct figures, cv[1], "utilization_cv", NULL, LAB_UNIT_SHARE, "Utilisation CV"),
+    LAB_FIELD(struct figures, cv[2], "power_cv", NULL, LAB_UNIT_SHARE, "Power CV"),
+    LAB_FIELD(struct figures, grades[0], "memory_grade", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, grades[1], "utilization_grade", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, grades[2], "power_grade", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, drift[0], "memory_drift", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, drift[1], "utilization_drift", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, drift[2], "power_drift", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, advice, NULL, "Advice", LAB_UNIT_TEXT),
+};
+
+struct balance { /* of one recording */
+    const struct lab_recording_stats *stats;
+    struct figures figures;
+    struct window *windows;
+    int window_count;
+    bool steady; /* no window differs from the whole by a point, and there is no trend */
+};
+
+#define WINDOWS 10 /* of a recording, unless told otherwise */
+#define POINT   0.01
+#define ALPHA   0.05
+
+static int count_windows(const struct lab_recording_stats *stats, double window_s) {
+    int most = lab_recording_stats_rows(stats);
+    double windows = window_s > 0 ? ceil(stats->duration_s / window_s) : WINDOWS;
+    return windows > most ? most : windows < 1 ? 1 : (int)windows;
+}
+
+/* None while a GPU is away that has values otherwise. */
+static double cv_of_window(const struct lab_recording_stats *stats, int metric,
+                           const double *values) {
+    for (int g = 0; g < stats->gpu_count; g++)
+        if (isnan(values[g]) && stats->gpus[g].figures[metric].count > 0)
+            return NAN;
+    return lab_recording_stats_cv(values, stats->gpu_count);
+}
+
+/* By Mann and Kendall's test; thirds that differ by less than a point matter to nobody. */
+static int drift_of(const struct window *windows, int count, int metric) {
+    double *there = lab_mem_alloc((size_t)count + 1, sizeof *there);
+    size_t n = 0;
+    for (int i = 0; i < count; i++) {
+        there[n] = windows[i].cv[metric];
+        n += !isnan(there[n]);
     }
-static const struct lab_doc_column gpu_columns[LAB_BALANCED][GPU_COLUMNS] = {
-    [LAB_RECORDING_STATS_MEMORY] = METRIC_COLUMNS("mib", LAB_UNIT_MEBIBYTES),
-    [LAB_RECORDING_STATS_UTILIZATION] = METRIC_COLUMNS("percent", LAB_UNIT_PERCENT),
-    [LAB_RECORDING_STATS_POWER] = METRIC_COLUMNS("w", LAB_UNIT_WATTS),
-};
+    struct lab_trend_test test = lab_stats_mann_kendall(there, n);
+    size_t third = n / 3 > 0 ? n / 3 : n;
+    bool far = n > 0 && fabs(lab_stats_median(there + n - third, third) -
+                             lab_stats_median(there, third)) >= POINT;
+    lab_mem_free(there);
+    return test.p < ALPHA && far ? (test.s > 0 ? 1 : -1) : 0;
+}
 
-static const struct lab_doc_column window_columns[] = {
-    {"from_s", "From", LAB_UNIT_DURATION},
-    {"until_s", "To", LAB_UNIT_DURATION},
-    {"memory_cv", "Memory CV", LAB_UNIT_SHARE},
-    {"utilization_cv", "Utilisation CV", LAB_UNIT_SHARE},
-    {"power_cv", "Power CV", LAB_UNIT_SHARE},
-};
+static struct balance make_balance(const struct lab_recording_stats *stats, double window_s,
+                                   struct lab_arena *arena) {
+    struct balance balance = {
+        .stats = stats, .window_count = count_windows(stats, window_s), .steady = true};
+    struct figures *figures = &balance.figures;
+    double length_s = stats->duration_s / balance.window_count;
+    figures->duration_s = stats->duration_s;
+    figures->gpus = stats->gpu_count;
+    lab_recording_stats_set_rate(stats->source->rate, stats->source->rate_unit, &figures->rate,
+                                 &figures->rate_unit);
+    balance.windows = lab_arena_alloc(arena, (size_t)balance.window_count, sizeof *balance.windows);
+    for (int m = 0; m < BALANCED; m++) {
+        double *grid = lab_recording_stats_grid(stats, m, balance.window_count, arena);
+        figures->together[m] = lab_recording_stats_together(stats, m);
+        figures->cv[m] = lab_recording_stats_cv_of(stats, m);
+        figures->grades[m] = stats->idle ? NULL : lab_recording_stats_grade(figures->cv[m]);
+        for (int w = 0; w < balance.window_count; w++) {
+            struct window *window = &balance.windows[w];
+            window->from_s = w * length_s;
+            window->until_s = (w + 1) * length_s;
+            window->cv[m] = cv_of_window(stats, m, grid + (ptrdiff_t)w * stats->gpu_count);
+            balance.steady &= !(fabs(window->cv[m] - figures->cv[m]) >= POINT);
+        }
+        figures->drift[m] = stats->idle ? 0 : drift_of(balance.windows, balance.window_count, m);
+        balance.steady &= figures->drift[m] == 0;
+    }
+    return balance;
+}
+
+/* The metric with the largest CV, or -1: nothing is graded. */
+static int worst_metric(const struct balance *balance) {
+    int worst = -1;
+    for (int m = 0; m < BALANCED; m++)
+        if (balance->figures.grades[m] &&
+            (worst < 0 || balance->figures.cv[m] > balance->figures.cv[worst]))
+            worst = m;
+    return worst;
+}
+
+/* --- words --- */
+
+static const char *make_advice(const struct balance *balance, struct lab_arena *arena) {
+    int worst = worst_metric(balance), gpus = balance->stats->gpu_count;
+    if (worst < 0)
+        return NULL;
+    double cv = balance->figures.cv[worst];
+    const char *title = lab_recording_stats_kinds[worst].title;
+    for (int m = 0; m < BALANCED && cv < 0.05; m++)
+        if (balance->figures.drift[m] > 0)
+            return lab_arena_printf(arena, "nothing to change yet; %s grows apart",
+                                    lab_recording_stats_kinds[m].noun);
+    if (cv < 0.05)
+        return "nothing to change";
+    if (cv < 0.20)
+        return lab_arena_printf(
+            arena, "%s: use a batch size that %d divides, and as many workers for each rank", title,
+            gpus);
+    return lab_arena_printf(arena,
+                            "%s: check that each rank has its own GPU and a batch that %d divides, "
+                            "and for other processes on these GPUs",
+                            title, gpus);
+}
+
+/* less utilisation than this, and less memory than a tenth of the most: unused */
+#define UNUSED_PERCENT 1.0
+#define UNUSED_MEMORY  0.1
+
+/* "2,3"; NULL = none, or fewer than two are used. */
+static const char *find_unused(const struct lab_recording_stats *stats, struct lab_arena *arena,
+                               const char **ret_used) {
+    const char *lists[2] = {"", ""}; /* used, unused */
+    int counts[2] = {0};
+    double most = 0;
+    for (int g = 0; g < stats->gpu_count; g++)
+        most = fmax(most, stats->gpus[g].figures[LAB_RECORDING_STATS_MEMORY].mean);
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
+        int idle = gpu->figures[LAB_RECORDING_STATS_UTILIZATION].mean < UNUSED_PERCENT &&
+                   gpu->figures[LAB_RECORDING_STATS_MEMORY].mean < UNUSED_MEMORY * most;
+        lists[idle] = lab_arena_printf(arena, "%s%s%d", lists[idle], counts[idle]++ ? "," : "",
+                                       gpu->track->entity.index);
+    }
+    *ret_used = lists[0];
+    return counts[1] > 0 && counts[0] > 1 ? lists[1] : NULL;
+}
+
+/* The grade that all metrics have, or NULL. */
+static const char *same_grade(const struct balance *balance) {
+    const char *grade = NULL;
+    for (int m = 0; m < BALANCED; m++) {
+        const char *own = balance->figures.grades[m];
+        if (own && grade && !lab_str_equal(own, grade))
+            return NULL;
+        grade = own ? own : grade;
+    }
+    return grade;
+}
+
+static const char *make_answer(const struct balance *balance, struct lab_arena *arena) {
+    const struct lab_recording_stats *stats = balance->stats;
+    if (stats->gpu_count == 0)
+        return "No GPU was recorded: balance needs two.";
+    if (stats->gpu_count == 1)
+        return lab_arena_printf(arena, "Only %s was recorded: balance needs two.",
+                                stats->gpus[0].name);
+    if (stats->idle)
+        return lab_arena_printf(arena, "Not graded: no GPU was used above %.0f%%.",
+                                LAB_RECORDING_STATS_IDLE);
+    const char *grade = same_grade(balance), *used, *unused = find_unused(stats, arena, &used);
+    LAB_AUTO(str, text);
+    int told = 0;
+    lab_str_printf(&text, "The balance of %d GPUs is %s%s", stats->gpu_count, grade ? grade : "",
+                   grade ? ": " : "");
+    for (int m = 0; m < BALANCED; m++) {
+        double cv = 100 * balance->figures.cv[m];
+        const char *noun = lab_recording_stats_kinds[m].noun;
+        if (isnan(cv))
+            continue;
+        lab_str_add(&text, told++ ? ", " : grade ? "CV " : "");
+        if (grade)
+            lab_str_printf(&text, "%.1f %% in %s", cv, noun);
+        else
+            lab_str_printf(&text, "%s in %s (CV %.1f %%)", balance->figures.grades[m], noun, cv);
+    }
+    lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
+    if (told && unused)
+        lab_str_printf(&text, " GPU %s was not used.", unused);
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* "3 recordings: the worst balance is that of b: poor in utilisation (CV 24.0 %)." */
+static const char *answer_for_all(const struct balance *balances, int count,
+                                  struct lab_arena *arena) {
+    const struct balance *worst = NULL;
+    int metric = -1;
+    for (int i = 0; i < count; i++) {
+        int own = worst_metric(&balances[i]);
+        if (own >= 0 && (!worst || balances[i].figures.cv[own] > worst->figures.cv[metric])) {
+            worst = &balances[i];
+            metric = own;
+        }
+    }
+    if (!worst)
+        return lab_arena_printf(arena, "Not graded: %d recordings, none with two GPUs in use.",
+                                count);
+    return lab_arena_printf(
+        arena, "%d recordings: the worst balance is that of %s: %s in %s (CV %.1f %%).", count,
+        worst->stats->source->name, worst->figures.grades[metric],
+        lab_recording_stats_kinds[metric].noun, 100 * worst->figures.cv[metric]);
+}
 
 /* --- tables --- */
 
-static int label_columns(const struct lab_recording_stats *stats) {
-    int most = 0;
-    for (int g = 0; g < stats->gpu_count; g++) {
-        int columns = (int)strlen(stats->gpus[g].name) + 1;
-        most = columns > most ? columns : most;
-    }
-    return most;
-}
+struct gpu_row {
+    int gpu;
+    struct lab_recording_stats_figures values;
+};
 
-static int value_columns(const struct lab_recording_stats *stats, int metric) {
-    int most = 0;
-    for (int g = 0; g < stats->gpu_count; g++) {
-        char text[64];
-        int length = snprintf(text, sizeof text, "%.1f", stats->gpus[g].figures[metric].mean);
-        most = length > most && !isnan(stats->gpus[g].figures[metric].mean) ? length : most;
+/* One table for each metric: keys differ by their unit. */
+#define GPU_FIELDS(unit_key, unit)                                                                 \
+    {                                                                                              \
+        LAB_FIELD(struct gpu_row, gpu, "gpu", "GPU", LAB_UNIT_COUNT),                              \
+            LAB_FIELD(struct gpu_row, values.mean, "mean_" unit_key, "Mean", unit),                \
+            LAB_FIELD(struct gpu_row, values.deviation, "deviation_" unit_key, "±", unit),         \
+            LAB_FIELD(struct gpu_row, values.peak, "peak_" unit_key, "Peak", unit),                \
     }
-    return most;
-}
+static const struct lab_field gpu_fields[BALANCED][4] = {
+    [LAB_RECORDING_STATS_MEMORY] = GPU_FIELDS("mib", LAB_UNIT_MEBIBYTES),
+    [LAB_RECORDING_STATS_UTILIZATION] = GPU_FIELDS("percent", LAB_UNIT_PERCENT),
+    [LAB_RECORDING_STATS_POWER] = GPU_FIELDS("w", LAB_UNIT_WATTS),
+};
 
-static const char *balance_line(double cv, const struct lab_recording_stats *stats,
+static const char *balance_line(const struct balance *balance, int metric,
                                 struct lab_arena *arena) {
-    if (!isnan(cv))
-        return lab_arena_printf(arena, "Balance: CV = %.1f %% (%s)", 100 * cv,
-                                lab_recording_stats_grade(cv));
-    return stats->gpu_count < 2 ? "Balance: needs two GPUs" : "Balance: – (nothing to compare)";
+    double cv = balance->figures.cv[metric];
+    const char *grade = balance->figures.grades[metric];
+    if (balance->stats->gpu_count < 2)
+        return "Balance: needs two GPUs";
+    if (isnan(cv))
+        return "Balance: – (nothing to compare)";
+    return lab_arena_printf(arena, "Balance: CV = %.1f %% (%s)", 100 * cv,
+                            grade ? grade : "not graded");
 }
 
 /*
@@ -114,80 +304,67 @@ static const char *balance_line(double cv, const struct lab_recording_stats *sta
  *     Total:  51155.0 MB
  *     Balance: CV = 0.2 % (excellent)
  */
-static const char *const *metric_lines(const struct lab_balance *balance, int metric,
+static const char *const *metric_lines(const struct balance *balance, int metric,
                                        struct lab_arena *arena) {
     const struct lab_recording_stats *stats = balance->stats;
     const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
     const char **lines = lab_arena_alloc(arena, (size_t)stats->gpu_count + 3, sizeof *lines);
-    int count = 0, label = label_columns(stats), width = value_columns(stats, metric);
+    int count = 0, label = 0, width = 0;
     for (int g = 0; g < stats->gpu_count; g++) {
-        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
-        const struct lab_recording_stats_figures *figures = &gpu->figures[metric];
-        const char *name = lab_arena_printf(arena, "%s:", gpu->name);
+        double mean = stats->gpus[g].figures[metric].mean;
+        int name = (int)strlen(stats->gpus[g].name) + 1,
+            digits = isnan(mean) ? 0 : snprintf(NULL, 0, "%.1f", mean);
+        label = name > label ? name : label;
+        width = digits > width ? digits : width;
+    }
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_recording_stats_figures *figures = &stats->gpus[g].figures[metric];
+        const char *name = lab_arena_printf(arena, "%s:", stats->gpus[g].name);
         lines[count++] = figures->count == 0
                              ? lab_arena_printf(arena, "%-*s –", label, name)
                              : lab_arena_printf(arena, "%-*s %*.1f %s (±%.1f)", label, name, width,
                                                 figures->mean, kind->unit, figures->deviation);
     }
     lines[count++] = lab_arena_printf(arena, "%s  %.1f %s", kind->adds_up ? "Total:" : "Mean: ",
-                                      lab_recording_stats_together(stats, metric), kind->unit);
-    lines[count++] = balance_line(balance->cv[metric], stats, arena);
+                                      balance->figures.together[metric], kind->unit);
+    lines[count++] = balance_line(balance, metric, arena);
     return lines;
 }
 
-static void add_metric_table(struct lab_analysis_part *part, const struct lab_balance *balance,
+static void add_metric_table(struct lab_analysis_part *part, const struct balance *balance,
                              int metric, struct lab_arena *arena) {
-    const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
-    struct lab_doc_table *table =
-        LAB_TABLE(part, kind->key, kind->title, gpu_columns[metric], arena);
-    for (int g = 0; g < balance->stats->gpu_count; g++) {
-        const struct lab_recording_stats_gpu *gpu = &balance->stats->gpus[g];
-        const struct lab_recording_stats_figures *figures = &gpu->figures[metric];
-        LAB_ROW(table, arena, lab_cell_figure(gpu->track->entity.index),
-                lab_cell_figure(figures->mean), lab_cell_figure(figures->deviation),
-                lab_cell_figure(figures->peak));
-    }
-    table->lines = metric_lines(balance, metric, arena);
+    int count = balance->stats->gpu_count;
+    struct gpu_row *rows = lab_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
+    for (int g = 0; g < count; g++)
+        rows[g] = (struct gpu_row){balance->stats->gpus[g].track->entity.index,
+                                   balance->stats->gpus[g].figures[metric]};
+    lab_rows_add_table(part, lab_recording_stats_kinds[metric].key,
+                       lab_recording_stats_kinds[metric].title,
+                       &LAB_ROWS(gpu_fields[metric], rows, count), arena)
+        ->lines = metric_lines(balance, metric, arena);
 }
 
-static void add_window_table(struct lab_analysis_part *part, const struct lab_balance *balance,
-                             struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "windows", lab_balance_is_steady(balance) ? NULL : "Over time",
-                  window_columns, arena);
-    double length_s = balance->stats->duration_s / balance->windows;
-    double *const *cv = balance->window_cv;
-    for (int w = 0; w < balance->windows; w++)
-        LAB_ROW(table, arena, lab_cell_figure(w * length_s), lab_cell_figure((w + 1) * length_s),
-                lab_cell_figure(cv[LAB_RECORDING_STATS_MEMORY][w]),
-                lab_cell_figure(cv[LAB_RECORDING_STATS_UTILIZATION][w]),
-                lab_cell_figure(cv[LAB_RECORDING_STATS_POWER][w]));
-}
-
-static void add_part(struct lab_analysis_result *result, const struct lab_balance *balance,
+static void add_part(struct lab_analysis_result *result, struct balance *balance,
                      struct lab_arena *arena) {
     const struct lab_recording_stats *stats = balance->stats;
     struct lab_analysis_part *part = lab_analysis_add_part(result, stats->source->name, arena);
-    struct lab_doc_cell *cells = part->cells;
-    for (int m = 0; m < LAB_BALANCED; m++) {
-        cells[TOGETHER + m] = lab_cell_figure(lab_recording_stats_together(stats, m));
-        cells[CV + m] = lab_cell_figure(balance->cv[m]);
-        cells[GRADE + m] = lab_cell_text(lab_recording_stats_grade(balance->cv[m]));
-        if (!isnan(cells[TOGETHER + m].value))
+    const char *used, *unused = find_unused(stats, arena, &used);
+    balance->figures.advice = make_advice(balance, arena);
+    LAB_PART_FIGURES(part, figure_fields, &balance->figures, arena);
+    for (int m = 0; m < BALANCED; m++)
+        if (!isnan(balance->figures.together[m]))
             add_metric_table(part, balance, m, arena);
-    }
-    bool windows = balance->windows > 1 && lab_balance_worst(balance) >= 0;
-    if (windows)
-        add_window_table(part, balance, arena);
-    cells[DURATION] = lab_cell_figure(stats->duration_s);
-    cells[GPUS] = lab_cell_figure(stats->gpu_count);
-    lab_recording_stats_set_rate(stats->source->rate, stats->source->rate_unit, &cells[RATE],
-                                 &cells[RATE_UNIT]);
-    cells[DRIFT] = lab_cell_text(windows ? lab_balance_over_time(balance, arena) : NULL);
-    cells[ADVICE] = lab_cell_text(lab_balance_advice(balance, arena));
+    if (balance->window_count > 1 && worst_metric(balance) >= 0)
+        lab_rows_add_table(part, "windows", balance->steady ? NULL : "Over time",
+                           &LAB_ROWS(window_fields, balance->windows, balance->window_count),
+                           arena);
     part->about = lab_recording_stats_about(&stats, 1, arena);
-    part->answer = lab_balance_answer(balance, arena);
-    lab_balance_add_notes(stats, &part->notes, arena);
+    part->answer = make_answer(balance, arena);
+    lab_recording_stats_add_notes(&stats, 1, &part->notes, arena);
+    if (unused)
+        lab_analysis_note(&part->notes, arena,
+                          "GPU %s was not used: gpus=[%s] gives the balance of the others", unused,
+                          used);
 }
 
 static int balance_run(const void *opaque, const struct lab_analysis_input *input,
@@ -198,16 +375,15 @@ static int balance_run(const void *opaque, const struct lab_analysis_input *inpu
     if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
     int count = input->recording_count;
-    struct lab_balance *balances = lab_arena_alloc(arena, (size_t)count, sizeof *balances);
-    *ret_result = LAB_RESULT("recordings", figure_columns);
+    struct balance *balances = lab_arena_alloc(arena, (size_t)count, sizeof *balances);
+    *ret_result = LAB_RESULT_OF("recordings", figure_fields, arena);
     ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 0; i < count; i++) {
-        balances[i] = lab_balance_make(&all_stats[i], config->window_s, arena);
+        balances[i] = make_balance(&all_stats[i], config->window_s, arena);
         add_part(ret_result, &balances[i], arena);
     }
-    lab_balance_add_rate_note(balances, count, &ret_result->notes, arena);
-    ret_result->answer = count == 1 ? ret_result->parts[0].answer
-                                    : lab_balance_answer_for_all(balances, count, arena);
+    ret_result->answer =
+        count == 1 ? ret_result->parts[0].answer : answer_for_all(balances, count, arena);
     lab_recording_stats_chart_balance(all_stats, count, arena, ret_result);
     lab_recording_stats_chart_breakdown(all_stats, count, arena, ret_result);
     return 0;
@@ -218,9 +394,10 @@ const struct lab_analysis lab_analysis_balance = {
     .summary = "whether GPUs carry the same load: memory, utilisation, power",
     .description =
         "Of each recording: every GPU's mean with its deviation, and the coefficient of variation "
-        "between them (population standard deviation over mean): below 5 % excellent, below 10 % "
-        "good, below 20 % fair, else poor; the same over time. A path is a recording, a file of "
-        "another monitor, a study, or a folder of them.",
+        "between them (population standard deviation over mean): below 5% excellent, below 10% "
+        "good, below 20% fair, else poor; the same over time. Where no GPU was used above 5%, "
+        "nothing is graded. A path is a recording, a file of another monitor, a study, or a folder "
+        "of them.",
     .options = balance_options,
     .config_size = sizeof(struct balance_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,

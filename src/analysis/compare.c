@@ -1,10 +1,11 @@
 /*
- * compare.c: `gpulab analyze compare`: what differs between two recordings, or two labels of
- * several, by how much, and whether that can be told from nothing. The first label is what the
- * others are held against.
+ * compare.c: `gpulab analyze compare`: what differs between labels, by how much. The unit of
+ * replication is the recording: one of each label gives values and no verdict. The first label is
+ * the reference.
  */
-#include "analysis/analysis_build.h"
-#include "analysis/analysis_change.h"
+#include "analysis/analysis_words.h"
+#include "analysis/claims/contrast.h"
+#include "analysis/claims/rows.h"
 #include "analysis/compare/histogram.h"
 
 #include "base/str.h"
@@ -31,40 +32,27 @@ enum { /* beyond the metrics over time */
        ENERGY,
        DURATION,
        RATE,
-       COMPARED
-};
-
-struct compared {
-    const char *key, *title, *noun, *unit;
-    int decimals;
-};
-
-static const struct compared compared[COMPARED] = {
-    [LAB_RECORDING_STATS_MEMORY] = {"memory", "Memory", "memory", "MB", 1},
-    [LAB_RECORDING_STATS_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%", 1},
-    [LAB_RECORDING_STATS_POWER] = {"power", "Power", "power", "W", 1},
-    [LAB_RECORDING_STATS_TEMPERATURE] = {"temperature", "Temperature", "temperature", "°C", 1},
-    [LAB_RECORDING_STATS_CLOCK] = {"sm_clock", "SM clock", "SM clock", "MHz", 0},
-    [PEAK_MEMORY] = {"memory_peak", "Peak memory", "peak memory", "MB", 1},
-    [PEAK_TEMPERATURE] = {"temperature_peak", "Hottest", "highest temperature", "°C", 0},
-    [ENERGY] = {"energy", "Energy", "energy", "J", 0},
-    [DURATION] = {"duration", "Duration", "duration", "s", 1},
-    [RATE] = {"rate", "Throughput", "throughput", "/s", 1},
 };
 
 /* In the order in which they are shown. */
-static const int shown_order[COMPARED] = {
-    RATE,
-    LAB_RECORDING_STATS_UTILIZATION,
-    LAB_RECORDING_STATS_MEMORY,
-    PEAK_MEMORY,
-    LAB_RECORDING_STATS_POWER,
-    ENERGY,
-    LAB_RECORDING_STATS_CLOCK,
-    LAB_RECORDING_STATS_TEMPERATURE,
-    PEAK_TEMPERATURE,
-    DURATION,
+static const struct compared {
+    int what;
+    const char *key, *title, *noun, *unit;
+    int decimals;
+    bool main; /* in the answer */
+} compared[] = {
+    {RATE, "rate", "Throughput", "throughput", "/s", 1, true},
+    {LAB_RECORDING_STATS_UTILIZATION, "utilization", "Utilisation", "utilisation", "%", 1, true},
+    {LAB_RECORDING_STATS_MEMORY, "memory", "Memory", "memory", "MiB", 1, true},
+    {PEAK_MEMORY, "memory_peak", "Peak memory", "peak memory", "MiB", 1},
+    {LAB_RECORDING_STATS_POWER, "power", "Power", "power", "W", 1, true},
+    {ENERGY, "energy", "Energy", "energy", "J", 0},
+    {LAB_RECORDING_STATS_CLOCK, "sm_clock", "SM clock", "SM clock", "MHz", 0},
+    {LAB_RECORDING_STATS_TEMPERATURE, "temperature", "Temperature", "temperature", "°C", 1},
+    {PEAK_TEMPERATURE, "temperature_peak", "Highest temp.", "highest temperature", "°C", 0},
+    {DURATION, "duration", "Duration", "duration", "s", 1},
 };
+#define COMPARED LAB_COUNT_OF(compared)
 
 static double single_value(const struct lab_recording_stats *stats, int what) {
     double hottest = NAN;
@@ -81,129 +69,166 @@ static double single_value(const struct lab_recording_stats *stats, int what) {
     case DURATION:
         return stats->duration_s;
     default:
-        return stats->source->rate;
+        return what == RATE ? stats->source->rate : lab_recording_stats_together(stats, what);
     }
 }
 
-static struct lab_change_side make_side(const struct lab_recording_stats_label *label, int what,
-                                        struct lab_arena *arena) {
-    if (what < LAB_RECORDING_STATS_METRICS)
-        return lab_change_side_make(label, what, -1, arena);
-    double *values = lab_arena_alloc(arena, (size_t)label->count, sizeof *values);
-    for (int i = 0; i < label->count; i++)
-        values[i] = single_value(label->all_stats[i], what);
-    return lab_change_side_single(values, label->count);
-}
+/* --- rows --- */
 
-/* --- columns --- */
-
-static const struct lab_doc_column figure_columns[] = {
-    {"recordings", NULL, LAB_UNIT_COUNT},
-    {"recordings_of_first", NULL, LAB_UNIT_COUNT},
+struct row { /* a metric of a label */
+    const char *label, *key, *title, *unit, *first_text, *second_text, *text;
+    double first, second, difference;
+    bool main;
+    struct lab_claim change; /* "compare.metric"; degrees have none: they have no ratio */
 };
 
-#define TITLE_COLUMNS 12 /* that a label may take as the title of a column */
-
-/* Long labels would push figures off the screen: those are A and B in tables. */
-static bool is_brief(const struct lab_recording_stats_label *first,
-                     const struct lab_recording_stats_label *second) {
-    return lab_str_columns(first->name) <= TITLE_COLUMNS &&
-           lab_str_columns(second->name) <= TITLE_COLUMNS;
-}
-
-enum { METRIC_FIRST_TEXT = 4, METRIC_SECOND_TEXT = 6 };
-static const struct lab_doc_column metric_columns[] = {
-    {"metric", NULL, LAB_UNIT_TEXT},
-    {"unit", NULL, LAB_UNIT_TEXT},
-    {NULL, "", LAB_UNIT_TEXT},
-    {"first", NULL, LAB_UNIT_NUMBER},
-    {NULL, "A", LAB_UNIT_FIGURE},
-    {"second", NULL, LAB_UNIT_NUMBER},
-    {NULL, "B", LAB_UNIT_FIGURE},
-    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {"difference", NULL, LAB_UNIT_NUMBER, .with_interval = true},
-    {NULL, "Change", LAB_UNIT_FIGURE},
-    {"verdict", NULL, LAB_UNIT_TEXT},
-    {NULL, "Verdict", LAB_UNIT_TEXT},
+enum { FIRST_TEXT = 4, SECOND_TEXT = 6 };
+static const struct lab_field row_fields[] = {
+    LAB_FIELD(struct row, key, "metric", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, unit, "unit", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, title, "title", "", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, first, "first", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, first_text, NULL, "A", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, second, "second", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, second_text, NULL, "B", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, difference, "difference", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, text, NULL, "Change", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, change, "change", NULL, LAB_UNIT_CHANGE),
+    LAB_FIELD(struct row, label, "label", NULL, LAB_UNIT_TEXT),
 };
 
 #define BY_GPU 3 /* metrics: memory, utilisation, power */
-static const struct lab_doc_column gpu_columns[] = {
-    {"gpu", "GPU", LAB_UNIT_COUNT},
-    {"memory_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {"utilization_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {"power_change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Memory", LAB_UNIT_FIGURE},
-    {NULL, "Utilisation", LAB_UNIT_FIGURE},
-    {NULL, "Power", LAB_UNIT_FIGURE},
+struct gpu_row {
+    int gpu;
+    struct lab_claim memory, utilization, power; /* "compare.gpu" */
 };
 
-/* --- a pair --- */
+static const struct lab_field gpu_fields[] = {
+    LAB_FIELD(struct gpu_row, gpu, "gpu", "GPU", LAB_UNIT_COUNT),
+    LAB_FIELD(struct gpu_row, memory, "memory_change", "Memory", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct gpu_row, utilization, "utilization_change", "Utilisation", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct gpu_row, power, "power_change", "Power", LAB_UNIT_CHANGE),
+};
 
 struct pair {
     const struct lab_recording_stats_label *first, *second;
-    struct lab_change changes[COMPARED];
+    struct row *rows;
+    int count;
+    struct gpu_row *gpus;
+    int gpu_count;
 };
 
+static double mean_of(const double *values, int count) {
+    double sum = 0;
+    int known = 0;
+    for (int i = 0; i < count; i++)
+        if (!isnan(values[i])) {
+            sum += values[i];
+            known++;
+        }
+    return known ? sum / known : (double)NAN;
+}
+
 static const char *value_text(double value, const struct compared *what, struct lab_arena *arena) {
+    const char *unit = lab_str_equal(what->unit, "MiB") ? "MB" : what->unit;
     if (isnan(value))
         return "–";
-    if (what == &compared[ENERGY]) {
-        LAB_AUTO(str, text);
-        lab_str_add_si(&text, value, "J");
-        return lab_arena_strdup(arena, text.text);
-    }
-    return lab_arena_printf(arena, "%.*f %s", what->decimals, value, what->unit);
+    return what->what == ENERGY ? lab_words_si(value, "J", arena)
+                                : lab_arena_printf(arena, "%.*f %s", what->decimals, value, unit);
 }
 
-static void add_metric_table(struct lab_analysis_part *part, const struct pair *pair,
+static struct row make_row(const struct pair *pair, const struct compared *what,
+                           struct lab_arena *arena) {
+    const struct lab_recording_stats_label *sides[2] = {pair->first, pair->second};
+    double *values[2], means[2];
+    for (int s = 0; s < 2; s++) {
+        values[s] = lab_arena_alloc(arena, (size_t)sides[s]->count + 1, sizeof **values);
+        for (int i = 0; i < sides[s]->count; i++)
+            values[s][i] = single_value(sides[s]->all_stats[i], what->what);
+        means[s] = mean_of(values[s], sides[s]->count);
+    }
+    bool degrees = lab_str_equal(what->unit, "°C");
+    struct row row = {.label = pair->second->name,
+                      .key = what->key,
+                      .title = what->title,
+                      .unit = what->unit,
+                      .first = means[0],
+                      .second = means[1],
+                      .difference = means[1] - means[0],
+                      .main = what->main,
+                      .first_text = value_text(means[0], what, arena),
+                      .second_text = value_text(means[1], what, arena),
+                      .change = lab_claim_none};
+    if (!degrees)
+        row.change =
+            lab_claim_from_samples(values[0], pair->first->count, values[1], pair->second->count);
+    row.change.kind = "compare.metric";
+    row.change.subject = pair->second->name;
+    row.change.reference = pair->first->name;
+    row.change.quantity = what->noun;
+    return row;
+}
+
+/* Verdicts of all metrics hold together; single GPUs have one where all of them together do. */
+static struct pair make_pair(const struct lab_recording_stats_label *first,
+                             const struct lab_recording_stats_label *second,
                              struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "metrics", "All GPUs", metric_columns, arena);
-    if (is_brief(pair->first, pair->second)) {
-        struct lab_doc_column *columns = lab_analysis_own_columns(table, arena);
-        columns[METRIC_FIRST_TEXT].title = pair->first->name;
-        columns[METRIC_SECOND_TEXT].title = pair->second->name;
-    }
-    for (int i = 0; i < COMPARED; i++) {
-        const struct compared *what = &compared[shown_order[i]];
-        const struct lab_change *change = &pair->changes[shown_order[i]];
-        if (isnan(change->first) && isnan(change->second))
-            continue;
-        LAB_ROW(table, arena, lab_cell_text(what->key),
-                lab_cell_text(lab_str_equal(what->unit, "MB") ? "MiB" : what->unit),
-                lab_cell_text(what->title), lab_cell_figure(change->first),
-                lab_cell_text(value_text(change->first, what, arena)),
-                lab_cell_figure(change->second),
-                lab_cell_text(value_text(change->second, what, arena)),
-                change->absolute ? lab_cell_figure(NAN) : lab_change_cell(change),
-                change->absolute ? lab_change_cell(change)
-                                 : lab_cell_figure(change->second - change->first),
-                lab_cell_text(lab_change_text(change, arena)),
-                lab_cell_text(lab_change_verdict_name(change->verdict)),
-                lab_cell_text(lab_change_words(change, arena)));
-    }
-}
-
-static void add_gpu_table(struct lab_analysis_part *part, const struct pair *pair,
-                          struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "gpus", "By GPU", gpu_columns, arena);
+    struct pair pair = {.first = first, .second = second};
+    struct lab_claim *claims[COMPARED];
+    bool found[BY_GPU] = {0};
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
-    int count = lab_recording_stats_label_gpus(pair->second, indices);
-    for (int i = 0; i < count; i++) {
-        struct lab_doc_cell row[1 + 2 * BY_GPU] = {lab_cell_figure(indices[i])};
-        for (int m = 0; m < BY_GPU; m++) {
-            struct lab_change change =
-                lab_change_between(pair->first, pair->second, m, indices[i], arena);
-            row[1 + m] = lab_change_cell(&change);
-            row[1 + BY_GPU + m] = lab_cell_text(lab_change_text(&change, arena));
-        }
-        lab_analysis_add_row(table, row, 1 + 2 * BY_GPU, arena);
+    pair.rows = lab_arena_alloc(arena, COMPARED, sizeof *pair.rows);
+    for (int i = 0; i < COMPARED; i++) {
+        struct row row = make_row(&pair, &compared[i], arena);
+        if (!isnan(row.first) || !isnan(row.second))
+            pair.rows[pair.count++] = row;
     }
+    for (int i = 0; i < pair.count; i++)
+        claims[i] = &pair.rows[i].change;
+    lab_claim_adjust(claims, pair.count);
+    for (int i = 0; i < pair.count; i++) {
+        struct row *row = &pair.rows[i];
+        row->text = row->change.verdict != LAB_CLAIM_NOT_TESTED
+                        ? lab_claim_short(&row->change, arena)
+                    : isnan(row->difference)
+                        ? "–"
+                        : lab_arena_printf(arena, "%+.1f %s", row->difference, row->unit);
+        for (int m = 0; m < BY_GPU; m++)
+            found[m] |= lab_str_equal(row->key, lab_recording_stats_kinds[m].key) &&
+                        row->change.verdict == LAB_CLAIM_YES;
+    }
+    pair.gpu_count = lab_recording_stats_label_gpus(second, indices);
+    pair.gpus = lab_arena_alloc(arena, (size_t)pair.gpu_count + 1, sizeof *pair.gpus);
+    for (int i = 0; i < pair.gpu_count; i++) {
+        pair.gpus[i].gpu = indices[i];
+        struct lab_claim *own[BY_GPU] = {&pair.gpus[i].memory, &pair.gpus[i].utilization,
+                                         &pair.gpus[i].power};
+        for (int m = 0; m < BY_GPU; m++) {
+            *own[m] =
+                lab_recording_stats_compare(first, second, m, indices[i], "compare.gpu", arena);
+            if (!found[m] && !isnan(own[m]->p))
+                lab_claim_judge(own[m], 1);
+        }
+    }
+    return pair;
 }
 
 /* --- histograms --- */
 
+#define TITLE_COLUMNS 12 /* that a label may take as the title of a column */
+
+/* Long labels would push figures off the screen: those are A and B in tables. */
+static bool is_brief(const struct pair *pair) {
+    return lab_str_columns(pair->first->name) <= TITLE_COLUMNS &&
+           lab_str_columns(pair->second->name) <= TITLE_COLUMNS;
+}
+
 #define BAR_CELLS 12
+
+struct bin {
+    double from, to, first, second;
+    const char *range, *first_bar, *second_bar;
+};
 
 /* In halves of a cell; what is there at all has one. */
 static const char *bar(double share, struct lab_arena *arena) {
@@ -218,144 +243,127 @@ static const char *bar(double share, struct lab_arena *arena) {
 static void add_histogram(struct lab_analysis_part *part, const struct pair *pair, int metric,
                           int bins, struct lab_arena *arena) {
     const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
-    bool brief = is_brief(pair->first, pair->second);
-    struct lab_doc_column columns[] = {
-        {lab_arena_printf(arena, "from_%s", kind->key_unit), NULL, LAB_UNIT_NUMBER},
-        {lab_arena_printf(arena, "to_%s", kind->key_unit), NULL, LAB_UNIT_NUMBER},
-        {NULL, kind->unit, LAB_UNIT_TEXT},
-        {"first", brief ? pair->first->name : "A", LAB_UNIT_SHARE},
-        {NULL, " ", LAB_UNIT_TEXT},
-        {"second", brief ? pair->second->name : "B", LAB_UNIT_SHARE},
-        {NULL, " ", LAB_UNIT_TEXT},
+    bool brief = is_brief(pair);
+    const struct lab_field fields[] = {
+        LAB_FIELD(struct bin, from, lab_arena_printf(arena, "from_%s", kind->key_unit), NULL,
+                  LAB_UNIT_NUMBER),
+        LAB_FIELD(struct bin, to, lab_arena_printf(arena, "to_%s", kind->key_unit), NULL,
+                  LAB_UNIT_NUMBER),
+        LAB_FIELD(struct bin, range, NULL, kind->unit, LAB_UNIT_TEXT),
+        LAB_FIELD(struct bin, first, "first", brief ? pair->first->name : "A", LAB_UNIT_SHARE),
+        LAB_FIELD(struct bin, first_bar, NULL, " ", LAB_UNIT_TEXT),
+        LAB_FIELD(struct bin, second, "second", brief ? pair->second->name : "B", LAB_UNIT_SHARE),
+        LAB_FIELD(struct bin, second_bar, NULL, " ", LAB_UNIT_TEXT),
     };
-    struct lab_doc_table *table =
-        LAB_TABLE(part, lab_arena_printf(arena, "%s_histogram", kind->key),
-                  lab_arena_printf(arena, "%s of single GPUs: share of the samples", kind->title),
-                  columns, arena);
     struct lab_histogram *h = lab_arena_alloc(arena, 1, sizeof *h);
-    lab_analysis_own_columns(table, arena);
+    struct bin *rows = NULL;
+    int count = 0;
     lab_histogram_make(pair->first, pair->second, metric, bins, h);
     for (int i = 0; i < h->bins; i++) {
         double from = h->from + i * h->width, to = h->from + (i + 1) * h->width;
-        LAB_ROW(table, arena, lab_cell_figure(from), lab_cell_figure(to),
-                lab_cell_text(lab_arena_printf(arena, "%.1f to %.1f", from, to)),
-                lab_cell_figure(h->first[i]), lab_cell_text(bar(h->first[i], arena)),
-                lab_cell_figure(h->second[i]), lab_cell_text(bar(h->second[i], arena)));
+        LAB_ADD(rows, count, arena) =
+            (struct bin){from,
+                         to,
+                         h->first[i],
+                         h->second[i],
+                         lab_arena_printf(arena, "%.1f to %.1f", from, to),
+                         bar(h->first[i], arena),
+                         bar(h->second[i], arena)};
     }
-    lab_analysis_drop_empty(part);
+    if (count > 0)
+        lab_rows_add_table(
+            part, lab_arena_printf(arena, "%s_histogram", kind->key),
+            lab_arena_printf(arena, "%s of single GPUs: share of the samples", kind->title),
+            &LAB_ROWS(fields, rows, count), arena);
 }
 
-/* --- words --- */
+/* --- parts --- */
 
-/* "power 12.0 % [11.1, 12.9] higher" */
-static void add_difference(struct lab_str *text, const struct compared *what,
-                           const struct lab_change *change) {
-    bool lower = change->share < 0;
-    lab_str_printf(text, "%s %.1f %% [%.1f, %.1f] %s", what->noun, 100 * fabs(change->share),
-                   100 * (lower ? -change->high : change->low),
-                   100 * (lower ? -change->low : change->high), lower ? "lower" : "higher");
-}
-
-/* "b against a: power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in
- * utilisation." */
+/* What differs, then what doesn't; of one recording each the values. */
 static const char *make_answer(const struct pair *pair, struct lab_arena *arena) {
-    static const int main_ones[] = {RATE, LAB_RECORDING_STATS_UTILIZATION,
-                                    LAB_RECORDING_STATS_MEMORY, LAB_RECORDING_STATS_POWER};
-    enum { MAIN = sizeof main_ones / sizeof *main_ones };
-    int differences = 0, same = 0;
-    LAB_AUTO(str, rest);
     LAB_AUTO(str, text);
-    lab_str_printf(&text, "%s against %s: ", pair->second->name, pair->first->name);
-    for (int i = 0; i < MAIN; i++) {
-        const struct lab_change *change = &pair->changes[main_ones[i]];
-        const struct compared *what = &compared[main_ones[i]];
-        if (change->verdict == LAB_CHANGE_HIGHER || change->verdict == LAB_CHANGE_LOWER) {
-            lab_str_add(&text, differences++ ? ", " : "");
-            add_difference(&text, what, change);
-        } else if (change->verdict == LAB_CHANGE_SAME || change->verdict == LAB_CHANGE_SMALL) {
-            lab_str_printf(&rest, "%s%.1f %% in %s", same++ ? ", " : "",
-                           lab_change_bound_percent(change), what->noun);
-        }
+    LAB_AUTO(str, same);
+    LAB_AUTO(str, values);
+    double bound = 0;
+    int n = pair->first->count < pair->second->count ? pair->first->count : pair->second->count;
+    for (int i = 0; i < pair->count; i++) {
+        const struct lab_claim *claim = &pair->rows[i].change;
+        if (!pair->rows[i].main || claim->verdict == LAB_CLAIM_NOT_TESTED)
+            continue;
+        lab_str_printf(&values, "%s%s %+.1f%%", values.length ? ", " : "", claim->quantity,
+                       100 * claim->effect);
+        if (claim->verdict == LAB_CLAIM_YES)
+            lab_str_printf(&text, "%s%s.", text.length ? " " : "",
+                           lab_claim_sentence(claim, arena));
+        if (claim->verdict != LAB_CLAIM_NO)
+            continue;
+        bound = fmax(bound, claim->bound);
+        lab_str_printf(&same, "%s%s", same.length ? ", " : "", claim->quantity);
     }
-    if (same > 0)
-        lab_str_printf(&text, "%sno difference larger than %s", differences ? "; " : "", rest.text);
-    if (differences + same == 0)
-        lab_str_add(&text, "too few samples to tell a difference");
-    lab_str_add(&text, ".");
+    if (same.length)
+        lab_str_printf(&text, "%sNo difference larger than %.1f%% in %s.", text.length ? " " : "",
+                       lab_words_bound_percent(bound), same.text);
+    if (!text.length)
+        lab_str_printf(&text, "%s and %s: inconclusive (%d recording%s each): %s.",
+                       pair->second->name, pair->first->name, n, n == 1 ? "" : "s", values.text);
     return lab_arena_strdup(arena, text.text);
 }
 
+struct figures {
+    int recordings, first;
+};
+
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, recordings, "recordings", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, first, "recordings_of_first", NULL, LAB_UNIT_COUNT),
+};
+
 static void add_part(struct lab_analysis_result *result, const struct pair *pair, int bins,
                      struct lab_arena *arena) {
-    const struct lab_recording_stats_label *first = pair->first, *second = pair->second;
-    struct lab_analysis_part *part = lab_analysis_add_part(result, second->name, arena);
-    const struct lab_recording_stats **both =
-        lab_arena_alloc(arena, (size_t)(first->count + second->count), sizeof *both);
-    int count = 0;
-    for (int i = 0; i < first->count; i++)
-        both[count++] = first->all_stats[i];
-    for (int i = 0; i < second->count; i++)
-        both[count++] = second->all_stats[i];
-    add_metric_table(part, pair, arena);
-    add_gpu_table(part, pair, arena);
-    part->table_count -= part->tables[1].row_count <= 1;
+    struct lab_analysis_part *part = lab_analysis_add_part(result, pair->second->name, arena);
+    struct lab_doc_table *table = lab_rows_add_table(
+        part, "metrics", "All GPUs", &LAB_ROWS(row_fields, pair->rows, pair->count), arena);
+    if (is_brief(pair)) {
+        struct lab_doc_column *columns = lab_analysis_own_columns(table, arena);
+        columns[FIRST_TEXT].title = pair->first->name;
+        columns[SECOND_TEXT].title = pair->second->name;
+    }
+    if (pair->gpu_count > 1)
+        lab_rows_add_table(part, "gpus", "By GPU",
+                           &LAB_ROWS(gpu_fields, pair->gpus, pair->gpu_count), arena);
     for (int m = 0; m < BY_GPU; m++)
         add_histogram(part, pair, m, bins, arena);
-    LAB_FIGURES(part, lab_cell_figure(second->count), lab_cell_figure(first->count));
+    struct figures figures = {pair->second->count, pair->first->count};
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     part->about = lab_arena_printf(
-        arena, is_brief(first, second) ? "against %s" : "B, against A: %s", first->name);
+        arena, is_brief(pair) ? "compared with %s" : "B, compared with A: %s", pair->first->name);
     part->answer = make_answer(pair, arena);
+    const struct lab_recording_stats **both = NULL;
+    int count = 0;
+    for (int i = 0; i < pair->first->count; i++)
+        LAB_ADD(both, count, arena) = pair->first->all_stats[i];
+    for (int i = 0; i < pair->second->count; i++)
+        LAB_ADD(both, count, arena) = pair->second->all_stats[i];
     lab_recording_stats_add_notes(both, count, &part->notes, arena);
+    for (int i = 0; i < pair->count; i++)
+        if (pair->rows[i].change.verdict != LAB_CLAIM_NOT_TESTED)
+            lab_analysis_add_claim(result, &pair->rows[i].change, arena);
+    lab_rows_add_claims(result, &LAB_ROWS(gpu_fields, pair->gpus, pair->gpu_count), arena);
 }
 
-/* --- the picture --- */
-
-#define ZERO_COLOUR 6 /* black */
-
-/* Degrees have no share, and what no label has isn't in it. */
-static bool is_drawn(const struct pair *pairs, int count, int what) {
-    for (int i = 0; i < count; i++)
-        if (!pairs[i].changes[what].absolute && !isnan(pairs[i].changes[what].share))
-            return true;
-    return false;
-}
-
-/* Changes in percent by metric, a series for each label. */
-static struct lab_chart_series change_points(const struct pair *pairs, int pair_count, int number,
-                                             struct lab_arena *arena) {
-    struct lab_series series = {.arena = arena};
-    for (int i = 0; i < COMPARED; i++) {
-        const struct lab_change *change = &pairs[number].changes[shown_order[i]];
-        if (is_drawn(pairs, pair_count, shown_order[i]))
-            lab_series_add(&series, (double)series.count, 100 * change->share, 100 * change->low,
-                           100 * change->high);
-    }
-    return lab_series_chart(&series, pairs[number].second->name, LAB_CHART_POINTS,
-                            number < ZERO_COLOUR ? number : number + 1);
-}
-
-static void add_chart(struct lab_analysis_result *result, const struct pair *pairs, int count,
-                      struct lab_arena *arena) {
-    const char **names = lab_arena_alloc(arena, COMPARED, sizeof *names);
-    int name_count = 0;
-    for (int i = 0; i < COMPARED; i++)
-        if (is_drawn(pairs, count, shown_order[i]))
-            names[name_count++] = compared[shown_order[i]].title;
+static void add_chart(struct lab_analysis_result *result, const struct row *rows, int count,
+                      const char *first, struct lab_arena *arena) {
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
-        (struct lab_chart){
-            .name = "recording_comparison",
-            .title = lab_arena_printf(arena, "What differs from %s", pairs[0].first->name),
-            .caption = "Whiskers are 95 % intervals; one that crosses the dashed line can't be "
-                       "told from no change.",
-            .simulated = result->simulated},
+        (struct lab_chart){.name = "recording_comparison",
+                           .title = lab_arena_printf(arena, "What differs from %s", first),
+                           .caption = "Whiskers are 95% intervals over recordings.",
+                           .simulated = result->simulated},
         arena);
-    struct lab_chart_panel *panel = lab_chart_add_panel(
-        chart, NULL, lab_axis_names("", names, name_count), lab_axis("Change [%]"), arena);
-    lab_panel_add_series(
-        panel, lab_series_level(NULL, -0.6, name_count - 0.4, 0, ZERO_COLOUR, arena), arena);
-    for (int i = 0; i < count; i++)
-        lab_panel_add_series(panel, change_points(pairs, count, i, arena), arena);
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, NULL, lab_axis(""), lab_axis("Change [%]"), arena);
+    lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "title", "change", "label",
+                        LAB_CHART_POINTS, arena);
 }
 
 /* --- the whole --- */
@@ -366,6 +374,8 @@ static int compare_run(const void *opaque, const struct lab_analysis_input *inpu
     const struct compare_config *config = opaque;
     struct lab_recording_stats *all_stats;
     struct lab_recording_stats_label *labels;
+    struct row *rows = NULL;
+    int row_count = 0;
     if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
     int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
@@ -374,38 +384,31 @@ static int compare_run(const void *opaque, const struct lab_analysis_input *inpu
                            "only %s is there: name two recordings or labels to compare, e.g. "
                            "before=a.db after=b.db",
                            labels[0].name);
-    *ret_result = LAB_RESULT("comparisons", figure_columns);
+    *ret_result = LAB_RESULT_OF("comparisons", figure_fields, arena);
     ret_result->simulated = lab_recording_stats_simulated(input);
-    struct pair *pairs = lab_arena_alloc(arena, (size_t)count, sizeof *pairs);
     for (int i = 1; i < count; i++) {
-        struct pair *pair = &pairs[i - 1];
-        *pair = (struct pair){.first = &labels[0], .second = &labels[i]};
-        for (int what = 0; what < COMPARED; what++) {
-            struct lab_change_side first = make_side(pair->first, what, arena),
-                                   second = make_side(pair->second, what, arena);
-            bool degrees = what == LAB_RECORDING_STATS_TEMPERATURE || what == PEAK_TEMPERATURE;
-            pair->changes[what] = degrees ? lab_change_make_absolute(&first, &second)
-                                          : lab_change_make(&first, &second);
-        }
-        add_part(ret_result, pair, (int)config->bins, arena);
+        struct pair pair = make_pair(&labels[0], &labels[i], arena);
+        add_part(ret_result, &pair, (int)config->bins, arena);
+        for (int k = 0; k < pair.count; k++)
+            if (pair.rows[k].change.verdict != LAB_CLAIM_NOT_TESTED)
+                LAB_ADD(rows, row_count, arena) = pair.rows[k];
     }
-    lab_analysis_note(&ret_result->notes, arena, "%s", lab_change_note(labels, count));
-    ret_result->answer =
-        count == 2 ? ret_result->parts[0].answer
-                   : lab_arena_printf(arena, "%d labels against %s.", count - 1, labels[0].name);
-    add_chart(ret_result, pairs, count - 1, arena);
+    ret_result->answer = count == 2 ? ret_result->parts[0].answer
+                                    : lab_arena_printf(arena, "%d labels compared with %s.",
+                                                       count - 1, labels[0].name);
+    if (row_count > 0)
+        add_chart(ret_result, rows, row_count, labels[0].name, arena);
     return 0;
 }
 
 const struct lab_analysis lab_analysis_compare = {
     .name = "compare",
-    .summary = "what differs between recordings, by how much, and how surely",
+    .summary = "what differs between recordings, and by how much",
     .description =
-        "Holds each label against the first: differences of memory, utilisation, power, clocks, "
-        "heat, energy and throughput with their intervals, and histograms. A label is a file's "
-        "name, a folder's, a run's of a study, or what is written before it: LABEL=PATH. Several "
-        "recordings of a label say what another one would give; one each, how well these two are "
-        "known.",
+        "Compares each label with the first: memory, utilisation, power, clocks, temperature, "
+        "energy and throughput, with histograms. A label is a file's name, a folder's, a run's of "
+        "a study, or what is written before it: LABEL=PATH. Intervals are over the recordings of "
+        "a label, at 95%; one recording of each gives values and no verdict.",
     .options = compare_options,
     .config_size = sizeof(struct compare_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,

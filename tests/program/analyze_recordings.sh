@@ -70,18 +70,16 @@ run analyze summary matrix --json
 json '[(l["name"], l["recordings"]) for l in d["labels"]] == [("gpt2_adamw", 2), ("gpt2_prune", 2)]'
 json 'abs(d["labels"][0]["duration_s"] - 118) < 1e-6 and len(d["labels"][0]["gpus"]) == 4'
 run analyze memory matrix --json
-json '[l["name"] for l in d["labels"]] == ["gpt2_prune", "gpt2_adamw"] and d["labels"][1]["verdict"] == "higher"'
+json '[l["name"] for l in d["labels"]] == ["gpt2_prune", "gpt2_adamw"] and d["labels"][0]["change_verdict"] == "yes"'
 run analyze compare matrix/gpt2_adamw matrix/gpt2_prune --json
 expect_status 0
-json '{m["metric"]: m["verdict"] for m in d["comparisons"][0]["metrics"]}["memory"] == "lower"'
-json '{m["metric"]: m["verdict"] for m in d["comparisons"][0]["metrics"]}["utilization"] == "same"'
+json '{m["metric"]: m["change_verdict"] for m in d["comparisons"][0]["metrics"]}["memory"] == "yes"'
+json '{m["metric"]: m["change_verdict"] for m in d["comparisons"][0]["metrics"]}["utilization"] == "no"'
 json 'len(d["comparisons"][0]["memory_histogram"]) == 10'
 a=matrix/gpt2_adamw/stats_1_multi_gpu.json b=matrix/gpt2_adamw/stats_2_multi_gpu.json
 run analyze compare one=$a two=$b bins=0
 expect_status 0
-expect_out '^two against one: no difference larger than .* in utilisation'
-expect_out 'ambiguous'
-expect_out 'within one recording each'
+expect_out '^two and one: inconclusive \(1 recording each\): utilisation '
 
 # what is refused
 refuse() {

@@ -228,6 +228,37 @@ struct lab_claim lab_claim_from_amounts(const double *values, int count, const c
     return claim;
 }
 
+/* Of those that are positive; `ret_count`: how many. */
+static struct estimate mean_of_logs(const double *values, int count, int *ret_count) {
+    double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+    *ret_count = 0;
+    for (int i = 0; i < count; i++) {
+        logs[*ret_count] = positive_log(values[i]);
+        *ret_count += !isnan(logs[*ret_count]);
+    }
+    struct estimate estimate = mean_of(logs, (size_t)*ret_count);
+    lab_mem_free(logs);
+    return estimate;
+}
+
+struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
+                                        int other_count) {
+    struct lab_claim claim = lab_claim_none;
+    int counts[2];
+    struct estimate a = mean_of_logs(base, base_count, &counts[0]),
+                    b = mean_of_logs(other, other_count, &counts[1]);
+    struct estimate difference = {b.value - a.value, a.variance + b.variance, 1};
+    claim.n = counts[0] < counts[1] ? counts[0] : counts[1];
+    if (claim.n == 0)
+        return claim;
+    if (difference.variance > 0)
+        difference.freedom = lab_stats_welch_freedom(a.variance, a.freedom, b.variance, b.freedom);
+    set_interval(&claim, difference);
+    claim.needed = needed_runs(&difference, claim.n);
+    lab_claim_judge(&claim, claim.p);
+    return claim;
+}
+
 void lab_claim_adjust(struct lab_claim *const *claims, int count) {
     double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
     for (int i = 0; i < count; i++)

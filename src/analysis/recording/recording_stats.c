@@ -1,5 +1,6 @@
 /* recording_stats.c: what a recording tells of all its GPUs together, and of its host. */
 #include "analysis/recording/recording_stats.h"
+#include "analysis/claims/contrast.h"
 
 #include "base/str.h"
 #include "stats/stats.h"
@@ -179,6 +180,10 @@ struct lab_recording_stats lab_recording_stats_make(const struct lab_labelled_re
     if (stats.gpu_count > 1)
         qsort(stats.gpus, (size_t)stats.gpu_count, sizeof *stats.gpus, by_index);
     describe_host(&stats);
+    stats.idle = stats.gpu_count > 0;
+    for (int g = 0; g < stats.gpu_count; g++) /* unknown isn't idle */
+        stats.idle &=
+            stats.gpus[g].figures[LAB_RECORDING_STATS_UTILIZATION].mean < LAB_RECORDING_STATS_IDLE;
     stats.peak_total_mib = find_peak_total(&stats);
     return stats;
 }
@@ -264,6 +269,39 @@ double *lab_recording_stats_grid(const struct lab_recording_stats *stats,
         lab_mem_free(times);
     }
     return grid;
+}
+
+/* --- two labels --- */
+
+double *lab_recording_stats_values(const struct lab_recording_stats_label *label,
+                                   enum lab_recording_stats_metric metric, int gpu,
+                                   struct lab_arena *arena) {
+    double *values = lab_arena_alloc(arena, (size_t)label->count + 1, sizeof *values);
+    for (int i = 0; i < label->count; i++) {
+        const struct lab_recording_stats *stats = label->all_stats[i];
+        values[i] = gpu < 0 ? lab_recording_stats_together(stats, metric) : (double)NAN;
+        for (int g = 0; g < stats->gpu_count && gpu >= 0; g++)
+            if (stats->gpus[g].track->entity.index == gpu)
+                values[i] = stats->gpus[g].figures[metric].mean;
+    }
+    return values;
+}
+
+struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_label *first,
+                                             const struct lab_recording_stats_label *second,
+                                             enum lab_recording_stats_metric metric, int gpu,
+                                             const char *kind, struct lab_arena *arena) {
+    struct lab_claim claim = lab_claim_from_samples(
+        lab_recording_stats_values(first, metric, gpu, arena), first->count,
+        lab_recording_stats_values(second, metric, gpu, arena), second->count);
+    claim.kind = kind;
+    claim.subject =
+        gpu < 0 ? second->name : lab_arena_printf(arena, "%s, GPU %d", second->name, gpu);
+    claim.reference = first->name;
+    claim.quantity = lab_recording_stats_kinds[metric].noun;
+    claim.simulated = first->all_stats[0]->source->recording->simulated ||
+                      second->all_stats[0]->source->recording->simulated;
+    return claim;
 }
 
 /* --- grades --- */

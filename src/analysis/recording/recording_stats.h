@@ -8,6 +8,8 @@
 
 #include "analysis/analysis_build.h"
 
+#define LAB_RECORDING_STATS_IDLE 5.0 /* % of utilisation, mean over the recording */
+
 enum lab_recording_stats_metric {
     LAB_RECORDING_STATS_MEMORY,      /* MiB */
     LAB_RECORDING_STATS_UTILIZATION, /* % */
@@ -51,6 +53,7 @@ struct lab_recording_stats {
     double duration_s;
     struct lab_recording_stats_gpu *gpus; /* by index */
     int gpu_count;
+    bool idle;                  /* no GPU was used above LAB_RECORDING_STATS_IDLE */
     int mig_count;              /* instances; they aren't among the GPUs */
     double cpu_percent;         /* mean of the CPUs; NaN = not recorded */
     double host_peak_mib;       /* NaN = not recorded */
@@ -143,6 +146,18 @@ int lab_recording_stats_label_gpus(const struct lab_recording_stats_label *label
                                    int ret_indices[LAB_RECORDING_STATS_GPUS_MAX]);
 
 bool lab_recording_stats_simulated(const struct lab_analysis_input *input); /* some recording is */
+
+/* --- two labels --- */
+
+/* A metric of each recording of a label: of all GPUs together, or of that index (-1 = all). */
+double *lab_recording_stats_values(const struct lab_recording_stats_label *label,
+                                   enum lab_recording_stats_metric metric, int gpu,
+                                   struct lab_arena *arena);
+/* The second label against the first, over recordings. Kind and verdict are the caller's. */
+struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_label *first,
+                                             const struct lab_recording_stats_label *second,
+                                             enum lab_recording_stats_metric metric, int gpu,
+                                             const char *kind, struct lab_arena *arena);
 
 /* --- words --- */
 

@@ -166,7 +166,7 @@ LAB_TEST(comparison_has_what_there_is) {
     assert_string_equal(chart->title, "What differs from before");
     for (int i = 0; i < chart->panels[0].x.name_count; i++)
         assert_string_not_equal(chart->panels[0].x.names[i], "Throughput");
-    assert_int_equal(chart->panels[0].series[1].count, chart->panels[0].x.name_count);
+    assert_int_equal(chart->panels[0].series[0].count, chart->panels[0].x.name_count);
 }
 
 LAB_TEST(simulated_travels_to_the_picture) {
