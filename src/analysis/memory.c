@@ -1,6 +1,6 @@
 /*
- * memory.c: `gpulab analyze memory`: how much memory of the GPUs each label takes, on average and at
- * its peak, compared with the first label. The unit of replication is the recording.
+ * memory.c: `gpulab analyze memory`: how much memory of the GPUs each label takes, mean and peak,
+ * compared with the first label. The unit of replication is the recording.
  */
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"

@@ -1,9 +1,10 @@
 /*
- * metrics.c: `gpulab analyze metrics`: what programs of the user's own said last (test_matrix):
- * which setting gives the best value of each metric, and what memory it takes.
+ * metrics.c: `gpulab analyze metrics`: what programs of the user's own reported last (test_matrix),
+ * by setting, compared with the first setting, and the memory that it takes.
  */
-#include "analysis/analysis_build.h"
-#include "analysis/analysis_study.h"
+#include "analysis/analysis_words.h"
+#include "analysis/claims/contrast.h"
+#include "analysis/claims/rows.h"
 
 #include "base/str.h"
 
@@ -51,23 +52,43 @@ static enum direction better_of(const char *name) {
     }
 }
 
-/* --- what they said --- */
+/* --- what they reported --- */
 
 struct setting { /* one point of the matrix */
     const struct lab_study_point *point;
-    struct lab_analysis_summary value;
-    double memory_mib; /* median of its runs; NaN = unknown */
+    const char *name;
+    double value, low, high; /* median over its runs, with its interval; NaN = none */
+    int runs;
+    double memory_mib;       /* median of its runs; NaN = unknown */
+    struct lab_claim change; /* "metrics.setting": against the first setting */
+};
+
+static const struct lab_field setting_fields[] = {
+    LAB_FIELD(struct setting, name, "setting", "Setting", LAB_UNIT_TEXT),
+    LAB_FIELD(struct setting, value, "value", "Last value", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct setting, low, "low", "From", LAB_UNIT_NUMBER, .optional = true),
+    LAB_FIELD(struct setting, high, "high", "To", LAB_UNIT_NUMBER, .optional = true),
+    LAB_FIELD(struct setting, runs, "runs", "Runs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct setting, memory_mib, "peak_memory_mib", "Peak memory", LAB_UNIT_MEBIBYTES,
+              .optional = true),
+    LAB_FIELD(struct setting, change, "change", "Change", LAB_UNIT_CHANGE),
 };
 
 struct metric {
     const char *name, *unit;
     enum direction better;
-    struct setting *settings; /* those that said it, the best first */
+    struct setting *settings; /* those that reported it, the best first */
     int count;
+    const char *best; /* by a claim; the first setting where none is better; NULL = unknown */
 };
 
-/* Of all ranks that said it, the mean. */
-static double value_of(const struct lab_study_run *run, const char *name) {
+static const struct lab_field metric_fields[] = {
+    LAB_FIELD(struct metric, count, "settings", "Settings", LAB_UNIT_COUNT),
+    LAB_FIELD(struct metric, best, "best", "Use", LAB_UNIT_TEXT, "Use"),
+};
+
+/* Of all ranks that reported it, the mean. */
+static double value_of(const struct lab_study_run *run, const void *name) {
     double sum = 0;
     int count = 0;
     for (int i = 0; i < run->metric_count; i++)
@@ -78,7 +99,7 @@ static double value_of(const struct lab_study_run *run, const char *name) {
     return count ? sum / count : (double)NAN;
 }
 
-/* Of the GPUs where any was watched, else of the program itself. */
+/* Of the GPUs where any was sampled, else of the program itself. */
 static double memory_of(const struct lab_study_run *run, bool of_gpu) {
     return of_gpu ? run->result->gpu_memory_peak_mb : run->result->peak_memory_mb;
 }
@@ -96,154 +117,136 @@ static struct setting describe(const struct lab_study_point *point, const char *
            *memory = lab_arena_alloc(arena, (size_t)point->count, sizeof *memory);
     size_t count = 0, memory_count = 0;
     for (int i = 0; i < point->count; i++) {
-        double value = value_of(point->runs[i], name), mib = memory_of(point->runs[i], of_gpu);
-        if (!isnan(value))
-            values[count++] = value;
-        if (!isnan(mib))
-            memory[memory_count++] = mib;
+        values[count] = value_of(point->runs[i], name);
+        count += !isnan(values[count]);
+        memory[memory_count] = memory_of(point->runs[i], of_gpu);
+        memory_count += !isnan(memory[memory_count]);
     }
-    return (struct setting){point, lab_analysis_summarize(values, count),
-                            lab_analysis_summarize(memory, memory_count).median};
+    struct lab_analysis_summary summary = lab_analysis_summarize(values, count);
+    return (struct setting){.point = point,
+                            .name = lab_study_point_model(point, arena),
+                            .value = summary.median,
+                            .low = count > 1 ? summary.low : (double)NAN,
+                            .high = count > 1 ? summary.high : (double)NAN,
+                            .runs = (int)count,
+                            .memory_mib = lab_analysis_summarize(memory, memory_count).median};
 }
 
 static int by_value(const void *a, const void *b) {
     const struct setting *x = a, *y = b;
-    return (x->value.median > y->value.median) - (x->value.median < y->value.median);
+    return (x->value > y->value) - (x->value < y->value);
 }
 
 static int by_value_down(const void *a, const void *b) {
     return by_value(b, a);
 }
 
+/* The first setting of the study is the reference. */
+static void compare(struct metric *metric, struct lab_arena *arena) {
+    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count, sizeof *claims);
+    for (int i = 0; i < metric->count; i++) {
+        struct setting *setting = &metric->settings[i];
+        struct lab_contrast contrast = {.arena = arena, .value = value_of, .context = metric->name};
+        if (i > 0)
+            lab_contrast_add_pair(&contrast, metric->settings[0].point, setting->point, 1);
+        setting->change = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+        setting->change.kind = "metrics.setting";
+        setting->change.subject = setting->name;
+        setting->change.reference = metric->settings[0].name;
+        setting->change.quantity = metric->name;
+        claims[i] = &setting->change;
+    }
+    lab_claim_adjust(claims, metric->count);
+    double most = 0;
+    metric->best = metric->better == EITHER ? NULL : metric->settings[0].name;
+    for (int i = 1; i < metric->count && metric->best; i++) {
+        double gain = metric->settings[i].change.effect * (metric->better == HIGHER ? 1 : -1);
+        if (metric->settings[i].change.verdict == LAB_CLAIM_YES && gain > most) {
+            most = gain;
+            metric->best = metric->settings[i].name;
+        }
+    }
+}
+
 static struct metric make_metric(const struct lab_study_metric *said,
-                                 const struct lab_study_point *points, int point_count, bool of_gpu,
+                                 const struct lab_study_table *study,
+                                 const struct lab_study_point *points, int point_count,
                                  struct lab_arena *arena) {
     struct metric metric = {
-        .name = said->name,
-        .unit = said->unit ? said->unit : "",
-        .better = better_of(said->name),
-        .settings = lab_arena_alloc(arena, (size_t)point_count + 1, sizeof *metric.settings)};
+        .name = said->name, .unit = said->unit ? said->unit : "", .better = better_of(said->name)};
     for (int i = 0; i < point_count; i++) {
-        struct setting setting = describe(&points[i], said->name, of_gpu, arena);
-        if (setting.value.count > 0)
-            metric.settings[metric.count++] = setting;
+        struct setting setting = describe(&points[i], said->name, has_gpu_memory(study), arena);
+        if (setting.runs > 0)
+            LAB_ADD(metric.settings, metric.count, arena) = setting;
     }
+    if (metric.count == 0)
+        return metric;
+    compare(&metric, arena);
     qsort(metric.settings, (size_t)metric.count, sizeof *metric.settings,
           metric.better == HIGHER ? by_value_down : by_value);
     return metric;
 }
 
-static int find_metrics(const struct lab_study_table *study, struct metric ret[METRICS_MOST],
-                        struct lab_arena *arena) {
+static int find_metrics(const struct lab_study_table *study, struct lab_arena *arena,
+                        struct metric **ret_metrics) {
     struct lab_study_point *points;
     int point_count = lab_study_points(study, arena, &points), count = 0;
-    bool of_gpu = has_gpu_memory(study);
+    struct metric *metrics = NULL;
     for (int i = 0; i < study->run_count; i++)
         for (int m = 0; m < study->runs[i].metric_count && study->runs[i].used; m++) {
             const struct lab_study_metric *said = &study->runs[i].metrics[m];
-            bool known = false;
+            bool known = count == METRICS_MOST;
             for (int k = 0; k < count; k++)
-                known |= lab_str_equal(ret[k].name, said->name);
-            if (known || count == METRICS_MOST)
+                known |= lab_str_equal(metrics[k].name, said->name);
+            if (known)
                 continue;
-            struct metric metric = make_metric(said, points, point_count, of_gpu, arena);
+            struct metric metric = make_metric(said, study, points, point_count, arena);
             if (metric.count > 0)
-                ret[count++] = metric;
+                LAB_ADD(metrics, count, arena) = metric;
         }
+    *ret_metrics = metrics;
     return count;
 }
 
 /* --- words --- */
 
-static void add_value(struct lab_str *out, double value, const char *unit) {
-    lab_str_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
+static const char *value_text(const struct metric *metric, double value, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%.4g%s%s", value, *metric->unit ? " " : "", metric->unit);
 }
 
-/* Whether another run might as well have put the second first. */
-static bool is_sure(const struct metric *metric) {
-    const struct lab_analysis_summary *best = &metric->settings[0].value,
-                                      *next = &metric->settings[1].value;
-    if (best->count < 2 || next->count < 2)
-        return false;
-    return metric->better == HIGHER ? best->low > next->high : best->high < next->low;
-}
-
-static bool is_tie(const struct metric *metric) {
-    return metric->settings[0].value.median == metric->settings[metric->count - 1].value.median;
-}
-
-/* "accuracy is highest with lr0.01: 0.913; next lr0.1 with 0.902, too near to tell them apart." */
+/* What a claim says of the best; else the range of the values. */
 static const char *make_answer(const struct metric *metric, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
     const struct setting *best = &metric->settings[0], *last = &metric->settings[metric->count - 1];
-    if (metric->count == 1) {
-        lab_str_printf(&text, "%s ended at ", metric->name);
-        add_value(&text, best->value.median, metric->unit);
-        lab_str_printf(&text, " with %s, the only setting that said it.", best->point->name);
-    } else if (is_tie(metric)) {
-        lab_str_printf(&text, "%s ended at ", metric->name);
-        add_value(&text, best->value.median, metric->unit);
-        lab_str_add(&text, " with all settings.");
-    } else if (metric->better == EITHER) {
-        lab_str_printf(&text, "%s ended between ", metric->name);
-        add_value(&text, best->value.median, metric->unit);
-        lab_str_printf(&text, " (%s) and ", best->point->name);
-        add_value(&text, last->value.median, metric->unit);
-        lab_str_printf(&text, " (%s).", last->point->name);
-    } else {
-        lab_str_printf(&text, "%s is %s with %s: ", metric->name,
-                       metric->better == HIGHER ? "highest" : "lowest", best->point->name);
-        add_value(&text, best->value.median, metric->unit);
-        lab_str_printf(&text, "; next is %s with ", metric->settings[1].point->name);
-        add_value(&text, metric->settings[1].value.median, metric->unit);
-        lab_str_add(&text,
-                    is_sure(metric) ? "." : ", which so few runs can't tell apart for sure.");
-    }
-    return lab_arena_strdup(arena, text.text);
-}
-
-/* --- the result --- */
-
-static const struct lab_doc_column figure_columns[] = {
-    {"settings", "Settings", LAB_UNIT_COUNT},
-    {"best", "Best", LAB_UNIT_TEXT, "Best"},
-    {"first_value", "Best value, or least", LAB_UNIT_NUMBER, "Best or least"},
-    {"last_value", "Worst value, or most", LAB_UNIT_NUMBER, "Worst or most"},
-};
-
-static const struct lab_doc_column setting_columns[] = {
-    {"setting", "Setting", LAB_UNIT_TEXT}, {"value", "Last value", LAB_UNIT_NUMBER},
-    {"low", "From", LAB_UNIT_NUMBER},      {"high", "To", LAB_UNIT_NUMBER},
-    {"runs", "Runs", LAB_UNIT_COUNT},      {"peak_memory_mib", "Peak memory", LAB_UNIT_MEBIBYTES},
-};
-
-static void add_part(struct lab_analysis_result *result, const struct metric *metric,
-                     struct lab_arena *arena) {
-    struct lab_analysis_part *part = lab_analysis_add_part(result, metric->name, arena);
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "by_setting", "By setting", setting_columns, arena);
+    const char *from = value_text(metric, best->value, arena),
+               *to = value_text(metric, last->value, arena);
+    double bound = 0;
+    int same = 0, fewest = best->runs;
     for (int i = 0; i < metric->count; i++) {
         const struct setting *setting = &metric->settings[i];
-        bool several = setting->value.count > 1;
-        LAB_ROW(table, arena, lab_cell_text(setting->point->name),
-                lab_cell_figure(setting->value.median),
-                lab_cell_figure(several ? setting->value.low : (double)NAN),
-                lab_cell_figure(several ? setting->value.high : (double)NAN),
-                lab_cell_figure((double)setting->value.count),
-                lab_cell_figure(setting->memory_mib));
+        if (setting->change.verdict == LAB_CLAIM_YES && setting->name == metric->best)
+            return lab_arena_printf(arena, "%s.", lab_claim_sentence(&setting->change, arena));
+        same += setting->change.verdict == LAB_CLAIM_NO;
+        bound = fmax(bound, setting->change.bound); /* fmax passes NaN over */
+        fewest = setting->runs < fewest ? setting->runs : fewest;
     }
-    part->answer = make_answer(metric, arena);
-    LAB_FIGURES(part, lab_cell_figure(metric->count),
-                lab_cell_text(metric->better == EITHER || is_tie(metric)
-                                  ? NULL
-                                  : metric->settings[0].point->name),
-                lab_cell_figure(metric->settings[0].value.median),
-                lab_cell_figure(metric->settings[metric->count - 1].value.median));
+    if (metric->count == 1)
+        return lab_arena_printf(arena, "%s: %s with %s, the only setting.", metric->name, from,
+                                best->name);
+    if (same == metric->count - 1)
+        return lab_arena_printf(arena,
+                                "No difference larger than %.1f%% in %s between %d settings.",
+                                lab_words_bound_percent(bound), metric->name, metric->count);
+    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).", metric->name,
+                            from, best->name, to, last->name,
+                            metric->better == EITHER ? "no direction is better"
+                            : fewest < 2             ? "no verdict"
+                                                     : "inconclusive",
+                            fewest, fewest == 1 ? "" : "s");
 }
 
-/* --- memory against what it is spent for --- */
+/* --- memory and what it is spent for --- */
 
-/* The first that tells how good a setting is: an accuracy before a loss. */
+/* The first that shows how good a setting is: an accuracy before a loss. */
 static const struct metric *find_quality(const struct metric *metrics, int count) {
     for (int i = 0; i < count; i++)
         if (metrics[i].better == HIGHER)
@@ -254,56 +257,50 @@ static const struct metric *find_quality(const struct metric *metrics, int count
     return NULL;
 }
 
-/* All runs of a setting; `rest` = of all settings from there on, which have no colour of their
- * own. */
-static struct lab_chart_series run_points(const struct metric *metric, int from, bool rest,
-                                          bool of_gpu, double unit_mib, struct lab_arena *arena) {
-    struct lab_series series = {.arena = arena};
-    for (int i = from; i < (rest ? metric->count : from + 1); i++)
-        for (int k = 0; k < metric->settings[i].point->count; k++) {
-            const struct lab_study_run *run = metric->settings[i].point->runs[k];
-            double x = memory_of(run, of_gpu) / unit_mib, y = value_of(run, metric->name);
-            if (!isnan(x) && !isnan(y))
-                lab_series_add_point(&series, x, y);
-        }
-    return lab_series_chart(&series, rest ? "others" : metric->settings[from].point->name,
-                            LAB_CHART_POINTS, from);
-}
+struct run_row {
+    double memory, value;
+    const char *setting;
+};
 
-static double most_memory(const struct metric *metric) {
-    double most = 0;
-    for (int i = 0; i < metric->count; i++)
-        most = fmax(most, metric->settings[i].memory_mib); /* fmax passes NaN over */
-    return most;
-}
+static const struct lab_field run_fields[] = {
+    LAB_FIELD(struct run_row, memory, "memory", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct run_row, value, "value", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct run_row, setting, "setting", NULL, LAB_UNIT_TEXT),
+};
 
 static void add_chart(struct lab_analysis_result *result, const struct metric *metric,
                       const struct lab_study_table *study, struct lab_arena *arena) {
-    bool of_gpu = has_gpu_memory(study), rest = metric->count > SERIES_MOST;
-    int lines = rest ? SERIES_MOST : metric->count;
-    bool large = most_memory(metric) >= MIB_OF_GIB;
-    size_t points = 0;
-    struct lab_chart chart = {.name = "memory_vs_accuracy_scatter",
-                              .title = lab_arena_printf(arena, "Memory against %s", metric->name),
-                              .caption =
-                                  metric->better == HIGHER
-                                      ? "A point for each run; up and to the left is better."
-                                      : "A point for each run; down and to the left is better.",
-                              .simulated = study->simulated};
+    bool of_gpu = has_gpu_memory(study);
+    double most = 0;
+    struct run_row *rows = NULL;
+    int count = 0;
+    for (int i = 0; i < metric->count; i++)
+        most = fmax(most, metric->settings[i].memory_mib); /* fmax passes NaN over */
+    double unit_mib = most >= MIB_OF_GIB ? MIB_OF_GIB : 1;
+    for (int i = 0; i < metric->count; i++)
+        for (int k = 0; k < metric->settings[i].point->count; k++) {
+            const struct lab_study_run *run = metric->settings[i].point->runs[k];
+            bool shared = metric->count > SERIES_MOST && i >= SERIES_MOST - 1;
+            LAB_ADD(rows, count, arena) =
+                (struct run_row){memory_of(run, of_gpu) / unit_mib, value_of(run, metric->name),
+                                 shared ? "others" : metric->settings[i].name};
+        }
+    struct lab_chart chart = {
+        .name = "memory_vs_accuracy_scatter",
+        .title = lab_arena_printf(arena, "Memory and %s", metric->name),
+        .caption = lab_arena_printf(arena, "A point for each run; %s and to the left is better.",
+                                    metric->better == HIGHER ? "up" : "down"),
+        .simulated = study->simulated};
     struct lab_chart_panel *panel = lab_chart_add_panel(
         &chart, NULL,
         lab_axis(lab_arena_printf(arena, "Peak memory of the %s [%s]", of_gpu ? "GPUs" : "program",
-                                  large ? "GiB" : "MiB")),
+                                  unit_mib > 1 ? "GiB" : "MiB")),
         lab_axis(*metric->unit ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
                                : metric->name),
         arena);
-    for (int i = 0; i < lines; i++)
-        points += lab_panel_add_series(panel,
-                                       run_points(metric, i, rest && i == lines - 1, of_gpu,
-                                                  large ? MIB_OF_GIB : 1, arena),
-                                       arena)
-                      ->count;
-    if (points > 0)
+    lab_rows_add_series(panel, &LAB_ROWS(run_fields, rows, count), "memory", "value", "setting",
+                        LAB_CHART_POINTS, arena);
+    if (panel->series_count > 0)
         lab_analysis_add_chart(result, chart, arena);
 }
 
@@ -313,7 +310,8 @@ static int metrics_run(const void *opaque, const struct lab_analysis_input *inpu
                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
                        struct lab_err *err) {
     (void)opaque;
-    if (lab_analysis_open(input, LAB_RESULT("metrics", figure_columns), ret_result, err) < 0)
+    if (lab_analysis_open(input, LAB_RESULT_OF("metrics", metric_fields, arena), ret_result, err) <
+        0)
         return -1;
     if (input->study_count > 1)
         return lab_err_set(err, LAB_ERR_USER,
@@ -321,14 +319,22 @@ static int metrics_run(const void *opaque, const struct lab_analysis_input *inpu
                            "apart by their names",
                            input->study_count);
     const struct lab_study_table *study = &input->studies[0];
-    struct metric *metrics = lab_arena_alloc(arena, METRICS_MOST, sizeof *metrics);
-    int count = find_metrics(study, metrics, arena);
+    struct metric *metrics;
+    int count = find_metrics(study, arena, &metrics);
     const struct metric *quality = find_quality(metrics, count);
-    for (int i = 0; i < count; i++)
-        add_part(ret_result, &metrics[i], arena);
+    for (int i = 0; i < count; i++) {
+        struct lab_analysis_part *part = lab_analysis_add_part(ret_result, metrics[i].name, arena);
+        struct lab_rows rows = LAB_ROWS(setting_fields, metrics[i].settings, metrics[i].count);
+        lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
+        part->answer = make_answer(&metrics[i], arena);
+        LAB_PART_FIGURES(part, metric_fields, &metrics[i], arena);
+        for (int k = 0; k < metrics[i].count; k++)
+            if (metrics[i].settings[k].change.verdict != LAB_CLAIM_NOT_TESTED)
+                lab_analysis_add_claim(ret_result, &metrics[i].settings[k].change, arena);
+    }
     ret_result->answer =
         count ? make_answer(quality ? quality : metrics, arena)
-              : "No run said a number that could be read: experiment.metrics.patterns tells how.";
+              : "No run reported a number: experiment.metrics.patterns sets how they are read.";
     lab_study_add_notes(study, "", &ret_result->notes, arena);
     if (quality)
         add_chart(ret_result, quality, study, arena);

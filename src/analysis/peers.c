@@ -388,6 +388,24 @@ static void add_chart(struct lab_analysis_result *result, const struct peers *pe
     lab_rows_add_series(panel, &rows, "device", "change", NULL, LAB_CHART_POINTS, arena);
 }
 
+static void note_untested(const struct peers *peers, const char *const **notes,
+                          struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int d = 0; d < peers->device_count; d++)
+        if (peers->devices[d].models == 0)
+            LAB_ADD(names, count, arena) = peers->devices[d].title;
+    if (count == 0 || count == peers->device_count)
+        return;
+    LAB_ADD(names, count, arena) = NULL;
+    LAB_AUTO(str, text);
+    lab_str_add_list(&text, names, "and");
+    lab_analysis_note(notes, arena,
+                      "%s: not tested, fewer than 2 peers at the same NUMA distance. "
+                      "experiment.hardware.numa_nodes=all tests them.",
+                      text.text);
+}
+
 static void add_part(struct lab_analysis_result *result, const struct peers *peers,
                      const char *prefix, struct lab_arena *arena) {
     struct lab_analysis_part *part = lab_analysis_add_part(
@@ -405,6 +423,7 @@ static void add_part(struct lab_analysis_result *result, const struct peers *pee
             LAB_ADD(rows, count, arena) = device->rows[i];
     }
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    note_untested(peers, &part->notes, arena);
     part->about =
         lab_arena_printf(arena, "%d × %s", peers->device_count, *hardware ? hardware : "device");
     lab_rows_add_table(part, "devices", "Throughput compared with peers, and conditions",

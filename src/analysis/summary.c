@@ -3,6 +3,7 @@
  * on a page. All recordings of a label count; the newest is marked.
  */
 #include "analysis/analysis_timeline.h"
+#include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats.h"
 #include "analysis/recording/recording_stats_chart.h"
 
@@ -20,8 +21,9 @@ struct summary_config {
 static const struct lab_option summary_options[] = {LAB_RECORDING_STATS_OPTIONS(summary_config),
                                                     {NULL}};
 
+/* --- over recordings --- */
+
 enum {
-    RECORDINGS,
     DURATION,
     MEMORY,
     PEAK,
@@ -30,124 +32,128 @@ enum {
     ENERGY,
     TEMPERATURE,
     THROTTLED,
+    MISSING,
     GAPS,
     BALANCE,
     RATE,
-    RATE_UNIT,
     CPU,
     HOST,
-    FIGURES
+    VALUES
 };
-
-static const struct lab_doc_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", "Recordings", LAB_UNIT_COUNT},
-    [DURATION] = {"duration_s", "Duration", LAB_UNIT_DURATION, "Time"},
-    [MEMORY] = {"memory_total_mib", "Memory, mean", LAB_UNIT_MEBIBYTES, "Memory"},
-    [PEAK] = {"memory_peak_mib", "Memory, peak", LAB_UNIT_MEBIBYTES},
-    [UTILIZATION] = {"utilization_percent", "Utilisation", LAB_UNIT_PERCENT, "Util."},
-    [POWER] = {"power_total_w", "Power", LAB_UNIT_WATTS, "Power"},
-    [ENERGY] = {"energy_j", "Energy", LAB_UNIT_JOULES, "Energy"},
-    [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS},
-    [THROTTLED] = {"throttled_s", "Held back", LAB_UNIT_DURATION},
-    [GAPS] = {"missing_s", "Missing", LAB_UNIT_DURATION},
-    [BALANCE] = {"memory_cv", "Memory balance", LAB_UNIT_SHARE},
-    [RATE] = {"rate_per_s", "Throughput", LAB_UNIT_PER_SECOND},
-    [RATE_UNIT] = {"rate_unit", NULL, LAB_UNIT_TEXT},
-    [CPU] = {"cpu_percent", "CPUs", LAB_UNIT_PERCENT, "CPUs"},
-    [HOST] = {"host_memory_peak_mib", "Host memory", LAB_UNIT_MEBIBYTES},
-};
-
-/* Of a GPU over recordings: its mean or peak over them, or the sum. */
 enum over { MEAN, MOST, SUM };
-static const enum over gpu_over[] = {MEAN, MOST, MEAN, MEAN, SUM, MOST, SUM, SUM, SUM};
-static const struct lab_doc_column gpu_columns[1 + LAB_COUNT_OF(gpu_over)] = {
-    {"gpu", "GPU", LAB_UNIT_COUNT},
-    {"memory_mib", "Memory", LAB_UNIT_MEBIBYTES},
-    {"memory_peak_mib", "Peak", LAB_UNIT_MEBIBYTES},
-    {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
-    {"power_w", "Power", LAB_UNIT_WATTS},
-    {"energy_j", "Energy", LAB_UNIT_JOULES},
-    {"temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS},
-    {"throttled_s", "Held back", LAB_UNIT_DURATION},
-    {"missing_s", NULL, LAB_UNIT_DURATION},
-    {"gaps", NULL, LAB_UNIT_COUNT},
+static const enum over overs[VALUES] = {
+    [DURATION] = SUM, [MEMORY] = MEAN, [PEAK] = MOST,        [UTILIZATION] = MEAN, [POWER] = MEAN,
+    [ENERGY] = SUM,   [GAPS] = SUM,    [TEMPERATURE] = MOST, [THROTTLED] = SUM,    [MISSING] = SUM,
+    [BALANCE] = MEAN, [RATE] = MEAN,   [CPU] = MEAN,         [HOST] = MOST,
 };
 
-static const struct lab_doc_column recording_columns[] = {
-    {"name", "Recording, newest first", LAB_UNIT_TEXT},
-    {"started", NULL, LAB_UNIT_TEXT},
-    {"newest", NULL, LAB_UNIT_COUNT},
-    {"duration_s", "Time", LAB_UNIT_DURATION},
-    {"memory_total_mib", "Memory", LAB_UNIT_MEBIBYTES},
-    {"utilization_percent", "Util.", LAB_UNIT_PERCENT},
-    {"power_total_w", "Power", LAB_UNIT_WATTS},
-    {"energy_j", "Energy", LAB_UNIT_JOULES},
+struct values { /* of a GPU, of a recording, or over several; NaN = none */
+    double at[VALUES];
 };
 
-/* --- over recordings --- */
-
-struct tally { /* NaN is left out of all of them */
-    double sum, peak;
-    int count;
+struct tally { /* NaN is left out */
+    double sum[VALUES], peak[VALUES];
+    int count[VALUES];
 };
 
-#define TALLY_INIT ((struct tally){0, NAN, 0})
-
-static void count_in(struct tally *tally, double value) {
-    if (isnan(value))
-        return;
-    tally->sum += value;
-    tally->peak = fmax(tally->peak, value);
-    tally->count++;
+static void count_in(struct tally *tally, struct values values) {
+    for (int v = 0; v < VALUES; v++) {
+        if (isnan(values.at[v]))
+            continue;
+        tally->sum[v] += values.at[v];
+        tally->peak[v] = tally->count[v]++ ? fmax(tally->peak[v], values.at[v]) : values.at[v];
+    }
 }
 
-static double sum_of(const struct tally *tally) {
-    return tally->count ? tally->sum : (double)NAN;
+static struct values result_of(const struct tally *tally) {
+    struct values values;
+    for (int v = 0; v < VALUES; v++)
+        values.at[v] = tally->count[v] == 0 ? (double)NAN
+                       : overs[v] == MEAN   ? tally->sum[v] / tally->count[v]
+                       : overs[v] == MOST   ? tally->peak[v]
+                                            : tally->sum[v];
+    return values;
 }
 
-static double mean_of(const struct tally *tally) {
-    return tally->count ? tally->sum / tally->count : (double)NAN;
+static struct values values_of_gpu(const struct lab_recording_stats_gpu *gpu) {
+    const struct lab_recording_stats_figures *figures = gpu->figures;
+    return (struct values){{[MEMORY] = figures[LAB_RECORDING_STATS_MEMORY].mean,
+                            [PEAK] = figures[LAB_RECORDING_STATS_MEMORY].peak,
+                            [UTILIZATION] = figures[LAB_RECORDING_STATS_UTILIZATION].mean,
+                            [POWER] = figures[LAB_RECORDING_STATS_POWER].mean,
+                            [ENERGY] = gpu->energy_j,
+                            [TEMPERATURE] = figures[LAB_RECORDING_STATS_TEMPERATURE].peak,
+                            [THROTTLED] = gpu->throttled_s,
+                            [MISSING] = gpu->missing_s,
+                            [GAPS] = gpu->gap_count}};
+}
+
+static struct values values_of(const struct lab_recording_stats *stats) {
+    struct tally gpus = {0};
+    bool integrated;
+    for (int g = 0; g < stats->gpu_count; g++)
+        count_in(&gpus, values_of_gpu(&stats->gpus[g]));
+    struct values values = result_of(&gpus);
+    values.at[DURATION] = stats->duration_s;
+    values.at[MEMORY] = lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY);
+    values.at[PEAK] = stats->peak_total_mib;
+    values.at[POWER] = lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER);
+    values.at[ENERGY] = lab_recording_stats_energy(stats, &integrated);
+    values.at[BALANCE] = lab_recording_stats_cv_of(stats, LAB_RECORDING_STATS_MEMORY);
+    values.at[RATE] = stats->source->rate;
+    values.at[CPU] = stats->cpu_percent;
+    values.at[HOST] = stats->host_peak_mib;
+    return values;
 }
 
 /* --- tables --- */
 
-static void add_gpu_row(struct lab_doc_table *table, const struct lab_recording_stats_label *label,
-                        int index, struct lab_arena *arena) {
-    enum { FIGURES_OF_GPU = LAB_COUNT_OF(gpu_over) };
-    struct tally t[FIGURES_OF_GPU];
-    for (int c = 0; c < FIGURES_OF_GPU; c++)
-        t[c] = TALLY_INIT;
-    for (int i = 0; i < label->count; i++)
-        for (int g = 0; g < label->all_stats[i]->gpu_count; g++) {
-            const struct lab_recording_stats_gpu *gpu = &label->all_stats[i]->gpus[g];
-            const struct lab_recording_stats_figures *figures = gpu->figures;
-            const double values[FIGURES_OF_GPU] = {figures[LAB_RECORDING_STATS_MEMORY].mean,
-                                                   figures[LAB_RECORDING_STATS_MEMORY].peak,
-                                                   figures[LAB_RECORDING_STATS_UTILIZATION].mean,
-                                                   figures[LAB_RECORDING_STATS_POWER].mean,
-                                                   gpu->energy_j,
-                                                   figures[LAB_RECORDING_STATS_TEMPERATURE].peak,
-                                                   gpu->throttled_s,
-                                                   gpu->missing_s,
-                                                   gpu->gap_count};
-            for (int c = 0; c < FIGURES_OF_GPU && gpu->track->entity.index == index; c++)
-                count_in(&t[c], values[c]);
-        }
-    struct lab_doc_cell row[1 + FIGURES_OF_GPU] = {lab_cell_figure(index)};
-    for (int c = 0; c < FIGURES_OF_GPU; c++)
-        row[1 + c] = lab_cell_figure(gpu_over[c] == MEAN   ? mean_of(&t[c])
-                                     : gpu_over[c] == MOST ? t[c].peak
-                                                           : sum_of(&t[c]));
-    lab_analysis_add_row(table, row, 1 + FIGURES_OF_GPU, arena);
-}
+struct row { /* a GPU over recordings, or a recording */
+    int gpu, newest;
+    const char *name, *started;
+    struct values values;
+};
+
+#define VALUE(which, ...) LAB_FIELD(struct row, values.at[which], __VA_ARGS__)
+static const struct lab_field gpu_fields[] = {
+    LAB_FIELD(struct row, gpu, "gpu", "GPU", LAB_UNIT_COUNT),
+    VALUE(MEMORY, "memory_mib", "Memory", LAB_UNIT_MEBIBYTES),
+    VALUE(PEAK, "memory_peak_mib", "Peak", LAB_UNIT_MEBIBYTES),
+    VALUE(UTILIZATION, "utilization_percent", "Util.", LAB_UNIT_PERCENT),
+    VALUE(POWER, "power_w", "Power", LAB_UNIT_WATTS),
+    VALUE(ENERGY, "energy_j", "Energy", LAB_UNIT_JOULES),
+    VALUE(TEMPERATURE, "temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS),
+    VALUE(THROTTLED, "throttled_s", "Throttled", LAB_UNIT_DURATION),
+    VALUE(MISSING, "missing_s", NULL, LAB_UNIT_DURATION),
+    VALUE(GAPS, "gaps", NULL, LAB_UNIT_COUNT),
+};
+
+static const struct lab_field file_fields[] = {
+    LAB_FIELD(struct row, name, "name", "Recording, newest first", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, started, "started", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, newest, "newest", NULL, LAB_UNIT_COUNT),
+    VALUE(DURATION, "duration_s", "Time", LAB_UNIT_DURATION),
+    VALUE(MEMORY, "memory_total_mib", "Memory", LAB_UNIT_MEBIBYTES),
+    VALUE(UTILIZATION, "utilization_percent", "Util.", LAB_UNIT_PERCENT),
+    VALUE(POWER, "power_total_w", "Power", LAB_UNIT_WATTS),
+    VALUE(ENERGY, "energy_j", "Energy", LAB_UNIT_JOULES),
+};
 
 static void add_gpu_table(struct lab_analysis_part *part,
                           const struct lab_recording_stats_label *label, struct lab_arena *arena) {
-    struct lab_doc_table *table = LAB_TABLE(part, "gpus", "By GPU", gpu_columns, arena);
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
     int count = lab_recording_stats_label_gpus(label, indices);
-    for (int i = 0; i < count; i++)
-        add_gpu_row(table, label, indices[i], arena);
+    struct row *rows = lab_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
+    for (int i = 0; i < count; i++) {
+        struct tally tally = {0};
+        for (int r = 0; r < label->count; r++)
+            for (int g = 0; g < label->all_stats[r]->gpu_count; g++)
+                if (label->all_stats[r]->gpus[g].track->entity.index == indices[i])
+                    count_in(&tally, values_of_gpu(&label->all_stats[r]->gpus[g]));
+        rows[i] = (struct row){.gpu = indices[i], .values = result_of(&tally)};
+    }
+    if (count > 0)
+        lab_rows_add_table(part, "gpus", "By GPU", &LAB_ROWS(gpu_fields, rows, count), arena);
 }
 
 static int64_t wall_of(const struct lab_recording_stats *stats) {
@@ -173,30 +179,51 @@ static const char *start_text(const struct lab_recording_stats *stats, struct la
     return lab_arena_strdup(arena, text);
 }
 
-static void add_recording_table(struct lab_analysis_part *part,
-                                const struct lab_recording_stats_label *label,
-                                struct lab_arena *arena) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "files", label->count > 1 ? "Recordings" : NULL, recording_columns, arena);
+static void add_file_table(struct lab_analysis_part *part,
+                           const struct lab_recording_stats_label *label, struct lab_arena *arena) {
     size_t count = (size_t)label->count;
     const struct lab_recording_stats **sorted = lab_arena_alloc(arena, count, sizeof *sorted);
+    struct row *rows = lab_arena_alloc(arena, count, sizeof *rows);
     memcpy(sorted, label->all_stats, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_newest);
-    for (int i = 0; i < label->count; i++) {
-        const struct lab_recording_stats *stats = sorted[i];
-        bool integrated;
-        LAB_ROW(
-            table, arena, lab_cell_text(stats->source->name),
-            lab_cell_text(start_text(stats, arena)), lab_cell_figure(i == 0),
-            lab_cell_figure(stats->duration_s),
-            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY)),
-            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION)),
-            lab_cell_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER)),
-            lab_cell_figure(lab_recording_stats_energy(stats, &integrated)));
-    }
+    for (int i = 0; i < label->count; i++)
+        rows[i] = (struct row){.name = sorted[i]->source->name,
+                               .started = start_text(sorted[i], arena),
+                               .newest = i == 0,
+                               .values = values_of(sorted[i])};
+    lab_rows_add_table(part, "files", count > 1 ? "Recordings" : NULL,
+                       &LAB_ROWS(file_fields, rows, label->count), arena);
 }
 
 /* --- a label --- */
+
+struct figures {
+    int recordings;
+    double duration;
+    struct lab_doc_cell memory, peak, utilization, power, energy, throttled, missing, balance, rate,
+        rate_unit, cpu, host;
+    double temperature;
+};
+
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, recordings, "recordings", "Recordings", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, duration, "duration_s", "Duration", LAB_UNIT_DURATION, "Time"),
+    LAB_FIELD(struct figures, memory, "memory_total_mib", "Memory, mean", LAB_UNIT_MEBIBYTES,
+              "Memory"),
+    LAB_FIELD(struct figures, peak, "memory_peak_mib", "Memory, peak", LAB_UNIT_MEBIBYTES),
+    LAB_FIELD(struct figures, utilization, "utilization_percent", "Utilisation", LAB_UNIT_PERCENT,
+              "Util."),
+    LAB_FIELD(struct figures, power, "power_total_w", "Power", LAB_UNIT_WATTS, "Power"),
+    LAB_FIELD(struct figures, energy, "energy_j", "Energy", LAB_UNIT_JOULES, "Energy"),
+    LAB_FIELD(struct figures, temperature, "temperature_peak_c", "Hottest", LAB_UNIT_CELSIUS),
+    LAB_FIELD(struct figures, throttled, "throttled_s", "Throttled", LAB_UNIT_DURATION),
+    LAB_FIELD(struct figures, missing, "missing_s", "Missing", LAB_UNIT_DURATION),
+    LAB_FIELD(struct figures, balance, "memory_cv", "Memory balance", LAB_UNIT_SHARE),
+    LAB_FIELD(struct figures, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND),
+    LAB_FIELD(struct figures, rate_unit, "rate_unit", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct figures, cpu, "cpu_percent", "CPUs", LAB_UNIT_PERCENT, "CPUs"),
+    LAB_FIELD(struct figures, host, "host_memory_peak_mib", "Host memory", LAB_UNIT_MEBIBYTES),
+};
 
 /* "power limit and heat (driver)" */
 static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
@@ -213,124 +240,87 @@ static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text);
 }
 
-static void set_cells(const struct lab_recording_stats_label *label, struct lab_doc_cell *cells,
-                      struct lab_arena *arena) {
-    struct tally t[FIGURES];
+static const char *balance_text(double cv, bool idle, struct lab_arena *arena) {
+    return isnan(cv) ? NULL
+                     : lab_arena_printf(arena, "CV between GPUs (%s)",
+                                        idle ? "not graded" : lab_recording_stats_grade(cv));
+}
+
+static struct figures describe(const struct lab_recording_stats_label *label,
+                               struct lab_arena *arena) {
     uint64_t reasons = 0;
-    bool any_integrated = false;
+    bool any_integrated = false, idle = true;
     const char *rate_unit = NULL;
-    for (int c = 0; c < FIGURES; c++)
-        t[c] = TALLY_INIT;
+    struct tally tally = {0};
     for (int i = 0; i < label->count; i++) {
         const struct lab_recording_stats *stats = label->all_stats[i];
         bool integrated;
-        count_in(&t[DURATION], stats->duration_s);
-        count_in(&t[MEMORY], lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY));
-        count_in(&t[PEAK], stats->peak_total_mib);
-        count_in(&t[UTILIZATION],
-                 lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION));
-        count_in(&t[POWER], lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER));
-        count_in(&t[ENERGY], lab_recording_stats_energy(stats, &integrated));
-        count_in(&t[THROTTLED], lab_recording_stats_throttled(stats));
-        count_in(&t[BALANCE], lab_recording_stats_cv_of(stats, LAB_RECORDING_STATS_MEMORY));
-        count_in(&t[RATE], stats->source->rate);
-        count_in(&t[CPU], stats->cpu_percent);
-        count_in(&t[HOST], stats->host_peak_mib);
+        lab_recording_stats_energy(stats, &integrated);
+        count_in(&tally, values_of(stats));
         any_integrated |= integrated;
+        idle &= stats->idle;
         rate_unit = rate_unit ? rate_unit : stats->source->rate_unit;
-        for (int g = 0; g < stats->gpu_count; g++) {
-            count_in(&t[TEMPERATURE], stats->gpus[g].figures[LAB_RECORDING_STATS_TEMPERATURE].peak);
-            count_in(&t[GAPS], stats->gpus[g].missing_s);
+        for (int g = 0; g < stats->gpu_count; g++)
             reasons |= stats->gpus[g].reasons;
-        }
     }
-    cells[RECORDINGS] = lab_cell_figure(label->count);
-    cells[DURATION] = lab_cell_figure(sum_of(&t[DURATION]));
-    cells[MEMORY] = lab_cell_remark(mean_of(&t[MEMORY]), "of all GPUs together");
-    cells[PEAK] = lab_cell_remark(t[PEAK].peak, "that all GPUs had at one time");
-    cells[UTILIZATION] = lab_cell_remark(mean_of(&t[UTILIZATION]), "mean of the GPUs");
-    cells[POWER] = lab_cell_remark(mean_of(&t[POWER]), "of all GPUs together");
-    cells[ENERGY] = lab_cell_remark(sum_of(&t[ENERGY]),
-                                    any_integrated ? "from their power, where there is no counter"
-                                                   : "by the GPUs' counters");
-    cells[TEMPERATURE] = lab_cell_figure(t[TEMPERATURE].peak);
-    cells[THROTTLED] = lab_cell_remark(sum_of(&t[THROTTLED]), reasons_text(reasons, arena));
-    cells[GAPS] = lab_cell_remark(t[GAPS].sum > 0 ? t[GAPS].sum : (double)NAN,
-                                  "of all GPUs' time gave nothing");
-    double cv = mean_of(&t[BALANCE]);
-    cells[BALANCE] =
-        lab_cell_remark(cv, isnan(cv) ? NULL
-                                      : lab_arena_printf(arena, "CV between GPUs (%s)",
-                                                         lab_recording_stats_grade(cv)));
-    lab_recording_stats_set_rate(mean_of(&t[RATE]), rate_unit, &cells[RATE], &cells[RATE_UNIT]);
-    cells[CPU] = lab_cell_remark(mean_of(&t[CPU]), "busy on average");
-    cells[HOST] = lab_cell_remark(t[HOST].peak, "at its peak");
+    struct values values = result_of(&tally);
+    const double *at = values.at;
+    struct figures figures = {
+        .recordings = label->count,
+        .duration = at[DURATION],
+        .memory = lab_cell_remark(at[MEMORY], "of all GPUs together"),
+        .peak = lab_cell_remark(at[PEAK], "that all GPUs had at one time"),
+        .utilization = lab_cell_remark(at[UTILIZATION], "mean of the GPUs"),
+        .power = lab_cell_remark(at[POWER], "of all GPUs together"),
+        .energy = lab_cell_remark(at[ENERGY], any_integrated
+                                                  ? "from their power, where there is no counter"
+                                                  : "by the GPUs' counters"),
+        .temperature = at[TEMPERATURE],
+        .throttled = lab_cell_remark(at[THROTTLED], reasons_text(reasons, arena)),
+        .missing = lab_cell_remark(at[MISSING] > 0 ? at[MISSING] : (double)NAN,
+                                   "of all GPUs' time gave nothing"),
+        .balance = lab_cell_remark(at[BALANCE], balance_text(at[BALANCE], idle, arena)),
+        .cpu = lab_cell_remark(at[CPU], "busy on average"),
+        .host = lab_cell_remark(at[HOST], "at its peak")};
+    lab_recording_stats_set_rate(at[RATE], rate_unit, &figures.rate, &figures.rate_unit);
+    return figures;
 }
 
 /* --- words --- */
 
 static const char *make_answer(const struct lab_recording_stats_label *label,
-                               const struct lab_doc_cell *cells, struct lab_arena *arena) {
+                               const struct figures *figures, struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    lab_str_printf(&text, "%s:", label->name);
-    if (!isnan(cells[UTILIZATION].value))
-        lab_str_printf(&text, " GPUs %.1f %% busy,", cells[UTILIZATION].value);
-    if (!isnan(cells[MEMORY].value))
-        lab_str_printf(&text, " %.1f MB of memory,", cells[MEMORY].value);
-    if (!isnan(cells[ENERGY].value)) {
+    if (!isnan(figures->utilization.value))
+        lab_str_printf(&text, " GPUs %.1f %% busy,", figures->utilization.value);
+    if (!isnan(figures->memory.value))
+        lab_str_printf(&text, " %.1f MB of memory,", figures->memory.value);
+    if (!isnan(figures->energy.value)) {
         lab_str_add(&text, " ");
-        lab_str_add_si(&text, cells[ENERGY].value, "J");
+        lab_str_add_si(&text, figures->energy.value, "J");
     }
-    if (text.text[text.length - 1] == ':') {
-        if (!isnan(cells[CPU].value))
-            lab_str_printf(&text, " CPUs %.1f %% busy,", cells[CPU].value);
-        if (!isnan(cells[HOST].value))
-            lab_str_printf(&text, " at most %.1f MB of the host's memory", cells[HOST].value);
-        lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
-    }
+    if (text.length == 0 && !isnan(figures->cpu.value))
+        lab_str_printf(&text, " CPUs %.1f %% busy,", figures->cpu.value);
+    if (isnan(figures->utilization.value) && !isnan(figures->host.value))
+        lab_str_printf(&text, " at most %.1f MB of the host's memory", figures->host.value);
+    lab_str_add(&text, text.length == 0 ? " no values of a GPU" : "");
     lab_str_add(&text, " in ");
-    lab_str_add_duration(&text, cells[DURATION].value, LAB_DURATION_PRECISE);
-    lab_str_add(&text, ".");
-    return lab_arena_strdup(arena, text.text);
+    lab_str_add_duration(&text, figures->duration, LAB_DURATION_PRECISE);
+    return lab_arena_printf(arena, "%s:%s.", label->name, text.text);
 }
 
-static void add_part(struct lab_analysis_result *result,
-                     const struct lab_recording_stats_label *label, struct lab_arena *arena) {
+static struct figures add_part(struct lab_analysis_result *result,
+                               const struct lab_recording_stats_label *label,
+                               struct lab_arena *arena) {
     struct lab_analysis_part *part = lab_analysis_add_part(result, label->name, arena);
-    set_cells(label, part->cells, arena);
+    struct figures figures = describe(label, arena);
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     add_gpu_table(part, label, arena);
-    lab_analysis_drop_empty(part);
-    add_recording_table(part, label, arena);
+    add_file_table(part, label, arena);
     part->about = lab_recording_stats_about(label->all_stats, label->count, arena);
-    part->answer = make_answer(label, part->cells, arena);
+    part->answer = make_answer(label, &figures, arena);
     lab_recording_stats_add_notes(label->all_stats, label->count, &part->notes, arena);
-}
-
-/* "12 recordings of 3 labels, 1.5 h: 4.2 MJ; the most power took b (812.0 W)." */
-static const char *answer_for_all(const struct lab_analysis_part *parts, int count, int recordings,
-                                  struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    double seconds = 0, energy = NAN;
-    const struct lab_analysis_part *most = NULL;
-    for (int i = 0; i < count; i++) {
-        const struct lab_doc_cell *cells = parts[i].cells;
-        seconds += cells[DURATION].value;
-        if (!isnan(cells[ENERGY].value))
-            energy = (isnan(energy) ? 0 : energy) + cells[ENERGY].value;
-        if (!isnan(cells[POWER].value) && (!most || cells[POWER].value > most->cells[POWER].value))
-            most = &parts[i];
-    }
-    lab_str_printf(&text, "%d recordings of %d labels, ", recordings, count);
-    lab_str_add_duration(&text, seconds, LAB_DURATION_PRECISE);
-    if (!isnan(energy)) {
-        lab_str_add(&text, ", ");
-        lab_str_add_si(&text, energy, "J");
-    }
-    if (most)
-        lab_str_printf(&text, "; %s took the most power (%.1f W)", most->name,
-                       most->cells[POWER].value);
-    lab_str_add(&text, ".");
-    return lab_arena_strdup(arena, text.text);
+    return figures;
 }
 
 /* --- the whole --- */
@@ -346,17 +336,27 @@ static int summary_run(const void *opaque, const struct lab_analysis_input *inpu
         return -1;
     int recordings = input->recording_count;
     int count = lab_recording_stats_labels(all_stats, recordings, arena, &labels);
-    *ret_result = LAB_RESULT("labels", figure_columns);
+    *ret_result = LAB_RESULT_OF("labels", figure_fields, arena);
     ret_result->simulated = lab_recording_stats_simulated(input);
-    for (int i = 0; i < count; i++)
-        add_part(ret_result, &labels[i], arena);
+    double duration = 0, energy = NAN;
+    for (int i = 0; i < count; i++) {
+        struct figures figures = add_part(ret_result, &labels[i], arena);
+        duration += figures.duration;
+        energy = isnan(energy) ? figures.energy.value : energy + fmax(figures.energy.value, 0);
+    }
     if (recordings > count)
         lab_analysis_note(
             &ret_result->notes, arena,
             "Of a label with several recordings: means are means of theirs, peaks the largest "
             "of them, times and energies their sums.");
-    ret_result->answer = count == 1 ? ret_result->parts[0].answer
-                                    : answer_for_all(ret_result->parts, count, recordings, arena);
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%d recordings of %d labels, ", recordings, count);
+    lab_str_add_duration(&text, duration, LAB_DURATION_PRECISE);
+    lab_str_add(&text, isnan(energy) ? "" : ", ");
+    if (!isnan(energy))
+        lab_str_add_si(&text, energy, "J");
+    ret_result->answer =
+        count == 1 ? ret_result->parts[0].answer : lab_arena_printf(arena, "%s.", text.text);
     /* of one recording, what the machine did; of several, how their labels differ */
     if (recordings > 1)
         lab_recording_stats_chart_usage(labels, count, arena, ret_result);

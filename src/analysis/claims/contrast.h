@@ -57,7 +57,7 @@ struct lab_claim lab_claim_from_blocks(const double *values, int count, const ch
  * tested where it isn't above 0. */
 struct lab_claim lab_claim_from_amounts(const double *values, int count, const char *unit);
 
-/* Positive values that aren't paired, one of each recording, `other` against `base`: Welch's interval
+/* Unpaired positive values, one of each recording, `other` against `base`: Welch's interval
  * of the mean logarithms. NaN = there is none. One value on a side: an effect without interval. */
 struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
                                         int other_count);
