@@ -7,6 +7,8 @@
 
 #define MIB_OF_GIB  1024.0
 #define LINE_POINTS 500
+#define LINES_MOST  8  /* recordings, or labels, in one picture over time */
+#define BARS_MOST   24 /* labels next to each other */
 
 static double longest_s(const struct lab_recording_stats *const *all_stats, int count) {
     double longest = 0;
@@ -18,15 +20,6 @@ static double longest_s(const struct lab_recording_stats *const *all_stats, int 
 /* "Memory over time, 8 of 12" where not all are drawn. */
 static const char *title_of(const char *text, int drawn, int count, struct lab_arena *arena) {
     return drawn < count ? lab_arena_printf(arena, "%s, %d of %d shown", text, drawn, count) : text;
-}
-
-/* "8 of 12 recordings are drawn, …" likewise. */
-static const char *caption(const char *text, int drawn, int count, const char *noun,
-                           const char *which, struct lab_arena *arena) {
-    if (drawn >= count)
-        return text;
-    return lab_arena_printf(arena, "%s%s%d of %d %s are drawn: %s.", text ? text : "",
-                            text ? " " : "", drawn, count, noun, which);
 }
 
 /* --- each GPU over time --- */
@@ -49,6 +42,34 @@ static int find_indices(const struct lab_recording_stats *all_stats, int count,
     int found = lab_recording_stats_label_gpus(&label, ret_indices);
     lab_mem_free(all);
     return found;
+}
+
+/* All, or so many that each GPU is in one, then the first. Returns how many. */
+static int choose(const struct lab_recording_stats *all_stats, int count, const int *indices,
+                  int gpus, int most, const struct lab_recording_stats **ret_chosen) {
+    bool *taken = lab_mem_alloc((size_t)count + 1, sizeof *taken);
+    int left = count < most ? count : most, chosen = 0;
+    for (int g = 0; g < gpus && left > 0; g++) {
+        int first = -1;
+        bool drawn = false;
+        for (int i = 0; i < count; i++)
+            if (find_gpu(&all_stats[i], indices[g])) {
+                drawn |= taken[i];
+                first = first < 0 ? i : first;
+            }
+        if (drawn || first < 0)
+            continue;
+        taken[first] = true;
+        left--;
+    }
+    for (int i = 0; i < count; i++) {
+        bool rest = !taken[i] && left > 0;
+        left -= rest;
+        if (taken[i] || rest)
+            ret_chosen[chosen++] = &all_stats[i];
+    }
+    lab_mem_free(taken);
+    return chosen;
 }
 
 static struct lab_chart_series memory_line(const struct lab_recording_stats *stats, int index,
@@ -100,21 +121,19 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats **chosen =
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
-    int most = gpus > LAB_RECORDING_STATS_LINES_MOST ? gpus : LAB_RECORDING_STATS_LINES_MOST;
-    int lines = lab_recording_stats_choose(all_stats, count, indices, gpus, most, chosen);
+    int most = gpus > LINES_MOST ? gpus : LINES_MOST;
+    int lines = choose(all_stats, count, indices, gpus, most, chosen);
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
     if (gpus == 0 || isnan(memory_end(all_stats, count)))
         return;
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
-        (struct lab_chart){
-            .name = "per_gpu_memory_breakdown",
-            .title = title_of("Memory of each GPU over time", lines, count, arena),
-            .caption = caption("All panels have the same scale.", lines, count, "recordings",
-                               "of each GPU in turn the one that took most of it", arena),
-            .columns = grid_columns(gpus),
-            .simulated = result->simulated},
+        (struct lab_chart){.name = "per_gpu_memory_breakdown",
+                           .title = title_of("Memory of each GPU over time", lines, count, arena),
+                           .caption = "All panels have the same scale.",
+                           .columns = grid_columns(gpus),
+                           .simulated = result->simulated},
         arena);
     for (int g = 0; g < gpus; g++) {
         struct lab_chart_panel *panel = lab_chart_add_panel(
@@ -152,7 +171,7 @@ static struct lab_chart_series memory_bars(const struct lab_recording_stats *sta
         }
         double deviation = (isnan(figures->deviation) ? 0 : figures->deviation) / MIB_OF_GIB;
         double mean = figures->mean / MIB_OF_GIB;
-        lab_series_add(&series, g, mean, mean - deviation, mean + deviation);
+        lab_series_add(&series, g, mean, fmax(0, mean - deviation), mean + deviation);
     }
     /* the key of the right panel has their names */
     return lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
@@ -177,8 +196,10 @@ void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_sta
     static const int grade_colours[GRADES] = {2, 1, 5};
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats *chosen[BALANCE_MOST];
-    int several,
-        lines = lab_recording_stats_choose_uneven(all_stats, count, BALANCE_MOST, &several, chosen);
+    int several = 0, lines = 0;
+    for (int i = 0; i < count; i++)
+        if (all_stats[i].gpu_count > 1 && several++ < BALANCE_MOST)
+            chosen[lines++] = &all_stats[i];
     if (lines == 0)
         return;
     const char **names = lab_arena_alloc(arena, (size_t)gpus, sizeof *names);
@@ -186,13 +207,12 @@ void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_sta
         names[g] = lab_arena_printf(arena, "GPU %d", indices[g]);
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
-        (struct lab_chart){
-            .name = "gpu_load_balance_analysis",
-            .title = title_of("How evenly the GPUs are loaded", lines, several, arena),
-            .caption = caption("The lower the bars on the right, the more evenly.", lines, several,
-                               "recordings", "those whose memory is the most uneven", arena),
-            .columns = 2,
-            .simulated = result->simulated},
+        (struct lab_chart){.name = "gpu_load_balance_analysis",
+                           .title =
+                               title_of("How evenly the GPUs are loaded", lines, several, arena),
+                           .caption = "The lower the bars on the right, the more evenly.",
+                           .columns = 2,
+                           .simulated = result->simulated},
         arena);
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, "Mean, with its deviation over time",
@@ -300,14 +320,10 @@ static const char *together(const struct lab_recording_stats_label *const *label
                      : lab_arena_printf(arena, "%s of %d GPUs together", before, gpus);
 }
 
-#define ENDS "the first and the last of the table"
-
-void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *all,
+void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *labels,
                                           int all_count, struct lab_arena *arena,
                                           struct lab_analysis_result *result) {
-    const struct lab_recording_stats_label *labels[LAB_RECORDING_STATS_BARS_MOST];
-    int count =
-        lab_recording_stats_choose_ends(all, all_count, LAB_RECORDING_STATS_BARS_MOST, labels);
+    int count = all_count < BARS_MOST ? all_count : BARS_MOST;
     if (count < 1)
         return;
     struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena),
@@ -320,8 +336,7 @@ void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
         (struct lab_chart){
             .name = "gpu_memory_comparison",
             .title = title_of(together(labels, count, "Memory", arena), count, all_count, arena),
-            .caption = caption(mean.low ? "Whiskers span the recordings of a label." : NULL, count,
-                               all_count, "labels", ENDS, arena),
+            .caption = mean.low ? "Whiskers span the recordings of a label." : NULL,
             .simulated = result->simulated},
         arena);
     struct lab_chart_panel *panel = lab_chart_add_panel(
@@ -349,19 +364,17 @@ static struct lab_chart_series total_line(const struct lab_recording_stats *stat
     return lab_series_chart(&series, title, LAB_CHART_LINE, colour);
 }
 
-void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *all,
+void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *labels,
                                         int count, struct lab_arena *arena,
                                         struct lab_analysis_result *result) {
-    const struct lab_recording_stats_label *labels[LAB_RECORDING_STATS_LINES_MOST];
-    int lines = lab_recording_stats_choose_ends(all, count, LAB_RECORDING_STATS_LINES_MOST, labels);
+    int lines = count < LINES_MOST ? count : LINES_MOST;
     double longest = 0;
     const char *time_title;
     for (int i = 0; i < lines; i++)
         longest = fmax(longest, labels[i]->all_stats[0]->duration_s);
     double unit_s = lab_timeline_unit(longest, &time_title);
     struct lab_chart chart = {.name = "gpu_memory_timeline",
-                              .caption = caption("Of each label, its first recording.", lines,
-                                                 count, "labels", ENDS, arena),
+                              .caption = "Of each label, its first recording.",
                               .simulated = result->simulated};
     struct lab_chart_panel *panel = lab_chart_add_panel(&chart, NULL, lab_axis(time_title),
                                                         lab_axis_from("Memory [GiB]", 0), arena);
@@ -381,17 +394,14 @@ void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *
 void lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels,
                                      int label_count, struct lab_arena *arena,
                                      struct lab_analysis_result *result) {
-    const struct lab_recording_stats_label *all[LAB_RECORDING_STATS_BARS_MOST];
-    int count =
-        label_count < LAB_RECORDING_STATS_BARS_MOST ? label_count : LAB_RECORDING_STATS_BARS_MOST;
+    const struct lab_recording_stats_label *all[BARS_MOST];
+    int count = label_count < BARS_MOST ? label_count : BARS_MOST;
     for (int i = 0; i < count; i++)
         all[i] = &labels[i];
-    struct lab_chart chart = {
-        .name = "gpu_usage",
-        .title = title_of("How much the GPUs did", count, label_count, arena),
-        .caption = caption(NULL, count, label_count, "labels", "the first of the table", arena),
-        .columns = 2,
-        .simulated = result->simulated};
+    struct lab_chart chart = {.name = "gpu_usage",
+                              .title = title_of("How much the GPUs did", count, label_count, arena),
+                              .columns = 2,
+                              .simulated = result->simulated};
     for (int p = 0; p < 2; p++) {
         struct lab_chart_series bars =
             label_bars(all, count, p ? POWER : UTILIZATION, NULL, p, arena);

@@ -7,25 +7,6 @@
 
 #include "analysis/recording/recording_stats.h"
 
-#define LAB_RECORDING_STATS_LINES_MOST 8  /* recordings, or labels, in one picture over time */
-#define LAB_RECORDING_STATS_BARS_MOST  24 /* labels beside each other */
-
-/*
- * Which ones a picture shows; each returns how many, in the order that they were given in.
- * `choose`: all, or of each GPU in turn the one that took most of it, so that none is left out.
- * `uneven`: of those with several GPUs, whose number is given back, the most uneven.
- * `ends`: all, or as many from the start as from the end.
- */
-int lab_recording_stats_choose(const struct lab_recording_stats *all_stats, int count,
-                               const int *indices, int gpus, int most,
-                               const struct lab_recording_stats **ret_chosen);
-int lab_recording_stats_choose_uneven(const struct lab_recording_stats *all_stats, int count,
-                                      int most, int *ret_several,
-                                      const struct lab_recording_stats **ret_chosen);
-int lab_recording_stats_choose_ends(const struct lab_recording_stats_label *const *labels,
-                                    int count, int most,
-                                    const struct lab_recording_stats_label **ret_chosen);
-
 /* "per_gpu_memory_breakdown": a panel for each GPU, a line for each recording. 1×2 for 2 GPUs, 2×2
  * for 4, 2×3 for 6, 2×4 for 8. */
 void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
@@ -33,8 +14,8 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
                                          struct lab_analysis_result *result);
 
 /* "gpu_load_balance_analysis": left the memory of each GPU, right the coefficient of variation of
- * each metric beside the bounds of its grades. Of several recordings, bars stand beside each other;
- * of many, those of the most uneven. */
+ * each metric beside the bounds of its grades. Of several recordings, bars stand next to each
+ * other; of many, those of the first. */
 void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
                                        struct lab_arena *arena, struct lab_analysis_result *result);
 
@@ -45,7 +26,7 @@ void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
                                           struct lab_analysis_result *result);
 
 /* "gpu_memory_timeline": the same over time, the first recording of each label. Of many labels,
- * both show the first and the last. */
+ * both show the first. */
 void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *labels,
                                         int count, struct lab_arena *arena,
                                         struct lab_analysis_result *result);

