@@ -244,7 +244,8 @@ static const char *add_study(struct lab_analysis_result *result,
     struct lab_choices placements = lab_choices_make(study, model, arena);
     lab_choices_compare(&placements, arena);
     for (int i = 0; i < placements.row_count; i++)
-        lab_analysis_add_claim(result, &placements.rows[i].claim, arena);
+        if (!placements.rows[i].of_peers)
+            lab_analysis_add_claim(result, &placements.rows[i].claim, arena);
     for (int i = 0; i < placements.count; i++)
         if (placements.items[i].claim.verdict != LAB_CLAIM_NOT_TESTED)
             lab_analysis_add_claim(result, &placements.items[i].claim, arena);

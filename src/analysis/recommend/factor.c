@@ -105,11 +105,11 @@ static bool is_reference(const struct lab_choice *placement, enum lab_factor fac
     if (factor != LAB_FACTOR_DEVICE)
         return !*placement->levels[factor];
     return against ? lab_str_equal(placement->levels[factor], against)
-                   : !placement->odd && !lab_str_equal(placement->levels[factor], level);
+                   : !lab_str_equal(placement->levels[factor], level);
 }
 
-struct sides {                    /* of placements alike in all else */
-    int level, reference, others; /* others: references, and devices that are odd */
+struct sides { /* of placements alike in all else */
+    int level, reference;
 };
 
 static struct sides count_sides(const struct lab_choices *placements, int at,
@@ -121,10 +121,7 @@ static struct sides count_sides(const struct lab_choices *placements, int at,
             continue;
         sides.level += lab_str_equal(item->levels[row->factor], row->level);
         sides.reference += is_reference(item, row->factor, row->level, against);
-        sides.others += !lab_str_equal(item->levels[row->factor], row->level);
     }
-    if (row->factor == LAB_FACTOR_DEVICE && !against && sides.others < 2)
-        sides.reference = 0; /* of two, which one is slow isn't known */
     return sides;
 }
 
@@ -211,32 +208,29 @@ static void add_rows(struct lab_choices *placements, enum lab_factor factor, int
 
 /* --- verdicts --- */
 
-/* A device that differs for certain is no reference for the others: the largest difference first,
- * the others are compared again without it. */
-static void compare_devices(struct lab_choices *placements, struct lab_arena *arena) {
-    int first = placements->row_count;
-    add_rows(placements, LAB_FACTOR_DEVICE, -1, arena);
-    for (int rest = placements->row_count - first; rest > 2; rest--) {
-        struct lab_claim **claims = NULL;
-        int count = 0, most = -1;
-        for (int i = first; i < placements->row_count; i++)
-            LAB_ADD(claims, count, arena) = &placements->rows[i].claim;
-        lab_claim_adjust(claims, count);
-        for (int i = first; i < placements->row_count; i++) {
-            const struct lab_claim *claim = &placements->rows[i].claim;
-            if (!placements->rows[i].odd && claim->verdict == LAB_CLAIM_YES &&
-                (most < 0 || fabs(claim->effect) > fabs(placements->rows[most].claim.effect)))
-                most = i;
-        }
-        if (most < 0)
-            return;
-        placements->rows[most].odd = true;
-        for (int i = 0; i < placements->count; i++)
-            placements->items[i].odd |= lab_str_equal(
-                placements->items[i].levels[LAB_FACTOR_DEVICE], placements->rows[most].level);
-        for (int i = first; i < placements->row_count; i++)
-            compare_level(placements, &placements->rows[i], NULL, arena);
+/* Single devices are compared with their peers, as `gpulab analyze peers` does. */
+static bool add_peers(struct lab_choices *placements, int model, struct lab_arena *arena) {
+    const char *name = model < 0 ? "all" : placements->models[model];
+    for (int d = 0; d < placements->peers.device_count; d++) {
+        const struct lab_peer *device = &placements->peers.devices[d];
+        struct lab_factor_row row = {.factor = LAB_FACTOR_DEVICE,
+                                     .model = model,
+                                     .of_peers = true,
+                                     .choice = factors[LAB_FACTOR_DEVICE].name,
+                                     .model_name = name,
+                                     .level = device->title,
+                                     .reference = "its peers",
+                                     .pairs = device->models,
+                                     .claim = device->claim};
+        for (int i = 0; i < device->row_count && model >= 0; i++)
+            if (lab_str_equal(device->rows[i].model, name)) {
+                row.claim = device->rows[i].claim;
+                row.pairs = 1;
+            }
+        if (device->models > 0 && (model < 0 || row.pairs == 1))
+            LAB_ADD(placements->rows, placements->row_count, arena) = row;
     }
+    return placements->peers.device_count > LAB_PEERS_LEAST;
 }
 
 /* Verdicts of all models together hold together; those of single models likewise, of factors that
@@ -246,14 +240,16 @@ static void judge_rows(struct lab_choices *placements, struct lab_arena *arena) 
     bool found[LAB_FACTORS] = {0};
     int all_count = 0, single_count = 0;
     for (int i = 0; i < placements->row_count; i++)
-        if (placements->rows[i].model < 0)
+        if (placements->rows[i].model < 0 && !placements->rows[i].of_peers)
             LAB_ADD(all, all_count, arena) = &placements->rows[i].claim;
     lab_claim_adjust(all, all_count);
     for (int i = 0; i < placements->row_count; i++)
-        if (placements->rows[i].model < 0)
-            found[placements->rows[i].factor] |= all[i]->verdict == LAB_CLAIM_YES;
-    for (int i = all_count; i < placements->row_count; i++) {
+        found[placements->rows[i].factor] |=
+            placements->rows[i].model < 0 && placements->rows[i].claim.verdict == LAB_CLAIM_YES;
+    for (int i = 0; i < placements->row_count; i++) {
         struct lab_factor_row *row = &placements->rows[i];
+        if (row->model < 0 || row->of_peers)
+            continue;
         if (found[row->factor])
             LAB_ADD(single, single_count, arena) = &row->claim;
         else if (!isnan(row->claim.p))
@@ -311,12 +307,13 @@ static void compare_placements(struct lab_choices *placements, struct lab_arena 
 
 void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena) {
     set_levels(placements, arena);
+    if (placements->varies[LAB_FACTOR_DEVICE])
+        placements->peers = lab_peers_make(placements->study, arena);
     for (int model = -1; model < (placements->model_count > 1 ? placements->model_count : 0);
          model++)
         for (int f = 0; f < LAB_FACTORS; f++)
-            if (placements->varies[f] && f == LAB_FACTOR_DEVICE && model < 0)
-                compare_devices(placements, arena);
-            else if (placements->varies[f])
+            if (placements->varies[f] &&
+                !(f == LAB_FACTOR_DEVICE && add_peers(placements, model, arena)))
                 add_rows(placements, (enum lab_factor)f, model, arena);
     judge_rows(placements, arena);
     compare_placements(placements, arena);

@@ -12,10 +12,11 @@
 
 #include "analysis/analysis.h"
 #include "analysis/claims/contrast.h"
+#include "analysis/peers/peers.h"
 
 enum lab_factor {
     LAB_FACTOR_NODE,   /* the nearest NUMA node tested is the reference */
-    LAB_FACTOR_DEVICE, /* the mean of all others is; of two, the first */
+    LAB_FACTOR_DEVICE, /* its peers are; of two, or of groups, the first or the others */
     LAB_FACTOR_BATCH,  /* the smallest */
     LAB_FACTOR_COMPILE,
     LAB_FACTOR_SETTINGS, /* those of the library itself */
@@ -35,7 +36,6 @@ struct lab_choice {
     const char *settings;   /* "algo tree, proto simple": what isn't left to NCCL; "" = all is */
     const char *words;      /* "GPU 3, NUMA node 1, batch 32, compiled": what differs */
     const char *levels[LAB_FACTORS]; /* "" = the reference */
-    bool odd;                        /* its device differs from the others: no reference */
     double rate;                     /* geometric mean over its runs */
     struct lab_claim claim;          /* "recommend.placement": against the default one */
 };
@@ -44,7 +44,7 @@ struct lab_factor_row { /* a level of a factor */
     enum lab_factor factor;
     int model; /* -1 = over all */
     const char *choice, *model_name, *level, *reference;
-    bool odd;               /* a device that is no reference for the others */
+    bool of_peers;          /* the claim is that of `gpulab analyze peers` */
     int pairs;              /* that are alike in all else */
     struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */
 };
@@ -56,6 +56,7 @@ struct lab_choices {
     const char **models; /* workloads: points of one did the same work */
     int model_count;
     bool varies[LAB_FACTORS];
+    struct lab_peers peers;      /* of studies whose devices vary */
     struct lab_factor_row *rows; /* over all models first */
     int row_count;
 };

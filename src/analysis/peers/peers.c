@@ -1,0 +1,226 @@
+/* peers.c: each device against the mean of its peers, block by block. */
+#include "analysis/peers/peers.h"
+
+#include "analysis/analysis_build.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- who is there --- */
+
+static const char *hardware_of(const struct lab_study_table *study, int gpu) {
+    const struct lab_machine *machine = study->machine;
+    int number = 0;
+    for (int i = 0; machine && i < machine->pci_count; i++)
+        if (lab_pci_is_gpu(&machine->pci[i]) && number++ == gpu)
+            return machine->pci[i].name;
+    return "";
+}
+
+static struct lab_peer *find_device(struct lab_peers *peers, const struct lab_study_rank *rank,
+                                    struct lab_arena *arena) {
+    for (int i = 0; i < peers->device_count; i++)
+        if (lab_str_equal(peers->devices[i].name, rank->device))
+            return &peers->devices[i];
+    LAB_ADD(peers->devices, peers->device_count, arena) =
+        (struct lab_peer){.name = rank->device,
+                          .title = lab_study_device_title(rank->device, arena),
+                          .hardware = hardware_of(peers->study, rank->gpu)};
+    return &peers->devices[peers->device_count - 1];
+}
+
+static int find_setup(struct lab_peers *peers, const struct lab_study_point *point,
+                      struct lab_arena *arena) {
+    const char *model = lab_study_point_model(point, arena);
+    int distance = point->runs[0]->ranks[0].distance;
+    for (int i = 0; i < peers->setup_count; i++)
+        if (peers->setups[i].distance == distance && lab_str_equal(peers->setups[i].model, model))
+            return i;
+    LAB_ADD(peers->setups, peers->setup_count, arena) =
+        (struct lab_peer_setup){model, lab_study_complexity(point->runs[0]), distance};
+    return peers->setup_count - 1;
+}
+
+static int by_complexity(const void *a, const void *b) {
+    const struct lab_peer_setup *x = a, *y = b;
+    int order = lab_study_order(x->complexity, x->model, y->complexity, y->model);
+    return order ? order : x->distance - y->distance;
+}
+
+static int by_title(const void *a, const void *b) {
+    const struct lab_peer *x = a, *y = b;
+    return strverscmp(x->name, y->name);
+}
+
+static struct lab_peers find_peers(const struct lab_study_table *study, struct lab_arena *arena) {
+    struct lab_peers peers = {.study = study};
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points);
+    for (int i = 0; i < count; i++)
+        if (points[i].runs[0]->rank_count == 1) {
+            find_device(&peers, &points[i].runs[0]->ranks[0], arena);
+            find_setup(&peers, &points[i], arena);
+        }
+    if (peers.device_count > 1)
+        qsort(peers.devices, (size_t)peers.device_count, sizeof *peers.devices, by_title);
+    if (peers.setup_count > 1)
+        qsort(peers.setups, (size_t)peers.setup_count, sizeof *peers.setups, by_complexity);
+    for (int d = 0; d < peers.device_count; d++)
+        peers.devices[d].cells =
+            lab_arena_alloc(arena, (size_t)peers.setup_count, sizeof(struct lab_peer_cell));
+    for (int i = 0; i < count; i++)
+        if (points[i].runs[0]->rank_count == 1) {
+            struct lab_peer *device = find_device(&peers, &points[i].runs[0]->ranks[0], arena);
+            struct lab_peer_cell *cell = &device->cells[find_setup(&peers, &points[i], arena)];
+            LAB_ADD(cell->points, cell->count, arena) = &points[i];
+        }
+    return peers;
+}
+
+/* --- claims --- */
+
+static bool is_peer(const struct lab_peers *peers, int device, int other, int setup) {
+    return other != device && peers->devices[other].cells[setup].count > 0 &&
+           lab_str_equal(peers->devices[other].hardware, peers->devices[device].hardware);
+}
+
+/* Peers that are a reference, where there are enough of them, odd ones included; else 0. */
+static int count_peers(const struct lab_peers *peers, int device, int setup) {
+    int all = 0, count = 0;
+    for (int i = 0; i < peers->device_count; i++)
+        if (is_peer(peers, device, i, setup)) {
+            all++;
+            count += !peers->devices[i].odd;
+        }
+    return all >= LAB_PEERS_LEAST && peers->devices[device].cells[setup].count > 0 ? count : 0;
+}
+
+static void add_cell(struct lab_contrast *contrast, const struct lab_peer_cell *cell,
+                     double weight) {
+    for (int i = 0; i < cell->count; i++)
+        lab_contrast_add(contrast, cell->points[i], weight / cell->count);
+}
+
+static void add_setup(const struct lab_peers *peers, int device, int setup, double weight,
+                      struct lab_contrast *contrast) {
+    int count = count_peers(peers, device, setup);
+    add_cell(contrast, &peers->devices[device].cells[setup], weight);
+    for (int i = 0; i < peers->device_count; i++)
+        if (is_peer(peers, device, i, setup) && !peers->devices[i].odd)
+            add_cell(contrast, &peers->devices[i].cells[setup], -weight / count);
+}
+
+/* Over all setups of a model, or of all (NULL). */
+static struct lab_claim compare(const struct lab_peers *peers, int device, const char *model,
+                                struct lab_arena *arena) {
+    struct lab_contrast contrast = {.arena = arena};
+    int setups = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int s = 0; s < peers->setup_count; s++) {
+            if ((model && !lab_str_equal(peers->setups[s].model, model)) ||
+                count_peers(peers, device, s) == 0)
+                continue;
+            if (pass == 0)
+                setups++;
+            else
+                add_setup(peers, device, s, 1.0 / setups, &contrast);
+        }
+    struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+    claim.quantity = "throughput";
+    claim.simulated = peers->study->simulated;
+    return claim;
+}
+
+static int count_models(const struct lab_peers *peers, int device) {
+    int models = 0;
+    const char *last = NULL; /* setups are in the order of models */
+    for (int s = 0; s < peers->setup_count; s++)
+        if (count_peers(peers, device, s) > 0 && !lab_str_equal(peers->setups[s].model, last)) {
+            last = peers->setups[s].model;
+            models++;
+        }
+    return models;
+}
+
+static void compare_device(struct lab_peers *peers, int d, struct lab_arena *arena) {
+    struct lab_peer *device = &peers->devices[d];
+    const char *last = NULL;
+    device->row_count = 0;
+    device->claim = compare(peers, d, NULL, arena);
+    device->claim.kind = "peers.device";
+    device->claim.subject = device->title;
+    device->claim.reference =
+        device->models > 1 ? lab_arena_printf(arena, "its peers, mean of %d models", device->models)
+                           : "its peers";
+    for (int s = 0; s < peers->setup_count && device->models > 1; s++) {
+        const struct lab_peer_setup *setup = &peers->setups[s];
+        if (count_peers(peers, d, s) == 0 || lab_str_equal(setup->model, last))
+            continue;
+        last = setup->model;
+        struct lab_peer_model row = {device->title, setup->model, setup->complexity / 1e9,
+                                     compare(peers, d, setup->model, arena)};
+        row.claim.kind = "peers.model";
+        row.claim.subject = lab_arena_printf(arena, "%s, %s", row.device, row.model);
+        row.claim.reference = "its peers";
+        device->rows[device->row_count++] = row;
+    }
+}
+
+/* Verdicts of all devices hold together, over models and by model: a slow GPU shows in what
+ * computes, a slow link in what copies. */
+static void compare_devices(struct lab_peers *peers, struct lab_arena *arena) {
+    struct lab_claim **claims = NULL;
+    int count = 0;
+    for (int d = 0; d < peers->device_count; d++) {
+        compare_device(peers, d, arena);
+        LAB_ADD(claims, count, arena) = &peers->devices[d].claim;
+        for (int i = 0; i < peers->devices[d].row_count; i++)
+            LAB_ADD(claims, count, arena) = &peers->devices[d].rows[i].claim;
+    }
+    lab_claim_adjust(claims, count);
+}
+
+double lab_peer_effect(const struct lab_peer *device) {
+    double most = device->claim.verdict == LAB_CLAIM_YES ? device->claim.effect : 0;
+    for (int i = 0; i < device->row_count; i++)
+        if (device->rows[i].claim.verdict == LAB_CLAIM_YES &&
+            fabs(device->rows[i].claim.effect) > fabs(most))
+            most = device->rows[i].claim.effect;
+    return most;
+}
+
+/* The one that differs most for certain, and leaves enough others; -1 = none. */
+static int find_odd(const struct lab_peers *peers) {
+    int odd = -1, rest = 0;
+    double most = 0;
+    for (int d = 0; d < peers->device_count; d++) {
+        double effect = fabs(lab_peer_effect(&peers->devices[d]));
+        rest += !peers->devices[d].odd;
+        if (!peers->devices[d].odd && effect > most) {
+            odd = d;
+            most = effect;
+        }
+    }
+    return rest > LAB_PEERS_LEAST ? odd : -1;
+}
+
+static void make_claims(struct lab_peers *peers, struct lab_arena *arena) {
+    for (int d = 0; d < peers->device_count; d++) {
+        peers->devices[d].models = count_models(peers, d);
+        peers->devices[d].rows =
+            lab_arena_alloc(arena, (size_t)peers->setup_count + 1, sizeof *peers->devices[d].rows);
+    }
+    compare_devices(peers, arena);
+    for (int odd; (odd = find_odd(peers)) >= 0;) {
+        peers->devices[odd].odd = true;
+        compare_devices(peers, arena);
+    }
+}
+
+struct lab_peers lab_peers_make(const struct lab_study_table *study, struct lab_arena *arena) {
+    struct lab_peers peers = find_peers(study, arena);
+    make_claims(&peers, arena);
+    return peers;
+}

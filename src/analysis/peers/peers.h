@@ -1,0 +1,56 @@
+/*
+ * peers.h: devices of a study compared with their peers: others of the same model of hardware, each
+ * with the same workload, from a NUMA node at the same distance. For peers.c and recommend.
+ */
+#ifndef LAB_ANALYSIS_PEERS_PEERS_H
+#define LAB_ANALYSIS_PEERS_PEERS_H
+
+#include "analysis/claims/contrast.h"
+#include "analysis/peers/condition.h"
+
+#define LAB_PEERS_LEAST 2 /* to compare a device with; fewer don't show which one is slow */
+
+struct lab_peer_cell { /* points of a device under one condition */
+    const struct lab_study_point **points;
+    int count;
+};
+
+struct lab_peer_model {
+    const char *device, *model;
+    double gflop;
+    struct lab_claim claim;
+};
+
+struct lab_peer {
+    const char *name, *title, *hardware;
+    struct lab_peer_cell *cells; /* one for each setup */
+    bool odd;                    /* it differs: no reference for others */
+    int models;                  /* that it was compared on */
+    struct lab_claim claim;
+    struct lab_peer_model *rows; /* by model, where there are several */
+    int row_count;
+    struct lab_condition condition;
+    const char *differs;
+};
+
+struct lab_peer_setup { /* what has to be alike */
+    const char *model;
+    double complexity;
+    int distance; /* of the NUMA node; 0 = unknown */
+};
+
+struct lab_peers {
+    const struct lab_study_table *study;
+    struct lab_peer *devices;
+    int device_count;
+    struct lab_peer_setup *setups;
+    int setup_count;
+};
+
+/* Devices that ran alone. A device that differs for certain is no reference for the others: then
+ * they are compared again without it, the largest difference first. Conditions aren't filled in. */
+struct lab_peers lab_peers_make(const struct lab_study_table *study, struct lab_arena *arena);
+/* The largest effect of a device that is certain; 0 = none is. */
+double lab_peer_effect(const struct lab_peer *device);
+
+#endif
