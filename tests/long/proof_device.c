@@ -50,7 +50,7 @@ static int one_study(const struct proof_cell *cell, uint64_t seed, double loss,
         status = proof_analyse(&study, "recommend", &result, err);
     if (status == 0) {
         const struct lab_claim *claim = &result.claims[0];
-        proof_count_hit(&counts[0], claim->verdict == LAB_CLAIM_YES && claim->effect < 0);
+        proof_count_hit(&counts[0], !(claim->verdict == LAB_CLAIM_YES && claim->effect > 0));
         proof_count_claim(&counts[1], claim, loss);
     }
     proof_study_end(&study);
@@ -75,8 +75,8 @@ const struct proof_experiment proof_device = {
     .name = "device",
     .about =
         "Two GPUs, of which one computes slower by the multiple of the noise that is given, with "
-        "five runs of each; `recommend` has to name the other.",
-    .claims = {{"the faster GPU is recommended", PROOF_FINDS},
+        "five runs of each; `recommend` must not name it.",
+    .claims = {{"the faster GPU is recommended, or none", PROOF_FINDS},
                {"what the slower one loses lies in its interval", PROOF_COVERS}},
     .claim_count = 2,
     .cell_count = RATIOS * NOISES * ROUGH,
