@@ -168,18 +168,30 @@ static void compare_device(struct lab_peers *peers, int d, struct lab_arena *are
     }
 }
 
-/* Verdicts of all devices hold together, over models and by model: a slow GPU shows in what
- * computes, a slow link in what copies. */
-static void compare_devices(struct lab_peers *peers, struct lab_arena *arena) {
+static void adjust(struct lab_peers *peers, int from, int until, bool odd,
+                   struct lab_arena *arena) {
     struct lab_claim **claims = NULL;
     int count = 0;
-    for (int d = 0; d < peers->device_count; d++) {
-        compare_device(peers, d, arena);
-        LAB_ADD(claims, count, arena) = &peers->devices[d].claim;
-        for (int i = 0; i < peers->devices[d].row_count; i++)
-            LAB_ADD(claims, count, arena) = &peers->devices[d].rows[i].claim;
+    for (int d = from; d < until; d++) {
+        struct lab_peer *device = &peers->devices[d];
+        if (device->odd != odd)
+            continue;
+        LAB_ADD(claims, count, arena) = &device->claim;
+        for (int i = 0; i < device->row_count; i++)
+            LAB_ADD(claims, count, arena) = &device->rows[i].claim;
     }
     lab_claim_adjust(claims, count);
+}
+
+/* Verdicts of all devices hold together, over models and by model: a slow GPU shows in what
+ * computes, a slow link in what copies. One that was found among all makes it no easier to find
+ * others: they hold by themselves. */
+static void compare_devices(struct lab_peers *peers, struct lab_arena *arena) {
+    for (int d = 0; d < peers->device_count; d++)
+        compare_device(peers, d, arena);
+    adjust(peers, 0, peers->device_count, false, arena);
+    for (int d = 0; d < peers->device_count; d++)
+        adjust(peers, d, d + 1, true, arena);
 }
 
 double lab_peer_effect(const struct lab_peer *device) {
