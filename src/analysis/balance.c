@@ -241,7 +241,7 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
     if (told && unused)
-        lab_str_printf(&text, " GPU %s was not used.", unused);
+        lab_str_printf(&text, " GPU %s was not used; gpus=[%s] grades the others.", unused, used);
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -348,7 +348,6 @@ static void add_part(struct lab_analysis_result *result, struct balance *balance
                      struct lab_arena *arena) {
     const struct lab_recording_stats *stats = balance->stats;
     struct lab_analysis_part *part = lab_analysis_add_part(result, stats->source->name, arena);
-    const char *used, *unused = find_unused(stats, arena, &used);
     balance->figures.advice = make_advice(balance, arena);
     LAB_PART_FIGURES(part, figure_fields, &balance->figures, arena);
     for (int m = 0; m < BALANCED; m++)
@@ -361,10 +360,6 @@ static void add_part(struct lab_analysis_result *result, struct balance *balance
     part->about = lab_recording_stats_about(&stats, 1, arena);
     part->answer = make_answer(balance, arena);
     lab_recording_stats_add_notes(&stats, 1, &part->notes, arena);
-    if (unused)
-        lab_analysis_note(&part->notes, arena,
-                          "GPU %s was not used: gpus=[%s] gives the balance of the others", unused,
-                          used);
 }
 
 static int balance_run(const void *opaque, const struct lab_analysis_input *input,

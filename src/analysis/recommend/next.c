@@ -4,43 +4,10 @@
 
 #include "base/str.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REPEATS     5  /* where nothing is known of the spread yet */
-#define REPEATS_MAX 50 /* more aren't worth what they would tell */
-
-/* --- sets of texts, in the order in which they came --- */
-
-struct set {
-    const char **items;
-    int count;
-};
-
-static void set_add(struct set *set, const char *text, struct lab_arena *arena) {
-    for (int i = 0; i < set->count; i++)
-        if (lab_str_equal(set->items[i], text))
-            return;
-    LAB_ADD(set->items, set->count, arena) = text;
-}
-
-static void add_joined(const struct set *set, struct lab_str *out) {
-    for (int i = 0; i < set->count; i++)
-        lab_str_printf(out, "%s%s", i ? "," : "", set->items[i]);
-}
-
-struct choices { /* the values of each, whose product is run */
-    struct set devices, nodes, batches, compiled;
-};
-
-static void choices_add(struct choices *choices, const struct lab_choice *placement,
-                        struct lab_arena *arena) {
-    set_add(&choices->devices, placement->devices, arena);
-    set_add(&choices->nodes, placement->nodes, arena);
-    set_add(&choices->batches, placement->batch_text, arena);
-    set_add(&choices->compiled, placement->compiled ? "true" : "false", arena);
-}
+#define REPEATS_MAX 50 /* more aren't worth what they would show */
 
 /* --- the devices that gpu_ids count --- */
 
@@ -49,75 +16,69 @@ static void choices_add(struct choices *choices, const struct lab_choice *placem
 static const char *family(const char *device, int index, struct lab_arena *arena) {
     bool slice = strchr(device, '/') && !lab_run_device_is_simulated(device); /* else a path */
     const char *mark = strrchr(device, slice ? '.' : ':');
-    if (!mark)
+    if (!mark || !lab_str_equal(mark + 1, lab_arena_printf(arena, "%d", index)))
         return NULL;
-    char *end;
-    long number = strtol(mark + 1, &end, 10);
-    return end != mark + 1 && !*end && number == index
-               ? lab_arena_strndup(arena, device, (size_t)(mark - device))
-               : NULL;
+    return lab_arena_strndup(arena, device, (size_t)(mark - device));
 }
 
-#define DEVICES_MAX 256
-
-/* Fills in which device each id stands for; returns the largest id. */
-static int find_devices(const struct lab_study_table *study, const char *ret_names[DEVICES_MAX]) {
-    int most = -1;
+/* NULL = unknown: they aren't all of one list. */
+static const char *selector(const struct lab_study_table *study, struct lab_arena *arena) {
+    const char *common = NULL;
     for (int i = 0; i < study->run_count; i++)
         for (int k = 0; k < study->runs[i].rank_count; k++) {
             const struct lab_study_rank *rank = &study->runs[i].ranks[k];
-            if (rank->gpu_id < 0 || rank->gpu_id >= DEVICES_MAX)
-                continue;
-            ret_names[rank->gpu_id] = rank->device;
-            most = rank->gpu_id > most ? rank->gpu_id : most;
+            const char *own = family(rank->device, rank->gpu_id, arena);
+            if (!own || (common && !lab_str_equal(own, common)))
+                return NULL;
+            common = own;
         }
-    return most;
-}
-
-/* NULL = can't be told: devices that no run used have unknown names. */
-static const char *selector(const struct lab_study_table *study, struct lab_arena *arena) {
-    const char *names[DEVICES_MAX] = {0}, *common = NULL, *list = NULL;
-    int most = find_devices(study, names);
-    bool one_family = true, complete = true;
-    for (int i = 0; i <= most; i++) {
-        complete = complete && names[i];
-        if (!names[i])
-            continue;
-        const char *own = family(names[i], i, arena);
-        one_family = one_family && own && (!common || lab_str_equal(own, common));
-        common = common ? common : own;
-        list = list ? lab_arena_printf(arena, "%s,%s", list, names[i]) : names[i];
-    }
-    return one_family && common ? common : complete ? list : NULL;
+    return common;
 }
 
 /* --- the command --- */
 
-struct line { /* a command line, and the word that is being made */
-    struct lab_str text, word;
-};
-
 /* Whatever is in the word, a shell reads it back as one. */
-static void end_word(struct line *line) {
-    lab_str_add(&line->text, line->text.length ? " " : "");
-    lab_str_add_shell(&line->text, line->word.text);
-    lab_str_clear(&line->word);
+static void add_word(struct lab_str *line, const char *word) {
+    lab_str_add(line, " ");
+    lab_str_add_shell(line, word);
 }
 
-static void add_word(struct line *line, const char *word) {
-    lab_str_add(&line->word, word);
-    end_word(line);
+static const char *value_text(const struct lab_value *value, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_value_write(value, &text);
+    return lab_arena_strdup(arena, text.text);
 }
 
-static void add_value(struct line *line, const char *key, const struct lab_value *value) {
-    lab_str_printf(&line->word, "experiment.test.%s=", key);
-    lab_value_write(value, &line->word);
-    end_word(line);
+enum listed { DEVICES, NODES, BATCHES, COMPILED };
+
+/* "0,1,3": what the placements of a model have, each once; `ret_count`: how many. */
+static const char *list_of(const struct lab_choices *placements, int model, enum listed what,
+                           struct lab_arena *arena, int *ret_count) {
+    const char **items = NULL, *list = "";
+    int count = 0;
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        const char *own = what == DEVICES   ? item->devices
+                          : what == NODES   ? item->nodes
+                          : what == BATCHES ? item->batch_text
+                          : item->compiled  ? "true"
+                                            : "false";
+        bool seen = item->model != model || !*own;
+        for (int k = 0; k < count && !seen; k++)
+            seen = lab_str_equal(items[k], own);
+        if (seen)
+            continue;
+        list = lab_arena_printf(arena, "%s%s%s", list, count ? "," : "", own);
+        LAB_ADD(items, count, arena) = own;
+    }
+    *ret_count = count;
+    return list;
 }
 
 /* The model itself, and what else the pipeline was asked for that studies don't ask for by
  * themselves. */
-static void add_pipeline(struct line *line, const struct lab_study_run *run) {
+static void add_pipeline(struct lab_str *line, const struct lab_study_run *run,
+                         struct lab_arena *arena) {
     static const char *const model[] = {"patch_size", "depth", "heads", "dim", "mlp_dim"};
     static const struct {
         const char *key, *usual;
@@ -126,87 +87,61 @@ static void add_pipeline(struct line *line, const struct lab_study_run *run) {
                  {"d2h", "output"},
                  {"fill", "random"},
                  {"memory_size_mb", ""}};
-    lab_str_add(&line->word, "experiment.vit_configs=[{");
-    for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
+    const char *keys = "";
+    for (int i = 0; i < LAB_COUNT_OF(model); i++) {
         const struct lab_value *value = lab_value_get(run->options, model[i]);
-        if (!value)
-            continue;
-        lab_str_printf(&line->word, "%s%s:", i ? "," : "", model[i]);
-        lab_value_write(value, &line->word);
+        if (value)
+            keys = lab_arena_printf(arena, "%s%s%s:%s", keys, *keys ? "," : "", model[i],
+                                    value_text(value, arena));
     }
-    lab_str_add(&line->word, "}]");
-    end_word(line);
-    LAB_AUTO(str, text);
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    add_word(line, lab_arena_printf(arena, "experiment.vit_configs=[{%s}]", keys));
+    for (int i = 0; i < LAB_COUNT_OF(asked); i++) {
         const struct lab_value *value = lab_value_get(run->options, asked[i].key);
-        if (!value)
-            continue;
-        lab_str_clear(&text);
-        lab_value_write(value, &text);
-        if (!lab_str_equal(text.text, asked[i].usual))
-            add_value(line, asked[i].key, value);
+        const char *text = value ? value_text(value, arena) : asked[i].usual;
+        if (!lab_str_equal(text, asked[i].usual))
+            add_word(line, lab_arena_printf(arena, "experiment.test.%s=%s", asked[i].key, text));
     }
-}
-
-static void add_list(struct line *line, const char *key, const struct set *values) {
-    lab_str_printf(&line->word, "experiment.hardware.%s=[", key);
-    add_joined(values, &line->word);
-    lab_str_add(&line->word, "]");
-    end_word(line);
-}
-
-static void add_swept(struct line *line, const char *key, const struct set *values) {
-    if (values->count == 0 || !*values->items[0])
-        return;
-    lab_str_printf(&line->word, "experiment.test.%s=", key);
-    add_joined(values, &line->word);
-    end_word(line);
-}
-
-static void add_words(struct line *line, const struct lab_choices *placements, int model,
-                      const struct choices *choices, int repeats, struct lab_arena *arena) {
-    const struct lab_study_table *study = placements->study;
-    const struct lab_study_run *run =
-        placements->items[lab_choices_default(placements, model)].point->runs[0];
-    bool pipeline = lab_value_get(run->options, "patch_size") && study->study_for;
-    const char *grid = pipeline ? study->study_for("numa", arena) : NULL;
-    const char *device = selector(study, arena);
-    const struct lab_value *samples = lab_value_get(run->test, "num_samples");
-    add_word(line, "gpulab");
-    add_word(line, "run");
-    add_word(line, grid ? grid : study->option);
-    if (grid && (choices->batches.count > 1 || choices->compiled.count > 1))
-        add_word(line, "-m");
-    if (device) {
-        add_word(line, "--device");
-        add_word(line, device);
-    }
-    add_list(line, "gpu_ids", &choices->devices);
-    add_list(line, "numa_nodes", &choices->nodes);
-    if (grid) {
-        add_pipeline(line, run);
-        add_swept(line, "batch_size", &choices->batches);
-        add_swept(line, "compile_model", &choices->compiled);
-    }
-    if (samples)
-        add_value(line, "num_samples", samples);
-    lab_str_printf(&line->word, "experiment.repeat=%d", repeats);
-    end_word(line);
 }
 
 /* The study of NUMA nodes crosses devices, nodes and models and nothing else, so that any pipeline
  * can be asked of it; other workloads are repeated by the study that they came from. */
-static const char *make_command(const struct lab_choices *placements, int model,
-                                const struct choices *choices, int repeats,
+static const char *make_command(const struct lab_choices *placements, int model, int repeats,
                                 struct lab_arena *arena) {
-    struct line line;
-    lab_str_init(&line.text);
-    lab_str_init(&line.word);
-    add_words(&line, placements, model, choices, repeats, arena);
-    const char *copy = lab_arena_strdup(arena, line.text.text);
-    lab_str_release(&line.text);
-    lab_str_release(&line.word);
-    return copy;
+    const struct lab_study_table *study = placements->study;
+    const struct lab_study_run *run =
+        placements->items[lab_choices_default(placements, model)].point->runs[0];
+    bool pipeline = lab_value_get(run->options, "patch_size") && study->study_for;
+    const char *grid = pipeline ? study->study_for("numa", arena) : NULL,
+               *device = selector(study, arena);
+    const struct lab_value *samples = lab_value_get(run->test, "num_samples");
+    int counts[4];
+    const char *lists[4];
+    for (int what = 0; what < 4; what++)
+        lists[what] = list_of(placements, model, (enum listed)what, arena, &counts[what]);
+    LAB_AUTO(str, line);
+    lab_str_add(&line, "gpulab run");
+    add_word(&line, grid ? grid : study->option);
+    if (grid && (counts[BATCHES] > 1 || counts[COMPILED] > 1))
+        add_word(&line, "-m");
+    if (device) {
+        add_word(&line, "--device");
+        add_word(&line, device);
+    }
+    add_word(&line, lab_arena_printf(arena, "experiment.hardware.gpu_ids=[%s]", lists[DEVICES]));
+    add_word(&line, lab_arena_printf(arena, "experiment.hardware.numa_nodes=[%s]", lists[NODES]));
+    if (grid) {
+        add_pipeline(&line, run, arena);
+        if (counts[BATCHES] > 0)
+            add_word(&line,
+                     lab_arena_printf(arena, "experiment.test.batch_size=%s", lists[BATCHES]));
+        add_word(&line,
+                 lab_arena_printf(arena, "experiment.test.compile_model=%s", lists[COMPILED]));
+    }
+    if (samples)
+        add_word(&line, lab_arena_printf(arena, "experiment.test.num_samples=%s",
+                                         value_text(samples, arena)));
+    add_word(&line, lab_arena_printf(arena, "experiment.repeat=%d", repeats));
+    return lab_arena_strdup(arena, line.text);
 }
 
 /* --- how often --- */
@@ -226,10 +161,6 @@ static int wanted_repeats(const struct lab_choices *placements, int model) {
 
 const char *lab_choices_next(const struct lab_choices *placements, int model,
                              struct lab_arena *arena) {
-    struct choices choices = {0};
     int repeats = wanted_repeats(placements, model);
-    for (int i = 0; i < placements->count; i++)
-        if (placements->items[i].model == model)
-            choices_add(&choices, &placements->items[i], arena);
-    return repeats > 0 ? make_command(placements, model, &choices, repeats, arena) : NULL;
+    return repeats > 0 ? make_command(placements, model, repeats, arena) : NULL;
 }
