@@ -104,7 +104,7 @@ fi
 run report whole=stats_multi_gpu.json half=half_multi_gpu.json -o both
 expect_status 0
 expect_file both/index.html
-expect_out 'compare: half against whole'
+expect_out 'compare: half and whole: inconclusive'
 
 # pictures of one analysis
 run analyze balance stats_multi_gpu.json --charts drawings
