@@ -274,11 +274,12 @@ static double middle(const double *values, int count) {
  * moves them about: what is left in the worst fifth of the rounds is what a neighbour leaves when
  * it is felt. A GPU's parts stay where they are.
  */
-static double memory_left(const struct prober *prober, const double *ratios) {
+static double memory_rate(const struct prober *prober) {
+    const double *rates = prober->rates[PROBE_MEMORY];
     double sorted[ROUNDS_MOST];
     if (prober->is_gpu)
-        return middle(ratios, prober->rounds);
-    lab_stats_sort(ratios, (size_t)prober->rounds, sorted);
+        return middle(rates, prober->rounds);
+    lab_stats_sort(rates, (size_t)prober->rounds, sorted);
     return lab_stats_quantile_sorted(sorted, (size_t)prober->rounds, LOW);
 }
 
@@ -290,16 +291,13 @@ static double power_limit_w(struct rank *rank) {
     return identity.power_limit_w > 0 ? identity.power_limit_w : (double)NAN;
 }
 
-/* Memory by its ratio to what was computed in the same round: what takes the device away for a
- * while takes it from both. */
+/* Each by itself: a ratio of two probes would fall when the other one rises. */
 static void summarize(const struct prober *prober, struct lab_result *result) {
-    double ratios[ROUNDS_MOST], rates[PROBES];
+    double rates[PROBES];
     for (int i = 0; i < PROBES; i++)
         rates[i] = has(prober, i) ? middle(prober->rates[i], prober->rounds) : (double)NAN;
-    for (int i = 0; i < prober->rounds; i++)
-        ratios[i] = prober->rates[PROBE_MEMORY][i] / prober->rates[PROBE_COMPUTE][i];
     result->capacity_flops_per_second = rates[PROBE_COMPUTE];
-    result->capacity_memory_gb_per_s = 1e-9 * rates[PROBE_COMPUTE] * memory_left(prober, ratios);
+    result->capacity_memory_gb_per_s = has(prober, PROBE_MEMORY) ? 1e-9 * memory_rate(prober) : NAN;
     result->capacity_h2d_gb_per_s = 1e-9 * rates[PROBE_H2D];
     result->capacity_d2h_gb_per_s = 1e-9 * rates[PROBE_D2H];
     if (prober->clock_count > 0)
