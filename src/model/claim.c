@@ -80,7 +80,11 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
     if (lab_str_equal(claim->unit, "samples")) /* a count */
         return (struct estimate){lab_arena_printf(arena, "%.0f", claim->effect),
                                  lab_arena_printf(arena, "%.0f", claim->low),
-                                 lab_arena_printf(arena, "%.0f", claim->high), claim->unit};
+                                 lab_arena_printf(arena, "%.0f", claim->high), " samples"};
+    if (!claim->unit[0]) /* a plain number */
+        return (struct estimate){lab_arena_printf(arena, "%.2f", claim->effect),
+                                 lab_arena_printf(arena, "%.2f", claim->low),
+                                 lab_arena_printf(arena, "%.2f", claim->high), ""};
     while (i < last && fabs(claim->effect) >= 999.5 * scale) {
         scale *= 1000;
         i++;
@@ -88,7 +92,7 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
     return (struct estimate){lab_arena_printf(arena, "%.3g", claim->effect / scale),
                              lab_arena_printf(arena, "%.3g", claim->low / scale),
                              lab_arena_printf(arena, "%.3g", claim->high / scale),
-                             lab_arena_printf(arena, "%s%s", prefixes[i], claim->unit)};
+                             lab_arena_printf(arena, " %s%s", prefixes[i], claim->unit)};
 }
 
 static const char *estimate_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -97,9 +101,11 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
                *count = claim->n == 1 ? "1 run" : lab_arena_printf(arena, "%d runs", claim->n);
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
-        return lab_arena_printf(arena, "%s %s %s (%.0f%% CI [%s, %s] %s, %s)", about, words.value,
+        return lab_arena_printf(arena, "%s %s%s (%.0f%% CI [%s, %s]%s, %s)", about, words.value,
                                 words.unit, 100 * claim->confidence, words.low, words.high,
                                 words.unit, count);
+    case LAB_CLAIM_NO:
+        return lab_arena_printf(arena, "%s below %.2f (%s)", about, claim->bound, count);
     case LAB_CLAIM_NOT_TESTED:
         return lab_arena_printf(arena, "%s not tested", about);
     default:
@@ -110,7 +116,9 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->unit)
         return estimate_sentence(claim, arena);
-    const char *direction = claim->effect < 0 ? "lower" : "higher";
+    bool time = lab_str_equal(claim->quantity, "time");
+    const char *direction =
+        claim->effect < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher");
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
         return lab_arena_printf(arena, "%s: %s%% %s %s than %s (%s, %s)", claim->subject,
@@ -134,6 +142,8 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
     }
 }
 
+#define INTERVAL_MOST 9 /* ends beyond a factor of ten say nothing but that */
+
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->subject[0] && lab_str_equal(claim->subject, claim->reference))
         return "reference";
@@ -141,14 +151,16 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
         return "not tested";
     if (claim->unit) {
         struct estimate words = estimate(claim, arena);
-        return isnan(claim->low) ? lab_arena_printf(arena, "%s %s", words.value, words.unit)
-                                 : lab_arena_printf(arena, "%s %s [%s, %s]", words.value,
-                                                    words.unit, words.low, words.high);
+        return isnan(claim->low) ? lab_arena_printf(arena, "%s%s", words.value, words.unit)
+                                 : lab_arena_printf(arena, "%s%s [%s, %s]", words.value, words.unit,
+                                                    words.low, words.high);
     }
     if (claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
     if (isnan(claim->low))
         return lab_arena_printf(arena, "%+.1f%%, %s", 100 * claim->effect, runs(claim, arena));
+    if (claim->verdict != LAB_CLAIM_YES && claim->high > INTERVAL_MOST)
+        return lab_arena_printf(arena, "%+.1f%%, inconclusive", 100 * claim->effect);
     return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]%s", 100 * claim->effect, 100 * claim->low,
                             100 * claim->high,
                             claim->verdict == LAB_CLAIM_YES ? "" : ", inconclusive");

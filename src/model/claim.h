@@ -36,7 +36,7 @@ struct lab_claim {
     const char *subject, *reference; /* what is compared with what, as people name them */
     const char *quantity;            /* that the effect is of: "throughput" */
     /* NULL: relative to the reference, -0.125 = 12.5% lower. Else the effect is an estimate in this
-     * unit, "FLOP/s", "s", and there is no reference. */
+     * unit, "FLOP/s", "s", "" of a plain number, and there is no reference. */
     const char *unit;
     double effect;                /* NaN = unknown */
     double low, high, confidence; /* the interval over runs; NaN = there is none */
