@@ -21,12 +21,10 @@
 
 #define CONFIDENCE    0.95
 #define LEVEL         0.05
+#define POWER         0.8
 #define WINDOWS_LEAST 8      /* fewer tell nothing */
 #define WINDOWS_KEPT  256    /* that a budget leaves at least */
 #define BUDGET        800000 /* windows × resources */
-#define LAG_S         5.0    /* at most */
-#define LAG_WINDOWS   10     /* likewise */
-#define LAGS_MADE     64     /* of what was found, the strongest so many */
 
 /* --- resources --- */
 
@@ -163,7 +161,6 @@ static bool make_tie(struct scratch *scratch, enum lab_resource_correlation_figu
     correlation->pearson =
         lab_stats_pearson(scratch->x, scratch->y, n, correlation->effective, CONFIDENCE);
     correlation->p_adjusted = NAN;
-    correlation->lag = (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
     return !isnan(correlation->spearman.r);
 }
 
@@ -367,44 +364,6 @@ static int by_rise(const void *a, const void *b) {
     return by_resource(&x->resource, &y->resource);
 }
 
-/* In the run that has the most windows: a lag may not reach from one run into another. */
-static struct lab_lag find_lag(struct scratch *scratch,
-                               const struct lab_resource_correlation *correlation) {
-    const struct lab_windows *windows = &scratch->windows;
-    const double *y = correlation->figure == LAB_TIE_TIME ? windows->time : windows->spread;
-    size_t best = 0, longest = 0;
-    for (size_t i = 0; i < windows->count;) {
-        size_t start = i;
-        while (i < windows->count && windows->rank_time[i] == windows->rank_time[start] &&
-               !isnan(y[i]))
-            i++;
-        if (i - start > longest) {
-            longest = i - start;
-            best = start;
-        }
-        i += i == start;
-    }
-    size_t most = (size_t)fmin(LAG_WINDOWS, ceil(LAG_S / windows->length_s));
-    make_room(scratch, windows->count);
-    if (longest < WINDOWS_LEAST || !lab_stats_ranks(windows->x + best, longest, scratch->ranks_x) ||
-        !lab_stats_ranks(y + best, longest, scratch->ranks_y))
-        return (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
-    return lab_stats_lag(scratch->ranks_x, scratch->ranks_y, longest, most);
-}
-
-static void add_lags(struct lab_resource_correlations *correlations) {
-    struct scratch scratch = {0};
-    for (int i = 0; i < correlations->count && i < LAGS_MADE && correlations->items[i].found; i++) {
-        struct lab_resource_correlation *correlation = &correlations->items[i];
-        int64_t least_ns = correlations->merged ? (int64_t)(1e9 * correlations->window_s) : 0;
-        if (lab_windows_fill(&scratch.windows, &correlations->rank_times, &correlation->resource,
-                             least_ns) &&
-            lab_windows_centre(&scratch.windows, &correlations->rank_times))
-            correlation->lag = find_lag(&scratch, correlation);
-    }
-    release_scratch(&scratch);
-}
-
 /* One-sided: with the wrong sign it is no cause, however small p. */
 static double cause_p(const struct lab_resource_correlation *correlation) {
     return lab_resource_correlation_is_suspect(correlation) ? correlation->spearman.p : 1;
@@ -479,6 +438,50 @@ void lab_resource_correlations_adjust(struct lab_resource_correlations *correlat
         if (correlations[d].spike_count > 1)
             qsort(correlations[d].spikes, (size_t)correlations[d].spike_count,
                   sizeof *correlations[d].spikes, by_rise);
-        add_lags(&correlations[d]);
     }
+}
+
+/* --- claims --- */
+
+struct lab_claim lab_claim_of_correlation(const struct lab_resource_correlations *of,
+                                          const struct lab_resource_correlation *correlation,
+                                          struct lab_arena *arena) {
+    struct lab_claim claim = lab_claim_none;
+    claim.subject = lab_arena_printf(arena, "%s, %s", of->rank_times.device,
+                                     lab_resource_title(&correlation->resource, arena));
+    claim.quantity = correlation->figure == LAB_TIE_TIME ? "ρ with iteration time"
+                                                         : "ρ with the spread of iteration times";
+    claim.unit = "";
+    claim.effect = correlation->spearman.r;
+    claim.low = correlation->spearman.interval.low;
+    claim.high = correlation->spearman.interval.high;
+    claim.confidence = correlation->spearman.interval.confidence;
+    claim.p = correlation->spearman.p;
+    claim.n = of->rank_times.count;
+    return claim;
+}
+
+struct lab_claim lab_claim_of_spikes(const struct lab_resource_correlations *of,
+                                     const struct lab_spikes *spikes, struct lab_arena *arena) {
+    struct lab_claim claim = lab_claim_none;
+    claim.subject = lab_arena_printf(arena, "%s, spikes of the %s", of->rank_times.device,
+                                     lab_resource_title(&spikes->resource, arena));
+    claim.reference = "just before";
+    claim.quantity = "time";
+    claim.effect = spikes->rise;
+    claim.low = spikes->interval.low;
+    claim.high = spikes->interval.high;
+    claim.confidence = spikes->interval.confidence;
+    claim.p = spikes->p;
+    claim.n = of->rank_times.count;
+    claim.verdict = LAB_CLAIM_YES;
+    return claim;
+}
+
+double lab_correlation_detectable(double effective, int tested) {
+    if (!(effective > 3))
+        return 1;
+    double error = 1 / sqrt(effective - 3);
+    double threshold = lab_stats_normal_quantile(1 - LEVEL / 2 / fmax(tested, 1)) * error;
+    return tanh(fmax(threshold, atanh(LAB_TIE_LEAST)) + lab_stats_normal_quantile(POWER) * error);
 }

@@ -107,40 +107,6 @@ const char *lab_resource_title(const struct lab_resource *resource, struct lab_a
                             where, resource->index, counter_title(resource->metric));
 }
 
-const char *lab_resource_while(const struct lab_resource *resource, bool high,
-                               struct lab_arena *arena) {
-    const char *busy = high ? "busy" : "idle";
-    switch (resource->metric) {
-    case LAB_METRIC_CORE_UTILIZATION:
-        return lab_arena_printf(arena, "CPU %d is %s", resource->instance, busy);
-    case LAB_METRIC_UTILIZATION:
-        return lab_arena_printf(arena, "GPU %d is %s", resource->index, busy);
-    case LAB_METRIC_CPU_UTILIZATION:
-        return lab_arena_printf(arena, "the CPUs are %s", busy);
-    case LAB_METRIC_NODE_UTILIZATION:
-        return lab_arena_printf(arena, "the CPUs of node %d are %s", resource->instance, busy);
-    case LAB_METRIC_PRESSURE_CPU:
-    case LAB_METRIC_PRESSURE_MEMORY:
-    case LAB_METRIC_PRESSURE_IO:
-        return lab_arena_printf(arena, "%s waits for %s", high ? "something" : "nothing",
-                                resource->metric == LAB_METRIC_PRESSURE_CPU      ? "a CPU"
-                                : resource->metric == LAB_METRIC_PRESSURE_MEMORY ? "memory"
-                                                                                 : "the disk");
-    default:
-        break;
-    }
-    const char *title = lab_metric(resource->metric)->title, *active = strstr(title, " active");
-    if (active) /* "Tensor cores active" */
-        return lab_arena_printf(arena, "the %.*s of GPU %d %s %s", (int)(active - title),
-                                lower_first(title, arena), resource->index,
-                                active > title && active[-1] == 's' ? "are" : "is", busy);
-    if (resource->bit)
-        return lab_arena_printf(arena, "GPU %d %s held back (%s)", resource->index,
-                                high ? "is" : "isn't", find_reason(resource->bit)->words);
-    return lab_arena_printf(arena, "the %s is %s", lab_resource_title(resource, arena),
-                            high ? "high" : "low");
-}
-
 const char *lab_resource_key(const struct lab_resource *resource, struct lab_arena *arena) {
     const char *name = lab_metric(resource->metric)->name;
     if (resource->bit)
@@ -228,4 +194,21 @@ int lab_resource_gpu(const struct lab_study_rank *rank) {
     if (!lab_str_starts(rank->device, "sim:") || !last || !isdigit((unsigned char)last[1]))
         return -1;
     return (int)strtol(last + 1, NULL, 10);
+}
+
+int lab_resource_devices(const struct lab_study_run *const *runs, int run_count, int *ret_ids,
+                         int most) {
+    int count = 0;
+    for (int i = 0; i < run_count; i++)
+        for (int r = 0; r < runs[i]->rank_count; r++) {
+            int id = runs[i]->ranks[r].gpu_id, at = 0;
+            while (at < count && ret_ids[at] < id)
+                at++;
+            if ((at < count && ret_ids[at] == id) || count == most)
+                continue;
+            for (int k = count++; k > at; k--)
+                ret_ids[k] = ret_ids[k - 1];
+            ret_ids[at] = id;
+        }
+    return count;
 }

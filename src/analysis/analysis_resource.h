@@ -13,6 +13,7 @@
 #define LAB_ANALYSIS_ANALYSIS_RESOURCE_H
 
 #include "analysis/analysis_study.h"
+#include "model/claim.h"
 #include "stats/stats.h"
 
 enum lab_resource_role {
@@ -32,9 +33,6 @@ struct lab_resource {
 
 /* "utilisation of CPU 3", "power draw of GPU 0"; "power limit on GPU 1's clocks" */
 const char *lab_resource_title(const struct lab_resource *resource, struct lab_arena *arena);
-/* "CPU 3 is busy", "the power draw of GPU 0 is high"; for a negative correlation its contrary. */
-const char *lab_resource_while(const struct lab_resource *resource, bool high,
-                               struct lab_arena *arena);
 /* For programs: "core_utilization:3", "gpu0.power" */
 const char *lab_resource_key(const struct lab_resource *resource, struct lab_arena *arena);
 /* "%", "W"; of a counter by the second: "B/s" */
@@ -46,6 +44,9 @@ bool lab_resource_is_pcie(const struct lab_resource *resource); /* traffic on PC
 
 /* The GPU in recordings that a rank ran on, as entities count; -1 = none. */
 int lab_resource_gpu(const struct lab_study_rank *rank);
+/* The gpu_ids of all ranks, ascending, at most so many; returns how many. */
+int lab_resource_devices(const struct lab_study_run *const *runs, int run_count, int *ret_ids,
+                         int most);
 
 /* --- iterations of one device --- */
 
@@ -115,9 +116,8 @@ struct lab_resource_correlation { /* a resource and a figure of the iterations *
     size_t windows;
     double effective; /* windows that are worth an independent one, of the ranks */
     struct lab_correlation spearman, pearson;
-    double p_adjusted;  /* Spearman's, over all possible causes, or over all that are none */
-    bool found;         /* it is at most 5 %, and of a possible cause ρ is LAB_TIE_LEAST or more */
-    struct lab_lag lag; /* in windows: iterations follow the resource where it is > 0 */
+    double p_adjusted; /* Spearman's, over all possible causes, or over all that are none */
+    bool found;        /* it is at most 5 %, and of a possible cause ρ is LAB_TIE_LEAST or more */
     double window_s;
 };
 
@@ -152,12 +152,25 @@ void lab_resource_correlations_make(const struct lab_study_run *const *runs, int
                                     struct lab_resource_correlations *ret_ties);
 
 /* Benjamini and Hochberg over all possible causes with the spikes, and by itself over all else;
- * then lags of what was found, then the order: what was found first, among that what may be a
+ * then the order: what was found first, among that what may be a
  * cause, then by the nearer end of the interval. */
 void lab_resource_correlations_adjust(struct lab_resource_correlations *correlations, int count);
 
 /* Whether the device's pace can follow from it, as far as the sign tells: others are busier, clocks
  * are lower, it is hotter. */
 bool lab_resource_correlation_is_suspect(const struct lab_resource_correlation *correlation);
+
+/* --- claims; who asks sets kind and, but for spikes, the verdict --- */
+
+/* "GPU 1, utilisation of CPU 3": Spearman's ρ. */
+struct lab_claim lab_claim_of_correlation(const struct lab_resource_correlations *of,
+                                          const struct lab_resource_correlation *correlation,
+                                          struct lab_arena *arena);
+/* What iterations take longer during them: there for certain. */
+struct lab_claim lab_claim_of_spikes(const struct lab_resource_correlations *of,
+                                     const struct lab_spikes *spikes, struct lab_arena *arena);
+/* The weakest correlation that would have been found in four of five cases, among so many tested
+ * over so many effective windows; 1 = none would. By Fisher's z. */
+double lab_correlation_detectable(double effective, int tested);
 
 #endif

@@ -53,7 +53,7 @@ static bool names_a_cause(const struct lab_analysis_part *part) {
                                *spikes = proof_table(part, "spikes");
     bool any = spikes && spikes->row_count > 0;
     for (int i = 0; findings && i < findings->row_count; i++)
-        any |= lab_str_equal(proof_cell_at(findings, i, "role")->text, "a cause");
+        any |= lab_str_equal(proof_cell_at(findings, i, "role")->text, "possible cause");
     return any;
 }
 

@@ -1,6 +1,6 @@
 /*
- * chart.c: a finding as a picture: iterations' times over the resource, and both over time. Of the
- * run that has the most windows, since another run may have another pace.
+ * chart.c: iteration times over the resource, and both over time, of the run that has the most
+ * windows.
  */
 #include "analysis/analysis_timeline.h"
 #include "analysis/analysis_words.h"
@@ -84,28 +84,25 @@ static void add_panels(struct lab_chart *chart, const struct lab_resource_correl
               lab_points_thin(t, x, shown.count, LAB_TIMELINE_POINTS, 0, arena), 1, arena);
 }
 
-void lab_finding_add_chart(const struct lab_finding *finding, const char *name, bool simulated,
-                           struct lab_arena *arena, struct lab_analysis_result *result) {
-    const struct lab_resource_correlation *correlation = finding->correlation;
-    const struct lab_resource_correlations *correlations = finding->correlations;
+void correlate_add_chart(struct lab_analysis_result *result, struct correlate_finding finding,
+                         const char *suffix, bool simulated, struct lab_arena *arena) {
+    const struct lab_resource_correlations *of = finding.of;
     struct lab_windows windows;
     lab_windows_init(&windows);
-    int64_t least_ns = correlations->merged ? (int64_t)(1e9 * correlations->window_s) : 0;
-    lab_windows_fill(&windows, &correlations->rank_times, &correlation->resource, least_ns);
-    struct shown shown = longest_run(&windows, &correlations->rank_times);
+    lab_windows_fill(&windows, &of->rank_times, &finding.item->resource,
+                     of->merged ? (int64_t)(1e9 * of->window_s) : 0);
+    struct shown shown = longest_run(&windows, &of->rank_times);
     if (shown.count > 0) {
-        const char *title = lab_arena_printf(arena, "What goes together with the pace of %s most",
-                                             correlations->rank_times.device);
-        const char *caption =
-            lab_arena_printf(arena, "In one run: %s.", lab_finding_words(finding, arena));
-        struct lab_chart *chart = lab_analysis_add_chart(result,
-                                                         (struct lab_chart){.name = name,
-                                                                            .title = title,
-                                                                            .caption = caption,
-                                                                            .columns = 1,
-                                                                            .simulated = simulated},
-                                                         arena);
-        add_panels(chart, correlation, &windows, shown, arena);
+        struct lab_claim claim = lab_claim_of_correlation(of, finding.item, arena);
+        struct lab_chart chart = {
+            .name = lab_arena_printf(arena, "correlate_top%s", suffix),
+            .title = lab_arena_printf(arena, "Strongest correlation, %s", of->rank_times.device),
+            .caption = lab_arena_printf(arena, "One run. All runs: %s %s.", claim.quantity,
+                                        lab_claim_short(&claim, arena)),
+            .columns = 1,
+            .simulated = simulated};
+        add_panels(lab_analysis_add_chart(result, chart, arena), finding.item, &windows, shown,
+                   arena);
     }
     lab_windows_release(&windows);
 }

@@ -82,7 +82,7 @@ LAB_TEST(test_the_noisy_neighbour_is_named_first) {
     add_samples(&given, slow, true);
     struct lab_analysis_result result = when_asked(&given, "correlate");
     if (!lab_str_starts(result.answer,
-                        "Iterations on GPU 1 take longer while CPU 3 is busy: ρ = 0."))
+                        "Iteration time on GPU 1 correlates with the utilisation of CPU 3 (ρ = 0."))
         fail_msg("%s", result.answer);
     assert_string_equal(cell_of(&result, "findings", 0, "resource")->text, "core_utilization:3");
     assert_string_equal(cell_of(&result, "findings", 0, "device")->text, "GPU 1");
@@ -95,14 +95,16 @@ LAB_TEST(test_the_noisy_neighbour_is_named_first) {
     bool own = false;
     for (int i = 0; i < table_of(&result, "findings")->row_count; i++)
         if (lab_str_equal(cell_of(&result, "findings", i, "resource")->text, "gpu1.utilization")) {
-            assert_string_equal(cell_of(&result, "findings", i, "role")->text, "its own pace");
+            assert_string_equal(cell_of(&result, "findings", i, "role")->text, "own activity");
             own = true;
         }
     assert_true(own);
     /* constants are left out and counted: both GPUs' memory, beside each device */
     assert_int_equal(figure_of(&result, "constant")->value, 4);
     assert_int_equal(figure_of(&result, "resources")->value, 2 * (2 * 3 + 40));
-    assert_true(has_note(result.notes, "4 of 92 resources never changed"));
+    assert_string_equal(result.claims[0].kind, "correlate.resource");
+    assert_string_equal(result.claims[0].subject, "GPU 1, utilisation of CPU 3");
+    assert_int_equal(result.claims[0].verdict, LAB_CLAIM_YES);
     given_end(&given);
 }
 
@@ -147,7 +149,7 @@ LAB_TEST(test_rare_bursts_are_spikes_with_their_cost) {
     assert_true(cell_of(&result, "spikes", 0, "events")->value >= 18);
     assert_true(cell_of(&result, "spikes", 0, "time_change")->low > 0.2);
     assert_true(cell_of(&result, "spikes", 0, "time_change")->high < 0.4);
-    assert_true(has_note(result.parts[0].notes, "during the"));
+    assert_string_equal(result.claims[result.claim_count - 1].kind, "correlate.spikes");
     given_end(&given);
 }
 
@@ -159,8 +161,11 @@ LAB_TEST(test_where_nothing_goes_together_it_says_what_would_have_been_seen) {
     add_samples(&given, run, false);
     struct lab_analysis_result result = when_asked(&given, "correlate");
     assert_int_equal(figure_of(&result, "found")->value, 0);
-    assert_contains(result.answer, "Nothing that was sampled goes together");
-    assert_contains(result.answer, "would mostly have been seen");
+    assert_contains(result.answer, "No sampled resource correlates with iteration time (");
+    assert_contains(result.answer, "would have been detected");
+    assert_int_equal(result.claim_count, 1);
+    assert_int_equal(result.claims[0].verdict, LAB_CLAIM_NO);
+    assert_true(result.claims[0].bound > 0.3 && result.claims[0].bound < 0.95);
     given_end(&given);
 }
 
@@ -354,14 +359,14 @@ LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
     given_column(&beside, mate, LAB_METRIC_UTILIZATION, -1, 1, neighbour_core, &small);
     given_column(&beside, mate, LAB_METRIC_PCIE_RX_RATE, -1, 1, noisy, &traffic);
     struct lab_analysis_result result = when_asked(&given, "correlate");
-    if (!lab_str_starts(result.answer, "Nothing that could be a cause"))
-        fail_msg("%s", result.answer);
+    assert_string_equal(result.answer, "Not tested: only the GPUs' own activity was sampled.");
     for (int i = 0; i < table_of(&result, "tested")->row_count; i++)
-        assert_string_equal(cell_of(&result, "tested", i, "role")->text, "its own pace");
+        assert_string_equal(cell_of(&result, "tested", i, "role")->text, "own activity");
     /* but beside a run of GPU 2 alone it may be one */
     run->rank_count = 1;
     result = when_asked(&given, "correlate");
-    assert_true(lab_str_starts(result.answer, "Iterations on GPU 2 take longer while GPU 0 is"));
+    assert_true(lab_str_starts(result.answer,
+                               "Iteration time on GPU 2 correlates with the utilisation of GPU 0"));
     given_end(&given);
 }
 
@@ -385,21 +390,21 @@ LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "nothing");
     struct lab_analysis_result result = when_asked(&given, "correlate");
-    assert_string_equal(result.answer, "There is no run to look at.");
+    assert_string_equal(result.answer, "Not tested: there is no run.");
     given_end(&given);
 
     given_begin(&given, "no iterations");
     struct given_run row = on_gpu(0);
     given_add(&given, row);
     result = when_asked(&given, "correlate");
-    assert_contains(result.answer, "No iterations were kept");
+    assert_contains(result.answer, "no iterations were kept");
     given_end(&given);
 
     given_begin(&given, "no samples");
     row.iterations = 500;
     given_add(&given, row);
     result = when_asked(&given, "correlate");
-    assert_contains(result.answer, "Nothing was sampled");
+    assert_contains(result.answer, "nothing was sampled");
     assert_null(chart_of(&result, "correlate_top"));
     given_end(&given);
 
@@ -410,7 +415,7 @@ LAB_TEST(test_what_is_lacking_is_said) {
         for (size_t i = 0; i < run->recording->tracks[t].count; i++)
             run->recording->tracks[t].times_ns[i] += 3600000000000LL;
     result = when_asked(&given, "correlate");
-    assert_contains(result.answer, "don't reach into the time of the iterations");
+    assert_contains(result.answer, "no sample lies within the iterations");
     given_end(&given);
 
     given_begin(&given, "constant");
@@ -419,7 +424,7 @@ LAB_TEST(test_what_is_lacking_is_said) {
     given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, 0), LAB_METRIC_POWER, -1, 1,
                  constant, &heavy);
     result = when_asked(&given, "correlate");
-    assert_contains(result.answer, "of 1 resources that were sampled 1 never changed");
+    assert_contains(result.answer, "1 of 1 sampled resources never changed");
     given_end(&given);
 }
 
