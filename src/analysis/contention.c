@@ -1,266 +1,356 @@
 /*
- * contention.c: `gpulab analyze contention`: the verdict of a study with phases. Which kernels are
- * slowed beside others, by how much; which resource goes with it; what keeping them apart takes
- * back; whether the tuner chose otherwise, and what that costs on the idle device.
+ * contention.c: `gpulab analyze contention`: which kernels take longer next to others, the likely
+ * cause, what each mitigation recovers, and what tuning under load costs. The claims are made in
+ * contention/; here they become a headline, tables and a verdict for scripts.
  */
 #include "analysis/contention/contention.h"
 
 #include "analysis/analysis_words.h"
+#include "analysis/claims/rows.h"
 #include "base/str.h"
 
 #include <math.h>
 #include <string.h>
 
-#define CONFIDENCE 0.95
+#define AT_LIMIT     0.9 /* of the power limit, as it swings: then power lowers the clock */
+#define KERNELS_MOST 3   /* that are named one by one */
 
-/* --- columns --- */
-
-static const struct lab_doc_column phase_columns[] = {
-    {"kernels", "Kernels", LAB_UNIT_COUNT},
-    {"slowed", "Slowed", LAB_UNIT_COUNT, "Slowed"},
-    {"change", "Time", LAB_UNIT_CHANGE, "Time", .with_interval = true},
-    {"taken_back", "Taken back", LAB_UNIT_SHARE, "Taken back"},
-    {"resource", "Least is left of", LAB_UNIT_TEXT, "Least left"},
-    {"tunings", "Tunings", LAB_UNIT_COUNT},
-    {"other_choices", "Other choices", LAB_UNIT_COUNT, "Other choices"},
-    {"regret", "Costs when idle", LAB_UNIT_CHANGE, .with_interval = true},
+struct figures {
+    struct lab_claim slowdown, cost;
+    const char *lowest, *cause;
+    int slower, kernels;
+    double tried, tunings, other; /* NaN = not tuned */
 };
 
-static const struct lab_doc_column row_columns[] = {
-    {"kernel", "Kernel", LAB_UNIT_TEXT},
-    {"device", "Device", LAB_UNIT_TEXT},
-    {"gpu_id", NULL, LAB_UNIT_COUNT},
-    {"change", NULL, LAB_UNIT_CHANGE, .with_interval = true},
-    {NULL, "Time", LAB_UNIT_FIGURE},
-    {"verdict", "Verdict", LAB_UNIT_TEXT},
-    {"other_choices", "Other choices", LAB_UNIT_TEXT},
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, slowdown, "change", "Time", LAB_UNIT_CHANGE, "Time"),
+    LAB_FIELD(struct figures, kernels, "kernels", "Kernels", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, slower, "slower", "Slower", LAB_UNIT_COUNT, "Slower"),
+    LAB_FIELD(struct figures, lowest, "resource", "Lowest resource", LAB_UNIT_TEXT, "Lowest"),
+    LAB_FIELD(struct figures, cause, "cause", "Likely cause", LAB_UNIT_TEXT, "Cause"),
+    LAB_FIELD(struct figures, tried, "configurations_tried", "Configs tried", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, tunings, "tunings", "Tunings", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, other, "other_choices", "Other choices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, cost, "tuning_cost", "Tuning cost", LAB_UNIT_CHANGE),
 };
 
-static const struct lab_doc_column left_columns[] = {
-    {"resource", NULL, LAB_UNIT_TEXT},
-    {NULL, "Resource", LAB_UNIT_TEXT},
-    {"left", NULL, LAB_UNIT_RATIO, .with_interval = true},
-    {NULL, "Left of it", LAB_UNIT_FIGURE},
-    {"verdict", "Verdict", LAB_UNIT_TEXT},
+static const struct lab_field recovery_fields[] = {
+    LAB_FIELD(struct contention_phase, name, "phase", "Phase", LAB_UNIT_TEXT),
+    LAB_FIELD(struct contention_phase, mitigations, "mitigations", "Mitigations", LAB_UNIT_TEXT),
+    LAB_FIELD(struct contention_phase, recovery, "change", "Time", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct contention_phase, recovered, "recovered", "Recovered", LAB_UNIT_SHARE),
 };
 
-/* --- cells --- */
+static const struct lab_field row_fields[] = {
+    LAB_FIELD(struct contention_row, phase, "phase", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct contention_row, kernel, "kernel", "Kernel", LAB_UNIT_TEXT),
+    LAB_FIELD(struct contention_row, device, "device", "Device", LAB_UNIT_TEXT),
+    LAB_FIELD(struct contention_row, gpu_id, "gpu_id", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct contention_row, change, "change", "Time", LAB_UNIT_CHANGE),
+};
 
-static struct lab_doc_cell change_cell(const struct contention_effect *effect) {
-    return lab_cell_interval(effect->ratio - 1, effect->low - 1, effect->high - 1,
-                             effect->confidence);
+struct resource_row {
+    struct contention_resource it;
+    const char *base, *here;
+};
+
+static const struct lab_field resource_fields[] = {
+    LAB_FIELD(struct resource_row, it.phase, "phase", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct resource_row, it.key, "resource", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct resource_row, it.title, NULL, "Measured", LAB_UNIT_TEXT),
+    LAB_FIELD(struct resource_row, it.base, "baseline", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct resource_row, base, NULL, "Alone", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct resource_row, it.here, "here", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct resource_row, here, NULL, "Here", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct resource_row, it.change, "change", "Change", LAB_UNIT_CHANGE),
+};
+
+/* --- the headline --- */
+
+/* "takes 18.0% longer (95% CI [15.1, 21.0]%)", from a factor of two on "takes 2.47× as long" */
+static const char *change_words(const struct lab_claim *claim, struct lab_arena *arena) {
+    double sign = claim->effect < 0 ? -1 : 1;
+    if (claim->effect >= 1)
+        return lab_arena_printf(arena, "takes %.2f× as long (95%% CI [%.2f, %.2f]×)",
+                                1 + claim->effect, 1 + claim->low, 1 + claim->high);
+    return lab_arena_printf(arena, "takes %.1f%% %s (95%% CI [%.1f, %.1f]%%)",
+                            100 * fabs(claim->effect), sign < 0 ? "less time" : "longer",
+                            100 * sign * (sign < 0 ? claim->high : claim->low),
+                            100 * sign * (sign < 0 ? claim->low : claim->high));
 }
 
-static double percent(double ratio) {
-    return fabs(ratio - 1) < 0.0005 ? 0 : 100 * (ratio - 1); /* no "-0.0" */
-}
-
-static const char *change_text(const struct contention_effect *effect, struct lab_arena *arena) {
-    if (isnan(effect->ratio))
-        return "–";
-    if (isnan(effect->low))
-        return lab_arena_printf(arena, "%+.1f %%", percent(effect->ratio));
-    if (effect->high / effect->low > CONTENTION_UNEVEN)
-        return lab_arena_printf(arena, "%+.1f %%, uneven", percent(effect->ratio));
-    return lab_arena_printf(arena, "%+.1f %% [%.1f, %.1f]", percent(effect->ratio),
-                            percent(effect->low), percent(effect->high));
-}
-
-static const char *verdict_of(const struct contention_effect *effect, const char *more,
-                              const char *less) {
-    return effect->more                 ? more
-           : effect->less               ? less
-           : contention_is_same(effect) ? "same"
-                                        : "undecided";
-}
-
-/* A kernel of all devices. */
-static void add_kernel(struct lab_doc_table *table, const struct contention *made, int kernel,
-                       int phase) {
-    const struct contention_effect *effect = &made->kernels[kernel].times[phase];
-    LAB_ROW(table, made->arena, lab_cell_text(made->kernels[kernel].name),
-            lab_cell_text(effect->within ? "worst" : "all"), lab_cell_figure(NAN),
-            change_cell(effect), lab_cell_text(change_text(effect, made->arena)),
-            lab_cell_text(verdict_of(effect, "slower", "faster")), lab_cell_text(""));
-}
-
-static void add_pair(struct lab_doc_table *table, const struct contention *made,
-                     const struct lab_phase_pair *pair) {
-    const struct lab_phase_unit *unit = &made->phases.units[pair->unit];
-    struct contention_effect effect = {.ratio = pair->time.ratio,
-                                       .low = pair->time.low,
-                                       .high = pair->time.high,
-                                       .confidence = CONFIDENCE,
-                                       .more = pair->time.verdict == LAB_STUDY_MORE,
-                                       .less = pair->time.verdict == LAB_STUDY_LESS};
-    LAB_ROW(table, made->arena, lab_cell_text(unit->kernel), lab_cell_text(unit->device),
-            lab_cell_figure(unit->gpu_id), change_cell(&effect),
-            lab_cell_text(change_text(&effect, made->arena)),
-            lab_cell_text(verdict_of(&effect, "slower", "faster")),
-            lab_cell_text(!pair->tuned ? ""
-                                       : lab_arena_printf(made->arena, "%d of %d",
-                                                          pair->blocks_differing, pair->blocks)));
-}
-
-static void add_kernel_table(struct lab_analysis_part *part, const struct contention *made,
-                             int phase) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "comparisons", "Against the baseline", row_columns, made->arena);
-    for (int k = 0; k < made->kernel_count; k++) {
-        bool any = false;
-        for (int i = 0; i < made->phases.pair_count; i++) {
-            const struct lab_phase_pair *pair = &made->phases.pairs[i];
-            if (pair->phase != phase ||
-                strcmp(made->phases.units[pair->unit].kernel, made->kernels[k].name) != 0)
-                continue;
-            if (!any)
-                add_kernel(table, made, k, phase);
-            any = true;
-            add_pair(table, made, pair);
-        }
+static const char *kernel_words(const struct contention_row *row, struct lab_arena *arena) {
+    const struct lab_claim *claim = &row->change;
+    switch (claim->verdict) {
+    case LAB_CLAIM_YES:
+        return lab_arena_printf(arena, "%s %s", row->kernel, change_words(claim, arena));
+    case LAB_CLAIM_NO:
+        return lab_arena_printf(arena, "%s is unchanged (%s)", row->kernel,
+                                lab_claim_short(claim, arena));
+    default:
+        return lab_arena_printf(arena, "%s inconclusive (%+.1f%%)", row->kernel,
+                                100 * claim->effect);
     }
 }
 
-/* No resource of its own: whether it is at its limit tells whether power is what holds clocks
- * back. */
-static void add_power(struct lab_doc_table *table, const struct contention *made, int phase) {
-    const struct contention_power *power = &made->power[phase],
-                                  *base = &made->power[made->phases.base];
-    if (!(power->drawn_w > 0) || !(base->drawn_w > 0) || !(power->limit_w > 0))
-        return;
-    LAB_ROW(table, made->arena, lab_cell_text("power_drawn"),
-            lab_cell_text(lab_arena_printf(made->arena, "power drawn, of %.0f W", power->limit_w)),
-            lab_cell_figure(power->drawn_w / power->limit_w),
-            lab_cell_text(lab_arena_printf(made->arena, "%.0f W, alone %.0f W", power->drawn_w,
-                                           base->drawn_w)),
-            lab_cell_text(power->drawn_w >= CONTENTION_AT_LIMIT * power->limit_w
-                              ? "at its limit"
-                              : "below its limit"));
+/* What more runs would show, where something is inconclusive. */
+static void add_needed(const struct contention_phase *phase, struct lab_str *out) {
+    int needed = 0;
+    bool open = false;
+    for (int k = 0; k < phase->kernel_count; k++) {
+        const struct lab_claim *claim = &phase->kernels[k].change;
+        open |= claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+        needed = claim->verdict == LAB_CLAIM_INCONCLUSIVE && claim->needed > needed ? claim->needed
+                                                                                    : needed;
+    }
+    if (open && phase->slowdown.n == 1)
+        lab_str_add(out, " experiment.repeat=5 gives a verdict.");
+    else if (open && needed > phase->slowdown.n)
+        lab_str_printf(out, " %d runs per point detect %g%% (80%% power).", needed,
+                       100 * LAB_CLAIM_DETECT);
 }
 
-static void add_resource_table(struct lab_analysis_part *part, const struct contention *made,
-                               int phase) {
-    struct lab_doc_table *table =
-        LAB_TABLE(part, "resources", "What is left of the resources", left_columns, made->arena);
-    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
-        const struct contention_effect *left = &made->left[phase][r];
-        if (isnan(left->ratio))
+static void add_kernels(const struct contention_phase *phase, struct lab_str *out,
+                        struct lab_arena *arena) {
+    int slower = 0;
+    lab_str_printf(out, "%s: ", lab_words_capital(phase->title, arena));
+    for (int k = 0; k < phase->kernel_count; k++) {
+        slower += contention_is_slower(&phase->kernels[k].change);
+        if (phase->kernel_count <= KERNELS_MOST)
+            lab_str_printf(out, "%s%s", k ? ", " : "", kernel_words(&phase->kernels[k], arena));
+    }
+    if (phase->kernel_count > KERNELS_MOST) {
+        struct contention_row all = {.kernel = "the mean kernel", .change = phase->slowdown};
+        lab_str_printf(out, "%s, %d of %d are slower", kernel_words(&all, arena), slower,
+                       phase->kernel_count);
+    }
+    lab_str_printf(out, ", %d run%s each.", phase->slowdown.n, phase->slowdown.n == 1 ? "" : "s");
+    add_needed(phase, out);
+}
+
+/* "memory bandwidth, 27.0% lower (95% CI [25.1, 28.8]%)" */
+static const char *fall_words(const struct contention_resource *resource, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%s, %.1f%% lower (95%% CI [%.1f, %.1f]%%)", resource->title,
+                            -100 * resource->change.effect, -100 * resource->change.high,
+                            -100 * resource->change.low);
+}
+
+static void add_cause(const struct contention_phase *phase, struct lab_str *out,
+                      struct lab_arena *arena) {
+    bool probed = false, slowed = contention_is_slowed(phase);
+    for (int r = 0; r < CONTENTION_RESOURCES; r++)
+        probed |= phase->resources[r].change.verdict != LAB_CLAIM_NOT_TESTED;
+    if (slowed && !phase->explains)
+        lab_str_add(out, probed ? " Cause not identified." : " Cause not tested.");
+    if (phase->explains || (!slowed && phase->lowest >= 0))
+        lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
+                       fall_words(&phase->resources[phase->lowest], arena));
+    if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
+        lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
+}
+
+static void add_recovery(const struct contention_phase *phase, struct lab_str *out,
+                         struct lab_arena *arena) {
+    const struct lab_claim *claim = &phase->recovery;
+    if (claim->verdict == LAB_CLAIM_YES && claim->effect < 0)
+        lab_str_printf(out, " Phase %s recovers %.0f%% of it: %s.", phase->title,
+                       fmin(100 * phase->recovered, 100), change_words(claim, arena));
+    else if (claim->verdict != LAB_CLAIM_NOT_TESTED)
+        lab_str_printf(out, " Phase %s: %s.", phase->title,
+                       claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "recovery inconclusive"
+                                                                : "no recovery");
+}
+
+static void add_tuning(const struct contention_phase *phase, struct lab_str *out,
+                       struct lab_arena *arena) {
+    const struct lab_phase_tuning *tuning = &phase->tuning;
+    if (tuning->tunings > 0)
+        lab_str_printf(out,
+                       " Tuning chose otherwise in %d of %d (at least %d configurations tried).",
+                       tuning->other, tuning->tunings,
+                       tuning->tried < LAB_TUNING_UNKNOWN ? tuning->tried : LAB_TUNING_LEAST);
+    if (tuning->cost.verdict == LAB_CLAIM_YES)
+        lab_str_printf(out, " On the idle device that %s.", change_words(&tuning->cost, arena));
+}
+
+static const char *make_answer(const struct contention *made) {
+    const struct contention_phase *main = &made->list[0];
+    LAB_AUTO(str, text);
+    for (int p = 0; p < made->count; p++) {
+        const struct contention_phase *phase = &made->list[p];
+        if (phase->kernel_count == 0 || (p > 0 && !made->phases.disturb[phase->number][0]))
             continue;
-        LAB_ROW(table, made->arena, lab_cell_text(contention_resource_key(made, r)),
-                lab_cell_text(contention_resource_title(made, r)),
-                lab_cell_interval(left->ratio, left->low, left->high, left->confidence),
-                lab_cell_text(change_text(left, made->arena)),
-                lab_cell_text(verdict_of(left, "more", "less")));
+        lab_str_add(&text, text.length ? " " : "");
+        add_kernels(phase, &text, made->arena);
+        add_cause(phase, &text, made->arena);
     }
-    if (table->row_count > 0)
-        add_power(table, made, phase);
-    lab_analysis_hide_empty(table);
+    for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)
+        add_recovery(&made->list[p], &text, made->arena);
+    add_tuning(main, &text, made->arena);
+    return lab_arena_strdup(made->arena, text.text);
+}
+
+/* --- for scripts --- */
+
+/* Of the main phase and those with a neighbour: something is slower, or less of a resource. */
+static enum lab_analysis_finding find(const struct contention *made) {
+    bool open = false;
+    for (int p = 0; p < made->count; p++) {
+        const struct contention_phase *phase = &made->list[p];
+        if (p > 0 && !made->phases.disturb[phase->number][0])
+            continue;
+        if (contention_is_slowed(phase) || phase->lowest >= 0)
+            return LAB_ANALYSIS_FINDS;
+        for (int k = 0; k < phase->kernel_count; k++)
+            open |= phase->kernels[k].change.verdict == LAB_CLAIM_INCONCLUSIVE;
+    }
+    return open ? LAB_ANALYSIS_CANT_TELL : LAB_ANALYSIS_FINDS_NOTHING;
 }
 
 /* --- parts --- */
 
-/* Of the main phase's slow-down, how much this one doesn't have. */
-static double taken_back(const struct contention *made, int phase) {
-    if (made->main < 0 || phase == made->main || !made->overall[made->main].more ||
-        !made->list[phase].apart[0] || !contention_covers(made, phase))
-        return NAN;
-    double worst = made->overall[made->main].ratio - 1, here = made->overall[phase].ratio - 1;
-    return 1 - here / worst;
-}
-
-static const char *about(const struct contention *made, int phase) {
-    const struct contention_phase *it = &made->list[phase];
-    const char *who = it->together ? "all devices at once" : "each device alone";
-    if (it->disturb[0])
-        return lab_arena_printf(made->arena, "%s, disturbed on purpose: %s", who, it->disturb);
-    return it->apart[0] ? lab_arena_printf(made->arena, "%s, kept apart by %s", who, it->apart)
-                        : who;
-}
-
-static const char *part_answer(const struct contention *made, int phase) {
-    const struct contention_effect *effect = &made->overall[phase];
-    if (effect->more || effect->less)
-        return lab_arena_printf(made->arena, "%s %s by %s.",
-                                effect->within ? "The worst kernel is" : "All kernels together are",
-                                effect->more ? "slowed" : "faster",
-                                contention_percent(effect, made->arena));
-    if (!(effect->high - 1 <= LAB_WORDS_BOUND_MOST))
-        return "Too few blocks to tell, or they differ too much.";
-    if (effect->high - 1 > CONTENTION_SAME)
-        return lab_arena_printf(made->arena,
-                                "%s: none for certain, but up to %.1f %% can't be ruled out.",
-                                effect->within ? "Of all kernels" : "All kernels together",
-                                lab_words_bound_percent(effect->high - 1));
-    return lab_arena_printf(made->arena, "%s: no slow-down larger than %.1f %%.",
-                            effect->within ? "Of all kernels" : "All kernels together",
-                            lab_words_bound_percent(fmax(effect->high - 1, 0)));
-}
-
-/* That none is less is a claim, which needs figures that would have shown it. */
-static const char *none_less(const struct contention *made, int phase) {
+static struct lab_rows resource_rows(const struct contention_phase *phase,
+                                     struct lab_arena *arena) {
+    struct resource_row *rows = NULL;
+    int count = 0;
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
-        const struct contention_effect *left = &made->left[phase][r];
-        if (contention_counts(made, phase, r) && !isnan(left->ratio) &&
-            !(1 / left->low - 1 <= CONTENTION_SAME))
-            return "none less for certain";
+        const struct contention_resource *it = &phase->resources[r];
+        if (it->change.verdict != LAB_CLAIM_NOT_TESTED)
+            LAB_ADD(rows, count, arena) =
+                (struct resource_row){*it, lab_words_si(it->base, it->unit, arena),
+                                      lab_words_si(it->here, it->unit, arena)};
     }
-    return "none less than before";
+    return LAB_ROWS(resource_fields, rows, count);
 }
 
-static void add_part(struct lab_analysis_result *result, const struct contention *made, int phase) {
-    struct lab_analysis_part *part =
-        lab_analysis_add_part(result, made->list[phase].name, made->arena);
-    const struct contention_regret *regret = &made->regrets[phase];
-    int slowed = 0, kernels = 0, first = contention_first_resource(made, phase);
-    for (int k = 0; k < made->kernel_count; k++) {
-        kernels += !isnan(made->kernels[k].times[phase].ratio);
-        slowed += made->kernels[k].times[phase].more;
+/* Each kernel over all devices, then on each where there are several. */
+static struct lab_rows kernel_rows(const struct contention_phase *phase, struct lab_arena *arena) {
+    struct contention_row *rows = NULL;
+    int count = 0;
+    for (int k = 0; k < phase->kernel_count; k++) {
+        LAB_ADD(rows, count, arena) = phase->kernels[k];
+        for (int i = 0; i < phase->device_count && phase->device_count > phase->kernel_count; i++)
+            if (strcmp(phase->devices[i].kernel, phase->kernels[k].kernel) == 0)
+                LAB_ADD(rows, count, arena) = phase->devices[i];
     }
-    part->about = about(made, phase);
-    part->answer = part_answer(made, phase);
-    LAB_FIGURES(
-        part, lab_cell_figure(kernels), lab_cell_figure(slowed), change_cell(&made->overall[phase]),
-        lab_cell_figure(taken_back(made, phase)),
-        lab_cell_text(first < 0 ? none_less(made, phase) : contention_resource_key(made, first)),
-        lab_cell_figure(regret->tunings ? regret->tunings : (double)NAN),
-        lab_cell_figure(regret->tunings ? regret->other : (double)NAN), change_cell(&regret->cost));
-    add_kernel_table(part, made, phase);
-    add_resource_table(part, made, phase);
+    return LAB_ROWS(row_fields, rows, count);
 }
 
-/* --- the whole --- */
+static void add_part(struct lab_analysis_result *result, const struct contention *made,
+                     const struct contention_phase *phase) {
+    struct lab_arena *arena = made->arena;
+    struct lab_analysis_part *part = lab_analysis_add_part(result, phase->name, arena);
+    struct lab_rows kernels = kernel_rows(phase, arena), resources = resource_rows(phase, arena);
+    const struct lab_phase_tuning *tuning = &phase->tuning;
+    struct figures figures = {
+        .slowdown = phase->slowdown,
+        .cost = tuning->cost,
+        .lowest = phase->lowest >= 0 ? phase->resources[phase->lowest].key : NULL,
+        .cause = phase->explains               ? phase->resources[phase->lowest].key
+                 : contention_is_slowed(phase) ? "not identified"
+                                               : NULL,
+        .kernels = phase->kernel_count,
+        .tried =
+            tuning->tried > 0 && tuning->tried < LAB_TUNING_UNKNOWN ? tuning->tried : (double)NAN,
+        .tunings = tuning->tunings > 0 ? tuning->tunings : (double)NAN,
+        .other = tuning->tunings > 0 ? tuning->other : (double)NAN};
+    for (int k = 0; k < phase->kernel_count; k++)
+        figures.slower += contention_is_slower(&phase->kernels[k].change);
+    part->about = phase->mitigations[0] ? phase->mitigations : phase->title;
+    part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&phase->slowdown, arena));
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    lab_rows_add_table(part, "comparisons", "Compared with the baseline", &kernels, arena);
+    lab_rows_add_table(part, "resources", "Resources, measured after each run", &resources, arena);
+    lab_analysis_add_claim(result, &phase->slowdown, arena);
+    lab_rows_add_claims(result, &kernels, arena);
+    lab_rows_add_claims(result, &resources, arena);
+    if (phase->explains) {
+        struct lab_claim cause = phase->resources[phase->lowest].change;
+        cause.kind = "contention.cause";
+        lab_analysis_add_claim(result, &cause, arena);
+    }
+    lab_analysis_add_claim(result, &tuning->cost, arena);
+}
 
-static void add_notes(struct lab_analysis_result *result, const struct contention *made) {
-    const struct lab_study_table *study = made->study;
-    const char *advice = contention_recommendation(made);
-    lab_study_add_notes(study, "", &result->notes, made->arena);
-    if (advice)
-        lab_analysis_note(&result->notes, made->arena, "%s", advice);
-    /* what the plan had to say, which every run of it repeats */
+/* In the main phase's part: what each mitigation recovers of it. */
+static void add_recoveries(struct lab_analysis_result *result, const struct contention *made) {
+    struct contention_phase *list = NULL;
+    int count = 0;
+    for (int p = 1; p < made->count; p++)
+        if (made->list[p].recovery.verdict != LAB_CLAIM_NOT_TESTED)
+            LAB_ADD(list, count, made->arena) = made->list[p];
+    struct lab_rows rows = LAB_ROWS(recovery_fields, list, count);
+    lab_rows_add_table(
+        &result->parts[0], "recoveries",
+        lab_arena_printf(made->arena, "Mitigations, compared with %s", made->list[0].title), &rows,
+        made->arena);
+    lab_rows_add_claims(result, &rows, made->arena);
+}
+
+static void add_chart(struct lab_analysis_result *result, const struct contention *made) {
+    struct lab_arena *arena = made->arena;
+    struct contention_row *kernels = NULL;
+    struct resource_row *resources = NULL;
+    int kernel_count = 0, resource_count = 0;
+    for (int p = 0; p < made->count; p++) {
+        for (int k = 0; k < made->list[p].kernel_count; k++)
+            LAB_ADD(kernels, kernel_count, arena) = made->list[p].kernels[k];
+        for (int r = 0; r < CONTENTION_RESOURCES; r++)
+            if (made->list[p].resources[r].change.verdict != LAB_CLAIM_NOT_TESTED)
+                LAB_ADD(resources, resource_count, arena) =
+                    (struct resource_row){.it = made->list[p].resources[r]};
+    }
+    struct lab_chart *chart =
+        lab_analysis_add_chart(result,
+                               (struct lab_chart){.name = "contention",
+                                                  .title = "Phases compared with the baseline",
+                                                  .caption = "Whiskers: 95% interval over blocks.",
+                                                  .simulated = made->phases.simulated},
+                               arena);
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, NULL, lab_axis("Kernel"), lab_axis("Change of time [%]"), arena);
+    lab_rows_add_series(panel, &LAB_ROWS(row_fields, kernels, kernel_count), "kernel", "change",
+                        "phase", LAB_CHART_BARS, arena);
+    if (resource_count == 0)
+        return;
+    panel = lab_chart_add_panel(chart, NULL, lab_axis("Resource"),
+                                lab_axis("Change of the measured value [%]"), arena);
+    lab_rows_add_series(panel, &LAB_ROWS(resource_fields, resources, resource_count), "resource",
+                        "change", "phase", LAB_CHART_BARS, arena);
+}
+
+/* What the plan left out, which every run of it repeats. */
+static void add_plan_notes(struct lab_analysis_result *result, const struct lab_study_table *study,
+                           struct lab_arena *arena) {
     const struct lab_value *list =
         study->run_count ? lab_value_get(study->runs[0].test, "notes") : NULL;
     for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++)
         if (list->items[i]->type == LAB_VALUE_STRING)
-            lab_analysis_note(&result->notes, made->arena, "%s", list->items[i]->string);
+            lab_analysis_note(&result->notes, arena, "%s", list->items[i]->string);
 }
 
 static int contention_run(const void *config, const struct lab_analysis_input *input,
                           struct lab_arena *arena, struct lab_analysis_result *ret_result,
                           struct lab_err *err) {
     (void)config;
-    if (lab_analysis_open(input, LAB_RESULT("phases", phase_columns), ret_result, err) < 0)
+    if (lab_analysis_open(input, LAB_RESULT_OF("phases", figure_fields, arena), ret_result, err) <
+        0)
         return -1;
-    struct contention *made = lab_arena_alloc(arena, 1, sizeof *made);
-    contention_make(&input->studies[0], input, arena, made);
-    ret_result->simulated = made->phases.simulated;
-    ret_result->answer = contention_answer(made);
-    for (int i = 0; i < made->shown && made->phases.pair_count > 0; i++)
-        add_part(ret_result, made, made->order[i]);
-    ret_result->lacks = ret_result->part_count == 0;
-    if (!ret_result->lacks)
-        ret_result->finding = contention_finding(made);
-    contention_add_chart(ret_result, made);
-    add_notes(ret_result, made);
+    struct contention made = contention_make(input, arena);
+    ret_result->lacks = made.count == 0;
+    for (int p = 0; p < made.count; p++)
+        if (made.list[p].kernel_count > 0)
+            add_part(ret_result, &made, &made.list[p]);
+    if (made.count > 0) {
+        ret_result->answer = make_answer(&made);
+        ret_result->finding = find(&made);
+        add_recoveries(ret_result, &made);
+        add_chart(ret_result, &made);
+    } else {
+        ret_result->answer = lab_phases_lack(&made.phases);
+    }
+    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
+    add_plan_notes(ret_result, &input->studies[0], arena);
     return 0;
 }
 
@@ -276,18 +366,15 @@ static const struct lab_option contention_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_contention = {
     .name = "contention",
-    .summary = "what running side by side costs, why, and what takes it back",
+    .summary = "what running side by side costs, the likely cause, and what recovers it",
     .description =
-        "The phases of a study against its baseline, block by block: by how much each kernel is "
-        "slowed, "
-        "with an interval over the blocks and a false discovery rate of 5 %; how much is left of "
-        "each "
-        "device's resources (time on its cores or multiprocessors, memory bandwidth beyond that, "
-        "PCIe, "
-        "clocks), as its runs probed them; how much each way of keeping devices apart takes back; "
-        "how "
-        "often the auto-tuner chose otherwise, and what its choices cost on the idle device. A "
-        "slow-down of less than 1 % is none.",
+        "The phases of a study compared with its baseline, block by block: how much longer each "
+        "kernel takes, how the measured resources of each device change (compute rate, memory "
+        "bandwidth, PCIe, clock), what each mitigation recovers, and what configurations tuned "
+        "under load cost on the idle device. Intervals are over blocks, at 95%. A cause is named "
+        "only if its own measured value fell and explains the slow-down. Tuning counts from three "
+        "configurations on.\n\n"
+        "One block gives values and no verdict: experiment.repeat=5 gives both.",
     .options = contention_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

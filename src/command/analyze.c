@@ -309,7 +309,7 @@ static int tell_finding(const struct lab_analysis *analysis,
     if (result->lacks)
         return lab_err_set(err, LAB_ERR_USER, "--fail: there is nothing to judge");
     if (result->finding == LAB_ANALYSIS_CANT_TELL)
-        lab_console_note("--fail: nothing is found for certain, but it can't be told either");
+        lab_console_note("--fail: inconclusive: nothing was found, more runs may find something");
     if (result->finding == LAB_ANALYSIS_FINDS)
         *ret_status = STATUS_FOUND;
     return 0;

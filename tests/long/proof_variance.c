@@ -53,12 +53,9 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
         if (status == 0)
             status = proof_analyse(&study, "variance", &result, err);
         if (status == 0 && result.part_count > 0) {
-            proof_count_cover(
-                &counts[0],
-                proof_cell_at(proof_table(&result.parts[0], "comparisons"), 0, "change"),
-                fast / slow - 1);
+            proof_count_cover(&counts[0], proof_figure(&result, 0, "time_change"), fast / slow - 1);
             if (beside.slow_gpu == 0)
-                proof_count_hit(&counts[1], proof_figure(&result, 0, "slowed")->value > 0);
+                proof_count_hit(&counts[1], result.claims[0].verdict == LAB_CLAIM_YES);
         }
         proof_study_end(&study);
     }

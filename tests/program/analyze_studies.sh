@@ -61,7 +61,7 @@ for phase in baseline concurrent; do
 done
 run analyze variance baseline_gpu1.json concurrent_gpu1.json --json
 expect_status 0
-json 'd["studies"][0]["comparisons"][0]["device"] == "GPU 1" and d["studies"][0]["mismatches"] == 1'
+json 'd["phases"][0]["comparisons"][0]["device"] == "GPU 1" and d["phases"][0]["comparisons"][0]["chosen"] == "other"'
 json 'any("no single timings" in n for n in d["notes"])'
 
 # what is none, or empty

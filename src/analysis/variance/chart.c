@@ -1,6 +1,7 @@
 /* chart.c: how iteration times are distributed, by device and phase, a panel for each kernel. */
 #include "analysis/analysis_build.h"
 #include "analysis/variance/phases.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static void add_panel(struct lab_chart *chart, const struct lab_phases *phases, 
     for (int p = 0; p < phases->count; p++) {
         struct boxes boxes = {{.arena = arena}, {.arena = arena}};
         for (int i = 0; i < count; i++)
-            add_box(&boxes, i, &units[i]->points[p].point);
+            add_box(&boxes, i, &units[i]->points[p].time);
         struct lab_chart_series series =
             lab_series_chart(&boxes.middle, phases->names[p], LAB_CHART_BOXES, p);
         series.least = boxes.whiskers.low;
@@ -71,13 +72,13 @@ static void add_panel(struct lab_chart *chart, const struct lab_phases *phases, 
     chart->panel_count -= panel->series_count == 0;
 }
 
-void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases,
-                          struct lab_arena *arena) {
-    struct lab_chart chart = {
-        .name = "variance",
-        .title = "Iteration times by phase",
-        .caption = "Boxes hold the middle half of the iterations, whiskers nine tenths of them.",
-        .simulated = phases->simulated};
+void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases) {
+    struct lab_arena *arena = phases->arena;
+    struct lab_chart chart = {.name = "variance",
+                              .title = "Iteration times by phase",
+                              .caption =
+                                  "Boxes: middle half of the iterations; whiskers: 5% to 95%.",
+                              .simulated = phases->simulated};
     for (int u = 0; u < phases->unit_count && chart.panel_count < PANELS_MAX; u++) {
         bool seen = false;
         for (int k = 0; k < u && !seen; k++)

@@ -1,114 +1,35 @@
 /*
- * phases.c: which runs are the same kernel on the same device, and how phases compare.
- *
- * A gang's ranks are taken one by one: a kernel that ran on four devices at once is held against
- * each device alone.
+ * phases.c: which runs are the same kernel on the same device, and how phases compare. A gang's
+ * ranks are taken one by one: a kernel that ran on four devices at once is compared with each
+ * device alone.
  */
 #include "analysis/variance/phases.h"
 #include "analysis/analysis_build.h"
 
 #include "base/str.h"
+#include "stats/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define CONFIDENCE     0.95
-#define SPREAD_LEAST   10 /* iterations */
-#define WITHIN_VALUES  600
-#define WITHIN_SAMPLES 300
-#define WITHIN_SEED    0x5eed
+#define SPREAD_LEAST   10                 /* iterations */
 #define NORMAL_DECILES 2.5631031310892007 /* from the first to the last decile, in σ */
 
-/* --- spread --- */
+/* --- runs --- */
 
 /*
  * From the first decile to the last, in σ of normal values, over the median. Single outliers don't
  * count, but what befalls one iteration in ten does, which the median deviation would miss.
  */
-static double relative_spread(const double *x, size_t n) {
-    double median = lab_stats_quantile(x, n, 0.5);
-    return (lab_stats_quantile(x, n, 0.9) - lab_stats_quantile(x, n, 0.1)) / NORMAL_DECILES /
-           median;
-}
-
 static double spread_of(const struct lab_study_rank *rank) {
     LAB_AUTO(arena, scratch);
     size_t count;
     const double *values = lab_study_intervals(rank, &scratch, &count);
-    double spread = count >= SPREAD_LEAST ? relative_spread(values, count) : (double)NAN;
-    return spread > 0 ? spread : (double)NAN;
-}
-
-/* Within one run, by blocks; every so manieth iteration where there are many. */
-static struct lab_interval within_spread(const struct lab_study_rank *rank) {
-    LAB_AUTO(arena, scratch);
-    size_t count, n = 0;
-    const double *values = lab_study_intervals(rank, &scratch, &count);
-    size_t step = (count + WITHIN_VALUES - 1) / WITHIN_VALUES;
-    double *kept = lab_arena_alloc(&scratch, WITHIN_VALUES + 1, sizeof *kept);
-    for (size_t i = 0; i < count; i += step)
-        kept[n++] = values[i];
-    return lab_stats_block_interval(kept, n, relative_spread, 0, CONFIDENCE, WITHIN_SAMPLES,
-                                    WITHIN_SEED);
-}
-
-/*
- * The ratio's interval from each side's own (Zou and Donner 2008: squares of the distances to the
- * ends add up), in logarithms.
- */
-static void set_within(struct lab_study_ratio *ratio, const struct lab_phase_point *base,
-                       const struct lab_phase_point *other) {
-    struct lab_interval a = within_spread(&base->point.runs[0]->ranks[0]);
-    struct lab_interval b = within_spread(&other->point.runs[0]->ranks[0]);
-    double of_a = log(base->spreads[0]), of_b = log(other->spreads[0]);
-    double low = hypot(of_b - log(b.low), log(a.high) - of_a);
-    double high = hypot(log(b.high) - of_b, of_a - log(a.low));
-    if (isnan(low) || isnan(high) || isinf(low) || isinf(high))
-        return;
-    double error = (low + high) / 2 / lab_stats_normal_quantile((1 + CONFIDENCE) / 2);
-    ratio->within = true;
-    ratio->confidence = CONFIDENCE;
-    ratio->low = exp(of_b - of_a - low);
-    ratio->high = exp(of_b - of_a + high);
-    ratio->bound = fmax(fabs(ratio->low - 1), fabs(ratio->high - 1));
-    ratio->p = error > 0 ? 2 * lab_stats_normal_cdf(-fabs(of_b - of_a) / error) : (double)NAN;
-}
-
-static struct lab_study_ratio compare_values(const double *base, int base_count,
-                                             const double *other, int other_count) {
-    struct lab_study_point a = {.count = base_count, .rates = base, .times_s = base};
-    struct lab_study_point b = {.count = other_count, .rates = other, .times_s = other};
-    return lab_study_compare(&a, &b, LAB_STUDY_TIME);
-}
-
-/* --- units --- */
-
-static int find_phase(struct lab_phases *phases, const char *name) {
-    int phase = 0;
-    while (phase < phases->count && strcmp(phases->names[phase], name) != 0)
-        phase++;
-    if (phase == LAB_PHASES_MAX)
-        return -1;
-    if (phase == phases->count)
-        phases->names[phases->count++] = name;
-    return phase;
-}
-
-static struct lab_phase_unit *
-find_unit(struct lab_phases *phases, const struct lab_phase_entry *entry, struct lab_arena *arena) {
-    const struct lab_study_rank *rank = &entry->run->ranks[entry->rank];
-    for (int i = 0; i < phases->unit_count; i++)
-        if (phases->units[i].gpu_id == rank->gpu_id &&
-            strcmp(phases->units[i].key, entry->key) == 0)
-            return &phases->units[i];
-    struct lab_phase_unit *unit = &phases->units[phases->unit_count++];
-    *unit = (struct lab_phase_unit){
-        .key = entry->key,
-        .kernel = entry->name,
-        .device = lab_study_device_title(rank->device, arena),
-        .gpu_id = rank->gpu_id,
-        .points = lab_arena_alloc(arena, LAB_PHASES_MAX, sizeof *unit->points)};
-    return unit;
+    if (count < SPREAD_LEAST)
+        return NAN;
+    double spread = lab_stats_quantile(values, count, 0.9) - lab_stats_quantile(values, count, 0.1);
+    return spread > 0 ? spread / NORMAL_DECILES / lab_stats_median(values, count) : (double)NAN;
 }
 
 /* What the rank itself said, where runs were tuned rank by rank; NULL = the run speaks for it. */
@@ -145,30 +66,53 @@ static const struct lab_study_run *view_of(const struct lab_study_run *run, int 
     return view;
 }
 
-static double best_time(const struct lab_study_run *run) {
-    double time_ms = run->result->best_time_ms;
-    return time_ms > 0 ? 1e-3 * time_ms : (double)NAN;
-}
-
 static void add_run(struct lab_phase_point *point, const struct lab_study_run *view, int most,
                     struct lab_arena *arena) {
-    if (point->point.count == 0) {
+    if (point->time.count == 0) {
         size_t room = (size_t)most;
-        point->point = (struct lab_study_point){
+        point->rates = lab_arena_alloc(arena, 3 * room, sizeof *point->rates);
+        point->times_s = point->rates + room;
+        point->spreads = point->times_s + room;
+        point->time = (struct lab_study_point){
             .name = view->point,
-            .runs = lab_arena_alloc(arena, room, sizeof(const struct lab_study_run *))};
-        point->point.rates = point->rates = lab_arena_alloc(arena, room, sizeof *point->rates);
-        point->point.times_s = point->times_s =
-            lab_arena_alloc(arena, room, sizeof *point->times_s);
-        point->spreads = lab_arena_alloc(arena, room, sizeof *point->spreads);
-        point->best_times = lab_arena_alloc(arena, room, sizeof *point->best_times);
+            .runs = lab_arena_alloc(arena, room, sizeof(const struct lab_study_run *)),
+            .rates = point->rates,
+            .times_s = point->times_s};
+        point->spread = point->time;
+        point->spread.rates = point->spread.times_s = point->spreads;
     }
-    int at = point->point.count++;
-    point->point.runs[at] = view;
+    int at = point->spread.count = point->time.count++;
+    point->spread.count++;
+    point->time.runs[at] = view;
     point->rates[at] = view->rate;
     point->times_s[at] = view->time_s;
     point->spreads[at] = spread_of(&view->ranks[0]);
-    point->best_times[at] = best_time(view);
+}
+
+/* --- units --- */
+
+int lab_phases_find(const struct lab_phases *phases, const char *name) {
+    for (int p = 0; p < phases->count; p++)
+        if (strcmp(phases->names[p], name) == 0)
+            return p;
+    return -1;
+}
+
+static struct lab_phase_unit *
+find_unit(struct lab_phases *phases, const struct lab_phase_entry *entry, struct lab_arena *arena) {
+    const struct lab_study_rank *rank = &entry->run->ranks[entry->rank];
+    for (int i = 0; i < phases->unit_count; i++)
+        if (phases->units[i].gpu_id == rank->gpu_id &&
+            strcmp(phases->units[i].key, entry->key) == 0)
+            return &phases->units[i];
+    struct lab_phase_unit *unit = &phases->units[phases->unit_count++];
+    *unit = (struct lab_phase_unit){
+        .key = entry->key,
+        .kernel = entry->name,
+        .device = lab_study_device_title(rank->device, arena),
+        .gpu_id = rank->gpu_id,
+        .points = lab_arena_alloc(arena, LAB_PHASES_MAX, sizeof *unit->points)};
+    return unit;
 }
 
 /* How many runs a point may have at most: those of its kernel's model. */
@@ -184,7 +128,7 @@ static void add_units(struct lab_phases *phases, bool by_model, struct lab_arena
     struct lab_phase_entry *entries = NULL;
     int count = 0;
     for (int i = 0; i < phases->run_count; i++) {
-        int phase = find_phase(phases, phases->run_phases[i]);
+        int phase = lab_phases_find(phases, phases->run_phases[i]);
         for (int r = 0; phase >= 0 && r < phases->runs[i]->rank_count; r++)
             LAB_ADD(entries, count, arena) = (struct lab_phase_entry){
                 .run = phases->runs[i], .number = i, .rank = r, .phase = phase};
@@ -203,14 +147,12 @@ static bool has_pair(const struct lab_phases *phases) {
     for (int u = 0; u < phases->unit_count; u++) {
         int there = 0;
         for (int p = 0; p < phases->count; p++)
-            there += phases->units[u].points[p].point.count > 0;
+            there += phases->units[u].points[p].time.count > 0;
         if (there > 1)
             return true;
     }
     return false;
 }
-
-/* --- runs --- */
 
 static void list_runs(const struct lab_analysis_input *input, struct lab_phases *phases,
                       struct lab_arena *arena) {
@@ -236,8 +178,16 @@ static void list_runs(const struct lab_analysis_input *input, struct lab_phases 
                 continue;
             phases->runs[phases->run_count] = &study->runs[i];
             phases->run_phases[phases->run_count++] = phase;
+            if (lab_phases_find(phases, phase) < 0 && phases->count < LAB_PHASES_MAX)
+                phases->names[phases->count++] = phase;
         }
     }
+}
+
+static int by_kernel(const void *a, const void *b) {
+    const struct lab_phase_unit *x = a, *y = b;
+    int order = strcmp(x->kernel, y->kernel);
+    return order ? order : (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
 static void choose_phases(struct lab_phases *phases) {
@@ -254,53 +204,120 @@ static void choose_phases(struct lab_phases *phases) {
             phases->concurrent = p;
 }
 
-/* --- pairs --- */
+/* --- what the plan says of a phase --- */
 
-static struct lab_phase_pair make_pair(const struct lab_phases *phases, int unit, int phase) {
-    const struct lab_phase_point *base = &phases->units[unit].points[phases->base];
-    const struct lab_phase_point *other = &phases->units[unit].points[phase];
-    struct lab_phase_pair pair = {.unit = unit, .phase = phase, .base = base, .other = other};
-    int of_base = base->point.count, of_other = other->point.count;
-    pair.time = lab_study_compare(&base->point, &other->point, LAB_STUDY_TIME);
-    pair.spread = compare_values(base->spreads, of_base, other->spreads, of_other);
-    pair.best = compare_values(base->best_times, of_base, other->best_times, of_other);
-    if (of_base == 1 && of_other == 1 && !isnan(pair.spread.ratio))
-        set_within(&pair.spread, base, other);
-    return pair;
+static const char *text_in(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_STRING ? value->string : "";
 }
 
-/* Verdicts hold for all pairs together. */
-static void adjust(struct lab_phases *phases, struct lab_arena *arena) {
-    struct lab_study_ratio *ratios =
-        lab_arena_alloc(arena, (size_t)phases->pair_count + 1, sizeof *ratios);
-    for (int figure = 0; figure < 3; figure++) {
-        for (int i = 0; i < phases->pair_count; i++) {
-            struct lab_phase_pair *pair = &phases->pairs[i];
-            ratios[i] = figure == 0 ? pair->time : figure == 1 ? pair->spread : pair->best;
-        }
-        lab_study_adjust(ratios, phases->pair_count);
-        for (int i = 0; i < phases->pair_count; i++) {
-            struct lab_phase_pair *pair = &phases->pairs[i];
-            *(figure == 0 ? &pair->time : figure == 1 ? &pair->spread : &pair->best) = ratios[i];
-        }
+static const char *list_in(const struct lab_value *map, const char *key, struct lab_arena *arena) {
+    const struct lab_value *list = lab_value_get(map, key);
+    const char *text = "";
+    for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++)
+        if (list->items[i]->type == LAB_VALUE_STRING)
+            text = lab_arena_printf(arena, "%s%s%s", text, i ? ", " : "", list->items[i]->string);
+    return text;
+}
+
+/* "4 GPUs at once", "2 slices at once, isolated (process, numa)", "with a neighbour (membw)" */
+static const char *title_of(const struct lab_phases *phases, int phase,
+                            const struct lab_study_run *run) {
+    const char *name = phases->names[phase], *device = run->ranks[0].device;
+    if (phases->disturb[phase][0])
+        return lab_arena_printf(phases->arena, "with a neighbour (%s)", phases->disturb[phase]);
+    if (phases->mitigations[phase][0])
+        return lab_arena_printf(phases->arena, "%s (%s)", name, phases->mitigations[phase]);
+    if (lab_str_equal(text_in(run->test, "place"), "together"))
+        return lab_arena_printf(phases->arena, "%d %s at once", run->rank_count,
+                                strchr(device, '/')              ? "slices"
+                                : lab_str_starts(device, "cpu:") ? "CPU devices"
+                                                                 : "GPUs");
+    return strcmp(name, "baseline") == 0 ? "alone" : name;
+}
+
+static void describe_phases(struct lab_phases *phases) {
+    int ranks[LAB_PHASES_MAX] = {0};
+    for (int i = 0; i < phases->run_count; i++) {
+        const struct lab_study_run *run = phases->runs[i];
+        int p = lab_phases_find(phases, phases->run_phases[i]);
+        if (p < 0 || run->rank_count <= ranks[p])
+            continue;
+        ranks[p] = run->rank_count; /* the run with most devices speaks for its phase */
+        phases->disturb[p] = text_in(run->test, "disturb");
+        phases->mitigations[p] = list_in(run->test, "apart", phases->arena);
+        phases->titles[p] = title_of(phases, p, run);
     }
 }
 
 void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_phases *ret_phases) {
-    struct lab_phases phases = {.base = -1, .concurrent = -1};
+    struct lab_phases phases = {.base = -1, .concurrent = -1, .arena = arena};
     list_runs(input, &phases, arena);
     add_units(&phases, false, arena);
-    if (!has_pair(&phases)) /* what tells runs apart may differ by phase, as tuned options do */
+    if (!has_pair(&phases)) /* what identifies runs may differ by phase, as tuned options do */
         add_units(&phases, true, arena);
+    if (phases.unit_count > 1)
+        qsort(phases.units, (size_t)phases.unit_count, sizeof *phases.units, by_kernel);
     choose_phases(&phases);
-    phases.pairs = lab_arena_alloc(
-        arena, (size_t)phases.unit_count * (size_t)(phases.count + 1) + 1, sizeof *phases.pairs);
-    for (int u = 0; u < phases.unit_count; u++)
-        for (int p = 0; p < phases.count; p++)
-            if (p != phases.base && phases.units[u].points[phases.base].point.count > 0 &&
-                phases.units[u].points[p].point.count > 0)
-                phases.pairs[phases.pair_count++] = make_pair(&phases, u, p);
-    adjust(&phases, arena);
+    describe_phases(&phases);
     *ret_phases = phases;
+}
+
+const char *lab_phases_lack(const struct lab_phases *phases) {
+    if (phases->count == 0)
+        return "Not tested: the runs have no phases. 'gpulab run contention' has, and two studies "
+               "given together count as two.";
+    if (phases->count == 1)
+        return lab_arena_printf(phases->arena, "Not tested: there is only one phase, %s.",
+                                phases->names[0]);
+    return has_pair(phases) ? NULL : "Not tested: no kernel ran on the same device in two phases.";
+}
+
+/* --- claims --- */
+
+static bool is_asked(const struct lab_phases *phases, const struct lab_phase_question *question,
+                     int unit) {
+    const struct lab_phase_unit *it = &phases->units[unit];
+    return (question->unit == 0 || question->unit == unit + 1) &&
+           (!question->kernel || strcmp(question->kernel, it->kernel) == 0) &&
+           it->points[question->phase].time.count > 0 &&
+           it->points[question->against].time.count > 0 &&
+           !(question->spread && (isnan(it->points[question->phase].spreads[0]) ||
+                                  isnan(it->points[question->against].spreads[0])));
+}
+
+struct lab_claim lab_phases_ask(const struct lab_phases *phases,
+                                const struct lab_phase_question *question) {
+    struct lab_contrast contrast = {
+        .arena = phases->arena, .value = question->value, .context = question->context};
+    int count = 0;
+    for (int u = 0; u < phases->unit_count; u++)
+        count += is_asked(phases, question, u);
+    for (int u = 0; u < phases->unit_count; u++) {
+        const struct lab_phase_point *other = &phases->units[u].points[question->phase],
+                                     *base = &phases->units[u].points[question->against];
+        if (is_asked(phases, question, u))
+            lab_contrast_add_pair(&contrast, question->spread ? &base->spread : &base->time,
+                                  question->spread ? &other->spread : &other->time, 1.0 / count);
+    }
+    struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_TIME);
+    const char *title = phases->titles[question->phase];
+    claim.kind = question->kind;
+    claim.quantity = question->quantity;
+    claim.subject =
+        question->what ? lab_arena_printf(phases->arena, "%s, %s", question->what, title) : title;
+    claim.reference = phases->titles[question->against];
+    claim.simulated = phases->simulated;
+    if (question->spread) /* nobody repeats runs to see 2% of it */
+        claim.needed = 0;
+    return claim;
+}
+
+bool lab_phases_cover(const struct lab_phases *phases, int phase, int other) {
+    for (int u = 0; u < phases->unit_count; u++)
+        if (phases->units[u].points[phase].time.count > 0 &&
+            phases->units[u].points[other].time.count == 0)
+            return false;
+    return true;
 }

@@ -1,38 +1,24 @@
 /*
- * phases.h: the same kernel on the same device in different phases: alone, beside others, beside
- * others but kept apart. For variance.c and contention.c.
+ * phases.h: the same kernel on the same device in different phases (alone, at once with others,
+ * isolated from them), and claims about them. For variance.c and contention.c.
  */
 #ifndef LAB_ANALYSIS_VARIANCE_PHASES_H
 #define LAB_ANALYSIS_VARIANCE_PHASES_H
 
 #include "analysis/analysis.h"
-#include "analysis/analysis_study.h"
-#include "stats/stats.h"
+#include "analysis/claims/contrast.h"
 
 #define LAB_PHASES_MAX   16
-#define LAB_PHASE_REGRET "regret" /* no phase to compare: what others chose, side by side */
+#define LAB_PHASE_REGRET "regret" /* no phase to compare: times others' choices on idle devices */
 
-struct lab_phase_point {          /* one kernel on one device in one phase */
-    struct lab_study_point point; /* a run with one rank for each; count 0 = none */
-    double *rates, *times_s;      /* the point's own */
-    double *spreads;    /* one for each run: of its iterations, as a share; NaN = unknown */
-    double *best_times; /* likewise: what its tuning ended with, seconds */
-};
-
-struct lab_phase_pair { /* a phase against the base */
-    int unit, phase;
-    const struct lab_phase_point *base, *other;
-    struct lab_study_ratio time;   /* of the median time of an iteration */
-    struct lab_study_ratio spread; /* of the iterations' spread */
-    struct lab_study_ratio best;   /* of the best time that tuning found */
-    int pairs, differing;          /* runs of base × other, and those with another configuration */
-    int own_pairs, own_differing;  /* likewise within the base */
-    int blocks, blocks_differing;  /* likewise of runs of the same repeat alone */
-    bool tuned; /* configurations are what a tuner chose, not what was asked for */
+struct lab_phase_point {                 /* one kernel on one device in one phase */
+    struct lab_study_point time, spread; /* the same runs, one rank each; count 0 = none */
+    double *rates, *times_s;             /* of `time` */
+    double *spreads; /* of the iteration times of each run, as a share; NaN = unknown */
 };
 
 struct lab_phase_unit { /* a kernel on a device */
-    const char *key;    /* what it is told apart by */
+    const char *key;    /* that identifies it */
     const char *kernel, *device;
     int gpu_id;
     struct lab_phase_point *points; /* one for each phase */
@@ -40,17 +26,45 @@ struct lab_phase_unit { /* a kernel on a device */
 
 struct lab_phases {
     const char *names[LAB_PHASES_MAX];
+    const char *titles[LAB_PHASES_MAX];      /* "4 GPUs at once", "alone" */
+    const char *mitigations[LAB_PHASES_MAX]; /* "process, numa"; "" = none */
+    const char *disturb[LAB_PHASES_MAX];     /* "membw"; "" = none */
     int count;
     int base, concurrent; /* which; -1 = none */
     struct lab_phase_unit *units;
     int unit_count;
-    struct lab_phase_pair *pairs;
-    int pair_count;
     const struct lab_study_run **runs; /* all that count, with all their ranks */
     const char **run_phases;           /* each one's */
     int run_count;
     bool simulated;
+    struct lab_arena *arena;
 };
+
+/* Several studies without phases are phases themselves, by their names. */
+void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *arena,
+                     struct lab_phases *ret_phases);
+int lab_phases_find(const struct lab_phases *phases, const char *name); /* -1 = none */
+/* Why no two phases can be compared, a sentence; NULL = they can. */
+const char *lab_phases_lack(const struct lab_phases *phases);
+
+/* --- claims --- */
+
+struct lab_phase_question {
+    const char *kind, *quantity;
+    const char *what;   /* before the phase in the subject: "softmax"; NULL = nothing */
+    int phase, against; /* which two */
+    const char *kernel; /* NULL = all, each with the same weight */
+    int unit;           /* of that kernel's alone, 1 = the first; 0 = all */
+    bool spread;        /* of iteration times, instead of the time */
+    double (*value)(const struct lab_study_run *run, const void *context); /* instead of both */
+    const void *context;
+};
+
+/* Block by block over all units that ran in both phases; not tested where there is none. */
+struct lab_claim lab_phases_ask(const struct lab_phases *phases,
+                                const struct lab_phase_question *question);
+/* Whether every unit of `phase` ran in the other one as well. */
+bool lab_phases_cover(const struct lab_phases *phases, int phase, int other);
 
 /* --- which runs are the same --- */
 
@@ -65,41 +79,44 @@ struct lab_phase_entry { /* a rank of a run */
 void lab_phases_name(struct lab_phase_entry *entries, int count, bool by_model,
                      struct lab_arena *arena);
 
-/* Several studies without phases are phases themselves, by their names. */
-void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *arena,
-                     struct lab_phases *ret_phases);
+/* --- tuning --- */
 
-/* --- configurations --- */
+#define LAB_TUNING_LEAST   3       /* configurations: choosing among fewer is no tuning */
+#define LAB_TUNING_UNKNOWN 1000000 /* a tuner's file may not say how many it tried */
 
-struct lab_phase_difference {
-    int pair;
-    const char *key, *base, *other; /* as text; "–" = not there */
+struct lab_phase_tuning { /* of a phase, next to the baseline's in the same block */
+    int tried;            /* configurations, the fewest of a tuning; 0 = nothing was tuned */
+    int tunings, other;   /* of a kernel on a device in a block; those that chose otherwise */
+    /* How much more often another configuration is chosen than between two blocks of the
+     * baseline, as a difference of shares; and what the choices take longer on the idle device.
+     * Not tested where fewer than LAB_TUNING_LEAST were tried. */
+    struct lab_claim choices, cost;
 };
 
-/* Counts runs of either phase that differ, and lists the keys of the first two that do. */
-int lab_phases_configurations(struct lab_phases *phases, struct lab_arena *arena,
-                              struct lab_phase_difference **ret_differences);
+struct lab_phase_tuning lab_phases_tuning(const struct lab_phases *phases,
+                                          const struct lab_analysis_input *input, int phase);
+
+/* "same", or "other" where any block's choice differs; NULL = not tuned. */
+const char *lab_phases_chosen(const struct lab_phase_point *base,
+                              const struct lab_phase_point *other);
 
 /* --- indicators of contention --- */
-
-enum lab_indicator_state { LAB_INDICATOR_UNDECIDED, LAB_INDICATOR_NOT_MET, LAB_INDICATOR_MET };
 
 #define LAB_INDICATORS 5
 
 struct lab_indicator {
     const char *key, *title;
-    enum lab_indicator_state state;
-    const char *evidence;
+    struct lab_claim claim; /* YES = met, NO = not met */
+    const char *state;      /* "met", "not met", "inconclusive", "not testable" */
+    const char *evidence;   /* a few words: a value, or why it isn't testable */
 };
 
-const char *lab_indicator_state_name(enum lab_indicator_state state); /* "not met" */
-void lab_phases_indicators(const struct lab_phases *phases, struct lab_arena *arena,
+void lab_phases_indicators(const struct lab_phases *phases, const struct lab_analysis_input *input,
                            struct lab_indicator *ret_indicators);
 
-/* --- the picture --- */
+/* --- the chart --- */
 
 /* "variance": boxes of iteration times by device and phase, a panel for each kernel. */
-void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases,
-                          struct lab_arena *arena);
+void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases);
 
 #endif

@@ -1,0 +1,254 @@
+/* claims.c: slow-downs, resources, causes and recoveries of all phases, block by block. */
+#include "analysis/contention/contention.h"
+
+#include "analysis/analysis_build.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+/* So much of a slow-down, in logarithms, the far end of a resource's fall has to reach: probes are
+ * shorter than kernels and lose less. */
+#define EXPLAINS 0.25
+
+/* --- resources --- */
+
+static double probe(const struct lab_study_run *run, const void *context) {
+    const struct lab_result *result = run->result;
+    switch (*(const int *)context) {
+    case CONTENTION_COMPUTE:
+        return result->capacity_flops_per_second;
+    case CONTENTION_MEMORY:
+        return 1e9 * result->capacity_memory_gb_per_s;
+    case CONTENTION_PCIE:
+        return 1e9 * sqrt(result->capacity_h2d_gb_per_s * result->capacity_d2h_gb_per_s);
+    default:
+        return 1e6 * result->capacity_clock_mhz;
+    }
+}
+
+static double power(const struct lab_study_run *run, const void *context) {
+    return *(const bool *)context ? run->result->capacity_power_limit_w
+                                  : run->result->capacity_power_w;
+}
+
+static double mean_over(const struct lab_phases *phases, int phase,
+                        double (*value)(const struct lab_study_run *, const void *),
+                        const void *context) {
+    double sum = 0;
+    int count = 0;
+    for (int u = 0; u < phases->unit_count; u++) {
+        const struct lab_study_point *point = &phases->units[u].points[phase].time;
+        for (int i = 0; i < point->count; i++) {
+            double one = value(point->runs[i], context);
+            sum += isfinite(one) ? one : 0;
+            count += isfinite(one);
+        }
+    }
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+static void make_resources(const struct lab_phases *phases, struct contention_phase *phase) {
+    static const int numbers[CONTENTION_RESOURCES] = {CONTENTION_COMPUTE, CONTENTION_MEMORY,
+                                                      CONTENTION_PCIE, CONTENTION_CLOCK};
+    static const bool drawn = false, limit = true;
+    bool cpu = lab_str_starts(phases->runs[0]->ranks[0].device, "cpu:");
+    const struct contention_resource names[CONTENTION_RESOURCES] = {
+        {.key = cpu ? "cpu" : "sm",
+         .title = cpu ? "CPU compute rate" : "SM compute rate",
+         .unit = "FLOP/s"},
+        {.key = "membw", .title = "memory bandwidth", .unit = "B/s"},
+        {.key = "pcie", .title = "PCIe bandwidth", .unit = "B/s"},
+        {.key = "power", .title = "clock", .unit = "Hz"}};
+    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+        struct lab_phase_question question = {.kind = "contention.resource",
+                                              .quantity = names[r].title,
+                                              .phase = phase->number,
+                                              .against = phases->base,
+                                              .value = probe,
+                                              .context = &numbers[r]};
+        phase->resources[r] = names[r];
+        phase->resources[r].phase = phase->name;
+        phase->resources[r].base = mean_over(phases, phases->base, probe, &numbers[r]);
+        phase->resources[r].here = mean_over(phases, phase->number, probe, &numbers[r]);
+        phase->resources[r].change = lab_phases_ask(phases, &question);
+    }
+    phase->power_w = mean_over(phases, phase->number, power, &drawn);
+    phase->power_limit_w = mean_over(phases, phase->number, power, &limit);
+}
+
+/* Whether a fall of it counts: the probes of devices that run at once share PCIe even where the
+ * kernels copy nothing. */
+static bool does_count(const struct contention *made, const struct contention_phase *phase,
+                       int resource) {
+    bool alone = made->phases.disturb[phase->number][0] != '\0';
+    return resource != CONTENTION_PCIE || alone || phase->copies;
+}
+
+/* The logarithm of what is left of it; 0 = all, or unknown. */
+static double fall_of(const struct contention_phase *phase, int resource) {
+    double fall = log1p(phase->resources[resource].change.effect);
+    return fall < 0 ? fall : 0;
+}
+
+/* What falls without the resource itself: a lower clock slows all that a GPU does, and less time
+ * on cores or multiprocessors leaves less of memory. */
+static double excuse_of(const struct contention_phase *phase, int resource) {
+    if (resource == CONTENTION_CLOCK)
+        return 0;
+    return fall_of(phase, resource == CONTENTION_MEMORY ? CONTENTION_COMPUTE : CONTENTION_CLOCK);
+}
+
+/* Less its excuse. */
+static int find_lowest(const struct contention *made, const struct contention_phase *phase) {
+    double lowest = 0;
+    int found = -1;
+    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+        const struct lab_claim *change = &phase->resources[r].change;
+        double own = fall_of(phase, r) - excuse_of(phase, r);
+        if (change->verdict != LAB_CLAIM_YES || change->effect > 0 || own >= lowest ||
+            !does_count(made, phase, r))
+            continue;
+        lowest = own;
+        found = r;
+    }
+    return found;
+}
+
+static bool does_explain(const struct contention_phase *phase) {
+    double slower = 0;
+    int slowed = 0;
+    for (int k = 0; k < phase->kernel_count; k++)
+        if (contention_is_slower(&phase->kernels[k].change)) {
+            slower += log1p(phase->kernels[k].change.effect);
+            slowed++;
+        }
+    return slowed > 0 && phase->lowest >= 0 &&
+           -log1p(phase->resources[phase->lowest].change.low) >= EXPLAINS * slower / slowed;
+}
+
+/* --- kernels --- */
+
+bool contention_is_slower(const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_YES && claim->effect > 0;
+}
+
+bool contention_is_slowed(const struct contention_phase *phase) {
+    bool slowed = contention_is_slower(&phase->slowdown);
+    for (int k = 0; k < phase->kernel_count; k++)
+        slowed |= contention_is_slower(&phase->kernels[k].change);
+    return slowed;
+}
+
+static bool has_kernel(const struct contention_phase *phase, const char *kernel) {
+    for (int k = 0; k < phase->kernel_count; k++)
+        if (strcmp(phase->kernels[k].kernel, kernel) == 0)
+            return true;
+    return false;
+}
+
+static void make_rows(struct contention *made, struct contention_phase *phase) {
+    const struct lab_phases *phases = &made->phases;
+    struct lab_phase_question all = {.kind = "contention.slowdown",
+                                     .quantity = "time",
+                                     .phase = phase->number,
+                                     .against = phases->base};
+    phase->slowdown = lab_phases_ask(phases, &all);
+    for (int u = 0; u < phases->unit_count; u++) {
+        const struct lab_phase_unit *unit = &phases->units[u];
+        struct lab_phase_question question = all;
+        if (unit->points[phase->number].time.count == 0 ||
+            unit->points[phases->base].time.count == 0)
+            continue;
+        if (!has_kernel(phase, unit->kernel)) {
+            question.kind = "contention.kernel";
+            question.what = question.kernel = unit->kernel;
+            LAB_ADD(phase->kernels, phase->kernel_count, made->arena) = (struct contention_row){
+                phase->name, unit->kernel, "all", NAN, lab_phases_ask(phases, &question)};
+        }
+        question.kind = "contention.device";
+        question.kernel = NULL;
+        question.what = lab_arena_printf(made->arena, "%s on %s", unit->kernel, unit->device);
+        question.unit = u + 1;
+        LAB_ADD(phase->devices, phase->device_count, made->arena) =
+            (struct contention_row){phase->name, unit->kernel, unit->device, unit->gpu_id,
+                                    lab_phases_ask(phases, &question)};
+    }
+}
+
+/* --- phases --- */
+
+static void make_recovery(struct contention *made, struct contention_phase *phase) {
+    const struct lab_phases *phases = &made->phases;
+    struct lab_phase_question question = {.kind = "contention.recovery",
+                                          .quantity = "time",
+                                          .phase = phase->number,
+                                          .against = phases->concurrent};
+    phase->recovery = lab_claim_none;
+    phase->recovered = NAN;
+    if (phase->number != phases->concurrent && phases->mitigations[phase->number][0] &&
+        lab_phases_cover(phases, phases->concurrent, phase->number))
+        phase->recovery = lab_phases_ask(phases, &question);
+}
+
+static struct contention_phase make_phase(struct contention *made, int number,
+                                          const struct lab_analysis_input *input) {
+    const struct lab_phases *phases = &made->phases;
+    struct contention_phase phase = {.number = number,
+                                     .name = phases->names[number],
+                                     .title = phases->titles[number],
+                                     .mitigations = phases->mitigations[number]};
+    for (int i = 0; i < phases->run_count; i++)
+        phase.copies |= strcmp(phases->run_phases[i], phase.name) == 0 &&
+                        (phases->runs[i]->result->h2d_gb_per_s > 0 ||
+                         phases->runs[i]->result->d2h_gb_per_s > 0);
+    make_rows(made, &phase);
+    make_resources(phases, &phase);
+    make_recovery(made, &phase);
+    phase.tuning = lab_phases_tuning(phases, input, number);
+    phase.tuning.cost.kind = "contention.tuning";
+    return phase;
+}
+
+/* Slow-downs and resources are one family, since either is a finding. */
+static void adjust(struct contention *made) {
+    struct lab_claim **found = NULL, **devices = NULL, **recoveries = NULL, **costs = NULL;
+    int n = 0, of_devices = 0, of_recoveries = 0, of_costs = 0;
+    for (int p = 0; p < made->count; p++) {
+        struct contention_phase *phase = &made->list[p];
+        LAB_ADD(found, n, made->arena) = &phase->slowdown;
+        for (int k = 0; k < phase->kernel_count; k++)
+            LAB_ADD(found, n, made->arena) = &phase->kernels[k].change;
+        for (int r = 0; r < CONTENTION_RESOURCES; r++)
+            LAB_ADD(found, n, made->arena) = &phase->resources[r].change;
+        for (int i = 0; i < phase->device_count; i++)
+            LAB_ADD(devices, of_devices, made->arena) = &phase->devices[i].change;
+        LAB_ADD(recoveries, of_recoveries, made->arena) = &phase->recovery;
+        LAB_ADD(costs, of_costs, made->arena) = &phase->tuning.cost;
+    }
+    lab_claim_adjust(found, n);
+    lab_claim_adjust(devices, of_devices);
+    lab_claim_adjust(recoveries, of_recoveries);
+    lab_claim_adjust(costs, of_costs);
+}
+
+struct contention contention_make(const struct lab_analysis_input *input, struct lab_arena *arena) {
+    struct contention made = {.arena = arena};
+    struct lab_phases *phases = &made.phases;
+    lab_phases_make(input, arena, phases);
+    if (lab_phases_lack(phases))
+        return made;
+    LAB_ADD(made.list, made.count, arena) = make_phase(&made, phases->concurrent, input);
+    for (int p = 0; p < phases->count; p++)
+        if (p != phases->base && p != phases->concurrent)
+            LAB_ADD(made.list, made.count, arena) = make_phase(&made, p, input);
+    adjust(&made);
+    for (int p = 0; p < made.count; p++) {
+        const struct lab_claim *recovery = &made.list[p].recovery;
+        made.list[p].lowest = find_lowest(&made, &made.list[p]);
+        made.list[p].explains = does_explain(&made.list[p]);
+        if (contention_is_slower(&made.list[0].slowdown) && recovery->verdict == LAB_CLAIM_YES)
+            made.list[p].recovered = -log1p(recovery->effect) / log1p(made.list[0].slowdown.effect);
+    }
+    return made;
+}
