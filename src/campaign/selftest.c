@@ -68,11 +68,12 @@ static void judge_spread(const struct lab_study_table *table, const struct side 
     if (!variance ||
         variance->run(lab_analysis_config(variance, arena), &input, arena, &result, NULL) < 0)
         return;
-    for (int c = 0; result.part_count > 0 && c < result.column_count; c++) {
-        if (!lab_str_equal(result.columns[c].key, "more_spread"))
+    for (int i = 0; i < result.claim_count; i++) {
+        const struct lab_claim *claim = &result.claims[i];
+        if (!lab_str_equal(claim->kind, "variance.spread"))
             continue;
         tally->spreads++;
-        tally->alarms_spread += result.parts[0].cells[c].value > 0;
+        tally->alarms_spread += claim->verdict == LAB_CLAIM_YES && claim->effect > 0;
     }
 }
 

@@ -220,7 +220,7 @@ LAB_TEST(test_a_recording_is_joined_by_time) {
     assert_null(table.notes[0]);
 
     struct lab_analysis_result result = correlate(&table);
-    assert_non_null(strstr(result.answer, "take longer while the PCIe traffic into GPU 1 is high"));
+    assert_non_null(strstr(result.answer, "correlates with the PCIe traffic into GPU 1"));
 }
 
 LAB_TEST(test_a_recording_of_another_time_is_said) {
@@ -234,7 +234,7 @@ LAB_TEST(test_a_recording_of_another_time_is_said) {
 
     struct lab_analysis_result result = correlate(&table);
     assert_true(result.lacks);
-    assert_non_null(strstr(result.answer, "Nothing was sampled while the runs ran"));
+    assert_non_null(strstr(result.answer, "nothing was sampled during the runs"));
 }
 
 LAB_TEST(test_timings_without_stamps_have_no_time) {
