@@ -329,98 +329,45 @@ bool lab_resource_correlation_is_suspect(const struct lab_resource_correlation *
     return correlation->role != LAB_RESOURCE_OWN && (correlation->spearman.r > 0) != better_high;
 }
 
-/* How far from 0 it is at least. */
-static double strength(const struct lab_resource_correlation *correlation) {
-    struct lab_interval interval = correlation->spearman.interval;
-    if (isnan(interval.low))
-        return 0;
-    return interval.low > 0 ? interval.low : interval.high < 0 ? -interval.high : 0;
-}
-
-static int by_strength(const void *a, const void *b) {
-    const struct lab_resource_correlation *x = a, *y = b;
-    if (x->found != y->found)
-        return x->found ? -1 : 1;
-    bool suspect_x = lab_resource_correlation_is_suspect(x),
-         suspect_y = lab_resource_correlation_is_suspect(y);
-    if (x->found && suspect_x != suspect_y)
-        return suspect_x ? -1 : 1;
-    double of_x = strength(x), of_y = strength(y);
-    if (of_x != of_y)
-        return of_x > of_y ? -1 : 1;
-    double p_x = isnan(x->spearman.p) ? 1 : x->spearman.p,
-           p_y = isnan(y->spearman.p) ? 1 : y->spearman.p;
-    if (p_x != p_y)
-        return p_x < p_y ? -1 : 1;
-    return by_resource(&x->resource, &y->resource);
-}
-
-static int by_rise(const void *a, const void *b) {
-    const struct lab_spikes *x = a, *y = b;
-    if (x->found != y->found)
-        return x->found ? -1 : 1;
-    if (x->p != y->p)
-        return x->p < y->p ? -1 : 1;
-    return by_resource(&x->resource, &y->resource);
-}
-
 /* One-sided: with the wrong sign it is no cause, however small p. */
 static double cause_p(const struct lab_resource_correlation *correlation) {
     return lab_resource_correlation_is_suspect(correlation) ? correlation->spearman.p : 1;
 }
 
-static bool is_possible_cause(const struct lab_resource_correlation *correlation) {
-    return correlation->role != LAB_RESOURCE_OWN;
+/* The families: everything that could be a cause by its role, whichever sign came out, so that a
+ * family doesn't choose its members by their values, with all spikes, which name causes as well;
+ * and all that is no suspect. */
+static bool is_member(const struct lab_resource_correlation *item, bool causes) {
+    return causes ? item->role != LAB_RESOURCE_OWN : !lab_resource_correlation_is_suspect(item);
 }
 
-/* Everything that could be one by its role, whichever sign came out, so that a family doesn't
- * choose its members by their figures; and all spikes, which name causes as well. */
-static void adjust_causes(struct lab_resource_correlations *correlations, int count, double *p) {
+static void adjust(struct lab_resource_correlations *list, int count, bool causes, double *p) {
     size_t n = 0;
     for (int d = 0; d < count; d++) {
-        for (int i = 0; i < correlations[d].count; i++)
-            if (is_possible_cause(&correlations[d].items[i]))
-                p[n++] = cause_p(&correlations[d].items[i]);
-        for (int i = 0; i < correlations[d].spike_count; i++)
-            p[n++] = correlations[d].spikes[i].p;
+        for (int i = 0; i < list[d].count; i++)
+            if (is_member(&list[d].items[i], causes))
+                p[n++] = causes ? cause_p(&list[d].items[i]) : list[d].items[i].spearman.p;
+        for (int i = 0; causes && i < list[d].spike_count; i++)
+            p[n++] = list[d].spikes[i].p;
     }
     lab_stats_adjust_bh(p, n, p);
     n = 0;
     for (int d = 0; d < count; d++) {
-        for (int i = 0; i < correlations[d].count; i++) {
-            struct lab_resource_correlation *correlation = &correlations[d].items[i];
-            if (!is_possible_cause(correlation))
+        for (int i = 0; i < list[d].count; i++) {
+            struct lab_resource_correlation *item = &list[d].items[i];
+            if (!is_member(item, causes))
                 continue;
             double adjusted = p[n++];
-            if (!lab_resource_correlation_is_suspect(correlation))
+            if (lab_resource_correlation_is_suspect(item) != causes)
                 continue;
-            correlation->p_adjusted = adjusted;
-            correlation->found =
-                adjusted <= LEVEL && fabs(correlation->spearman.r) >= LAB_TIE_LEAST;
+            item->p_adjusted = adjusted;
+            item->found = adjusted <= LEVEL && (!causes || fabs(item->spearman.r) >= LAB_TIE_LEAST);
         }
-        for (int i = 0; i < correlations[d].spike_count; i++) {
-            correlations[d].spikes[i].p_adjusted = p[n];
-            correlations[d].spikes[i].found = p[n++] <= LEVEL;
+        for (int i = 0; causes && i < list[d].spike_count; i++) {
+            list[d].spikes[i].p_adjusted = p[n];
+            list[d].spikes[i].found = p[n++] <= LEVEL;
         }
     }
-}
-
-static void adjust_the_rest(struct lab_resource_correlations *correlations, int count, double *p) {
-    size_t n = 0;
-    for (int d = 0; d < count; d++)
-        for (int i = 0; i < correlations[d].count; i++)
-            if (!lab_resource_correlation_is_suspect(&correlations[d].items[i]))
-                p[n++] = correlations[d].items[i].spearman.p;
-    lab_stats_adjust_bh(p, n, p);
-    n = 0;
-    for (int d = 0; d < count; d++)
-        for (int i = 0; i < correlations[d].count; i++) {
-            struct lab_resource_correlation *correlation = &correlations[d].items[i];
-            if (lab_resource_correlation_is_suspect(correlation))
-                continue;
-            correlation->p_adjusted = p[n++];
-            correlation->found = correlation->p_adjusted <= LEVEL;
-        }
 }
 
 void lab_resource_correlations_adjust(struct lab_resource_correlations *correlations, int count) {
@@ -428,17 +375,9 @@ void lab_resource_correlations_adjust(struct lab_resource_correlations *correlat
     for (int d = 0; d < count; d++)
         most += (size_t)(correlations[d].count + correlations[d].spike_count);
     double *p = lab_mem_alloc(most, sizeof *p);
-    adjust_causes(correlations, count, p);
-    adjust_the_rest(correlations, count, p);
+    adjust(correlations, count, true, p);
+    adjust(correlations, count, false, p);
     lab_mem_free(p);
-    for (int d = 0; d < count; d++) {
-        if (correlations[d].count > 1)
-            qsort(correlations[d].items, (size_t)correlations[d].count,
-                  sizeof *correlations[d].items, by_strength);
-        if (correlations[d].spike_count > 1)
-            qsort(correlations[d].spikes, (size_t)correlations[d].spike_count,
-                  sizeof *correlations[d].spikes, by_rise);
-    }
 }
 
 /* --- claims --- */

@@ -81,12 +81,11 @@ void lab_rank_times_make(const struct lab_study_run *const *runs, int run_count,
 
 struct lab_windows {
     size_t count, capacity;
-    double *x;         /* the resource */
-    double *time;      /* mean time of an iteration, over that of its point */
-    double *spread;    /* standard deviation likewise; NaN = too few iterations */
-    int64_t *until_ns; /* its end */
-    int *rank_time;    /* which it belongs to */
-    double length_s;   /* of the longest that was asked for */
+    double *x;       /* the resource */
+    double *time;    /* mean time of an iteration, over that of its point */
+    double *spread;  /* standard deviation likewise; NaN = too few iterations */
+    int *rank_time;  /* which it belongs to */
+    double length_s; /* of the longest that was asked for */
 };
 
 void lab_windows_init(struct lab_windows *windows);
@@ -132,9 +131,9 @@ struct lab_spikes { /* of a resource, as events */
 
 struct lab_resource_correlations { /* of one device */
     struct lab_rank_times rank_times;
-    struct lab_resource_correlation *items; /* the strongest first, once they are adjusted */
+    struct lab_resource_correlation *items;
     int count;
-    struct lab_spikes *spikes; /* likewise; resources with too few events have none */
+    struct lab_spikes *spikes; /* resources with too few events have none */
     int spike_count;
     int resource_count; /* that were sampled */
     int constant_count; /* of these, left out since they never changed */
@@ -151,9 +150,8 @@ void lab_resource_correlations_make(const struct lab_study_run *const *runs, int
                                     int gpu_id, size_t budget, struct lab_arena *arena,
                                     struct lab_resource_correlations *ret_ties);
 
-/* Benjamini and Hochberg over all possible causes with the spikes, and by itself over all else;
- * then the order: what was found first, among that what may be a
- * cause, then by the nearer end of the interval. */
+/* Sets p_adjusted and found: Benjamini and Hochberg over all possible causes with the spikes, and
+ * by itself over all else. */
 void lab_resource_correlations_adjust(struct lab_resource_correlations *correlations, int count);
 
 /* Whether the device's pace can follow from it, as far as the sign tells: others are busier, clocks

@@ -10,9 +10,7 @@
 #define GAP_READINGS 20 /* a stretch without readings that is longer stays empty; some slow down */
 #define GIB          1073741824.0
 #define GPUS_MAX     64
-#define PHASES_MAX   64
-#define MODELS_MAX   4  /* that have a colour each behind the readings */
-#define NAMES_MAX    12 /* runs that are named there: more have no room for it */
+#define NAMES_MAX    12 /* that fit behind the readings */
 
 /* --- short series --- */
 
@@ -331,52 +329,47 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
 
 /* --- a study --- */
 
-/* Index of a name among those that were met; one that is new is added while there is room. */
-static int find_name(const char *name, const char **names, int *count, int most) {
+static const char *name_of(const struct lab_study_run *run) {
+    return run->phase[0] ? run->phase : run->model;
+}
+
+/* Index of a name among those that were met; a new one is added while there is room. */
+static int find_name(const char *name, const char **names, int *count) {
     int at = 0;
     while (at < *count && strcmp(names[at], name) != 0)
         at++;
-    if (at == *count && *count < most)
+    if (at == *count && *count <= NAMES_MAX)
         names[(*count)++] = name;
     return at;
 }
 
-/*
- * Runs of one phase that follow each other are one stretch; without phases each run is. Few models
- * have a colour each; more than that, and runs are told from their neighbours alone: by their names
- * within the picture, or where there are too many for that, by none.
- */
-static int make_stretches(const struct lab_study_table *study,
-                          struct lab_timeline_segment *segments) {
+/* Runs of one phase that follow each other are one segment; without phases each run is. More names
+ * than there is room for: neighbours differ in their shade alone. */
+static int make_segments(const struct lab_study_table *study,
+                         struct lab_timeline_segment *segments) {
     static const char *const turns[] = {"a run", "the next run"};
-    const char *phases[PHASES_MAX], *models[MODELS_MAX + 1];
+    const char *names[NAMES_MAX + 1];
     const struct lab_study_run *last = NULL;
-    int count = 0, phase_count = 0, model_count = 0, runs = 0;
+    int count = 0, name_count = 0;
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].recording)
-            find_name(study->runs[i].model, models, &model_count, MODELS_MAX + 1);
-    bool by_model = model_count <= MODELS_MAX;
+            find_name(name_of(&study->runs[i]), names, &name_count);
+    bool named = name_count <= NAMES_MAX;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
         if (!run->recording)
             continue;
-        int phase = find_name(run->phase, phases, &phase_count, PHASES_MAX);
         int64_t from_ns = lab_recording_wall_ns(run->recording, run->run->start_ns);
         int64_t until_ns = lab_recording_wall_ns(run->recording, run->run->end_ns);
         bool more = last && run->phase[0] && strcmp(last->phase, run->phase) == 0;
         last = run;
         if (more && until_ns > segments[count - 1].until_ns)
             segments[count - 1].until_ns = until_ns;
-        int turn = by_model ? find_name(run->model, models, &model_count, 0) : runs % 2;
+        int colour = named ? find_name(name_of(run), names, &name_count) : count % 2;
         if (!more)
             segments[count++] = (struct lab_timeline_segment){
-                from_ns, until_ns, run->phase[0] ? run->phase : run->model,
-                run->phase[0] ? phase : turn};
-        runs += !more && !run->phase[0];
+                from_ns, until_ns, named ? name_of(run) : turns[colour], colour};
     }
-    for (int i = 0; i < count && !by_model && runs == count && runs > NAMES_MAX; i++)
-        if (segments[i].colour < 2)
-            segments[i].title = turns[segments[i].colour];
     return count;
 }
 
@@ -391,7 +384,7 @@ bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena
         if (recording && (count == 0 || recordings[count - 1] != recording))
             recordings[count++] = recording;
     }
-    int segment_count = make_stretches(study, segments);
+    int segment_count = make_segments(study, segments);
     return lab_timeline_make(recordings, count, segments, segment_count, study->simulated, arena,
                              ret_chart);
 }

@@ -130,12 +130,11 @@ static void grow(struct lab_windows *windows) {
     windows->x = lab_mem_resize(windows->x, room, sizeof *windows->x);
     windows->time = lab_mem_resize(windows->time, room, sizeof *windows->time);
     windows->spread = lab_mem_resize(windows->spread, room, sizeof *windows->spread);
-    windows->until_ns = lab_mem_resize(windows->until_ns, room, sizeof *windows->until_ns);
     windows->rank_time = lab_mem_resize(windows->rank_time, room, sizeof *windows->rank_time);
 }
 
 static void add_window(struct lab_windows *windows, const struct lab_rank_times *rank_times,
-                       int number, size_t first, size_t behind, int64_t until_ns, double x) {
+                       int number, size_t first, size_t behind, double x) {
     const struct lab_rank_time *rank_time = &rank_times->items[number];
     if (behind <= first || isnan(x))
         return;
@@ -148,7 +147,6 @@ static void add_window(struct lab_windows *windows, const struct lab_rank_times 
     windows->x[at] = x;
     windows->time[at] = (rank_time->mean_s + sum / n) / rank_time->point_s;
     windows->spread[at] = sqrt(variance) / rank_time->point_s;
-    windows->until_ns[at] = until_ns;
     windows->rank_time[at] = number;
 }
 
@@ -269,7 +267,7 @@ static void fill_by_readings(struct lab_windows *windows, const struct lab_rank_
         if (times_ns[i] - from_ns < least_ns - early_ns)
             continue;
         size_t behind = find_behind(rank_time, start, times_ns[i]);
-        add_window(windows, rank_times, number, start, behind, times_ns[i], sum / count);
+        add_window(windows, rank_times, number, start, behind, sum / count);
         from_ns = times_ns[i];
         start = behind;
         sum = count = 0;
@@ -296,8 +294,7 @@ static void fill_by_iterations(struct lab_windows *windows, const struct lab_ran
             sum += value;
             count++;
         }
-        add_window(windows, rank_times, number, k, k + 1, rank_time->spans[k].end_ns,
-                   count > 0 ? sum / count : (double)NAN);
+        add_window(windows, rank_times, number, k, k + 1, count > 0 ? sum / count : (double)NAN);
     }
 }
 
@@ -309,7 +306,6 @@ void lab_windows_release(struct lab_windows *windows) {
     lab_mem_free(windows->x);
     lab_mem_free(windows->time);
     lab_mem_free(windows->spread);
-    lab_mem_free(windows->until_ns);
     lab_mem_free(windows->rank_time);
     lab_windows_init(windows);
 }

@@ -253,7 +253,7 @@ static void add_spikes(struct lab_analysis_result *result, struct lab_analysis_p
         for (int i = 0; i < made->list[d].spike_count && count < top; i++) {
             const struct lab_spikes *spikes = &made->list[d].spikes[i];
             if (!spikes->found)
-                break;
+                continue;
             struct spike_row *row = &LAB_ADD(rows, count, made->arena);
             *row = (struct spike_row){
                 made->list[d].rank_times.device, lab_resource_key(&spikes->resource, made->arena),

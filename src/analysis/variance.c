@@ -4,7 +4,7 @@
  * against the baseline; and the five indicators of contention.
  */
 #include "analysis/claims/rows.h"
-#include "analysis/variance/phases.h"
+#include "analysis/contention/contention.h"
 
 #include "base/str.h"
 
@@ -60,39 +60,37 @@ static double mean_of(const double *values, int count) {
     return sum;
 }
 
-static int make_pairs(const struct lab_phases *phases, int phase, struct pair **ret_pairs) {
-    struct pair *pairs = NULL;
-    int count = 0;
-    for (int u = 0; u < phases->unit_count; u++) {
-        const struct lab_phase_unit *unit = &phases->units[u];
-        const struct lab_phase_point *base = &unit->points[phases->base],
-                                     *other = &unit->points[phase];
-        if (base->time.count == 0 || other->time.count == 0)
-            continue;
-        struct lab_phase_question question = {
-            .kind = "variance.device_time",
-            .quantity = "time",
-            .what = lab_arena_printf(phases->arena, "%s on %s", unit->kernel, unit->device),
-            .phase = phase,
-            .against = phases->base,
-            .unit = u + 1};
-        struct pair *pair = &LAB_ADD(pairs, count, phases->arena);
-        *pair = (struct pair){.kernel = unit->kernel,
-                              .device = unit->device,
-                              .gpu_id = unit->gpu_id,
-                              .base_s = mean_of(base->times_s, base->time.count),
-                              .time_s = mean_of(other->times_s, other->time.count),
-                              .base_spread = mean_of(base->spreads, base->time.count),
-                              .spread = mean_of(other->spreads, other->time.count),
-                              .change = lab_phases_ask(phases, &question),
-                              .chosen = lab_phases_chosen(base, other)};
+static struct lab_claim spread_claim(const struct lab_phases *phases, int phase, int unit) {
+    struct lab_phase_question question = {.kind = "variance.spread",
+                                          .quantity = "spread of iteration times",
+                                          .phase = phase,
+                                          .against = phases->base,
+                                          .unit = unit + 1,
+                                          .spread = true};
+    if (unit >= 0) {
         question.kind = "variance.device_spread";
-        question.quantity = "spread of iteration times";
-        question.spread = true;
-        pair->spread_change = lab_phases_ask(phases, &question);
+        question.what = lab_arena_printf(phases->arena, "%s on %s", phases->units[unit].kernel,
+                                         phases->units[unit].device);
     }
-    *ret_pairs = pairs;
-    return count;
+    return lab_phases_ask(phases, &question);
+}
+
+static struct pair make_pair(const struct lab_phases *phases, int phase,
+                             const struct contention_row *row) {
+    const struct lab_phase_unit *unit = &phases->units[row->unit];
+    const struct lab_phase_point *base = &unit->points[phases->base], *other = &unit->points[phase];
+    struct pair pair = {.kernel = unit->kernel,
+                        .device = unit->device,
+                        .gpu_id = unit->gpu_id,
+                        .base_s = mean_of(base->times_s, base->time.count),
+                        .time_s = mean_of(other->times_s, other->time.count),
+                        .base_spread = mean_of(base->spreads, base->time.count),
+                        .spread = mean_of(other->spreads, other->time.count),
+                        .change = row->change,
+                        .spread_change = spread_claim(phases, phase, row->unit),
+                        .chosen = lab_phases_chosen(base, other)};
+    pair.change.kind = "variance.device_time";
+    return pair;
 }
 
 struct phase {
@@ -101,38 +99,31 @@ struct phase {
     int count;
 };
 
-static struct phase make_phase(const struct lab_phases *phases, int number) {
-    struct phase phase = {0};
-    struct lab_phase_question question = {
-        .kind = "variance.time", .quantity = "time", .phase = number, .against = phases->base};
-    phase.figures.time = lab_phases_ask(phases, &question);
-    question.kind = "variance.spread";
-    question.quantity = "spread of iteration times";
-    question.spread = true;
-    phase.figures.spread = lab_phases_ask(phases, &question);
-    phase.count = phase.figures.pairs = make_pairs(phases, number, &phase.pairs);
+static struct phase make_phase(const struct lab_phases *phases,
+                               const struct contention_phase *from) {
+    struct phase phase = {.figures = {.time = from->slowdown,
+                                      .spread = spread_claim(phases, from->number, -1),
+                                      .pairs = from->device_count}};
+    phase.figures.time.kind = "variance.time";
+    for (int i = 0; i < from->device_count; i++) {
+        LAB_ADD(phase.pairs, phase.count, phases->arena) =
+            make_pair(phases, from->number, &from->devices[i]);
+        phase.figures.slower += contention_is_slower(&from->devices[i].change);
+    }
     return phase;
 }
 
-/* Families: the pooled times, the pooled spreads, and each of all cells. */
+/* Verdicts of spreads hold together, and so do those of single devices. */
 static void adjust(struct phase *list, int count, struct lab_arena *arena) {
-    for (int family = 0; family < 4; family++) {
-        struct lab_claim **claims = NULL;
-        int n = 0;
-        for (int p = 0; p < count; p++) {
-            if (family < 2)
-                LAB_ADD(claims, n, arena) =
-                    family == 0 ? &list[p].figures.time : &list[p].figures.spread;
-            for (int i = 0; i < list[p].count && family >= 2; i++)
-                LAB_ADD(claims, n, arena) =
-                    family == 2 ? &list[p].pairs[i].change : &list[p].pairs[i].spread_change;
-        }
-        lab_claim_adjust(claims, n);
-    }
-    for (int p = 0; p < count; p++)
+    struct lab_claim **pooled = NULL, **cells = NULL;
+    int of_pooled = 0, of_cells = 0;
+    for (int p = 0; p < count; p++) {
+        LAB_ADD(pooled, of_pooled, arena) = &list[p].figures.spread;
         for (int i = 0; i < list[p].count; i++)
-            list[p].figures.slower += list[p].pairs[i].change.verdict == LAB_CLAIM_YES &&
-                                      list[p].pairs[i].change.effect > 0;
+            LAB_ADD(cells, of_cells, arena) = &list[p].pairs[i].spread_change;
+    }
+    lab_claim_adjust(pooled, of_pooled);
+    lab_claim_adjust(cells, of_cells);
 }
 
 /* --- the whole --- */
@@ -168,32 +159,22 @@ static const char *make_answer(const struct phase *main, const struct lab_indica
                             met == 1 ? "is" : "are");
 }
 
-static void add_parts(struct lab_analysis_result *result, const struct lab_phases *phases,
-                      const struct lab_analysis_input *input) {
-    struct lab_arena *arena = phases->arena;
+static void add_parts(struct lab_analysis_result *result, const struct contention *made) {
+    struct lab_arena *arena = made->arena;
     struct lab_indicator *indicators = lab_arena_alloc(arena, LAB_INDICATORS, sizeof *indicators);
     struct phase list[LAB_PHASES_MAX];
-    int order[LAB_PHASES_MAX], count = 0;
-    order[count++] = phases->concurrent;
-    for (int p = 0; p < phases->count; p++)
-        if (p != phases->concurrent && p != phases->base)
-            order[count++] = p;
-    for (int i = 0; i < count; i++)
-        list[i] = make_phase(phases, order[i]);
-    adjust(list, count, arena);
-    lab_phases_indicators(phases, input, indicators);
+    for (int p = 0; p < made->count; p++)
+        list[p] = make_phase(&made->phases, &made->list[p]);
+    adjust(list, made->count, arena);
+    lab_phases_indicators(&made->phases, &made->list[0].tuning, indicators);
     result->answer = make_answer(&list[0], indicators, arena);
-    for (int i = 0; i < count; i++) {
-        if (list[i].count == 0)
-            continue;
-        add_part(result, phases, order[i], &list[i]);
-        if (i > 0)
-            continue;
-        lab_rows_add_table(&result->parts[0], "indicators", "Indicators of contention",
-                           &LAB_ROWS(indicator_fields, indicators, LAB_INDICATORS), arena);
-        for (int k = 0; k < LAB_INDICATORS; k++)
-            lab_analysis_add_claim(result, &indicators[k].claim, arena);
-    }
+    for (int p = 0; p < made->count; p++)
+        if (list[p].count > 0)
+            add_part(result, &made->phases, made->list[p].number, &list[p]);
+    lab_rows_add_table(&result->parts[0], "indicators", "Indicators of contention",
+                       &LAB_ROWS(indicator_fields, indicators, LAB_INDICATORS), arena);
+    for (int i = 0; i < LAB_INDICATORS; i++)
+        lab_analysis_add_claim(result, &indicators[i].claim, arena);
 }
 
 static int variance_run(const void *config, const struct lab_analysis_input *input,
@@ -203,13 +184,12 @@ static int variance_run(const void *config, const struct lab_analysis_input *inp
     if (lab_analysis_open(input, LAB_RESULT_OF("phases", figure_fields, arena), ret_result, err) <
         0)
         return -1;
-    struct lab_phases *phases = lab_arena_alloc(arena, 1, sizeof *phases);
-    lab_phases_make(input, arena, phases);
-    ret_result->answer = lab_phases_lack(phases);
-    ret_result->lacks = ret_result->answer != NULL;
-    if (!ret_result->lacks) {
-        add_parts(ret_result, phases, input);
-        lab_phases_add_chart(ret_result, phases);
+    struct contention made = contention_make(input, arena);
+    ret_result->answer = lab_phases_lack(&made.phases);
+    ret_result->lacks = made.count == 0;
+    if (made.count > 0) {
+        add_parts(ret_result, &made);
+        lab_phases_add_chart(ret_result, &made.phases);
     }
     lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
     return 0;

@@ -164,14 +164,18 @@ static void make_rows(struct contention *made, struct contention_phase *phase) {
             question.kind = "contention.kernel";
             question.what = question.kernel = unit->kernel;
             LAB_ADD(phase->kernels, phase->kernel_count, made->arena) = (struct contention_row){
-                phase->name, unit->kernel, "all", NAN, lab_phases_ask(phases, &question)};
+                phase->name, unit->kernel, "all", NAN, -1, lab_phases_ask(phases, &question)};
         }
         question.kind = "contention.device";
         question.kernel = NULL;
         question.what = lab_arena_printf(made->arena, "%s on %s", unit->kernel, unit->device);
         question.unit = u + 1;
         LAB_ADD(phase->devices, phase->device_count, made->arena) =
-            (struct contention_row){phase->name, unit->kernel, unit->device, unit->gpu_id,
+            (struct contention_row){phase->name,
+                                    unit->kernel,
+                                    unit->device,
+                                    unit->gpu_id,
+                                    u,
                                     lab_phases_ask(phases, &question)};
     }
 }
@@ -232,6 +236,23 @@ static void adjust(struct contention *made) {
     lab_claim_adjust(costs, of_costs);
 }
 
+/* On one device alone it is the same claim as of the kernel. */
+static void join_single(struct contention_phase *phase) {
+    for (int k = 0; k < phase->kernel_count; k++) {
+        struct contention_row *only = NULL;
+        int count = 0;
+        for (int i = 0; i < phase->device_count; i++)
+            if (strcmp(phase->devices[i].kernel, phase->kernels[k].kernel) == 0) {
+                only = &phase->devices[i];
+                count++;
+            }
+        if (count != 1)
+            continue;
+        only->change.verdict = phase->kernels[k].change.verdict;
+        only->change.bound = phase->kernels[k].change.bound;
+    }
+}
+
 struct contention contention_make(const struct lab_analysis_input *input, struct lab_arena *arena) {
     struct contention made = {.arena = arena};
     struct lab_phases *phases = &made.phases;
@@ -244,10 +265,13 @@ struct contention contention_make(const struct lab_analysis_input *input, struct
             LAB_ADD(made.list, made.count, arena) = make_phase(&made, p, input);
     adjust(&made);
     for (int p = 0; p < made.count; p++) {
-        const struct lab_claim *recovery = &made.list[p].recovery;
+        struct lab_claim *recovery = &made.list[p].recovery;
+        join_single(&made.list[p]);
         made.list[p].lowest = find_lowest(&made, &made.list[p]);
         made.list[p].explains = does_explain(&made.list[p]);
-        if (contention_is_slower(&made.list[0].slowdown) && recovery->verdict == LAB_CLAIM_YES)
+        if (!contention_is_slower(&made.list[0].slowdown))
+            *recovery = lab_claim_none; /* there is nothing to recover */
+        if (recovery->verdict == LAB_CLAIM_YES)
             made.list[p].recovered = -log1p(recovery->effect) / log1p(made.list[0].slowdown.effect);
     }
     return made;

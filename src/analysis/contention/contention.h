@@ -1,6 +1,6 @@
 /*
  * contention.h: what each phase of a study does to kernels and resources, as claims. For
- * contention.c.
+ * contention.c, and for variance.c, whose times are the same claims.
  *
  * A resource is what a run's probe measured right after the kernel, under the same conditions. A
  * cause is named only where its own probe fell for certain and the fall explains the slow-down: a
@@ -30,6 +30,7 @@ struct contention_resource {
 struct contention_row { /* a kernel on all devices, or on one */
     const char *phase, *kernel, *device;
     double gpu_id;           /* NaN = all */
+    int unit;                /* in lab_phases; -1 = all devices */
     struct lab_claim change; /* "contention.kernel", "contention.device": of its time */
 };
 

@@ -1,6 +1,5 @@
 /*
- * chart.c: iteration times over the resource, and both over time, of the run that has the most
- * windows.
+ * chart.c: iteration times over the resource, of the run that has the most windows.
  */
 #include "analysis/analysis_timeline.h"
 #include "analysis/analysis_words.h"
@@ -46,42 +45,26 @@ static const char *axis_title(const struct lab_resource_correlation *correlation
     return unit[0] ? lab_arena_printf(arena, "%s [%s]", title, unit) : title;
 }
 
-static void add_panel(struct lab_chart *chart, const char *x_title, const char *y_title,
-                      enum lab_chart_mark mark, struct lab_points points, int colour,
+static void add_panel(struct lab_chart *chart, const struct lab_resource_correlation *item,
+                      const struct lab_windows *windows, struct shown shown,
                       struct lab_arena *arena) {
+    bool of_time = item->figure == LAB_TIE_TIME;
+    const double *figure = of_time ? windows->time : windows->spread;
+    struct scaled scale = scale_of(&item->resource, arena);
+    double *x = lab_arena_alloc(arena, 2 * shown.count, sizeof *x), *y = x + shown.count;
+    for (size_t i = 0; i < shown.count; i++) {
+        x[i] = windows->x[shown.first + i] / scale.divisor;
+        y[i] = 1e3 * figure[shown.first + i] * shown.rank_time->point_s;
+    }
+    struct lab_points points = lab_points_thin(x, y, shown.count, LAB_TIMELINE_POINTS, 0, arena);
     struct lab_chart_panel *panel =
-        lab_chart_add_panel(chart, NULL, lab_axis(x_title), lab_axis(y_title), arena);
+        lab_chart_add_panel(chart, NULL, lab_axis(axis_title(item, scale.unit, arena)),
+                            lab_axis(of_time ? "Iteration time [ms]" : "Its spread [ms]"), arena);
     lab_panel_add_series(
         panel,
         (struct lab_chart_series){
-            .mark = mark, .x = points.x, .y = points.y, .count = points.count, .colour = colour},
+            .mark = LAB_CHART_POINTS, .x = points.x, .y = points.y, .count = points.count},
         arena);
-}
-
-static void add_panels(struct lab_chart *chart, const struct lab_resource_correlation *correlation,
-                       const struct lab_windows *windows, struct shown shown,
-                       struct lab_arena *arena) {
-    bool of_time = correlation->figure == LAB_TIE_TIME;
-    const double *figure = of_time ? windows->time : windows->spread;
-    double *x = lab_arena_alloc(arena, 3 * shown.count, sizeof *x), *y = x + shown.count,
-           *t = y + shown.count;
-    const char *time_title, *y_title = of_time ? "Iteration time [ms]" : "Its spread [ms]";
-    double span_s = 1e-9 * (double)(shown.rank_time->until_ns - shown.rank_time->from_ns);
-    double unit_s = lab_timeline_unit(span_s, &time_title);
-    struct scaled scale = scale_of(&correlation->resource, arena);
-    for (size_t i = 0; i < shown.count; i++) {
-        size_t w = shown.first + i;
-        x[i] = windows->x[w] / scale.divisor;
-        y[i] = 1e3 * figure[w] * shown.rank_time->point_s;
-        t[i] = 1e-9 * (double)(windows->until_ns[w] - shown.rank_time->from_ns) / unit_s;
-    }
-    const char *x_title = axis_title(correlation, scale.unit, arena);
-    add_panel(chart, x_title, y_title, LAB_CHART_POINTS,
-              lab_points_thin(x, y, shown.count, LAB_TIMELINE_POINTS, 0, arena), 0, arena);
-    add_panel(chart, time_title, y_title, LAB_CHART_LINE,
-              lab_points_thin(t, y, shown.count, LAB_TIMELINE_POINTS, 0, arena), 0, arena);
-    add_panel(chart, time_title, x_title, LAB_CHART_LINE,
-              lab_points_thin(t, x, shown.count, LAB_TIMELINE_POINTS, 0, arena), 1, arena);
 }
 
 void correlate_add_chart(struct lab_analysis_result *result, struct correlate_finding finding,
@@ -101,8 +84,8 @@ void correlate_add_chart(struct lab_analysis_result *result, struct correlate_fi
                                         lab_claim_short(&claim, arena)),
             .columns = 1,
             .simulated = simulated};
-        add_panels(lab_analysis_add_chart(result, chart, arena), finding.item, &windows, shown,
-                   arena);
+        add_panel(lab_analysis_add_chart(result, chart, arena), finding.item, &windows, shown,
+                  arena);
     }
     lab_windows_release(&windows);
 }

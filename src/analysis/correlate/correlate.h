@@ -10,7 +10,7 @@ struct correlate_finding {
     const struct lab_resource_correlation *item;
 };
 
-/* Iteration times over the resource, and both over time: "correlate_top". */
+/* "correlate_top": iteration times over the resource. */
 void correlate_add_chart(struct lab_analysis_result *result, struct correlate_finding finding,
                          const char *suffix, bool simulated, struct lab_arena *arena);
 

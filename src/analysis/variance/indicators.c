@@ -193,7 +193,7 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
 
 /* --- all of them --- */
 
-void lab_phases_indicators(const struct lab_phases *phases, const struct lab_analysis_input *input,
+void lab_phases_indicators(const struct lab_phases *phases, const struct lab_phase_tuning *tuning,
                            struct lab_indicator *ret_indicators) {
     static const struct lab_indicator asked[LAB_INDICATORS] = {
         {.key = "higher_variance", .title = "Higher variance of iteration times"},
@@ -208,11 +208,10 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_ana
                                          [LAB_CLAIM_INCONCLUSIVE] = "inconclusive"};
     struct lab_arena *arena = phases->arena;
     struct sampled *sampled = lab_arena_alloc(arena, 1, sizeof *sampled);
-    struct lab_phase_tuning tuning = lab_phases_tuning(phases, input, phases->concurrent);
     memcpy(ret_indicators, asked, sizeof asked);
     sample(phases, sampled);
     judge_spread(phases, &ret_indicators[0]);
-    judge_tuning(phases, &tuning, &ret_indicators[1], &ret_indicators[4]);
+    judge_tuning(phases, tuning, &ret_indicators[1], &ret_indicators[4]);
     struct candidate pcie = choose(sampled, is_traffic, arena),
                      cpu = choose(sampled, is_cpu, arena);
     judge_correlation(&pcie, "PCIe traffic of other GPUs was not sampled", arena,

@@ -111,7 +111,8 @@ struct lab_indicator {
     const char *evidence;   /* a few words: a value, or why it isn't testable */
 };
 
-void lab_phases_indicators(const struct lab_phases *phases, const struct lab_analysis_input *input,
+/* `tuning`: of the concurrent phase. */
+void lab_phases_indicators(const struct lab_phases *phases, const struct lab_phase_tuning *tuning,
                            struct lab_indicator *ret_indicators);
 
 /* --- the chart --- */

@@ -212,6 +212,7 @@ LAB_TEST(blocks_that_differ_are_inconclusive) {
         struct lab_analysis_result result = when_phase(&given, again);
         assert_int_equal(claim_of(&result, "contention.kernel", "softmax")->verdict,
                          rows[i].verdict);
+        assert_int_equal(claim_of(&result, "contention.slowdown", "")->verdict, rows[i].verdict);
         assert_string_equal(cell(&result, 0, "comparisons", 0, "change_verdict")->text,
                             lab_claim_verdict_name(rows[i].verdict));
         assert_true(figure(&result, 0, "slower")->value == (rows[i].verdict == LAB_CLAIM_YES));

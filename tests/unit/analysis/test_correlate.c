@@ -337,10 +337,10 @@ LAB_TEST(test_a_sure_but_weak_correlation_is_no_cause) {
                                                a_tie(LAB_RESOURCE_OUTSIDE, -0.6, 1e-9)};
     struct lab_resource_correlations correlations = {.items = items, .count = 3, .window_s = NAN};
     lab_resource_correlations_adjust(&correlations, 1);
-    assert_true(items[0].found && items[0].spearman.r == 0.35);
-    assert_true(items[1].found &&
-                !lab_resource_correlation_is_suspect(&items[1])); /* what has the wrong sign */
-    assert_false(items[2].found);
+    assert_false(items[0].found);
+    assert_true(items[1].found);
+    assert_true(items[2].found &&
+                !lab_resource_correlation_is_suspect(&items[2])); /* what has the wrong sign */
 }
 
 LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
@@ -438,9 +438,9 @@ LAB_TEST(test_pictures_show_the_finding_and_the_machine) {
     struct lab_analysis_result result = when_asked(&given, "correlate");
     const struct lab_chart *top = chart_of(&result, "correlate_top");
     assert_non_null(top);
-    assert_int_equal(top->panel_count, 3);
+    assert_int_equal(top->panel_count, 1);
     assert_string_equal(top->panels[0].x.title, "Utilisation of CPU 3 [%]");
-    assert_string_equal(top->panels[1].y.title, "Iteration time [ms]");
+    assert_string_equal(top->panels[0].y.title, "Iteration time [ms]");
     for (size_t i = 0; i < top->panels[0].series[0].count; i++)
         assert_true(top->panels[0].series[0].y[i] > 8 && top->panels[0].series[0].y[i] < 14);
     const struct lab_chart *line = chart_of(&result, "resource_timeline");
