@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define AT_LIMIT     0.9 /* of the power limit, as it swings: then power lowers the clock */
-#define KERNELS_MOST 3   /* that are named one by one */
+#define KERNELS_MOST 3   /* that are named */
 
 struct figures {
     struct lab_claim slowdown, cost;
@@ -79,18 +79,29 @@ static const char *change_words(const struct lab_claim *claim, struct lab_arena 
                             100 * sign * (sign < 0 ? claim->low : claim->high));
 }
 
-static const char *kernel_words(const struct contention_row *row, struct lab_arena *arena) {
-    const struct lab_claim *claim = &row->change;
-    switch (claim->verdict) {
-    case LAB_CLAIM_YES:
-        return lab_arena_printf(arena, "%s %s", row->kernel, change_words(claim, arena));
-    case LAB_CLAIM_NO:
-        return lab_arena_printf(arena, "%s is unchanged (%s)", row->kernel,
-                                lab_claim_short(claim, arena));
-    default:
-        return lab_arena_printf(arena, "%s inconclusive (%+.1f%%)", row->kernel,
-                                100 * claim->effect);
+/* Kernels with that verdict: "gemm and flash", or from four on "5 kernels"; the largest bound. */
+static int list_kernels(const struct contention_phase *phase, enum lab_claim_verdict verdict,
+                        struct lab_str *out, double *ret_bound, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    *ret_bound = 0;
+    for (int k = 0; k < phase->kernel_count; k++)
+        if (phase->kernels[k].change.verdict == verdict) {
+            LAB_ADD(names, count, arena) = phase->kernels[k].kernel;
+            *ret_bound = fmax(*ret_bound, phase->kernels[k].change.bound);
+        }
+    if (count == 0)
+        return 0;
+    lab_str_add(out,
+                out->text[out->length - 1] == ' ' && out->text[out->length - 2] == ':' ? "" : ", ");
+    if (count > KERNELS_MOST) {
+        lab_str_printf(out, "%d kernels", count);
+    } else {
+        int named = count;
+        LAB_ADD(names, named, arena) = NULL;
+        lab_str_add_list(out, names, "and");
     }
+    return count;
 }
 
 /* What more runs would show, where something is inconclusive. */
@@ -110,21 +121,34 @@ static void add_needed(const struct contention_phase *phase, struct lab_str *out
                        100 * LAB_CLAIM_DETECT);
 }
 
+/* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (within ±0.8%), 5 runs each." */
 static void add_kernels(const struct contention_phase *phase, struct lab_str *out,
                         struct lab_arena *arena) {
-    int slower = 0;
+    const struct lab_claim *all = &phase->slowdown;
+    int changed = 0, count;
+    double bound;
     lab_str_printf(out, "%s: ", lab_words_capital(phase->title, arena));
-    for (int k = 0; k < phase->kernel_count; k++) {
-        slower += contention_is_slower(&phase->kernels[k].change);
-        if (phase->kernel_count <= KERNELS_MOST)
-            lab_str_printf(out, "%s%s", k ? ", " : "", kernel_words(&phase->kernels[k], arena));
-    }
-    if (phase->kernel_count > KERNELS_MOST) {
-        struct contention_row all = {.kernel = "the mean kernel", .change = phase->slowdown};
-        lab_str_printf(out, "%s, %d of %d are slower", kernel_words(&all, arena), slower,
-                       phase->kernel_count);
-    }
-    lab_str_printf(out, ", %d run%s each.", phase->slowdown.n, phase->slowdown.n == 1 ? "" : "s");
+    for (int k = 0; k < phase->kernel_count; k++)
+        changed += phase->kernels[k].change.verdict == LAB_CLAIM_YES;
+    for (int k = 0, n = 0; k < phase->kernel_count && changed <= KERNELS_MOST; k++)
+        if (phase->kernels[k].change.verdict == LAB_CLAIM_YES)
+            lab_str_printf(out, "%s%s %s", n++ ? ", " : "", phase->kernels[k].kernel,
+                           change_words(&phase->kernels[k].change, arena));
+    if (changed > KERNELS_MOST) /* then their mean comes first */
+        lab_str_printf(out, "the mean of %d kernels %s, %d change", phase->kernel_count,
+                       all->verdict == LAB_CLAIM_YES ? change_words(all, arena)
+                                                     : lab_claim_short(all, arena),
+                       changed);
+    count = list_kernels(phase, LAB_CLAIM_NO, out, &bound, arena);
+    if (count > 0)
+        lab_str_printf(out, " %s unchanged (within ±%.1f%%)", count == 1 ? "is" : "are",
+                       lab_words_bound_percent(bound));
+    count = list_kernels(phase, LAB_CLAIM_INCONCLUSIVE, out, &bound, arena);
+    if (count > 0 && count == phase->kernel_count)
+        lab_str_printf(out, " inconclusive (%+.1f%%)", 100 * all->effect);
+    else if (count > 0)
+        lab_str_add(out, " inconclusive");
+    lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
     add_needed(phase, out);
 }
 

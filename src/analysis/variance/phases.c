@@ -226,9 +226,9 @@ static const char *title_of(const struct lab_phases *phases, int phase,
     const char *name = phases->names[phase], *device = run->ranks[0].device;
     if (phases->disturb[phase][0])
         return lab_arena_printf(phases->arena, "with a neighbour (%s)", phases->disturb[phase]);
-    if (phases->mitigations[phase][0])
+    if (phases->mitigations[phase][0] && strcmp(phases->mitigations[phase], name) != 0)
         return lab_arena_printf(phases->arena, "%s (%s)", name, phases->mitigations[phase]);
-    if (lab_str_equal(text_in(run->test, "place"), "together"))
+    if (!phases->mitigations[phase][0] && lab_str_equal(text_in(run->test, "place"), "together"))
         return lab_arena_printf(phases->arena, "%d %s at once", run->rank_count,
                                 strchr(device, '/')              ? "slices"
                                 : lab_str_starts(device, "cpu:") ? "CPU devices"
