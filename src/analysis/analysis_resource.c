@@ -16,95 +16,52 @@ static const struct lab_clock_reason *find_reason(uint64_t bit) {
     return NULL;
 }
 
-static bool is_acronym(const char *title) {
-    return isupper((unsigned char)title[0]) && isupper((unsigned char)title[1]);
-}
-
-/* "Power draw" within a sentence: "power draw"; "PCIe …" and "GPU …" stay. */
-static char *lower_first(const char *title, struct lab_arena *arena) {
-    char *text = lab_arena_strdup(arena, title);
-    if (!is_acronym(text) && !lab_str_starts(text, "NVLink"))
-        text[0] = (char)tolower((unsigned char)text[0]);
-    return text;
-}
-
-/* "CPU utilisation of node [n]" with its number */
-static const char *fill_number(const char *title, int number, struct lab_arena *arena) {
-    const char *hole = strstr(title, "[n]");
-    if (!hole)
-        return title;
-    return lab_arena_printf(arena, "%.*s%d%s", (int)(hole - title), title, number, hole + 3);
-}
-
-static const char *core_title(enum lab_metric_id metric) {
-    return metric == LAB_METRIC_CORE_UTILIZATION ? "utilisation"
-           : metric == LAB_METRIC_CORE_FREQUENCY ? "frequency"
-                                                 : NULL;
-}
-
-/* Titles that name the GPU already, put so that its number fits. */
-static const char *gpu_title(enum lab_metric_id metric) {
-    switch (metric) {
-    case LAB_METRIC_UTILIZATION:
-        return "utilisation";
-    case LAB_METRIC_PCIE_TX_RATE:
-    case LAB_METRIC_PCIE_TX_BYTES:
-        return "PCIe traffic out";
-    case LAB_METRIC_PCIE_RX_RATE:
-    case LAB_METRIC_PCIE_RX_BYTES:
-        return "PCIe traffic into";
-    case LAB_METRIC_NVLINK_TX_RATE:
-    case LAB_METRIC_NVLINK_TX_BYTES:
-        return "NVLink traffic out";
-    case LAB_METRIC_NVLINK_RX_RATE:
-    case LAB_METRIC_NVLINK_RX_BYTES:
-        return "NVLink traffic into";
-    case LAB_METRIC_ENERGY:
-        return "power by its energy counter";
-    default:
-        return NULL;
-    }
-}
-
-/* Machines have both a gauge and a counter of the same traffic: each has a name of its own. */
-static const char *counter_title(enum lab_metric_id metric) {
-    return metric == LAB_METRIC_PCIE_TX_BYTES || metric == LAB_METRIC_PCIE_RX_BYTES ||
-                   metric == LAB_METRIC_NVLINK_TX_BYTES || metric == LAB_METRIC_NVLINK_RX_BYTES
-               ? " by its byte counter"
-               : "";
-}
-
-static const char *pressure_title(enum lab_metric_id metric) {
-    return metric == LAB_METRIC_PRESSURE_CPU      ? "pressure on CPUs"
-           : metric == LAB_METRIC_PRESSURE_MEMORY ? "pressure on memory"
-           : metric == LAB_METRIC_PRESSURE_IO     ? "pressure on the disk"
-                                                  : NULL;
-}
-
 static bool is_of_gpu(const struct lab_resource *resource) {
     return resource->kind == LAB_ENTITY_GPU || resource->kind == LAB_ENTITY_MIG;
 }
 
+/* "Power draw" within a sentence: "power draw"; "PCIe …" and "CPU …" stay. */
+static const char *lower_first(const char *title, struct lab_arena *arena) {
+    char *text = lab_arena_strdup(arena, title);
+    if (!isupper((unsigned char)text[1]) && !lab_str_starts(text, "NVLink"))
+        text[0] = (char)tolower((unsigned char)text[0]);
+    return text;
+}
+
+static const char *replace(const char *title, const char *part, const char *by,
+                           struct lab_arena *arena) {
+    const char *at = strstr(title, part);
+    return lab_arena_printf(arena, "%.*s%s%s", (int)(at - title), title, by, at + strlen(part));
+}
+
+/* "PCIe into the GPU" of GPU 3: "PCIe into GPU 3"; "GPU utilisation": "utilisation of GPU 3" */
+static const char *gpu_title(const char *title, const struct lab_resource *resource,
+                             struct lab_arena *arena) {
+    const char *gpu = lab_arena_printf(
+        arena, "%s %d", resource->kind == LAB_ENTITY_MIG ? "MIG instance" : "GPU", resource->index);
+    if (resource->bit)
+        return lab_arena_printf(arena, "clock limit of %s by %s", gpu,
+                                find_reason(resource->bit)->words);
+    if (strstr(title, "the GPU"))
+        return replace(title, "the GPU", gpu, arena);
+    return lab_arena_printf(arena, "%s of %s",
+                            lower_first(title + (lab_str_starts(title, "GPU ") ? 4 : 0), arena),
+                            gpu);
+}
+
 const char *lab_resource_title(const struct lab_resource *resource, struct lab_arena *arena) {
     const char *title = lab_metric(resource->metric)->title;
-    const char *where = resource->kind == LAB_ENTITY_MIG ? "MIG instance" : "GPU";
-    if (resource->bit)
-        return lab_arena_printf(arena, "%s holding back %s %d", find_reason(resource->bit)->words,
-                                where, resource->index);
-    if (core_title(resource->metric))
-        return lab_arena_printf(arena, "%s of CPU %d", core_title(resource->metric),
-                                resource->instance);
-    if (pressure_title(resource->metric))
-        return pressure_title(resource->metric);
-    bool untold = resource->kind == LAB_ENTITY_NUMA && !strstr(title, "node [n]");
-    if (untold) /* "Pages taken where they were wanted [n]": of a node, which it doesn't say */
-        title = lab_arena_printf(arena, "%.*son node [n]", (int)strcspn(title, "["), title);
-    if (!is_of_gpu(resource))
-        return lower_first(fill_number(title, resource->instance, arena), arena);
-    const char *own = gpu_title(resource->metric);
-    const char *joiner = own && strstr(own, " into") ? "" : "of ";
-    return lab_arena_printf(arena, "%s %s%s %d%s", own ? own : lower_first(title, arena), joiner,
-                            where, resource->index, counter_title(resource->metric));
+    if (is_of_gpu(resource))
+        return gpu_title(title, resource, arena);
+    if (strstr(title, "[n]"))
+        title = replace(title, "[n]",
+                        lab_arena_printf(arena, "%s%d",
+                                         strstr(title, "node [n]")           ? ""
+                                         : resource->kind == LAB_ENTITY_NUMA ? "on node "
+                                                                             : "of CPU ",
+                                         resource->instance),
+                        arena);
+    return lower_first(title, arena);
 }
 
 const char *lab_resource_key(const struct lab_resource *resource, struct lab_arena *arena) {

@@ -230,7 +230,8 @@ static const char *title_of(const struct lab_phases *phases, int phase,
         return lab_arena_printf(phases->arena, "%s (%s)", name, phases->mitigations[phase]);
     if (!phases->mitigations[phase][0] && lab_str_equal(text_in(run->test, "place"), "together"))
         return lab_arena_printf(phases->arena, "%d %s at once", run->rank_count,
-                                strchr(device, '/')              ? "slices"
+                                lab_str_starts(device, "sim:")   ? "GPUs"
+                                : strchr(device, '/')            ? "slices"
                                 : lab_str_starts(device, "cpu:") ? "CPU devices"
                                                                  : "GPUs");
     return strcmp(name, "baseline") == 0 ? "alone" : name;
