@@ -121,7 +121,7 @@ static void add_needed(const struct contention_phase *phase, struct lab_str *out
                        100 * LAB_CLAIM_DETECT);
 }
 
-/* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (within ±0.8%), 5 runs each." */
+/* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (…), 5 runs each." */
 static void add_kernels(const struct contention_phase *phase, struct lab_str *out,
                         struct lab_arena *arena) {
     const struct lab_claim *all = &phase->slowdown;
@@ -280,7 +280,6 @@ static void add_part(struct lab_analysis_result *result, const struct contention
         .other = tuning->tunings > 0 ? tuning->other : (double)NAN};
     for (int k = 0; k < phase->kernel_count; k++)
         figures.slower += contention_is_slower(&phase->kernels[k].change);
-    part->about = phase->mitigations[0] ? phase->mitigations : phase->title;
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&phase->slowdown, arena));
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     lab_rows_add_table(part, "comparisons", "Compared with the baseline", &kernels, arena);

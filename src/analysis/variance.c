@@ -132,8 +132,6 @@ static void add_part(struct lab_analysis_result *result, const struct lab_phases
                      int number, const struct phase *phase) {
     struct lab_arena *arena = phases->arena;
     struct lab_analysis_part *part = lab_analysis_add_part(result, phases->names[number], arena);
-    part->about =
-        phases->mitigations[number][0] ? phases->mitigations[number] : phases->titles[number];
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&phase->figures.time, arena));
     LAB_PART_FIGURES(part, figure_fields, &phase->figures, arena);
     struct lab_rows rows = LAB_ROWS(pair_fields, phase->pairs, phase->count);
