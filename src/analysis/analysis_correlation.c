@@ -97,8 +97,8 @@ static struct resources list_resources(const struct lab_rank_times *rank_times) 
 
 struct scratch {
     struct lab_windows windows;
-    double *x, *y, *ranks_x, *ranks_y;
-    int *runs; /* that pairs belong to */
+    double *x, *y, *ranks_x, *ranks_y; /* in one block */
+    int *runs;                         /* that pairs belong to */
     size_t capacity;
     struct lab_surrogate surrogate;
     size_t ranked; /* pairs whose x has its ranks already: all windows have both figures */
@@ -107,20 +107,17 @@ struct scratch {
 static void make_room(struct scratch *scratch, size_t count) {
     if (count <= scratch->capacity)
         return;
-    scratch->capacity = 2 * count;
-    scratch->x = lab_mem_resize(scratch->x, scratch->capacity, sizeof *scratch->x);
-    scratch->y = lab_mem_resize(scratch->y, scratch->capacity, sizeof *scratch->y);
-    scratch->ranks_x = lab_mem_resize(scratch->ranks_x, scratch->capacity, sizeof *scratch->x);
-    scratch->ranks_y = lab_mem_resize(scratch->ranks_y, scratch->capacity, sizeof *scratch->x);
-    scratch->runs = lab_mem_resize(scratch->runs, scratch->capacity, sizeof *scratch->runs);
+    size_t room = scratch->capacity = 2 * count;
+    scratch->x = lab_mem_resize(scratch->x, 4 * room, sizeof *scratch->x);
+    scratch->y = scratch->x + room;
+    scratch->ranks_x = scratch->y + room;
+    scratch->ranks_y = scratch->ranks_x + room;
+    scratch->runs = lab_mem_resize(scratch->runs, room, sizeof *scratch->runs);
 }
 
 static void release_scratch(struct scratch *scratch) {
     lab_windows_release(&scratch->windows);
     lab_mem_free(scratch->x);
-    lab_mem_free(scratch->y);
-    lab_mem_free(scratch->ranks_x);
-    lab_mem_free(scratch->ranks_y);
     lab_mem_free(scratch->runs);
     lab_surrogate_release(&scratch->surrogate);
 }
