@@ -127,7 +127,9 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
     const struct lab_claim *all = &phase->slowdown;
     int changed = 0, count;
     double bound;
-    lab_str_printf(out, "%s: ", lab_words_capital(phase->title, arena));
+    lab_str_printf(out, "%s%s: ", phase->title == phase->name ? "Phase " : "",
+                   phase->title == phase->name ? phase->name
+                                               : lab_words_capital(phase->title, arena));
     for (int k = 0; k < phase->kernel_count; k++)
         changed += phase->kernels[k].change.verdict == LAB_CLAIM_YES;
     for (int k = 0, n = 0; k < phase->kernel_count && changed <= KERNELS_MOST; k++)
@@ -139,6 +141,8 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
                        all->verdict == LAB_CLAIM_YES ? change_words(all, arena)
                                                      : lab_claim_short(all, arena),
                        changed);
+    if (all->verdict == LAB_CLAIM_NOT_TESTED)
+        lab_str_add(out, "not tested");
     count = list_kernels(phase, LAB_CLAIM_NO, out, &bound, arena);
     if (count > 0)
         lab_str_printf(out, " %s unchanged (within ±%.1f%%)", count == 1 ? "is" : "are",

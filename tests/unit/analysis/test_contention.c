@@ -130,7 +130,8 @@ LAB_TEST(nothing_is_found_where_nothing_is) {
         given_kernel(&given, kernel, 0, &again, FIRST_CHOICE);
     }
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    assert_says(result.answer, "Baseline_again: kernel0, kernel1 and kernel2 are unchanged (within ±");
+    assert_says(result.answer,
+                "Phase baseline_again: kernel0, kernel1 and kernel2 are unchanged (within ±");
     assert_string_equal(result.claims[0].kind, "contention.slowdown");
     for (int i = 0; i < result.claim_count; i++)
         assert_int_not_equal(result.claims[i].verdict, LAB_CLAIM_YES);
