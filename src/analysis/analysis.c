@@ -1,6 +1,7 @@
 /* analysis.c: finding analyses, and the figures that all of them give. */
 #include "analysis/analysis.h"
 
+#include "analysis/claims/check.h"
 #include "base/str.h"
 #include "stats/stats.h"
 
@@ -113,6 +114,42 @@ void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena 
     void *config = lab_arena_alloc(arena, 1, analysis->config_size);
     lab_options_defaults(analysis->options, config, arena);
     return config;
+}
+
+/* --- running one --- */
+
+static enum lab_analysis_finding finding_of(const struct lab_claim *claims, int count) {
+    bool none = true;
+    for (int i = 0; i < count; i++) {
+        if (!lab_str_equal(claims[i].kind, claims[0].kind))
+            continue;
+        if (claims[i].verdict == LAB_CLAIM_YES)
+            return LAB_ANALYSIS_FINDS;
+        none = none && claims[i].verdict == LAB_CLAIM_NO;
+    }
+    return none ? LAB_ANALYSIS_FINDS_NOTHING : LAB_ANALYSIS_CANT_TELL;
+}
+
+int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
+                     const struct lab_analysis_input *input, struct lab_arena *arena,
+                     struct lab_analysis_result *ret_result, struct lab_err *err) {
+    if (!config)
+        config = lab_analysis_config(analysis, arena);
+    if (analysis->run(config, input, arena, ret_result, err) < 0)
+        return -1;
+    int count = ret_result->claim_count;
+    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)count + 1, sizeof *claims);
+    for (int i = 0; i < count; i++) {
+        claims[i] = &ret_result->claims[i];
+        claims[i]->simulated = ret_result->simulated;
+    }
+    /* of several studies, the same names are different things */
+    lab_claims_check(claims, count, input->study_count <= 1, &ret_result->faults, arena);
+    /* unless it has said so from several kinds of its claims; an estimate in a unit is neither there
+     * nor not */
+    if (ret_result->finding == LAB_ANALYSIS_NOT_REQUESTED && count > 0 && !claims[0]->unit)
+        ret_result->finding = finding_of(ret_result->claims, count);
+    return 0;
 }
 
 struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count) {

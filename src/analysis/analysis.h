@@ -36,7 +36,8 @@ struct lab_analysis_part {      /* one thing that was analysed: a pipeline, a pa
     const char *const *notes;
 };
 
-/* Whether an analysis found what it looks for, for scripts: `gpulab analyze --fail`. */
+/* Whether an analysis found what it looks for, for scripts: `gpulab analyze --fail`. Of a result
+ * with claims it follows from them (lab_analysis_run). */
 enum lab_analysis_finding {
     LAB_ANALYSIS_NOT_REQUESTED, /* it doesn't look for one thing that is there or not */
     LAB_ANALYSIS_FINDS_NOTHING,
@@ -56,8 +57,9 @@ struct lab_analysis_result {
     bool simulated;           /* some figure is: the word stands in every heading */
     const char *const *notes; /* about the whole; NULL-terminated */
     /* what was found, the headline first; all else says the same in other words */
-    const struct lab_claim *claims;
+    struct lab_claim *claims;
     int claim_count;
+    const char *const *faults;      /* claims that were withdrawn, and why; NULL-terminated */
     const struct lab_chart *charts; /* pictures of the same figures */
     int chart_count;
 };
@@ -103,7 +105,7 @@ struct lab_analysis {
      * the others by interest. NULL = it is never part of a study's report
      */
     int (*interest)(const struct lab_study_table *study);
-    /* The result lies in the arena and refers to the input. */
+    /* The result lies in the arena and refers to the input. Called by lab_analysis_run. */
     int (*run)(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err);
 };
@@ -129,6 +131,15 @@ int lab_analysis_choose(const struct lab_study_table *study, int most,
 
 /* A config with the defaults, in the arena. */
 void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena);
+
+/*
+ * Runs it; `config` NULL = the defaults. Claims of simulated studies are marked as such, checked
+ * (claims/check.h), and the finding follows from the headline: the
+ * first claim and all others of its kind.
+ */
+int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
+                     const struct lab_analysis_input *input, struct lab_arena *arena,
+                     struct lab_analysis_result *ret_result, struct lab_err *err);
 
 /* --- for members --- */
 

@@ -76,7 +76,7 @@ void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab
                             struct lab_arena *arena) {
     result->claims =
         lab_analysis_grow(result->claims, result->claim_count, sizeof *result->claims, arena);
-    ((struct lab_claim *)result->claims)[result->claim_count++] = *claim;
+    result->claims[result->claim_count++] = *claim;
 }
 
 /* --- parts --- */

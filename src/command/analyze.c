@@ -309,7 +309,7 @@ static int tell_finding(const struct lab_analysis *analysis,
     if (result->lacks)
         return lab_err_set(err, LAB_ERR_USER, "--fail: there is nothing to judge");
     if (result->finding == LAB_ANALYSIS_CANT_TELL)
-        lab_console_note("--fail: inconclusive: nothing was found, more runs may find something");
+        lab_console_note("--fail: inconclusive: more runs are needed");
     if (result->finding == LAB_ANALYSIS_FINDS)
         *ret_status = STATUS_FOUND;
     return 0;
@@ -338,7 +338,7 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
         return -1;
     int status = read_input(call, analysis, paths, count, &traces, &input, ret_status, err);
     if (status == 0)
-        status = analysis->run(keys, &input, call->arena, &result, err);
+        status = lab_analysis_run(analysis, keys, &input, call->arena, &result, err);
     if (status == 0)
         status = print_result(call, analysis, &result, err);
     if (status == 0 && config->charts)

@@ -1,12 +1,13 @@
 /*
- * show.c: `gpulab show`: one study: its report, all its runs, one of them, or its config. It reads
- * while the study runs, too.
+ * show.c: `gpulab show`: one study: its report, its claims, all its runs, one of them, or its
+ * config. It reads while the study runs, too.
  */
 #include "command/command.h"
 
 #include "base/json.h"
 #include "base/yaml/yaml.h"
 #include "load/study_view.h"
+#include "report/report_build.h"
 #include "report/study/study_run.h"
 #include "store/study/results.h"
 
@@ -15,11 +16,13 @@
 #include <string.h>
 
 struct show_config {
-    bool runs, config;
+    bool claims, runs, config;
     const char *run;
 };
 
 static const struct lab_option show_options[] = {
+    {"claims", LAB_OPTION_FLAG, offsetof(struct show_config, claims), .letter = 'c',
+     .help = "list every claim of its report: effect, 95% interval, runs, verdict"},
     {"runs", LAB_OPTION_FLAG, offsetof(struct show_config, runs), .letter = 'r',
      .help = "list every run"},
     {"run", LAB_OPTION_STRING, offsetof(struct show_config, run), .value_name = "ID",
@@ -41,6 +44,24 @@ static void print_report(const struct lab_command_call *call, const struct lab_s
     lab_doc_data(doc, "summary", summary);
     lab_report_add_study(doc, report, call->console->style);
     lab_doc_print(doc, call->console);
+}
+
+/* --- its claims --- */
+
+/* By the analyses that the report has. */
+static int print_claims(const struct lab_command_call *call, const struct lab_study_view *view,
+                        struct lab_err *err) {
+    struct lab_report_made made;
+    int count;
+    if (lab_report_build_study(view, &(struct lab_report_request){0}, call->arena, &made, err) < 0)
+        return -1;
+    struct lab_claim *const *claims = lab_report_claims(&made.page, call->arena, &count);
+    struct lab_doc *doc = lab_doc_open(view->report.name, call->arena);
+    lab_doc_set_simulated(doc, made.page.simulated);
+    lab_report_add_claims(doc, claims, count);
+    lab_doc_notes(doc, "warnings", made.page.warnings, true);
+    lab_doc_print(doc, call->console);
+    return 0;
 }
 
 /* --- its runs --- */
@@ -135,15 +156,18 @@ static int show_file(const struct lab_command_call *call, struct lab_study_file 
     const struct show_config *config = call->config;
     struct lab_study_view view;
     /* only the report says how long it still takes, which means a look at other studies */
-    bool report = !config->runs && !config->config && !config->run;
-    int result = report || config->config ? lab_study_view_read(file, report, &view, err)
-                                          : lab_study_view_follow(file, NULL, &view, err);
+    bool report = !config->claims && !config->runs && !config->config && !config->run;
+    int result = report || config->claims || config->config
+                     ? lab_study_view_read(file, !config->config, &view, err)
+                     : lab_study_view_follow(file, NULL, &view, err);
     if (result == 0 && report)
         result = lab_study_view_metrics(&view, err);
     if (result < 0)
         return -1;
     if (config->config)
         return print_config(call, &view, err);
+    if (config->claims)
+        return print_claims(call, &view, err);
     if (config->run)
         return print_run(call, &view, config->run, err);
     if (config->runs)
@@ -158,8 +182,8 @@ static int show_run(const struct lab_command_call *call, int *ret_status, struct
     const struct show_config *config = call->config;
     struct lab_study_file *file;
     const char *path;
-    if (config->runs + config->config + (config->run != NULL) > 1)
-        return lab_err_set(err, LAB_ERR_USER, "give one of --runs, --run and --config");
+    if (config->claims + config->runs + config->config + (config->run != NULL) > 1)
+        return lab_err_set(err, LAB_ERR_USER, "give one of --claims, --runs, --run and --config");
     if (lab_folder_resolve(call->word_count ? call->words[0] : NULL, call->arena, &path, err) < 0 ||
         lab_study_file_open(path, call->arena, &file, err) < 0)
         return -1;
@@ -171,6 +195,7 @@ static int show_run(const struct lab_command_call *call, int *ret_status, struct
 static const struct lab_manual_example examples[] = {
     {"gpulab show", "the newest study"},
     {"gpulab show quick_test", "the newest one of that name"},
+    {"gpulab show numa_study --claims --json", "what its report states, as data"},
     {"gpulab show outputs/quick_test/2026-11-15/10-42-03 --runs", "every run of one study"},
     {"gpulab show quick_test --run gpu0_numa0_vit32x4x512", "one run, with its metrics and logs"},
     {"gpulab show quick_test --config > mine.yaml", "the config that it was run with"},
@@ -179,7 +204,7 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_show = {
     .name = "show",
-    .summary = "show one study: its report, its runs, or its config",
+    .summary = "show one study: its report, its claims, its runs, or its config",
     .usage = "[PATH]",
     .description =
         "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "

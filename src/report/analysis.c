@@ -69,6 +69,8 @@ void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analys
         lab_value_append(arena, claims, lab_claim_value(&result->claims[i], arena));
     if (result->claim_count > 0)
         lab_doc_data(doc, "claims", claims);
+    for (int i = 0; result->faults && result->faults[i]; i++)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s", result->faults[i]);
     lab_doc_only(doc, LAB_DOC_TERMINAL);
     if (result->simulated)
         lab_doc_text(doc, LAB_DOC_SAYS, "These are simulated devices.");

@@ -190,6 +190,8 @@ static void add_opening(struct lab_doc *doc, const struct lab_page *page,
     if (digest && digest->nothing_valid)
         lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
     lab_doc_only(doc, LAB_DOC_ALL);
+    for (int i = 0; page->warnings && page->warnings[i]; i++)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s", page->warnings[i]);
     if (page->missing)
         lab_doc_text(doc, LAB_DOC_NOTE, "%s.", page->missing);
 }
@@ -239,5 +241,7 @@ int lab_page_add_answers(const struct lab_page *page, struct lab_doc *doc) {
             lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s", page->analyses[i].name, result->answer);
         count++;
     }
+    for (int i = 0; page->warnings && page->warnings[i]; i++)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s", page->warnings[i]);
     return count;
 }

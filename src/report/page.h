@@ -35,7 +35,9 @@ struct lab_page {
     const char *order;   /* of the runs: "random"; NULL = unknown */
     const char *version; /* of the gpulab that writes this */
     const char *missing; /* about pictures that aren't there; NULL = all are */
-    bool simulated;      /* some figure is */
+    /* claims that were withdrawn, and why; NULL-terminated, NULL = none was */
+    const char *const *warnings;
+    bool simulated; /* some figure is */
 };
 
 /* A page has at most 3 MB, whatever there is: what is left out is said, and where it is. */

@@ -3,8 +3,10 @@
  */
 #include "report/report_internal.h"
 
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
 #include "analysis/analysis_timeline.h"
+#include "analysis/claims/check.h"
 #include "base/clock.h"
 #include "base/yaml/yaml.h"
 #include "load/recordings.h"
@@ -36,11 +38,22 @@ void report_analyse(struct report_found *found, const struct lab_analysis *analy
             found->arena, "no time was left for it; 'gpulab analyze %s' does it", analysis->name);
         return;
     }
-    void *config = lab_analysis_config(analysis, found->arena);
-    if (analysis->run(config, input, found->arena, result, &err) == 0)
+    if (lab_analysis_run(analysis, NULL, input, found->arena, result, &err) == 0)
         item->result = result;
     else
         item->failure = lab_arena_strdup(found->arena, err.text);
+}
+
+/* Those of each analysis, and those of different analyses against each other. */
+static const char *const *find_faults(const struct lab_page *page, struct lab_arena *arena) {
+    const char *const *faults = NULL;
+    int count;
+    struct lab_claim *const *claims = lab_report_claims(page, arena, &count);
+    for (int i = 0; i < page->analysis_count; i++)
+        if (page->analyses[i].result)
+            lab_analysis_add_notes(&faults, page->analyses[i].result->faults, "", arena);
+    lab_claims_check(claims, count, true, &faults, arena);
+    return faults;
 }
 
 static void analyse_by_name(struct report_found *found, const char *name,
@@ -180,6 +193,7 @@ int lab_report_build_study(const struct lab_study_view *view,
                  .simulated = view->report.simulated || some_is_simulated(found),
                  .analyses = found->items,
                  .analysis_count = found->count}};
+    ret_made->page.warnings = find_faults(&ret_made->page, arena);
     return request->folder ? report_write(found, request, ret_made, err) : 0;
 }
 

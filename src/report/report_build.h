@@ -34,6 +34,13 @@ int lab_report_build_study(const struct lab_study_view *view,
                            const struct lab_report_request *request, struct lab_arena *arena,
                            struct lab_report_made *ret_made, struct lab_err *err);
 
+/* The claims of all its analyses, in the order in which they are shown. */
+struct lab_claim *const *lab_report_claims(const struct lab_page *page, struct lab_arena *arena,
+                                           int *ret_count);
+
+/* As a table; for programs, as `claims`. */
+void lab_report_add_claims(struct lab_doc *doc, struct lab_claim *const *claims, int count);
+
 /* Of recordings, by words as `analyze` takes them. */
 int lab_report_build_recordings(const char *const *words, int count,
                                 const struct lab_report_request *request, struct lab_arena *arena,

@@ -143,7 +143,7 @@ static void add_analysis(struct report_found *found, const char *name, const cha
     void *config = lab_analysis_config(analysis, found->arena);
     if (word)
         lab_options_set_word(analysis->options, config, found->arena, word, NULL);
-    if (analysis->run(config, &input, found->arena, &result, &err) == 0)
+    if (lab_analysis_run(analysis, config, &input, found->arena, &result, &err) == 0)
         lab_doc_write(lab_report_analysis(name, &result, found->arena), "text", plain, &text);
     else
         lab_str_printf(&text, "%s\n", err.text);

@@ -100,6 +100,14 @@ expect_out '^experiment:'
 run show --config --json
 json '"experiment" in d'
 
+# every claim of its report, as a table and as data
+run show --claims
+expect_status 0
+run show --claims --json
+json '(d["claims"] and all({"kind", "subject", "reference", "effect", "low", "high", "confidence", "runs",
+                            "verdict", "bound", "scope", "simulated"} <= c.keys() for c in d["claims"])
+      and not any(c["verdict"] == "yes" for c in d["claims"] if c["runs"] < 2))'
+
 run show --config --runs
 expect_status 2
 expect_one_line
