@@ -1,150 +1,226 @@
-/* selftest.c: how often verdicts on nothing find something. */
+/* selftest.c: one point's runs under many names, and how often claims find a difference. */
 #include "campaign/selftest.h"
 
 #include "analysis/analysis.h"
 #include "base/random.h"
+#include "base/str.h"
 #include "stats/stats.h"
 
-#include <math.h>
+#include <string.h>
 
-/* --- two names for the same thing --- */
+#define ANALYSES_MOST 64
 
-struct side {
-    const struct lab_study_run **runs;
-    double *rates, *times_s;
-    int count;
-};
+/* --- names --- */
 
-static struct side side_make(int room, struct lab_arena *arena) {
-    return (struct side){lab_arena_alloc(arena, (size_t)room + 1, sizeof(struct lab_study_run *)),
-                         lab_arena_alloc(arena, (size_t)room + 1, sizeof(double)),
-                         lab_arena_alloc(arena, (size_t)room + 1, sizeof(double)), 0};
+static void set(struct lab_study_run *run, const char *key, struct lab_value *value,
+                struct lab_arena *arena) {
+    const struct lab_value **maps[] = {&run->options, &run->test};
+    for (int i = 0; i < 2; i++) {
+        struct lab_value *copy = lab_value_map(arena);
+        for (int k = 0; *maps[i] && k < (*maps[i])->count; k++)
+            lab_value_set(arena, copy, (*maps[i])->keys[k], (*maps[i])->items[k]);
+        lab_value_set(arena, copy, key, value);
+        *maps[i] = copy;
+    }
 }
 
-static void side_add(struct side *side, const struct lab_study_run *run) {
-    side->runs[side->count] = run;
-    side->rates[side->count] = run->rate;
-    side->times_s[side->count++] = run->time_s;
+static void set_rank(struct lab_study_run *run, int rank, int device, int node,
+                     struct lab_arena *arena) {
+    run->ranks[rank].gpu_id = run->ranks[rank].gpu = device;
+    run->ranks[rank].device = lab_arena_printf(arena, "cuda:%d", device);
+    run->ranks[rank].numa_node = node;
+    run->ranks[rank].device_node = device % 2;
+    run->ranks[rank].distance = node == device % 2 ? 10 : 21;
 }
 
-static struct lab_study_ratio compare(const struct side *a, const struct side *b) {
-    struct lab_study_point first = {"A", a->runs, a->count, a->rates, a->times_s},
-                           second = {"B", b->runs, b->count, b->rates, b->times_s};
-    return lab_study_compare(&first, &second, LAB_STUDY_RATE);
+static void name_placement(struct lab_study_run *run, int name, struct lab_arena *arena) {
+    set_rank(run, 0, name & 3, name >> 2, arena);
 }
 
-static bool is_alarm(const struct lab_study_ratio *ratio) {
-    return ratio->verdict == LAB_STUDY_MORE || ratio->verdict == LAB_STUDY_LESS;
+static void name_settings(struct lab_study_run *run, int name, struct lab_arena *arena) {
+    set_rank(run, 0, 0, 0, arena);
+    set(run, "compile_model", lab_value_bool(arena, name & 1), arena);
+    set(run, "batch_size", lab_value_int(arena, name & 2 ? 8 : 4), arena);
+    set(run, "memory_size_mb", lab_value_int(arena, name & 4 ? 16 : 8), arena);
 }
 
-static void add_bound(struct lab_selftest_tally *tally, double bound) {
-    LAB_MEM_GROW(&tally->bounds, tally->studies, &tally->capacity);
-    tally->bounds[tally->studies] = bound;
+static void name_phase(struct lab_study_run *run, int name, struct lab_arena *arena) {
+    set_rank(run, 0, name >> 1 & 1, name >> 1 & 1, arena);
+    run->phase = name & 1 ? "concurrent" : "baseline";
+    run->model = name & 4 ? "b" : "a";
 }
 
-/* --- spread, as `analyze variance` judges it --- */
+static void name_gang(struct lab_study_run *run, int name, struct lab_arena *arena) {
+    struct lab_study_rank *ranks = lab_arena_alloc(arena, 2, sizeof *ranks);
+    ranks[0] = ranks[1] = run->ranks[0];
+    run->ranks = ranks;
+    run->rank_count = 1 + (name & 1);
+    set_rank(run, 0, name & 1 ? 0 : name >> 1 & 1, 0, arena);
+    set_rank(run, 1, 1, 0, arena);
+    run->model = lab_arena_printf(arena, "m%d", name >> 2);
+}
+
+static void (*const namings[])(struct lab_study_run *run, int name, struct lab_arena *arena) = {
+    name_placement, name_settings, name_phase, name_gang};
+
+/* A run as repeat `block` of the point `name`. */
+static struct lab_study_run rename_run(const struct lab_study_run *run, int naming, int name,
+                                       int block, struct lab_arena *arena) {
+    struct lab_study_run named = *run;
+    struct lab_run *copy = lab_arena_alloc(arena, 1, sizeof *copy);
+    named.ranks = lab_arena_alloc(arena, 1, sizeof *named.ranks);
+    named.ranks[0] = run->ranks[0];
+    named.rank_count = 1;
+    named.phase = "";
+    namings[naming](&named, name, arena);
+    named.point = lab_arena_printf(arena, "aa%d", name);
+    *copy = *run->run;
+    copy->repeat = block;
+    copy->id = lab_arena_printf(arena, "%s_r%d", named.point, block);
+    named.run = copy;
+    return named;
+}
+
+static struct lab_study_table rename_all(const struct lab_study_table *table,
+                                         const struct lab_study_run *const *used, int blocks,
+                                         int naming, uint64_t seed, struct lab_arena *arena) {
+    struct lab_study_table named = *table;
+    int count = blocks * LAB_SELFTEST_POINTS;
+    named.runs = lab_arena_alloc(arena, (size_t)count, sizeof *named.runs);
+    named.run_count = named.planned_count = count;
+    named.failed_count = named.invalid_count = 0;
+    named.repeated = true;
+    for (int block = 0; block < blocks; block++) {
+        int names[LAB_SELFTEST_POINTS];
+        for (int i = 0; i < LAB_SELFTEST_POINTS; i++) { /* Fisher and Yates */
+            uint64_t draw = (uint64_t)(block * LAB_SELFTEST_POINTS + i);
+            int other = (int)lab_random_below(seed, draw, (uint64_t)i + 1);
+            names[i] = names[other];
+            names[other] = i;
+        }
+        for (int i = 0; i < LAB_SELFTEST_POINTS; i++) {
+            int at = block * LAB_SELFTEST_POINTS + i;
+            named.runs[at] = rename_run(used[at], naming, names[i], block, arena);
+        }
+    }
+    return named;
+}
+
+/* --- claims --- */
+
+static struct lab_selftest_kind *find_kind(struct lab_selftest_tally *tally, const char *kind,
+                                           struct lab_arena *arena) {
+    for (int i = 0; i < tally->kind_count; i++)
+        if (lab_str_equal(tally->kinds[i].kind, kind))
+            return &tally->kinds[i];
+    LAB_MEM_GROW(&tally->kinds, tally->kind_count, &tally->capacity);
+    tally->kinds[tally->kind_count] =
+        (struct lab_selftest_kind){.kind = lab_arena_strdup(arena, kind)};
+    return &tally->kinds[tally->kind_count++];
+}
+
+/* An estimate in a unit finds nothing, and a claim on one point compares no names. */
+static bool compares(const struct lab_claim *claim) {
+    return !claim->unit && claim->scope_count != 1 && claim->verdict != LAB_CLAIM_NOT_TESTED;
+}
+
+static void count_claims(const struct lab_analysis_result *result, struct lab_selftest_tally *tally,
+                         struct lab_arena *arena) {
+    for (int i = 0; i < result->claim_count; i++) {
+        const struct lab_claim *claim = &result->claims[i];
+        if (!compares(claim))
+            continue;
+        struct lab_selftest_kind *kind = find_kind(tally, claim->kind, arena);
+        bool first = true, first_wrong = claim->verdict == LAB_CLAIM_YES;
+        for (int k = 0; k < i; k++)
+            if (compares(&result->claims[k]) && lab_str_equal(result->claims[k].kind, kind->kind)) {
+                first = false;
+                first_wrong = first_wrong && result->claims[k].verdict != LAB_CLAIM_YES;
+            }
+        kind->claims++;
+        kind->wrong += claim->verdict == LAB_CLAIM_YES;
+        kind->studies += first;
+        kind->wrong_studies += first_wrong;
+    }
+}
 
 unsigned lab_selftest_needs(void) {
-    return LAB_STUDY_WITH_ITERATIONS;
-}
-
-static void name_phases(const struct side *side, const char *phase, struct lab_study_table *table) {
-    for (int i = 0; i < side->count; i++) {
-        table->runs[table->run_count] = *side->runs[i];
-        table->runs[table->run_count++].phase = phase;
-    }
-}
-
-static void judge_spread(const struct lab_study_table *table, const struct side sides[2],
-                         struct lab_selftest_tally *tally, struct lab_arena *arena) {
-    const struct lab_analysis *variance = lab_analysis_find("variance", NULL);
-    struct lab_study_table named = *table;
-    struct lab_analysis_input input = {.studies = &named, .study_count = 1};
-    struct lab_analysis_result result;
-    named.runs = lab_arena_alloc(arena, (size_t)table->run_count + 1, sizeof *named.runs);
-    named.run_count = 0;
-    name_phases(&sides[0], "baseline", &named);
-    name_phases(&sides[1], "concurrent", &named);
-    if (!variance ||
-        variance->run(lab_analysis_config(variance, arena), &input, arena, &result, NULL) < 0)
-        return;
-    for (int i = 0; i < result.claim_count; i++) {
-        const struct lab_claim *claim = &result.claims[i];
-        if (!lab_str_equal(claim->kind, "variance.spread"))
-            continue;
-        tally->spreads++;
-        tally->alarms_spread += claim->verdict == LAB_CLAIM_YES && claim->effect > 0;
-    }
-}
-
-static bool judge(const struct lab_study_table *table, uint64_t seed,
-                  struct lab_selftest_tally *tally, struct lab_arena *arena) {
-    size_t pairs = 0, count = 0;
-    struct side sides[2] = {side_make(table->run_count, arena), side_make(table->run_count, arena)},
-                turns[2] = {side_make(table->run_count, arena), side_make(table->run_count, arena)};
-    const struct lab_study_run **used =
-        lab_arena_alloc(arena, (size_t)table->run_count + 1, sizeof *used);
-    for (int i = 0; i < table->run_count; i++)
-        if (table->runs[i].used && table->runs[i].rate > 0)
-            used[count++] = &table->runs[i];
-    for (; 2 * pairs + 1 < count; pairs++) {
-        uint64_t first = lab_random_below(seed, pairs, 2);
-        side_add(&sides[first], used[2 * pairs]);
-        side_add(&sides[1 - first], used[2 * pairs + 1]);
-    }
-    if (pairs < 2)
-        return false;
-    for (size_t i = 0; i < 2 * pairs; i++)
-        side_add(&turns[i >= pairs], used[i]);
-    struct lab_study_ratio interleaved = compare(&sides[0], &sides[1]),
-                           in_turn = compare(&turns[0], &turns[1]);
-    add_bound(tally, interleaved.bound);
-    tally->studies++;
-    tally->alarms += is_alarm(&interleaved);
-    tally->alarms_in_turn += is_alarm(&in_turn);
-    judge_spread(table, sides, tally, arena);
-    return true;
+    unsigned needs = 0;
+    for (int i = 0; lab_analyses[i]; i++)
+        if (lab_analyses[i]->interest)
+            needs |= lab_analyses[i]->needs;
+    return needs & ~(unsigned)(LAB_STUDY_WITH_FILES | LAB_STUDY_WITH_CONFIGURATIONS);
 }
 
 bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
-                        struct lab_selftest_tally *tally) {
-    LAB_AUTO(arena, arena);
-    bool judged = judge(table, seed, tally, &arena);
-    tally->failed_runs += table->failed_count;
-    return judged;
+                        struct lab_selftest_tally *tally, struct lab_arena *arena) {
+    LAB_AUTO(arena, own);
+    int count = 0;
+    const struct lab_study_run **used =
+        lab_arena_alloc(&own, (size_t)table->run_count + 1, sizeof *used);
+    for (int i = 0; i < table->run_count; i++)
+        if (table->runs[i].used && table->runs[i].rate > 0)
+            used[count++] = &table->runs[i];
+    int blocks = count / LAB_SELFTEST_POINTS;
+    if (blocks < 2)
+        return false;
+    for (size_t n = 0; n < sizeof namings / sizeof *namings; n++) {
+        struct lab_study_table named =
+            rename_all(table, used, blocks, (int)n, 4 * seed + (uint64_t)n, &own);
+        struct lab_analysis_input input = {.studies = &named, .study_count = 1};
+        struct lab_analysis_choice chosen[ANALYSES_MOST];
+        int analyses = lab_analysis_choose(&named, ANALYSES_MOST, chosen);
+        for (int i = 0; i < analyses; i++) {
+            struct lab_analysis_result result;
+            if (lab_analysis_run(chosen[i].analysis, NULL, &input, &own, &result, NULL) == 0)
+                count_claims(&result, tally, arena);
+        }
+    }
+    tally->studies++;
+    return true;
 }
 
 void lab_selftest_release(struct lab_selftest_tally *tally) {
-    lab_mem_free(tally->bounds);
+    lab_mem_free(tally->kinds);
     *tally = (struct lab_selftest_tally){0};
 }
 
 /* --- the verdict on our verdicts --- */
 
-#define BOTH_SIDES 0.98 /* its lower end is the bound on one side at 99 % */
-
-bool lab_selftest_holds(int alarms, int studies) {
-    return studies == 0 ||
-           lab_stats_binomial_interval(alarms, studies, BOTH_SIDES).low <= LAB_SELFTEST_LEVEL;
+struct lab_selftest_kind lab_selftest_sum(const struct lab_selftest_tally *tally) {
+    struct lab_selftest_kind sum = {.kind = "all"};
+    for (int i = 0; i < tally->kind_count; i++) {
+        sum.claims += tally->kinds[i].claims;
+        sum.wrong += tally->kinds[i].wrong;
+        sum.studies += tally->kinds[i].studies;
+        sum.wrong_studies += tally->kinds[i].wrong_studies;
+    }
+    return sum;
 }
 
-const char *lab_selftest_answer(const struct lab_selftest_tally *tally, int runs,
-                                struct lab_arena *arena) {
-    if (tally->studies == 0)
-        return "No A/A study could be judged: its runs failed or weren't valid.";
-    struct lab_interval interval = lab_stats_binomial_interval(tally->alarms, tally->studies, 0.95);
-    double share = 100.0 * tally->alarms / tally->studies;
-    const char *words =
-        !lab_selftest_holds(tally->alarms, tally->studies)
-            ? "more than the 5 % they promise: don't trust verdicts on this machine "
-              "until it is quiet, or take more runs"
-        : interval.high <= 2 * LAB_SELFTEST_LEVEL
-            ? "consistent with the 5 % they promise"
-            : "consistent with the 5 % they promise, though so few studies can't "
-              "rule out more";
-    return lab_arena_printf(arena,
-                            "Verdicts on nothing found a difference in %d of %d A/A studies of %d "
-                            "and %d runs (%.1f %%, [%.1f, %.1f] at 95 %%): %s.",
-                            tally->alarms, tally->studies, runs, runs, share, 100 * interval.low,
-                            100 * interval.high, words);
+#define BOTH_SIDES 0.02 /* of the lower end alone, half of it */
+
+bool lab_selftest_holds(const struct lab_selftest_tally *tally,
+                        const struct lab_selftest_kind *kind) {
+    double confidence = 1 - BOTH_SIDES / (tally->kind_count > 0 ? tally->kind_count : 1);
+    return kind->studies == 0 ||
+           lab_stats_binomial_interval(kind->wrong_studies, kind->studies, confidence).low <=
+               LAB_CLAIM_LEVEL;
+}
+
+const char *lab_selftest_answer(const struct lab_selftest_tally *tally, struct lab_arena *arena) {
+    struct lab_selftest_kind sum = lab_selftest_sum(tally);
+    const char *bad = NULL;
+    if (sum.studies == 0)
+        return "Not tested: no A/A study has usable runs.";
+    for (int i = 0; i < tally->kind_count && !bad; i++)
+        if (!lab_selftest_holds(tally, &tally->kinds[i]))
+            bad = tally->kinds[i].kind;
+    struct lab_interval share =
+        lab_stats_binomial_interval(sum.wrong_studies, sum.studies, 1 - LAB_CLAIM_LEVEL);
+    return lab_arena_printf(
+        arena, "%s: %d of %d families have a false claim (%.1f%%, 95%% CI [%.1f, %.1f]%%).",
+        bad ? lab_arena_printf(arena, "Above the 5%% limit in %s", bad) : "Within the 5% limit",
+        sum.wrong_studies, sum.studies, 100.0 * sum.wrong_studies / sum.studies, 100 * share.low,
+        100 * share.high);
 }

@@ -1,43 +1,47 @@
 /*
- * selftest.h: A/A studies: the same point under two names, so that whatever difference a verdict
- * finds isn't there. Each is a study as `gpulab run` carries it out, with a process for each run.
+ * selftest.h: A/A studies: runs of one point under different names, so that whatever a claim finds
+ * isn't there. Each is a study as `gpulab run` carries it out, with a process for each run.
+ *
+ * The runs of a study are named in several ways (as devices and NUMA nodes, as settings, as phases,
+ * as gangs), at random within each block, and every analysis that a report would have makes its
+ * claims. So each kind of claim is tried, whoever adds one.
  */
 #ifndef LAB_CAMPAIGN_SELFTEST_H
 #define LAB_CAMPAIGN_SELFTEST_H
 
 #include "analysis/analysis_study.h"
-#include "base/tty/console.h"
+#include "model/claim.h"
 
-#define LAB_SELFTEST_LEVEL 0.05 /* what our verdicts promise */
+#define LAB_SELFTEST_POINTS 8 /* names in a study */
 
-struct lab_selftest_tally {
+struct lab_selftest_kind {
+    const char *kind;  /* of claims: "numa.penalty" */
+    int claims, wrong; /* wrong: verdict YES */
+    int studies;       /* that made such claims */
+    int wrong_studies; /* with a wrong one: at most a share of LAB_CLAIM_LEVEL */
+};
+
+struct lab_selftest_tally { /* zeroed = empty; strings lie in the arena of whoever judges */
     int studies;
-    int alarms;         /* verdicts of a difference, names interleaved */
-    int alarms_in_turn; /* the same runs, had all of one name come before the other's */
-    int alarms_spread;  /* of `analyze variance`: one name varies more than the other */
-    int spreads;        /* studies that it could judge */
-    double *bounds;     /* of each study: how large a difference it could not rule out; a share */
-    int capacity;
-    int failed_runs;
+    struct lab_selftest_kind *kinds;
+    int kind_count, capacity;
 };
 
 /* What a study's table has to hold for it (LAB_STUDY_WITH_ITERATIONS, …). */
 unsigned lab_selftest_needs(void);
 
-/*
- * Judges a study's runs. Neighbours in time are pairs; in each, a coin (`seed`) says which of the
- * two is A. Runs without a pair are left out. Returns false if fewer than two pairs are usable.
- */
+/* Names the study's runs, in order of time, and judges what is found; the seed is that of the
+ * names. False: there are fewer than two blocks of usable runs. */
 bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
-                        struct lab_selftest_tally *tally);
-
+                        struct lab_selftest_tally *tally, struct lab_arena *arena);
 void lab_selftest_release(struct lab_selftest_tally *tally);
 
-/* Is the share of alarms consistent with the promise? Its lower bound at 99 % isn't above it. */
-bool lab_selftest_holds(int alarms, int studies);
-
+/* All kinds together. */
+struct lab_selftest_kind lab_selftest_sum(const struct lab_selftest_tally *tally);
+/* Whether a kind's share of studies is as promised; false = it is larger, at 99% over all kinds. */
+bool lab_selftest_holds(const struct lab_selftest_tally *tally,
+                        const struct lab_selftest_kind *kind);
 /* One sentence. */
-const char *lab_selftest_answer(const struct lab_selftest_tally *tally, int runs,
-                                struct lab_arena *arena);
+const char *lab_selftest_answer(const struct lab_selftest_tally *tally, struct lab_arena *arena);
 
 #endif
