@@ -1,270 +1,242 @@
-/* advise.c: lines to paste, from what recommend found and what the machine has. */
+/* advise.c: from the claims of a study to what to do. */
 #include "advise/advise.h"
 
 #include "advise/advise_place.h"
+#include "analysis/analysis.h"
+#include "analysis/numa/numa.h"
 #include "base/str.h"
 #include "load/study_view.h"
 
 #include <math.h>
-#include <string.h>
 
-#define LINES_MAX 16
+/* --- claims --- */
 
-/* --- reading a result by its keys --- */
-
-static int find_column(const struct lab_doc_column *columns, int count, const char *key) {
-    for (int c = 0; c < count; c++)
-        if (lab_str_equal(columns[c].key, key))
-            return c;
-    return -1;
+static void add_claim(struct lab_claim **claims, int *count, struct lab_claim claim,
+                      struct lab_arena *arena) {
+    struct lab_claim *grown = lab_arena_alloc(arena, (size_t)*count + 1, sizeof *grown);
+    for (int i = 0; i < *count; i++)
+        grown[i] = (*claims)[i];
+    grown[(*count)++] = claim;
+    *claims = grown;
 }
 
-static const struct lab_doc_cell nothing = {NULL, NAN, NAN, NAN, NAN};
+/* --- binding --- */
 
-static const struct lab_doc_cell *figure(const struct lab_analysis_result *result, int part,
-                                         const char *key) {
-    int c = find_column(result->columns, result->column_count, key);
-    return c < 0 ? &nothing : &result->parts[part].cells[c];
+/* The chosen node against all others, over all models. Returns how many pairs there are. */
+static int add_pairs(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                     int chosen, double weight, struct lab_contrast *contrast) {
+    int pairs = 0;
+    for (int m = 0; m < grid->model_count; m++)
+        for (int n = 0; n < device->node_count; n++) {
+            const struct lab_study_point *base = lab_numa_cell_at(device, m, n)->point,
+                                         *other = lab_numa_cell_at(device, m, chosen)->point;
+            if (n == chosen || !base || !other)
+                continue;
+            pairs++;
+            if (contrast)
+                lab_contrast_add_pair(contrast, base, other, weight);
+        }
+    return pairs;
 }
 
-static const char *text(const struct lab_analysis_result *result, int part, const char *key) {
-    const char *found = figure(result, part, key)->text;
-    return found ? found : "";
+static struct lab_claim make_claim(const struct lab_contrast *contrast, const char *kind,
+                                   const char *subject, const char *reference, bool simulated) {
+    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
+    claim.kind = kind;
+    claim.subject = subject;
+    claim.reference = reference;
+    claim.quantity = "throughput";
+    claim.simulated = simulated;
+    return claim;
 }
 
-static const struct lab_doc_table *find_table(const struct lab_analysis_part *part,
-                                              const char *key) {
-    for (int i = 0; i < part->table_count; i++)
-        if (lab_str_equal(part->tables[i].key, key))
-            return &part->tables[i];
-    return NULL;
+/* "the other NUMA nodes"; of two its name. */
+static const char *others(const struct lab_numa_device *device, int chosen,
+                          struct lab_arena *arena) {
+    return device->node_count == 2
+               ? lab_arena_printf(arena, "NUMA node %d", device->nodes[1 - chosen].number)
+               : "the other NUMA nodes";
 }
 
-static const struct lab_doc_cell *cell(const struct lab_doc_table *table, int row,
-                                       const char *key) {
-    int c = find_column(table->columns, table->column_count, key);
-    return c < 0 ? &nothing : &table->cells[(ptrdiff_t)row * table->column_count + c];
-}
-
-/* --- where it runs --- */
-
-struct target {
-    struct lab_advice_place place;
-    const char *words; /* "GPU 3, NUMA node 1": as recommend has them */
-    const char *nodes; /* "1", "[0,1]" */
-    double batch;
-    bool compiled;
+struct bindings { /* of devices that were bound to several nodes */
+    const struct lab_numa_device **devices;
+    int *chosen;
+    struct lab_claim *claims, pooled; /* one each, and their mean */
+    int count;
 };
 
-/* A run of the placement to use, which is found again by its point. */
-static const struct lab_study_run *find_run(const struct lab_analysis_part *part,
-                                            const struct lab_study_table *study) {
-    const struct lab_doc_table *places = find_table(part, "placements");
-    const char *point = NULL;
-    for (int i = 0; places && i < places->row_count; i++)
-        if (lab_str_equal(cell(places, i, "use")->text, "use this"))
-            point = cell(places, i, "point")->text;
-    for (int i = 0; point && i < study->run_count; i++)
-        if (lab_str_equal(study->runs[i].point, point))
-            return &study->runs[i];
-    return NULL;
+static int choose_node(const struct lab_numa_device *device, const struct lab_advice *before) {
+    for (int i = 0; before && i < before->line_count; i++)
+        for (int n = 0; n < device->node_count; n++)
+            if (lab_str_equal(before->lines[i].device, device->title) &&
+                before->lines[i].numa_node == device->nodes[n].number)
+                return n;
+    return before ? device->reference : lab_numa_best_node(device);
 }
 
-static struct target find_target(const struct lab_analysis_result *result, int part,
-                                 const struct lab_study_table *study, struct lab_arena *arena) {
-    const struct lab_study_run *run = find_run(&result->parts[part], study);
-    return (struct target){.place = lab_advice_place_make(run ? run->ranks : NULL,
-                                                          run ? run->rank_count : 0, study->machine,
-                                                          result->simulated, arena),
-                           .words = text(result, part, "best"),
-                           .nodes = text(result, part, "numa_nodes"),
-                           .batch = figure(result, part, "batch_size")->value,
-                           .compiled = figure(result, part, "compile_model")->data &&
-                                       figure(result, part, "compile_model")->data->boolean};
+static struct bindings find_bindings(const struct lab_study_table *study,
+                                     const struct lab_numa_grid *grid,
+                                     const struct lab_advice *before, struct lab_arena *arena) {
+    size_t room = (size_t)grid->device_count + 1;
+    struct bindings bindings = {.devices = lab_arena_alloc(arena, room, sizeof *bindings.devices),
+                                .chosen = lab_arena_alloc(arena, room, sizeof *bindings.chosen),
+                                .claims = lab_arena_alloc(arena, room, sizeof *bindings.claims)};
+    struct lab_claim **family = lab_arena_alloc(arena, room, sizeof *family);
+    bool local = true;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        int chosen = choose_node(device, before);
+        int pairs = add_pairs(grid, device, chosen, 0, NULL);
+        if (pairs == 0)
+            continue;
+        struct lab_contrast contrast = {.arena = arena};
+        add_pairs(grid, device, chosen, 1.0 / pairs, &contrast);
+        const char *subject = lab_arena_printf(arena, "%s, NUMA node %d", device->title,
+                                               device->nodes[chosen].number);
+        local = local && device->nodes[chosen].number == device->home;
+        bindings.devices[bindings.count] = device;
+        bindings.chosen[bindings.count] = chosen;
+        family[bindings.count] = &bindings.claims[bindings.count];
+        bindings.claims[bindings.count++] = make_claim(
+            &contrast, "advise.bind", subject, others(device, chosen, arena), study->simulated);
+    }
+    lab_claim_adjust(family, bindings.count);
+    struct lab_contrast all = {.arena = arena};
+    for (int i = 0; i < bindings.count; i++) {
+        int pairs = add_pairs(grid, bindings.devices[i], bindings.chosen[i], 0, NULL);
+        add_pairs(grid, bindings.devices[i], bindings.chosen[i], 1.0 / pairs / bindings.count,
+                  &all);
+    }
+    bindings.pooled = make_claim(&all, "advise.bind_all",
+                                 lab_arena_printf(arena, "%s, mean of %d device%s",
+                                                  local ? "Local NUMA nodes" : "Advised NUMA nodes",
+                                                  bindings.count, bindings.count == 1 ? "" : "s"),
+                                 "the other NUMA nodes", study->simulated);
+    return bindings;
 }
 
 /* --- lines --- */
 
-static struct lab_advice_line *add(struct lab_advice *advice, enum lab_advice_state state,
-                                   const char *tool, const char *line, const char *why) {
-    if (advice->count == LINES_MAX)
-        return NULL;
-    struct lab_advice_line *made = &advice->lines[advice->count++];
-    *made = (struct lab_advice_line){.line = line,
-                                     .tool = tool,
-                                     .why = why,
-                                     .gain = NAN,
-                                     .low = NAN,
-                                     .high = NAN,
-                                     .state = state};
-    return made;
+static struct lab_advice_line make_line(const struct lab_study_rank *ranks, int count,
+                                        const struct lab_study_table *study,
+                                        struct lab_arena *arena) {
+    struct lab_advice_place place =
+        lab_advice_place_make(ranks, count, study->machine, study->simulated, arena);
+    struct lab_advice_line line = {.numa_node = ranks[0].numa_node, .missing = place.missing};
+    if (place.missing)
+        return line;
+    line.cpus = place.cpus;
+    line.plain = count == 1 ? lab_advice_place_line(&place, arena) : NULL;
+    line.torchrun = lab_advice_place_torchrun(&place, arena);
+    line.mpirun = lab_advice_place_mpi(&place, arena);
+    line.srun = lab_advice_place_slurm(&place, arena);
+    return line;
 }
 
-/* What PROGRAM has to do itself for the choice; NULL = where it is started says it all. */
-static const char *setting_of(const char *choice, const struct target *target,
-                              struct lab_arena *arena) {
-    if (lab_str_equal(choice, "batch"))
-        return lab_arena_printf(arena, "batch_size=%.0f", target->batch);
-    if (lab_str_equal(choice, "compile"))
-        return lab_arena_printf(arena, "compile_model=%s", target->compiled ? "true" : "false");
+/* Where the device ran when it was bound so. */
+static const struct lab_study_rank *find_rank(const struct lab_numa_grid *grid,
+                                              const struct lab_numa_device *device, int node) {
+    for (int m = 0; m < grid->model_count; m++)
+        if (lab_numa_cell_at(device, m, node)->point)
+            return &lab_numa_cell_at(device, m, node)->point->runs[0]->ranks[0];
     return NULL;
 }
 
-/* What a choice gains: a level that is used against its reference, or the reference against a level
- * that is avoided. */
-static void set_gain(struct lab_advice_line *line, const struct lab_doc_cell *change, bool used) {
-    line->gain = used ? change->value : 1 / (1 + change->value) - 1;
-    line->low = used ? change->low : 1 / (1 + change->high) - 1;
-    line->high = used ? change->high : 1 / (1 + change->low) - 1;
-}
-
-/* Whether the placement has that level: "GPU 3", "Batch 32", "Compiled". */
-static bool is_used(const struct target *target, const char *choice, const char *level,
-                    struct lab_arena *arena) {
-    if (lab_str_equal(choice, "device"))
-        return lab_str_starts(target->words, lab_arena_printf(arena, "%s,", level));
-    if (lab_str_equal(choice, "batch"))
-        return lab_str_equal(level, lab_arena_printf(arena, "Batch %.0f", target->batch));
-    return lab_str_equal(choice, "compile") && target->compiled;
-}
-
-/* The row of a choice to speak of: of the level that is used, else the first that is avoided. */
-static int find_row(const struct lab_doc_table *factors, const char *choice,
-                    const struct target *target, struct lab_arena *arena) {
-    int first = -1, avoided = -1;
-    for (int i = 0; i < factors->row_count; i++) {
-        if (!lab_str_equal(cell(factors, i, "choice")->text, choice))
+static void add_lines(struct lab_advice *advice, const struct lab_study_table *study,
+                      const struct lab_numa_grid *grid, const struct bindings *bindings,
+                      struct lab_arena *arena) {
+    size_t room = (size_t)bindings->count + 1;
+    struct lab_study_rank *ranks = lab_arena_alloc(arena, room, sizeof *ranks);
+    advice->lines = lab_arena_alloc(arena, room, sizeof *advice->lines);
+    for (int i = 0; i < bindings->count; i++) {
+        const struct lab_claim *claim = &bindings->claims[i];
+        if (claim->verdict != LAB_CLAIM_YES || claim->effect < 0)
             continue;
-        first = first < 0 ? i : first;
-        if (is_used(target, choice, cell(factors, i, "level")->text, arena))
-            return i;
-        if (avoided < 0 && lab_str_equal(cell(factors, i, "change_verdict")->text, "yes") &&
-            cell(factors, i, "change")->value < 0)
-            avoided = i;
+        ranks[advice->line_count] = *find_rank(grid, bindings->devices[i], bindings->chosen[i]);
+        struct lab_advice_line line = make_line(&ranks[advice->line_count], 1, study, arena);
+        line.device = bindings->devices[i]->title;
+        line.gain = *claim;
+        advice->lines[advice->line_count++] = line;
     }
-    return avoided < 0 ? first : avoided;
+    if (advice->line_count > 1)
+        advice->all = make_line(ranks, advice->line_count, study, arena);
 }
 
-static void add_measured(struct lab_advice *advice, const struct lab_analysis_part *part,
-                         const struct target *target, struct lab_arena *arena) {
-    const struct lab_doc_table *factors = find_table(part, "factors");
-    static const char *const kinds[] = {"node", "device", "compile", "batch"};
-    const char *line =
-        target->place.missing ? NULL : lab_advice_place_line(&target->place, NULL, arena);
-    for (int k = 0; k < 4; k++) {
-        int row = find_row(factors, kinds[k], target, arena);
-        if (row < 0)
+/* --- settings and phases --- */
+
+/* 1 = advised where the effect is positive, -1 where it is negative, 0 = never. */
+static int direction(const char *kind) {
+    static const struct {
+        const char *kind;
+        int direction;
+    } known[] = {{"recommend.batch", 1},
+                 {"recommend.compile", 1},
+                 {"recommend.settings", 1},
+                 {"contention.recovery", 1},
+                 {"peers.device", -1}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (lab_str_equal(known[i].kind, kind))
+            return known[i].direction;
+    return 0;
+}
+
+static void add_choices(struct lab_advice *advice, const struct lab_study_table *study,
+                        struct lab_arena *arena) {
+    static const char *const names[] = {"recommend", "contention", "peers"};
+    struct lab_analysis_input input = {.studies = study, .study_count = 1};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct lab_analysis *analysis = lab_analysis_find(names[i], NULL);
+        struct lab_analysis_result result;
+        if (!analysis || analysis->interest(study) == 0 ||
+            lab_analysis_run(analysis, NULL, &input, arena, &result, NULL) < 0)
             continue;
-        const char *level = cell(factors, row, "level")->text,
-                   *reference = cell(factors, row, "reference")->text,
-                   *verdict = cell(factors, row, "change_verdict")->text;
-        bool used = is_used(target, kinds[k], level, arena);
-        double change = cell(factors, row, "change")->value;
-        bool worth = lab_str_equal(verdict, "yes") && (used ? change > 0 : change < 0);
-        struct lab_advice_line *made =
-            add(advice,
-                worth                          ? LAB_ADVICE_WORTH
-                : lab_str_equal(verdict, "no") ? LAB_ADVICE_NOT_WORTH
-                                               : LAB_ADVICE_UNDECIDED,
-                target->place.tool, line,
-                lab_arena_printf(arena, "%s rather than %s", used ? level : reference,
-                                 used ? reference : level));
-        if (!made)
-            return;
-        made->choice = kinds[k];
-        made->setting = setting_of(kinds[k], target, arena);
-        set_gain(made, cell(factors, row, "change"), used);
+        for (int c = 0; c < result.claim_count; c++) {
+            const struct lab_claim *claim = &result.claims[c];
+            int wanted = direction(claim->kind);
+            if (wanted == 0 || claim->verdict == LAB_CLAIM_NOT_TESTED)
+                continue;
+            add_claim(&advice->tested, &advice->tested_count, *claim, arena);
+            if (claim->verdict == LAB_CLAIM_YES && wanted * claim->effect > 0)
+                add_claim(&advice->choices, &advice->choice_count, *claim, arena);
+        }
     }
 }
 
-/* Whether it is worth while to run there, and not elsewhere. */
-static bool place_pays(const struct lab_advice *advice) {
-    for (int i = 0; i < advice->count; i++)
-        if (advice->lines[i].state == LAB_ADVICE_WORTH && !advice->lines[i].setting)
-            return true;
-    return false;
-}
+/* --- the whole --- */
 
-#define WHOLE_HOST "Slurm, in a job with the whole host (--exclusive --mem=0); a smaller job "
-
-/* Where the place pays, the same in the words of those who start programs. */
-static void add_same_place(struct lab_advice *advice, const struct lab_advice_place *place,
-                           struct lab_arena *arena) {
-    if (!place_pays(advice))
-        return;
-    add(advice, LAB_ADVICE_SAME_PLACE, "slurm", lab_advice_place_slurm(place, arena),
-        !place->gpus       ? WHOLE_HOST "may lack these cores"
-        : place->by_number ? WHOLE_HOST "renumbers its GPUs"
-                           : WHOLE_HOST "may lack this GPU or these cores");
-    if (!place->split) /* else it has been said */
-        add(advice, LAB_ADVICE_SAME_PLACE, "openmpi", lab_advice_place_mpi(place, arena),
-            place->rank_count > 1 ? "Open MPI: a rank for each device"
-                                  : "Open MPI: numactl binds the rank, not mpirun");
-    const char *taskset = lab_advice_place_taskset(place, arena);
-    if (taskset && !lab_str_equal(place->tool, "taskset"))
-        add(advice, LAB_ADVICE_NOT_MEASURED, "taskset", taskset,
-            "the same cores without numactl; memory isn't bound: first touch places it, on the "
-            "local NUMA node while that has room");
-}
-
-static void add_unmeasured(struct lab_advice *advice, const struct lab_advice_place *place,
-                           struct lab_arena *arena) {
-    if (place->core_count > 0 && place->rank_count == 1) {
-        const char *threads = lab_arena_printf(
-            arena, "OMP_NUM_THREADS=%d OMP_PLACES=cores OMP_PROC_BIND=close", place->core_count);
-        add(advice, LAB_ADVICE_NOT_MEASURED, "openmp", lab_advice_place_line(place, threads, arena),
-            lab_arena_printf(arena, "a thread for each core of node %d and none beyond",
-                             place->node));
+static const char *make_answer(const struct lab_advice *advice, const struct bindings *bindings,
+                               struct lab_arena *arena) {
+    const struct lab_claim *claim = advice->choice_count > 0   ? &advice->choices[0]
+                                    : advice->tested_count > 0 ? &advice->tested[0]
+                                                               : &lab_claim_none;
+    const char *what = advice->choice_count > 0 ? "" : "No setting is advised. ";
+    if (bindings->count > 0) {
+        bool pooled = advice->line_count == 0 || bindings->pooled.verdict == LAB_CLAIM_YES;
+        claim = pooled ? &bindings->pooled : &advice->lines[0].gain;
+        what = advice->line_count == 0 ? "No binding is advised. "
+               : advice->line_count == bindings->count
+                   ? "Bind each device as below. "
+                   : lab_arena_printf(arena, "Bind %d of %d devices as below. ", advice->line_count,
+                                      bindings->count);
     }
-    if (place->gpus && place->rank_count > 1)
-        add(advice, LAB_ADVICE_NOT_MEASURED, "nccl",
-            lab_advice_place_line(place, "NCCL_IGNORE_CPU_AFFINITY=1", arena),
-            "NCCL's threads stay where the program was put instead of at each GPU's own node");
-    const char *mps = lab_advice_place_mps(place, arena);
-    if (!mps)
-        return;
-    add(advice, LAB_ADVICE_NOT_MEASURED, "mps", mps,
-        "several small programs of one user run on the GPU side by side instead of in turns");
-    add(advice, LAB_ADVICE_NOT_MEASURED, "exclusive",
-        lab_advice_place_smi(place, "-c EXCLUSIVE_PROCESS", arena),
-        "no second process on the GPU; needs root, and gpulab never does it by itself");
-    add(advice, LAB_ADVICE_NOT_MEASURED, "mig", lab_advice_place_smi(place, "-mig 1", arena),
-        "splits a GPU that can be split, for programs that must not disturb each other; needs "
-        "root");
+    return lab_arena_printf(arena, "%s%s.", what, lab_claim_sentence(claim, arena));
 }
 
-/* Where no node is better than the others, which of them came first is chance. */
-static const char *best_words(const struct lab_advice *advice, const char *words,
-                              const struct target *target, struct lab_arena *arena) {
-    const char *node = lab_arena_printf(arena, ", NUMA node %s", target->nodes);
-    const char *at = strstr(words, node);
-    for (int i = 0; at && i < advice->count; i++)
-        if (advice->lines[i].state == LAB_ADVICE_NOT_WORTH &&
-            lab_str_equal(advice->lines[i].choice, "node"))
-            return lab_arena_printf(arena, "%.*s, any NUMA node%s", (int)(at - words), words,
-                                    at + strlen(node));
-    return words;
-}
-
-struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
-                                  const struct lab_study_table *study, struct lab_arena *arena) {
-    const struct lab_analysis_part *found = &result->parts[part];
-    const struct lab_doc_table *next = find_table(found, "next");
-    struct target target = find_target(result, part, study, arena);
-    struct lab_advice advice = {.model = found->name,
-                                .study = lab_study_view_shorten(study->folder, arena),
-                                .answer = found->answer,
-                                .no_line = target.place.missing,
-                                .simulated = result->simulated,
-                                .lines = lab_arena_alloc(arena, LINES_MAX, sizeof *advice.lines)};
-    if (find_table(found, "factors"))
-        add_measured(&advice, found, &target, arena);
-    advice.best = best_words(&advice, target.words, &target, arena);
-    if (!target.place.missing) {
-        add_same_place(&advice, &target.place, arena);
-        add_unmeasured(&advice, &target.place, arena);
+struct lab_advice lab_advice_make(const struct lab_study_table *study,
+                                  const struct lab_advice *before, struct lab_arena *arena) {
+    struct lab_advice advice = {.study = lab_study_view_shorten(study->folder, arena),
+                                .simulated = study->simulated};
+    struct bindings bindings = {0};
+    if (!lab_study_has_phases(study)) {
+        struct lab_numa_grid grid = lab_numa_grid_make(study, "", arena);
+        bindings = find_bindings(study, &grid, before, arena);
+        add_lines(&advice, study, &grid, &bindings, arena);
     }
-    if (next && next->row_count > 0)
-        advice.next = cell(next, 0, "command")->text;
+    if (bindings.count > 1)
+        add_claim(&advice.tested, &advice.tested_count, bindings.pooled, arena);
+    for (int i = 0; i < bindings.count; i++)
+        add_claim(&advice.tested, &advice.tested_count, bindings.claims[i], arena);
+    add_choices(&advice, study, arena);
+    advice.answer = make_answer(&advice, &bindings, arena);
     return advice;
 }

@@ -1,58 +1,46 @@
 /*
- * advise.h: from what `analyze recommend` found to lines that can be pasted. A line whose gain
- * was measured carries it; every other says that it wasn't. Lines that start PROGRAM name its GPU,
- * cores and memory, whichever of them the gain belongs to (advise_place.h).
+ * advise.h: what a study's claims say to do, as lines that can be pasted. There is a line for each
+ * device that is faster when bound to a NUMA node, and none where that isn't certain; settings and
+ * phases that pay off are claims of other analyses.
  */
 #ifndef LAB_ADVISE_ADVISE_H
 #define LAB_ADVISE_ADVISE_H
 
-#include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
 #include "base/value.h"
 #include "doc/doc.h"
-#include "report/report.h"
+#include "model/claim.h"
 
-enum lab_advice_state {
-    LAB_ADVICE_WORTH,        /* measured: faster */
-    LAB_ADVICE_NOT_WORTH,    /* measured: can't be told from no gain */
-    LAB_ADVICE_UNDECIDED,    /* measured once: no verdict */
-    LAB_ADVICE_SAME_PLACE,   /* the measured placement by another tool's words */
-    LAB_ADVICE_NOT_MEASURED, /* may help; nobody has looked here */
+struct lab_advice_line { /* a device, bound; or all of them, a process each */
+    const char *device;  /* "GPU 3" */
+    int numa_node;
+    const char *cpus; /* of that node: "16-19"; NULL = unknown */
+    /* PROGRAM stands for the user's own; a form that there isn't is NULL */
+    const char *plain, *torchrun, *mpirun, *srun;
+    const char *missing;   /* why there is none, a sentence without full stop; NULL = there are */
+    struct lab_claim gain; /* "advise.bind": against the other NUMA nodes tested */
 };
 
-struct lab_advice_line {
-    const char *line;    /* to paste; PROGRAM stands for the user's own; NULL = `no_line` */
-    const char *tool;    /* "numactl" */
-    const char *choice;  /* "node", "device", "batch", "compile"; NULL = none that was measured */
-    const char *setting; /* "batch_size=16": PROGRAM's own, which no line can hold; NULL = none */
-    const char *why;     /* "node 1 rather than node 0" */
-    double gain, low, high; /* as shares; NaN = not measured */
-    enum lab_advice_state state;
-};
-
-struct lab_advice {            /* for one model */
-    const char *model, *study; /* study: its folder's name */
-    const char *best;          /* "device 3 from node 1, compiled"; "device 3 from any node" */
-    const char *answer;        /* recommend's sentence */
-    const char *no_line;       /* why none starts PROGRAM there; NULL = they do */
+struct lab_advice { /* from one study */
+    const char *study;
+    const char *answer; /* the first sentences */
     bool simulated;
-    struct lab_advice_line *lines;
-    int count;
-    const char *next; /* a `gpulab run …` that would tell more; NULL = none is needed */
+    struct lab_advice_line *lines; /* a device each */
+    int line_count;
+    struct lab_advice_line all; /* of all lines, where there are several; else zeroed */
+    struct lab_claim *choices;  /* settings and phases that pay off, devices to avoid */
+    int choice_count;
+    struct lab_claim *tested; /* what decided all that, whatever its verdict: pooled first */
+    int tested_count;         /* 0 = the study compares nothing that could be advised */
 };
 
-/* Advice from a part of recommend's result on that study. Without a record of its machine, lines
- * that name single cores are left out. */
-struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
-                                  const struct lab_study_table *study, struct lab_arena *arena);
+/* `before` NULL = the nodes are chosen by this study; else they are those of its lines, and this
+ * study shows what they gain. */
+struct lab_advice lab_advice_make(const struct lab_study_table *study,
+                                  const struct lab_advice *before, struct lab_arena *arena);
 
-/* One sentence over all of them: what is worth most, or that nothing is and how well that is
- * known. */
-const char *lab_advice_answer(const struct lab_advice *list, int count, struct lab_arena *arena);
-
-/* As text, from the studies on. What wasn't measured is said once, for the model that gains
- * most. */
-void lab_advice_add(struct lab_doc *doc, const struct lab_advice *list, int count);
+/* As text, from the study on; as data. */
+void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice);
 struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena);
 
 #endif

@@ -61,7 +61,6 @@ static void name_gpus(struct lab_advice_place *place, struct lab_arena *arena) {
             lab_str_printf(&list, "%d", rank->gpu);
         else
             lab_str_add(&list, rank->uuid);
-        place->is_mig |= is_mig(rank);
     }
     place->gpus = *list.text ? lab_arena_strdup(arena, list.text) : NULL;
 }
@@ -136,20 +135,13 @@ static void bind_all(struct lab_advice_place *place, bool simulated, struct lab_
         add_cores(&cores, &place->ranks[i], place->machine);
     place->node = cores.count == 1 ? cores.last : -1;
     const struct lab_node *node = place->node >= 0 ? find_node(place->machine, place->node) : NULL;
-    if (node && !simulated) {
-        place->core_count = node->core_count;
+    if (node && !simulated)
         place->cpus = node->cpus.count > 0 ? cpu_list(node, arena) : NULL;
-    }
     /* numactl refuses to start anything on a kernel without NUMA; there all memory is one */
     const struct lab_machine *machine = place->machine;
     bool plain = machine && machine->node_count == 1 && !machine->numa_in_kernel && place->cpus;
     place->bind =
         plain ? lab_arena_printf(arena, "taskset -c %s", place->cpus) : numactl(place, arena);
-    /* CUDA shows a process one MIG instance at most */
-    place->split = cores.count > 1 || (place->is_mig && place->rank_count > 1);
-    for (int i = 1; i < place->rank_count; i++)
-        place->split |= place->ranks[i].numa_node != place->ranks[0].numa_node;
-    place->tool = place->split ? "mpirun" : plain ? "taskset" : "numactl";
 }
 
 struct lab_advice_place lab_advice_place_make(const struct lab_study_rank *ranks, int count,
@@ -179,69 +171,73 @@ static void add_gpus(const char *gpus, bool by_number, struct lab_str *out) {
     lab_str_add(out, " ");
 }
 
-/* First touch finds the cores' own node, whichever memory it was that fed them. */
-static bool is_fed_elsewhere(const struct lab_advice_place *place) {
-    for (int i = 0; i < place->rank_count; i++)
-        if (place->ranks[i].numa_node != place->node)
-            return true;
-    return false;
-}
-
-const char *lab_advice_place_taskset(const struct lab_advice_place *place,
-                                     struct lab_arena *arena) {
-    struct lab_str text;
-    if (!place->cpus || is_fed_elsewhere(place))
-        return NULL;
-    lab_str_init(&text);
-    add_gpus(place->gpus, place->by_number, &text);
-    lab_str_printf(&text, "taskset -c %s PROGRAM", place->cpus);
-    return taken(&text, arena);
-}
-
 /* What a launcher starts: variables by `env`, which no launcher reads, drops or replaces. */
-static void add_started(const struct lab_advice_place *place, const char *more, const char *bind,
+static void add_started(const struct lab_advice_place *place, const char *bind,
                         struct lab_str *out) {
-    lab_str_add(out, place->gpus || more ? "env " : "");
+    lab_str_add(out, place->gpus ? "env " : "");
     add_gpus(place->gpus, place->by_number, out);
-    lab_str_printf(out, "%s%s%s PROGRAM", more ? more : "", more ? " " : "", bind);
+    lab_str_printf(out, "%s PROGRAM", bind);
 }
 
 /* One rank by itself. */
-static void add_rank(const struct lab_advice_place *place, int rank, const char *more,
-                     struct lab_str *out, struct lab_arena *arena) {
+static void add_rank(const struct lab_advice_place *place, int rank, struct lab_str *out,
+                     struct lab_arena *arena) {
     bool nodes = !lab_str_starts(place->bind, "taskset");
     struct lab_advice_place own = *place;
     own.ranks = &place->ranks[rank];
     own.rank_count = 1;
     name_gpus(&own, arena);
-    add_started(&own, more, nodes ? numactl(&own, arena) : place->bind, out);
+    add_started(&own, nodes ? numactl(&own, arena) : place->bind, out);
 }
 
-/* A process for each rank; in one process, nothing would say which GPU belongs to which node. */
-static const char *mpi_line(const struct lab_advice_place *place, const char *more,
-                            struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_add(&text, "mpirun --bind-to none ");
+/* What binds every rank alike, all GPUs visible: one node, or `gpulab bind` where each GPU's local
+ * node is meant. NULL = each rank needs words of its own. */
+static const char *common_bind(const struct lab_advice_place *place) {
+    bool local = true, same = place->node >= 0;
     for (int i = 0; i < place->rank_count; i++) {
-        lab_str_add(&text, i ? " : -n 1 " : "-n 1 ");
-        add_rank(place, i, more, &text, arena);
+        const struct lab_study_rank *rank = &place->ranks[i];
+        if (place->rank_count > 1 && (is_cpu(rank) || is_mig(rank)))
+            return NULL;
+        local = local && rank->device_node == rank->numa_node;
+        same = same && rank->numa_node == place->ranks[0].numa_node;
     }
+    return same || place->rank_count == 1 ? place->bind : local ? "gpulab bind" : NULL;
+}
+
+const char *lab_advice_place_torchrun(const struct lab_advice_place *place,
+                                      struct lab_arena *arena) {
+    struct lab_str text;
+    const char *bind = common_bind(place);
+    if (!bind)
+        return NULL;
+    lab_str_init(&text);
+    add_gpus(place->gpus, place->by_number, &text);
+    lab_str_printf(&text, "torchrun --nproc-per-node %d --no-python %s PROGRAM", place->rank_count,
+                   bind);
     return taken(&text, arena);
 }
 
 const char *lab_advice_place_mpi(const struct lab_advice_place *place, struct lab_arena *arena) {
-    return mpi_line(place, NULL, arena);
+    struct lab_str text;
+    const char *bind = common_bind(place);
+    lab_str_init(&text);
+    lab_str_add(&text, "mpirun --bind-to none ");
+    if (bind) {
+        lab_str_printf(&text, "-n %d ", place->rank_count);
+        add_started(place, bind, &text);
+    }
+    for (int i = 0; i < place->rank_count && !bind; i++) {
+        lab_str_add(&text, i ? " : -n 1 " : "-n 1 ");
+        add_rank(place, i, &text, arena);
+    }
+    return taken(&text, arena);
 }
 
-const char *lab_advice_place_line(const struct lab_advice_place *place, const char *more,
-                                  struct lab_arena *arena) {
+const char *lab_advice_place_line(const struct lab_advice_place *place, struct lab_arena *arena) {
     struct lab_str text;
-    if (place->split)
-        return mpi_line(place, more, arena);
     lab_str_init(&text);
     add_gpus(place->gpus, place->by_number, &text);
-    lab_str_printf(&text, "%s%s%s PROGRAM", more ? more : "", more ? " " : "", place->bind);
+    lab_str_printf(&text, "%s PROGRAM", place->bind);
     return taken(&text, arena);
 }
 
@@ -252,7 +248,7 @@ static void add_tasks(const struct lab_advice_place *place, struct lab_str *out,
     lab_str_add(&script, "case $SLURM_LOCALID in");
     for (int i = 0; i < place->rank_count; i++) {
         lab_str_printf(&script, " %d) exec ", i);
-        add_rank(place, i, NULL, &script, arena);
+        add_rank(place, i, &script, arena);
         lab_str_add(&script, ";;");
     }
     lab_str_add(&script, " esac");
@@ -262,41 +258,13 @@ static void add_tasks(const struct lab_advice_place *place, struct lab_str *out,
 
 const char *lab_advice_place_slurm(const struct lab_advice_place *place, struct lab_arena *arena) {
     struct lab_str text;
+    const char *bind = common_bind(place);
     lab_str_init(&text);
-    if (place->split) {
-        add_tasks(place, &text, arena);
+    if (bind) {
+        lab_str_printf(&text, "srun -n %d --cpu-bind=none ", place->rank_count);
+        add_started(place, bind, &text);
     } else {
-        lab_str_add(&text, "srun -n 1 --cpu-bind=none ");
-        add_started(place, NULL, place->bind, &text);
+        add_tasks(place, &text, arena);
     }
-    return taken(&text, arena);
-}
-
-static bool is_whole_gpu(const struct lab_advice_place *place) {
-    return place->gpus && place->rank_count == 1 && !place->is_mig;
-}
-
-const char *lab_advice_place_mps(const struct lab_advice_place *place, struct lab_arena *arena) {
-    struct lab_str text;
-    if (!is_whole_gpu(place))
-        return NULL;
-    lab_str_init(&text);
-    add_gpus(place->gpus, place->by_number, &text);
-    lab_str_add(&text, "nvidia-cuda-mps-control -d && ");
-    /* clients count among those that the daemon was left, here from 0; a UUID stays what it is */
-    add_gpus(place->by_number ? "0" : place->gpus, false, &text);
-    lab_str_printf(&text, "%s PROGRAM", place->bind);
-    return taken(&text, arena);
-}
-
-const char *lab_advice_place_smi(const struct lab_advice_place *place, const char *arguments,
-                                 struct lab_arena *arena) {
-    struct lab_str text;
-    if (!is_whole_gpu(place))
-        return NULL;
-    lab_str_init(&text);
-    lab_str_add(&text, "nvidia-smi -i ");
-    lab_str_add_shell(&text, place->gpus);
-    lab_str_printf(&text, " %s", arguments);
     return taken(&text, arena);
 }

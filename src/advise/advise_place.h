@@ -17,13 +17,9 @@ struct lab_advice_place {
     const char *missing; /* why no line can be made, a sentence without full stop; NULL = it can */
     const char *gpus;    /* a list as CUDA_VISIBLE_DEVICES takes it; NULL = no rank has a GPU */
     bool by_number;      /* `gpus` are numbers in PCI order */
-    bool is_mig;
-    bool split;       /* ranks need a process each: they have different nodes, or MIG instances */
-    const char *tool; /* "numactl"; "taskset" where the kernel has no NUMA nodes; "mpirun": split */
-    const char *bind; /* "numactl --cpunodebind=3 --membind=3", of all ranks */
-    const char *cpus; /* "16-19": of the one node; NULL = unknown, or several nodes */
-    int node;         /* the one that its cores belong to; -1 = several */
-    int core_count;   /* of that node; 0 = unknown */
+    const char *bind;    /* "numactl --cpunodebind=3 --membind=3", of all ranks */
+    const char *cpus;    /* "16-19": of the one node; NULL = unknown, or several nodes */
+    int node;            /* the one that its cores belong to; -1 = several */
     const struct lab_study_rank *ranks;
     int rank_count;
     const struct lab_machine *machine;
@@ -39,22 +35,15 @@ struct lab_advice_place lab_advice_place_make(const struct lab_study_rank *ranks
 
 /* --- lines; only of a place that isn't `missing` --- */
 
-/* "CUDA_VISIBLE_DEVICES=GPU-… numactl --cpunodebind=3 --membind=3 PROGRAM"; that of MPI where it is
- * split. `more` are further assignments ("OMP_NUM_THREADS=4"), or NULL. */
-const char *lab_advice_place_line(const struct lab_advice_place *place, const char *more,
-                                  struct lab_arena *arena);
-/* The same cores by taskset, which leaves memory to first touch; NULL where `cpus` are unknown, or
- * memory of another node is meant. */
-const char *lab_advice_place_taskset(const struct lab_advice_place *place, struct lab_arena *arena);
-/* A task of Slurm; split, one for each rank. The variable is set in the task: Slurm replaces what
- * it finds in the job's. */
-const char *lab_advice_place_slurm(const struct lab_advice_place *place, struct lab_arena *arena);
-/* A process of MPI for each rank, each with its own GPU, cores and memory. */
+/* "CUDA_VISIBLE_DEVICES=GPU-… numactl --cpunodebind=3 --membind=3 PROGRAM", of one rank. */
+const char *lab_advice_place_line(const struct lab_advice_place *place, struct lab_arena *arena);
+
+/* A process for each rank, with its cores and memory; by `gpulab bind` where these are each GPU's
+ * own, else with its own GPU, too. Variables are set behind the launcher: Slurm replaces
+ * what it finds in the job's. NULL = torchrun can't express it. */
+const char *lab_advice_place_torchrun(const struct lab_advice_place *place,
+                                      struct lab_arena *arena);
 const char *lab_advice_place_mpi(const struct lab_advice_place *place, struct lab_arena *arena);
-/* An MPS daemon on the GPU, and PROGRAM as its client; NULL = the place isn't one whole GPU. */
-const char *lab_advice_place_mps(const struct lab_advice_place *place, struct lab_arena *arena);
-/* "nvidia-smi -i GPU-… ARGUMENTS": a setting of the GPU; NULL likewise. */
-const char *lab_advice_place_smi(const struct lab_advice_place *place, const char *arguments,
-                                 struct lab_arena *arena);
+const char *lab_advice_place_slurm(const struct lab_advice_place *place, struct lab_arena *arena);
 
 #endif

@@ -1,16 +1,17 @@
 /*
  * advise.c: `gpulab advise`: where to put work on this machine, as lines that can be pasted, from
- * studies that ran here. What they gain is what was measured; without a study it says which one to
- * run.
+ * studies that ran here. What they gain is what was measured; --verify measures it again. Without a
+ * study it says which one to run.
  */
 #include "command/command.h"
+#include "command/command_verify.h"
 
 #include "advise/advise.h"
 #include "advise/advise_studies.h"
 #include "advise/advise_training.h"
-#include "analysis/analysis.h"
 #include "device/device.h"
 #include "load/studies.h"
+#include "load/study_view.h"
 #include "machine/machine.h"
 #include "run/run_study.h"
 #include "workload/workload.h"
@@ -24,6 +25,7 @@
 
 struct advise_config {
     const char *workload, *study;
+    bool verify;
 };
 
 static const struct lab_option advise_options[] = {
@@ -32,6 +34,8 @@ static const struct lab_option advise_options[] = {
     {"study", LAB_OPTION_STRING, offsetof(struct advise_config, study), .letter = 's',
      .value_name = "PATH",
      .help = "this study instead of the newest; it may be a simulated one, or of another machine"},
+    {"verify", LAB_OPTION_FLAG, offsetof(struct advise_config, verify),
+     .help = "run the advised placements and the others again, in turn, and print the gain"},
     {NULL},
 };
 
@@ -125,71 +129,30 @@ static int read_named(const struct lab_command_call *call, const struct wanted *
 
 struct gathered {
     struct lab_advice *items;
-    int count, capacity;
-    bool simulated;
-    struct lab_value *answers; /* of analyses: a list of maps */
+    const struct lab_study_table **tables; /* that they come from */
+    int count;
 };
 
-static bool is_told(const struct gathered *gathered, const char *model) {
+static bool has_kind(const struct gathered *gathered, const char *kind) {
     for (int i = 0; i < gathered->count; i++)
-        if (lab_str_equal(gathered->items[i].model, model))
-            return true;
+        for (int k = 0; k < gathered->items[i].tested_count; k++)
+            if (lab_str_equal(gathered->items[i].tested[k].kind, kind))
+                return true;
     return false;
 }
 
-static int analyse(const char *name, const struct lab_analysis_input *input,
-                   struct lab_arena *arena, struct lab_analysis_result *ret_result,
-                   struct lab_err *err) {
-    const struct lab_analysis *analysis = lab_analysis_find(name, err);
-    if (!analysis)
-        return -1;
-    return analysis->run(lab_analysis_config(analysis, arena), input, arena, ret_result, err);
-}
-
-/* What else was asked of the study: sentences that stand beside the lines. */
-static void add_answers(const struct lab_study_table *table, struct gathered *gathered,
-                        struct lab_arena *arena) {
-    static const char *const names[] = {"numa", "compile"};
-    struct lab_analysis_input input = {.studies = table, .study_count = 1};
-    for (int i = 0; i < 2; i++) {
-        const struct lab_analysis *analysis = lab_analysis_find(names[i], NULL);
-        struct lab_analysis_result result;
-        if (!analysis || !analysis->interest || analysis->interest(table) == 0 ||
-            analyse(names[i], &input, arena, &result, NULL) < 0)
-            continue;
-        struct lab_value *item = lab_value_map(arena);
-        lab_value_set_string(arena, item, "analysis", names[i]);
-        lab_value_set_string(arena, item, "study", table->folder);
-        lab_value_set_string(arena, item, "answer", result.answer);
-        lab_value_append(arena, gathered->answers, item);
-    }
-}
-
-/* Newer studies come first: a model that one of them has a choice for isn't asked of older ones. */
-static int gather_study(const struct lab_command_call *call, const struct lab_study_table *table,
-                        struct gathered *gathered, struct lab_err *err) {
-    struct lab_analysis_input input = {.studies = table, .study_count = 1};
-    struct lab_analysis_result result;
-    bool any = false;
+/* Newer studies come first: older ones are asked for what no newer one compares. */
+static void gather_study(const struct lab_command_call *call, const struct lab_study_table *table,
+                         struct gathered *gathered) {
     if (table->run_count == 0)
-        return 0;
-    if (analyse("recommend", &input, call->arena, &result, err) < 0)
-        return -1;
-    for (int i = 0; i < result.part_count; i++) {
-        struct lab_advice advice = lab_advice_make(&result, i, table, call->arena);
-        bool choices = false;
-        for (int k = 0; k < advice.count; k++)
-            choices |= advice.lines[k].state <= LAB_ADVICE_UNDECIDED;
-        if (!choices || is_told(gathered, advice.model))
-            continue;
-        LAB_MEM_GROW(&gathered->items, gathered->count, &gathered->capacity);
-        gathered->items[gathered->count++] = advice;
-        gathered->simulated |= result.simulated;
-        any = true;
-    }
-    if (any)
-        add_answers(table, gathered, call->arena);
-    return 0;
+        return;
+    struct lab_advice advice = lab_advice_make(table, NULL, call->arena);
+    for (int i = 0; i < advice.tested_count; i++)
+        if (!has_kind(gathered, advice.tested[i].kind)) {
+            gathered->tables[gathered->count] = table;
+            gathered->items[gathered->count++] = advice;
+            return;
+        }
 }
 
 /* --- nothing to go by --- */
@@ -234,60 +197,84 @@ static const char *study_to_run(const struct lab_command_call *call,
     return lab_run_command(words, call->arena);
 }
 
+static struct lab_value *text_or_null(const char *text, struct lab_arena *arena) {
+    return text ? lab_value_string(arena, text) : lab_value_null(arena);
+}
+
 static void print_nothing(const struct lab_command_call *call, const struct lab_machine *machine,
-                          const struct wanted *wanted, int looked_at) {
+                          const struct wanted *wanted, const struct lab_advise_studies *studies) {
     /* a study that was named may be another machine's */
-    const char *named = wanted->study_count > 0 ? wanted->studies[0] : NULL;
+    const char *named = wanted->study_count > 0 ? wanted->studies[0] : NULL, *study = NULL;
     const char *command = named ? NULL : study_to_run(call, machine, wanted);
     const char *model = wanted->workload ? wanted->workload->name : "a model";
-    const char *answer = "Nothing can be advised yet: no study was run on this machine.";
-    if (named)
-        answer = lab_arena_printf(call->arena,
-                                  "Nothing can be advised yet: %s hasn't measured %s in more than "
-                                  "one place.",
-                                  named, model);
-    else if (looked_at)
-        answer = lab_arena_printf(call->arena,
-                                  "Nothing can be advised yet: no study of this machine has "
-                                  "measured %s in more than one place.",
-                                  model);
+    for (int i = 0; i < studies->count && !study; i++)
+        if (studies->tables[i].run_count > 0)
+            study = lab_study_view_shorten(studies->tables[i].folder, call->arena);
+    const char *answer =
+        study || studies->count > studies->first_simulated
+            ? lab_arena_printf(call->arena, "Nothing is advised: %s placements of %s.",
+                               named ? lab_arena_printf(call->arena, "%s compares no", named)
+                                     : "no study of this machine compares",
+                               model)
+            : "Nothing is advised: no study was run on this machine.";
     struct lab_doc *doc = lab_doc_open("Advice", call->arena);
     lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
-    lab_doc_data(doc, "study", lab_value_null(call->arena));
+    lab_doc_data(doc, "study", text_or_null(study, call->arena));
     lab_doc_data(doc, "simulated", lab_value_bool(call->arena, false));
-    lab_doc_data(doc, "models", lab_value_list(call->arena));
-    lab_doc_data(doc, "run",
-                 command ? lab_value_string(call->arena, command) : lab_value_null(call->arena));
+    lab_doc_data(doc, "advice", lab_value_list(call->arena));
+    lab_doc_data(doc, "run", text_or_null(command, call->arena));
+    if (study)
+        lab_doc_text(doc, LAB_DOC_WHOLE, "Study: %s", study);
     if (command) {
-        lab_doc_text(doc, LAB_DOC_WHOLE,
-                     "This study would tell, with %d runs of each point:", REPEATS);
         lab_doc_gap(doc);
+        lab_doc_text(doc, LAB_DOC_TITLE, "A study that compares, %d runs per point", REPEATS);
         lab_doc_code(doc, NULL, command);
-    } else {
-        lab_doc_text(doc, LAB_DOC_WHOLE,
-                     "A study of your own would tell; 'gpulab help run' says how.");
     }
     lab_doc_print(doc, call->console);
 }
 
 /* --- output --- */
 
+static bool is_open(const struct lab_advice *advice) {
+    for (int i = 0; i < advice->tested_count; i++)
+        if (advice->tested[i].verdict == LAB_CLAIM_INCONCLUSIVE)
+            return true;
+    return false;
+}
+
+static const char *verify_command(const struct lab_advice *advice, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_str_add(&text, "gpulab advise --verify --study ");
+    lab_str_add_shell(&text, advice->study);
+    return lab_arena_strdup(arena, text.text);
+}
+
 static void print_advice(const struct lab_command_call *call, const struct gathered *gathered) {
-    const char *answer = lab_advice_answer(gathered->items, gathered->count, call->arena);
+    const struct lab_advice *first = &gathered->items[0];
     struct lab_doc *doc = lab_doc_open("Advice", call->arena);
     struct lab_value *list = lab_value_list(call->arena);
-    for (int i = 0; i < gathered->count; i++)
-        lab_value_append(call->arena, list, lab_advice_value(&gathered->items[i], call->arena));
-    lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
-    lab_doc_data(doc, "study", lab_value_string(call->arena, gathered->items[0].study));
-    lab_doc_data(doc, "simulated", lab_value_bool(call->arena, gathered->simulated));
-    lab_doc_data(doc, "models", list);
-    lab_doc_data(doc, "analyses", gathered->answers);
-    lab_doc_data(doc, "run", lab_value_null(call->arena));
-    for (int i = 0; i < gathered->answers->count; i++)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s",
-                     lab_value_get(gathered->answers->items[i], "answer")->string);
-    lab_advice_add(doc, gathered->items, gathered->count);
+    const char *next = NULL;
+    lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, first->answer);
+    lab_doc_data(doc, "study", lab_value_string(call->arena, first->study));
+    lab_doc_data(doc, "simulated", lab_value_bool(call->arena, first->simulated));
+    for (int i = 0; i < gathered->count; i++) {
+        const struct lab_advice *advice = &gathered->items[i];
+        if (i > 0) {
+            lab_doc_gap(doc);
+            lab_doc_text(doc, LAB_DOC_SAYS, "%s", advice->answer);
+        }
+        lab_advice_add(doc, advice);
+        lab_value_append(call->arena, list, lab_advice_value(advice, call->arena));
+        if (!next && is_open(advice))
+            next = verify_command(advice, call->arena);
+    }
+    lab_doc_data(doc, "advice", list);
+    lab_doc_data(doc, "run", text_or_null(next, call->arena));
+    if (next) {
+        lab_doc_gap(doc);
+        lab_doc_text(doc, LAB_DOC_TITLE, "What is inconclusive, with %d runs per point", REPEATS);
+        lab_doc_code(doc, NULL, next);
+    }
     lab_doc_print(doc, call->console);
 }
 
@@ -391,10 +378,10 @@ static int advise_training(const struct lab_command_call *call, const struct lab
 /* --- the whole --- */
 
 static int advise(const struct lab_command_call *call, const struct lab_machine *machine,
-                  struct lab_err *err) {
+                  int *ret_status, struct lab_err *err) {
+    const struct advise_config *config = call->config;
     struct wanted wanted;
     struct lab_advise_studies studies = {0};
-    struct gathered gathered = {.answers = lab_value_list(call->arena)};
     if (read_words(call, &wanted, err) < 0)
         return -1;
     struct lab_training_question question;
@@ -405,33 +392,39 @@ static int advise(const struct lab_command_call *call, const struct lab_machine 
         studies = lab_advise_studies_read(lab_machine_identity(machine), call->arena);
     else if (read_named(call, &wanted, &studies, err) < 0)
         return -1;
-    int result = 0;
-    bool answered = false; /* by a simulated study, which says nothing of this machine */
-    for (int i = 0; i < studies.count && result == 0 && !answered; i++) {
+    size_t room = (size_t)studies.count + 1;
+    struct gathered gathered = {.items = lab_arena_alloc(call->arena, room, sizeof *gathered.items),
+                                .tables =
+                                    lab_arena_alloc(call->arena, room, sizeof *gathered.tables)};
+    for (int i = 0; i < studies.count; i++) {
         narrow(&studies.tables[i], &wanted);
-        result = gather_study(call, &studies.tables[i], &gathered, err);
-        answered = studies.first_simulated && i == 0 && gathered.count > 0;
+        gather_study(call, &studies.tables[i], &gathered);
+        /* a simulated study says nothing of this machine: it stands alone */
+        if (studies.first_simulated && i == 0 && gathered.count > 0)
+            break;
     }
-    if (result == 0 && gathered.count == 0)
-        print_nothing(call, machine, &wanted, studies.count - studies.first_simulated);
-    else if (result == 0)
+    if (gathered.count == 0)
+        print_nothing(call, machine, &wanted, &studies);
+    else if (config->verify)
+        return lab_command_verify(call, machine, gathered.tables[0], &gathered.items[0], ret_status,
+                                  err);
+    else
         print_advice(call, &gathered);
-    lab_mem_free(gathered.items);
-    return result;
+    return 0;
 }
 
 static int advise_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
-    (void)ret_status;
     struct lab_machine *machine;
     if (lab_machine_open(NULL, &machine, err) < 0)
         return -1;
-    int result = advise(call, machine, err);
+    int result = advise(call, machine, ret_status, err);
     lab_machine_close(machine);
     return result;
 }
 
 static const struct lab_manual_example examples[] = {
     {"gpulab advise", "where to put what was measured here"},
+    {"gpulab advise --verify", "measure the gain of that again"},
     {"gpulab advise --workload vit depth=2 dim=128", "one model"},
     {"gpulab advise --workload mlp widths=50-1024-1024-3 batch_size=64",
      "how many devices to train a model on that was never run"},
@@ -444,13 +437,14 @@ const struct lab_command lab_command_advise = {
     .summary = "best placement on this machine, as lines to paste",
     .usage = "[key=value...] [STUDY...]",
     .description =
-        "Prints for each model the lines that start PROGRAM where it ran fastest. Every line names "
-        "the GPU (CUDA_VISIBLE_DEVICES: its UUID, else its number in PCI order), the cores and the "
-        "memory (numactl), also those for Slurm, Open MPI and others. A measured line has its gain "
-        "with a 95% interval: over all places that agree in the other choices, or over the slowest "
-        "place where there is one pair alone. Choices without a gain are listed with a bound. What "
-        "wasn't measured stands apart. A slice of a device has no line: other programs can't "
-        "address it.\n\n"
+        "Prints a line for each device that has higher throughput when bound to one NUMA node: GPU "
+        "(CUDA_VISIBLE_DEVICES: its UUID, else its number in PCI order), cores and memory "
+        "(numactl), then the same for torchrun, mpirun and srun. Each has its measured gain over "
+        "the other NUMA nodes tested, with a 95% interval; a device without a certain gain has no "
+        "line. Settings and phases that pay off follow. A slice of a device has no line: other "
+        "programs can't address it.\n\n"
+        "--verify runs the same points again, 5 runs each, advised and others in turn, and prints "
+        "the gain that it measures; the lines are fixed before.\n\n"
         "Without STUDY it takes the newest studies below the working directory, then the newest "
         "elsewhere, all of this machine. A simulated study counts where it is the newest below the "
         "working directory; it then stands alone. The study is named.\n\n"
@@ -458,7 +452,7 @@ const struct lab_command lab_command_advise = {
         "newest train_scaling study of this machine, or the one given, was fitted with, also for "
         "widths and batches that were never run; with intervals, where several devices begin to "
         "pay, and how far beyond what was run that is.\n\n"
-        "It changes nothing on the machine: compute modes, MPS and MIG are only advised.",
+        "It changes nothing on the machine.",
     .options = advise_options,
     .config_size = sizeof(struct advise_config),
     .max_words = -1,

@@ -32,54 +32,29 @@ static const struct lab_study_rank by_number = {
 LAB_TEST(a_gpu_with_a_uuid_is_called_by_it_in_every_form) {
     struct lab_advice_place place = given(&by_uuid, 1);
     assert_null(place.missing);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_line(&place, "OMP_NUM_THREADS=4", &test_arena),
-                        "CUDA_VISIBLE_DEVICES=" GPU8
-                        " OMP_NUM_THREADS=4 numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_taskset(&place, &test_arena),
-                        "CUDA_VISIBLE_DEVICES=" GPU8 " taskset -c 16-19 PROGRAM");
     assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
     assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_mps(&place, &test_arena),
-                        "CUDA_VISIBLE_DEVICES=" GPU8 " nvidia-cuda-mps-control -d && "
-                        "CUDA_VISIBLE_DEVICES=" GPU8
-                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_smi(&place, "-mig 1", &test_arena),
-                        "nvidia-smi -i " GPU8 " -mig 1");
 }
 
 /* CUDA counts the fastest first unless it is told otherwise. */
 LAB_TEST(a_number_comes_with_the_order_that_it_counts_in) {
     struct lab_advice_place place = given(&by_number, 1);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_taskset(&place, &test_arena),
-                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 taskset -c 16-19 "
-                        "PROGRAM");
     assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none env CUDA_DEVICE_ORDER=PCI_BUS_ID "
                         "CUDA_VISIBLE_DEVICES=8 numactl --cpunodebind=3 --membind=3 PROGRAM");
     assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID "
                         "CUDA_VISIBLE_DEVICES=8 numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_string_equal(lab_advice_place_smi(&place, "-c DEFAULT", &test_arena),
-                        "nvidia-smi -i 8 -c DEFAULT");
-}
-
-/* The daemon's GPUs are counted anew for its clients: 8 would be none of them. */
-LAB_TEST(a_client_of_mps_counts_what_the_daemon_has) {
-    struct lab_advice_place place = given(&by_number, 1);
-    assert_string_equal(lab_advice_place_mps(&place, &test_arena),
-                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 "
-                        "nvidia-cuda-mps-control -d && CUDA_VISIBLE_DEVICES=0 numactl "
-                        "--cpunodebind=3 --membind=3 PROGRAM");
 }
 
 LAB_TEST(a_simulated_gpu_has_its_number_and_no_cpus) {
@@ -88,21 +63,18 @@ LAB_TEST(a_simulated_gpu_has_its_number_and_no_cpus) {
         .device = "sim:./my machines/l40s.yaml:8", .gpu = 8, .numa_node = 3, .device_node = 3};
     struct lab_advice_place place = lab_advice_place_make(&rank, 1, &machine, true, &test_arena);
     assert_null(place.missing);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_taskset(&place, &test_arena));
-    assert_int_equal(place.core_count, 0);
+    assert_null(place.cpus);
 }
 
-LAB_TEST(a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu) {
+LAB_TEST(a_mig_instance_has_its_own_uuid) {
     static const struct lab_study_rank rank = {
         .device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3};
     struct lab_advice_place place = given(&rank, 1);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" MIG " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_mps(&place, &test_arena));
-    assert_null(lab_advice_place_smi(&place, "-mig 1", &test_arena));
 }
 
 /* --- several, and none --- */
@@ -112,44 +84,47 @@ LAB_TEST(a_gang_on_one_node_lists_all_of_its_gpus) {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 3, .device_node = 0}};
     struct lab_advice_place place = given(ranks, 2);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
-                        "CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0
-                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+#define BOTH "CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0 " "
+#define BIND "numactl --cpunodebind=3 --membind=3 PROGRAM"
+    assert_string_equal(lab_advice_place_torchrun(&place, &test_arena),
+                        BOTH "torchrun --nproc-per-node 2 --no-python " BIND);
     assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
-                        "srun -n 1 --cpu-bind=none env CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0
-                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+                        "srun -n 2 --cpu-bind=none env " BOTH BIND);
     assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
-                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
-                        " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
-                        "CUDA_VISIBLE_DEVICES=" GPU0
-                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_mps(&place, &test_arena));
+                        "mpirun --bind-to none -n 2 env " BOTH BIND);
+}
+
+/* `gpulab bind` finds each GPU's local node by itself. */
+LAB_TEST(a_gang_on_local_nodes_is_bound_by_gpulab) {
+    const struct lab_study_rank ranks[] = {
+        {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
+        {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 0, .device_node = 0}};
+    struct lab_advice_place place = given(ranks, 2);
+    assert_string_equal(lab_advice_place_torchrun(&place, &test_arena),
+                        BOTH "torchrun --nproc-per-node 2 --no-python gpulab bind PROGRAM");
+    assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
+                        "srun -n 2 --cpu-bind=none env " BOTH "gpulab bind PROGRAM");
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
+                        "mpirun --bind-to none -n 2 env " BOTH "gpulab bind PROGRAM");
 }
 
 /* One process on both nodes would be the same line whichever GPU was fed from which. */
 LAB_TEST(a_gang_on_several_nodes_has_a_process_for_each) {
     const struct lab_study_rank ranks[] = {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
-        {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 0, .device_node = 0}};
+        {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 0, .device_node = 3}};
     struct lab_advice_place place = given(ranks, 2);
     const char *mpi = "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
                       " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
                       "CUDA_VISIBLE_DEVICES=" GPU0 " numactl --cpunodebind=0 --membind=0 PROGRAM";
-    assert_string_equal(place.tool, "mpirun");
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena), mpi);
+    assert_null(lab_advice_place_torchrun(&place, &test_arena));
     assert_string_equal(lab_advice_place_mpi(&place, &test_arena), mpi);
-    assert_string_equal(lab_advice_place_line(&place, "A=1", &test_arena),
-                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
-                        " A=1 numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
-                        "CUDA_VISIBLE_DEVICES=" GPU0
-                        " A=1 numactl --cpunodebind=0 --membind=0 PROGRAM");
     assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 2 --cpu-bind=none sh -c 'case $SLURM_LOCALID in "
                         "0) exec env CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM;; "
                         "1) exec env CUDA_VISIBLE_DEVICES=" GPU0
                         " numactl --cpunodebind=0 --membind=0 PROGRAM;; esac'");
-    assert_null(lab_advice_place_taskset(&place, &test_arena));
 }
 
 /* CUDA shows a process one of them at most. */
@@ -158,7 +133,7 @@ LAB_TEST(a_gang_of_mig_instances_has_a_process_for_each) {
         {.device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3},
         {.device = "cuda:" MIG "-2", .gpu = 8, .uuid = MIG "-2", .numa_node = 3, .device_node = 3}};
     struct lab_advice_place place = given(ranks, 2);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" MIG
                         " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
                         "CUDA_VISIBLE_DEVICES=" MIG
@@ -171,7 +146,7 @@ LAB_TEST(where_one_uuid_is_missing_all_have_numbers) {
         {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
         {.device = "cuda:0", .gpu = 0, .numa_node = 3, .device_node = 0}};
     struct lab_advice_place place = given(ranks, 2);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8,0 numactl "
                         "--cpunodebind=3 --membind=3 PROGRAM");
 }
@@ -182,14 +157,12 @@ LAB_TEST(a_cpu_device_needs_no_gpu) {
     struct lab_advice_place place = given(&rank, 1);
     assert_null(place.gpus);
     /* it computes on its own cores; the other node's memory feeds it */
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "numactl --cpunodebind=3 --membind=0 PROGRAM");
     assert_string_equal(lab_advice_place_slurm(&place, &test_arena),
                         "srun -n 1 --cpu-bind=none numactl --cpunodebind=3 --membind=0 PROGRAM");
     assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 numactl --cpunodebind=3 --membind=0 PROGRAM");
-    assert_null(lab_advice_place_mps(&place, &test_arena));
-    assert_null(lab_advice_place_taskset(&place, &test_arena)); /* which can't name that memory */
 }
 
 /* --- machines --- */
@@ -198,7 +171,7 @@ LAB_TEST(a_node_without_cores_binds_memory_alone) {
     struct lab_study_rank rank = by_uuid;
     rank.numa_node = 2;
     struct lab_advice_place place = given(&rank, 1);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 " numactl --membind=2 PROGRAM");
 }
 
@@ -208,8 +181,7 @@ LAB_TEST(a_kernel_without_nodes_is_bound_by_taskset) {
     struct lab_study_rank rank = by_uuid;
     rank.numa_node = 0;
     struct lab_advice_place place = lab_advice_place_make(&rank, 1, &plain, false, &test_arena);
-    assert_string_equal(place.tool, "taskset");
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8 " taskset -c 0-3 PROGRAM");
     assert_string_equal(lab_advice_place_mpi(&place, &test_arena),
                         "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
@@ -218,10 +190,9 @@ LAB_TEST(a_kernel_without_nodes_is_bound_by_taskset) {
 
 LAB_TEST(an_unknown_machine_has_nodes_but_no_cpus) {
     struct lab_advice_place place = lab_advice_place_make(&by_uuid, 1, NULL, false, &test_arena);
-    assert_string_equal(lab_advice_place_line(&place, NULL, &test_arena),
+    assert_string_equal(lab_advice_place_line(&place, &test_arena),
                         "CUDA_VISIBLE_DEVICES=" GPU8
                         " numactl --cpunodebind=3 --membind=3 PROGRAM");
-    assert_null(lab_advice_place_taskset(&place, &test_arena));
 }
 
 /* --- no line at all --- */
