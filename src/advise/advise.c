@@ -164,20 +164,16 @@ static void add_lines(struct lab_advice *advice, const struct lab_study_table *s
 
 /* --- settings and phases --- */
 
-/* 1 = advised where the effect is positive, -1 where it is negative, 0 = never. */
-static int direction(const char *kind) {
-    static const struct {
-        const char *kind;
-        int direction;
-    } known[] = {{"recommend.batch", 1},
-                 {"recommend.compile", 1},
-                 {"recommend.settings", 1},
-                 {"contention.recovery", 1},
-                 {"peers.device", -1}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (lab_str_equal(known[i].kind, kind))
-            return known[i].direction;
-    return 0;
+/* Whether claims of this kind are advice; `better`: that their subject is better. */
+static bool is_choice(const struct lab_claim *claim, bool *ret_better) {
+    static const char *const kinds[] = {"recommend.batch", "recommend.compile",
+                                        "recommend.settings", "contention.recovery",
+                                        "peers.device"};
+    *ret_better = lab_str_equal(claim->quantity, "time") ? claim->effect < 0 : claim->effect > 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (lab_str_equal(kinds[i], claim->kind))
+            return true;
+    return false;
 }
 
 static void add_choices(struct lab_advice *advice, const struct lab_study_table *study,
@@ -192,11 +188,11 @@ static void add_choices(struct lab_advice *advice, const struct lab_study_table 
             continue;
         for (int c = 0; c < result.claim_count; c++) {
             const struct lab_claim *claim = &result.claims[c];
-            int wanted = direction(claim->kind);
-            if (wanted == 0 || claim->verdict == LAB_CLAIM_NOT_TESTED)
+            bool better, avoided = lab_str_equal(claim->kind, "peers.device");
+            if (!is_choice(claim, &better) || claim->verdict == LAB_CLAIM_NOT_TESTED)
                 continue;
             add_claim(&advice->tested, &advice->tested_count, *claim, arena);
-            if (claim->verdict == LAB_CLAIM_YES && wanted * claim->effect > 0)
+            if (claim->verdict == LAB_CLAIM_YES && better != avoided)
                 add_claim(&advice->choices, &advice->choice_count, *claim, arena);
         }
     }

@@ -119,9 +119,11 @@ static struct lab_selftest_kind *find_kind(struct lab_selftest_tally *tally, con
     return &tally->kinds[tally->kind_count++];
 }
 
-/* An estimate in a unit finds nothing, and a claim on one point compares no names. */
+/* An estimate in a unit finds nothing; a claim on one point, or on what happens within runs,
+ * compares no names. */
 static bool compares(const struct lab_claim *claim) {
-    return !claim->unit && claim->scope_count != 1 && claim->verdict != LAB_CLAIM_NOT_TESTED;
+    return !claim->unit && claim->scope_count != 1 && claim->verdict != LAB_CLAIM_NOT_TESTED &&
+           !lab_str_starts(claim->kind, "stability.") && !lab_str_starts(claim->kind, "correlate.");
 }
 
 static void count_claims(const struct lab_analysis_result *result, struct lab_selftest_tally *tally,
