@@ -71,7 +71,8 @@ static int plan_again(struct lab_trial_study *trial, const struct lab_study_tabl
     int kept = 0;
     for (int i = 0; i < ret_plan->run_count; i++) {
         struct lab_run run = {.id = ret_plan->runs[i].id, .repeat = ret_plan->runs[i].repeat};
-        if (is_in_scope(lab_study_file_point(&run, arena), advice))
+        /* phases are nothing without their baseline */
+        if (ret_plan->runs[i].phase || is_in_scope(lab_study_file_point(&run, arena), advice))
             ret_plan->runs[kept++] = ret_plan->runs[i];
     }
     ret_plan->run_count = kept;
@@ -148,7 +149,8 @@ int lab_command_verify(const struct lab_command_call *call, const struct lab_mac
         return result < 0 ? -1 : 0;
     struct lab_advice now = lab_advice_make(&table, before, call->arena);
     if (now.tested_count == 0)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "no run is valid: see 'gpulab show %s'",
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "%s, run again, compares nothing: too few runs are valid",
                            before->study);
     print_verified(call, before, &now);
     return 0;

@@ -18,15 +18,15 @@ static void withdraw(struct lab_claim *claim) {
 /* NULL = nothing is. */
 static const char *what_is_wrong(const struct lab_claim *claim) {
     bool yes = claim->verdict == LAB_CLAIM_YES, no = claim->verdict == LAB_CLAIM_NO;
-    if (!yes && !no)
-        return NULL;
-    if (!(claim->low <= claim->high) || claim->n < 2)
+    bool known = !isnan(claim->low) && !isnan(claim->high);
+    if (yes && (!known || claim->n < 2))
         return "it has no interval over runs";
-    if (claim->effect < claim->low - EQUAL || claim->effect > claim->high + EQUAL)
+    if ((yes || no) && known &&
+        (claim->effect < claim->low - EQUAL || claim->effect > claim->high + EQUAL))
         return "its effect is outside its interval";
     if (yes && !claim->unit && claim->low <= 0 && claim->high >= 0)
         return "its interval includes 0";
-    if (no && !(claim->bound >= fabs(claim->effect) - EQUAL))
+    if (no && !(isnan(claim->effect) || claim->bound >= fabs(claim->effect) - EQUAL))
         return "its bound is below its effect";
     return NULL;
 }
