@@ -58,6 +58,8 @@ void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice) {
                  advice->simulated ? " (simulated)" : "");
     if (advice->line_count > 0)
         add_lines(doc, advice);
+    if (advice->choice_count + advice->line_count < 2) /* the answer is that choice */
+        return;
     if (advice->choice_count > 0) {
         lab_doc_gap(doc);
         lab_doc_text(doc, LAB_DOC_TITLE, "Other choices");
