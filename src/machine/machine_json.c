@@ -1,9 +1,11 @@
 /* machine_json.c: a machine as JSON, and back as far as analyses ask. */
 #include "machine/machine_json.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +63,14 @@ static struct lab_value *caches_value(const struct lab_machine *machine, struct 
     return list;
 }
 
+/* From the host's down; equal names are one bridge. */
+static struct lab_value *bridges_value(const struct lab_pci *pci, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < pci->bridge_count; i++)
+        lab_value_append(arena, list, lab_value_string(arena, pci->bridge_names[i]));
+    return list;
+}
+
 static struct lab_value *pci_value(const struct lab_machine *machine, struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < machine->pci_count; i++) {
@@ -80,6 +90,8 @@ static struct lab_value *pci_value(const struct lab_machine *machine, struct lab
         lab_value_set(arena, map, "link_gb_per_second",
                       pci->link_gbs > 0 ? lab_value_float(arena, pci->link_gbs)
                                         : lab_value_null(arena));
+        if (pci->bridge_names)
+            lab_value_set(arena, map, "bridges", bridges_value(pci, arena));
         lab_value_append(arena, list, map);
     }
     return list;
@@ -171,7 +183,20 @@ static enum lab_pci_kind kind_of(const char *name) {
     return LAB_PCI_OTHER;
 }
 
-static void read_pci(struct lab_machine *machine, const struct lab_value *list) {
+static void read_bridges(struct lab_pci *pci, const struct lab_value *names,
+                         struct lab_arena *arena) {
+    pci->bridge_count = count_of(names);
+    pci->bridges = lab_arena_alloc(arena, (size_t)pci->bridge_count + 1, sizeof *pci->bridges);
+    pci->bridge_names =
+        lab_arena_alloc(arena, (size_t)pci->bridge_count + 1, sizeof *pci->bridge_names);
+    for (int i = 0; i < pci->bridge_count; i++) {
+        pci->bridge_names[i] = lab_value_as_text(names->items[i], "");
+        pci->bridges[i] = (int)(lab_hash_text(LAB_HASH_START, pci->bridge_names[i]) & INT_MAX);
+    }
+}
+
+static void read_pci(struct lab_machine *machine, const struct lab_value *list,
+                     struct lab_arena *arena) {
     for (int i = 0; i < machine->pci_count; i++) {
         const struct lab_value *item = list->items[i];
         struct lab_pci *pci = &machine->pci[i];
@@ -186,6 +211,7 @@ static void read_pci(struct lab_machine *machine, const struct lab_value *list) 
             .os_name = lab_value_get_text(item, "os_name", ""),
             .node = lab_machine_node_index(machine, (int)lab_value_get_int(item, "node", -1))};
         snprintf(pci->address, sizeof pci->address, "%s", lab_value_get_text(item, "address", ""));
+        read_bridges(pci, lab_value_get(item, "bridges"), arena);
     }
 }
 
@@ -212,7 +238,7 @@ const struct lab_machine *lab_machine_json_read(const char *json, struct lab_are
         .pci_count = count_of(pci),
         .pci = lab_arena_alloc(arena, (size_t)count_of(pci) + 1, sizeof *machine->pci)};
     read_nodes(machine, nodes, arena);
-    read_pci(machine, pci);
+    read_pci(machine, pci, arena);
     return machine;
 }
 

@@ -53,15 +53,28 @@ static int node_from_place(struct topology *topology, hwloc_obj_t device) {
 
 /* --- one device --- */
 
+/* Its address; a host bridge has none. */
+static const char *bridge_name(struct topology *topology, hwloc_obj_t bridge) {
+    const struct hwloc_pcidev_attr_s *pci = &bridge->attr->bridge.upstream.pci;
+    if (bridge->attr->bridge.upstream_type != HWLOC_OBJ_BRIDGE_PCI)
+        return lab_arena_printf(&topology->arena, "host%u", bridge->logical_index);
+    return lab_arena_printf(&topology->arena, "%04x:%02x:%02x.%01x", (unsigned)pci->domain,
+                            (unsigned)pci->bus, (unsigned)pci->dev, (unsigned)pci->func);
+}
+
 static void read_bridges(struct topology *topology, hwloc_obj_t device, struct lab_pci *pci) {
     int count = 0;
     for (hwloc_obj_t above = device->parent; above; above = above->parent)
         count += above->type == HWLOC_OBJ_BRIDGE;
     pci->bridges = lab_arena_alloc(&topology->arena, (size_t)count + 1, sizeof *pci->bridges);
+    pci->bridge_names =
+        lab_arena_alloc(&topology->arena, (size_t)count + 1, sizeof *pci->bridge_names);
     pci->bridge_count = count;
     for (hwloc_obj_t above = device->parent; above; above = above->parent)
-        if (above->type == HWLOC_OBJ_BRIDGE)
+        if (above->type == HWLOC_OBJ_BRIDGE) {
             pci->bridges[--count] = (int)above->logical_index;
+            pci->bridge_names[count] = bridge_name(topology, above);
+        }
 }
 
 /* The name that a person knows: eth0 rather than mlx5_0, card0 rather than renderD128. */

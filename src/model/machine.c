@@ -99,15 +99,20 @@ int lab_machine_distance(const struct lab_machine *machine, int from, int to) {
     return machine->distances[from * machine->node_count + to];
 }
 
+int lab_pci_shared_bridges(const struct lab_pci *a, const struct lab_pci *b) {
+    int shared = 0;
+    while (shared < a->bridge_count && shared < b->bridge_count &&
+           a->bridges[shared] == b->bridges[shared])
+        shared++;
+    return shared;
+}
+
 /*
  * Both paths lead from the host bridge down. Below the last bridge that they share, a device on a
  * port of the same switch has that port only; anything longer is a further switch.
  */
 static enum lab_link link_by_bridges(const struct lab_pci *a, const struct lab_pci *b) {
-    int shared = 0;
-    while (shared < a->bridge_count && shared < b->bridge_count &&
-           a->bridges[shared] == b->bridges[shared])
-        shared++;
+    int shared = lab_pci_shared_bridges(a, b);
     if (shared == 0)
         return LAB_LINK_UNKNOWN;
     if (shared == 1)

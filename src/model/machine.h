@@ -58,7 +58,8 @@ struct lab_pci {
     double link_gbs;           /* GB/s as hwloc reports it; 0 = unknown */
     /* bridges above it, from the host bridge down to the nearest; ids are equal where shared */
     int *bridges;
-    int bridge_count; /* 0 = not known */
+    const char **bridge_names; /* "0000:3a:00.0", or a simulated link's; NULL = not known */
+    int bridge_count;          /* 0 = not known */
 };
 
 /* How two PCI devices reach each other; nvidia-smi's words, from near to far. */
@@ -128,6 +129,8 @@ void lab_machine_pci_name(const struct lab_machine *machine, int index,
  */
 enum lab_link lab_machine_link(const struct lab_machine *machine, const struct lab_pci *a,
                                const struct lab_pci *b);
+/* How many bridges both have above them, the host's among them; 0 = none, or not known. */
+int lab_pci_shared_bridges(const struct lab_pci *a, const struct lab_pci *b);
 const char *lab_link_name(enum lab_link link);        /* "PIX"; "X" for self, "?" for unknown */
 const char *lab_link_explanation(enum lab_link link); /* "at most one PCIe bridge" */
 

@@ -44,6 +44,7 @@ const struct lab_machine *sampler_copy_machine(struct lab_arena *arena,
         pci->name = copy_text(arena, pci->name);
         pci->os_name = copy_text(arena, pci->os_name);
         pci->bridges = copy(arena, pci->bridges, pci->bridge_count, sizeof *pci->bridges);
+        pci->bridge_names = NULL;
     }
     return mine;
 }

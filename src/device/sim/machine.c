@@ -45,6 +45,11 @@ static void show_nodes(const struct sim_machine *from, struct lab_arena *arena,
     to->distances = from->distances;
 }
 
+static void add_bridge(struct lab_pci *pci, int id, const char *name) {
+    pci->bridges[pci->bridge_count] = id;
+    pci->bridge_names[pci->bridge_count++] = name;
+}
+
 /* GPUs in the order of their numbers are so by address, as CUDA counts them. */
 static void show_gpus(const struct sim_machine *from, struct lab_arena *arena,
                       struct lab_machine *to) {
@@ -66,10 +71,11 @@ static void show_gpus(const struct sim_machine *from, struct lab_arena *arena,
          * one */
         int top = gpu->path_count ? gpu->path[gpu->path_count - 1] : SIM_LINKS_MAX + i;
         pci->bridges = lab_arena_alloc(arena, SIM_PATH_MAX + 2, sizeof *pci->bridges);
-        pci->bridges[pci->bridge_count++] = BRIDGE_HOST + top;
+        pci->bridge_names = lab_arena_alloc(arena, SIM_PATH_MAX + 2, sizeof *pci->bridge_names);
+        add_bridge(pci, BRIDGE_HOST + top, lab_arena_printf(arena, "host%d", top));
         for (int k = gpu->path_count; k-- > 0;)
-            pci->bridges[pci->bridge_count++] = gpu->path[k];
-        pci->bridges[pci->bridge_count++] = BRIDGE_PORT + i;
+            add_bridge(pci, gpu->path[k], from->links[gpu->path[k]].name);
+        add_bridge(pci, BRIDGE_PORT + i, lab_arena_printf(arena, "port%d", i));
     }
     to->pci_count = from->gpu_count;
 }

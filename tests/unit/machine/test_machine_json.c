@@ -78,6 +78,8 @@ LAB_TEST(what_is_written_is_read) {
         assert_string_equal(read->cpu_model, machine->cpu_model);
         assert_int_equal(read->pci_count, machine->pci_count);
         for (int i = 0; i < machine->pci_count; i++) {
+            assert_int_equal(lab_pci_shared_bridges(&read->pci[i], &read->pci[0]),
+                             lab_pci_shared_bridges(&machine->pci[i], &machine->pci[0]));
             assert_string_equal(read->pci[i].address, machine->pci[i].address);
             assert_string_equal(read->pci[i].name, machine->pci[i].name);
             assert_int_equal(read->pci[i].kind, machine->pci[i].kind);

@@ -21,11 +21,12 @@ static struct lab_node nodes[] = {
 static int distances[] = {10, 21, 21, 10};
 static int below[] = {1, 2}, beside[] = {1};
 static struct lab_pci pci[] = {
-    {"0000:01:00.0", LAB_PCI_GPU, 0x0302, 0x10de, 1, "NVIDIA", "L40S", "", 0, 31.5, below, 2},
+    {"0000:01:00.0", LAB_PCI_GPU, 0x0302, 0x10de, 1, "NVIDIA", "L40S", "", 0, 31.5, below, NULL, 2},
     {"0000:02:00.0", LAB_PCI_NETWORK, 0x0200, 0x15b3, 2, "Mellanox", "ConnectX-6", "eth0", 0, 0,
-     below, 2},
-    {"0000:03:00.0", LAB_PCI_STORAGE, 0x0108, 0x144d, 3, "", "", "nvme0n1", 0, 7.9, beside, 1},
-    {"0000:81:00.0", LAB_PCI_GPU, 0x0302, 0x10de, 1, "NVIDIA", "L40S", "", -1, 31.5, NULL, 0},
+     below, NULL, 2},
+    {"0000:03:00.0", LAB_PCI_STORAGE, 0x0108, 0x144d, 3, "", "", "nvme0n1", 0, 7.9, beside, NULL,
+     1},
+    {"0000:81:00.0", LAB_PCI_GPU, 0x0302, 0x10de, 1, "NVIDIA", "L40S", "", -1, 31.5, NULL, NULL, 0},
 };
 
 static struct lab_machine two_nodes(void) {
