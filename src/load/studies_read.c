@@ -318,11 +318,18 @@ static int read_gpus(struct reading *reading, struct lab_err *err) {
                                     err);
 }
 
-const char *const *lab_studies_answers(const char *config, struct lab_arena *arena) {
+static const struct lab_value *experiment_key(const char *config, const char *key,
+                                              struct lab_arena *arena) {
     struct lab_value *tree;
     if (lab_yaml_parse(config, strlen(config), "config", LAB_YAML_LIMITS, arena, &tree, NULL) < 0)
         return NULL;
-    const struct lab_value *value = lab_value_get(lab_value_get(tree, "experiment"), "answers");
+    return lab_value_get(lab_value_get(tree, "experiment"), key);
+}
+
+const char *const *lab_studies_answers(const char *config, struct lab_arena *arena) {
+    const struct lab_value *value = experiment_key(config, "answers", arena);
+    if (!value)
+        return NULL;
     bool list = value && value->type == LAB_VALUE_LIST;
     int count = list ? value->count : 1;
     const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
@@ -333,9 +340,11 @@ const char *const *lab_studies_answers(const char *config, struct lab_arena *are
 
 int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                          struct lab_study_table *ret_table, struct lab_err *err) {
+    const struct lab_value *gpu_mode = experiment_key(file->study.config, "gpu_mode", file->arena);
     struct lab_study_table table = {.name = file->study.name,
                                     .option = file->study.option,
                                     .answers = lab_studies_answers(file->study.config, file->arena),
+                                    .gpu_mode = gpu_mode ? lab_value_as_text(gpu_mode, NULL) : NULL,
                                     .folder = file->folder,
                                     .machine =
                                         lab_machine_json_read(file->study.machine, file->arena),

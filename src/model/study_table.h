@@ -86,6 +86,7 @@ struct lab_study_table {
     const char *option;                /* "numa_study"; "" = files of timings, no study */
     const char *const *answers;        /* analyses that its report opens with, as its config has
                                           them; NULL-terminated, NULL = it has none */
+    const char *gpu_mode;              /* "auto", as its config has it; NULL = it has none */
     const struct lab_machine *machine; /* where it ran; NULL = unknown */
     struct lab_study_run *runs;        /* those that are done, in the order in which they began */
     int run_count;
