@@ -2,7 +2,6 @@
 #include "advise/training_known.h"
 
 #include "advise/advise_studies.h"
-#include "analysis/training/analysis_training_words.h"
 #include "base/str.h"
 #include "load/studies.h"
 #include "load/study_view.h"
@@ -35,6 +34,9 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
         if (!agrees(sets[i].rows[0].point->runs[0], keys))
             continue;
         lab_training_fit(sets[i].rows, sets[i].count, &known.training);
+        struct lab_study_table *own = lab_arena_alloc(arena, 1, sizeof *own);
+        *own = lab_training_set_study(table, &sets[i], arena);
+        known.gangs = lab_gangs_make(own, "training", arena);
         for (int k = 0; k < sets[i].count && !known.device; k++)
             if (sets[i].rows[k].work.devices == 1)
                 known.device = sets[i].rows[k].point->runs[0]->ranks[0].device;
@@ -47,6 +49,36 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
             return true;
     }
     return found;
+}
+
+struct lab_training_estimate lab_training_ask(const struct lab_training_known *known,
+                                              const struct lab_training_work *work,
+                                              struct lab_arena *arena) {
+    struct lab_training_estimate made = {.value = NAN, .low = NAN, .high = NAN};
+    for (int i = 0; i < known->gangs.count && !made.gang; i++) {
+        const struct lab_gang *gang = &known->gangs.items[i];
+        if (gang->parameters == work->parameters && gang->batch == work->batch &&
+            gang->devices == work->devices && !gang->scaling == !work->weak &&
+            gang->alone_count > 0 && gang->point->runs[0]->work.layers == work->layers) {
+            double samples = work->batch * (work->weak ? work->devices : 1);
+            made = (struct lab_training_estimate){.value = gang->speedup.value,
+                                                  .low = gang->speedup.interval.low,
+                                                  .high = gang->speedup.interval.high,
+                                                  .one_s = work->batch / gang->one_per_s,
+                                                  .many_s = samples / gang->many_per_s,
+                                                  .gang = gang};
+        }
+    }
+    if (made.gang)
+        return made;
+    struct lab_training_speedup predicted = lab_training_predict(&known->training, work);
+    made.value = predicted.value;
+    made.low = predicted.low;
+    made.high = predicted.high;
+    made.one_s = predicted.one_s;
+    made.many_s = predicted.many_s;
+    made.why_not = lab_training_why_not(&known->training, work, arena);
+    return made;
 }
 
 /* A study that names its questions tells without a look at its runs. */
@@ -108,10 +140,7 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
 
 /* --- gpu_mode=auto --- */
 
-#define FAR_BEYOND                                                                                 \
-    4.0 /* times the sizes and batches that were run: there the law decides nothing */
-
-struct memory { /* the law that was found last: points of a plan mostly ask for the same */
+struct memory { /* what was found last: points of a plan mostly ask for the same */
     struct lab_arena *arena;
     bool asked, found;
     uint64_t machine_identity;
@@ -160,14 +189,13 @@ static enum lab_plan_choice choose(void *state, const struct lab_plan_question *
                                              lab_str_equal(scaling->string, "weak")};
     if (!known)
         return LAB_PLAN_UNKNOWN;
-    struct lab_training_speedup made = lab_training_predict(&known->training, &work);
-    if (isnan(made.low) || made.devices_beyond || made.parameters_beyond > FAR_BEYOND ||
-        made.batch_beyond > FAR_BEYOND)
+    struct lab_training_estimate made = lab_training_ask(known, &work, arena);
+    if (isnan(made.low))
         return LAB_PLAN_UNKNOWN;
-    *ret_why = lab_arena_printf(arena, "by the law of %s%s %d devices would be %s one",
-                                lab_study_view_shorten(known->folder, arena),
-                                known->simulated ? " (simulated)" : "", question->devices,
-                                lab_training_times(&made, arena));
+    *ret_why = lab_arena_printf(
+        arena, "%d devices %s %s as fast as one, by %s%s", question->devices,
+        made.gang ? "were" : "would be", lab_speedup_times(made.value, made.low, made.high, arena),
+        lab_study_view_shorten(known->folder, arena), known->simulated ? " (simulated)" : "");
     return made.high < 1 ? LAB_PLAN_ONE : made.low > 1 ? LAB_PLAN_SEVERAL : LAB_PLAN_TRY;
 }
 

@@ -1,152 +1,185 @@
 /*
- * training.c: `gpulab analyze training`: when a second device pays, as a law of a step's time that
- * was fitted to a study's runs, with what it says of batches and models that weren't run, and how
- * often it was right about points that it hadn't seen.
+ * training.c: `gpulab analyze training`: whether several devices train a model faster than one,
+ * where break-even lies, what a step is made of, and whether gpu_mode=auto chose well. Speed-ups
+ * are speedup/'s claims; what a step costs is training/'s.
  */
 #include "analysis/training/training.h"
 
 #include "analysis/analysis_published.h"
-#include "analysis/speedup/gang.h"
-#include "analysis/training/analysis_training_words.h"
 #include "base/str.h"
 
 #include <math.h>
-#include <string.h>
 
-static const struct lab_doc_column figure_columns[] = {
-    {"points", "Points", LAB_UNIT_COUNT, "Points"},
-    {"speedups", "Speed-ups", LAB_UNIT_COUNT},
-    {"leave_one_out_error", "Prediction error", LAB_UNIT_SHARE, "Error"},
-    {"within_interval", "In the interval", LAB_UNIT_SHARE, "Within"},
+struct figures {
+    int points, speedups;
+    double error, within;
 };
 
-/* "… medium was said to have 258 K parameters and has 54403, …" */
-static const char *sizes_words(const struct training_part *part) {
-    const char *words = NULL;
-    const struct lab_training_row **rows = training_order(part);
-    for (int i = 0; i < part->training.row_count; i++) {
-        const char *claimed = lab_published_size(rows[i]->model);
-        if (!claimed || (i > 0 && lab_str_equal(rows[i]->model, rows[i - 1]->model)))
+static const struct lab_field figure_fields[] = {
+    LAB_FIELD(struct figures, points, "points", "Points", LAB_UNIT_COUNT, "Points"),
+    LAB_FIELD(struct figures, speedups, "speedups", "Speed-ups", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, error, "leave_one_out_error", "Prediction error", LAB_UNIT_SHARE,
+              "Error"),
+    LAB_FIELD(struct figures, within, "within_interval", "In the interval", LAB_UNIT_SHARE),
+};
+
+/* --- speed-ups of points that the cost model hasn't seen --- */
+
+struct prediction {
+    const char *model, *scaling, *measured_times, *predicted_times;
+    double batch;
+    int devices;
+    struct lab_effect measured, predicted;
+    bool within;
+};
+
+static const struct lab_field prediction_fields[] = {
+    LAB_FIELD(struct prediction, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct prediction, batch, "batch_size", "Batch", LAB_UNIT_COUNT),
+    LAB_FIELD(struct prediction, scaling, "scaling", "Scaling", LAB_UNIT_TEXT),
+    LAB_FIELD(struct prediction, devices, "devices", "Devices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct prediction, measured, "measured", NULL, LAB_UNIT_RATIO, NULL, true),
+    LAB_FIELD(struct prediction, predicted, "predicted", NULL, LAB_UNIT_RATIO, NULL, true),
+    LAB_FIELD(struct prediction, measured_times, NULL, "Measured, 95% CI", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct prediction, predicted_times, NULL, "Predicted, 95%", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct prediction, within, "within", NULL, LAB_UNIT_TEXT),
+};
+
+static const struct lab_gang *gang_of(const struct lab_gangs *gangs,
+                                      const struct lab_training_row *row) {
+    for (int i = 0; i < gangs->count; i++)
+        if (gangs->items[i].point->runs[0]->run == row->point->runs[0]->run)
+            return &gangs->items[i];
+    return NULL;
+}
+
+static void add_predictions(struct lab_analysis_part *part, const struct lab_training *training,
+                            const struct lab_gangs *gangs, struct figures *figures,
+                            struct lab_arena *arena) {
+    struct prediction *rows = NULL;
+    int count = 0, within = 0;
+    for (int i = 0; i < training->row_count && training->law_count > 0; i++) {
+        const struct lab_training_row *row = &training->rows[i],
+                                      *base = lab_training_base(training, row);
+        const struct lab_gang *gang = gang_of(gangs, row);
+        if (row->work.devices == 1 || !base || !gang)
             continue;
-        words = lab_arena_printf(part->arena,
-                                 "%s%s was said to have %s parameters, and its layers have %.0f",
-                                 words ? lab_arena_printf(part->arena, "%s; ", words) : "",
-                                 rows[i]->model, claimed, rows[i]->work.parameters);
+        struct lab_training_speedup made = lab_training_leave_out(training, row);
+        double speedup = lab_training_measured(base, row);
+        if (isnan(made.low))
+            continue;
+        struct prediction one = {
+            .model = row->model,
+            .batch = row->work.batch,
+            .scaling = gang->scaling,
+            .devices = row->work.devices,
+            .measured = gang->speedup,
+            .measured_times = gang->times,
+            .predicted = {made.value, {made.low, made.high, LAB_TRAINING_CONFIDENCE}},
+            .predicted_times = lab_speedup_times(made.value, made.low, made.high, arena),
+            .within = speedup >= made.low && speedup <= made.high};
+        within += one.within;
+        LAB_ADD(rows, count, arena) = one;
     }
-    return words ? lab_arena_printf(part->arena,
-                                    "Sizes that were published: %s. Here true counts stand.", words)
-                 : NULL;
+    figures->within = count > 0 ? (double)within / count : (double)NAN;
+    lab_analysis_hide_columns(lab_rows_add_table(part, "predicted",
+                                                 "Predicted from all other points, and measured",
+                                                 &LAB_ROWS(prediction_fields, rows, count), arena),
+                              arena);
 }
 
-static void add_notes(const char *const **notes, const struct training_part *part) {
-    const struct lab_training *training = &part->training;
-    struct lab_arena *arena = part->arena;
-    const char *sizes = sizes_words(part);
-    if (training->law_count > 0)
-        lab_analysis_note(notes, arena, "%s", training_law_words(part));
-    if (sizes)
-        lab_analysis_note(notes, arena, "%s", sizes);
-    if (training->law_count == 0)
-        lab_analysis_note(notes, arena, "There is no law: %s.", training->lacks);
-    else if (training->model_count < 2)
-        lab_analysis_note(notes, arena,
-                          "A single model was run: how a step's time follows the size of a model "
-                          "is a guess.");
-    else if (training->model_count == 2)
-        lab_analysis_note(notes, arena,
-                          "Two models were run: what is said of others hasn't been tested on any. "
-                          "A third model would do that.");
-}
+/* --- published --- */
 
-static void add_part(struct lab_analysis_result *result, const struct training_part *part,
-                     const char *answer) {
-    struct lab_analysis_part *to = lab_analysis_add_part(result, part->name, part->arena);
-    const struct lab_training *training = &part->training;
-    int told = part->told_count, within = part->within_count;
-    to->answer = answer;
-    LAB_FIGURES(to, lab_cell_remark(training->row_count, "of model, batch and devices"),
-                lab_cell_remark(training->pair_count, "of several devices over one"),
-                lab_cell_remark(training->law_count > 0 ? training->laws[0].error : (double)NAN,
-                                "of speed-ups predicted from all other points"),
-                told == 0 ? lab_cell_figure(NAN)
-                          : lab_cell_remark(
-                                (double)within / told,
-                                lab_arena_printf(part->arena, "%d of %d; %.0f %% is what it claims",
-                                                 within, told, 100 * LAB_TRAINING_CONFIDENCE)));
-    if (part->test_count > 0)
-        training_add_comparison_table(to, part);
-    training_add_timeline_table(to, part);
-    if (training->law_count > 0)
-        training_add_test_table(to, part);
-    if (part->test_count > 0)
-        training_add_even_table(to, part);
-    if (training->law_count > 0)
-        training_add_law_table(to, part);
-    training_add_published_table(to, part);
-    lab_analysis_drop_empty(to);
-    add_notes(&to->notes, part);
-}
+struct published {
+    const char *model;
+    int batch;
+    double one, two, speedup, here;
+};
 
-/* What was measured first, then what follows from it; of the runs of its set alone. */
-static const char *make_answer(const struct lab_study_table *study,
-                               const struct training_part *part) {
-    struct lab_gangs gangs;
-    struct lab_study_table own = lab_training_set_study(study, part->set, part->arena);
-    lab_gangs_make(&own, part->arena, &gangs);
-    gangs.even_count = 0; /* the law's is better: it knows what a step is made of */
-    const char *measured = lab_gangs_answer(&gangs, part->arena);
-    const char *even = training_even_words(part);
-    size_t length = strlen(measured);
-    if (!even || length == 0 || part->test_count == 0)
-        return measured;
-    return lab_arena_printf(part->arena, "%.*s; %s.%s", (int)length - 1, measured, even,
-                            part->simulated ? " " LAB_TRAINING_SIMULATED_SUMS : "");
-}
+static const struct lab_field published_fields[] = {
+    LAB_FIELD(struct published, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct published, batch, "batch_size", "Batch", LAB_UNIT_COUNT),
+    LAB_FIELD(struct published, one, "one_per_s", "One /s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct published, two, "two_per_s", "Two /s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct published, speedup, "speedup", "Speed-up", LAB_UNIT_RATIO),
+    LAB_FIELD(struct published, here, "here", "Here", LAB_UNIT_RATIO),
+};
 
-/* The largest speed-up that was measured; 0 = none was. */
-static double best_speedup(const struct training_part *part) {
-    double best = 0;
-    for (int i = 0; i < part->test_count; i++)
-        best = fmax(best, part->tests[i].measured.ratio);
-    return best;
-}
-
-static void add_study(const struct lab_study_table *study, struct lab_arena *arena,
-                      struct lab_analysis_result *result) {
-    struct lab_training_set *sets;
-    int count = lab_training_sets(study, arena, &sets);
-    bool is_first = !result->answer;
-    double best = -1;
-    for (int i = 0; i < count; i++) {
-        const char *what = sets[i].what[0] ? lab_arena_printf(arena, ", %s", sets[i].what) : "";
-        struct training_part part = {.name = lab_arena_printf(arena, "%s%s", study->name, what),
-                                     .simulated = study->simulated,
-                                     .arena = arena};
-        training_part_make(&sets[i], &part);
-        const char *answer = make_answer(study, &part);
-        if (is_first && best_speedup(&part) > best) {
-            best = best_speedup(&part);
-            result->answer = sets[i].what[0]
-                                 ? lab_arena_printf(arena, "%s, where several devices do best: %s",
-                                                    sets[i].what, answer)
-                                 : answer;
+static void add_published(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                          struct lab_arena *arena) {
+    struct published *rows = NULL;
+    int count = 0;
+    for (const struct lab_published *row = lab_published; row->model; row++) {
+        bool has_model = false;
+        double here = NAN;
+        for (int i = 0; i < gangs->count; i++) {
+            const struct lab_gang *gang = &gangs->items[i];
+            bool same = lab_str_equal(gang->model, row->model) && !gang->independent;
+            has_model |= same;
+            if (same && gang->batch == row->batch && gang->devices == 2 && !gang->scaling)
+                here = gang->speedup.value;
         }
-        training_add_charts(result, &part, lab_analysis_suffix(result->part_count, arena));
-        add_part(result, &part, answer);
+        if (has_model)
+            LAB_ADD(rows, count, arena) = (struct published){
+                row->model, row->batch, row->one, row->two, row->two / row->one, here};
     }
+    lab_rows_add_table(part, "published",
+                       "Published for models of these names: two RTX 4070 Ti SUPER, TensorFlow",
+                       &LAB_ROWS(published_fields, rows, count), arena);
+}
+
+/* --- parts --- */
+
+static void add_part(struct lab_analysis_result *result, const struct lab_study_table *study,
+                     struct lab_training_set *set, struct lab_arena *arena) {
+    const char *suffix = lab_analysis_suffix(result->part_count, arena);
+    const char *name =
+        set->what[0] ? lab_arena_printf(arena, "%s, %s", study->name, set->what) : study->name;
+    struct lab_study_table *own = lab_arena_alloc(arena, 1, sizeof *own);
+    struct lab_training training;
+    *own = lab_training_set_study(study, set, arena);
+    struct lab_gangs gangs = lab_gangs_make(own, "training", arena);
+    lab_training_fit(set->rows, set->count, &training);
+    struct lab_analysis_part *part = lab_analysis_add_part(result, name, arena);
+    const char *chosen = training_add_auto(result, part, &gangs, set, arena);
+    struct figures figures = {training.row_count, training.pair_count, training.error, NAN};
+    part->answer = chosen && gangs.pool_count == 0 ? chosen : lab_gangs_answer(&gangs, arena);
+    if (chosen && gangs.pool_count > 0)
+        part->answer = lab_arena_printf(arena, "%s %s", chosen, part->answer);
+    lab_gangs_add(result, part, &gangs, arena);
+    training_add_steps(result, part, set, study->simulated, suffix, arena);
+    add_predictions(part, &training, &gangs, &figures, arena);
+    add_published(part, &gangs, arena);
+    lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),
+                              arena);
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+    lab_analysis_drop_empty(part);
+    if (study->simulated && gangs.pool_count > 0)
+        lab_analysis_note(&part->notes, arena, "%s", LAB_TRAINING_SIMULATED_SUMS);
+    if (training.pair_count > 0 && training.law_count == 0)
+        lab_analysis_note(&part->notes, arena, "No predictions: %s.", training.lacks);
 }
 
 static int training_run(const void *config, const struct lab_analysis_input *input,
                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
                         struct lab_err *err) {
     (void)config;
-    if (lab_analysis_open(input, LAB_RESULT("sets", figure_columns), ret_result, err) < 0)
+    if (lab_analysis_open(input, LAB_RESULT_OF("sets", figure_fields, arena), ret_result, err) < 0)
         return -1;
-    for (int i = 0; i < input->study_count; i++)
-        add_study(&input->studies[i], arena, ret_result);
+    for (int i = 0; i < input->study_count; i++) {
+        struct lab_training_set *sets;
+        int count = lab_training_sets(&input->studies[i], arena, &sets);
+        for (int k = 0; k < count; k++) {
+            add_part(ret_result, &input->studies[i], &sets[k], arena);
+            if (!ret_result->answer)
+                ret_result->answer = count > 1 ? lab_arena_printf(arena, "%s: %s", sets[k].what,
+                                                                  ret_result->parts[0].answer)
+                                               : ret_result->parts[0].answer;
+        }
+    }
     ret_result->lacks = !ret_result->answer;
     if (ret_result->lacks)
-        ret_result->answer = "No run trains a model: there is nothing to fit a law to.";
+        ret_result->answer = "Not tested: no run trains a model.";
     lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
     return 0;
 }
@@ -154,26 +187,29 @@ static int training_run(const void *config, const struct lab_analysis_input *inp
 #define INTEREST 95
 
 static int training_interest(const struct lab_study_table *study) {
-    return lab_study_trains(study) && !lab_study_has_phases(study) ? INTEREST : 0;
+    bool trains = lab_study_trains(study);
+    for (int i = 0; i < study->run_count && lab_str_equal(study->gpu_mode, "auto"); i++)
+        trains |= study->runs[i].work.layers > 0 && study->runs[i].work.parameters > 0;
+    return trains && !lab_study_has_phases(study) ? INTEREST : 0;
 }
 
 static const struct lab_option training_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_training = {
     .name = "training",
-    .summary = "when a second device pays for training, by a law of a step's time",
+    .summary = "whether several devices train a model faster than one",
     .description =
-        "Fits what a step takes to a study that trained models on one device and on several: "
-        "launches, parameters, arithmetic, and for several devices the rounds and bytes of their "
-        "sums as far as the backward pass doesn't hide them; no cost is below 0. Each point is "
-        "predicted from all the others; how wrong these predictions are is how wide the intervals "
-        "of new ones become. Tells where several devices begin to pay, over batches and over "
-        "sizes of models, and what a step is made of. 'gpulab advise --workload mlp' asks the "
-        "same law about a model that wasn't run.",
+        "Throughput of several devices compared with one, by model and batch: first the mean over "
+        "all of them, then each, with intervals over runs at 95%. Break-even over batches and "
+        "sizes of models is given within the tested range. What a step is made of is measured: "
+        "forward, backward, all-reduce as far as the backward pass doesn't hide it, update. With "
+        "gpu_mode=auto, the number of devices that it chose is compared with one device.\n\n"
+        "A cost model of a step (launches, arithmetic, rounds and bytes of the all-reduce) is "
+        "checked by predicting each point from all the others. 'gpulab advise --workload mlp' "
+        "uses it within the tested range.",
     .options = training_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = training_interest,
     .run = training_run,
 };

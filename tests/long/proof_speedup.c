@@ -10,6 +10,8 @@
  */
 #include "proof.h"
 
+#include <string.h>
+
 static const double links[] = {26, 28, 34, 42}; /* GB/s; one GPU's slot takes 25 */
 static const double noises[] = {0.003, 0.01, 0.03};
 #define LINKS   4
@@ -54,24 +56,32 @@ static const char *grade_of(double speedup) {
     return speedup >= 1.10 ? "beneficial" : speedup >= 0.95 ? "marginal" : "stay single";
 }
 
+/* The pair with the higher throughput, by the claim about the two. */
+static bool names_pair(const struct lab_analysis_result *result, const char *device) {
+    for (int i = 0; i < result->claim_count; i++) {
+        const struct lab_claim *claim = &result->claims[i];
+        if (lab_str_equal(claim->kind, "speedup.gang"))
+            return claim->verdict == LAB_CLAIM_YES &&
+                   strstr(claim->effect > 0 ? claim->subject : claim->reference, device);
+    }
+    return false;
+}
+
 static void judge(const struct lab_analysis_result *result, const double *speedups,
                   struct proof_count *counts) {
-    const struct lab_doc_table *table = proof_table(&result->parts[0], "speedups"),
-                               *use = proof_table(&result->parts[0], "recommendations");
+    const struct lab_doc_table *table = proof_table(&result->parts[0], "speedups");
     for (int row = 0; row < table->row_count; row++) {
         const struct lab_doc_cell *speedup = proof_cell_at(table, row, "speedup");
         const char *grade = proof_cell_at(table, row, "grade")->text;
         bool apart = lab_str_equal(proof_cell_at(table, row, "gpu_ids")->text, "0+2");
         double truth = speedups[apart ? 2 : 1];
         proof_count_cover(&counts[apart ? APART : SHARED], speedup, truth);
-        if (!lab_str_equal(grade, "ambiguous"))
+        if (!lab_str_equal(grade, "inconclusive"))
             proof_count_hit(&counts[GRADE], lab_str_equal(grade, grade_of(truth)));
         if (apart)
             proof_count_hit(&counts[ALARM], proof_cell_at(table, row, "efficiency")->high < 1);
     }
-    proof_count_hit(&counts[PAIR],
-                    use->row_count == 1 &&
-                        lab_str_equal(proof_cell_at(use, 0, "gpu_ids")->text, "0+2"));
+    proof_count_hit(&counts[PAIR], names_pair(result, "GPU 2"));
 }
 
 static int one_study(const struct proof_cell *cell, uint64_t seed, const double *speedups,
@@ -119,11 +129,11 @@ const struct proof_experiment proof_speedup = {
         "behind one link, and on two with links of their own, four runs of each. One GPU takes "
         "25 GB/s alone, so that the second brings what the link has left: 1.05 to 1.68 times the "
         "throughput of one, and twice that of one where nothing is shared. The truth is the same "
-        "machine's without noise. A grade counts where it isn't ambiguous.",
+        "machine's without noise. A grade counts where it isn't inconclusive.",
     .claims = {[SHARED] = {"speed-up of the pair that shares lies in its interval", PROOF_COVERS},
                [APART] = {"speed-up of the other pair lies in its interval", PROOF_COVERS},
                [GRADE] = {"a grade that is given is right", PROOF_FINDS},
-               [PAIR] = {"the pair that shares nothing is recommended", PROOF_FINDS},
+               [PAIR] = {"the pair that shares nothing is named as the faster", PROOF_FINDS},
                [ALARM] = {"a loss is claimed where nothing is shared", PROOF_ALARMS}},
     .claim_count = CLAIMS,
     .cell_count = LINKS * NOISES * ROUGH,

@@ -1,145 +1,262 @@
 /*
- * break_even.c: the break-even of one device and several, over the size of the model or of the
- * batch.
+ * break_even.c: where several devices are as fast as one, over the batch or over the size of the
+ * model, within what was run.
  *
- * In logarithms throughput over size is about a line for each number of devices; where the two
- * lines meet is the break-even, with Fieller's interval. It is sought up to ten times beyond what
- * was measured, and said to be an extrapolation there.
+ * Between neighbours the logarithm of the speed-up is taken to be linear in that of the size, if
+ * they aren't farther than a factor of STEP_MOST from each other. The interval has every place
+ * where Student's test over the blocks can't tell the speed-up from 1: so it holds the break-even
+ * as often as it says. Where the test finds the same everywhere, break-even isn't within the range.
  */
-#include "analysis/speedup/break_even.h"
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_group.h"
+#include "analysis/speedup/gang.h"
+#include "analysis/training/analysis_training.h"
+#include "base/str.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #define CONFIDENCE 0.95
-#define BEYOND     10 /* times the largest that was measured, and the smallest over so much */
+#define STEP_MOST  4.0
+#define STEPS      64 /* looked at between neighbours */
+#define EQUAL      1e-9
 
-static double batch_of(const struct lab_study_run *run) {
-    double batch = lab_study_number(run, "options.batch_size");
-    return isnan(batch) ? lab_study_number(run, "test.batch_size") : batch;
+enum axis { BATCH, SIZE };
+
+struct place {
+    double x; /* logarithm */
+    const struct lab_gang *gang;
+    double *logs; /* of its speed-up, block by block */
+};
+
+struct line { /* gangs that differ along an axis alone */
+    struct place *places;
+    int count, blocks;
+};
+
+static double size_of(const struct lab_gang *gang, enum axis axis) {
+    return axis == BATCH ? gang->batch : gang->parameters;
 }
 
-static double place_of(const struct lab_study_run *run, enum lab_even_axis axis) {
-    switch (axis) {
-    case LAB_EVEN_PARAMETERS:
-        return run->work.parameters > 0 ? run->work.parameters : (double)NAN;
-    case LAB_EVEN_FLOPS:
-        return run->work.flops > 0 && !(run->work.parameters > 0) ? run->work.flops : (double)NAN;
-    case LAB_EVEN_BATCH:
-        break;
-    }
-    return batch_of(run);
-}
-
-/* Whether it is held against one device at the same work, and at one piece of it. */
-static bool is_compared(const struct lab_gang *gang) {
-    return gang->base && gang->grade != LAB_SPEEDUP_APART;
-}
-
-/* Whether two gangs differ along the axis alone: the same batch for models, the same model for
- * batches.
- */
-static bool belong_together(const struct lab_gang *a, const struct lab_gang *b,
-                            enum lab_even_axis axis) {
+static bool belong_together(const struct lab_gang *a, const struct lab_gang *b, enum axis axis) {
+    static const char *const keys[] = {"dtype", "compile_model", "allreduce", "overlap"};
     const struct lab_study_run *x = a->point->runs[0], *y = b->point->runs[0];
-    if (strcmp(a->gpus, b->gpus) != 0 || strcmp(x->phase, y->phase) != 0 ||
-        strcmp(lab_study_text(x, "options.scaling"), lab_study_text(y, "options.scaling")) != 0)
+    if (!lab_str_equal(a->gpus, b->gpus) || !lab_str_equal(x->phase, y->phase) ||
+        !a->scaling != !b->scaling)
         return false;
-    if (axis == LAB_EVEN_BATCH)
-        return strcmp(x->model, y->model) == 0;
-    double of_x = batch_of(x), of_y = batch_of(y);
-    return axis == LAB_EVEN_FLOPS || of_x == of_y || (isnan(of_x) && isnan(of_y));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct lab_value *of_x = lab_study_setting(x, keys[i]),
+                               *of_y = lab_study_setting(y, keys[i]);
+        if (of_x && of_y && !lab_value_equal(of_x, of_y))
+            return false;
+    }
+    return axis == BATCH ? lab_str_equal(a->model, b->model) : a->batch == b->batch;
 }
 
-/* In logarithms. */
-static void add_runs(struct lab_series *line, const struct lab_study_point *point,
-                     enum lab_even_axis axis) {
+/* --- the line --- */
+
+static double log_in_block(const struct lab_study_point *point, int block) {
     for (int i = 0; i < point->count; i++)
-        if (point->rates[i] > 0)
-            lab_series_add_point(line, log(place_of(point->runs[i], axis)), log(point->rates[i]));
+        if (point->runs[i]->run->repeat == block)
+            return log(point->rates[i]);
+    return NAN;
 }
 
-static struct lab_fit fit_line(const struct lab_series *line) {
-    struct lab_fit_data data = {.x = line->x, .y = line->y, .n = line->count, .inputs = 1};
-    return lab_fit_run(&lab_law_line, &data);
+static double log_speedup(const struct lab_gang *gang, int block) {
+    double sum = log_in_block(gang->point, block);
+    for (int i = 0; i < gang->alone_count; i++)
+        sum -= log_in_block(gang->alone[i], block) / gang->alone_count;
+    return sum;
 }
 
-static double height(const struct lab_fit *fit, double x) {
-    return fit->coefficients[0] + fit->coefficients[1] * x;
+static int by_x(const void *a, const void *b) {
+    const struct place *x = a, *y = b;
+    return x->x < y->x ? -1 : x->x > y->x;
 }
 
-/* An end that lies where the search ended is none. */
-static double end_of(double end, double limit) {
-    return fabs(end - limit) < 1e-3 ? (double)NAN : exp(end);
+/* Blocks in which every place has a value. */
+static void fill_blocks(struct line *line, struct lab_arena *arena) {
+    int last = 0;
+    for (int p = 0; p < line->count; p++) {
+        const struct lab_study_point *point = line->places[p].gang->point;
+        for (int i = 0; i < point->count; i++)
+            last = point->runs[i]->run->repeat > last ? point->runs[i]->run->repeat : last;
+    }
+    for (int p = 0; p < line->count; p++)
+        line->places[p].logs = lab_arena_alloc(arena, (size_t)last + 2, sizeof(double));
+    for (int block = 0; block <= last; block++) {
+        bool whole = true;
+        for (int p = 0; p < line->count; p++) {
+            double value = log_speedup(line->places[p].gang, block);
+            line->places[p].logs[line->blocks] = value;
+            whole = whole && isfinite(value);
+        }
+        line->blocks += whole;
+    }
 }
 
-static void set_crossing(struct lab_break_even *even, const struct lab_fit *one,
-                         const struct lab_fit *many) {
-    double from = log(even->from / BEYOND), until = log(even->until * BEYOND);
-    struct lab_crossover crossing = lab_fit_crossover(one, many, from, until, CONFIDENCE);
-    double middle = (log(even->from) + log(even->until)) / 2;
-    even->at = exp(crossing.at);
-    even->low = end_of(crossing.interval.low, from);
-    even->high = end_of(crossing.interval.high, until);
-    even->above = many->coefficients[1] > one->coefficients[1];
-    even->faster = height(many, middle) > height(one, middle);
-}
-
-static const char *where(const struct lab_gang *gang, enum lab_even_axis axis,
-                         struct lab_arena *arena) {
-    const struct lab_study_run *run = gang->point->runs[0];
-    if (axis == LAB_EVEN_BATCH)
-        return run->model;
-    double batch = batch_of(run);
-    return axis == LAB_EVEN_FLOPS || isnan(batch) ? ""
-                                                  : lab_arena_printf(arena, "batch %.0f", batch);
-}
-
-/* Of the gangs that belong to number `first`; false if that isn't the first of them, or they have
- * no two places. */
-static bool make_even(const struct lab_gangs *gangs, int first, enum lab_even_axis axis,
-                      struct lab_arena *arena, struct lab_break_even *even) {
-    const struct lab_gang *gang = &gangs->items[first];
-    struct lab_series one = {.arena = arena}, many = {.arena = arena};
-    *even = (struct lab_break_even){.axis = axis,
-                                    .size = gang->size,
-                                    .where = where(gang, axis, arena),
-                                    .at = NAN,
-                                    .low = NAN,
-                                    .high = NAN,
-                                    .from = INFINITY,
-                                    .until = 0};
+/* Of the gangs that belong to number `first`, if that is the first of them. */
+static struct line make_line(const struct lab_gangs *gangs, int first, enum axis axis,
+                             struct lab_arena *arena) {
+    struct line line = {0};
     for (int i = 0; i < gangs->count; i++) {
-        const struct lab_gang *other = &gangs->items[i];
-        double place = place_of(other->point->runs[0], axis);
-        if (!is_compared(other) || isnan(place) || !belong_together(gang, other, axis))
+        const struct lab_gang *gang = &gangs->items[i];
+        double size = size_of(gang, axis);
+        if (gang->alone_count == 0 || gang->independent || !(size > 0) || !gang->trains ||
+            !belong_together(gang, &gangs->items[first], axis))
             continue;
         if (i < first)
-            return false;
-        add_runs(&one, other->base, axis);
-        add_runs(&many, other->point, axis);
-        even->from = fmin(even->from, place);
-        even->until = fmax(even->until, place);
+            return (struct line){0};
+        LAB_ADD(line.places, line.count, arena) = (struct place){.x = log(size), .gang = gang};
     }
-    if (!(even->until > even->from))
-        return false;
-    struct lab_fit of_one = fit_line(&one), of_many = fit_line(&many);
-    if (of_one.state != LAB_FIT_OK || of_many.state != LAB_FIT_OK)
-        return false;
-    set_crossing(even, &of_one, &of_many);
+    if (line.count > 1)
+        qsort(line.places, (size_t)line.count, sizeof *line.places, by_x);
+    fill_blocks(&line, arena);
+    return line;
+}
+
+/* --- where it is 1 --- */
+
+struct test {
+    double mean;
+    int sign; /* -1 slower, 1 faster, 0 can't be told from 1 */
+};
+
+/* Between places `at` and `at` + 1, so far from the first as a share. */
+static struct test test_at(const struct line *line, int at, double share) {
+    const double *from = line->places[at].logs,
+                 *to = line->places[at + 1 < line->count ? at + 1 : at].logs;
+    double sum = 0, squares = 0;
+    int n = line->blocks;
+    for (int b = 0; b < n; b++)
+        sum += (1 - share) * from[b] + share * to[b];
+    struct test test = {.mean = sum / n};
+    for (int b = 0; b < n; b++) {
+        double off = (1 - share) * from[b] + share * to[b] - test.mean;
+        squares += off * off;
+    }
+    double far =
+        n < 2 ? INFINITY
+              : sqrt(squares / (n - 1) / n) * lab_stats_t_quantile((1 + CONFIDENCE) / 2, n - 1);
+    if (fabs(test.mean) > fmax(far, EQUAL))
+        test.sign = test.mean < 0 ? -1 : 1;
+    return test;
+}
+
+/* From one sign to the other, with one stretch in between that can't be told. */
+static void find_interval(const struct line *line, struct lab_claim *claim, bool *ret_rising) {
+    int first = test_at(line, 0, 0).sign, sign = first, turns = 0;
+    double before = NAN, x = line->places[0].x;
+    claim->low = x;
+    for (int p = 0; p + 1 < line->count; p++)
+        for (int step = 0; step <= STEPS; step++) {
+            double share = (double)step / STEPS;
+            struct test test = test_at(line, p, share);
+            x = line->places[p].x + share * (line->places[p + 1].x - line->places[p].x);
+            if (before * test.mean <= 0)
+                claim->effect = x;
+            before = test.mean;
+            if (test.sign == first && turns == 0)
+                claim->low = x;
+            if (test.sign == sign)
+                continue;
+            turns++;
+            sign = test.sign;
+            claim->high = x;
+        }
+    *ret_rising = sign > 0;
+    if (turns == 0 && sign != 0)
+        claim->verdict = LAB_CLAIM_NO;
+    else if (sign == -first && first != 0 && turns <= 2 && !isnan(claim->effect))
+        claim->verdict = LAB_CLAIM_YES;
+    else
+        claim->verdict = LAB_CLAIM_INCONCLUSIVE;
+    if (claim->verdict == LAB_CLAIM_NO)
+        claim->effect = NAN;
+    if (claim->verdict != LAB_CLAIM_YES)
+        claim->low = claim->high = NAN;
+}
+
+static bool is_dense(const struct line *line) {
+    for (int p = 0; p + 1 < line->count; p++)
+        if (line->places[p + 1].x - line->places[p].x > log(STEP_MOST) + EQUAL)
+            return false;
     return true;
 }
 
-void lab_break_even_make(struct lab_gangs *gangs, struct lab_arena *arena) {
-    static const enum lab_even_axis axes[] = {LAB_EVEN_PARAMETERS, LAB_EVEN_FLOPS, LAB_EVEN_BATCH};
-    enum { AXES = sizeof axes / sizeof *axes };
-    gangs->break_even =
-        lab_arena_alloc(arena, (size_t)gangs->count * AXES + 1, sizeof *gangs->break_even);
-    for (int a = 0; a < AXES; a++)
-        for (int i = 0; i < gangs->count; i++)
-            if (is_compared(&gangs->items[i]) &&
-                !isnan(place_of(gangs->items[i].point->runs[0], axes[a])))
-                gangs->even_count +=
-                    make_even(gangs, i, axes[a], arena, &gangs->break_even[gangs->even_count]);
+static const char *make_words(const struct lab_break_even *even, struct lab_arena *arena) {
+    const struct lab_claim *claim = &even->claim;
+    const char *from = lab_training_count(even->from, arena),
+               *until = lab_training_count(even->until, arena);
+    switch (claim->verdict) {
+    case LAB_CLAIM_YES:
+        return lab_arena_printf(arena, "%s [%s, %s]", lab_training_count(claim->effect, arena),
+                                lab_training_count(claim->low, arena),
+                                lab_training_count(claim->high, arena));
+    case LAB_CLAIM_NO:
+        return lab_arena_printf(arena, "not within %s to %s", from, until);
+    case LAB_CLAIM_INCONCLUSIVE:
+        return lab_arena_printf(arena, "inconclusive (%d run%s each)", claim->n,
+                                claim->n == 1 ? "" : "s");
+    default:
+        return lab_arena_printf(arena, "not tested between %s and %s", from, until);
+    }
+}
+
+static struct lab_break_even make_even(const struct lab_gangs *gangs, const struct line *line,
+                                       enum axis axis, struct lab_arena *arena) {
+    const struct lab_gang *gang = line->places[0].gang;
+    const char *each = gang->scaling ? " each" : "";
+    struct lab_break_even even = {
+        .devices = gang->devices,
+        .over = axis == BATCH          ? "batch"
+                : gang->parameters > 0 ? "parameters"
+                                       : "FLOP",
+        .where = axis == BATCH ? lab_arena_printf(arena, "%s%s", gang->model, each)
+                               : lab_arena_printf(arena, "batch %.0f%s", gang->batch, each),
+        .from = exp(line->places[0].x),
+        .until = exp(line->places[line->count - 1].x),
+        .claim = lab_claim_none};
+    struct lab_claim *claim = &even.claim;
+    const char **scope = NULL;
+    claim->kind = lab_arena_printf(arena, "%s.break_even", gangs->analysis);
+    claim->subject = lab_arena_printf(arena, "%s, %s", gang->names, even.where);
+    claim->quantity = lab_arena_printf(arena, "break-even %s", even.over);
+    claim->unit = axis == BATCH ? "samples" : even.over;
+    claim->n = line->blocks;
+    claim->simulated = gangs->study->simulated;
+    for (int p = 0; p < line->count; p++)
+        LAB_ADD(scope, claim->scope_count, arena) = line->places[p].gang->point->name;
+    claim->scope = scope;
+    if (is_dense(line) && line->blocks > 0)
+        find_interval(line, claim, &even.rising);
+    claim->effect = exp(claim->effect);
+    claim->low = exp(claim->low);
+    claim->high = exp(claim->high);
+    claim->confidence = claim->verdict == LAB_CLAIM_YES ? CONFIDENCE : (double)NAN;
+    even.words = make_words(&even, arena);
+    return even;
+}
+
+/* Models that are too far from each other are so at every batch: that is said once. */
+static bool is_known(const struct lab_gangs *gangs, const struct lab_break_even *even) {
+    for (int i = 0; i < gangs->break_even_count; i++)
+        if (even->claim.verdict == LAB_CLAIM_NOT_TESTED &&
+            gangs->break_even[i].claim.verdict == LAB_CLAIM_NOT_TESTED &&
+            gangs->break_even[i].devices == even->devices &&
+            lab_str_equal(gangs->break_even[i].over, even->over))
+            return true;
+    return false;
+}
+
+void lab_gangs_find_break_even(struct lab_gangs *gangs, struct lab_arena *arena) {
+    for (int axis = BATCH; axis <= SIZE; axis++)
+        for (int i = 0; i < gangs->count; i++) {
+            struct line line = make_line(gangs, i, (enum axis)axis, arena);
+            if (line.count < 2 || !(line.places[0].x < line.places[line.count - 1].x))
+                continue;
+            struct lab_break_even even = make_even(gangs, &line, (enum axis)axis, arena);
+            if (!is_known(gangs, &even))
+                LAB_ADD(gangs->break_even, gangs->break_even_count, arena) = even;
+        }
 }

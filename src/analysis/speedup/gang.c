@@ -1,12 +1,8 @@
-/*
- * gang.c: pairs of one device and several at the same work, and the law of several sizes.
- *
- * What a gang is held against is the fastest of its members alone: that is what its owner would use
- * otherwise.
- */
+/* gang.c: gangs of devices and their members alone, as claims. */
 #include "analysis/speedup/gang.h"
 
-#include "analysis/speedup/break_even.h"
+#include "analysis/analysis_build.h"
+#include "analysis/analysis_group.h"
 #include "analysis/training/analysis_training.h"
 #include "base/str.h"
 
@@ -14,50 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIDENCE 0.95
-#define USL_SIZES  3
-
-const char *lab_speedup_grade_name(enum lab_speedup_grade grade) {
-    switch (grade) {
-    case LAB_SPEEDUP_PAYS:
-        return "beneficial";
-    case LAB_SPEEDUP_MAYBE:
-        return "marginal";
-    case LAB_SPEEDUP_STAY:
-        return "stay single";
-    case LAB_SPEEDUP_AMBIGUOUS:
-        return "ambiguous";
-    case LAB_SPEEDUP_APART:
-        return "apart";
-    case LAB_SPEEDUP_UNKNOWN:
-        break;
-    }
-    return "unknown";
-}
-
-enum lab_speedup_grade lab_speedup_grade(const struct lab_study_ratio *ratio) {
-    if (isnan(ratio->ratio) || isnan(ratio->low) || isnan(ratio->high))
-        return LAB_SPEEDUP_UNKNOWN;
-    if (ratio->low >= LAB_SPEEDUP_BENEFICIAL)
-        return LAB_SPEEDUP_PAYS;
-    if (ratio->low >= LAB_SPEEDUP_MARGINAL && ratio->high < LAB_SPEEDUP_BENEFICIAL)
-        return LAB_SPEEDUP_MAYBE;
-    return ratio->high < LAB_SPEEDUP_MARGINAL ? LAB_SPEEDUP_STAY : LAB_SPEEDUP_AMBIGUOUS;
-}
-
-/* --- works --- */
-
-static int find_work(struct lab_gangs *gangs, const struct lab_study_point *point,
-                     struct lab_arena *arena) {
-    const char *name = lab_study_point_model(point, arena);
-    int work = 0;
-    while (work < gangs->work_count && strcmp(gangs->works[work].name, name) != 0)
-        work++;
-    if (work == gangs->work_count)
-        gangs->works[gangs->work_count++] = (struct lab_gang_work){
-            .name = name, .example = point->runs[0], .usl = {.state = LAB_FIT_TOO_FEW}};
-    return work;
-}
+/* --- names --- */
 
 static const char *list_gpus(const struct lab_study_run *run, struct lab_arena *arena) {
     const char *text = "";
@@ -66,161 +19,394 @@ static const char *list_gpus(const struct lab_study_run *run, struct lab_arena *
     return text;
 }
 
-static bool has_member(const struct lab_study_run *gang, int gpu_id) {
+static const char *list_names(const struct lab_study_run *run, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int i = 0; i < run->rank_count; i++)
+        LAB_ADD(names, count, arena) = lab_study_device_title(run->ranks[i].device, arena);
+    LAB_ADD(names, count, arena) = NULL;
+    LAB_AUTO(str, text);
+    lab_str_add_list(&text, names, "and");
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* Of the machine's GPUs in PCI order. */
+static const struct lab_pci *pci_of(const struct lab_machine *machine, int gpu) {
+    for (int i = 0; machine && gpu >= 0 && i < machine->pci_count; i++)
+        if (lab_pci_is_gpu(&machine->pci[i]) && gpu-- == 0)
+            return &machine->pci[i];
+    return NULL;
+}
+
+/* The nearest one that all have above them; the host's is none. */
+static const char *shared_bridge(const struct lab_machine *machine,
+                                 const struct lab_study_run *run) {
+    const struct lab_pci *first = pci_of(machine, run->ranks[0].gpu);
+    int shared = first && first->bridge_names ? first->bridge_count : 0;
+    for (int i = 1; i < run->rank_count && shared > 0; i++) {
+        const struct lab_pci *other = pci_of(machine, run->ranks[i].gpu);
+        int both = other && other != first ? lab_pci_shared_bridges(first, other) : 0;
+        shared = both < shared ? both : shared;
+    }
+    return shared > 1 ? first->bridge_names[shared - 1] : NULL;
+}
+
+static bool is_weak(const struct lab_study_run *run) {
+    return lab_str_equal(lab_study_text(run, "options.scaling"), "weak");
+}
+
+/* "medium, batch 128" where model and batch are all that the name has; else the name. */
+static const char *make_title(const struct lab_gang *gang, struct lab_arena *arena) {
+    const char *plain = lab_arena_printf(arena, "mlp_%s_batch%.0f%s", gang->model, gang->batch,
+                                         gang->scaling ? "_weak" : "");
+    if (!gang->trains || !lab_str_equal(plain, gang->work))
+        return gang->work;
+    return lab_arena_printf(arena, "%s, batch %.0f%s", gang->model, gang->batch,
+                            gang->scaling ? " each" : "");
+}
+
+/* --- one gang --- */
+
+struct points {
+    struct lab_study_point *items;
+    const char **works;
+    int count;
+};
+
+static bool is_member(const struct lab_study_run *gang, const struct lab_study_rank *rank,
+                      bool same_node) {
     for (int i = 0; i < gang->rank_count; i++)
-        if (gang->ranks[i].gpu_id == gpu_id)
+        if (gang->ranks[i].gpu_id == rank->gpu_id &&
+            (!same_node || gang->ranks[i].numa_node == rank->numa_node))
             return true;
     return false;
 }
 
-static double median_rate(const struct lab_study_point *point) {
-    return lab_stats_median(point->rates, (size_t)point->count);
+/* Its members bound as they are in it; else bound otherwise; else any device. */
+static void find_alone(struct lab_gang *gang, const struct points *points,
+                       struct lab_arena *arena) {
+    const struct lab_study_run *run = gang->point->runs[0];
+    for (int strict = 2; strict >= 0 && gang->alone_count == 0; strict--)
+        for (int i = 0; i < points->count; i++) {
+            const struct lab_study_run *other = points->items[i].runs[0];
+            if (other->rank_count == 1 && lab_str_equal(points->works[i], gang->work) &&
+                (strict == 0 || is_member(run, &other->ranks[0], strict == 2)))
+                LAB_ADD(gang->alone, gang->alone_count, arena) = &points->items[i];
+        }
 }
 
-/* Among single devices at the same work: the fastest member; without any, the fastest of all. */
-static const struct lab_study_point *find_base(const struct lab_study_point *points,
-                                               const int *works, int count,
-                                               const struct lab_study_point *gang, int work) {
-    const struct lab_study_point *best = NULL;
-    for (int members = 1; members >= 0 && !best; members--)
-        for (int i = 0; i < count; i++) {
-            const struct lab_study_run *run = points[i].runs[0];
-            if (works[i] != work || run->rank_count != 1 ||
-                (members && !has_member(gang->runs[0], run->ranks[0].gpu_id)))
-                continue;
-            if (!best || median_rate(&points[i]) > median_rate(best))
-                best = &points[i];
-        }
-    return best;
+static void add_contrast(struct lab_contrast *contrast, const struct lab_gang *gang,
+                         double weight) {
+    for (int i = 0; i < gang->alone_count; i++)
+        lab_contrast_add_pair(contrast, gang->alone[i], gang->point, weight / gang->alone_count);
+}
+
+static struct lab_claim make_claim(const struct lab_gangs *gangs,
+                                   const struct lab_contrast *contrast, const char *kind,
+                                   const char *subject, const char *reference) {
+    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
+    claim.kind = lab_arena_printf(contrast->arena, "%s.%s", gangs->analysis, kind);
+    claim.subject = subject;
+    claim.reference = reference;
+    claim.quantity = "throughput";
+    claim.simulated = gangs->study->simulated;
+    return claim;
+}
+
+static double geometric_mean(const struct lab_study_point *const *points, int count) {
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += log(lab_study_estimate(points[i]->rates, points[i]->count).value);
+    return count > 0 ? exp(sum / count) : (double)NAN;
 }
 
 static double communication_share(const struct lab_study_point *point) {
-    double *shares = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *shares);
-    size_t n = 0;
-    for (int i = 0; i < point->count; i++) {
-        double share =
-            1e-3 * point->runs[i]->result->communication_time_ms / point->runs[i]->time_s;
-        if (!isnan(share))
-            shares[n++] = share;
-    }
-    double median = n > 0 ? lab_stats_median(shares, n) : (double)NAN;
-    lab_mem_free(shares);
-    return median;
+    double sum_s =
+        lab_study_point_figure(point, offsetof(struct lab_result, communication_time_ms), 1e-3)
+            .value;
+    return sum_s / lab_study_estimate(point->times_s, point->count).value;
 }
 
-static struct lab_gang make_gang(const struct lab_study_point *points, const int *works, int count,
+static struct lab_gang make_gang(const struct lab_gangs *gangs, const struct points *points,
                                  int number, struct lab_arena *arena) {
-    const struct lab_study_point *point = &points[number];
-    struct lab_gang gang = {.work = works[number],
-                            .size = point->runs[0]->rank_count,
-                            .gpus = list_gpus(point->runs[0], arena),
+    const struct lab_study_point *point = &points->items[number];
+    const struct lab_study_run *run = point->runs[0];
+    const char *trained = lab_study_trained_model(run, arena);
+    struct lab_gang gang = {.work = points->works[number],
+                            .model = trained ? trained : run->model,
+                            .parameters = run->work.parameters > 0 ? run->work.parameters : NAN,
+                            .batch = lab_study_setting_number(run, "batch_size"),
+                            .scaling = is_weak(run) ? "weak" : NULL,
+                            .devices = run->rank_count,
+                            .gpus = list_gpus(run, arena),
+                            .names = list_names(run, arena),
+                            .bridge = shared_bridge(gangs->study->machine, run),
+                            .trains = trained && run->work.parameters > 0,
+                            .independent = lab_training_is_apart(run),
                             .point = point,
-                            .base = find_base(points, works, count, point, works[number]),
-                            .ratio = {.ratio = NAN, .low = NAN, .high = NAN, .p = NAN},
+                            .runs = point->count,
                             .communication = communication_share(point)};
-    if (gang.base)
-        gang.ratio = lab_study_compare(gang.base, point, LAB_STUDY_RATE);
-    bool apart = gang.base && lab_training_is_apart(point->runs[0]);
-    gang.grade = apart ? LAB_SPEEDUP_APART : lab_speedup_grade(&gang.ratio);
+    struct lab_contrast contrast = {.arena = arena};
+    gang.title = make_title(&gang, arena);
+    find_alone(&gang, points, arena);
+    add_contrast(&contrast, &gang, 1);
+    gang.one_per_s = geometric_mean(gang.alone, gang.alone_count);
+    gang.many_per_s = geometric_mean(&point, 1);
+    gang.claim = make_claim(gangs, &contrast, "cell",
+                            lab_arena_printf(arena, "%s, %s", gang.names, gang.title),
+                            lab_arena_printf(arena, "1 %s", gangs->unit));
     return gang;
 }
 
-bool lab_gang_has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang) {
+/* --- after the claims of a family were adjusted --- */
+
+static struct lab_effect ratio_of(const struct lab_claim *claim, double over) {
+    return (struct lab_effect){
+        (1 + claim->effect) / over,
+        {(1 + claim->low) / over, (1 + claim->high) / over, claim->confidence}};
+}
+
+const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena) {
+    return isnan(low) ? lab_words_times(value, low, high, arena)
+                      : lab_arena_printf(arena, "%.3f× [%.3f, %.3f]", value, low, high);
+}
+
+static const char *grade_of(const struct lab_gang *gang) {
+    const struct lab_claim *claim = &gang->claim;
+    double low = gang->speedup.interval.low, high = gang->speedup.interval.high;
+    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
+        return "not tested";
+    if (gang->independent)
+        return "independent";
+    if (claim->verdict == LAB_CLAIM_YES && low >= LAB_SPEEDUP_BENEFICIAL)
+        return "beneficial";
+    if (claim->verdict == LAB_CLAIM_YES && high < LAB_SPEEDUP_MARGINAL)
+        return "stay single";
+    return low >= LAB_SPEEDUP_MARGINAL && high < LAB_SPEEDUP_BENEFICIAL ? "marginal"
+                                                                        : "inconclusive";
+}
+
+static bool has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang) {
     for (int i = 0; i < gangs->count; i++)
-        if (&gangs->items[i] != gang && gangs->items[i].work == gang->work &&
-            gangs->items[i].size == gang->size)
+        if (gangs->items[i].devices == gang->devices &&
+            !lab_str_equal(gangs->items[i].gpus, gang->gpus))
             return true;
     return false;
 }
 
-/* --- the law --- */
-
-static int count_sizes(const struct lab_study_point *points, const int *works, int count,
-                       int work) {
-    int sizes = 0;
-    for (int i = 0; i < count; i++) {
-        bool seen = works[i] != work;
-        for (int k = 0; k < i && !seen; k++)
-            seen =
-                works[k] == work && points[k].runs[0]->rank_count == points[i].runs[0]->rank_count;
-        sizes += !seen;
+static void judge_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_claim **claims = NULL;
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++)
+        LAB_ADD(claims, count, arena) = &gangs->items[i].claim;
+    lab_claim_adjust(claims, count);
+    for (int i = 0; i < gangs->count; i++) {
+        struct lab_gang *gang = &gangs->items[i];
+        gang->speedup = ratio_of(&gang->claim, 1);
+        gang->efficiency = ratio_of(&gang->claim, gang->devices);
+        gang->times = lab_speedup_times(gang->speedup.value, gang->speedup.interval.low,
+                                        gang->speedup.interval.high, arena);
+        gang->grade = grade_of(gang);
+        gang->which = has_rival(gangs, gang) ? gang->gpus : NULL;
+        gang->series = gang->which ? lab_arena_printf(arena, "%ss %s", gangs->unit, gang->gpus)
+                                   : lab_arena_printf(arena, "%d %ss", gang->devices, gangs->unit);
     }
-    return sizes;
 }
 
-/* All runs count, each by its relative error. */
-static void fit_law(struct lab_gang_work *work, const struct lab_study_point *points,
-                    const int *works, int count, int number) {
-    size_t room = 0, n = 0;
-    for (int i = 0; i < count; i++)
-        room += works[i] == number ? (size_t)points[i].count : 0;
-    double *x = lab_mem_resize(NULL, 3 * room + 1, sizeof *x), *y = x + room, *weights = y + room;
-    for (int i = 0; i < count; i++)
-        for (int r = 0; works[i] == number && r < points[i].count; r++) {
-            if (!(points[i].rates[r] > 0))
-                continue;
-            x[n] = points[i].runs[r]->rank_count;
-            y[n] = points[i].rates[r];
-            weights[n] = 1 / (y[n] * y[n]);
-            n++;
+int lab_gangs_count(const struct lab_gangs *gangs, const char *grade) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++)
+        count += lab_str_equal(gangs->items[i].grade, grade);
+    return count;
+}
+
+/* --- all gangs of a size --- */
+
+static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices,
+                                      struct lab_arena *arena) {
+    struct lab_gang_pool pool = {.devices = devices};
+    struct lab_contrast contrast = {.arena = arena};
+    const struct lab_gang *last = NULL;
+    for (int i = 0; i < gangs->count; i++)
+        if (gangs->items[i].devices == devices && !isnan(gangs->items[i].claim.effect)) {
+            last = &gangs->items[i];
+            pool.cells++;
         }
-    struct lab_fit_data data = {.x = x, .y = y, .weights = weights, .n = n, .inputs = 1};
-    work->usl = lab_fit_run(&lab_law_usl, &data);
-    if (work->usl.state == LAB_FIT_OK && work->usl.coefficients[2] > 0)
-        work->peak = lab_fit_derive(&work->usl, lab_law_usl_peak, CONFIDENCE);
-    lab_mem_free(x);
+    for (int i = 0; i < gangs->count; i++)
+        if (gangs->items[i].devices == devices && !isnan(gangs->items[i].claim.effect))
+            add_contrast(&contrast, &gangs->items[i], 1.0 / pool.cells);
+    const char *what =
+        pool.cells == 1 ? last->title : lab_arena_printf(arena, "mean of %d points", pool.cells);
+    pool.claim = make_claim(gangs, &contrast, "devices",
+                            lab_arena_printf(arena, "%d %ss, %s", devices, gangs->unit, what),
+                            lab_arena_printf(arena, "1 %s", gangs->unit));
+    return pool;
+}
+
+static void make_pools(struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_claim **claims = NULL;
+    int count = 0, most = 0;
+    for (int i = 0; i < gangs->count; i++)
+        most = gangs->items[i].devices > most ? gangs->items[i].devices : most;
+    for (int devices = 2; devices <= most; devices++) {
+        struct lab_gang_pool pool = make_pool(gangs, devices, arena);
+        if (pool.cells > 0)
+            LAB_ADD(gangs->pools, gangs->pool_count, arena) = pool;
+    }
+    for (int i = 0; i < gangs->pool_count; i++)
+        LAB_ADD(claims, count, arena) = &gangs->pools[i].claim;
+    lab_claim_adjust(claims, count);
+    for (int i = 0; i < gangs->pool_count; i++) {
+        struct lab_effect ratio = ratio_of(&gangs->pools[i].claim, 1);
+        gangs->pools[i].times =
+            lab_speedup_times(ratio.value, ratio.interval.low, ratio.interval.high, arena);
+    }
+}
+
+/* --- gangs of one size against each other --- */
+
+static const struct lab_gang *find_gang(const struct lab_gangs *gangs, const char *work,
+                                        const char *gpus) {
+    for (int i = 0; i < gangs->count; i++)
+        if (lab_str_equal(gangs->items[i].work, work) && lab_str_equal(gangs->items[i].gpus, gpus))
+            return &gangs->items[i];
+    return NULL;
+}
+
+static bool is_first(const struct lab_gangs *gangs, int number) {
+    for (int i = 0; i < number; i++)
+        if (lab_str_equal(gangs->items[i].gpus, gangs->items[number].gpus))
+            return false;
+    return true;
+}
+
+/* The first of its size without a shared bridge, if it can be one with a device in common. */
+static const struct lab_gang *find_reference(const struct lab_gangs *gangs,
+                                             const struct lab_gang *gang) {
+    const struct lab_gang *found = NULL;
+    for (int strict = 1; strict >= 0 && !found; strict--)
+        for (int i = 0; i < gangs->count && !found; i++) {
+            const struct lab_gang *other = &gangs->items[i];
+            const struct lab_study_run *run = other->point->runs[0];
+            bool common = false;
+            for (int k = 0; k < run->rank_count; k++)
+                common |= is_member(gang->point->runs[0], &run->ranks[k], false);
+            if (other->devices == gang->devices && !other->bridge && (common || !strict))
+                found = other;
+        }
+    return found;
+}
+
+static int add_rival(const struct lab_gangs *gangs, const struct lab_gang *gang,
+                     const struct lab_gang *reference, struct lab_contrast *contrast) {
+    int works = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *other = &gangs->items[i];
+        const struct lab_gang *base = find_gang(gangs, other->work, reference->gpus);
+        if (!base || !lab_str_equal(other->gpus, gang->gpus))
+            continue;
+        lab_contrast_add_pair(contrast, base->point, other->point, 1);
+        works++;
+    }
+    return works;
+}
+
+static void scale(struct lab_contrast *contrast, double factor) {
+    for (int i = 0; i < contrast->count; i++)
+        contrast->terms[i].weight *= factor;
+}
+
+static struct lab_gang_rival rival_of(const struct lab_gangs *gangs, struct lab_contrast *contrast,
+                                      const char *subject, const char *reference, bool shares) {
+    struct lab_gang_rival rival = {.gangs = subject,
+                                   .reference = reference,
+                                   .shares = shares,
+                                   .claim =
+                                       make_claim(gangs, contrast, "gang", subject, reference)};
+    rival.claim.quantity = lab_arena_printf(contrast->arena, "throughput per %s", gangs->unit);
+    return rival;
+}
+
+static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_contrast pooled = {.arena = arena};
+    struct lab_claim **claims = NULL;
+    int count = 0, sharing = 0;
+    LAB_ADD(gangs->rivals, gangs->rival_count, arena) = (struct lab_gang_rival){0}; /* pooled */
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i], *reference = find_reference(gangs, gang);
+        struct lab_contrast contrast = {.arena = arena};
+        if (!is_first(gangs, i) || !reference || lab_str_equal(reference->gpus, gang->gpus))
+            continue;
+        int works = add_rival(gangs, gang, reference, &contrast);
+        if (works == 0)
+            continue;
+        scale(&contrast, 1.0 / works);
+        for (int t = 0; gang->bridge && t < contrast.count; t++)
+            lab_contrast_add(&pooled, contrast.terms[t].point, contrast.terms[t].weight);
+        sharing += gang->bridge != NULL;
+        LAB_ADD(gangs->rivals, gangs->rival_count, arena) =
+            rival_of(gangs, &contrast,
+                     gang->bridge ? lab_arena_printf(arena, "%s (shared PCIe bridge %s)",
+                                                     gang->names, gang->bridge)
+                                  : gang->names,
+                     reference->names, gang->bridge != NULL);
+    }
+    if (sharing > 1) {
+        scale(&pooled, 1.0 / sharing);
+        gangs->rivals[0] =
+            rival_of(gangs, &pooled,
+                     lab_arena_printf(arena, "%ss on a shared PCIe bridge, mean of %d pairings",
+                                      gangs->unit, sharing),
+                     lab_arena_printf(arena, "%ss on separate bridges", gangs->unit), true);
+    } else {
+        gangs->rivals++;
+        gangs->rival_count--;
+    }
+    for (int i = sharing > 1; i < gangs->rival_count; i++)
+        LAB_ADD(claims, count, arena) = &gangs->rivals[i].claim;
+    lab_claim_adjust(claims, count);
 }
 
 /* --- the whole --- */
 
-/* Of those that pay the surest; a smaller one that may be as fast is enough. */
-static void set_best(struct lab_gangs *gangs) {
-    for (int i = 0; i < gangs->count; i++) {
-        const struct lab_gang *gang = &gangs->items[i];
-        struct lab_gang_work *work = &gangs->works[gang->work];
-        if (gang->grade == LAB_SPEEDUP_PAYS &&
-            (!work->best || gang->ratio.low > work->best->ratio.low))
-            work->best = gang;
-    }
-    for (int w = 0; w < gangs->work_count; w++) {
-        const struct lab_gang *fastest = gangs->works[w].best;
-        for (int i = 0; fastest && i < gangs->count; i++) {
-            const struct lab_gang *gang = &gangs->items[i];
-            if (gang->work == w && gang->grade == LAB_SPEEDUP_PAYS &&
-                gang->ratio.high >= fastest->ratio.low && gang->size < gangs->works[w].best->size)
-                gangs->works[w].best = gang;
-        }
-    }
-}
-
 static int by_name(const void *a, const void *b) {
     const struct lab_study_point *x = a, *y = b;
-    return strverscmp(x->name, y->name);
+    double of_x = x->runs[0]->work.parameters, of_y = y->runs[0]->work.parameters;
+    return of_x != of_y ? (of_x > of_y) - (of_x < of_y) : strverscmp(x->name, y->name);
 }
 
-void lab_gangs_make(const struct lab_study_table *study, struct lab_arena *arena,
-                    struct lab_gangs *ret_gangs) {
-    struct lab_study_point *points;
-    int count = lab_study_points(study, arena, &points);
-    /* runs come in a random order: tables and pictures go by model */
-    qsort(points, (size_t)count, sizeof *points, by_name);
-    size_t room = (size_t)count + 1;
-    struct lab_gangs gangs = {.works = lab_arena_alloc(arena, room, sizeof *gangs.works),
-                              .items = lab_arena_alloc(arena, room, sizeof *gangs.items)};
-    int *works = lab_arena_alloc(arena, room, sizeof *works);
-    for (int i = 0; i < count; i++)
-        works[i] = find_work(&gangs, &points[i], arena);
-    for (int i = 0; i < count; i++)
-        if (points[i].runs[0]->rank_count > 1)
-            gangs.items[gangs.count++] = make_gang(points, works, count, i, arena);
-    for (int w = 0; w < gangs.work_count; w++) {
-        struct lab_gang_work *work = &gangs.works[w];
-        work->peak = (struct lab_fit_derived){NAN, NAN, {NAN, NAN, CONFIDENCE}};
-        work->sizes = count_sizes(points, works, count, w);
-        if (work->sizes >= USL_SIZES)
-            fit_law(work, points, works, count, w);
+/* By size of model, then by name: batch before devices. */
+static int by_work(const void *a, const void *b) {
+    const struct lab_gang *x = a, *y = b;
+    if (x->parameters != y->parameters && !isnan(x->parameters) && !isnan(y->parameters))
+        return x->parameters < y->parameters ? -1 : 1;
+    int order = strverscmp(x->work, y->work);
+    if (order == 0)
+        order = x->devices - y->devices;
+    return order ? order : strverscmp(x->gpus, y->gpus);
+}
+
+struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char *analysis,
+                                struct lab_arena *arena) {
+    struct lab_gangs gangs = {.analysis = analysis, .study = study, .unit = "GPU"};
+    struct points points = {0};
+    points.count = gangs.point_count = lab_study_points(study, arena, &points.items);
+    qsort(points.items, (size_t)points.count, sizeof *points.items, by_name);
+    points.works = lab_arena_alloc(arena, (size_t)points.count + 1, sizeof *points.works);
+    for (int i = 0; i < points.count; i++) {
+        const char *device = points.items[i].runs[0]->ranks[0].device;
+        points.works[i] = lab_study_point_model(&points.items[i], arena);
+        if (!lab_str_starts(lab_study_device_title(device, arena), "GPU "))
+            gangs.unit = "device";
     }
-    set_best(&gangs);
-    lab_break_even_make(&gangs, arena);
-    *ret_gangs = gangs;
+    for (int i = 0; i < points.count; i++)
+        if (points.items[i].runs[0]->rank_count > 1)
+            LAB_ADD(gangs.items, gangs.count, arena) = make_gang(&gangs, &points, i, arena);
+    if (gangs.count > 0)
+        qsort(gangs.items, (size_t)gangs.count, sizeof *gangs.items, by_work);
+    judge_cells(&gangs, arena);
+    make_pools(&gangs, arena);
+    make_rivals(&gangs, arena);
+    lab_gangs_find_break_even(&gangs, arena);
+    return gangs;
 }

@@ -1,82 +1,108 @@
 /*
- * gang.h: one device against several at the same work: how much faster, by what law, and from where
- * on it pays. For speedup.c alone.
+ * gang.h: several devices at a workload compared with its members alone, and the claims that
+ * follow. For speedup.c, training.c and the reports of training.
+ *
+ * The reference of a gang is the mean of its members by themselves, at the same workload and NUMA
+ * node: it is chosen before any rate is looked at. The fastest of them would be fast by chance as
+ * well.
  */
 #ifndef LAB_ANALYSIS_SPEEDUP_GANG_H
 #define LAB_ANALYSIS_SPEEDUP_GANG_H
 
-#include "analysis/analysis_study.h"
-#include "stats/fit.h"
+#include "analysis/analysis.h"
+#include "analysis/claims/contrast.h"
+#include "stats/stats.h"
 
 #define LAB_SPEEDUP_BENEFICIAL 1.10
 #define LAB_SPEEDUP_MARGINAL   0.95
 
-enum lab_speedup_grade {
-    LAB_SPEEDUP_UNKNOWN,   /* there is no interval, or nothing to compare with */
-    LAB_SPEEDUP_APART,     /* each device trains a model of its own: no training is faster */
-    LAB_SPEEDUP_AMBIGUOUS, /* the interval straddles a boundary */
-    LAB_SPEEDUP_STAY,      /* below 0.95 */
-    LAB_SPEEDUP_MAYBE,     /* 0.95 to 1.10 */
-    LAB_SPEEDUP_PAYS,      /* 1.10 and above */
-};
-const char *lab_speedup_grade_name(enum lab_speedup_grade grade); /* "beneficial", "stay single" */
-/* By the ratio alone: never APART. */
-enum lab_speedup_grade lab_speedup_grade(const struct lab_study_ratio *ratio);
-
 struct lab_gang {
-    int work;                                   /* which, of lab_gangs.works */
-    int size;                                   /* devices */
-    const char *gpus;                           /* "0+2" */
-    const struct lab_study_point *point, *base; /* base: the fastest single member; NULL = none */
-    struct lab_study_ratio ratio;
-    enum lab_speedup_grade grade;
-    double communication; /* share of an iteration's time; NaN = unknown */
+    const char *work;  /* all but the devices: "mlp_medium_batch128" */
+    const char *title; /* "medium, batch 128" */
+    const char *model; /* "medium"; of what doesn't train, its label */
+    double parameters, batch;
+    const char *scaling; /* "weak": each device has a batch of that size; else NULL */
+    int devices;
+    const char *gpus;   /* "0+2" */
+    const char *which;  /* the same where other gangs of this size were run; else NULL */
+    const char *series; /* "2 GPUs", "GPUs 0+2" */
+    const char *bridge; /* PCIe bridge that all of them share; NULL = none, or unknown */
+    const char *names;  /* "GPU 0 and GPU 2" */
+    bool trains;
+    bool independent; /* each trains a model of its own (allreduce=none) */
+    const struct lab_study_point *point;
+    const struct lab_study_point **alone; /* the reference; NULL = it wasn't run */
+    int alone_count, runs;
+    double one_per_s, many_per_s;
+    struct lab_effect speedup, efficiency; /* as the claim has it */
+    const char *times;                     /* "0.74× [0.72, 0.76]" */
+    double communication;                  /* share of an iteration's time; NaN = unknown */
+    const char *grade;      /* "beneficial", "marginal", "stay single", "inconclusive",
+                               "independent", "not tested" */
+    struct lab_claim claim; /* "<analysis>.cell" */
 };
 
-struct lab_gang_work { /* everything but the devices is the same */
-    const char *name;
-    const struct lab_study_run *example;
-    int sizes;          /* that were run, one device among them */
-    struct lab_fit usl; /* of throughput over devices; fewer than 3 sizes: LAB_FIT_TOO_FEW */
-    struct lab_fit_derived peak; /* devices beyond which more are slower; NaN = none */
-    const struct lab_gang *best; /* to be used: the smallest of those that pay most; NULL = none */
+struct lab_gang_pool { /* all gangs of a size */
+    int devices, cells;
+    const char *times;
+    struct lab_claim claim; /* "<analysis>.devices" */
 };
 
-enum lab_even_axis { LAB_EVEN_PARAMETERS, LAB_EVEN_FLOPS, LAB_EVEN_BATCH };
+struct lab_gang_rival {            /* gangs of one size, over all workloads of both */
+    const char *gangs, *reference; /* "GPU 0 and GPU 1 (shared PCIe bridge 0000:3a:00.0)" */
+    bool shares;                   /* a bridge; the reference has none */
+    struct lab_claim claim;        /* "<analysis>.gang": throughput per device */
+};
 
 struct lab_break_even { /* where so many devices are as fast as one */
-    enum lab_even_axis axis;
-    int size;
-    const char *where; /* "batch 128"; "" = everywhere */
-    double at, low,
-        high; /* `at` NaN: no crossing from `from` / 10 to `until` × 10; ends may be ∞ */
-    double from, until; /* that was measured */
-    bool above;         /* it pays above, not below */
-    bool faster;        /* without a crossing: the gang is faster all over, or nowhere */
+    int devices;
+    const char *over;       /* "batch", "parameters" */
+    const char *where;      /* "large", "batch 128" */
+    double from, until;     /* that was run */
+    bool rising;            /* several pay off above it, not below */
+    const char *words;      /* "batch 41 [38, 45]", "not within 16 to 128" */
+    struct lab_claim claim; /* "<analysis>.break_even"; NO = it isn't within */
 };
 
 struct lab_gangs {
-    struct lab_gang_work *works;
-    int work_count;
-    struct lab_gang *items;
+    const char *analysis; /* that the claims are of */
+    const struct lab_study_table *study;
+    const char *unit;       /* "GPU", "device" */
+    struct lab_gang *items; /* by workload */
     int count;
+    struct lab_gang_pool *pools; /* ascending by size */
+    int pool_count;
+    struct lab_gang_rival *rivals; /* the pooled one first where there are several */
+    int rival_count;
     struct lab_break_even *break_even;
-    int even_count;
+    int break_even_count;
+    int point_count;
 };
 
-void lab_gangs_make(const struct lab_study_table *study, struct lab_arena *arena,
-                    struct lab_gangs *ret_gangs);
+struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char *analysis,
+                                struct lab_arena *arena);
+/* Of lab_gangs_make (break_even.c). */
+void lab_gangs_find_break_even(struct lab_gangs *gangs, struct lab_arena *arena);
 
-/* "break-even is near 9.0 M parameters [7.1 M, 12 M] at batch 128" */
-/* "18.2 M [17.9 M, 18.6 M]" */
-const char *lab_break_even_figure(const struct lab_break_even *even, struct lab_arena *arena);
-const char *lab_break_even_words(const struct lab_break_even *even, struct lab_arena *arena);
-/* Whether other devices, as many, did the same: only then it matters which ones these are. */
-bool lab_gang_has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang);
-/* "Two devices are 0.74× [0.72, 0.76] one for mlp_medium: stay on one" */
-const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
-                           struct lab_arena *arena);
+/* "0.741× [0.720, 0.762]", "0.74×" of one run each. */
+const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena);
+int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
+/* "Stay on one GPU: 2 GPUs are 0.74× as fast …" (answer.c) */
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
-int lab_gangs_count(const struct lab_gangs *gangs, enum lab_speedup_grade grade);
+/* The break-evens of that model, or of all (NULL), for the fewest devices; NULL = not tested. */
+const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
+                                       struct lab_arena *arena);
+/* What this machine's description makes of a shared batch; NULL = nothing that needs a note. */
+const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena);
+
+/* Tables, claims and notes of a part (tables.c). */
+void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part *part,
+                   const struct lab_gangs *gangs, struct lab_arena *arena);
+/* Speed-ups by workload. */
+void lab_gangs_add_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                         const char *name, struct lab_arena *arena);
+/* Of training: over the batch, a panel for each model. */
+void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                               const char *name, struct lab_arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-/* analysis_training.c: laws of a training step's time: fitted, tested on what was left out, and
+/* analysis_training.c: cost models of a training step: fitted, tested on what was left out, and
  * used. */
 #include "analysis/training/analysis_training.h"
 
@@ -11,9 +11,9 @@
 
 #define BIT(term)     (1u << (term))
 #define ABOUT_AS_GOOD 1.25  /* times the best's error */
-#define NOT_RULED_OUT 3.0   /* likewise, for a model of a size that no law was tested on */
 #define ERROR_LEAST   0.002 /* of a speed-up: less tells no two laws apart */
 #define LEAST_TESTS   4     /* left-out speed-ups: with fewer no law of hindrance is tested */
+#define ROUNDING      1e-6
 
 enum {
     BY_STEP = BIT(LAB_TRAINING_STEP) | BIT(LAB_TRAINING_COMPUTE) | BIT(LAB_TRAINING_ROUND),
@@ -293,24 +293,19 @@ static bool layers_are_known(const struct lab_training *training) {
     return true;
 }
 
-/* Laws whose error is within that factor of the best's. */
-static int count_within(const struct lab_training *training, double factor) {
-    double most = fmax(ERROR_LEAST, factor * training->laws[0].error);
+/* Those whose error is about the best's. */
+static int count_as_good(const struct lab_training *training) {
+    double most = fmax(ERROR_LEAST, ABOUT_AS_GOOD * training->laws[0].error);
     int count = 1;
     while (count < training->law_count && training->laws[count].error <= most)
         count++;
     return count;
 }
 
-static void keep_best(struct lab_training *training) {
-    qsort(training->laws, (size_t)training->law_count, sizeof *training->laws, by_error);
-    training->law_count = count_within(training, NOT_RULED_OUT);
-}
-
 void lab_training_fit(struct lab_training_row *rows, int count, struct lab_training *ret_training) {
     struct lab_training *training = ret_training;
     unsigned by_layer = BIT(LAB_TRAINING_LAYER) | BIT(LAB_TRAINING_ROUND_LAYER);
-    *training = (struct lab_training){.rows = rows, .row_count = count};
+    *training = (struct lab_training){.rows = rows, .row_count = count, .error = NAN};
     survey(rows, training);
     if (training->pair_count == 0) {
         training->lacks = "no model was trained both on one device and on several together";
@@ -324,28 +319,62 @@ void lab_training_fit(struct lab_training_row *rows, int count, struct lab_train
         if (law.fit.state != LAB_FIT_OK)
             continue;
         test_law(training, &law);
-        if (isnan(law.scale))
-            continue;
-        training->laws[training->law_count++] = law;
+        if (!isnan(law.scale))
+            training->laws[training->law_count++] = law;
     }
+    training->lacks = "too few points for a cost model; run more batch sizes, such as "
+                      "experiment.batch_sizes=[16,32,64,128]";
     if (training->law_count == 0)
-        training->lacks = "the points are too few for a law; run more batch sizes, such as "
-                          "experiment.batch_sizes=[16,32,64,128]";
-    else
-        keep_best(training);
+        return;
+    qsort(training->laws, (size_t)training->law_count, sizeof *training->laws, by_error);
+    training->error = training->laws[0].error;
+    training->law_count = training->error > LAB_TRAINING_ERROR_MOST ? 0 : count_as_good(training);
+    training->lacks = "the cost model fails its check: it predicts left-out points wrongly";
 }
 
 /* --- predicting --- */
 
-static double beyond(struct lab_training_range range, double value) {
-    return fmax(1, fmax(value / range.high, range.low / value));
+static bool is_outside(struct lab_training_range range, double value) {
+    return value < range.low * (1 - ROUNDING) || value > range.high * (1 + ROUNDING);
 }
 
-static bool was_run(const struct lab_training *training, double parameters) {
-    for (int i = 0; i < training->row_count; i++)
-        if (fabs(training->rows[i].work.parameters / parameters - 1) < 1e-6)
+static const char *outside_words(struct lab_training_range range, const char *what,
+                                 struct lab_arena *arena) {
+    const char *low = lab_training_count(range.low, arena);
+    return range.low == range.high ? lab_arena_printf(arena, "%s outside the tested %s", what, low)
+                                   : lab_arena_printf(arena, "%s outside the tested %s to %s", what,
+                                                      low, lab_training_count(range.high, arena));
+}
+
+/* What of the work was run: a model of that size; as many devices that share it so. */
+static bool was_run(const struct lab_training *training, const struct lab_training_work *work,
+                    bool model) {
+    for (int i = 0; i < training->row_count; i++) {
+        const struct lab_training_work *run = &training->rows[i].work;
+        if (model ? fabs(run->parameters / work->parameters - 1) < ROUNDING
+                  : run->devices == work->devices && run->weak == work->weak)
             return true;
+    }
     return false;
+}
+
+const char *lab_training_why_not(const struct lab_training *training,
+                                 const struct lab_training_work *work, struct lab_arena *arena) {
+    if (!was_run(training, work, false))
+        return lab_arena_printf(arena, "%d devices%s were not run", work->devices,
+                                work->weak ? " with scaling=weak" : "");
+    if (is_outside(training->parameters, work->parameters))
+        return outside_words(training->parameters,
+                             lab_arena_printf(arena, "%s parameters are",
+                                              lab_training_count(work->parameters, arena)),
+                             arena);
+    if (is_outside(training->batch, work->batch))
+        return outside_words(training->batch, lab_arena_printf(arena, "batch %.0f is", work->batch),
+                             arena);
+    if (!was_run(training, work, true) && training->model_count < LAB_TRAINING_MODELS)
+        return lab_arena_printf(arena, "this model was not run, and %d models are too few",
+                                training->model_count);
+    return training->law_count == 0 ? training->lacks : NULL;
 }
 
 /* Student's t of so many left-out speed-ups: their scale is an estimate, too. */
@@ -354,50 +383,37 @@ static double reach(const struct lab_training *training) {
                                 fmax(1, training->pair_count - 2));
 }
 
-static void widen(struct lab_training_speedup *speedup, const struct lab_training *training,
-                  const struct lab_training_law *law, struct guess guess) {
-    double scale = law->scale;
-    if (!speedup->model_run && law->model_scale > scale)
-        scale = law->model_scale;
-    double far = reach(training) * scale * sqrt(guess.spread);
-    if (isnan(speedup->low) || guess.log_speedup - far < log(speedup->low))
-        speedup->low = exp(guess.log_speedup - far);
-    if (isnan(speedup->high) || guess.log_speedup + far > log(speedup->high))
-        speedup->high = exp(guess.log_speedup + far);
-}
-
 static bool needs_layers(const struct lab_training_law *law, const struct lab_training_work *work) {
     return (law->terms & (BIT(LAB_TRAINING_LAYER) | BIT(LAB_TRAINING_ROUND_LAYER))) &&
            !(work->layers > 0);
 }
 
-struct lab_training_speedup lab_training_predict(const struct lab_training *training,
-                                                 const struct lab_training_work *work) {
-    struct lab_training_speedup speedup = {.value = NAN,
-                                           .low = NAN,
-                                           .high = NAN,
-                                           .parameters_beyond =
-                                               beyond(training->parameters, work->parameters),
-                                           .batch_beyond = beyond(training->batch, work->batch),
-                                           .devices_beyond = work->devices > training->devices_most,
-                                           .model_run = was_run(training, work->parameters)};
-    bool tested = speedup.model_run || training->model_count > 2;
-    int laws = tested && training->law_count > 0 ? count_within(training, ABOUT_AS_GOOD)
-                                                 : training->law_count;
-    for (int i = 0; i < laws; i++) {
+static struct lab_training_speedup predict(const struct lab_training *training,
+                                           const struct lab_training_work *work) {
+    struct lab_training_speedup speedup = {.value = NAN, .low = NAN, .high = NAN};
+    bool model_run = was_run(training, work, true);
+    for (int i = 0; i < training->law_count; i++) {
         const struct lab_training_law *law = &training->laws[i];
         if (needs_layers(law, work))
             continue;
         struct guess guess = guess_by(&law->fit, law->terms, work);
-        if (isnan(speedup.value)) {
-            speedup.value = exp(guess.log_speedup);
-            speedup.one_s = guess.one_s;
-            speedup.many_s = guess.many_s;
-        }
-        if (!speedup.devices_beyond)
-            widen(&speedup, training, law, guess);
+        double scale = !model_run && law->model_scale > law->scale ? law->model_scale : law->scale;
+        double far = reach(training) * scale * sqrt(guess.spread);
+        if (isnan(speedup.value))
+            speedup = (struct lab_training_speedup){exp(guess.log_speedup), INFINITY, 0,
+                                                    guess.one_s, guess.many_s};
+        speedup.low = fmin(speedup.low, exp(guess.log_speedup - far));
+        speedup.high = fmax(speedup.high, exp(guess.log_speedup + far));
     }
     return speedup;
+}
+
+struct lab_training_speedup lab_training_predict(const struct lab_training *training,
+                                                 const struct lab_training_work *work) {
+    LAB_AUTO(arena, arena);
+    return lab_training_why_not(training, work, &arena)
+               ? (struct lab_training_speedup){NAN, NAN, NAN, NAN, NAN}
+               : predict(training, work);
 }
 
 struct lab_training_speedup lab_training_leave_out(const struct lab_training *training,
@@ -410,26 +426,7 @@ struct lab_training_speedup lab_training_leave_out(const struct lab_training *tr
         if (training->rows[i].place != row->place)
             others[count++] = training->rows[i];
     lab_training_fit(others, count, &without);
-    struct lab_training_speedup speedup = lab_training_predict(&without, &row->work);
+    struct lab_training_speedup speedup = predict(&without, &row->work);
     lab_mem_free(others);
     return speedup;
-}
-
-double lab_training_part(const struct lab_training *training, const struct lab_training_work *work,
-                         enum lab_training_term term) {
-    if (training->law_count == 0)
-        return NAN;
-    const struct lab_training_law *law = &training->laws[0];
-    if (!(law->terms & BIT(term)))
-        return 0;
-    size_t column = (size_t)__builtin_popcount(law->terms & (BIT(term) - 1));
-    return law->fit.coefficients[column] * term_of(work, term);
-}
-
-double lab_training_time(const struct lab_training *training,
-                         const struct lab_training_work *work) {
-    double time_s = training->law_count > 0 ? 0 : (double)NAN;
-    for (int term = 0; term < LAB_TRAINING_TERMS; term++)
-        time_s += lab_training_part(training, work, (enum lab_training_term)term);
-    return time_s;
 }

@@ -1,24 +1,24 @@
 /*
- * analysis_training.h: what a step of data-parallel training takes, as a law fitted to the runs of
- * a study:
+ * analysis_training.h: what a step of data-parallel training takes, as a cost model fitted to the
+ * runs of a study:
  *
  *     time = launches + parameters · u + parameters · rows · c      on each device
  *          + rounds(n) · latency + bytes(n) / bandwidth             where n > 1 sum gradients
- *          + parameters · rows · d · (1 − 1/n)                      where they hinder each other
+ *          + parameters · rows · d · (1 − 1/n)                      where they share resources
  *
  * rows are those of the device that has most, rounds(n) = 2 (n − 1) and bytes(n) = 4 · parameters ·
- * 2 (n − 1) / n as a ring has them. No coefficient is below 0. Sums are counted as far as the
- * backward pass doesn't hide them: latency and bandwidth are what is left to be seen.
+ * 2 (n − 1) / n as a ring has them. No coefficient is below 0. The all-reduce counts as far as the
+ * backward pass doesn't hide it.
  *
- * A study rarely tells all of it. With two models nobody knows whether a launch is paid for each
- * step or for each layer; so there are several laws, and those that predict left-out points about
- * as well as the best all count: a prediction's interval spans them.
+ * A study rarely tells all of it: whether a launch is paid for each step or for each layer. So
+ * there are several cost models, and those that predict left-out points about as well as the best
+ * all count: a prediction's interval spans them. How wide it is comes from points that were left
+ * out: each model and batch in turn is predicted from all the others. A cost model whose error is
+ * above LAB_TRAINING_ERROR_MOST there is none.
  *
- * How wide it is comes from points that were left out: each model and batch in turn is predicted
- * from all the others, and the scale of these errors, over what the design lets expect there, is
- * that of new predictions. So what the laws get wrong is in it, and it grows where a prediction
- * goes beyond what was run. A law that can't be tested so isn't one: with nearly as many terms as
- * points it goes through them whatever they are.
+ * Predictions are made within what was run alone: batches and sizes between the smallest and the
+ * largest, numbers of devices that were run, and models that were run unless they are three or
+ * more.
  */
 #ifndef LAB_ANALYSIS_TRAINING_ANALYSIS_TRAINING_H
 #define LAB_ANALYSIS_TRAINING_ANALYSIS_TRAINING_H
@@ -26,7 +26,13 @@
 #include "analysis/analysis_study.h"
 #include "stats/fit.h"
 
-#define LAB_TRAINING_CONFIDENCE 0.90 /* of predictions */
+#define LAB_TRAINING_CONFIDENCE 0.95 /* of predictions */
+#define LAB_TRAINING_ERROR_MOST 0.10 /* of left-out speed-ups */
+#define LAB_TRAINING_MODELS     3    /* that were run, to predict another */
+
+/* For any verdict on simulated devices that sum. */
+#define LAB_TRAINING_SIMULATED_SUMS                                                                \
+    "Simulated all-reduces go through host memory: not valid for GPUs with NVLink."
 
 struct lab_training_work {
     double parameters;
@@ -76,8 +82,9 @@ struct lab_training {
     int place_count, model_count;
     int pair_count; /* speed-ups: rows on several devices whose place was run on one */
     struct lab_training_law laws[LAB_TRAINING_LAWS]; /* the best first, then those about as good */
-    int law_count;                                   /* 0 = no law: `lacks` says why */
-    const char *lacks; /* and what to run: "the points are too few for a law; …" */
+    int law_count;                                   /* 0 = none: `lacks` says why */
+    const char *lacks; /* and what to run: "too few points for a cost model; …" */
+    double error;      /* of the best, whether it is good enough or not; NaN = none was tested */
     struct lab_training_range parameters, batch;
     int devices_most;
 };
@@ -86,21 +93,19 @@ struct lab_training {
 void lab_training_fit(struct lab_training_row *rows, int count, struct lab_training *ret_training);
 
 struct lab_training_speedup {
-    /* at LAB_TRAINING_CONFIDENCE; low and high NaN = unknown, also of more devices than were run:
-     * how costs grow with them is the laws' word alone */
-    double value, low, high;
-    double one_s, many_s;                   /* a step on one device, and on so many */
-    double parameters_beyond, batch_beyond; /* times outside of what was run; 1 = within */
-    bool devices_beyond;                    /* more of them than were run */
-    bool model_run;                         /* a model of this size was run */
+    double value, low, high; /* at LAB_TRAINING_CONFIDENCE; NaN = it can't be predicted */
+    double one_s, many_s;    /* a step on one device, and on so many */
 };
 
 /* The speed-up of `work.devices` over one device, in samples a second. */
 struct lab_training_speedup lab_training_predict(const struct lab_training *training,
                                                  const struct lab_training_work *work);
+/* Why that can't be predicted: "batch 256 is outside the tested 16 to 128"; NULL = it can. */
+const char *lab_training_why_not(const struct lab_training *training,
+                                 const struct lab_training_work *work, struct lab_arena *arena);
 
-/* Of the place of this row (on several devices) from the rows of all other places. NaN = it
- * can't be. */
+/* Of the place of this row (on several devices) from the rows of all other places, wherever it
+ * lies. */
 struct lab_training_speedup lab_training_leave_out(const struct lab_training *training,
                                                    const struct lab_training_row *row);
 /* The row of the same place on one device; NULL = none. */
@@ -110,54 +115,7 @@ const struct lab_training_row *lab_training_base(const struct lab_training *trai
 double lab_training_measured(const struct lab_training_row *one,
                              const struct lab_training_row *many);
 
-/* The time of a step by the best law. */
-double lab_training_time(const struct lab_training *training, const struct lab_training_work *work);
-/* What of it is which term's. */
-double lab_training_part(const struct lab_training *training, const struct lab_training_work *work,
-                         enum lab_training_term term);
-
-/* --- where several devices begin to pay --- */
-
-enum lab_training_break_even_state {
-    LAB_TRAINING_NEVER,  /* nowhere in the range looked at */
-    LAB_TRAINING_ALWAYS, /* everywhere in it */
-    LAB_TRAINING_FROM,   /* from `at` on */
-    LAB_TRAINING_UNTIL,  /* below `at` */
-    LAB_TRAINING_UNTOLD, /* it can't be told; `doubt` says why */
-};
-
-enum lab_training_doubt {
-    LAB_TRAINING_SURE,
-    LAB_TRAINING_NO_LAW,       /* training.lacks says why */
-    LAB_TRAINING_UNTESTED,     /* nothing of this kind was run */
-    LAB_TRAINING_TOO_WIDE,     /* it may be anywhere */
-    LAB_TRAINING_CONTRADICTED, /* by `against`, which was measured */
-};
-
-struct lab_training_break_even {
-    enum lab_training_break_even_state state;
-    double at, low, high; /* low, high: where it may be; 0 or ∞ = beyond what was looked at */
-    double from, until;   /* that was looked at */
-    double layers;        /* over parameters: that these models have; 0 = unknown */
-    double beyond;        /* times that `at` is outside of what was run; 1 = within */
-    enum lab_training_doubt doubt;
-    const struct lab_training_row *against;
-    double against_speedup;
-};
-
-/*
- * Only what holds against all that was measured is told: a law by which several devices pay where
- * they were measured to be slower, or the other way round, is no break-even.
- *
- * Over batches, for this model (work.batch plays no part), up to a factor beyond what was run.
- */
-struct lab_training_break_even lab_training_break_even_batch(const struct lab_training *training,
-                                                             const struct lab_training_work *work);
-/* Over parameters at this batch, of models with as many layers as the largest that was run, whoever
- * asks: parameters and layers of `work` play no part. */
-struct lab_training_break_even
-lab_training_break_even_parameters(const struct lab_training *training,
-                                   const struct lab_training_work *work);
+const char *lab_training_count(double value, struct lab_arena *arena); /* "54.4 k", "2.02 M" */
 
 /* --- rows of a study --- */
 
@@ -167,8 +125,8 @@ struct lab_training_set { /* points that differ in model, batch and devices alon
     int count;
 };
 
-/* Keys of a workload that rows of one set may differ in: the law has them, or they play no part
- * in a step's time. */
+/* Keys of a workload that rows of one set may differ in: the cost model has them, or they play no
+ * part in a step's time. */
 bool lab_training_knows(const char *key);
 
 /* What tells a training from others of its study, but for those keys: "allreduce=ring, dtype=fp32";
@@ -179,8 +137,8 @@ const char *lab_training_label(const struct lab_study_table *study, const struct
 /* Whether its devices train a model each (allreduce=none), instead of one together. */
 bool lab_training_is_apart(const struct lab_study_run *run);
 
-/* In the order of their first points; returns how many. Where several single devices, or gangs of
- * one size, did the same, the fastest counts: that is what its owner would use. */
+/* In the order of their first points, rows by model, batch and devices; returns how many. Where
+ * several single devices, or gangs of one size, did the same, the first by name counts. */
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
                       struct lab_training_set **ret_sets);
 

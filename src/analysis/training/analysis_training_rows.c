@@ -1,10 +1,11 @@
-/* analysis_training_rows.c: points of a study as rows that laws of training can be fitted to. */
+/* analysis_training_rows.c: points of a study as rows that cost models can be fitted to. */
 #include "analysis/analysis_group.h"
 #include "analysis/training/analysis_training.h"
 
 #include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool lab_training_knows(const char *key) {
@@ -37,6 +38,18 @@ static const char *differing_key(const struct lab_study_run *a, const struct lab
 }
 
 /* --- names --- */
+
+const char *lab_training_count(double value, struct lab_arena *arena) {
+    static const char *const units[] = {"", " k", " M", " G", " T"};
+    int unit = 0;
+    double scaled = value;
+    while (scaled >= 999.5 && unit < 4) {
+        scaled /= 1e3;
+        unit++;
+    }
+    int digits = unit == 0 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
+    return lab_arena_printf(arena, "%.*f%s", digits, scaled, units[unit]);
+}
 
 static void add_word(struct lab_str *text, const char *key, const char *value) {
     lab_str_printf(text, "%s%s=%s", text->length ? ", " : "", key, value);
@@ -144,14 +157,27 @@ static bool is_rival(const struct lab_training_row *a, const struct lab_training
            a->work.devices == b->work.devices && a->work.weak == b->work.weak;
 }
 
+/* Of rivals the first by name: were it the fastest, chance would choose it. */
 static void add_row(struct lab_training_set *set, const struct lab_training_row *row) {
     for (int i = 0; i < set->count; i++)
         if (is_rival(&set->rows[i], row)) {
-            if (row->time_s < set->rows[i].time_s)
+            if (strverscmp(row->point->name, set->rows[i].point->name) < 0)
                 set->rows[i] = *row;
             return;
         }
     set->rows[set->count++] = *row;
+}
+
+/* By size of model, batch and devices: runs come in a random order. */
+static int by_work(const void *a, const void *b) {
+    const struct lab_training_work *x = &((const struct lab_training_row *)a)->work,
+                                   *y = &((const struct lab_training_row *)b)->work;
+    if (x->parameters != y->parameters)
+        return x->parameters < y->parameters ? -1 : 1;
+    if (x->weak != y->weak)
+        return x->weak ? 1 : -1;
+    return x->batch != y->batch ? (x->batch > y->batch) - (x->batch < y->batch)
+                                : x->devices - y->devices;
 }
 
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
@@ -170,8 +196,10 @@ int lab_training_sets(const struct lab_study_table *study, struct lab_arena *are
             sets[count++].rows = lab_arena_alloc(arena, (size_t)point_count, sizeof *sets[at].rows);
         add_row(&sets[at], &row);
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         sets[i].what = lab_training_label(study, sets[i].rows[0].point->runs[0], arena);
+        qsort(sets[i].rows, (size_t)sets[i].count, sizeof *sets[i].rows, by_work);
+    }
     *ret_sets = sets;
     return count;
 }

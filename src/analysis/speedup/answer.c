@@ -1,0 +1,141 @@
+/* answer.c: what to do, the pooled speed-up and break-even in three sentences. */
+#include "analysis/analysis_build.h"
+#include "analysis/analysis_words.h"
+#include "analysis/speedup/gang.h"
+#include "analysis/training/analysis_training.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {
+    static const char start[] = "simulated framework: "; /* after the rank */
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_result *result = study->runs[i].result;
+        for (int w = 0; w < result->warnings.count; w++) {
+            const char *note = strstr(result->warnings.items[w].text, start);
+            if (note)
+                return lab_arena_printf(arena, "On this simulated machine %s.",
+                                        note + strlen(start));
+        }
+    }
+    return NULL;
+}
+
+/* --- break-even --- */
+
+static bool is_of(const struct lab_break_even *even, const char *model) {
+    size_t length = model ? strlen(model) : 0;
+    return !model || (lab_str_equal(even->over, "batch") && lab_str_starts(even->where, model) &&
+                      (!even->where[length] || even->where[length] == ' '));
+}
+
+const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
+                                       struct lab_arena *arena) {
+    int tested = 0, outside = 0, devices = gangs->pool_count > 0 ? gangs->pools[0].devices : 0;
+    const struct lab_break_even *found = NULL;
+    for (int i = 0; i < gangs->break_even_count; i++) {
+        const struct lab_break_even *even = &gangs->break_even[i];
+        if (even->devices != devices || !is_of(even, model) ||
+            even->claim.verdict == LAB_CLAIM_NOT_TESTED)
+            continue;
+        tested++;
+        outside += even->claim.verdict == LAB_CLAIM_NO;
+        if (!found && even->claim.verdict == LAB_CLAIM_YES)
+            found = even;
+    }
+    if (tested == 0)
+        return NULL;
+    if (!found)
+        return outside == tested ? "Break-even is not within the tested range."
+                                 : "Break-even is inconclusive.";
+    const struct lab_claim *claim = &found->claim;
+    bool batch = lab_str_equal(found->over, "batch");
+    return lab_arena_printf(arena, "%d %ss pay off %s %s%s%s (%s; 95%% CI [%s, %s]).", devices,
+                            gangs->unit, found->rising ? "from" : "up to", batch ? "batch " : "",
+                            lab_training_count(claim->effect, arena),
+                            batch ? "" : lab_arena_printf(arena, " %s", found->over), found->where,
+                            lab_training_count(claim->low, arena),
+                            lab_training_count(claim->high, arena));
+}
+
+/* --- what to do --- */
+
+static bool is_beneficial(const struct lab_gang_pool *pool) {
+    return pool->claim.verdict == LAB_CLAIM_YES && 1 + pool->claim.low >= LAB_SPEEDUP_BENEFICIAL;
+}
+
+/* The fewest devices of those that may be the fastest; NULL = no size pays off on the mean. */
+static const struct lab_gang_pool *best_pool(const struct lab_gangs *gangs) {
+    const struct lab_gang_pool *fastest = NULL;
+    for (int i = 0; i < gangs->pool_count; i++)
+        if (is_beneficial(&gangs->pools[i]) &&
+            (!fastest || gangs->pools[i].claim.low > fastest->claim.low))
+            fastest = &gangs->pools[i];
+    for (int i = 0; fastest && i < gangs->pool_count; i++)
+        if (is_beneficial(&gangs->pools[i]) && gangs->pools[i].claim.high >= fastest->claim.low)
+            return &gangs->pools[i];
+    return fastest;
+}
+
+static int count_of_size(const struct lab_gangs *gangs, int devices, const char *grade) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++)
+        count += gangs->items[i].devices == devices && lab_str_equal(gangs->items[i].grade, grade);
+    return count;
+}
+
+/* Returns the size that the next sentence is about. */
+static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text) {
+    const struct lab_gang_pool *best = best_pool(gangs), *first = &gangs->pools[0];
+    const struct lab_gang_pool *pool = best ? best : first;
+    int pays = count_of_size(gangs, pool->devices, "beneficial"), stays = 0, tested = 0;
+    for (int i = 0; i < gangs->pool_count; i++)
+        tested += gangs->pools[i].cells;
+    stays = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
+    if (lab_gangs_count(gangs, "independent") > 0)
+        lab_str_printf(text, "Each %s trains a model of its own: no training is faster. ",
+                       gangs->unit);
+    else if (pays > 0 && pays == pool->cells)
+        lab_str_printf(text, "Use %d %ss: ", pool->devices, gangs->unit);
+    else if (pays > 0)
+        lab_str_printf(text, "Use %d %ss at %d of %d points: ", pool->devices, gangs->unit, pays,
+                       pool->cells);
+    else if (stays == tested)
+        lab_str_printf(text, "Stay on one %s: ", gangs->unit);
+    return pool;
+}
+
+static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                        struct lab_str *text, struct lab_arena *arena) {
+    const struct lab_claim *claim = &pool->claim;
+    bool independent = lab_gangs_count(gangs, "independent") > 0;
+    if (claim->verdict != LAB_CLAIM_YES) {
+        lab_str_printf(text, "%s.", lab_claim_sentence(claim, arena));
+        return;
+    }
+    const char *what = strchr(claim->subject, ','); /* ", mean of 8 points" */
+    lab_str_printf(text, "%d %ss %s %s %s%s (95%% CI, %d runs each).", pool->devices, gangs->unit,
+                   independent ? "have" : "are", pool->times,
+                   independent ? "the throughput of one" : "as fast as one", what, claim->n);
+}
+
+const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    if (gangs->point_count == 0)
+        return "Not tested: no run is done.";
+    if (gangs->count == 0)
+        return lab_arena_printf(arena, "Not tested: all runs are on one %s.", gangs->unit);
+    if (gangs->pool_count == 0)
+        return lab_arena_printf(arena, "Not tested: nothing was run both on one %s and on several.",
+                                gangs->unit);
+    LAB_AUTO(str, text);
+    const struct lab_gang_pool *pool = add_action(gangs, &text);
+    add_speedup(gangs, pool, &text, arena);
+    if (gangs->rival_count > 0 && gangs->rivals[0].shares &&
+        gangs->rivals[0].claim.verdict == LAB_CLAIM_YES)
+        lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals[0].claim, arena));
+    const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
+    if (even)
+        lab_str_printf(&text, " %s", even);
+    return lab_arena_strdup(arena, text.text);
+}

@@ -1,0 +1,147 @@
+/* tables.c: gangs of devices as tables, claims, notes and charts. */
+#include "analysis/analysis_build.h"
+#include "analysis/claims/rows.h"
+#include "analysis/speedup/gang.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+static const struct lab_field gang_fields[] = {
+    LAB_FIELD(struct lab_gang, work, "work", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, title, NULL, "Workload", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, model, "model", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, batch, "batch_size", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, scaling, "scaling", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, devices, "devices", "Devices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, gpus, "gpu_ids", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, which, NULL, "GPUs", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct lab_gang, series, "series", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, bridge, "pcie_bridge", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, one_per_s, "one_per_s", "One /s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, many_per_s, "many_per_s", "Several /s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, speedup, "speedup", NULL, LAB_UNIT_RATIO, .with_interval = true),
+    LAB_FIELD(struct lab_gang, times, NULL, "Speed-up, 95% CI", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct lab_gang, efficiency, "efficiency", "Efficiency", LAB_UNIT_SHARE),
+    LAB_FIELD(struct lab_gang, communication, "communication", "All-reduce", LAB_UNIT_SHARE),
+    LAB_FIELD(struct lab_gang, claim, "change", NULL, LAB_UNIT_CHANGE),
+    LAB_FIELD(struct lab_gang, grade, "grade", "Grade", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
+};
+
+static const struct lab_field pool_fields[] = {
+    LAB_FIELD(struct lab_gang_pool, devices, "devices", "Devices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang_pool, cells, "points", "Points", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang_pool, times, NULL, "Speed-up, 95% CI", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct lab_gang_pool, claim, "change", NULL, LAB_UNIT_CHANGE),
+};
+
+static const struct lab_field rival_fields[] = {
+    LAB_FIELD(struct lab_gang_rival, gangs, "gang", "Devices", LAB_UNIT_TEXT,
+              .align = LAB_ALIGN_WHOLE),
+    LAB_FIELD(struct lab_gang_rival, reference, "reference", "Compared with", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang_rival, claim, "change", "Throughput each", LAB_UNIT_CHANGE),
+};
+
+static const struct lab_field even_fields[] = {
+    LAB_FIELD(struct lab_break_even, devices, "devices", "Devices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_break_even, over, "over", "Over", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_break_even, where, "where", "For", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_break_even, from, "tested_from", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct lab_break_even, until, "tested_until", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct lab_break_even, words, NULL, "Break-even, 95% CI", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct lab_break_even, claim, "break_even", NULL, LAB_UNIT_NUMBER),
+};
+
+static void add_table(struct lab_analysis_result *result, struct lab_analysis_part *part,
+                      const char *key, const char *title, struct lab_rows rows,
+                      struct lab_arena *arena) {
+    lab_analysis_hide_columns(lab_rows_add_table(part, key, title, &rows, arena), arena);
+    lab_rows_add_claims(result, &rows, arena);
+}
+
+void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part *part,
+                   const struct lab_gangs *gangs, struct lab_arena *arena) {
+    int missing = lab_gangs_count(gangs, "not tested");
+    const char *share = lab_gangs_share_note(gangs->study, arena);
+    add_table(result, part, "pooled", gangs->pool_count > 1 ? "By number of devices" : NULL,
+              LAB_ROWS(pool_fields, gangs->pools, gangs->pool_count), arena);
+    add_table(result, part, "speedups", "Several devices and one",
+              LAB_ROWS(gang_fields, gangs->items, gangs->count), arena);
+    add_table(result, part, "gangs", "Devices compared with others, as many",
+              LAB_ROWS(rival_fields, gangs->rivals, gangs->rival_count), arena);
+    add_table(result, part, "break_even", "Break-even within the tested range",
+              LAB_ROWS(even_fields, gangs->break_even, gangs->break_even_count), arena);
+    if (missing > 0 && missing < gangs->count)
+        lab_analysis_note(&part->notes, arena, "%d of %d points on several %ss: not run on one.",
+                          missing, gangs->count, gangs->unit);
+    if (gangs->count > 0 && gangs->items[0].scaling)
+        lab_analysis_note(&part->notes, arena,
+                          "scaling=weak: n %ss train with n times the batch of one.", gangs->unit);
+    if (share && gangs->count > 0)
+        lab_analysis_note(&part->notes, arena, "%s", share);
+}
+
+/* --- charts --- */
+
+#define SERIES_MAX 12
+
+static int count_series(const struct lab_gangs *gangs) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        bool known = false;
+        for (int k = 0; k < i; k++)
+            known |= lab_str_equal(gangs->items[k].series, gangs->items[i].series);
+        count += !known;
+    }
+    return count;
+}
+
+static struct lab_chart chart_of(const struct lab_gangs *gangs, const char *name) {
+    return (struct lab_chart){.name = name,
+                              .title = "Several devices and one",
+                              .caption = "Whiskers are 95% intervals over runs.",
+                              .columns = 1,
+                              .simulated = gangs->study->simulated};
+}
+
+void lab_gangs_add_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                         const char *name, struct lab_arena *arena) {
+    if (gangs->pool_count == 0)
+        return;
+    struct lab_rows rows = LAB_ROWS(gang_fields, gangs->items, gangs->count);
+    bool bars = count_series(gangs) <= SERIES_MAX;
+    struct lab_chart *chart = lab_analysis_add_chart(result, chart_of(gangs, name), arena);
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, NULL, lab_axis("Workload"), lab_axis_from("Speed-up over one device [×]", 0), arena);
+    lab_rows_add_series(panel, &rows, "work", "speedup", bars ? "series" : NULL,
+                        bars ? LAB_CHART_BARS : LAB_CHART_POINTS, arena);
+    lab_panel_add_series(panel,
+                         lab_series_level("One device", -0.5, panel->x.name_count - 0.5, 1,
+                                          panel->series_count, arena),
+                         arena);
+}
+
+void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                               const char *name, struct lab_arena *arena) {
+    struct lab_chart chart = chart_of(gangs, name);
+    for (int i = 0, next; i < gangs->count; i = next) {
+        const struct lab_gang *first = &gangs->items[i];
+        double low = INFINITY, high = 0;
+        for (next = i; next < gangs->count && lab_str_equal(gangs->items[next].model, first->model);
+             next++) {
+            low = fmin(low, gangs->items[next].batch);
+            high = fmax(high, gangs->items[next].batch);
+        }
+        struct lab_rows rows = LAB_ROWS(gang_fields, first, next - i);
+        struct lab_chart_panel *panel =
+            lab_chart_add_panel(&chart, first->model, lab_axis_log("Batch [samples]"),
+                                lab_axis("Speed-up over one device [×]"), arena);
+        lab_rows_add_series(panel, &rows, "batch_size", "speedup", "series", LAB_CHART_LINE_POINTS,
+                            arena);
+        lab_panel_add_series(
+            panel, lab_series_level("One device", low, high, 1, panel->series_count, arena), arena);
+    }
+    chart.columns = chart.panel_count > 1 ? 2 : 1;
+    if (gangs->pool_count > 0)
+        lab_analysis_add_chart(result, chart, arena);
+}
