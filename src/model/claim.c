@@ -105,7 +105,9 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
                                 words.unit, 100 * claim->confidence, words.low, words.high,
                                 words.unit, count);
     case LAB_CLAIM_NO:
-        return lab_arena_printf(arena, "%s below %.2f (%s)", about, claim->bound, count);
+        return isnan(claim->bound)
+                   ? lab_arena_printf(arena, "%s not within the tested range (%s)", about, count)
+                   : lab_arena_printf(arena, "%s below %.2f (%s)", about, claim->bound, count);
     case LAB_CLAIM_NOT_TESTED:
         return lab_arena_printf(arena, "%s not tested", about);
     default:
@@ -149,6 +151,10 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
         return "reference";
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "not tested";
+    if (claim->unit && claim->verdict == LAB_CLAIM_NO)
+        return "not within the tested range";
+    if (claim->unit && isnan(claim->effect))
+        return "inconclusive";
     if (claim->unit) {
         struct estimate words = estimate(claim, arena);
         return isnan(claim->low) ? lab_arena_printf(arena, "%s%s", words.value, words.unit)

@@ -21,7 +21,8 @@
 enum lab_claim_verdict {
     LAB_CLAIM_NOT_TESTED,   /* nothing was run that shows it; all values are NaN */
     LAB_CLAIM_YES,          /* there is an effect */
-    LAB_CLAIM_NO,           /* there is none larger than `bound` */
+    LAB_CLAIM_NO,           /* there is none larger than `bound`; of an estimate: it lies outside of
+                               what was run, and has no value */
     LAB_CLAIM_INCONCLUSIVE, /* more runs are needed; with one run a point always */
 };
 

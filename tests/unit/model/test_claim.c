@@ -96,4 +96,8 @@ LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
     claim.effect = NAN;
     lab_claim_judge(&claim, NAN);
     expect(claim, LAB_CLAIM_NOT_TESTED, "GPU 0: compute rate not tested");
+    claim.verdict = LAB_CLAIM_NO;
+    claim.n = 5;
+    expect(claim, LAB_CLAIM_NO, "GPU 0: compute rate not within the tested range (5 runs)");
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "not within the tested range");
 }
