@@ -1,8 +1,8 @@
 /*
  * proof_training.c: machines are drawn whose steps take launches, parameters, arithmetic and sums,
- * and in half of the cells also what no cost model knows of: tiles of rows, sums that hide, a deviation of
- * each point. Do measured speed-ups lie in the intervals that `training`'s cost models gave them
- * without having seen them?
+ * and in half of the cells also what no cost model has: tiles of other sizes, sums that hide, a
+ * deviation of each point. Do measured speed-ups lie in the intervals that `training`'s cost models
+ * gave them without having seen them?
  *
  * Points are drawn and not simulated, so that a study has many machines' worth of kinds.
  */
@@ -94,13 +94,13 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
 
 const struct proof_experiment proof_training = {
     .name = "training",
-    .about =
-        "Machines are drawn at random: what a step costs by step, layer, parameter, "
-        "arithmetic, round and byte of a sum spans three decades. Half of the cells have "
-        "besides what the cost model doesn't have: rows in tiles of 16, sums that hide behind up "
-        "to 60 % of the arithmetic, and a deviation of each point of up to 3 %. A speed-up of "
-        "two devices is predicted and then drawn; intervals are at 95%. Points are drawn, "
-        "not simulated.",
+    .about = "Machines are drawn at random: what a step costs by step, layer, parameter, "
+             "arithmetic, round and byte of a sum spans three decades. Half of the cells have "
+             "besides what the cost model doesn't have: rows in tiles of 4 to 32, sums that hide "
+             "behind up "
+             "to 60 % of the arithmetic, and a deviation of each point of up to 3 %. A speed-up of "
+             "two devices is predicted and then drawn; intervals are at 95%. Points are drawn, "
+             "not simulated.",
     .claims = {{"a point left out lies in its interval", PROOF_COVERS},
                {"a batch that wasn't run lies in its interval", PROOF_COVERS},
                {"a model that wasn't run lies in its interval", PROOF_COVERS}},

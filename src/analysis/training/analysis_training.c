@@ -38,15 +38,22 @@ static const unsigned candidates[] = {
     BY_PARAMETER | HINDERED,
 };
 
-_Static_assert(sizeof candidates / sizeof *candidates == LAB_TRAINING_LAWS, "room for all laws");
+static const int tiles[] = {1, 8, 16, 64}; /* rows */
+#define TILES (int)(sizeof tiles / sizeof *tiles)
+
+_Static_assert(sizeof candidates / sizeof *candidates * sizeof tiles / sizeof *tiles ==
+                   LAB_TRAINING_LAWS,
+               "room for all laws");
 
 /* --- terms --- */
 
-static double rows_of(const struct lab_training_work *work) {
-    return work->weak ? work->batch : ceil(work->batch / work->devices);
+/* Kernels take rows in tiles: a few more may cost nothing, or as much as a whole tile. */
+static double rows_of(const struct lab_training_work *work, int tile) {
+    double rows = work->weak ? work->batch : ceil(work->batch / work->devices);
+    return ceil(rows / tile) * tile;
 }
 
-static double term_of(const struct lab_training_work *work, enum lab_training_term term) {
+static double term_of(const struct lab_training_work *work, enum lab_training_term term, int tile) {
     double n = work->devices, rounds = 2 * (n - 1);
     switch (term) {
     case LAB_TRAINING_STEP:
@@ -56,7 +63,7 @@ static double term_of(const struct lab_training_work *work, enum lab_training_te
     case LAB_TRAINING_PARAMETER:
         return work->parameters;
     case LAB_TRAINING_COMPUTE:
-        return work->parameters * rows_of(work);
+        return work->parameters * rows_of(work, tile);
     case LAB_TRAINING_ROUND:
         return rounds;
     case LAB_TRAINING_ROUND_LAYER:
@@ -64,18 +71,18 @@ static double term_of(const struct lab_training_work *work, enum lab_training_te
     case LAB_TRAINING_BYTE:
         return 4 * work->parameters * rounds / n;
     case LAB_TRAINING_HINDRANCE:
-        return work->parameters * rows_of(work) * (1 - 1 / n);
+        return work->parameters * rows_of(work, tile) * (1 - 1 / n);
     default:
         return 0;
     }
 }
 
 /* The columns of a law, in the order of its coefficients; returns how many. */
-static size_t fill(const struct lab_training_work *work, unsigned terms, double *ret_x) {
+static size_t fill(const struct lab_training_work *work, unsigned terms, int tile, double *ret_x) {
     size_t count = 0;
     for (int term = 0; term < LAB_TRAINING_TERMS; term++)
         if (terms & BIT(term))
-            ret_x[count++] = term_of(work, (enum lab_training_term)term);
+            ret_x[count++] = term_of(work, (enum lab_training_term)term, tile);
     return count;
 }
 
@@ -102,14 +109,14 @@ static bool is_in(const struct lab_training_row *row, const struct left_out *wit
 
 /* By relative errors, a point each: repeats of a point have what the law gets wrong in common. */
 static struct lab_fit fit_terms(const struct lab_training_row *rows, int count, unsigned terms,
-                                const struct left_out *without) {
+                                int tile, const struct left_out *without) {
     double *x = lab_mem_alloc((size_t)count * (LAB_TRAINING_TERMS + 2) + 1, sizeof *x);
     double *y = x + (size_t)count * LAB_TRAINING_TERMS, *weights = y + count;
     size_t n = 0, columns = 0;
     for (int i = 0; i < count; i++) {
         if (!is_in(&rows[i], without))
             continue;
-        columns = fill(&rows[i].work, terms, x + n * columns);
+        columns = fill(&rows[i].work, terms, tile, x + n * columns);
         y[n] = rows[i].time_s;
         weights[n++] = 1 / (rows[i].time_s * rows[i].time_s);
     }
@@ -146,13 +153,13 @@ static double leverage(const struct lab_fit *fit, const double *one, const doubl
     return fmax(0, sum / unit);
 }
 
-static struct guess guess_by(const struct lab_fit *fit, unsigned terms,
+static struct guess guess_by(const struct lab_fit *fit, unsigned terms, int tile,
                              const struct lab_training_work *work) {
     double one[LAB_TRAINING_TERMS], many[LAB_TRAINING_TERMS];
     struct lab_training_work alone = *work;
     alone.devices = 1;
-    fill(&alone, terms, one);
-    fill(work, terms, many);
+    fill(&alone, terms, tile, one);
+    fill(work, terms, tile, many);
     struct guess guess = {.one_s = time_of(fit, one), .many_s = time_of(fit, many)};
     guess.log_speedup = log(guess.one_s / guess.many_s * samples_of(work) / samples_of(&alone));
     guess.spread = 2 + leverage(fit, one, many, guess.one_s, guess.many_s);
@@ -180,11 +187,11 @@ struct errors {
 };
 
 static void add_error(const struct lab_training *training, const struct lab_training_row *row,
-                      const struct lab_fit *fit, unsigned terms, struct errors *errors) {
+                      const struct lab_fit *fit, unsigned terms, int tile, struct errors *errors) {
     const struct lab_training_row *base = lab_training_base(training, row);
     if (row->work.devices == 1 || !base)
         return;
-    struct guess guess = guess_by(fit, terms, &row->work);
+    struct guess guess = guess_by(fit, terms, tile, &row->work);
     double error = log(lab_training_measured(base, row)) - guess.log_speedup;
     if (!isfinite(error))
         return;
@@ -193,13 +200,13 @@ static void add_error(const struct lab_training *training, const struct lab_trai
     errors->count++;
 }
 
-static struct errors errors_of(const struct lab_training *training, unsigned terms,
+static struct errors errors_of(const struct lab_training *training, unsigned terms, int tile,
                                const struct left_out *without) {
     struct errors errors = {0};
-    struct lab_fit fit = fit_terms(training->rows, training->row_count, terms, without);
+    struct lab_fit fit = fit_terms(training->rows, training->row_count, terms, tile, without);
     for (int i = 0; i < training->row_count && fit.state == LAB_FIT_OK; i++)
         if (!is_in(&training->rows[i], without))
-            add_error(training, &training->rows[i], &fit, terms, &errors);
+            add_error(training, &training->rows[i], &fit, terms, tile, &errors);
     return errors;
 }
 
@@ -219,10 +226,11 @@ static bool is_first_of_model(const struct lab_training *training, int row) {
 static void test_law(const struct lab_training *training, struct lab_training_law *law) {
     struct errors points = {0}, models = {0};
     for (int place = 0; place < training->place_count; place++)
-        add_errors(&points, errors_of(training, law->terms, &(struct left_out){.place = place}));
+        add_errors(&points,
+                   errors_of(training, law->terms, law->tile, &(struct left_out){.place = place}));
     for (int i = 0; i < training->row_count && training->model_count > 2; i++)
         if (is_first_of_model(training, i))
-            add_errors(&models, errors_of(training, law->terms,
+            add_errors(&models, errors_of(training, law->terms, law->tile,
                                           &(struct left_out){.place = NONE_LEFT_OUT,
                                                              .model = training->rows[i].model}));
     bool tested = points.count >= LEAST_TESTS;
@@ -283,7 +291,9 @@ static int by_error(const void *a, const void *b) {
     if (left != right)
         return left < right ? -1 : 1;
     int difference = __builtin_popcount(x->terms) - __builtin_popcount(y->terms);
-    return difference ? difference : place_of(x) - place_of(y);
+    if (difference == 0)
+        difference = place_of(x) - place_of(y);
+    return difference ? difference : x->tile - y->tile;
 }
 
 static bool layers_are_known(const struct lab_training *training) {
@@ -312,10 +322,11 @@ void lab_training_fit(struct lab_training_row *rows, int count, struct lab_train
         return;
     }
     for (int i = 0; i < LAB_TRAINING_LAWS; i++) {
-        struct lab_training_law law = {.terms = candidates[i]};
+        struct lab_training_law law = {.terms = candidates[i / TILES], .tile = tiles[i % TILES]};
         if ((law.terms & by_layer) && !layers_are_known(training))
             continue;
-        law.fit = fit_terms(rows, count, law.terms, &(struct left_out){.place = NONE_LEFT_OUT});
+        law.fit =
+            fit_terms(rows, count, law.terms, law.tile, &(struct left_out){.place = NONE_LEFT_OUT});
         if (law.fit.state != LAB_FIT_OK)
             continue;
         test_law(training, &law);
@@ -396,7 +407,7 @@ static struct lab_training_speedup predict(const struct lab_training *training,
         const struct lab_training_law *law = &training->laws[i];
         if (needs_layers(law, work))
             continue;
-        struct guess guess = guess_by(&law->fit, law->terms, work);
+        struct guess guess = guess_by(&law->fit, law->terms, law->tile, work);
         double scale = !model_run && law->model_scale > law->scale ? law->model_scale : law->scale;
         double far = reach(training) * scale * sqrt(guess.spread);
         if (isnan(speedup.value))

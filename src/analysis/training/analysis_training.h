@@ -10,11 +10,11 @@
  * 2 (n − 1) / n as a ring has them. No coefficient is below 0. The all-reduce counts as far as the
  * backward pass doesn't hide it.
  *
- * A study rarely tells all of it: whether a launch is paid for each step or for each layer. So
- * there are several cost models, and those that predict left-out points about as well as the best
- * all count: a prediction's interval spans them. How wide it is comes from points that were left
- * out: each model and batch in turn is predicted from all the others. A cost model whose error is
- * above LAB_TRAINING_ERROR_MOST there is none.
+ * A study rarely tells all of it: whether a launch is paid for each step or for each layer, or in
+ * tiles of how many rows kernels compute. So there are several cost models, and those that predict
+ * left-out points about as well as the best all count: a prediction's interval spans them. How wide
+ * it is comes from points that were left out: each model and batch in turn is predicted from all
+ * the others. A cost model whose error is above LAB_TRAINING_ERROR_MOST there is none.
  *
  * Predictions are made within what was run alone: batches and sizes between the smallest and the
  * largest, numbers of devices that were run, and models that were run unless they are three or
@@ -64,13 +64,14 @@ enum lab_training_term {
 
 struct lab_training_law {
     unsigned terms; /* bits */
+    int tile;       /* rows are rounded up to so many */
     struct lab_fit fit;
     double error;       /* of speed-ups left out: root mean square of logarithms */
     double scale;       /* of a prediction's error, relative */
     double model_scale; /* the same with whole models left out; NaN = there are too few */
 };
 
-#define LAB_TRAINING_LAWS 12
+#define LAB_TRAINING_LAWS 48
 
 struct lab_training_range {
     double low, high;

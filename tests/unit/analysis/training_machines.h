@@ -52,7 +52,9 @@ static inline struct drawn_machine draw_machine(uint64_t seed, bool misfit) {
     machine.noise = drawn_between(&machine, 0.003, 0.02);
     if (misfit) {
         machine.hidden = drawn_uniform(&machine) < 0.5 ? 0 : 0.6 * drawn_uniform(&machine);
-        machine.tile = drawn_uniform(&machine) < 0.5 ? 1 : 16;
+        /* cost models know tiles of 1, 8, 16 and 64 rows */
+        static const double tiles[] = {1, 4, 12, 16, 32};
+        machine.tile = tiles[(int)(5 * drawn_uniform(&machine))];
         machine.noise = hypot(machine.noise, drawn_between(&machine, 0.005, 0.03));
     }
     return machine;

@@ -31,7 +31,7 @@ static const struct shipped {
     {"stability", "stability numa peers recommend crossover scaling correlate", .by_name = true},
     {"test_matrix", "metrics correlate", .words = {"experiment.command=echo"}, .device = "cpu"},
     {"throughput_study", "speedup recommend peers crossover transfer scaling correlate"},
-    {"train_scaling", "training speedup stability transfer correlate",
+    {"train_scaling", "training stability transfer correlate",
      .words = {"experiment.hardware.gpu_ids=[0,1]", "experiment.repeat=1"}},
     {"transfer_study", "transfer numa recommend crossover stability correlate"},
 };
