@@ -29,7 +29,7 @@ enum proof_kind {
     PROOF_COVERS,   /* intervals at 95 % that hold the truth: 93 to 97 % of 2,000 or more */
     PROOF_ALARMS,   /* verdicts of a difference where there is none: at most 5 % */
     PROOF_FINDS,    /* what is there is found or named: at least 95 % */
-    PROOF_PREDICTS, /* intervals at 90 % that hold what is measured later: 85 to 95 % */
+    PROOF_PREDICTS, /* intervals at 95 % that hold what is measured later: 90 to 99 % */
 };
 
 struct proof_claim {

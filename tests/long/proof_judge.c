@@ -10,8 +10,8 @@
 #define BAND_LOW      0.93
 #define BAND_HIGH     0.97
 #define POOLED_MIN    2000
-#define PREDICTS_LOW  0.85
-#define PREDICTS_HIGH 0.95
+#define PREDICTS_LOW  0.90
+#define PREDICTS_HIGH 0.99
 #define CELL_P        0.001
 /* a new seed each time: what fails once in 100,000 cells isn't chance */
 #define SAMPLE_P 0.00001
@@ -19,7 +19,7 @@
 static const char *const kind_words[] = {[PROOF_COVERS] = "covers 93 to 97 %",
                                          [PROOF_ALARMS] = "at most 5 %",
                                          [PROOF_FINDS] = "at least 95 %",
-                                         [PROOF_PREDICTS] = "covers 85 to 95 %"};
+                                         [PROOF_PREDICTS] = "covers 90 to 99 %"};
 
 /* One side for alarms and finds: to be better than promised is no fault. */
 static double cell_p(enum proof_kind kind, const struct proof_count *count) {
@@ -192,8 +192,8 @@ static const char criteria[] =
     "| at least 95 % | the share is at least 95 % | so few finds aren't too improbable at 95 % "
     "(one "
     "side, p > 0.001) |\n"
-    "| covers 85 to 95 % | of at least 2,000 intervals at 90 %, 85 to 95 % hold what is measured "
-    "later | so few hits aren't too improbable at 85 %, nor so many at 95 % (one side each, p > "
+    "| covers 90 to 99 % | of at least 2,000 intervals at 95 %, 90 to 99 % hold what is measured "
+    "later | so few hits aren't too improbable at 90 %, nor so many at 99 % (one side each, p > "
     "0.001) |\n\n"
     "- Where an analysis gives no interval, there is no trial: intervals that aren't given can't "
     "cover. How often one is given shows in the number of trials.\n"

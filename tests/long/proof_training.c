@@ -101,9 +101,9 @@ const struct proof_experiment proof_training = {
              "to 60 % of the arithmetic, and a deviation of each point of up to 3 %. A speed-up of "
              "two devices is predicted and then drawn; intervals are at 95%. Points are drawn, "
              "not simulated.",
-    .claims = {{"a point left out lies in its interval", PROOF_COVERS},
-               {"a batch that wasn't run lies in its interval", PROOF_COVERS},
-               {"a model that wasn't run lies in its interval", PROOF_COVERS}},
+    .claims = {{"a point left out lies in its interval", PROOF_PREDICTS},
+               {"a batch that wasn't run lies in its interval", PROOF_PREDICTS},
+               {"a model that wasn't run lies in its interval", PROOF_PREDICTS}},
     .claim_count = CLAIMS,
     .cell_count = 6,
     .studies = 600,
