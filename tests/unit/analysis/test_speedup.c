@@ -160,6 +160,21 @@ LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
     given_end(&given);
 }
 
+/* A claim of a difference and a grade that knows none would contradict each other. */
+LAB_TEST(test_a_grade_follows_its_claim) {
+    static const double speedups[] = {1.103, 0.97, 1.04, 1.3};
+    static const char *const grades[] = {"faster", "stay single", "marginal", "beneficial"};
+    struct given_study given;
+    given_begin(&given, "train_scaling");
+    given_training(&given, "medium", speedups, 5, 0.004);
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(cell_of(&result, "speedups", i, "change_verdict")->text, "yes");
+        assert_string_equal(cell_of(&result, "speedups", i, "grade")->text, grades[i]);
+    }
+    given_end(&given);
+}
+
 /* Each device has a batch of its own: several don't do the training that one does. */
 LAB_TEST(test_a_batch_for_each_device_is_noted) {
     struct given_study given;
