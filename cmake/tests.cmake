@@ -160,7 +160,7 @@ foreach(source ${fuzz_sources})
 endforeach()
 
 # Proof by planted truth: a sample of it in every build, all of it with `make test-long`. tools/proof
-# takes a seed from the commit and writes docs/PROOF.md.
+# draws a fresh seed and writes docs/PROOF.md.
 file(GLOB proof_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/long/*.c)
 add_executable(proof ${proof_sources})
 target_link_libraries(proof PRIVATE lab)

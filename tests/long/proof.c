@@ -1,12 +1,13 @@
 /*
- * proof.c: `proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]`: runs the
- * experiments and says which claims hold. Exit status 1 if one doesn't. tools/proof gives it a seed
- * of the commit.
+ * proof.c: `proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]`: runs random
+ * studies, then the experiments, and says which claims hold. Exit status 1 if one doesn't.
+ * tools/proof gives it a fresh seed. `--only claims` runs the random studies alone, `--studies N`
+ * says how many, and `--study N` shows one of them with all its claims.
  *
  * Every cell has a seed of its own, so that jobs, which are processes, share them out and the
  * outcome is the same for any number of them.
  */
-#include "proof.h"
+#include "proof_claims.h"
 
 #include "base/file/file.h"
 #include "base/random.h"
@@ -18,9 +19,8 @@
 #include <unistd.h>
 
 static const struct proof_experiment *const experiments[] = {
-    &proof_numa,      &proof_recommend, &proof_device,    &proof_compile,
-    &proof_crossover, &proof_variance,  &proof_speedup,   &proof_scaling,
-    &proof_transfer,  &proof_stability, &proof_correlate, &proof_training};
+    &proof_crossover, &proof_speedup,   &proof_scaling, &proof_transfer,
+    &proof_stability, &proof_correlate, &proof_training};
 #define EXPERIMENTS (int)(sizeof experiments / sizeof *experiments)
 
 struct request {
@@ -28,7 +28,14 @@ struct request {
     uint64_t seed;
     const char *only, *write;
     int jobs;
+    int studies; /* that are drawn at random; 0 = as many as it takes */
+    int64_t study;
 };
+
+#define CLAIMS          "claims"
+#define STUDIES         30000
+#define STUDIES_SAMPLED 900
+#define SAMPLE_LIMIT_S  35.0
 
 #define JOBS_MAX 64
 
@@ -169,6 +176,10 @@ static bool parse(int argc, char **argv, struct request *request) {
             request->only = argv[++i];
         else if (strcmp(argv[i], "--write") == 0 && !last)
             request->write = argv[++i];
+        else if (strcmp(argv[i], "--studies") == 0 && !last)
+            request->studies = (int)strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--study") == 0 && !last)
+            request->study = strtoll(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--jobs") == 0 && !last)
             request->jobs = (int)strtol(argv[++i], NULL, 10);
         else
@@ -177,37 +188,61 @@ static bool parse(int argc, char **argv, struct request *request) {
     return request->jobs >= 1 && request->jobs <= JOBS_MAX;
 }
 
-static int report(const struct request *request, const struct proof_tally *tally,
-                  struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+static bool wants_claims(const struct request *request) {
+    return !request->only || strcmp(request->only, CLAIMS) == 0;
+}
+
+static int run_claims(const struct request *request, struct proof_claims *claims,
+                      struct lab_err *err) {
+    int studies = request->sample ? STUDIES_SAMPLED : STUDIES;
+    struct proof_claims_request drawn = {.seed = request->seed,
+                                         .studies = request->studies ? request->studies : studies,
+                                         .jobs = request->jobs,
+                                         .limit_s = request->sample ? SAMPLE_LIMIT_S : 0,
+                                         .only = request->study};
+    return wants_claims(request) ? proof_claims_run(&drawn, claims, err) : 0;
+}
+
+static int report(const struct request *request, const struct proof_claims *claims,
+                  const struct proof_tally *tally, struct lab_err *err) {
+    LAB_AUTO(str, text);
+    if (wants_claims(request))
+        proof_claims_text(claims, request->sample, &text);
     proof_write_text(tally, &text);
     printf("seed %llu%s\n%s", (unsigned long long)request->seed,
            request->sample ? ", a sample" : "", text.text);
-    int result = 0;
-    if (request->write) {
-        lab_str_clear(&text);
-        proof_write_markdown(tally, &text);
-        result = lab_file_write_atomic(request->write, text.text, text.length, err);
-    }
-    lab_str_release(&text);
-    return result;
+    if (!request->write)
+        return 0;
+    lab_str_clear(&text);
+    if (wants_claims(request))
+        proof_claims_page(claims, request->sample, request->seed, &text);
+    proof_write_markdown(tally, &text);
+    return lab_file_write_atomic(request->write, text.text, text.length, err);
 }
 
 int main(int argc, char **argv) {
-    struct request request = {.seed = 1, .jobs = 1};
+    struct request request = {.seed = 1, .jobs = 1, .study = -1};
     struct lab_err err = LAB_ERR_INIT;
     if (!parse(argc, argv, &request)) {
-        fprintf(stderr, "proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]\n");
+        fprintf(stderr, "proof [--sample] [--seed N] [--only NAME] [--studies N] [--study N] "
+                        "[--jobs N] [--write FILE]\n");
         return 2;
     }
     struct proof_tally tally = {.sample = request.sample, .seed = request.seed};
-    int result = run_all(&request, &tally, &err);
+    struct proof_claims *claims = lab_mem_alloc(1, sizeof *claims);
+    int result = run_claims(&request, claims, &err);
     if (result == 0)
-        result = report(&request, &tally, &err);
+        result = run_all(&request, &tally, &err);
+    if (result == 0)
+        result = report(&request, claims, &tally, &err);
     if (result < 0)
         fprintf(stderr, "proof: %s\n", err.text);
-    bool holds = result == 0 && proof_all_hold(&tally);
+    bool holds = result == 0;
+    if (wants_claims(&request))
+        holds = holds && proof_claims_hold(claims, request.sample);
+    if (!request.only || !wants_claims(&request))
+        holds = holds && proof_all_hold(&tally);
     lab_mem_free(tally.outcomes);
+    lab_mem_free(claims);
     return holds ? 0 : 1;
 }

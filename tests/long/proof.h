@@ -4,6 +4,7 @@
  * against what was planted.
  *
  *   proof.c          which experiments there are; seeds; the command line
+ *   proof_claims.h   every claim of every analysis, on machines and studies drawn at random
  *   proof_judge.c    counts into verdicts, and the table of docs/PROOF.md
  *   proof_machine.c  what is planted, as a machine's description
  *   proof_run.c      runs of simulated devices, one or several at once
@@ -63,9 +64,8 @@ struct proof_experiment {
     int (*run)(const struct proof_cell *cell, struct proof_count *counts, struct lab_err *err);
 };
 
-extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
-    proof_crossover, proof_variance, proof_speedup, proof_scaling, proof_transfer, proof_stability,
-    proof_correlate, proof_training;
+extern const struct proof_experiment proof_crossover, proof_speedup, proof_scaling, proof_transfer,
+    proof_stability, proof_correlate, proof_training;
 
 /* --- verdicts --- */
 
@@ -121,11 +121,17 @@ void proof_define(const char *name, const struct proof_truth *truth);
 /* --- studies --- */
 
 struct proof_point {
-    int gpu, node;
+    int gpu, node; /* -1 = bound to none */
     int patch, depth, dim, batch;
+    int image;     /* its side; 0 = 224 */
+    int memory_mb; /* of the pool; 0 = 64 */
     bool compiled;
     int iterations;
     bool sampled; /* with what a sampler saw */
+    /* Another workload than "vit", with these options, "m=256", NULL-terminated; NULL = vit. */
+    const char *workload;
+    const char *const *options;
+    const char *phase; /* "baseline", "concurrent"; NULL = the study has none */
 };
 
 struct proof_study {
@@ -138,7 +144,7 @@ struct proof_study {
     uint64_t seed, run_count;
 };
 
-#define PROOF_RANKS_MAX 4
+#define PROOF_RANKS_MAX 8
 
 void proof_study_begin(struct proof_study *study, const struct lab_machine *host, const char *name,
                        const char *option, uint64_t seed);
@@ -151,6 +157,8 @@ int proof_study_add_gang(struct proof_study *study, const struct proof_point *po
 int proof_study_draw(struct proof_study *study, const struct proof_point *point, int repeat,
                      double (*time_s)(const struct lab_study_work *work, void *state), void *state,
                      struct lab_err *err);
+/* Each run once more as its point's second repeat, for a machine without noise. */
+void proof_study_double(struct proof_study *study);
 void proof_study_end(struct proof_study *study);
 
 /* Its rate without any noise: the truth. Negative on failure. */

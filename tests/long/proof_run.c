@@ -13,19 +13,24 @@
 #include <pthread.h>
 #include <string.h>
 
-#define WARMUP 5
+#define WARMUP  5
+#define IMAGE   224
+#define POOL_MB 64
 
 void *proof_run_config(const struct lab_workload *workload, const struct proof_point *point,
                        struct lab_arena *arena, struct lab_err *err) {
-    const char *words[] = {
+    int image = point->image ? point->image : IMAGE;
+    const char *pipeline[] = {
         lab_arena_printf(arena, "patch_size=%d", point->patch),
         lab_arena_printf(arena, "depth=%d", point->depth),
         lab_arena_printf(arena, "heads=%d", point->dim >= 64 ? point->dim / 64 : 1),
         lab_arena_printf(arena, "dim=%d", point->dim),
         lab_arena_printf(arena, "batch_size=%d", point->batch),
         lab_arena_printf(arena, "compile_model=%s", point->compiled ? "true" : "false"),
-        "memory_size_mb=64",
+        lab_arena_printf(arena, "memory_size_mb=%d", point->memory_mb ? point->memory_mb : POOL_MB),
+        lab_arena_printf(arena, "tensor_shape=[3,%d,%d]", image, image),
         NULL};
+    const char *const *words = point->workload ? point->options : pipeline;
     void *config = lab_workload_config(workload, arena);
     for (int i = 0; words[i]; i++)
         if (lab_options_set_word(workload->options, config, arena, words[i], err) < 0)
@@ -39,6 +44,7 @@ struct gang {
     const void *config;
     int count;
     struct lab_device_setup setup; /* but for the node */
+    struct lab_group *group;       /* of a workload whose ranks work together; NULL = it isn't */
     pthread_barrier_t barrier;
 };
 
@@ -50,6 +56,8 @@ struct rank {
     struct lab_device *device;
     void *state; /* the workload's */
     bool met;
+    int64_t shown[2], *others[PROOF_RANKS_MAX]; /* sizes of stretches, to agree on the least */
+    int shown_next;
     struct proof_measured *measured;
     int result;
     struct lab_err err;
@@ -78,15 +86,50 @@ static bool on_progress(const struct lab_measure_progress *now, void *opaque) {
     return false;
 }
 
+/* Ranks that work together have the same stretches. */
+static int agree(void *opaque, int64_t own, int64_t *ret_size, struct lab_err *err) {
+    struct rank *rank = opaque;
+    *ret_size = own;
+    if (!rank->gang->group)
+        return 0;
+    int64_t *shown = &rank->shown[rank->shown_next];
+    *shown = own;
+    rank->shown_next = !rank->shown_next;
+    if (lab_group_exchange(rank->gang->group, rank->index, rank->device, shown,
+                           (void **)rank->others, err) < 0)
+        return -1;
+    for (int i = 0; i < rank->gang->count; i++)
+        *ret_size = *rank->others[i] < *ret_size ? *rank->others[i] : *ret_size;
+    return 0;
+}
+
+static struct lab_result make_result(const struct lab_measurement *measurement,
+                                     const struct lab_rates *rates) {
+    struct lab_result result = lab_result_none;
+    result.latency_ms_median = 1e3 * measurement->latency.median;
+    result.interval_ms_median = 1e3 * measurement->interval.median;
+    result.first_iteration_ms = 1e3 * measurement->first_s;
+    result.h2d_gb_per_s = 1e-9 * rates->h2d_bytes_per_s;
+    result.d2h_gb_per_s = 1e-9 * rates->d2h_bytes_per_s;
+    return result;
+}
+
 static void read_figures(const struct lab_measurement *measurement, struct rank *rank) {
+    const struct lab_workload *workload = rank->gang->workload;
     struct lab_workload_cost cost = {0};
-    rank->gang->workload->cost(rank->gang->config, &cost);
-    struct lab_work work = {.samples = cost.samples};
-    rank->measured->rate = lab_measure_rates(measurement, &work).samples_per_s;
-    rank->measured->time_s = lab_measure_primary(measurement)->median;
-    rank->measured->rate_interval = lab_measure_rate_interval(measurement, rank->measured->rate);
-    rank->measured->iterations = measurement->iterations;
-    rank->measured->iteration_count = measurement->count;
+    workload->cost(rank->gang->config, &cost);
+    if (rank->gang->group && workload->share)
+        workload->share(rank->gang->config, rank->index, rank->gang->count, &cost);
+    struct lab_work work = {
+        .samples = cost.samples, .h2d_bytes = cost.h2d_bytes, .d2h_bytes = cost.d2h_bytes};
+    struct lab_rates rates = lab_measure_rates(measurement, &work);
+    struct proof_measured *measured = rank->measured;
+    measured->rate = work.samples > 0 ? rates.samples_per_s : rates.iterations_per_s;
+    measured->time_s = lab_measure_primary(measurement)->median;
+    measured->rate_interval = lab_measure_rate_interval(measurement, measured->rate);
+    measured->iterations = measurement->iterations;
+    measured->iteration_count = measurement->count;
+    measured->result = make_result(measurement, &rates);
 }
 
 static int measure(struct rank *rank) {
@@ -97,20 +140,26 @@ static int measure(struct rank *rank) {
                              .index = rank->index,
                              .count = rank->gang->count,
                              .seed = 1,
-                             .gpu_id = rank->point->gpu};
+                             .gpu_id = rank->point->gpu,
+                             .group = rank->gang->group};
+    int64_t began_ns = lab_clock_now(rank->device->clock);
     if (workload->open(rank->gang->config, &place, &rank->state, &rank->err) < 0)
         return -1;
+    double setup_s = 1e-9 * (double)(lab_clock_now(rank->device->clock) - began_ns);
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
     plan.iterations = rank->point->iterations;
     plan.warmup_iterations = WARMUP;
     plan.clock = rank->device->clock;
     plan.progress = on_progress;
     plan.progress_state = rank;
+    plan.agree = agree;
+    plan.agree_state = rank;
     struct lab_subject subject = {"proof", run_stretch, rank};
     struct lab_measurement measurement;
     int result = lab_measure(&plan, &subject, 1, &rank->arena, &measurement, &rank->err);
     if (result == 0)
         read_figures(&measurement, rank);
+    rank->measured->result.setup_s = setup_s;
     workload->close(rank->state);
     rank->measured->end_ns = lab_clock_now(rank->device->clock);
     if (result == 0 && rank->point->sampled)
@@ -126,6 +175,8 @@ static void *rank_main(void *opaque) {
                                    &rank->device, &rank->err);
     if (rank->result == 0)
         rank->result = measure(rank);
+    if (rank->result < 0)
+        lab_group_fail(rank->gang->group, rank->index, &rank->err);
     meet(rank);
     lab_device_close(rank->device);
     return NULL;
@@ -166,6 +217,9 @@ int proof_run_measure(struct proof_study *study, const struct proof_point *point
                         .setup = LAB_DEVICE_SETUP};
     struct rank ranks[PROOF_RANKS_MAX];
     assert(count >= 1 && count <= PROOF_RANKS_MAX);
+    if (workload->collective && count > 1 && !points[0].phase)
+        gang.group =
+            lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = LAB_GROUP_LIMIT_S});
     gang.setup.gang = count;
     gang.setup.seed = lab_random_bits(study->seed, study->run_count);
     gang.setup.start_ns = study->time_ns;
@@ -187,6 +241,7 @@ int proof_run_measure(struct proof_study *study, const struct proof_point *point
     for (int i = 1; i < count; i++)
         pthread_join(ranks[i].thread, NULL);
     pthread_barrier_destroy(&gang.barrier);
+    lab_group_close(gang.group);
     int result = 0;
     for (int i = 0; i < count; i++)
         result = hand_over(&ranks[i], err) < 0 ? -1 : result;

@@ -5,6 +5,7 @@
 #include "proof.h"
 
 #include "device/device.h"
+#include "model/result.h"
 #include "stats/stats.h"
 #include "workload/workload.h"
 
@@ -16,6 +17,7 @@ struct proof_measured { /* of one rank */
     struct lab_device_ref ref;
     const struct lab_recording *recording;
     int64_t end_ns;
+    struct lab_result result; /* what a worker would tell of it */
 };
 
 /* The workload's configuration at a point; NULL on failure. */

@@ -48,6 +48,7 @@ struct kept { /* a run to be kept: its ranks, and what they came to together */
     int count, repeat;
     double rate, time_s;
     int64_t end_ns;
+    bool samples; /* that its rate counts, not iterations */
 };
 
 /* As the runner does it: rates add up, the slowest rank's time counts. */
@@ -63,13 +64,53 @@ static struct kept together(const struct proof_point *points, const struct proof
 }
 
 static const char *make_id(const struct kept *kept, const char *model, struct lab_arena *arena) {
-    const char *gpus = "", *nodes = "";
+    const struct proof_point *first = &kept->points[0];
+    const char *gpus = "", *nodes = "", *rest = "";
     for (int i = 0; i < kept->count; i++) {
         gpus = lab_arena_printf(arena, "%s%s%d", gpus, i ? "+" : "", kept->points[i].gpu);
-        nodes = lab_arena_printf(arena, "%s%s%d", nodes, i ? "+" : "", kept->points[i].node);
+        nodes = lab_arena_printf(arena, "%s%s%d", nodes, i ? "+" : "_numa", kept->points[i].node);
     }
-    return lab_arena_printf(arena, "gpu%s_numa%s_%s_batch%d%s", gpus, nodes, model,
-                            kept->points[0].batch, kept->points[0].compiled ? "_compiled" : "");
+    if (!first->workload)
+        rest = lab_arena_printf(arena, "_batch%d", first->batch);
+    if (first->image)
+        rest = lab_arena_printf(arena, "%s_image%d", rest, first->image);
+    if (first->memory_mb)
+        rest = lab_arena_printf(arena, "%s_pool%d", rest, first->memory_mb);
+    return lab_arena_printf(arena, "gpu%s%s_%s%s%s%s%s", gpus, first->node < 0 ? "" : nodes, model,
+                            rest, first->compiled ? "_compiled" : "", first->phase ? "_" : "",
+                            first->phase ? first->phase : "");
+}
+
+/* What a plan says of a phase. */
+static const struct lab_value *make_test(const struct proof_point *point, int count,
+                                         struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    if (!point->phase)
+        return map;
+    struct lab_value *apart = lab_value_list(arena);
+    if (lab_str_equal(point->phase, "isolated"))
+        lab_value_append(arena, apart, lab_value_string(arena, "numa"));
+    lab_value_set_string(arena, map, "phase", point->phase);
+    lab_value_set_string(arena, map, "place", count > 1 ? "together" : "alone");
+    lab_value_set_string(arena, map, "processes", "shared");
+    lab_value_set(arena, map, "apart", apart);
+    lab_value_set_string(arena, map, "disturb", "");
+    return map;
+}
+
+/* As the runner combines it; of a gang that is what its analyses read. */
+static const struct lab_result *make_result(const struct kept *kept, struct lab_arena *arena) {
+    struct lab_result *result = lab_arena_alloc(arena, 1, sizeof *result),
+                      *ranks = lab_arena_alloc(arena, (size_t)kept->count, sizeof *ranks);
+    *result = kept->measured[0].result;
+    for (int i = 0; i < kept->count; i++) {
+        ranks[i] = kept->measured[i].result;
+        result->latency_ms_median = fmax(result->latency_ms_median, ranks[i].latency_ms_median);
+        result->interval_ms_median = fmax(result->interval_ms_median, ranks[i].interval_ms_median);
+    }
+    result->ranks = ranks;
+    result->rank_count = kept->count;
+    return result;
 }
 
 static const struct lab_run *make_run(struct proof_study *study, const struct kept *kept,
@@ -84,7 +125,7 @@ static const struct lab_run *make_run(struct proof_study *study, const struct ke
     *run = (struct lab_run){.number = (int64_t)study->run_count + 1,
                             .id = lab_arena_printf(&study->arena, "%s_r%d", id, kept->repeat),
                             .repeat = kept->repeat,
-                            .workload = "vit",
+                            .workload = kept->points[0].workload ? kept->points[0].workload : "vit",
                             .label = label,
                             .ranks = ranks,
                             .rank_count = kept->count,
@@ -96,18 +137,21 @@ static const struct lab_run *make_run(struct proof_study *study, const struct ke
                             .rate = kept->rate,
                             .rate_low = alone ? kept->measured->rate_interval.low : NAN,
                             .rate_high = alone ? kept->measured->rate_interval.high : NAN,
-                            .rate_unit = "samples/s",
+                            .rate_unit = kept->samples ? "samples/s" : "iterations/s",
                             .valid = true,
                             .iterations = kept->points[0].iterations};
     return run;
 }
 
-static void keep(struct proof_study *study, const struct kept *kept,
-                 const struct lab_workload *workload, const void *config) {
+static void keep(struct proof_study *study, struct kept *kept, const struct lab_workload *workload,
+                 const void *config) {
     struct lab_arena *arena = &study->arena;
+    const struct lab_value *options = lab_options_to_map(workload->options, config, arena);
+    struct lab_study_work work = lab_studies_config_work(workload, config, arena);
     struct lab_str label;
     lab_str_init(&label);
     workload->label(config, &label);
+    kept->samples = work.samples > 0;
     const char *model = lab_arena_strdup(arena, label.text);
     const char *id = make_id(kept, model, arena);
     lab_str_release(&label);
@@ -117,15 +161,15 @@ static void keep(struct proof_study *study, const struct kept *kept,
     LAB_MEM_GROW(&study->table.runs, study->table.run_count, &study->capacity);
     struct lab_study_run *run = &study->table.runs[study->table.run_count++];
     *run = (struct lab_study_run){.run = make_run(study, kept, model, id),
-                                  .options = lab_options_to_map(workload->options, config, arena),
-                                  .test = lab_value_map(arena),
-                                  .result = &lab_result_none,
+                                  .options = options,
+                                  .test = make_test(kept->points, kept->count, arena),
+                                  .result = make_result(kept, arena),
                                   .model = model,
                                   .point = id,
-                                  .phase = "",
+                                  .phase = kept->points[0].phase ? kept->points[0].phase : "",
                                   .ranks = ranks,
                                   .rank_count = kept->count,
-                                  .work = lab_studies_config_work(workload, config, arena),
+                                  .work = work,
                                   .rate = kept->rate,
                                   .time_s = kept->time_s,
                                   .used = true,
@@ -139,7 +183,8 @@ static void keep(struct proof_study *study, const struct kept *kept,
 
 int proof_study_add_gang(struct proof_study *study, const struct proof_point *points, int count,
                          int repeat, struct lab_err *err) {
-    const struct lab_workload *workload = lab_workload_find("vit", err);
+    const char *name = points[0].workload ? points[0].workload : "vit";
+    const struct lab_workload *workload = lab_workload_find(name, err);
     void *config = workload ? proof_run_config(workload, points, &study->arena, err) : NULL;
     struct proof_measured measured[PROOF_RANKS_MAX] = {0};
     if (!config || proof_run_measure(study, points, count, workload, config, measured, err) < 0)
@@ -152,6 +197,23 @@ int proof_study_add_gang(struct proof_study *study, const struct proof_point *po
 int proof_study_add(struct proof_study *study, const struct proof_point *point, int repeat,
                     struct lab_err *err) {
     return proof_study_add_gang(study, point, 1, repeat, err);
+}
+
+void proof_study_double(struct proof_study *study) {
+    int count = study->table.run_count;
+    for (int i = 0; i < count; i++) {
+        struct lab_run *again = lab_arena_alloc(&study->arena, 1, sizeof *again);
+        LAB_MEM_GROW(&study->table.runs, study->table.run_count, &study->capacity);
+        struct lab_study_run *copy = &study->table.runs[study->table.run_count++];
+        *copy = study->table.runs[i];
+        *again = *copy->run;
+        again->repeat = 1;
+        again->number = study->table.run_count;
+        again->id = lab_arena_printf(&study->arena, "%s_r1", copy->point);
+        copy->run = again;
+    }
+    study->table.planned_count = study->table.run_count;
+    study->table.repeated = true;
 }
 
 int proof_study_draw(struct proof_study *study, const struct proof_point *point, int repeat,
@@ -167,6 +229,7 @@ int proof_study_draw(struct proof_study *study, const struct proof_point *point,
                                       .time_s = time,
                                       .rate_interval = {NAN, NAN, NAN},
                                       .ref = {.name = "sim:law:0", .simulated = true},
+                                      .result = lab_result_none,
                                       .end_ns = study->time_ns + (int64_t)(1e9 * time)};
     struct kept kept = together(point, &measured, 1, repeat);
     keep(study, &kept, workload, config);
