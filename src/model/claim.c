@@ -36,7 +36,7 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
         claim->verdict = isnan(claim->low) ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_YES;
     else if (isnan(claim->low) || isnan(claim->high) || isnan(p))
         claim->verdict = LAB_CLAIM_INCONCLUSIVE;
-    else if (farther > LAB_CLAIM_NEGLIGIBLE && beyond_zero && p <= LAB_CLAIM_LEVEL)
+    else if (fabs(claim->effect) > LAB_CLAIM_NEGLIGIBLE && beyond_zero && p <= LAB_CLAIM_LEVEL)
         claim->verdict = LAB_CLAIM_YES;
     else
         claim->verdict = farther <= LAB_CLAIM_DETECT ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
@@ -152,7 +152,8 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "not tested";
     if (claim->unit && claim->verdict == LAB_CLAIM_NO)
-        return "not within the tested range";
+        return isnan(claim->bound) ? "not within the tested range"
+                                   : lab_arena_printf(arena, "below %.2f", claim->bound);
     if (claim->unit && isnan(claim->effect))
         return "inconclusive";
     if (claim->unit) {

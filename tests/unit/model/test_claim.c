@@ -50,6 +50,7 @@ LAB_TEST(no_effect_comes_with_its_bound) {
     assert_true(claim.bound == 0.0078);
     /* certain, but too small for anybody to act on */
     assert_int_equal(given(-0.003, -0.004, -0.002, 1e-6, 5).verdict, LAB_CLAIM_NO);
+    assert_int_equal(given(0.004, 0.002, 0.0052, 0.001, 3).verdict, LAB_CLAIM_NO);
     /* as large as 3%: that isn't none */
     claim = given(0.005, -0.02, 0.03, 0.6, 3);
     claim.needed = 9;
