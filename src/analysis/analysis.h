@@ -155,6 +155,5 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
 
 struct lab_doc_cell lab_cell_interval(double value, double low, double high, double confidence);
 struct lab_doc_cell lab_cell_remark(double value, const char *remark);
-struct lab_doc_cell lab_analysis_median(const struct lab_analysis_summary *summary);
 
 #endif

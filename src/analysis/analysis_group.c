@@ -252,16 +252,6 @@ struct lab_effect lab_study_estimate(const double *values, int count) {
     return effect;
 }
 
-struct lab_effect lab_study_point_rate(const struct lab_study_point *point) {
-    struct lab_effect effect = lab_study_estimate(point->rates, point->count);
-    const struct lab_run *run = point->runs[0]->run;
-    if (point->count == 1 && run->rate_low > 0 && run->rate_high >= run->rate_low) {
-        effect.interval.low = run->rate_low;
-        effect.interval.high = run->rate_high;
-    }
-    return effect;
-}
-
 struct lab_effect lab_study_point_figure(const struct lab_study_point *point, size_t offset,
                                          double scale) {
     double *values = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *values);

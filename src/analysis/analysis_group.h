@@ -42,14 +42,11 @@ double lab_study_setting_number(const struct lab_study_run *run, const char *nam
 int lab_study_setting_values(const struct lab_study_table *study, const char *name);
 
 /*
- * Positive values of a point's runs as one: the mean of their logarithms with its t interval, as
- * lab_study_compare has it, put back. One value has no interval; those that aren't positive don't
+ * Positive values of a point's runs as one: the mean of their logarithms with its t interval,
+ * put back. One value has no interval; those that aren't positive don't
  * count.
  */
 struct lab_effect lab_study_estimate(const double *values, int count);
-
-/* The rate of a point; of a single run with the interval from within it. */
-struct lab_effect lab_study_point_rate(const struct lab_study_point *point);
 
 /* A number of the result, by its offset there, over a point's runs, times `scale`. */
 struct lab_effect lab_study_point_figure(const struct lab_study_point *point, size_t offset,

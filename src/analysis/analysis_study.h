@@ -48,44 +48,8 @@ double lab_study_number(const struct lab_study_run *run, const char *key); /* Na
 double lab_study_value(const struct lab_value *value); /* 1 of true; NaN = it is no number */
 const char *lab_study_text(const struct lab_study_run *run, const char *key); /* "" = none */
 
-/* --- one point against another ---
- *
- * The ratio other / base, of rates or of times. Several runs on both sides: from the means of the
- * runs' logarithms, which are the medians of a spread that is alike on both sides, with Welch's
- * interval, so that it covers as it says with three runs a side; medians themselves would need many
- * more. One run on one side: the other's spread stands for both. One run each: from within the
- * runs, by how many of their iterations are worth an independent one, and no verdict. */
-#define LAB_STUDY_WITHIN_LEAST 0.02
-enum lab_study_verdict {
-    LAB_STUDY_UNDECIDED, /* nothing to compare, or too few runs for a verdict */
-    LAB_STUDY_SAME,      /* can't be told from 1; no farther from it than `bound` */
-    LAB_STUDY_MORE,
-    LAB_STUDY_LESS,
-};
-
-struct lab_study_ratio {
-    double ratio, low, high; /* at `confidence`; NaN = unknown */
-    double confidence;
-    double bound; /* how far from 1 the farther end is, as a share; for "none larger than x %" */
-    double p;     /* of no difference; NaN = unknown. For Benjamini-Hochberg over many */
-    bool within;  /* from one run each */
-    int needed;   /* runs a side that would decide an effect of this size; 0 = unknown or enough */
-    enum lab_study_verdict verdict;
-    int base_runs, other_runs; /* that had a value */
-    double spread; /* between runs of one point: standard deviation of logarithms; NaN = unknown */
-};
-
+/* A point's values that are compared (claims/contrast.h). */
 enum lab_study_figure { LAB_STUDY_RATE, LAB_STUDY_TIME };
-struct lab_study_ratio lab_study_compare(const struct lab_study_point *base,
-                                         const struct lab_study_point *other,
-                                         enum lab_study_figure figure);
-
-/* After many comparisons: verdicts hold for all of them together (Benjamini-Hochberg at 5 %). */
-void lab_study_adjust(struct lab_study_ratio *ratios, int count);
-
-/* "+12.4 % [11.3, 13.5]" of ratio − 1, with "within one run each" behind it where that is so; "none
- * larger than 0.8 %"; "none" where nothing varies; "unknown". */
-const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct lab_arena *arena);
 
 /* --- iterations --- */
 
