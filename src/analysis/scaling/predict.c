@@ -100,7 +100,7 @@ static const struct lab_value *make_options(const struct lab_study_point *point,
     struct lab_value *options = lab_value_copy(arena, point->runs[0]->options);
     struct wanted was = like(point);
     int64_t hidden = setting_of(point, "mlp_dim"); /* 0 = it follows by itself */
-    if (hidden > 0)
+    if (hidden > 0 && was.dim > 0)
         lab_value_set_int(arena, options, "mlp_dim", hidden * wanted->dim / was.dim);
     lab_value_set_int(arena, options, "patch_size", wanted->patch_size);
     lab_value_set_int(arena, options, "depth", wanted->depth);
@@ -144,6 +144,14 @@ static struct scaling_prediction predict(const struct scaling_group *group,
     return made;
 }
 
+/* The largest model of that width, whose heads a deeper one has, too; else the largest of all. */
+static const struct lab_study_point *base_of(const struct scaling_group *group, int64_t dim) {
+    for (int m = group->count - 1; m >= 0; m--)
+        if (like(group->models[m].point).dim == dim)
+            return group->models[m].point;
+    return group->models[group->count - 1].point;
+}
+
 int scaling_predict(const struct lab_study_table *study, const struct lab_value *value,
                     const struct scaling_group *group, struct lab_arena *arena,
                     struct scaling_prediction **ret_predictions, int *ret_count,
@@ -155,7 +163,7 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
     if (count < 0)
         return -1;
     for (int i = 0; i < count && group->fits && study->work_of; i++) {
-        const struct lab_study_point *point = group->models[group->count - 1].point;
+        const struct lab_study_point *point = base_of(group, wanted[i].dim);
         const char *name = point->runs[0]->model,
                    *model = lab_arena_printf(arena, "%.*s%lldx%lldx%lld", (int)count_letters(name),
                                              name, (long long)wanted[i].patch_size,
