@@ -195,11 +195,28 @@ static void count_in(struct stability *made, struct row *row,
         row->throttled_by = series->throttled_by;
 }
 
+/* "GPU 0"; "GPU 0 with GPU 1 and GPU 2" of a gang. */
+static const char *rank_title(const struct lab_study_run *run, int rank, struct lab_arena *arena) {
+    const char **others = NULL, *device = lab_study_device_title(run->ranks[rank].device, arena);
+    int count = 0;
+    for (int r = 0; r < run->rank_count; r++)
+        if (r != rank)
+            LAB_ADD(others, count, arena) = lab_study_device_title(run->ranks[r].device, arena);
+    if (count == 0)
+        return device;
+    LAB_ADD(others, count, arena) = NULL;
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%s with ", device);
+    lab_str_add_list(&text, others, "and");
+    return lab_arena_strdup(arena, text.text);
+}
+
 static void add_row(struct stability *made, const struct lab_study_point *point, int rank,
                     int runs) {
     const struct lab_study_rank *first = &point->runs[0]->ranks[rank];
     const char *device = lab_study_device_title(first->device, made->arena);
-    struct row row = {.name = lab_arena_printf(made->arena, "%s, NUMA node %d, %s", device,
+    struct row row = {.name = lab_arena_printf(made->arena, "%s, NUMA node %d, %s",
+                                               rank_title(point->runs[0], rank, made->arena),
                                                first->numa_node,
                                                lab_study_point_model(point, made->arena)),
                       .device = device,
