@@ -108,7 +108,7 @@ const struct proof_experiment proof_training = {
     .cell_count = 6,
     .studies = 600,
     .studies_in_sample = 40,
-    .sample_step = 3,
+    .sample_step = 5,
     .label = label,
     .run = run,
 };
