@@ -145,8 +145,8 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
     }
     /* of several studies, the same names are different things */
     lab_claims_check(claims, count, input->study_count <= 1, &ret_result->faults, arena);
-    /* unless it has said so from several kinds of its claims; an estimate in a unit is neither there
-     * nor not */
+    /* unless it says so itself, from several kinds of claims; an estimate in a unit is neither
+     * there nor not */
     if (ret_result->finding == LAB_ANALYSIS_NOT_REQUESTED && count > 0 && !claims[0]->unit)
         ret_result->finding = finding_of(ret_result->claims, count);
     return 0;
@@ -182,8 +182,4 @@ struct lab_doc_cell lab_cell_remark(double value, const char *remark) {
     struct lab_doc_cell cell = lab_cell_figure(value);
     cell.text = remark;
     return cell;
-}
-
-struct lab_doc_cell lab_analysis_median(const struct lab_analysis_summary *summary) {
-    return lab_cell_interval(summary->median, summary->low, summary->high, summary->confidence);
 }

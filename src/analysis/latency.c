@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,7 @@ static int latency_run(const void *opaque, const struct lab_analysis_input *inpu
     if (result->part_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "%s",
                            input->trace_count ? result->notes[0] : "no trace");
+    assert(latencies && utilizations); /* one for each part */
     add_claims(result, latencies, arena);
     result->answer = result->part_count == 1 ? result->parts[0].answer
                                              : answer_for_all(result, utilizations, arena);

@@ -91,7 +91,7 @@ static struct lab_study_table rename_all(const struct lab_study_table *table,
     named.failed_count = named.invalid_count = 0;
     named.repeated = true;
     for (int block = 0; block < blocks; block++) {
-        int names[LAB_SELFTEST_POINTS];
+        int names[LAB_SELFTEST_POINTS] = {0};
         for (int i = 0; i < LAB_SELFTEST_POINTS; i++) { /* Fisher and Yates */
             uint64_t draw = (uint64_t)(block * LAB_SELFTEST_POINTS + i);
             int other = (int)lab_random_below(seed, draw, (uint64_t)i + 1);

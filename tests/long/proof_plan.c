@@ -78,7 +78,7 @@ static bool plan_numa(struct plan *plan) {
     int node_count = whole(plan, 2, machine->nodes);
     choose(plan, machine->gpus, gpu_count, gpus);
     choose(plan, machine->nodes, node_count, nodes);
-    bool compiled = whole(plan, 0, 4) == 0;
+    int compiled = whole(plan, 0, 4) == 0;
     for (int m = 0; m < models; m++) {
         struct proof_point point = draw_model(plan);
         point.batch += m; /* no model comes twice: the others are multiples of 4 */

@@ -44,11 +44,13 @@ struct lab_field {
     enum lab_field_type type;
 };
 
+extern void *lab_field_nowhere; /* for the type of a member; never read, so not defined */
+
 /* What follows the member initialises its column: key, title, unit, … */
 #define LAB_FIELD(record, member, ...)                                                             \
     {                                                                                              \
         .column = {__VA_ARGS__}, .offset = offsetof(record, member),                               \
-        .type = LAB_FIELD_TYPE(((record *)0)->member)                                              \
+        .type = LAB_FIELD_TYPE(((record *)lab_field_nowhere)->member)                              \
     }
 #define LAB_FIELD_TYPE(member)                                                                     \
     _Generic((member),                                                                             \

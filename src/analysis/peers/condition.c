@@ -6,6 +6,7 @@
 #include "stats/stats.h"
 
 #include <math.h>
+#include <string.h>
 
 struct sum { /* NaN doesn't count */
     double total;
@@ -108,7 +109,9 @@ static const struct {
 };
 
 static double value_at(const struct lab_condition *condition, size_t offset) {
-    return *(const double *)((const char *)condition + offset);
+    double value;
+    memcpy(&value, (const char *)condition + offset, sizeof value);
+    return value;
 }
 
 const char *lab_condition_differences(const struct lab_condition *own,

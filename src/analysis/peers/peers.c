@@ -4,6 +4,7 @@
 #include "analysis/analysis_build.h"
 #include "base/str.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static struct lab_peers find_peers(const struct lab_study_table *study, struct l
     for (int i = 0; i < count; i++)
         if (points[i].runs[0]->rank_count == 1) {
             struct lab_peer *device = find_device(&peers, &points[i].runs[0]->ranks[0], arena);
+            assert(device->cells); /* all devices were found above */
             struct lab_peer_cell *cell = &device->cells[find_setup(&peers, &points[i], arena)];
             LAB_ADD(cell->points, cell->count, arena) = &points[i];
         }

@@ -185,7 +185,8 @@ static void name_claim(const struct scaling_group *group, struct lab_claim *clai
 /* Not by the claim's own interval: those that are narrow by chance would be chosen. */
 static bool is_determined(const struct scaling_group *group, enum scaling_parameter parameter,
                           const struct lab_claim *claim) {
-    return claim->n == group->blocks && !(group->misfit && claim->high / claim->low > WIDE_MOST) &&
+    return claim->n > 0 && claim->n == group->blocks && group->costs &&
+           !(group->misfit && claim->high / claim->low > WIDE_MOST) &&
            group->costs[group->blocks].spread[parameter] <= spread_most[parameter];
 }
 

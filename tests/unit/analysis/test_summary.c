@@ -37,8 +37,7 @@ LAB_TEST(all_files_of_a_label_count) {
     assert_string_equal(figure(f, 1, "rate_unit")->text, "iterations/s");
     assert_string_equal(figure(f, 1, "rate_per_s")->unit, "iterations/s");
     assert_null(figure(f, 0, "rate_unit")->text); /* it has no rate */
-    assert_non_null(
-        strstr(f->result.answer, "4 recordings of 2 labels, 80.0 s, 18.5 kJ."));
+    assert_non_null(strstr(f->result.answer, "4 recordings of 2 labels, 80.0 s, 18.5 kJ."));
     assert_true(has_note(f->result.notes, "means are means of theirs"));
 }
 

@@ -285,8 +285,7 @@ LAB_TEST(test_traffic_of_gpus_at_once_counts) {
                      -1, 1, busy, &bytes);
     struct lab_analysis_result result = when_asked(&given, "variance");
     assert_string_equal(state_of(&result, 2), "met");
-    assert_non_null(
-        claim_of(&result, "variance.pcie_correlation", "GPU 0, PCIe out of GPU 1"));
+    assert_non_null(claim_of(&result, "variance.pcie_correlation", "GPU 0, PCIe out of GPU 1"));
     given_end(&given);
 }
 
