@@ -17,7 +17,7 @@ struct proof_measured { /* of one rank */
     struct lab_device_ref ref;
     const struct lab_recording *recording;
     int64_t end_ns;
-    struct lab_result result; /* what a worker would tell of it */
+    struct lab_result result; /* as a worker reports it */
 };
 
 /* The workload's configuration at a point; NULL on failure. */

@@ -85,7 +85,7 @@ static bool does_count(const struct contention *made, const struct contention_ph
     return resource != CONTENTION_PCIE || alone || phase->copies;
 }
 
-/* The logarithm of what is left of it; 0 = all, or unknown. */
+/* The logarithm of its ratio to the baseline; 0 = no fall, or unknown. */
 static double fall_of(const struct contention_phase *phase, int resource) {
     double fall = log1p(phase->resources[resource].change.effect);
     return fall < 0 ? fall : 0;

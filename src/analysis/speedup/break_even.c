@@ -119,7 +119,7 @@ static struct line make_line(const struct lab_gangs *gangs, int first, enum axis
 
 struct test {
     double mean;
-    int sign; /* -1 slower, 1 faster, 0 can't be told from 1 */
+    int sign; /* -1 slower, 1 faster, 0 inconclusive */
 };
 
 /* Between places `at` and `at` + 1, so far from the first as a share. */
@@ -143,7 +143,7 @@ static struct test test_at(const struct line *line, int at, double share) {
     return test;
 }
 
-/* From one sign to the other, with one stretch in between that can't be told. */
+/* From one sign to the other, with one inconclusive range in between. */
 static void find_interval(const struct line *line, struct lab_claim *claim, bool *ret_rising) {
     int first = test_at(line, 0, 0).sign, sign = first, turns = 0;
     double before = NAN, x = line->places[0].x;

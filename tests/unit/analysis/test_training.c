@@ -75,8 +75,8 @@ LAB_TEST(test_nothing_is_predicted_outside_of_what_was_run) {
                           "this model was not run, and 2 models are too few");
 }
 
-/* As many terms as points, or nearly, go through any points; one that is wrong about left-out
- * points is none either. */
+/* With about as many terms as points any model fits; one with a large leave-one-out error is
+ * rejected, too. */
 LAB_TEST(test_a_cost_model_that_fails_its_check_predicts_nothing) {
     static const struct lab_training_work work = {54403, 4, 16, 2, false};
     struct drawn_machine machine = draw_machine(3, false);
