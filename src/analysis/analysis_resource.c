@@ -87,16 +87,14 @@ const char *lab_resource_unit(const struct lab_resource *resource, struct lab_ar
 
 /* --- whose it is --- */
 
-/* What an iteration does not set by running slower or faster. */
+/* What an iteration does not set by running slower or faster. Heat is not among them: it follows
+ * the GPU's own power, rises during every run, and slows nothing but through the clocks. */
 static bool is_state(enum lab_metric_id metric) {
     switch (metric) {
     case LAB_METRIC_MEMORY_USED:
     case LAB_METRIC_MEMORY_RESERVED:
-    case LAB_METRIC_TEMPERATURE:
-    case LAB_METRIC_MEMORY_TEMPERATURE:
     case LAB_METRIC_SM_CLOCK:
     case LAB_METRIC_MEMORY_CLOCK:
-    case LAB_METRIC_FAN:
     case LAB_METRIC_CLOCK_REASONS:
     case LAB_METRIC_PERFORMANCE_STATE:
     case LAB_METRIC_ENCODER:

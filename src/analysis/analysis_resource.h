@@ -18,7 +18,7 @@
 
 enum lab_resource_role {
     LAB_RESOURCE_OUTSIDE, /* of the host or another GPU: what it does may be why */
-    LAB_RESOURCE_STATE, /* of the GPU itself, that its work doesn't set: clocks, heat, strangers */
+    LAB_RESOURCE_STATE, /* of the GPU itself, that its work doesn't set: clocks, other processes */
     /* what the GPU, or another of the same run, does: it follows from the iterations' pace */
     LAB_RESOURCE_OWN,
 };

@@ -28,6 +28,7 @@ const char *lab_claim_verdict_name(enum lab_claim_verdict verdict) {
 
 void lab_claim_judge(struct lab_claim *claim, double p) {
     double farther = fmax(fabs(claim->low), fabs(claim->high));
+    double negligible = claim->negligible > 0 ? claim->negligible : LAB_CLAIM_NEGLIGIBLE;
     bool beyond_zero = claim->low > 0 || claim->high < 0;
     claim->bound = NAN;
     if (isnan(claim->effect))
@@ -36,7 +37,7 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
         claim->verdict = isnan(claim->low) ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_YES;
     else if (isnan(claim->low) || isnan(claim->high) || isnan(p))
         claim->verdict = LAB_CLAIM_INCONCLUSIVE;
-    else if (fabs(claim->effect) > LAB_CLAIM_NEGLIGIBLE && beyond_zero && p <= LAB_CLAIM_LEVEL)
+    else if (fabs(claim->effect) > negligible && beyond_zero && p <= LAB_CLAIM_LEVEL)
         claim->verdict = LAB_CLAIM_YES;
     else
         claim->verdict = farther <= LAB_CLAIM_DETECT ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;

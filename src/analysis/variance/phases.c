@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPREAD_LEAST   10                 /* iterations */
-#define NORMAL_DECILES 2.5631031310892007 /* from the first to the last decile, in σ */
+#define SPREAD_NEGLIGIBLE 0.1 /* as a share: deciles of a run's iterations vary by a few percent */
+#define SPREAD_LEAST      10  /* iterations */
+#define NORMAL_DECILES    2.5631031310892007 /* from the first to the last decile, in σ */
 
 /* --- runs --- */
 
@@ -310,8 +311,11 @@ struct lab_claim lab_phases_ask(const struct lab_phases *phases,
         question->what ? lab_arena_printf(phases->arena, "%s, %s", question->what, title) : title;
     claim.reference = phases->titles[question->against];
     claim.simulated = phases->simulated;
-    if (question->spread) /* nobody repeats runs to see 2% of it */
+    if (question->spread) { /* nobody repeats runs to see 2% of it */
         claim.needed = 0;
+        claim.negligible = SPREAD_NEGLIGIBLE;
+        lab_claim_judge(&claim, claim.p);
+    }
     return claim;
 }
 

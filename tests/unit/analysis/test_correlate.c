@@ -304,6 +304,14 @@ LAB_TEST(test_counters_count_by_their_rate) {
 
 /* --- what is no cause --- */
 
+LAB_TEST(heat_follows_from_the_work_and_is_no_cause) {
+    struct lab_resource resource = {.kind = LAB_ENTITY_GPU, .metric = LAB_METRIC_TEMPERATURE};
+    assert_int_equal(lab_resource_role(&resource, 0), LAB_RESOURCE_OWN);
+    assert_int_equal(lab_resource_role(&resource, 1), LAB_RESOURCE_OUTSIDE);
+    resource.metric = LAB_METRIC_SM_CLOCK;
+    assert_int_equal(lab_resource_role(&resource, 0), LAB_RESOURCE_STATE);
+}
+
 static struct lab_resource_correlation a_tie(enum lab_resource_role role, double r, double p) {
     return (struct lab_resource_correlation){
         .resource = {.kind = LAB_ENTITY_CPU, .metric = LAB_METRIC_CPU_UTILIZATION, .instance = -1},

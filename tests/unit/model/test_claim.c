@@ -51,6 +51,10 @@ LAB_TEST(no_effect_comes_with_its_bound) {
     /* certain, but too small for anybody to act on */
     assert_int_equal(given(-0.003, -0.004, -0.002, 1e-6, 5).verdict, LAB_CLAIM_NO);
     assert_int_equal(given(0.004, 0.002, 0.0052, 0.001, 3).verdict, LAB_CLAIM_NO);
+    claim = given(-0.031, -0.042, -0.019, 0.01, 3); /* of a quantity of which 10% are nothing */
+    claim.negligible = 0.1;
+    lab_claim_judge(&claim, claim.p);
+    assert_int_equal(claim.verdict, LAB_CLAIM_INCONCLUSIVE);
     /* as large as 3%: that isn't none */
     claim = given(0.005, -0.02, 0.03, 0.6, 3);
     claim.needed = 9;
