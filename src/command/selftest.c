@@ -139,7 +139,7 @@ static void add_kind(struct lab_doc *doc, const struct lab_selftest_kind *kind,
     lab_doc_figure(doc, kind->wrong);
     lab_doc_figure(doc, kind->studies);
     lab_doc_figure(doc, kind->wrong_studies);
-    lab_doc_cell(doc, "%.1f%% [%.1f, %.1f]", 100 * rate, 100 * share.low, 100 * share.high);
+    lab_doc_cell(doc, "%.1f [%.1f, %.1f]%%", 100 * rate, 100 * share.low, 100 * share.high);
     lab_value_set_string(arena, map, "kind", kind->kind);
     lab_value_set_int(arena, map, "claims", kind->claims);
     lab_value_set_int(arena, map, "false_claims", kind->wrong);
@@ -153,12 +153,9 @@ static void add_kind(struct lab_doc *doc, const struct lab_selftest_kind *kind,
 
 static void print(const struct session *session, bool holds) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "Kind of claim", LAB_UNIT_TEXT},
-        {NULL, "Claims", LAB_UNIT_COUNT},
-        {NULL, "False", LAB_UNIT_COUNT},
-        {NULL, "Families", LAB_UNIT_COUNT},
-        {NULL, "With a false claim", LAB_UNIT_COUNT},
-        {NULL, "Rate, 95% CI", LAB_UNIT_TEXT},
+        {NULL, "Kind of claim", LAB_UNIT_TEXT},       {NULL, "Claims", LAB_UNIT_COUNT, .yields = 1},
+        {NULL, "False", LAB_UNIT_COUNT, .yields = 1}, {NULL, "Families", LAB_UNIT_COUNT},
+        {NULL, "False families", LAB_UNIT_COUNT},     {NULL, "Rate, 95% CI", LAB_UNIT_TEXT},
     };
     struct lab_arena *arena = session->trial.call->arena;
     const struct selftest_config *config = session->trial.call->config;
