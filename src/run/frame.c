@@ -19,6 +19,7 @@ static const char *const type_names[] = {
     [LAB_FRAME_ACK] = "ACK",           [LAB_FRAME_JOB] = "JOB",
     [LAB_FRAME_READY] = "READY",       [LAB_FRAME_GO] = "GO",
     [LAB_FRAME_ENTITY] = "ENTITY",     [LAB_FRAME_TICKS] = "TICKS",
+    [LAB_FRAME_MEET] = "MEET",
 };
 
 /* --- writing --- */
@@ -133,6 +134,9 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
         break;
     case LAB_FRAME_TICKS:
         add_ticks(frame, out);
+        break;
+    case LAB_FRAME_MEET:
+        add_number(out, frame->willing, 4);
         break;
     case LAB_FRAME_ACK:
     case LAB_FRAME_READY:
@@ -350,6 +354,14 @@ static int take_result(struct payload *payload, struct lab_arena *arena, struct 
     return 0;
 }
 
+static int take_meet(struct payload *payload, struct lab_frame *frame, struct lab_err *err) {
+    int willing = 0;
+    if (take_int(payload, "answer", 0, 1, &willing, err) < 0)
+        return -1;
+    frame->willing = willing;
+    return 0;
+}
+
 static int take_content(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
                         struct lab_err *err) {
     switch (frame->type) {
@@ -373,6 +385,8 @@ static int take_content(struct payload *payload, struct lab_arena *arena, struct
         return take_entity(payload, arena, frame, err);
     case LAB_FRAME_TICKS:
         return take_ticks(payload, arena, frame, err);
+    case LAB_FRAME_MEET:
+        return take_meet(payload, frame, err);
     case LAB_FRAME_ACK:
     case LAB_FRAME_READY:
     case LAB_FRAME_GO:
@@ -438,7 +452,7 @@ static int next(struct lab_frame_reader *reader, struct lab_arena *arena,
             return -1;
         if (pending - HEADER_BYTES < header.length)
             return 0;
-        if (header.type < LAB_FRAME_HELLO || header.type > LAB_FRAME_TICKS) {
+        if (header.type < LAB_FRAME_HELLO || header.type > LAB_FRAME_MEET) {
             reader->skipped++;
             reader->used += HEADER_BYTES + header.length;
             continue;

@@ -16,8 +16,8 @@
  * that a reader doesn't know are skipped, and what isn't sent is absent.
  *
  * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
- * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last. FAILURE's hint
- * is such a text, its name: one that the reader doesn't know is none.
+ * ranks, FAILURE's code and MEET's answer (0 or 1) 4; texts are UTF-8, end with a zero byte and
+ * stand last. FAILURE's hint is such a text, its name: one that the reader doesn't know is none.
  */
 #ifndef LAB_RUN_FRAME_H
 #define LAB_RUN_FRAME_H
@@ -58,6 +58,8 @@ enum lab_frame_type {
     LAB_FRAME_GO,         /* runner to worker: all ranks of the gang are ready, measure */
     LAB_FRAME_ENTITY,     /* something that a simulated machine's sampler watches */
     LAB_FRAME_TICKS,      /* what it saw of one: rows in the order of time */
+    LAB_FRAME_MEET,       /* all of a worker's ranks wait for those of the gang's other workers, and
+                             are willing or not; from the runner: all are here, willing or not */
 };
 
 struct lab_frame {
@@ -99,6 +101,7 @@ struct lab_frame {
             size_t count;
         } ticks;
         const struct lab_result *result;
+        bool willing;     /* MEET */
         const char *text; /* PHASE, WARNING, JOB */
     };
 };

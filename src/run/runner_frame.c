@@ -178,6 +178,25 @@ static int hear_ready(struct runner_run *run, struct runner_rank *rank, struct l
     return 0;
 }
 
+/* A worker that dies instead fails the run, which ends those that wait for it. */
+static int hear_meet(struct runner_run *run, struct runner_worker *worker, bool willing,
+                     struct lab_err *err) {
+    if (!run->all_ready || worker->waits)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it said MEET out of turn");
+    worker->waits = true;
+    run->unwilling |= !willing;
+    for (int i = 0; i < run->worker_count; i++)
+        if (!run->workers[i].waits)
+            return 0;
+    for (int i = 0; i < run->worker_count; i++) {
+        run->workers[i].waits = false;
+        runner_say(&run->workers[i],
+                   &(struct lab_frame){.type = LAB_FRAME_MEET, .willing = !run->unwilling});
+    }
+    run->unwilling = false;
+    return 0;
+}
+
 static int hear_result(struct runner_run *run, struct runner_rank *rank,
                        const struct lab_frame *frame, struct lab_err *err) {
     if (!run->all_ready)
@@ -239,6 +258,8 @@ static int hear_frame(struct runner *runner, struct runner_run *run, struct runn
         return hear_samples(runner, run, frame, err);
     case LAB_FRAME_READY:
         return hear_ready(run, rank, err);
+    case LAB_FRAME_MEET:
+        return hear_meet(run, worker, frame->willing, err);
     case LAB_FRAME_RESULT:
         return hear_result(run, rank, frame, err);
     case LAB_FRAME_FAILURE:

@@ -47,6 +47,7 @@ struct runner_worker {
     struct lab_frame_reader reader;
     struct lab_str outgoing;
     size_t sent;       /* of outgoing */
+    bool waits;        /* its ranks have come to a meeting */
     bool closed;       /* its events have ended */
     int64_t closed_ns; /* when */
     /* what came in the second that began then */
@@ -82,6 +83,7 @@ struct runner_run {
     int64_t oom_kills;   /* of the system so far, as it began */
     bool begun;          /* in the store */
     bool all_ready;      /* GO was said */
+    bool unwilling;      /* a worker that waits in a meeting */
     bool abandoned;      /* ended without being a failure of its own */
     struct lab_err failure;
     const struct runner_worker *failed_worker; /* NULL = the run as a whole */

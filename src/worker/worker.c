@@ -76,17 +76,33 @@ bool worker_wait_go(struct worker *worker) {
     return !atomic_load(&worker->stopping);
 }
 
-bool worker_meet(struct rank *rank, int *left) {
+void worker_met(struct worker *worker, bool agreed) {
+    worker->arrived = 0;
+    worker->unwilling = false;
+    worker->agreed = agreed;
+    worker->meetings++;
+    pthread_cond_broadcast(&worker->changed);
+}
+
+bool worker_meet(struct rank *rank, bool of_gang, bool willing) {
     struct worker *worker = rank->worker;
+    bool elsewhere = of_gang && worker->job.rank_count < worker->job.gang_size;
     lab_device_rest(rank->session.device);
     pthread_mutex_lock(&worker->mutex);
-    if (--*left == 0)
-        pthread_cond_broadcast(&worker->changed);
-    while (*left > 0 && !atomic_load(&worker->stopping))
+    int64_t meeting = worker->meetings;
+    worker->unwilling |= !willing;
+    if (++worker->arrived == worker->job.rank_count && !elsewhere)
+        worker_met(worker, !worker->unwilling);
+    else if (worker->arrived == worker->job.rank_count) /* the runner knows of the others */
+        worker_send(worker, &(struct lab_frame){.type = LAB_FRAME_MEET,
+                                                .rank = rank->job->index,
+                                                .willing = !worker->unwilling});
+    while (worker->meetings == meeting && !atomic_load(&worker->stopping))
         pthread_cond_wait(&worker->changed, &worker->mutex);
+    bool agreed = worker->agreed;
     pthread_mutex_unlock(&worker->mutex);
     lab_device_wake(rank->session.device);
-    return !atomic_load(&worker->stopping);
+    return agreed && !atomic_load(&worker->stopping);
 }
 
 /* Two places in turn: a rank may still read the last value, but all have read it at the next
@@ -249,7 +265,6 @@ static int converse(struct worker *worker, struct lab_err *err) {
         return 1;
     }
     worker->results_left = worker->job.rank_count;
-    worker->timed_left = worker->traced_left = worker->probed_left = worker->job.rank_count;
     if (worker_guard_start(worker, err) < 0)
         return -1;
     int status = carry_out(worker);

@@ -11,6 +11,8 @@
  *                  <── PROGRESS, ITERATIONS, METRIC   between stretches, never inside the timed
  *                                                     part
  *                  <── ENTITY, TICKS                  simulated: what a sampler would have seen
+ *                  <─────────────  MEET (each worker) of a phase: ready for the next probe
+ *       MEET       ───────────────────────────────>   all workers of the gang start it
  *                  <─────  RESULT (each rank), or     proves where its memory lay, traces; waits
  *                          FAILURE: the last word
  *       ACK        ───────────────────────────────>   ends with status 0

@@ -108,6 +108,8 @@ static bool take_frames(struct worker *worker) {
         pthread_mutex_lock(&worker->mutex);
         if (frame.type == LAB_FRAME_GO)
             worker->go = true;
+        else if (frame.type == LAB_FRAME_MEET && worker->arrived == worker->job.rank_count)
+            worker_met(worker, frame.willing);
         else if (frame.type == LAB_FRAME_ACK && worker->results_left == 0)
             worker->acknowledged = true;
         over = worker->acknowledged;

@@ -45,9 +45,10 @@ struct worker {
     pthread_cond_t changed;
     bool go, acknowledged;
     int results_left; /* ranks whose RESULT is not on its way yet */
-    int timed_left;   /* ranks that are not through with their timed pass yet */
-    int probed_left;  /* likewise before resources are probed */
-    int traced_left;  /* likewise with their traced pass */
+    int arrived;      /* ranks that wait in worker_meet */
+    bool unwilling;   /* one of them */
+    int64_t meetings; /* that are over */
+    bool agreed;      /* at the last of them all were willing */
     /* --- */
     atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
     atomic_bool external; /* the workload is a program that can be asked to end */
@@ -116,8 +117,13 @@ bool worker_stop(struct worker *worker);
 /* Waits until the runner says GO; false if another rank's failure came first. */
 bool worker_wait_go(struct worker *worker);
 
-/* Takes one from a count above, and waits until the other ranks have done so; false as above. */
-bool worker_meet(struct rank *rank, int *left);
+/*
+ * Waits until all ranks of the worker, or of the whole gang, are here; they go on together. True if
+ * all of them were willing; false as above, too. All ranks have the same meetings, in one order.
+ */
+bool worker_meet(struct rank *rank, bool of_gang, bool willing);
+/* The meeting is over: all are here. Under the mutex. */
+void worker_met(struct worker *worker, bool agreed);
 
 /* The least that a rank of the group says here; `own` where there is no group. -1: the group has
  * failed. */
@@ -165,7 +171,7 @@ int worker_configure(struct rank *rank, struct lab_err *err);
  * for one; fills the rank's measurement. */
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
                            void (*ready)(struct rank *rank), struct lab_err *err);
-/* What is left of the device's resources, all ranks of the worker at the same time. */
+/* What is left of the device's resources, all ranks of the gang at the same time. */
 void worker_probe(struct rank *rank);
 
 /*

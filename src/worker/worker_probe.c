@@ -1,7 +1,9 @@
 /*
  * worker_probe.c: what is left of a device's resources, asked of the device itself. Short probes
  * take turns while everything that ran beside the timed pass still does. Each needs one resource
- * and little of any other, so that whoever takes that resource slows this probe more than the rest:
+ * and little of any other, so that whoever takes that resource slows this probe more than the rest.
+ * Ranks of a gang start each probe together, and keep it up until the others have timed theirs: the
+ * rate of a link that they share is that of all at once, whatever else slows one of them down.
  *
  *     compute     time on the cores or multiprocessors. On a CPU a matrix product whose operands
  *                 stay in a core's cache. On a GPU attention in which all heads share one key and
@@ -30,8 +32,10 @@
 #define PROBING_LEAST_S 0.5
 #define PROBING_MOST_S  2
 /* of a CPU's rounds: where memory is contended now and then, these tell */
-#define LOW        0.2
-#define OPERANDS   4
+#define LOW      0.2
+#define OPERANDS 4
+/* How long a rank of a gang keeps a probe up, of the time that it took itself. */
+#define OVERLAP    2
 #define BYTES_MOST ((int64_t)512 << 20)
 #define COPY_BYTES ((int64_t)32 << 20)
 
@@ -53,6 +57,7 @@ static const struct size of_gpus = {1024, (int64_t)256 << 20, 16, 8 * LAB_NS_PER
 #define AT_ONCE_MOST 64
 
 struct prober {
+    struct rank *rank;
     struct lab_device *device;
     const struct size *size;
     double probing_s;
@@ -195,7 +200,7 @@ static int run_units(struct prober *prober, int probe, int count, double *total,
 }
 
 /* The first unit may have to be compiled; the second tells how many a wait is worth. */
-static int warm_up(struct prober *prober, int probe, struct lab_err *err) {
+static int warm_up_probe(struct prober *prober, int probe, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
     double unused = 0;
     if (run_units(prober, probe, 1, &unused, err) < 0)
@@ -209,16 +214,10 @@ static int warm_up(struct prober *prober, int probe, struct lab_err *err) {
     return 0;
 }
 
-static int run_probe(struct prober *prober, int probe, int round, struct lab_err *err) {
-    const struct lab_clock *clock = prober->device->clock;
-    int64_t start_ns = lab_clock_now(clock), now_ns;
-    double total = 0;
-    do {
-        if (run_units(prober, probe, prober->at_once[probe], &total, err) < 0)
+static int warm_up(struct prober *prober, struct lab_err *err) {
+    for (int probe = 0; probe < PROBES; probe++)
+        if (has(prober, probe) && warm_up_probe(prober, probe, err) < 0)
             return -1;
-        now_ns = lab_clock_now(clock);
-    } while (now_ns - start_ns < prober->size->turn_ns);
-    prober->rates[probe][round] = total / (1e-9 * (double)(now_ns - start_ns));
     return 0;
 }
 
@@ -232,28 +231,56 @@ static void read_clock(struct prober *prober) {
     prober->power_count += power_w > 0;
 }
 
-static int run_round(struct prober *prober, int round, struct lab_err *err) {
-    for (int probe = 0; probe < PROBES; probe++) {
-        if (!has(prober, probe))
-            continue;
-        if (run_probe(prober, probe, round, err) < 0)
+static bool is_alone(const struct prober *prober) {
+    return prober->rank->worker->job.gang_size == 1;
+}
+
+/* Until so much time has passed; leaves how long it took. */
+static int run_for(struct prober *prober, int probe, int64_t least_ns, int64_t *ret_ns,
+                   double *total, struct lab_err *err) {
+    const struct lab_clock *clock = prober->device->clock;
+    int64_t start_ns = lab_clock_now(clock);
+    do {
+        if (run_units(prober, probe, prober->at_once[probe], total, err) < 0)
             return -1;
-        read_clock(prober);
-    }
+        *ret_ns = lab_clock_now(clock) - start_ns;
+    } while (*ret_ns < least_ns);
     return 0;
 }
 
+static int run_probe(struct prober *prober, int probe, struct lab_err *err) {
+    int64_t took_ns, unused_ns;
+    double total = 0, unused = 0;
+    if (!has(prober, probe))
+        return 0;
+    if (run_for(prober, probe, prober->size->turn_ns, &took_ns, &total, err) < 0)
+        return -1;
+    prober->rates[probe][prober->rounds] = total / (1e-9 * (double)took_ns);
+    read_clock(prober);
+    return is_alone(prober)
+               ? 0
+               : run_for(prober, probe, (OVERLAP - 1) * took_ns, &unused_ns, &unused, err);
+}
+
+static bool wants_round(const struct prober *prober, int64_t end_ns) {
+    return prober->rounds < prober->size->rounds &&
+           (prober->rounds < ROUNDS_LEAST || lab_clock_now(prober->device->clock) < end_ns);
+}
+
+/* All ranks end at the same meeting: when one has its rounds, or has failed. */
 static int run_probes(struct prober *prober, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
-    for (int probe = 0; probe < PROBES; probe++)
-        if (has(prober, probe) && warm_up(prober, probe, err) < 0)
-            return -1;
-    int64_t end_ns = lab_clock_now(clock) + (int64_t)(prober->probing_s * LAB_NS_PER_S);
-    while (prober->rounds < prober->size->rounds &&
-           (prober->rounds < ROUNDS_LEAST || lab_clock_now(clock) < end_ns)) {
-        if (run_round(prober, prober->rounds, err) < 0)
-            return -1;
-        prober->rounds++;
+    double probing_s = prober->probing_s * (is_alone(prober) ? 1 : OVERLAP);
+    int64_t end_ns = INT64_MAX;
+    for (; worker_meet(prober->rank, true, wants_round(prober, end_ns)); prober->rounds++) {
+        if (prober->rounds == 0)
+            end_ns = lab_clock_now(clock) + (int64_t)(probing_s * LAB_NS_PER_S);
+        for (int probe = 0; probe < PROBES; probe++) {
+            if (probe > 0 && !worker_meet(prober->rank, true, true))
+                return 0;
+            if (run_probe(prober, probe, err) < 0)
+                return -1;
+        }
     }
     return 0;
 }
@@ -307,21 +334,23 @@ static void summarize(const struct prober *prober, struct lab_result *result) {
 }
 
 void worker_probe(struct rank *rank) {
-    struct prober prober = {.device = rank->session.device};
+    struct prober prober = {.rank = rank, .device = rank->session.device};
     struct lab_err err = LAB_ERR_INIT;
-    if (!rank->session.device)
-        return;
     prober.probing_s =
         fmin(PROBING_MOST_S, fmax(PROBING_LEAST_S, 2 * rank->worker->job.duration_s));
     enum lab_dtype dtype = rank->worker->cost.dtype;
     int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->session.device->ref.node;
-    if (prober_open(&prober, dtype, node, &err) == 0 && run_probes(&prober, &err) == 0) {
+    bool failed = prober_open(&prober, dtype, node, &err) < 0 || warm_up(&prober, &err) < 0 ||
+                  run_probes(&prober, &err) < 0;
+    if (failed) /* the others wait for it */
+        worker_meet(rank, true, false);
+    if (!failed && prober.rounds > 0) {
         summarize(&prober, &rank->result);
         rank->result.capacity_power_limit_w = power_limit_w(rank);
     } else {
         worker_warn(rank,
                     lab_arena_printf(&rank->arena, "what is left of its resources isn't known: %s",
-                                     err.text));
+                                     failed ? err.text : "another rank's probe failed"));
     }
     prober_close(&prober);
 }

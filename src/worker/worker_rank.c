@@ -190,6 +190,7 @@ static void tell_result(struct rank *rank) {
 /* --- the whole --- */
 
 static int use_workload(struct rank *rank, struct lab_err *err) {
+    const struct lab_device *device = rank->session.device;
     if (verify(rank, err) < 0 || measure(rank, err) < 0)
         return -1;
     if (atomic_load(&rank->worker->stopping))
@@ -197,17 +198,16 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (rank->measurement.count == 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
     lab_session_prove(&rank->session);
-    if (rank->worker->job.probe && worker_meet(rank, &rank->worker->probed_left)) {
+    if (rank->worker->job.probe && device && worker_meet(rank, true, true)) {
         tell_phase(rank, "probing");
         worker_probe(rank);
     }
-    const struct lab_device *device = rank->session.device;
     if (!rank->session.ref.simulated) /* what the simulator itself takes says nothing */
         rank->result.peak_memory_mb =
             worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
     if (device)
         rank->result.device_memory_mb = (double)device->buffer_bytes_most / (1024.0 * 1024.0);
-    if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
+    if (worker_wants_trace(rank->worker) && worker_meet(rank, false, true)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);
     }

@@ -83,7 +83,7 @@ static int carry_out(struct pass *pass, struct lab_err *err) {
     int failed = begun ? run_pass(pass, err) : -1;
     if (failed)
         lab_group_fail(worker->group, rank->job->index, err);
-    worker_meet(rank, &worker->traced_left);
+    worker_meet(rank, false, true);
     int not_ended = begun && lab_device_trace_end(rank->session.device, &rank->arena, &pass->trace,
                                                   failed ? &second : err);
     return failed || not_ended ? -1 : 0;

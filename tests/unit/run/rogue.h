@@ -377,6 +377,19 @@ static void rogue_behave(const char *mode, const char *rest) {
             rogue_crash(SIGSEGV);
         rogue_hang();
     }
+    if (strcmp(mode, "assemble") == 0) { /* each rank is unwilling once; rank 1 may desert */
+        rogue_ready();
+        int own = rogue_job.ranks[0].index;
+        for (int meeting = 0; meeting < 3; meeting++) {
+            if (own == 1 && strcmp(rest, "crash") == 0)
+                rogue_crash(SIGSEGV);
+            SAY(.type = LAB_FRAME_MEET, .rank = own, .willing = meeting != own);
+            if (rogue_hear(LAB_FRAME_MEET).willing != (meeting == 2))
+                rogue_fail(LAB_ERR_USER, "the answer is another");
+        }
+        rogue_measure();
+        rogue_finish();
+    }
     if (strcmp(mode, "where") == 0) { /* where it may run */
         cpu_set_t cpus;
         sched_getaffinity(0, sizeof cpus, &cpus);

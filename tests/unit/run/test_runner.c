@@ -177,6 +177,14 @@ LAB_TEST(one_rank_fails_and_all_end) {
     assert_int_equal(stored(1).exit_code, -1);
 }
 
+LAB_TEST(processes_of_a_gang_go_on_together) {
+    add_run("assemble.0", "cpu:0/2.0,cpu:0/2.1");
+    add_run("assemble.crash", "cpu:0/2.0,cpu:0/2.1");
+    assert_carried_out();
+    assert_done(1);
+    assert_failed(2, "rank 1: the worker was ended by signal 11 (Segmentation fault)");
+}
+
 /* --- several at once --- */
 
 LAB_TEST(two_runs_at_once) {

@@ -2,11 +2,13 @@
  * test_worker_gang.c: ranks of one worker that iterate together: they have the same stretches,
  * whatever each one's own clock says. Else a workload that does something once in each stretch,
  * such as a sum that isn't timed, would do it more often on one rank than on another, and wait for
- * ever.
+ * ever. And they probe together what they share.
  */
 #include "unit/worker/worker_fixture.h"
 
 #include "unit/device/sim_fixture.h"
+
+#include <math.h>
 
 enum { RANKS = 3, STRETCHES_MOST = 200, CHANCES = 5 };
 
@@ -31,23 +33,29 @@ static void note(struct chunks *chunks, const struct lab_frame *frame) {
     chunks->iterations += (int64_t)frame->iterations.count;
 }
 
-static void carry_out(const struct lab_job *job, struct chunks ret_stretches[RANKS]) {
+/* Leaves the slowest rank's rate of copies to its device. */
+static double carry_out(const struct lab_job *job, struct chunks ret_stretches[RANKS]) {
     struct runner runner = start_job(job);
     struct lab_frame frame;
     int results = 0;
-    for (int i = 0; i < RANKS; i++)
+    double h2d_gb_per_s = INFINITY;
+    for (int i = 0; i < job->rank_count; i++)
         hear_type(&runner, LAB_FRAME_READY);
     say_go(&runner);
-    while (results < RANKS && hear(&runner, &frame)) {
+    while (results < job->rank_count && hear(&runner, &frame)) {
         if (frame.type == LAB_FRAME_FAILURE)
             fail_msg("the worker failed: %s", frame.failure.text);
         if (frame.type == LAB_FRAME_ITERATIONS)
             note(&ret_stretches[frame.rank], &frame);
-        results += frame.type == LAB_FRAME_RESULT;
+        if (frame.type != LAB_FRAME_RESULT)
+            continue;
+        h2d_gb_per_s = fmin(h2d_gb_per_s, frame.result->capacity_h2d_gb_per_s);
+        results++;
     }
-    assert_int_equal(results, RANKS);
+    assert_int_equal(results, job->rank_count);
     say_ack(&runner);
     assert_int_equal(end_worker(&runner), 0);
+    return h2d_gb_per_s;
 }
 
 static void check_stretches(const char *workload, const char *const *words, uint64_t chance) {
@@ -78,6 +86,36 @@ LAB_TEST(ranks_that_train_have_the_same_stretches) {
     static const char *const words[] = {"model=medium", "batch_size=64", NULL};
     for (uint64_t chance = 1; chance <= CHANCES; chance++)
         check_stretches("mlp", words, chance);
+}
+
+/* Of the first `ranks`, of which GPU 1 computes slower by as much. */
+static double probe_copies(int ranks, double slower, const char *noise, uint64_t chance) {
+    static const char *const words[] = {"rows=64", "columns=256", NULL};
+    struct chunks unused[RANKS] = {{{0}}};
+    struct lab_job job = job_of("softmax", words, simulated, ranks);
+    job.machine = "toy";
+    job.definition = lab_arena_printf(
+        &arena, TOY_HEAD "%seffects: {slow_gpu: [{gpu: 1, compute: %g}]}\n", noise, slower);
+    job.chance = chance;
+    job.start_ns = LAB_NS_PER_S;
+    job.iterations = 20;
+    job.probe = true;
+    return carry_out(&job, unused);
+}
+
+LAB_TEST(probes_of_a_shared_bridge_overlap_entirely) {
+    static const char noise[] = "noise: {each: {compute: 0.02, copy: 0.02}, tail_per_s: 3, "
+                                "tail_us: 40, tail_shape: 1.8, tail_most_us: 3000}\n";
+    for (uint64_t chance = 1; chance <= CHANCES; chance++)
+        for (double slower = 0; slower < 0.8; slower += 0.35) {
+            /* given two GPUs on one bridge, then each has half of it, whatever else slows one */
+            double exact =
+                probe_copies(2, slower, "", chance) / probe_copies(1, slower, "", chance);
+            assert_true(fabs(exact - 0.5) < 0.002);
+            double noisy =
+                probe_copies(2, slower, noise, chance) / probe_copies(1, slower, noise, chance);
+            assert_true(fabs(noisy - 0.5) < 0.02);
+        }
 }
 
 const struct lab_test_program lab_test_program = {
