@@ -138,6 +138,10 @@ double lab_study_complexity(const struct lab_study_run *run) {
     return run->work.samples > 0 ? run->work.flops / run->work.samples : (double)NAN;
 }
 
+bool lab_study_can_compile(const struct lab_study_run *run) {
+    return run->work.flops > 0;
+}
+
 int lab_study_order(double a, const char *a_name, double b, const char *b_name) {
     double p = isnan(a) ? INFINITY : a, q = isnan(b) ? INFINITY : b;
     return p != q ? (p < q ? -1 : 1) : strverscmp(a_name, b_name);

@@ -40,6 +40,8 @@ const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_
 const char *lab_study_device_title(const char *device, struct lab_arena *arena);
 /* Operations of a sample, by which models are ordered; NaN = they have no samples. */
 double lab_study_complexity(const struct lab_study_run *run);
+/* Whether its model has arithmetic: one that only copies has nothing to compile. */
+bool lab_study_can_compile(const struct lab_study_run *run);
 /* Of two models, as qsort() asks for it: unknown ones last, equal ones by their names. */
 int lab_study_order(double a, const char *a_name, double b, const char *b_name);
 

@@ -92,7 +92,7 @@ static void list_pairs(struct all *all, const struct lab_study_point *points, in
                             lab_study_find(&groups[g], -1, "compile_model", 1), run->model};
         if (!pair.plain || !pair.compiled)
             continue;
-        if (run->work.flops > 0)
+        if (lab_study_can_compile(run))
             LAB_ADD(all->pairs, all->pair_count, all->arena) = pair;
         else if (!is_listed(all->others, all->other_count, run->model))
             LAB_ADD(all->others, all->other_count, all->arena) = run->model;
@@ -142,7 +142,7 @@ static struct lab_claim claim_numa(const struct all *all, const struct lab_study
     for (int g = 0; g < group_count; g++) {
         const struct lab_study_point *at[2][2]; /* plain and compiled, from near and far */
         int node[2];
-        bool whole = groups[g].points[0]->runs[0]->work.flops > 0 &&
+        bool whole = lab_study_can_compile(groups[g].points[0]->runs[0]) &&
                      lab_study_far_node(&groups[g], &node[0], &node[1]);
         for (int i = 0; i < 4 && whole; i++) {
             int compiled = i / 2, far = i % 2;

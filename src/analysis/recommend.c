@@ -116,7 +116,7 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
 static void add_factor(const struct lab_choices *placements, int model, enum lab_factor factor,
                        struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
     static const char *const plural[LAB_FACTORS] = {"NUMA nodes", "devices", "batch sizes",
-                                                    "compiled and not compiled", "settings"};
+                                                    "compiled and uncompiled", "settings"};
     double bound = 0;
     int count = 0, same = 0, told = 0, runs = 0;
     for (int i = 0; i < placements->row_count; i++) {
@@ -300,10 +300,10 @@ const struct lab_analysis lab_analysis_recommend = {
         "Points of a study that did the same work are placements to choose from. Each choice is "
         "compared with a fixed reference over all pairs of placements that are alike otherwise: "
         "remote NUMA nodes with the local one, a device with the others, a batch with the "
-        "smallest, compiled with not compiled, settings with NCCL's defaults. First over all "
+        "smallest, compiled with uncompiled, settings with NCCL's defaults. First over all "
         "models, then by model. Intervals are over runs, at 95%; verdicts hold together.\n\n"
         "The placement to use is the default unless a claim favours another: local node, smallest "
-        "batch, not compiled. One run a point gives values and no verdict.",
+        "batch, uncompiled. One run a point gives values and no verdict.",
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -68,7 +68,8 @@ static void set_levels(struct lab_choices *placements, struct lab_arena *arena) 
         levels[LAB_FACTOR_DEVICE] = title_of(item, arena);
         levels[LAB_FACTOR_BATCH] =
             !(item->batch > smallest) ? "" : lab_arena_printf(arena, "Batch %s", item->batch_text);
-        levels[LAB_FACTOR_COMPILE] = item->compiled ? "Compiled" : "";
+        levels[LAB_FACTOR_COMPILE] =
+            item->compiled && lab_study_can_compile(item->point->runs[0]) ? "Compiled" : "";
         levels[LAB_FACTOR_SETTINGS] = item->settings;
     }
 }
@@ -92,7 +93,7 @@ static const char *reference_of(const struct lab_choices *placements, enum lab_f
     case LAB_FACTOR_BATCH:
         return first ? lab_arena_printf(arena, "batch %s", first->batch_text) : "";
     case LAB_FACTOR_COMPILE:
-        return "not compiled";
+        return "uncompiled";
     default:
         return "NCCL's defaults";
     }
@@ -139,37 +140,54 @@ static bool begins_pair(const struct lab_choices *placements, int at,
     return true;
 }
 
+/* How many of a model there are; -1 = of all. */
+static int count_pairs(const struct lab_choices *placements, const struct lab_factor_row *row,
+                       const char *against, int model) {
+    int count = 0;
+    for (int at = 0; at < placements->count; at++)
+        count += (model < 0 || placements->items[at].model == model) &&
+                 begins_pair(placements, at, row) &&
+                 count_sides(placements, at, row, against).reference > 0;
+    return count;
+}
+
+/* Models that have no such pair aren't counted. */
+static const char *subject_of(const struct lab_choices *placements,
+                              const struct lab_factor_row *row, const char *against,
+                              struct lab_arena *arena) {
+    int models = 0, last = 0;
+    for (int m = 0; m < placements->model_count; m++)
+        if (count_pairs(placements, row, against, m) > 0) {
+            last = m;
+            models++;
+        }
+    return placements->model_count == 1 ? row->level
+           : models == 1 ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
+                         : lab_arena_printf(arena, "%s, mean of %d models", row->level, models);
+}
+
 /* `against`: of two devices the first; NULL = all others. */
 static void compare_level(const struct lab_choices *placements, struct lab_factor_row *row,
                           const char *against, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
-    row->pairs = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (int at = 0; at < placements->count; at++) {
-            if (!begins_pair(placements, at, row))
+    row->pairs = count_pairs(placements, row, against, -1);
+    for (int at = 0; at < placements->count; at++) {
+        struct sides sides = count_sides(placements, at, row, against);
+        if (!begins_pair(placements, at, row) || sides.reference == 0)
+            continue;
+        for (int i = 0; i < placements->count; i++) {
+            const struct lab_choice *item = &placements->items[i];
+            if (!same_else(item, &placements->items[at], row->factor))
                 continue;
-            struct sides sides = count_sides(placements, at, row, against);
-            if (sides.reference == 0)
-                continue;
-            row->pairs += pass == 0;
-            for (int i = 0; i < placements->count && pass > 0; i++) {
-                const struct lab_choice *item = &placements->items[i];
-                if (!same_else(item, &placements->items[at], row->factor))
-                    continue;
-                if (lab_str_equal(item->levels[row->factor], row->level))
-                    lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / sides.level);
-                else if (is_reference(item, row->factor, row->level, against))
-                    lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / sides.reference);
-            }
+            if (lab_str_equal(item->levels[row->factor], row->level))
+                lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / sides.level);
+            else if (is_reference(item, row->factor, row->level, against))
+                lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / sides.reference);
         }
+    }
     row->claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
     row->claim.kind = row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind;
-    row->claim.subject =
-        row->model >= 0 && placements->model_count > 1
-            ? lab_arena_printf(arena, "%s, %s", row->level, row->model_name)
-        : placements->model_count > 1
-            ? lab_arena_printf(arena, "%s, mean of %d models", row->level, placements->model_count)
-            : row->level;
+    row->claim.subject = subject_of(placements, row, against, arena);
     row->claim.reference = row->reference;
     row->claim.quantity = "throughput";
     row->claim.simulated = placements->study->simulated;

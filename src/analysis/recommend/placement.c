@@ -170,7 +170,7 @@ static const char *words_of(const struct lab_choices *placements,
     if (placements->varies[LAB_FACTOR_BATCH])
         lab_str_printf(&words, ", batch %s", placement->batch_text);
     if (placements->varies[LAB_FACTOR_COMPILE])
-        lab_str_add(&words, placement->compiled ? ", compiled" : ", not compiled");
+        lab_str_add(&words, placement->compiled ? ", compiled" : ", uncompiled");
     if (placements->varies[LAB_FACTOR_SETTINGS])
         lab_str_printf(&words, ", %s",
                        *placement->settings ? placement->settings : "NCCL defaults");

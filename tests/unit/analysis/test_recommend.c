@@ -125,6 +125,7 @@ LAB_TEST(each_choice_is_measured_over_the_others) {
             repeat(&given,
                    (struct given_run){.model = "m",
                                       .node = node,
+                                      .flops = 1e9,
                                       .rate = 1000 * (node ? .9 : 1) * (compiled ? 1.3 : 1),
                                       .suffix = compiled ? "_compiled" : NULL,
                                       .options = compiled ? COMPILED : OPTIONS},
@@ -135,6 +136,30 @@ LAB_TEST(each_choice_is_measured_over_the_others) {
     assert_true(fabs(claim_of(&result, "recommend.node", "Remote")->effect + .1) < .01);
     assert_string_equal(figure(&result, 0, "best")->text, "GPU 0, NUMA node 0, compiled");
     assert_says(result.answer, "Compiled: 30.");
+    given_end(&given);
+}
+
+/* The same models as `analyze compile`: one that only copies counted there as compiled at +0%. */
+LAB_TEST(a_model_without_arithmetic_is_not_compiled) {
+    struct given_study given;
+    given_begin(&given, "compile_study");
+    for (int m = 0; m < 3; m++)
+        for (int compiled = 0; compiled < 2; compiled++)
+            repeat(&given,
+                   (struct given_run){.model = m == 0   ? "copy"
+                                               : m == 1 ? "b"
+                                                        : "c",
+                                      .flops = 1e9 * m,
+                                      .rate = 1000 * (m && compiled ? 1.2 : 1),
+                                      .suffix = compiled ? "_compiled" : NULL,
+                                      .options = compiled ? COMPILED : OPTIONS},
+                   5, .002);
+    struct lab_analysis_result own = when_asked(&given, "compile", NULL),
+                               result = when_asked(&given, "recommend", NULL);
+    const struct lab_claim *compiled = claim_of(&result, "recommend.compile", "Compiled");
+    assert_string_equal(compiled->subject, "Compiled, mean of 2 models");
+    assert_true(compiled->effect == own.claims[0].effect);
+    assert_string_equal(figure(&result, 0, "best")->text, "GPU 0, NUMA node 0, uncompiled");
     given_end(&given);
 }
 
