@@ -264,6 +264,8 @@ static const char *const aliases[][2] = {
     {"repeat", "experiment.repeat"},
     {"runs", "experiment.repeat"},
     {"experiment.runs", "experiment.repeat"},
+    {"gpu_ids", "experiment.hardware.gpu_ids"},
+    {"numa_nodes", "experiment.hardware.numa_nodes"},
 };
 
 /* The key that a word means; a config's own key of that name comes first. */

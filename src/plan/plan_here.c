@@ -41,6 +41,10 @@ static int check_number(const char *path, const struct lab_value *value, struct 
     return -1;
 }
 
+bool plan_is_local_node(const struct lab_value *node) {
+    return node->type == LAB_VALUE_STRING && lab_str_equal(node->string, "local");
+}
+
 static void note_missing(struct hardware_list *list, int64_t number) {
     for (int i = 0; i < list->missing_count && i < SHOWN_MAX; i++)
         if (list->missing[i] == number)
@@ -53,6 +57,8 @@ static void note_missing(struct hardware_list *list, int64_t number) {
 static int check_element(struct hardware_list *list, const struct lab_value *element,
                          struct lab_err *err) {
     bool gang = element->type == LAB_VALUE_LIST, here = true;
+    if (plan_is_local_node(element) && strcmp(list->path, PLAN_NUMA_NODES) == 0)
+        return 0; /* every device has one */
     struct lab_value *const *numbers = gang ? element->items : (struct lab_value *const *)&element;
     int count = gang ? element->count : 1;
     if (count == 0 || count > LAB_OPTION_INTS_MAX)

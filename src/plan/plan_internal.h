@@ -184,6 +184,9 @@ struct lab_value *plan_lookup(const struct lab_value *map, const char *path);
 #define PLAN_GPU_IDS    "hardware.gpu_ids"
 #define PLAN_NUMA_NODES "hardware.numa_nodes"
 
+/* Of numa_nodes: the one that the device is attached to, whichever that is. */
+bool plan_is_local_node(const struct lab_value *node);
+
 /* --- plan_points.c --- */
 
 int plan_points_book(struct plan_book *book, const struct plan_job *job, struct lab_err *err);

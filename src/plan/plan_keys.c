@@ -33,7 +33,7 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.hardware.gpu_ids", LAB_OPTION_INTS, AT(gpu_ids), .min = 0, .max = 65536,
      .help = "positions in the list of devices, or all; an inner list is a gang that runs at once"},
     {"experiment.hardware.numa_nodes", LAB_OPTION_INTS, AT(numa_nodes), .min = 0, .max = 65536,
-     .help = "the kernel's numbers of the nodes that feed them, or all"},
+     .help = "the kernel's numbers of the nodes that feed them, or all; local = each device's own"},
     {"experiment.test.num_samples", LAB_OPTION_INT, AT(test.num_samples), .fallback = "1000",
      .min = 1, .max = 1e12, .unit = "samples", .help = "of one run, rounded up to whole batches"},
     {"experiment.test.warmup_samples", LAB_OPTION_INT, AT(test.warmup_samples), .fallback = "100",

@@ -121,6 +121,12 @@ static int count_of(const struct lab_value *value) {
     return value->type == LAB_VALUE_LIST ? value->count : 1;
 }
 
+/* Of a device whose node isn't known, the machine's first. */
+static int local_node(const struct plan_book *book, int gpu_id) {
+    int node = book->devices.items[gpu_id].node;
+    return node >= 0 ? node : book->machine->nodes[0].number;
+}
+
 static int make_ranks(const struct walk *w, const struct point *point, struct lab_run_rank *ranks,
                       int *ret_count) {
     int count = count_of(point->gang), nodes = count_of(point->nodes);
@@ -134,7 +140,9 @@ static int make_ranks(const struct walk *w, const struct point *point, struct la
         ranks[i] = (struct lab_run_rank){
             .gpu_id = gpu_id,
             .device = w->book->devices.items[gpu_id].name,
-            .numa_node = (int)number_at(point->nodes, nodes == 1 ? 0 : i),
+            .numa_node = plan_is_local_node(point->nodes)
+                             ? local_node(w->book, gpu_id)
+                             : (int)number_at(point->nodes, nodes == 1 ? 0 : i),
         };
     }
     *ret_count = count;

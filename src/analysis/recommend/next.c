@@ -103,6 +103,15 @@ static void add_pipeline(struct lab_str *line, const struct lab_study_run *run,
     }
 }
 
+/* Several devices, each bound to its local node alone, are not crossed with all of these. */
+static const char *node_list(const struct lab_choices *placements, int model, const char *list,
+                             struct lab_arena *arena) {
+    for (int i = 0; i < placements->count; i++)
+        if (placements->items[i].model == model && !placements->items[i].local)
+            return lab_arena_printf(arena, "[%s]", list);
+    return "local";
+}
+
 /* The study of NUMA nodes crosses devices, nodes and models and nothing else, so that any pipeline
  * can be asked of it; other workloads are repeated by the study that they came from. */
 static const char *make_command(const struct lab_choices *placements, int model, int repeats,
@@ -128,7 +137,8 @@ static const char *make_command(const struct lab_choices *placements, int model,
         add_word(&line, device);
     }
     add_word(&line, lab_arena_printf(arena, "experiment.hardware.gpu_ids=[%s]", lists[DEVICES]));
-    add_word(&line, lab_arena_printf(arena, "experiment.hardware.numa_nodes=[%s]", lists[NODES]));
+    add_word(&line, lab_arena_printf(arena, "experiment.hardware.numa_nodes=%s",
+                                     node_list(placements, model, lists[NODES], arena)));
     if (grid) {
         add_pipeline(&line, run, arena);
         if (counts[BATCHES] > 0)

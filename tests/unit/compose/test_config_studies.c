@@ -152,7 +152,7 @@ LAB_TEST(quick_test) {
              "{num_samples:100,batch_size:5,warmup_samples:20,memory_size_mb:256,"
              "tensor_shape:[3,224,224],compile_model:false,timeout_s:300,dtype:fp32,d2h:output,"
              "fill:random,sync_frequency:10}");
-    composes("experiment=quick_test", "experiment.hardware", "{gpu_ids:[0],numa_nodes:[0]}");
+    composes("experiment=quick_test", "experiment.hardware", "{gpu_ids:[0],numa_nodes:local}");
     composes("experiment=quick_test", "experiment.vit_configs",
              "[{patch_size:32,depth:0,heads:8,dim:64,mlp_dim:0},"
              "{patch_size:32,depth:2,heads:4,dim:256,mlp_dim:0},"

@@ -110,10 +110,13 @@ LAB_TEST(a_key_on_a_list_means_each_element) {
     refuses("empty.x=6", "'empty' is an empty list", NULL);
 }
 
-LAB_TEST(repeat_has_other_names) {
+LAB_TEST(some_keys_have_other_names) {
     composes("repeat=3", "experiment.repeat", "3");
     composes("runs=3", "experiment.repeat", "3");
     composes("experiment.runs=3", "experiment.repeat", "3");
+    given_primary("experiment: {hardware: {gpu_ids: [0], numa_nodes: [0]}}\n");
+    composes("gpu_ids=all", "experiment.hardware", "{gpu_ids:all,numa_nodes:[0]}");
+    composes("numa_nodes=local", "experiment.hardware", "{gpu_ids:[0],numa_nodes:local}");
     given_primary("repeat: 1\nexperiment: {repeat: 1}\n");
     composes("repeat=3", "", "{repeat:3,experiment:{repeat:1}}");
 }

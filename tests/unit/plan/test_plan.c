@@ -55,6 +55,17 @@ LAB_TEST(all_means_every_device_and_every_node) {
     assert_int_equal(plan.runs[47].ranks[0].numa_node, 3);
 }
 
+LAB_TEST(local_means_each_devices_node) {
+    PLAN("experiment=quick_test", "gpu_ids=[3,[1,2]]", "experiment.order=as_given");
+    assert_int_equal(plan.run_count, 2 * 3);
+    assert_string_equal(plan.runs[0].id, "gpu3_numa3_vit0x0x0");
+    assert_int_equal(plan.runs[3].ranks[0].numa_node, 1);
+    assert_int_equal(plan.runs[3].ranks[1].numa_node, 2);
+    PLAN("experiment=quick_test", "gpu_ids=[3]", "numa_nodes=[local,0]");
+    assert_int_equal(plan.run_count, 2 * 3);
+    REFUSED(FOUR_NODES, "gpu_ids: local isn't a number", "experiment=quick_test", "gpu_ids=local");
+}
+
 LAB_TEST(keys_of_one_entry_move_together) {
     given_study("workload: vit\n"
                 "axes:\n"
