@@ -233,6 +233,7 @@ struct lab_advice lab_advice_make(const struct lab_study_table *study,
     for (int i = 0; i < bindings.count; i++)
         add_claim(&advice.tested, &advice.tested_count, bindings.claims[i], arena);
     add_choices(&advice, study, arena);
+    lab_advice_add_untested(&advice, study, arena);
     advice.answer = make_answer(&advice, &bindings, arena);
     return advice;
 }

@@ -21,6 +21,11 @@ struct lab_advice_line { /* a device, bound; or all of them, a process each */
     struct lab_claim gain; /* "advise.bind": against the other NUMA nodes tested */
 };
 
+struct lab_advice_untested { /* may help here; no study measures it */
+    const char *name;        /* "openmp" */
+    const char *line, *reason;
+};
+
 struct lab_advice { /* from one study */
     const char *study;
     const char *answer; /* the first sentences */
@@ -32,12 +37,18 @@ struct lab_advice { /* from one study */
     int choice_count;
     struct lab_claim *tested; /* what decided all that, whatever its verdict: pooled first */
     int tested_count;         /* 0 = the study compares nothing that could be advised */
+    struct lab_advice_untested *untested;
+    int untested_count;
 };
 
 /* `before` NULL = the nodes are chosen by this study; else they are those of its lines, and this
  * study shows what they gain. */
 struct lab_advice lab_advice_make(const struct lab_study_table *study,
                                   const struct lab_advice *before, struct lab_arena *arena);
+
+/* What else applies to the devices of the study (advise_untested.c); lab_advice_make calls it. */
+void lab_advice_add_untested(struct lab_advice *advice, const struct lab_study_table *study,
+                             struct lab_arena *arena);
 
 /* As text, from the study on; as data. */
 void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice);

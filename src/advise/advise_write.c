@@ -3,6 +3,10 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
+#define ALIGNED_MOST 52 /* columns of a line whose reason stands in a column with others */
+
 /* --- text --- */
 
 static void add_table(struct lab_doc *doc, const struct lab_advice *advice) {
@@ -53,20 +57,40 @@ static void add_lines(struct lab_doc *doc, const struct lab_advice *advice) {
     add_code(doc, all->srun);
 }
 
+/* The answer is the one choice where there is nothing else. */
+static void add_choices(struct lab_doc *doc, const struct lab_advice *advice) {
+    if (advice->choice_count == 0 || advice->choice_count + advice->line_count < 2)
+        return;
+    lab_doc_gap(doc);
+    lab_doc_text(doc, LAB_DOC_TITLE, "Other choices");
+    for (int i = 0; i < advice->choice_count; i++)
+        lab_doc_text(doc, LAB_DOC_CHOICE, "%s.",
+                     lab_claim_sentence(&advice->choices[i], lab_doc_arena(doc)));
+}
+
+static void add_untested(struct lab_doc *doc, const struct lab_advice *advice) {
+    int width = 0;
+    for (int i = 0; i < advice->untested_count; i++) {
+        int length = (int)strlen(advice->untested[i].line);
+        width = length > width && length <= ALIGNED_MOST ? length : width;
+    }
+    if (advice->untested_count > 0) {
+        lab_doc_gap(doc);
+        lab_doc_text(doc, LAB_DOC_TITLE, "Not measured here");
+    }
+    for (int i = 0; i < advice->untested_count; i++)
+        lab_doc_code(doc, NULL,
+                     lab_arena_printf(lab_doc_arena(doc), "%-*s  # %s", width,
+                                      advice->untested[i].line, advice->untested[i].reason));
+}
+
 void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice) {
     lab_doc_text(doc, LAB_DOC_WHOLE, "Study: %s%s", advice->study,
                  advice->simulated ? " (simulated)" : "");
     if (advice->line_count > 0)
         add_lines(doc, advice);
-    if (advice->choice_count + advice->line_count < 2) /* the answer is that choice */
-        return;
-    if (advice->choice_count > 0) {
-        lab_doc_gap(doc);
-        lab_doc_text(doc, LAB_DOC_TITLE, "Other choices");
-    }
-    for (int i = 0; i < advice->choice_count; i++)
-        lab_doc_text(doc, LAB_DOC_CHOICE, "%s.",
-                     lab_claim_sentence(&advice->choices[i], lab_doc_arena(doc)));
+    add_choices(doc, advice);
+    add_untested(doc, advice);
 }
 
 /* --- for programs --- */
@@ -95,6 +119,17 @@ static struct lab_value *claims_value(const struct lab_claim *claims, int count,
     return list;
 }
 
+static struct lab_value *untested_value(const struct lab_advice *advice, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < advice->untested_count; i++) {
+        struct lab_value *map = lab_value_map(arena);
+        lab_value_set_string(arena, map, "name", advice->untested[i].name);
+        lab_value_set_string(arena, map, "line", advice->untested[i].line);
+        lab_value_append(arena, list, map);
+    }
+    return list;
+}
+
 struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *lines = lab_value_list(arena);
     for (int i = 0; i < advice->line_count; i++)
@@ -107,6 +142,7 @@ struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_a
                   advice->line_count > 1 ? line_value(&advice->all, arena) : lab_value_null(arena));
     lab_value_set(arena, map, "choices",
                   claims_value(advice->choices, advice->choice_count, arena));
+    lab_value_set(arena, map, "not_measured", untested_value(advice, arena));
     lab_value_set(arena, map, "claims", claims_value(advice->tested, advice->tested_count, arena));
     return map;
 }

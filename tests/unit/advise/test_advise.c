@@ -88,6 +88,95 @@ LAB_TEST(a_bound_says_what_is_not_gained) {
     given_end(&given);
 }
 
+/* --- settings and phases: a claim that holds is a line with its gain, and no other is --- */
+
+#define OPTIONS "{\"batch_size\": %d, \"compile_model\": %s}"
+
+/* `gain` of the larger batch, or of compiling. */
+static struct lab_advice advise_setting(struct given_study *given, bool compiles, int runs,
+                                        double gain) {
+    given_begin(given, compiles ? "compile_study" : "throughput_study");
+    for (int r = 0; r < runs; r++)
+        for (int level = 0; level < 2; level++)
+            given_add(
+                given,
+                (struct given_run){
+                    .model = "m",
+                    .flops = 1e9,
+                    .repeat = r,
+                    .rate = 1000 * (1 + level * gain) * exp(.005 * given_normal(given)),
+                    .suffix = level ? "_other" : NULL,
+                    .options = lab_arena_printf(&given->arena, OPTIONS, !compiles && level ? 32 : 1,
+                                                compiles && level ? "true" : "false")});
+    given->table.machine = &machine;
+    return lab_advice_make(&given->table, NULL, &given->arena);
+}
+
+LAB_TEST(a_setting_that_pays_off_is_advised) {
+    static const char *const kinds[] = {"recommend.batch", "recommend.compile"};
+    for (int compiles = 0; compiles < 2; compiles++) {
+        struct given_study given;
+        struct lab_advice advice = advise_setting(&given, compiles, 5, .2);
+        assert_int_equal(advice.choice_count, 1);
+        assert_string_equal(advice.choices[0].kind, kinds[compiles]);
+        assert_true(advice.choices[0].low < .2 && .2 < advice.choices[0].high);
+        assert_contains(advice.answer, compiles ? "Compiled: " : "Batch 32: ");
+        assert_contains(advice.answer, "higher throughput than ");
+        given_end(&given);
+        /* inconclusive, absent, slower */
+        const struct {
+            int runs;
+            double gain;
+        } none[] = {{1, .2}, {5, 0}, {5, -.2}};
+        for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+            advice = advise_setting(&given, compiles, none[i].runs, none[i].gain);
+            assert_int_equal(advice.choice_count, 0);
+            assert_contains(advice.answer, "No setting is advised. ");
+            given_end(&given);
+        }
+    }
+}
+
+/* At once takes twice as long; `isolated` recovers a part of that. */
+static struct lab_advice advise_phase(struct given_study *given, int blocks, double recovery) {
+    const struct {
+        const char *name, *test;
+        double time_s;
+    } phases[] = {{"baseline", "{\"phase\": \"baseline\", \"place\": \"alone\"}", 1},
+                  {"concurrent", "{\"phase\": \"concurrent\", \"place\": \"together\"}", 2},
+                  {"isolated",
+                   "{\"phase\": \"isolated\", \"place\": \"together\", \"apart\": [\"process\"]}",
+                   2 - recovery}};
+    given_begin(given, "contention");
+    for (int r = 0; r < blocks; r++)
+        for (int p = 0; p < 3; p++)
+            for (int gpu = 0; gpu < 2; gpu++)
+                given_add(given,
+                          (struct given_run){
+                              .model = "m",
+                              .gpu = gpu,
+                              .repeat = r,
+                              .phase = phases[p].name,
+                              .test = phases[p].test,
+                              .suffix = lab_arena_printf(&given->arena, "_%s", phases[p].name),
+                              .rate = exp(.005 * given_normal(given)) / phases[p].time_s});
+    given->table.machine = &machine;
+    return lab_advice_make(&given->table, NULL, &given->arena);
+}
+
+LAB_TEST(a_phase_that_recovers_is_advised) {
+    struct given_study given;
+    struct lab_advice advice = advise_phase(&given, 5, .9);
+    assert_int_equal(advice.choice_count, 1);
+    assert_string_equal(advice.choices[0].kind, "contention.recovery");
+    assert_contains(advice.answer, "isolated");
+    given_end(&given);
+    assert_int_equal(advise_phase(&given, 5, 0).choice_count, 0);
+    given_end(&given);
+    assert_int_equal(advise_phase(&given, 1, .9).choice_count, 0);
+    given_end(&given);
+}
+
 /* What was chosen before stays, also where it is slower now. */
 LAB_TEST(nodes_chosen_before_are_measured_again) {
     struct given_study first, second;
@@ -100,4 +189,65 @@ LAB_TEST(nodes_chosen_before_are_measured_again) {
     assert_true(now.tested[1].high < -.15);
     given_end(&first);
     given_end(&second);
+}
+
+/* --- what no study measures --- */
+
+static bool has_untested(const struct lab_advice *advice, const char *name, const char *line) {
+    for (int i = 0; i < advice->untested_count; i++)
+        if (lab_str_equal(advice->untested[i].name, name))
+            return !line || lab_str_equal(advice->untested[i].line, line);
+    return false;
+}
+
+/* Two GPUs on each node, 0 and 1 on one switch; a card each for Ethernet. */
+LAB_TEST(what_is_not_measured_fits_the_machine) {
+    int switched[] = {1, 2}, other[] = {3, 4};
+    struct lab_pci pci[6] = {{.address = "0000:01:00.0", .name = "NVIDIA L40S", .node = 0},
+                             {.address = "0000:02:00.0", .name = "NVIDIA L40S", .node = 0},
+                             {.address = "0000:81:00.0", .name = "NVIDIA H200", .node = 1},
+                             {.address = "0000:82:00.0", .name = "NVIDIA H200", .node = 1},
+                             {.address = "0000:91:00.0", .os_name = "eth0", .node = 0},
+                             {.address = "0000:92:00.0", .os_name = "eth1", .node = 1}};
+    for (int i = 0; i < 6; i++) {
+        pci[i].kind = i < 4 ? LAB_PCI_GPU : LAB_PCI_NETWORK;
+        pci[i].class_id = i < 4 ? 0x0302 : 0x0200;
+        pci[i].vendor_id = 0x10de;
+        pci[i].vendor = "";
+        pci[i].os_name = pci[i].os_name ? pci[i].os_name : "";
+        pci[i].name = pci[i].name ? pci[i].name : "";
+        pci[i].bridges = i < 2 ? switched : other + i % 2;
+        pci[i].bridge_count = i < 2 ? 2 : 1;
+    }
+    struct lab_machine whole = machine;
+    whole.pci = pci;
+    whole.pci_count = 6;
+    struct given_study given;
+    advise(&given, 2, 5, .8, .005); /* GPU 1 sits on node 0 here, and was bound to both */
+    given.table.machine = &whole;
+    struct lab_advice advice = lab_advice_make(&given.table, NULL, &given.arena);
+    assert_true(has_untested(&advice, "openmp", "OMP_NUM_THREADS=2 PROGRAM"));
+    assert_true(has_untested(&advice, "bridge", "flock /tmp/gpu0-1.lock PROGRAM"));
+    assert_true(has_untested(&advice, "nccl_socket", "NCCL_SOCKET_IFNAME=eth0 PROGRAM"));
+    assert_true(has_untested(&advice, "exclusive", "sudo nvidia-smi -i 0,1 -c EXCLUSIVE_PROCESS"));
+    assert_false(has_untested(&advice, "mps", NULL) || has_untested(&advice, "mig", NULL) ||
+                 has_untested(&advice, "nccl_ib", NULL) ||
+                 has_untested(&advice, "nccl_p2p", NULL) || has_untested(&advice, "local", NULL));
+    /* then slices of an H200 and GPU 0, never bound to its local node */
+    for (int i = 0; i < given.table.run_count; i++) {
+        struct lab_study_rank *rank = &given.table.runs[i].ranks[0];
+        bool first = rank->gpu == 0;
+        rank->device = first ? "cuda:0" : "cuda:2/4.0";
+        rank->gpu = first ? 0 : 2;
+        rank->numa_node = first ? 1 : rank->numa_node;
+    }
+    advice = lab_advice_make(&given.table, NULL, &given.arena);
+    assert_true(has_untested(&advice, "local",
+                             ORDER "CUDA_VISIBLE_DEVICES=0 numactl "
+                                   "--cpunodebind=0 --membind=0 PROGRAM"));
+    assert_true(has_untested(&advice, "mps", "nvidia-cuda-mps-control -d"));
+    assert_true(has_untested(&advice, "mig", "sudo nvidia-smi -i 2 -mig 1"));
+    assert_true(has_untested(&advice, "nccl_p2p", NULL));
+    assert_false(has_untested(&advice, "exclusive", NULL) || has_untested(&advice, "bridge", NULL));
+    given_end(&given);
 }
