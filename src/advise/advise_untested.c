@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "model/run.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct facts { /* of the devices that the study ran on, each once, bound to its local node */
@@ -21,6 +22,13 @@ struct facts { /* of the devices that the study ran on, each once, bound to its 
 };
 
 /* --- facts --- */
+
+/* Of how many parts of its device it is one: 4 of "cuda:0/4.2". */
+static int parts_of(const struct lab_study_rank *rank) {
+    const char *slash =
+        lab_run_device_is_simulated(rank->device) ? NULL : strchr(rank->device, '/');
+    return slash ? (int)strtol(slash + 1, NULL, 10) : 1;
+}
 
 /* By the GPUs' numbers. */
 static void add_rank(struct facts *facts, const struct lab_study_rank *rank) {
@@ -36,7 +44,7 @@ static void add_rank(struct facts *facts, const struct lab_study_rank *rank) {
         facts->ranks[at] = *rank;
         facts->ranks[at].numa_node = rank->device_node >= 0 ? rank->device_node : rank->numa_node;
         facts->gpus &= !lab_str_starts(rank->device, "cpu:");
-        facts->sliced |= !lab_run_device_is_simulated(rank->device) && strchr(rank->device, '/');
+        facts->sliced |= parts_of(rank) > 1;
     }
     facts->local[at] |= rank->numa_node == facts->ranks[at].numa_node;
 }
@@ -85,17 +93,16 @@ static const char *local_line(const struct facts *facts) {
                       : lab_advice_place_torchrun(&place, facts->arena);
 }
 
-/* A node's cores, shared by its GPUs or by what the study ran there. */
+/* A node's cores, shared by its GPUs and their slices. */
 static const char *threads_line(const struct facts *facts) {
     const struct lab_machine *machine = facts->machine;
     int least = 0;
     for (int i = 0; i < facts->count; i++) {
-        int node = lab_machine_node_index(machine, facts->ranks[i].numa_node), gpus = 0, ranks = 0;
+        int node = lab_machine_node_index(machine, facts->ranks[i].numa_node), gpus = 0;
         for (int p = 0; p < machine->pci_count; p++)
             gpus += facts->gpus && lab_pci_is_gpu(&machine->pci[p]) && machine->pci[p].node == node;
-        for (int k = 0; k < facts->count; k++)
-            ranks += facts->ranks[k].numa_node == facts->ranks[i].numa_node;
-        int share = node < 0 ? 0 : machine->nodes[node].core_count / (gpus > ranks ? gpus : ranks);
+        int users = (gpus > 0 ? gpus : 1) * parts_of(&facts->ranks[i]);
+        int share = node < 0 || users < 1 ? 0 : machine->nodes[node].core_count / users;
         least = i == 0 || share < least ? share : least;
     }
     return least > 0 ? lab_arena_printf(facts->arena, "OMP_NUM_THREADS=%d PROGRAM", least) : NULL;

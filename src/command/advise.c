@@ -201,22 +201,33 @@ static struct lab_value *text_or_null(const char *text, struct lab_arena *arena)
     return text ? lab_value_string(arena, text) : lab_value_null(arena);
 }
 
+/* Why there is nothing to advise. `named`: the study that was asked, or NULL; `any`: there is one
+ * of this machine. */
+static const char *why_nothing(const struct lab_command_call *call, const char *named, bool any,
+                               const struct wanted *wanted,
+                               const struct lab_advise_studies *studies) {
+    const struct lab_study_table *first = named && studies->count > 0 ? studies->tables : NULL;
+    const char *model = wanted->workload ? wanted->workload->name : "a model";
+    if (first && first->failed_count > 0 && first->failed_count == first->planned_count)
+        return lab_arena_printf(call->arena, "Nothing is advised: no run of %s succeeded.", named);
+    if (!any)
+        return "Nothing is advised: no study was run on this machine.";
+    return lab_arena_printf(call->arena, "Nothing is advised: %s placements of %s.",
+                            named ? lab_arena_printf(call->arena, "%s compares no", named)
+                                  : "no study of this machine compares",
+                            model);
+}
+
 static void print_nothing(const struct lab_command_call *call, const struct lab_machine *machine,
                           const struct wanted *wanted, const struct lab_advise_studies *studies) {
     /* a study that was named may be another machine's */
     const char *named = wanted->study_count > 0 ? wanted->studies[0] : NULL, *study = NULL;
     const char *command = named ? NULL : study_to_run(call, machine, wanted);
-    const char *model = wanted->workload ? wanted->workload->name : "a model";
     for (int i = 0; i < studies->count && !study; i++)
         if (studies->tables[i].run_count > 0)
             study = lab_study_view_shorten(studies->tables[i].folder, call->arena);
-    const char *answer =
-        study || studies->count > studies->first_simulated
-            ? lab_arena_printf(call->arena, "Nothing is advised: %s placements of %s.",
-                               named ? lab_arena_printf(call->arena, "%s compares no", named)
-                                     : "no study of this machine compares",
-                               model)
-            : "Nothing is advised: no study was run on this machine.";
+    const char *answer = why_nothing(
+        call, named, study || studies->count > studies->first_simulated, wanted, studies);
     struct lab_doc *doc = lab_doc_open("Advice", call->arena);
     lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
     lab_doc_data(doc, "study", text_or_null(study, call->arena));

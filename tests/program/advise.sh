@@ -33,6 +33,12 @@ run advise --workload vit depth=7
 expect_out 'no study of this machine compares placements of vit'
 expect_out 'experiment.vit_configs.depth=7'
 
+# nothing but failures
+run run quick_test --device cpu "$small" experiment.test.timeout_s=0.001 experiment.max_retries=0 \
+    output_dir=failed experiment.trace=false
+run advise --study failed/quick_test/*/*
+expect_out '^Nothing is advised: no run of'
+
 # a line for each GPU whose node is faster for certain, with its gain; local nodes by gpulab bind
 sim() { # sim GPUS NODES [WORDS]: copies alone, which feel where they come from
     run run numa_study --device "${machine-sim:l40s-10}" "experiment.hardware.gpu_ids=$1" \
@@ -45,8 +51,10 @@ run advise
 expect_out '^Bind each device as below. Local NUMA nodes, mean of 3 devices: 1'
 expect_out '^  GPU 5 +2 +[+]1[0-9][.][0-9]% '
 expect_out '^  CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0,1,5 torchrun --nproc-per-node 3 --no-python gpulab bind PROGRAM$'
+expect_out '^Not measured here$'
+expect_out '^  flock /tmp/gpu0-1.lock PROGRAM +# one job at a time'
 run advise --json
-json '(len(d["advice"][0]["lines"]) == 3 and d["simulated"]
+json '(len(d["advice"][0]["lines"]) == 3 and "openmp" in [l["name"] for l in d["advice"][0]["not_measured"]] and d["simulated"]
       and all(l["gain"]["verdict"] == "yes" and l["gain"]["low"] > 0.05 and l["gain"]["runs"] == 5
               and l["gain"]["simulated"] for l in d["advice"][0]["lines"]))'
 
