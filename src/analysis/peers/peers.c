@@ -205,16 +205,20 @@ double lab_peer_effect(const struct lab_peer *device) {
     return most;
 }
 
+/* Where one half of the devices is slower, both halves differ equally: the slow one is odd. */
+#define SLOW_WEIGHT 1.2
+
 /* The one that differs most for certain, and leaves enough others; -1 = none. */
 static int find_odd(const struct lab_peers *peers) {
     int odd = -1, rest = 0;
     double most = 0;
     for (int d = 0; d < peers->device_count; d++) {
-        double effect = fabs(lab_peer_effect(&peers->devices[d]));
+        double effect = log1p(lab_peer_effect(&peers->devices[d]));
+        double size = effect < 0 ? -SLOW_WEIGHT * effect : effect;
         rest += !peers->devices[d].odd;
-        if (!peers->devices[d].odd && effect > most) {
+        if (!peers->devices[d].odd && size > most) {
             odd = d;
-            most = effect;
+            most = size;
         }
     }
     return rest > LAB_PEERS_LEAST ? odd : -1;

@@ -108,6 +108,25 @@ LAB_TEST(what_else_differs_about_a_slow_device_is_told) {
     given_end(&given);
 }
 
+LAB_TEST(of_two_halves_the_slow_one_is_named) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int r = 0; r < 5; r++)
+        for (int gpu = 0; gpu < 4; gpu++)
+            given_add(&given, (struct given_run){.model = "vit",
+                                                 .gpu = gpu,
+                                                 .repeat = r,
+                                                 .rate = (gpu < 2 ? 1000 : 940) *
+                                                         (1 + 0.003 * given_normal(&given))});
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    for (int i = 0; i < result.claim_count; i++) {
+        bool slow = strcmp(result.claims[i].subject, "GPU 2") >= 0;
+        assert_int_equal(result.claims[i].verdict == LAB_CLAIM_YES, slow);
+        assert_true(!slow || (result.claims[i].low <= -0.06 && result.claims[i].high >= -0.06));
+    }
+    given_end(&given);
+}
+
 LAB_TEST(two_devices_have_no_peers) {
     struct given_study given;
     given_begin(&given, "numa_study");
