@@ -410,7 +410,7 @@ struct lab_claim lab_claim_of_spikes(const struct lab_resource_correlations *of,
     claim.confidence = spikes->interval.confidence;
     claim.p = spikes->p;
     claim.n = of->rank_times.count;
-    claim.verdict = LAB_CLAIM_YES;
+    claim.verdict = claim.n > 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
     return claim;
 }
 

@@ -85,7 +85,7 @@ static struct row make_row(struct correlate_finding finding, bool simulated,
     const struct lab_resource_correlation *item = finding.item;
     struct lab_claim rho = lab_claim_of_correlation(finding.of, item, arena);
     rho.kind = "correlate.resource";
-    rho.verdict = item->found ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
+    rho.verdict = item->found && rho.n > 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
     rho.simulated = simulated;
     return (struct row){.device = finding.of->rank_times.device,
                         .key = lab_resource_key(&item->resource, arena),
@@ -208,11 +208,13 @@ static struct lab_claim claim_of_none(const struct correlated *made) {
     claim.unit = "";
     claim.simulated = made->study->simulated;
     for (int d = 0; d < made->figures.devices; d++)
-        claim.n += made->list[d].rank_times.count;
+        if (d == 0 || made->list[d].rank_times.count < claim.n)
+            claim.n = made->list[d].rank_times.count;
     if (made->possible == 0)
         return claim;
-    claim.verdict = least <= DETECTABLE ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
-    claim.bound = least <= DETECTABLE ? least : (double)NAN;
+    bool none = least <= DETECTABLE && claim.n > 1;
+    claim.verdict = none ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
+    claim.bound = none ? least : (double)NAN;
     return claim;
 }
 
@@ -223,6 +225,10 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
         return lacking;
     if (made->figures.found > 0) {
         struct row first = make_row(made->findings[0], false, arena);
+        if (first.rho.verdict != LAB_CLAIM_YES)
+            return lab_arena_printf(
+                arena, "Iteration %s on %s and the %s: inconclusive (ρ = %s within 1 run).",
+                first.figure, first.device, first.title, lab_claim_short(&first.rho, arena));
         return lab_arena_printf(
             arena, "Iteration %s on %s correlates with the %s (ρ = %s, 95%% CI).%s", first.figure,
             first.device, first.title, lab_claim_short(&first.rho, arena),
@@ -236,11 +242,11 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                                 "No sampled resource correlates with iteration time (%d tested; "
                                 "|ρ| ≥ %.2f would have been detected).",
                                 made->possible, none->bound);
-    return made->possible == 0 ? "Not tested: only the GPUs' own activity was sampled."
-                               : lab_arena_printf(arena,
-                                                  "Correlation with iteration time: inconclusive, "
-                                                  "the runs are too short (%d tested).",
-                                                  made->possible);
+    if (made->possible == 0)
+        return "Not tested: only the GPUs' own activity was sampled.";
+    return lab_arena_printf(arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
+                            none->n > 1 ? "the runs are too short" : "1 run of a device",
+                            made->possible);
 }
 
 /* --- the whole --- */

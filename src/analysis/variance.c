@@ -145,16 +145,25 @@ static void add_part(struct lab_analysis_result *result, const struct lab_phases
     lab_rows_add_claims(result, &rows, arena);
 }
 
+/* "Indicators of contention: 1 met, 2 inconclusive, 2 not testable." */
 static const char *make_answer(const struct phase *main, const struct lab_indicator *indicators,
                                struct lab_arena *arena) {
-    int met = 0, testable = 0;
-    for (int i = 0; i < LAB_INDICATORS; i++) {
-        met += indicators[i].claim.verdict == LAB_CLAIM_YES;
-        testable += indicators[i].claim.verdict != LAB_CLAIM_NOT_TESTED;
+    static const enum lab_claim_verdict order[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
+                                                   LAB_CLAIM_INCONCLUSIVE, LAB_CLAIM_NOT_TESTED};
+    LAB_AUTO(str, text);
+    for (int v = 0; v < LAB_COUNT_OF(order); v++) {
+        const char *state = NULL;
+        int count = 0;
+        for (int i = 0; i < LAB_INDICATORS; i++)
+            if (indicators[i].claim.verdict == order[v]) {
+                state = indicators[i].state;
+                count++;
+            }
+        if (state)
+            lab_str_printf(&text, "%s%d %s", text.length ? ", " : "", count, state);
     }
-    return lab_arena_printf(arena, "%s. %d of %d testable indicators of contention %s met.",
-                            lab_claim_sentence(&main->figures.time, arena), met, testable,
-                            met == 1 ? "is" : "are");
+    return lab_arena_printf(arena, "%s. Indicators of contention: %s.",
+                            lab_claim_sentence(&main->figures.time, arena), text.text);
 }
 
 static void add_parts(struct lab_analysis_result *result, const struct contention *made) {

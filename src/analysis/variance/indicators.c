@@ -154,12 +154,15 @@ static void judge_correlation(const struct candidate *chosen, const char *lackin
     double least = lab_correlation_detectable(chosen->effective, chosen->count);
     struct lab_claim *claim = &indicator->claim;
     *claim = lab_claim_of_correlation(chosen->of, chosen->best, arena);
-    bool met = chosen->p <= LAB_CLAIM_LEVEL && chosen->best->spearman.r >= LAB_TIE_LEAST;
-    claim->verdict = met ? LAB_CLAIM_YES : least <= SEEN ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
-    claim->bound = !met && least <= SEEN ? least : (double)NAN;
+    bool seen = chosen->p <= LAB_CLAIM_LEVEL && chosen->best->spearman.r >= LAB_TIE_LEAST;
+    bool none = !seen && fmax(least, claim->high) <= SEEN;
+    claim->verdict = claim->n < 2 || (!seen && !none) ? LAB_CLAIM_INCONCLUSIVE
+                     : seen                           ? LAB_CLAIM_YES
+                                                      : LAB_CLAIM_NO;
+    claim->bound = claim->verdict == LAB_CLAIM_NO ? fmax(least, claim->high) : (double)NAN;
     indicator->evidence =
-        met ? lab_arena_printf(arena, "%s, %s", claim->subject, lab_claim_short(claim, arena))
-            : lab_arena_printf(arena, "none of %d (|ρ| ≥ %.2f detectable)", chosen->count, least);
+        seen ? lab_arena_printf(arena, "%s, %s", claim->subject, lab_claim_short(claim, arena))
+             : lab_arena_printf(arena, "none of %d (|ρ| ≥ %.2f detectable)", chosen->count, least);
 }
 
 /* Spikes that cost time, over all CPU resources. */
