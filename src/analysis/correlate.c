@@ -80,13 +80,14 @@ static const struct lab_field spike_fields[] = {
     LAB_FIELD(struct spike_row, change, "time_change", "Time", LAB_UNIT_CHANGE),
 };
 
-static struct row make_row(struct correlate_finding finding, bool simulated,
+static struct row make_row(struct correlate_finding finding, const struct lab_study_table *study,
                            struct lab_arena *arena) {
     const struct lab_resource_correlation *item = finding.item;
     struct lab_claim rho = lab_claim_of_correlation(finding.of, item, arena);
     rho.kind = "correlate.resource";
-    rho.verdict = item->found && rho.n > 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
-    rho.simulated = simulated;
+    rho.verdict =
+        item->found && rho.n > 1 && study->repeated ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
+    rho.simulated = study->simulated;
     return (struct row){.device = finding.of->rank_times.device,
                         .key = lab_resource_key(&item->resource, arena),
                         .title = lab_resource_title(&item->resource, arena),
@@ -212,7 +213,7 @@ static struct lab_claim claim_of_none(const struct correlated *made) {
             claim.n = made->list[d].rank_times.count;
     if (made->possible == 0)
         return claim;
-    bool none = least <= DETECTABLE && claim.n > 1;
+    bool none = least <= DETECTABLE && claim.n > 1 && made->study->repeated;
     claim.verdict = none ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
     claim.bound = none ? least : (double)NAN;
     return claim;
@@ -224,10 +225,10 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
     if (lacking)
         return lacking;
     if (made->figures.found > 0) {
-        struct row first = make_row(made->findings[0], false, arena);
+        struct row first = make_row(made->findings[0], made->study, arena);
         if (first.rho.verdict != LAB_CLAIM_YES)
             return lab_arena_printf(
-                arena, "Iteration %s on %s and the %s: inconclusive (ρ = %s within 1 run).",
+                arena, "Iteration %s on %s and the %s: inconclusive (ρ = %s within runs).",
                 first.figure, first.device, first.title, lab_claim_short(&first.rho, arena));
         return lab_arena_printf(
             arena, "Iteration %s on %s correlates with the %s (ρ = %s, 95%% CI).%s", first.figure,
@@ -244,9 +245,9 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                                 made->possible, none->bound);
     if (made->possible == 0)
         return "Not tested: only the GPUs' own activity was sampled.";
-    return lab_arena_printf(arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
-                            none->n > 1 ? "the runs are too short" : "1 run of a device",
-                            made->possible);
+    return lab_arena_printf(
+        arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
+        made->study->repeated ? "the runs are too short" : "1 run of each point", made->possible);
 }
 
 /* --- the whole --- */
@@ -283,8 +284,7 @@ static void add_part(struct lab_analysis_result *result, const struct correlated
     part->answer = make_answer(made, &none);
     LAB_PART_FIGURES(part, figure_fields, &made->figures, arena);
     for (int i = 0; i < made->finding_count && i < top; i++) {
-        LAB_ADD(found, found_count, arena) =
-            make_row(made->findings[i], made->study->simulated, arena);
+        LAB_ADD(found, found_count, arena) = make_row(made->findings[i], made->study, arena);
         if (i < made->figures.found)
             lab_analysis_add_claim(result, &found[i].rho, arena);
     }
@@ -294,7 +294,7 @@ static void add_part(struct lab_analysis_result *result, const struct correlated
         for (int i = 0; i < made->list[d].count; i++)
             LAB_ADD(all, all_count, arena) =
                 make_row((struct correlate_finding){&made->list[d], &made->list[d].items[i]},
-                         made->study->simulated, arena);
+                         made->study, arena);
     lab_rows_add_table(part, "findings", "Correlated with the iterations",
                        &LAB_ROWS(row_fields, found, found_count), arena);
     add_spikes(result, part, made, top);
