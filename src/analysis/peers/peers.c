@@ -55,12 +55,20 @@ static int by_title(const void *a, const void *b) {
     return strverscmp(x->name, y->name);
 }
 
+/* A device alone, with a throughput: one that got nothing done has none to compare. */
+static bool is_comparable(const struct lab_study_point *point) {
+    for (int i = 0; i < point->count && point->runs[0]->rank_count == 1; i++)
+        if (point->runs[i]->rate > 0)
+            return true;
+    return false;
+}
+
 static struct lab_peers find_peers(const struct lab_study_table *study, struct lab_arena *arena) {
     struct lab_peers peers = {.study = study};
     struct lab_study_point *points;
     int count = lab_study_points(study, arena, &points);
     for (int i = 0; i < count; i++)
-        if (points[i].runs[0]->rank_count == 1) {
+        if (is_comparable(&points[i])) {
             find_device(&peers, &points[i].runs[0]->ranks[0], arena);
             find_setup(&peers, &points[i], arena);
         }
@@ -72,7 +80,7 @@ static struct lab_peers find_peers(const struct lab_study_table *study, struct l
         peers.devices[d].cells =
             lab_arena_alloc(arena, (size_t)peers.setup_count, sizeof(struct lab_peer_cell));
     for (int i = 0; i < count; i++)
-        if (points[i].runs[0]->rank_count == 1) {
+        if (is_comparable(&points[i])) {
             struct lab_peer *device = find_device(&peers, &points[i].runs[0]->ranks[0], arena);
             assert(device->cells); /* all devices were found above */
             struct lab_peer_cell *cell = &device->cells[find_setup(&peers, &points[i], arena)];

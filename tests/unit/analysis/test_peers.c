@@ -127,6 +127,24 @@ LAB_TEST(of_two_halves_the_slow_one_is_named) {
     given_end(&given);
 }
 
+LAB_TEST(a_point_without_throughput_spoils_no_other) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int r = 0; r < 5; r++)
+        for (int gpu = 0; gpu < 4; gpu++)
+            for (int m = 0; m < 2; m++)
+                given_add(&given, (struct given_run){.model = m ? "gemm" : "vit",
+                                                     .gpu = gpu,
+                                                     .repeat = r,
+                                                     .rate = gpu == 1 && m ? 0
+                                                             : gpu == 2    ? 900 + r
+                                                                           : 1000 + r});
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    assert_says(result.answer, "GPU 2: 10.0% lower throughput than its peers");
+    assert_int_equal(claim_of(&result, "peers.device", "GPU 1")->verdict, LAB_CLAIM_NO);
+    given_end(&given);
+}
+
 LAB_TEST(two_devices_have_no_peers) {
     struct given_study given;
     given_begin(&given, "numa_study");
