@@ -42,6 +42,15 @@ static const char *common_bound(const struct crossover_series *series) {
     return series->count > 0 ? series->models[0]->bound : NULL;
 }
 
+/* Of a value, certain or not. */
+static const char *sentence_of(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (claim->verdict == LAB_CLAIM_YES)
+        return lab_arena_printf(arena, "%s%s.", lab_claim_sentence(claim, arena), BELOW_ABOVE);
+    return lab_arena_printf(arena, "%s: crossover inconclusive (%d run%s each), measured at %s.",
+                            claim->subject, claim->n, claim->n == 1 ? "" : "s",
+                            lab_claim_short(claim, arena));
+}
+
 static const char *make_sentence(const struct crossover_series *series, struct lab_arena *arena) {
     const struct lab_claim *claim = &series->claim;
     const char *bound = common_bound(series);
@@ -49,12 +58,8 @@ static const char *make_sentence(const struct crossover_series *series, struct l
         return lab_arena_printf(arena,
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
-    if (claim->verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s%s.", lab_claim_sentence(claim, arena), BELOW_ABOVE);
-    if (claim->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return lab_arena_printf(
-            arena, "%s: crossover inconclusive (%d run%s each), measured at %s.", claim->subject,
-            claim->n, claim->n == 1 ? "" : "s", lab_claim_short(claim, arena));
+    if (claim->verdict == LAB_CLAIM_YES || claim->verdict == LAB_CLAIM_INCONCLUSIVE)
+        return sentence_of(claim, arena);
     if (bound && (*bound == 'c' || *bound == 't'))
         return lab_arena_printf(
             arena, "%s: crossover not within the tested range: %s-bound on all models (%d).",
@@ -77,8 +82,7 @@ static void add_pooled(struct lab_analysis_result *result, const struct crossove
     claim.quantity = "crossover at";
     claim.simulated = result->simulated;
     lab_analysis_add_claim(result, &claim, arena);
-    result->answer = lab_arena_printf(arena, "%s%s.", lab_claim_sentence(&claim, arena),
-                                      claim.verdict == LAB_CLAIM_YES ? BELOW_ABOVE : "");
+    result->answer = sentence_of(&claim, arena);
 }
 
 /* --- the whole --- */

@@ -58,7 +58,8 @@ static const struct lab_field prediction_fields[] = {
 
 /* --- sentences --- */
 
-/* "2.20 µs + max(FLOPs / 52.0 TFLOP/s [51.8, 52.2], bytes / 730 GB/s) (95% CI, 5 runs; …)" */
+/* "2.2 µs [2.1, 2.3] + max(FLOPs / 52 TFLOP/s [51.8, 52.2], bytes / 730 GB/s [690, 770]) (95% CI,
+ * 5 runs; …)" */
 static void add_model(const struct scaling_group *group, struct lab_arena *arena,
                       struct lab_str *text) {
     const struct lab_claim *launch = &group->parameters[SCALING_LAUNCH],
@@ -76,11 +77,11 @@ static void add_model(const struct scaling_group *group, struct lab_arena *arena
     } else if (rate->verdict == LAB_CLAIM_YES) {
         lab_str_add(text, "iteration time ≈ sum over kernels of ");
         if (launch->verdict == LAB_CLAIM_YES)
-            lab_str_printf(text, "%s + ", lab_words_time(launch->effect, arena));
+            lab_str_printf(text, "%s + ", lab_claim_short(launch, arena));
         bool two = memory->verdict == LAB_CLAIM_YES;
         lab_str_printf(text, "%sFLOPs / %s", two ? "max(" : "", lab_claim_short(rate, arena));
         if (two)
-            lab_str_printf(text, ", bytes / %s)", lab_words_si(memory->effect, "B/s", arena));
+            lab_str_printf(text, ", bytes / %s)", lab_claim_short(memory, arena));
         lab_str_printf(text, " (95%% CI, %d runs; R² %.2f; leave-one-out error %.1f%%).", rate->n,
                        group->r_squared, 100 * group->leave_one_out);
     } else {

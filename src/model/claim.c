@@ -74,6 +74,11 @@ struct estimate { /* in words, all in one prefix: "52.1", "51.3", "52.9", "TFLOP
     const char *value, *low, *high, *unit;
 };
 
+/* Three digits; an end of an interval may have more before the point. */
+static const char *digits(double value, struct lab_arena *arena) {
+    return lab_arena_printf(arena, fabs(value) < 999.5 ? "%.3g" : "%.0f", value);
+}
+
 static struct estimate estimate(const struct lab_claim *claim, struct lab_arena *arena) {
     static const char *const prefixes[] = {"µ", "m", "", "k", "M", "G", "T", "P"};
     int i = 0, last = sizeof prefixes / sizeof *prefixes - 1;
@@ -90,9 +95,8 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
         scale *= 1000;
         i++;
     }
-    return (struct estimate){lab_arena_printf(arena, "%.3g", claim->effect / scale),
-                             lab_arena_printf(arena, "%.3g", claim->low / scale),
-                             lab_arena_printf(arena, "%.3g", claim->high / scale),
+    return (struct estimate){digits(claim->effect / scale, arena),
+                             digits(claim->low / scale, arena), digits(claim->high / scale, arena),
                              lab_arena_printf(arena, " %s%s", prefixes[i], claim->unit)};
 }
 

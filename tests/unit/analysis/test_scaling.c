@@ -133,9 +133,10 @@ LAB_TEST(the_planted_rates_come_back) {
     assert_near(claim_of(&result, "scaling.launch", "")->effect / LAUNCH_S, 1, 1e-2);
     assert_near(claim_of(&result, "scaling.bandwidth", "")->effect / BYTES_PER_S, 1, 1e-2);
     assert_near(figure(&result, 0, "leave_one_out_error")->value, 0, 1e-3);
-    assert_says(result.answer,
-                "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3.00 µs + max(FLOPs / 50 "
-                "TFLOP/s [50, 50], bytes / 700 GB/s) (95% CI, 3 runs; R² 1.00; leave-one-out");
+    assert_says(
+        result.answer,
+        "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3 µs [3, 3] + max(FLOPs / 50 "
+        "TFLOP/s [50, 50], bytes / 700 GB/s [700, 700]) (95% CI, 3 runs; R² 1.00; leave-one-out");
     assert_says(result.answer, " Doubled depth: 4");
     given_end(&given);
 }

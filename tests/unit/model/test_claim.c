@@ -95,6 +95,8 @@ LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
     expect(claim, LAB_CLAIM_YES,
            "GPU 0: compute rate 52.1 TFLOP/s (95% CI [51.3, 52.9] TFLOP/s, 30 runs)");
     assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 52.9]");
+    claim.high = 1041e12;
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 1041]");
     claim.low = claim.high = NAN;
     lab_claim_judge(&claim, NAN);
     expect(claim, LAB_CLAIM_INCONCLUSIVE, "GPU 0: compute rate inconclusive (30 runs)");
