@@ -117,6 +117,21 @@ const char *lab_study_point_model(const struct lab_study_point *point, struct la
     return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
 }
 
+const char *lab_study_count_words(const struct lab_study_table *study, int count,
+                                  struct lab_arena *arena) {
+    const char **models = NULL;
+    int found = 0;
+    for (int i = 0; i < study->run_count && found < count; i++) {
+        bool known = false;
+        for (int m = 0; m < found && !known; m++)
+            known = lab_str_equal(models[m], study->runs[i].model);
+        if (!known)
+            LAB_ADD(models, found, arena) = study->runs[i].model;
+    }
+    return lab_arena_printf(arena, "%d %s%s", count, found < count ? "point" : "model",
+                            count == 1 ? "" : "s");
+}
+
 const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena) {
     size_t prefix = strlen(run->run->workload) + 1; /* "mlp_" */
     const char *end = strstr(run->model, "_batch");

@@ -34,6 +34,9 @@ int lab_study_points(const struct lab_study_table *study, struct lab_arena *aren
 /* What a point is without its device and node: "vit32x6x512_compiled", "vit0x0x0, batch 4, 224 px,
  * 512 MiB pool"; its phase after it. Keys that don't vary in the study aren't named. */
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena);
+/* "3 models"; "7 points" where fewer models than that were run, with several settings. */
+const char *lab_study_count_words(const struct lab_study_table *study, int count,
+                                  struct lab_arena *arena);
 /* Of a run that trains, "medium" of its label "mlp_medium_batch128"; NULL = it is no such run. */
 const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena);
 /* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their own names. */

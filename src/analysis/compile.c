@@ -294,7 +294,8 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
         claim_gain(&all, NULL, "compile.gain",
                    all.model_count == 1
                        ? all.models[0].gain.subject
-                       : lab_arena_printf(arena, "Compiled, mean of %d models", all.model_count));
+                       : lab_arena_printf(arena, "Compiled, mean of %s",
+                                          lab_study_count_words(study, all.model_count, arena)));
     all.numa = claim_numa(&all, points, count);
     return all;
 }

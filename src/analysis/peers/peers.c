@@ -162,8 +162,10 @@ static void compare_device(struct lab_peers *peers, int d, struct lab_arena *are
     device->claim.kind = "peers.device";
     device->claim.subject = device->title;
     device->claim.reference =
-        device->models > 1 ? lab_arena_printf(arena, "its peers, mean of %d models", device->models)
-                           : "its peers";
+        device->models > 1
+            ? lab_arena_printf(arena, "its peers, mean of %s",
+                               lab_study_count_words(peers->study, device->models, arena))
+            : "its peers";
     for (int s = 0; s < peers->setup_count && device->models > 1; s++) {
         const struct lab_peer_setup *setup = &peers->setups[s];
         if (count_peers(peers, d, s) == 0 || lab_str_equal(setup->model, last))

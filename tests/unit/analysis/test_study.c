@@ -83,6 +83,17 @@ LAB_TEST(test_points_and_devices_have_names_for_people) {
 
 /* --- keys --- */
 
+LAB_TEST(test_settings_are_not_counted_as_models) {
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    given_add(&given, (struct given_run){.model = "vit0x0x0"});
+    given_add(&given, (struct given_run){.model = "vit0x0x0", .suffix = "_batch_size8"});
+    given_add(&given, (struct given_run){.model = "vit32x2x128"});
+    assert_string_equal(lab_study_count_words(&given.table, 2, &given.arena), "2 models");
+    assert_string_equal(lab_study_count_words(&given.table, 3, &given.arena), "3 points");
+    given_end(&given);
+}
+
 LAB_TEST(test_keys_are_found_by_dots) {
     struct given_study given;
     given_begin(&given, "scaling_study");
