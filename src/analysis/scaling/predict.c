@@ -1,6 +1,6 @@
 /*
  * predict.c: iteration times of models that weren't run, by the cost model. The workload counts
- * their kernels (study->work_of); keys that aren't named are as in the largest model that was run.
+ * their kernels (study->work_of); keys that aren't named are as in a model like it that was run.
  */
 #include "analysis/scaling/scaling.h"
 
@@ -144,12 +144,22 @@ static struct scaling_prediction predict(const struct scaling_group *group,
     return made;
 }
 
-/* The largest model of that width, whose heads a deeper one has, too; else the largest of all. */
-static const struct lab_study_point *base_of(const struct scaling_group *group, int64_t dim) {
-    for (int m = group->count - 1; m >= 0; m--)
-        if (like(group->models[m].point).dim == dim)
-            return group->models[m].point;
-    return group->models[group->count - 1].point;
+/* The model that was run that has most in common, the largest of such: keys that a name doesn't
+ * have, heads above all, go by width, then by patch size, then by depth. */
+static const struct lab_study_point *base_of(const struct scaling_group *group,
+                                             const struct wanted *wanted) {
+    const struct lab_study_point *best = NULL;
+    int most = -1;
+    for (int m = 0; m < group->count; m++) {
+        struct wanted was = like(group->models[m].point);
+        int common = 4 * (was.dim == wanted->dim) + 2 * (was.patch_size == wanted->patch_size) +
+                     (was.depth == wanted->depth);
+        if (common >= most) {
+            best = group->models[m].point;
+            most = common;
+        }
+    }
+    return best;
 }
 
 int scaling_predict(const struct lab_study_table *study, const struct lab_value *value,
@@ -163,7 +173,7 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
     if (count < 0)
         return -1;
     for (int i = 0; i < count && group->fits && study->work_of; i++) {
-        const struct lab_study_point *point = base_of(group, wanted[i].dim);
+        const struct lab_study_point *point = base_of(group, &wanted[i]);
         const char *name = point->runs[0]->model,
                    *model = lab_arena_printf(arena, "%.*s%lldx%lldx%lld", (int)count_letters(name),
                                              name, (long long)wanted[i].patch_size,

@@ -47,12 +47,15 @@ static double planted_time(const struct lab_study_work *work) {
     return time_s;
 }
 
+static int64_t asked_heads;
+
 static int count_work(const char *workload, const struct lab_value *options,
                       struct lab_arena *arena, struct lab_study_work *ret_work,
                       struct lab_err *err) {
     (void)workload;
     double depth = (double)lab_value_get(options, "depth")->integer;
     double dim = (double)lab_value_get(options, "dim")->integer;
+    asked_heads = lab_value_get(options, "heads")->integer;
     if (dim > 60000)
         return lab_err_set(err, LAB_ERR_USER, "dim=%g: must be 1 to 60000", dim);
     *ret_work = work_of(depth, dim, false, arena);
@@ -291,6 +294,18 @@ LAB_TEST(by_itself_it_predicts_a_deeper_and_a_wider_one) {
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_string_equal(cell(&result, 0, "predictions", 0, "model")->text, "vit32x24x512");
     assert_string_equal(cell(&result, 0, "predictions", 1, "model")->text, "vit32x6x1600");
+    assert_int_equal(asked_heads, 8);
+    /* of a larger model that is no part of the series the wider one has nothing */
+    for (int r = 0; r < 2; r++) {
+        given_model(&given, 0, 24, 1536, r, &(struct planted){0});
+        struct lab_study_run *run = &given.table.runs[given.table.run_count - 1];
+        struct lab_value *options = lab_value_copy(&given.arena, run->options);
+        lab_value_set_int(&given.arena, options, "heads", 24);
+        run->options = options;
+    }
+    result = when_asked(&given, "scaling", NULL);
+    assert_string_equal(cell(&result, 0, "predictions", 1, "model")->text, "vit32x6x1600");
+    assert_int_equal(asked_heads, 8);
     given_end(&given);
 }
 
