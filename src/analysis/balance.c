@@ -1,7 +1,7 @@
 /*
  * balance.c: `gpulab analyze balance`: whether the GPUs of a recording carry the same load, in
  * memory, utilisation and power, all through it, and what to do where they don't. GPUs that did
- * next to nothing are not graded.
+ * next to nothing are not graded, nor are recordings too short for a mean.
  */
 #include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats_chart.h"
@@ -80,9 +80,14 @@ struct balance { /* of one recording */
     bool steady; /* no window differs from the whole by a point, and there is no trend */
 };
 
-#define WINDOWS 10 /* of a recording, unless told otherwise */
+#define WINDOWS 10  /* of a recording, unless told otherwise */
+#define LEAST_S 1.0 /* of a recording that is graded: utilisation is a mean over some of that */
 #define POINT   0.01
 #define ALPHA   0.05
+
+static bool is_graded(const struct lab_recording_stats *stats) {
+    return !stats->idle && stats->duration_s >= LEAST_S;
+}
 
 static int count_windows(const struct lab_recording_stats *stats, double window_s) {
     int most = lab_recording_stats_rows(stats);
@@ -130,7 +135,7 @@ static struct balance make_balance(const struct lab_recording_stats *stats, doub
         double *grid = lab_recording_stats_grid(stats, m, balance.window_count, arena);
         figures->together[m] = lab_recording_stats_together(stats, m);
         figures->cv[m] = lab_recording_stats_cv_of(stats, m);
-        figures->grades[m] = stats->idle ? NULL : lab_recording_stats_grade(figures->cv[m]);
+        figures->grades[m] = is_graded(stats) ? lab_recording_stats_grade(figures->cv[m]) : NULL;
         for (int w = 0; w < balance.window_count; w++) {
             struct window *window = &balance.windows[w];
             window->from_s = w * length_s;
@@ -138,7 +143,8 @@ static struct balance make_balance(const struct lab_recording_stats *stats, doub
             window->cv[m] = cv_of_window(stats, m, grid + (ptrdiff_t)w * stats->gpu_count);
             balance.steady &= !(fabs(window->cv[m] - figures->cv[m]) >= POINT);
         }
-        figures->drift[m] = stats->idle ? 0 : drift_of(balance.windows, balance.window_count, m);
+        figures->drift[m] =
+            is_graded(stats) ? drift_of(balance.windows, balance.window_count, m) : 0;
         balance.steady &= figures->drift[m] == 0;
     }
     return balance;
@@ -223,6 +229,9 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
     if (stats->idle)
         return lab_arena_printf(arena, "Not graded: no GPU was used above %.0f%%.",
                                 LAB_RECORDING_STATS_IDLE);
+    if (!is_graded(stats))
+        return lab_arena_printf(arena, "Not graded: %.0f ms recorded, %.0f s needed.",
+                                1000 * stats->duration_s, LEAST_S);
     const char *grade = same_grade(balance), *used, *unused = find_unused(stats, arena, &used);
     LAB_AUTO(str, text);
     int told = 0;
@@ -258,8 +267,9 @@ static const char *answer_for_all(const struct balance *balances, int count,
         }
     }
     if (!worst)
-        return lab_arena_printf(arena, "Not graded: %d recordings, none with two GPUs in use.",
-                                count);
+        return lab_arena_printf(arena,
+                                "Not graded: %d recordings, none of %.0f s with two GPUs in use.",
+                                count, LEAST_S);
     return lab_arena_printf(
         arena, "%d recordings: the worst balance is that of %s: %s in %s (CV %.1f %%).", count,
         worst->stats->source->name, worst->figures.grades[metric],
@@ -391,7 +401,8 @@ const struct lab_analysis lab_analysis_balance = {
         "Of each recording: every GPU's mean with its deviation, and the coefficient of variation "
         "between them (population standard deviation over mean): below 5% excellent, below 10% "
         "good, below 20% fair, else poor; the same over time. Where no GPU was used above 5%, "
-        "nothing is graded. A path is a recording, a file of another monitor, a study, or a folder "
+        "or less than 1 s was recorded, nothing is graded. A path is a recording, a file of "
+        "another monitor, a study, or a folder "
         "of them.",
     .options = balance_options,
     .config_size = sizeof(struct balance_config),

@@ -93,6 +93,21 @@ LAB_TEST_WITH(one_gpu_has_no_balance, given_setup, given_teardown) {
     assert_null(advice(f));
 }
 
+/* Of two equal GPUs "poor, CV 32.9 %" was said, from two samples of 10 ms. */
+LAB_TEST_WITH(short_recordings_are_not_graded, given_setup, given_teardown) {
+    struct given *f = *state;
+    given_recording(f, "short", "short");
+    for (int g = 0; g < 2; g++) {
+        struct lab_track *gpu = given_gpu(f, g);
+        for (int t = 0; t < 3; t++)
+            given_tick(gpu, 0.01 * t, 500, g ? 15 : 30, 60, 40);
+    }
+    when_analysed(f, "balance", NULL);
+    assert_string_equal(f->result.answer, "Not graded: 20 ms recorded, 1 s needed.");
+    assert_null(figure(f, 0, "utilization_grade")->text);
+    assert_null(advice(f));
+}
+
 /* Of GPUs at 0.1 % use "poor, CV 81.8 %" was said. */
 LAB_TEST_WITH(idle_gpus_are_not_graded, given_setup, given_teardown) {
     struct given *f = *state;
