@@ -115,9 +115,9 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
 
 /* --- the headline --- */
 
-/* "Bind GPU 0 and GPU 1 to NUMA node 0." of devices for which another node is slower for certain;
- * false = there is none. */
-static bool add_binding(const struct lab_numa_grid *grid, struct lab_arena *arena,
+/* "Bind GPU 0 and GPU 1 to NUMA node 0." of devices for which another node is slower for
+ * certain. */
+static void add_binding(const struct lab_numa_grid *grid, struct lab_arena *arena,
                         struct lab_str *text) {
     bool *told = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *told);
     for (int d = 0; d < grid->device_count; d++) {
@@ -142,7 +142,16 @@ static bool add_binding(const struct lab_numa_grid *grid, struct lab_arena *aren
         lab_str_add_list(text, names, "and");
         lab_str_printf(text, " to NUMA node %d.", best);
     }
-    return text->length > 0;
+}
+
+/* One of several devices, where their mean shows nothing: with its value, after the mean. */
+static void add_devices(const struct lab_numa_grid *grid, struct lab_arena *arena,
+                        struct lab_str *text) {
+    for (int d = 0; d < grid->device_count; d++)
+        for (int n = 0; n < grid->devices[d].node_count; n++)
+            if (grid->devices[d].nodes[n].claim.verdict == LAB_CLAIM_YES)
+                lab_str_printf(text, " %s.",
+                               lab_claim_sentence(&grid->devices[d].nodes[n].claim, arena));
 }
 
 /* The model with least arithmetic, from the farthest nodes: chosen before anything was measured. */
@@ -176,8 +185,14 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
         if (count > 1)
             lab_str_printf(&text, "%s%s: ", text.length ? " " : "", grids[g].study->name);
         LAB_AUTO(str, one);
-        add_binding(&grids[g], arena, &one);
+        bool found = false;
+        for (int i = 0; i < grids[g].pooled_count; i++)
+            found |= grids[g].pooled[i].claim.verdict == LAB_CLAIM_YES;
+        if (found)
+            add_binding(&grids[g], arena, &one);
         add_pooled(&grids[g], arena, &one);
+        if (!found)
+            add_devices(&grids[g], arena, &one);
         lab_str_add(&text, one.text);
     }
     if (devices == 0)

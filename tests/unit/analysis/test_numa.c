@@ -196,6 +196,24 @@ LAB_TEST(test_another_node_may_be_better_than_the_local_one) {
     given_end(&given);
 }
 
+/* Of one device alone the mean comes first, then its value: no order to bind without a number. */
+LAB_TEST(test_one_device_of_many_comes_after_the_mean) {
+    static const double slow[MODELS] = {0.06, 0.06, 0.06, 0.06},
+                        fast[MODELS] = {-0.06, -0.06, -0.06, -0.06};
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 8; gpu++)
+        add_device(&given, gpu, 0, 2, 5, gpu == 3 ? slow : gpu == 4 ? fast : nothing, 0.01);
+    struct lab_analysis_result result = analyze(&given);
+    assert_int_not_equal(result.claims[0].verdict, LAB_CLAIM_YES);
+    assert_null(strstr(result.answer, "Bind"));
+    const char *pooled = strstr(result.answer, "vit0x0x0, 8 devices"),
+               *device = strstr(result.answer, "GPU 3, NUMA node 1: ");
+    if (!pooled || !device || device < pooled)
+        fail_msg("%s", result.answer);
+    given_end(&given);
+}
+
 LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
     struct given_study given;
     given_begin(&given, "numa_study");
