@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Sentences that were false once: each row runs a small simulated study and checks its claims against what
+# is planted there.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+export XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work TMPDIR=$work
+cd "$work" || exit 1
+
+# machines: no noise; nothing planted but 1.5% noise between runs; two slow GPUs of four
+machine=$source_dir/conf/machine/l40s-10.yaml
+sed '/^noise:/,/^effects:/{/^effects:/!d}' "$machine" >still.yaml
+sed -e 's/slowdown: .*}/slowdown: 0}/' -e '/name: \(socket\|fabric\)/s/latency_us: .*}/latency_us: 0}/' \
+    -e 's/between: .*/between: {compute: 0.015, copy: 0.015}/' "$machine" >flat.yaml
+sed 's/^\( *\)- {gpu: 7, compute: 0.06}/&\n\1- {gpu: 6, compute: 0.06}/' "$machine" >slow.yaml
+
+copies='experiment.vit_configs=[{patch_size:32,depth:0}]'
+# claims STUDY MACHINE GPUS WORDS...: the claims of a study's report are the output for json
+claims() {
+    run run "$1" "device=sim:$2" "experiment.hardware.gpu_ids=$3" experiment.trace=false -q "${@:4}"
+    expect_status 0
+    run show --claims --json
+    expect_status 0
+    json 'd["warnings"] == []'
+}
+numa=(experiment.hardware.numa_nodes=[0,2] "$copies")
+
+# 1. One run of each point: values, and no verdict of any kind
+claims numa_study ./flat.yaml '[0,1,2]' "${numa[@]}" experiment.repeat=1
+json 'd["claims"] and not any(c["verdict"] in ("yes", "no") for c in d["claims"]
+      if not c["kind"].startswith("stability")) # which judges a run by itself'
+run run numa_study device=sim:l40s-10 'experiment.hardware.gpu_ids=[9]' experiment.hardware.numa_nodes=[3] "$copies" \
+    experiment.repeat=1 experiment.test.num_samples=60000 experiment.trace=false -q --no-report
+run analyze correlate numa_study --json # with a neighbour's load, which is planted
+json 'd["claims"] and all(c["verdict"] == "inconclusive" for c in d["claims"])'
+json 'not any("Program error" in note for note in d["notes"])'
+
+# 2. The headline is the mean over devices, and its interval holds what is planted
+claims numa_study ./still.yaml '[0,1]' "${numa[@]}" experiment.repeat=2
+truth=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["claims"][0]["effect"])' "$work/out")
+held=0
+for seed in 1 2 3; do
+    claims numa_study l40s-10 '[0,1]' "${numa[@]}" "seed=$seed"
+    json 'd["claims"][0]["kind"] == "numa.penalty" and d["claims"][0]["subject"].endswith("2 devices")'
+    python3 -c 'import json, sys
+c = json.load(open(sys.argv[1]))["claims"][0]
+sys.exit(not c["low"] <= float(sys.argv[2]) <= c["high"])' "$work/out" "$truth" && held=$((held + 1))
+done
+[ "$held" -ge 2 ] || fail "of 3 intervals only $held hold the truth, $truth"
+
+# 3. No effect of memory pressure is planted, and none is claimed
+claims transfer_study l40s-10 '[0]' "$copies" experiment.repeat=3 experiment.test.num_samples=200
+json '{c["verdict"] for c in d["claims"] if c["kind"] == "transfer.pressure"} <= {"no", "inconclusive"}'
+json 'any(c["kind"] == "transfer.pressure" for c in d["claims"])'
+
+# 4. Slow GPUs are named, one or two of four, and no other
+slow='sorted(c["subject"] for c in d["claims"] if c["kind"] == "peers.device" and c["verdict"] == "yes"
+             and c["effect"] < 0)'
+model='experiment.vit_configs=[{patch_size:32,depth:6,heads:8,dim:512}]'
+claims quick_test l40s-10 '[5,6,7,8]' repeat=5 "$model"
+json "$slow"' == ["GPU 7"]'
+claims quick_test ./slow.yaml '[5,6,7,8]' repeat=5 "$model"
+json "$slow"' == ["GPU 6", "GPU 7"]'
+
+# 5. Copies of GPUs on one bridge: the cause is the resource that fell; without tuning nothing is said of it
+claims contention l40s-10 '[0,1]' 'experiment.workload=[memcpy]' experiment.repeat=3 experiment.duration=2s
+json '[c["quantity"] for c in d["claims"] if c["kind"] == "contention.cause" and c["subject"].startswith("2 GPUs")
+       and c["verdict"] == "yes"] == ["PCIe bandwidth"]'
+json '{c["verdict"] for c in d["claims"] if c["kind"] in ("contention.tuning", "variance.different_configurations",
+       "variance.suboptimal_convergence")} == {"not_tested"}'
+finish
