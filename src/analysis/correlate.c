@@ -344,7 +344,7 @@ const struct lab_analysis lab_analysis_correlate = {
         "corrected for autocorrelation; and spikes, compared with just before each. The false "
         "discovery rate is 5% over all possible causes of all devices. A cause has ρ ≥ 0.3. GPUs "
         "of one run are no causes of each other's times. Points are compared with themselves "
-        "alone.",
+        "alone. One run of each point gives values and no verdict.",
     .options = correlate_options,
     .config_size = sizeof(struct correlate_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
