@@ -182,6 +182,7 @@ static void make_rows(struct contention *made, struct contention_phase *phase) {
 
 /* --- phases --- */
 
+/* Whether or not the main phase is slower: chosen by that, the effect would be too large. */
 static void make_recovery(struct contention *made, struct contention_phase *phase) {
     const struct lab_phases *phases = &made->phases;
     struct lab_phase_question question = {.kind = "contention.recovery",
@@ -269,9 +270,7 @@ struct contention contention_make(const struct lab_analysis_input *input, struct
         join_single(&made.list[p]);
         made.list[p].lowest = find_lowest(&made, &made.list[p]);
         made.list[p].explains = does_explain(&made.list[p]);
-        if (!contention_is_slower(&made.list[0].slowdown))
-            *recovery = lab_claim_none; /* there is nothing to recover */
-        if (recovery->verdict == LAB_CLAIM_YES)
+        if (recovery->verdict == LAB_CLAIM_YES && contention_is_slower(&made.list[0].slowdown))
             made.list[p].recovered = -log1p(recovery->effect) / log1p(made.list[0].slowdown.effect);
     }
     return made;

@@ -280,6 +280,24 @@ LAB_TEST(two_configurations_are_no_tuning) {
     given_end(&given);
 }
 
+/* Chosen by a slow-down that chance made, the recovery would be too large. */
+LAB_TEST(a_mitigation_is_compared_whether_or_not_anything_is_slower) {
+    static const struct phase_given concurrent = {
+        .name = "concurrent", .place = "together", .slower = 1};
+    static const struct phase_given isolated = {
+        .name = "isolated", .place = "together", .apart = "\"numa\"", .slower = 1};
+    struct given_study given;
+    given_begin(&given, "contention");
+    given_kernel(&given, "gemm", 0, &baseline, FIRST_CHOICE);
+    given_kernel(&given, "gemm", 0, &concurrent, FIRST_CHOICE);
+    given_kernel(&given, "gemm", 0, &isolated, FIRST_CHOICE);
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    assert_int_equal(claim_of(&result, "contention.recovery", "isolated")->verdict, LAB_CLAIM_NO);
+    assert_true(isnan(cell(&result, 0, "recoveries", 0, "recovered")->value));
+    assert_null(strstr(result.answer, "recover"));
+    given_end(&given);
+}
+
 /* As of a study that was stopped: what isolated has not run yet it can't have recovered. */
 LAB_TEST(what_a_phase_has_not_run_it_does_not_recover) {
     static const struct phase_given concurrent = {
