@@ -19,6 +19,7 @@
 #define CONFIDENCE 0.95
 #define STEP_MOST  4.0
 #define STEPS      64 /* looked at between neighbours */
+#define HALVINGS   20 /* of a step, to the edge of an interval */
 #define EQUAL      1e-9
 
 enum axis { BATCH, SIZE };
@@ -143,26 +144,39 @@ static struct test test_at(const struct line *line, int at, double share) {
     return test;
 }
 
+static double x_at(const struct line *line, int at, double share) {
+    return line->places[at].x + share * (line->places[at + 1].x - line->places[at].x);
+}
+
+/* Where the sign begins to be, or no longer is, within the step that ends at `share`. */
+static double edge_at(const struct line *line, int at, double share, int sign, bool begins) {
+    double from = share - 1.0 / STEPS, to = share;
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = (from + to) / 2;
+        if ((test_at(line, at, middle).sign == sign) == begins)
+            to = middle;
+        else
+            from = middle;
+    }
+    return x_at(line, at, to);
+}
+
 /* From one sign to the other, with one inconclusive range in between. */
 static void find_interval(const struct line *line, struct lab_claim *claim, bool *ret_rising) {
     int first = test_at(line, 0, 0).sign, sign = first, turns = 0;
-    double before = NAN, x = line->places[0].x;
-    claim->low = x;
     for (int p = 0; p + 1 < line->count; p++)
-        for (int step = 0; step <= STEPS; step++) {
-            double share = (double)step / STEPS;
+        for (int step = 1; step <= STEPS; step++) {
+            double share = (double)step / STEPS,
+                   before = test_at(line, p, share - 1.0 / STEPS).mean;
             struct test test = test_at(line, p, share);
-            x = line->places[p].x + share * (line->places[p + 1].x - line->places[p].x);
-            if (before * test.mean <= 0)
-                claim->effect = x;
-            before = test.mean;
-            if (test.sign == first && turns == 0)
-                claim->low = x;
+            if (before * test.mean <= 0 && before != test.mean)
+                claim->effect = x_at(line, p, share - test.mean / (test.mean - before) / STEPS);
             if (test.sign == sign)
                 continue;
-            turns++;
+            if (turns++ == 0)
+                claim->low = edge_at(line, p, share, first, false);
+            claim->high = edge_at(line, p, share, test.sign, true);
             sign = test.sign;
-            claim->high = x;
         }
     *ret_rising = sign > 0;
     if (turns == 0 && sign != 0)
