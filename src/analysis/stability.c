@@ -154,8 +154,8 @@ static void claim_drifts(struct stability *made) {
     }
     lab_rows_adjust(&LAB_ROWS(row_fields, made->rows, made->row_count), "drift", arena);
     lab_rows_adjust(&LAB_ROWS(device_fields, made->devices, made->device_count), "drift", arena);
-    made->drift = claim_drift(made, made->rows, made->row_count, NULL, "stability.drift",
-                              lab_arena_printf(arena, "Runs of %s", duration_words(made)));
+    made->drift =
+        claim_drift(made, made->rows, made->row_count, NULL, "stability.drift", "All runs");
 }
 
 /* It was observed or not: there is nothing to estimate. */
@@ -321,8 +321,12 @@ static const char *make_answer(const struct stability *made) {
         lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%d run%s each).",
                        lab_words_bound_percent(made->drift.bound), duration_words(made),
                        made->drift.n, made->drift.n == 1 ? "" : "s");
-    else
-        lab_str_printf(&text, "%s.", lab_claim_sentence(&made->drift, made->arena));
+    else {
+        struct lab_claim drift = made->drift;
+        drift.subject =
+            lab_arena_printf(made->arena, "Runs of %s, end of run", duration_words(made));
+        lab_str_printf(&text, "%s.", lab_claim_sentence(&drift, made->arena));
+    }
     const struct lab_rate_series_change *change = largest_change(made);
     if (change)
         lab_str_printf(&text,
