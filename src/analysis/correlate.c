@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define KIND        "correlate.resource"
 #define BUDGET      800000 /* windows × resources of all devices: less than a second */
 #define DEVICES_MAX 256
 #define DETECTABLE  0.95 /* runs that would only show a stronger correlation are too short */
@@ -84,7 +85,7 @@ static struct row make_row(struct correlate_finding finding, const struct lab_st
                            struct lab_arena *arena) {
     const struct lab_resource_correlation *item = finding.item;
     struct lab_claim rho = lab_claim_of_correlation(finding.of, item, arena);
-    rho.kind = "correlate.resource";
+    rho.kind = KIND;
     rho.verdict =
         item->found && rho.n > 1 && study->repeated ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
     rho.simulated = study->simulated;
@@ -203,7 +204,7 @@ static const char *why_not(const struct correlated *made) {
 static struct lab_claim claim_of_none(const struct correlated *made) {
     struct lab_claim claim = lab_claim_none;
     double least = lab_correlation_detectable(made->effective, made->possible);
-    claim.kind = "correlate.any";
+    claim.kind = KIND;
     claim.subject = "any sampled resource";
     claim.quantity = "ρ with iteration time";
     claim.unit = "";
