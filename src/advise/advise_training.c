@@ -54,6 +54,7 @@ static struct lab_claim make_claim(const struct advice *advice, const struct siz
     claim.low = made->low - 1;
     claim.high = made->high - 1;
     claim.confidence = isnan(made->low) ? (double)NAN : LAB_TRAINING_CONFIDENCE;
+    claim.at_least = true;
     claim.n = advice->known->training.pair_count;
     claim.simulated = advice->known->simulated;
     lab_claim_judge(&claim, 0);

@@ -41,6 +41,7 @@ struct lab_claim {
     const char *unit;
     double effect;                /* NaN = unknown */
     double low, high, confidence; /* the interval over runs; NaN = there is none */
+    bool at_least; /* it covers at least as often: a prediction's has the model's error besides */
     double p;                     /* of no effect; NaN = unknown */
     double negligible;            /* an effect this small is none; 0 = LAB_CLAIM_NEGLIGIBLE */
     int n;                        /* runs of the point that has fewest */

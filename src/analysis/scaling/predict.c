@@ -135,6 +135,7 @@ static struct scaling_prediction predict(const struct scaling_group *group,
             (last->point->runs[0]->work.samples > 0 ? last->point->runs[0]->work.samples : 1);
     }
     made.time.unit = "s";
+    made.time.at_least = true;
     made.time.kind = "scaling.prediction";
     made.time.subject = lab_arena_printf(arena, "%s, %s", group->title, model);
     made.time.quantity = "predicted iteration time";
