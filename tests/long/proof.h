@@ -123,6 +123,7 @@ void proof_define(const char *name, const struct proof_truth *truth);
 struct proof_point {
     int gpu, node; /* -1 = bound to none */
     int patch, depth, dim, batch;
+    int heads;     /* 0 = one for each 64 of dim */
     int image;     /* its side; 0 = 224 */
     int memory_mb; /* of the pool; 0 = 64 */
     bool compiled;

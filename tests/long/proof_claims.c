@@ -41,11 +41,11 @@ static double normal(struct proof_random *random) {
 static int run_block(struct pair *pair, struct proof_random *random, int repeat, double pace,
                      const int *order, struct lab_err *err) {
     const struct proof_drawn_study *drawn = &pair->drawn;
-    proof_define_drawn(&pair->machine, !drawn->in_step, pace);
+    proof_define_drawn(&pair->machine, !drawn->in_step, drawn->drifts, pace);
     for (int i = 0; i < drawn->count; i++) {
         const struct proof_drawn_point *point = &drawn->points[order[i]];
         if (drawn->in_step)
-            proof_define_drawn(&pair->machine, false,
+            proof_define_drawn(&pair->machine, false, drawn->drifts,
                                pace * exp(pair->machine.noise.compute * normal(random)));
         if (proof_study_add_gang(&pair->noisy, point->ranks, point->count, repeat, err) < 0)
             return -1;
@@ -55,7 +55,7 @@ static int run_block(struct pair *pair, struct proof_random *random, int repeat,
 
 static int run_quiet(struct pair *pair, const int *order, struct lab_err *err) {
     const struct proof_drawn_study *drawn = &pair->drawn;
-    proof_define_drawn(&pair->machine, false, 1);
+    proof_define_drawn(&pair->machine, false, drawn->drifts, 1);
     for (int i = 0; i < drawn->count; i++) {
         const struct proof_drawn_point *point = &drawn->points[order[i]];
         if (proof_study_add_gang(&pair->quiet, point->ranks, point->count, 0, err) < 0)
@@ -127,26 +127,59 @@ static double compare(const struct proof_study *study, const char *const *points
     return expm1(logs[1] - logs[0]);
 }
 
-/* NaN = unknown. Where an analysis chose what to compare by what it saw, the machine without noise
- * may have chosen otherwise: then the rates of the two points tell, whichever is the reference. */
-static double truth_of(const struct pair *pair, const struct lab_analysis_result *noisy, int at,
-                       const struct lab_analysis_result *quiet) {
-    const struct lab_claim *claim = &noisy->claims[at], *truth = find_truth(noisy, at, quiet);
-    if (truth)
-        return truth->effect;
-    if (claim->unit || claim->scope_count != 2 || !lab_str_equal(claim->quantity, "throughput"))
-        return NAN;
+static bool is_correlation(const struct lab_claim *claim) {
+    return lab_str_equal(claim->unit, "");
+}
+
+struct truth {
+    double effect; /* NaN = unknown */
+    bool outside;  /* of an estimate: it isn't within what was run */
+};
+
+/* Correlations and spreads are of noise, which the machine without it has none of. What differs by
+ * chance alone correlates with nothing; two that take the same time without noise have the same
+ * noise. */
+static double truth_of_noise(const struct pair *pair, const struct lab_claim *claim,
+                             const struct lab_analysis_result *quiet) {
+    bool drifts = false;
+    for (int g = 0; g < pair->machine.gpus; g++)
+        drifts |= pair->drawn.drifts && pair->machine.drift_per_minute[g] > 0;
+    if (is_correlation(claim))
+        return drifts ? (double)NAN : 0;
+    for (int i = 0; i < quiet->claim_count && !claim->unit; i++) {
+        const struct lab_claim *other = &quiet->claims[i];
+        if (lab_str_equal(other->subject, claim->subject) &&
+            lab_str_equal(other->reference, claim->reference) &&
+            lab_str_equal(other->quantity, "time") && fabs(other->effect) < NO_EFFECT)
+            return 0;
+    }
+    return NAN;
+}
+
+/* Where an analysis chose what to compare by what it saw, the machine without noise may have chosen
+ * otherwise: then the rates of the two points tell, whichever is the reference. */
+static struct truth truth_of(const struct pair *pair, const struct lab_analysis_result *noisy,
+                             int at, const struct lab_analysis_result *quiet) {
+    const struct lab_claim *claim = &noisy->claims[at], *same = find_truth(noisy, at, quiet);
+    if (same && !isnan(same->effect))
+        return (struct truth){.effect = same->effect};
+    if (same && same->unit && same->verdict == LAB_CLAIM_NO)
+        return (struct truth){.effect = NAN, .outside = true};
+    double of_noise = truth_of_noise(pair, claim, quiet);
+    if (!isnan(of_noise) || same || claim->unit || claim->scope_count != 2 ||
+        !lab_str_equal(claim->quantity, "throughput"))
+        return (struct truth){.effect = of_noise};
     const char *const turned[] = {claim->scope[1], claim->scope[0]};
     double ahead = fabs(compare(&pair->noisy, claim->scope) - claim->effect),
            back = fabs(compare(&pair->noisy, turned) - claim->effect);
-    return compare(&pair->quiet, ahead <= back ? claim->scope : turned);
+    return (struct truth){.effect = compare(&pair->quiet, ahead <= back ? claim->scope : turned)};
 }
 
 /* --- counting --- */
 
 struct study_count { /* of one kind in one study */
     struct proof_count covered, bounds, slower;
-    int64_t claims, unmatched, yes, yes_false, compared, none;
+    int64_t claims, tested, unmatched, yes, yes_false, compared, none;
 };
 
 static struct proof_kind_count *kind_of(struct proof_claims *claims, const char *kind) {
@@ -160,34 +193,48 @@ static struct proof_kind_count *kind_of(struct proof_claims *claims, const char 
     return fresh;
 }
 
-static bool holds(const struct lab_claim *claim, double truth) {
-    double room = ROUNDING * (claim->unit ? fabs(truth) : 1);
-    return claim->low - room <= truth && truth <= claim->high + room;
+/* There is an effect or none, rather than a value in a unit. */
+static bool is_effect(const struct lab_claim *claim) {
+    return !claim->unit || is_correlation(claim);
+}
+
+static bool holds(const struct lab_claim *claim, struct truth truth) {
+    double room = ROUNDING * (claim->unit ? fabs(truth.effect) : 1);
+    return !truth.outside && claim->low - room <= truth.effect &&
+           truth.effect <= claim->high + room;
 }
 
 static bool is_false(const struct lab_claim *claim, double truth) {
     return claim->n == 1 || fabs(truth) < NO_EFFECT || (claim->effect > 0) != (truth > 0);
 }
 
-static void count_claim(const struct lab_claim *claim, double truth, struct study_count *count) {
+/* NO without a bound: the estimate isn't within what was run. */
+static bool is_beyond(const struct lab_claim *claim, struct truth truth) {
+    return isnan(claim->bound) ? !truth.outside : fabs(truth.effect) > claim->bound + ROUNDING;
+}
+
+static void count_claim(const struct lab_claim *claim, struct truth truth,
+                        struct study_count *count) {
     count->claims++;
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return;
-    if (isnan(truth)) {
+    count->tested++;
+    if (isnan(truth.effect) && !truth.outside) {
         count->unmatched++;
         return;
     }
-    count->compared += !claim->unit;
-    count->none += !claim->unit && fabs(truth) < NO_EFFECT;
-    if (!isnan(claim->low) && !isnan(claim->high))
+    count->compared += is_effect(claim);
+    count->none += is_effect(claim) && fabs(truth.effect) < NO_EFFECT;
+    /* of correlations only those found are claimed: their intervals are chosen by that */
+    if (!isnan(claim->low) && !isnan(claim->high) && !is_correlation(claim))
         proof_count_hit(&count->covered, holds(claim, truth));
     if (claim->verdict == LAB_CLAIM_NO)
-        proof_count_hit(&count->bounds, fabs(truth) > claim->bound + ROUNDING);
-    if (claim->verdict != LAB_CLAIM_YES || claim->unit)
+        proof_count_hit(&count->bounds, is_beyond(claim, truth));
+    if (claim->verdict != LAB_CLAIM_YES || !is_effect(claim))
         return;
     count->yes++;
-    count->yes_false += is_false(claim, truth);
-    proof_count_hit(&count->slower, (claim->effect > 0 ? truth : -truth) < -LOSS);
+    count->yes_false += is_false(claim, truth.effect);
+    proof_count_hit(&count->slower, (claim->effect > 0 ? truth.effect : -truth.effect) < -LOSS);
 }
 
 static void add_rate(struct proof_rate *rate, const struct proof_count *count, double promised) {
@@ -221,6 +268,7 @@ static bool add_study(struct proof_kind_count *kind, const struct study_count *c
     bool null = pair->machine.nothing && count->none > 0 && count->none == count->compared;
     kind->studies++;
     kind->claims += count->claims;
+    kind->tested += count->tested;
     kind->unmatched += count->unmatched;
     kind->yes += count->yes;
     kind->yes_false += count->yes_false;
@@ -241,13 +289,14 @@ static bool add_study(struct proof_kind_count *kind, const struct study_count *c
     return wrong;
 }
 
-static void say(const struct lab_claim *claim, double truth) {
+static void say(const struct lab_claim *claim, struct truth truth) {
+    bool missed = !isnan(claim->low) && (!isnan(truth.effect) || truth.outside),
+         wrong = claim->verdict == LAB_CLAIM_YES && is_effect(claim);
     printf("  %-20s %-12s effect %+.5g [%.5g, %.5g] truth %+.5g n %d%s%s  %s / %s\n", claim->kind,
-           lab_claim_verdict_name(claim->verdict), claim->effect, claim->low, claim->high, truth,
-           claim->n, holds(claim, truth) || isnan(claim->low) || isnan(truth) ? "" : " MISSED",
-           claim->verdict == LAB_CLAIM_YES && !claim->unit && is_false(claim, truth) ? " FALSE"
-                                                                                     : "",
-           claim->subject, claim->reference);
+           lab_claim_verdict_name(claim->verdict), claim->effect, claim->low, claim->high,
+           truth.effect, claim->n, missed && !holds(claim, truth) ? " MISSED" : "",
+           wrong && is_false(claim, truth.effect) ? " FALSE" : "", claim->subject,
+           claim->reference);
 }
 
 static bool count_result(const struct pair *pair, const struct lab_analysis_result *noisy,
@@ -257,9 +306,10 @@ static bool count_result(const struct pair *pair, const struct lab_analysis_resu
     LAB_AUTO(arena, arena);
     for (int i = 0; i < noisy->claim_count; i++) {
         struct proof_kind_count *kind = kind_of(claims, noisy->claims[i].kind);
-        double truth = truth_of(pair, noisy, i, quiet);
+        struct truth truth = truth_of(pair, noisy, i, quiet);
         if (!kind)
             continue;
+        kind->at_least |= noisy->claims[i].at_least;
         count_claim(&noisy->claims[i], truth, &counts[kind - claims->kinds]);
         if (!kind->sentence[0] && noisy->claims[i].verdict == LAB_CLAIM_YES)
             snprintf(kind->sentence, sizeof kind->sentence, "%s.",
@@ -371,6 +421,8 @@ static void add_claims(struct proof_claims *sum, const struct proof_claims *othe
             continue;
         into->studies += kind->studies;
         into->claims += kind->claims;
+        into->tested += kind->tested;
+        into->at_least |= kind->at_least;
         into->unmatched += kind->unmatched;
         into->yes += kind->yes;
         into->yes_false += kind->yes_false;

@@ -33,7 +33,8 @@ struct proof_drawn_machine {
     double bridge_gb_s[PROOF_NODES_MAX]; /* that a node's GPUs share; 0 = none */
     double remote_small, remote_large;   /* a copy takes so much longer from the farthest node */
     double slow_compute[PROOF_GPUS_MAX], slow_copy[PROOF_GPUS_MAX];
-    double framework_us; /* a layer of training, on the host; 0 = none */
+    double drift_per_minute[PROOF_GPUS_MAX]; /* in studies of long runs */
+    double framework_us;                     /* a layer of training, on the host; 0 = none */
     struct {
         double compute, copy;    /* between runs: standard deviation of logarithms */
         double within, within_s; /* autocorrelated, and how long it is remembered */
@@ -58,11 +59,13 @@ struct proof_drawn_study {
      * slower, as the slowest is: that isn't the machine without noise any more. So a run has one
      * pace for all. */
     bool in_step;
+    bool drifts; /* its runs are long enough for devices to become slower */
 };
 
 void proof_draw_machine(struct proof_random *random, struct proof_drawn_machine *ret_machine);
 /* Makes `sim:drawn` mean it; all its rates are multiplied by `pace`. */
-void proof_define_drawn(const struct proof_drawn_machine *machine, bool noisy, double pace);
+void proof_define_drawn(const struct proof_drawn_machine *machine, bool noisy, bool drifts,
+                        double pace);
 void proof_draw_study(struct proof_random *random, const struct proof_drawn_machine *machine,
                       struct lab_arena *arena, struct proof_drawn_study *ret_study);
 double proof_uniform(struct proof_random *random);
@@ -95,7 +98,8 @@ struct proof_kind_count {
     char kind[64];
     char sentence[240]; /* of one such claim */
     struct proof_count under[PROOF_CONDITIONS];
-    int64_t studies, claims;
+    int64_t studies, claims, tested;
+    bool at_least;             /* its intervals cover at least so often */
     int64_t unmatched;         /* claims that the machine without noise doesn't have */
     struct proof_rate covered; /* of intervals */
     struct proof_rate bounds;  /* NO: of those, the truth is farther than the bound */
@@ -106,7 +110,7 @@ struct proof_kind_count {
     uint64_t example;                 /* a study with a false claim, or not covered; 0 = none */
 };
 
-#define PROOF_KINDS_MAX 64
+#define PROOF_KINDS_MAX 96
 
 struct proof_claims {
     struct proof_kind_count kinds[PROOF_KINDS_MAX];

@@ -79,6 +79,7 @@ static void draw_effects(struct proof_random *random, struct proof_drawn_machine
     for (int g = 0; g < machine->gpus; g++) {
         machine->slow_compute[g] = chance(random, 0.2) ? log_between(random, 0.005, 0.3) : 0;
         machine->slow_copy[g] = chance(random, 0.1) ? log_between(random, 0.005, 0.3) : 0;
+        machine->drift_per_minute[g] = chance(random, 0.5) ? log_between(random, 1, 10) : 0;
     }
 }
 
@@ -90,7 +91,7 @@ static void draw_noise(struct proof_random *random, struct proof_drawn_machine *
         machine->noise.within = level * between(random, 0.3, 1.5);
         machine->noise.within_s = log_between(random, 2e-4, 5e-2);
     }
-    if (chance(random, 0.5))
+    if (machine->noise.within == 0 || chance(random, 0.5)) /* no two iterations are alike */
         machine->noise.each = log_between(random, 0.002, 0.02);
     if (chance(random, 0.4)) {
         machine->noise.tail_per_s = log_between(random, 2, 40);
@@ -188,7 +189,8 @@ static void add_noise(const struct proof_drawn_machine *machine, struct lab_str 
                    machine->noise.tail_us, machine->noise.slope_per_minute);
 }
 
-static void add_effects(const struct proof_drawn_machine *machine, struct lab_str *out) {
+static void add_effects(const struct proof_drawn_machine *machine, bool drifts,
+                        struct lab_str *out) {
     lab_str_printf(out,
                    "effects:\n"
                    "  remote: [{size_kb: 100, slowdown: %.9g}, {size_kb: 10000, slowdown: %.9g}]\n"
@@ -197,14 +199,19 @@ static void add_effects(const struct proof_drawn_machine *machine, struct lab_st
     for (int i = 0; i < machine->gpus; i++)
         lab_str_printf(out, "    - {gpu: %d, compute: %.9g, copy: %.9g}\n", i,
                        machine->slow_compute[i], machine->slow_copy[i]);
+    if (drifts)
+        lab_str_add(out, "  drift:\n");
+    for (int i = 0; i < machine->gpus && drifts; i++)
+        lab_str_printf(out, "    - {gpu: %d, per_minute: %.9g}\n", i, machine->drift_per_minute[i]);
 }
 
-void proof_define_drawn(const struct proof_drawn_machine *machine, bool noisy, double pace) {
+void proof_define_drawn(const struct proof_drawn_machine *machine, bool noisy, bool drifts,
+                        double pace) {
     LAB_AUTO(str, text);
     add_nodes(machine, pace, &text);
     add_gpus(machine, pace, &text);
     if (noisy)
         add_noise(machine, &text);
-    add_effects(machine, &text);
+    add_effects(machine, drifts, &text);
     lab_device_define("drawn", text.text);
 }

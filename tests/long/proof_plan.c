@@ -94,15 +94,17 @@ static bool plan_numa(struct plan *plan) {
 
 static bool plan_devices(struct plan *plan) {
     const struct proof_drawn_machine *machine = plan->machine;
-    int models = whole(plan, 1, 3);
+    int models = whole(plan, 1, 3), chosen[PROOF_GPUS_MAX];
     bool local = whole(plan, 0, 1);
     if (machine->gpus < 2)
         return false;
+    int count = whole(plan, 0, 1) ? machine->gpus : 2;
+    choose(plan, machine->gpus, count, chosen);
     for (int m = 0; m < models; m++) {
         struct proof_point point = draw_model(plan);
         point.batch += m;
-        for (int g = 0; g < machine->gpus; g++) {
-            on(&point, machine, g, local ? -1 : 0);
+        for (int i = 0; i < count; i++) {
+            on(&point, machine, chosen[i], local ? -1 : 0);
             add(plan, &point, 1);
         }
     }
@@ -111,7 +113,9 @@ static bool plan_devices(struct plan *plan) {
 
 static bool plan_scaling(struct plan *plan) {
     static const int depths[] = {0, 1, 2, 4, 6, 8, 12}, dims[] = {64, 128, 256, 512, 768, 1024};
-    struct proof_point point = {.patch = ONE_OF(plan, 16, 32), .batch = ONE_OF(plan, 4, 8, 10)};
+    struct proof_point point = {.patch = ONE_OF(plan, 16, 32),
+                                .batch = ONE_OF(plan, 4, 8, 10),
+                                .heads = ONE_OF(plan, 0, 8)};
     int chosen[8], gpu = whole(plan, 0, plan->machine->gpus - 1);
     int dim = ONE_OF(plan, 128, 256, 512), depth = ONE_OF(plan, 2, 4, 6);
     int by_depth = whole(plan, 3, 6), by_dim = whole(plan, 0, 5);
@@ -142,7 +146,7 @@ static bool plan_transfer(struct plan *plan) {
     const struct proof_drawn_machine *machine = plan->machine;
     struct proof_point base = {.patch = 32, .depth = ONE_OF(plan, 0, 0, 2), .dim = 256};
     int gpu = whole(plan, 0, machine->gpus - 1), nodes[PROOF_NODES_MAX] = {-1};
-    int node_count = draw_nodes(plan), series = ONE_OF(plan, 1, 2, 4, 6, 7, 7, 7);
+    int node_count = draw_nodes(plan), series = ONE_OF(plan, 4, 4, 4, 5, 6, 6, 7);
     if (node_count > 1)
         choose(plan, machine->nodes, node_count, nodes);
     for (int n = 0; n < node_count; n++)
@@ -206,6 +210,7 @@ static bool plan_stability(struct plan *plan) {
     struct proof_point point = draw_model(plan);
     int points = whole(plan, 1, 2);
     plan->iterations = whole(plan, 120, 300);
+    plan->study->drifts = true;
     point.sampled = whole(plan, 0, 1);
     for (int i = 0; i < points; i++) {
         point.batch += i;
@@ -262,18 +267,18 @@ static bool plan_phases(struct plan *plan) {
 static bool plan_training(struct plan *plan) {
     static const char *const models[] = {"medium", "large"};
     const struct proof_drawn_machine *machine = plan->machine;
-    static const int batches[] = {16, 32, 64, 128};
-    int model_count = whole(plan, 1, 2), batch_count = whole(plan, 2, 3), chosen[4];
+    int model_count = whole(plan, 1, 2), batch_count = 3;
+    int least = ONE_OF(plan, 64, 1024, 2048, 2048), step = ONE_OF(plan, 2, 4, 4, 4);
     if (machine->gpus < 2)
         return false;
     int most = machine->gpus >= 4 && whole(plan, 0, 1) ? 4 : 2;
     plan->study->in_step = true;
-    choose(plan, LAB_COUNT_OF(batches), batch_count, chosen);
     for (int m = 0; m < model_count; m++)
-        for (int b = 0; b < batch_count; b++) {
-            const char **words = lab_arena_alloc(plan->arena, 3, sizeof *words);
+        for (int b = 0, batch = least; b < batch_count; b++, batch *= step) {
+            const char **words = lab_arena_alloc(plan->arena, 4, sizeof *words);
             words[0] = lab_arena_printf(plan->arena, "model=%s", models[m]);
-            words[1] = lab_arena_printf(plan->arena, "batch_size=%d", batches[chosen[b]]);
+            words[1] = lab_arena_printf(plan->arena, "batch_size=%d", batch);
+            words[2] = "dataset_size=1000000";
             struct proof_point ranks[PROOF_RANKS_MAX], base = {.workload = "mlp", .options = words};
             for (int g = 0; g < most; g++) {
                 ranks[g] = base;
@@ -294,14 +299,14 @@ static const struct {
     int weight;
 } kinds[] = {
     {"numa_study", {"numa", "recommend"}, plan_numa, 3},
-    {"quick_test", {"recommend", "crossover"}, plan_devices, 2},
-    {"scaling_study", {"scaling", "crossover"}, plan_scaling, 2},
+    {"quick_test", {"recommend", "crossover"}, plan_devices, 3},
+    {"scaling_study", {"scaling", "crossover"}, plan_scaling, 4},
     {"transfer_study", {"transfer", "numa"}, plan_transfer, 4},
-    {"compile_study", {"compile", "scaling"}, plan_compile, 4},
-    {"throughput_study", {"speedup", "recommend"}, plan_throughput, 2},
-    {"stability", {"stability"}, plan_stability, 1},
-    {"contention", {"contention", "variance"}, plan_phases, 2},
-    {"train_scaling", {"training", "speedup"}, plan_training, 2},
+    {"compile_study", {"compile", "scaling"}, plan_compile, 3},
+    {"throughput_study", {"speedup", "recommend"}, plan_throughput, 3},
+    {"stability", {"stability"}, plan_stability, 3},
+    {"contention", {"contention", "variance"}, plan_phases, 3},
+    {"train_scaling", {"training", "speedup"}, plan_training, 3},
 };
 
 void proof_draw_study(struct proof_random *random, const struct proof_drawn_machine *machine,

@@ -20,10 +20,11 @@
 void *proof_run_config(const struct lab_workload *workload, const struct proof_point *point,
                        struct lab_arena *arena, struct lab_err *err) {
     int image = point->image ? point->image : IMAGE;
+    int heads = point->heads ? point->heads : point->dim >= 64 ? point->dim / 64 : 1;
     const char *pipeline[] = {
         lab_arena_printf(arena, "patch_size=%d", point->patch),
         lab_arena_printf(arena, "depth=%d", point->depth),
-        lab_arena_printf(arena, "heads=%d", point->dim >= 64 ? point->dim / 64 : 1),
+        lab_arena_printf(arena, "heads=%d", heads),
         lab_arena_printf(arena, "dim=%d", point->dim),
         lab_arena_printf(arena, "batch_size=%d", point->batch),
         lab_arena_printf(arena, "compile_model=%s", point->compiled ? "true" : "false"),
