@@ -267,7 +267,7 @@ static void add_spikes(struct lab_analysis_result *result, struct lab_analysis_p
                 made->list[d].rank_times.device, lab_resource_key(&spikes->resource, made->arena),
                 lab_resource_title(&spikes->resource, made->arena), spikes->events,
                 lab_claim_of_spikes(&made->list[d], spikes, made->arena)};
-            row->change.kind = "correlate.spikes";
+            row->change.kind = KIND;
             row->change.simulated = made->study->simulated;
         }
     struct lab_rows table = LAB_ROWS(spike_fields, rows, count);

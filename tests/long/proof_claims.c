@@ -134,30 +134,31 @@ static bool is_correlation(const struct lab_claim *claim) {
 struct truth {
     double effect; /* NaN = unknown */
     bool outside;  /* of an estimate: it isn't within what was run */
+    bool found;    /* claimed since it was found: that chose its interval */
 };
 
-/* Correlations and spreads are of noise, which the machine without it has none of. What differs by
- * chance alone correlates with nothing; two that take the same time without noise have the same
- * noise. */
-static double truth_of_noise(const struct pair *pair, const struct lab_claim *claim,
-                             const struct lab_analysis_result *quiet) {
+static bool is_drifting(const struct pair *pair) {
     bool drifts = false;
     for (int g = 0; g < pair->machine.gpus; g++)
         drifts |= pair->drawn.drifts && pair->machine.drift_per_minute[g] > 0;
-    if (is_correlation(claim))
-        return drifts ? (double)NAN : 0;
+    return drifts;
+}
+
+/* Two that take the same time without noise have the same noise. */
+static bool take_the_same(const struct lab_claim *claim, const struct lab_analysis_result *quiet) {
     for (int i = 0; i < quiet->claim_count && !claim->unit; i++) {
         const struct lab_claim *other = &quiet->claims[i];
         if (lab_str_equal(other->subject, claim->subject) &&
             lab_str_equal(other->reference, claim->reference) &&
             lab_str_equal(other->quantity, "time") && fabs(other->effect) < NO_EFFECT)
-            return 0;
+            return true;
     }
-    return NAN;
+    return false;
 }
 
 /* Where an analysis chose what to compare by what it saw, the machine without noise may have chosen
- * otherwise: then the rates of the two points tell, whichever is the reference. */
+ * otherwise: then the rates of the two points tell, whichever is the reference. Where that gives
+ * the analysis nothing to look at, what it finds is of noise, which correlates with nothing. */
 static struct truth truth_of(const struct pair *pair, const struct lab_analysis_result *noisy,
                              int at, const struct lab_analysis_result *quiet) {
     const struct lab_claim *claim = &noisy->claims[at], *same = find_truth(noisy, at, quiet);
@@ -165,10 +166,13 @@ static struct truth truth_of(const struct pair *pair, const struct lab_analysis_
         return (struct truth){.effect = same->effect};
     if (same && same->unit && same->verdict == LAB_CLAIM_NO)
         return (struct truth){.effect = NAN, .outside = true};
-    double of_noise = truth_of_noise(pair, claim, quiet);
-    if (!isnan(of_noise) || same || claim->unit || claim->scope_count != 2 ||
+    if (is_correlation(claim) || (!same && quiet->lacks))
+        return (struct truth){.effect = is_drifting(pair) ? (double)NAN : 0, .found = true};
+    if (take_the_same(claim, quiet))
+        return (struct truth){.effect = 0};
+    if (same || claim->unit || claim->scope_count != 2 ||
         !lab_str_equal(claim->quantity, "throughput"))
-        return (struct truth){.effect = of_noise};
+        return (struct truth){.effect = NAN};
     const char *const turned[] = {claim->scope[1], claim->scope[0]};
     double ahead = fabs(compare(&pair->noisy, claim->scope) - claim->effect),
            back = fabs(compare(&pair->noisy, turned) - claim->effect);
@@ -225,8 +229,7 @@ static void count_claim(const struct lab_claim *claim, struct truth truth,
     }
     count->compared += is_effect(claim);
     count->none += is_effect(claim) && fabs(truth.effect) < NO_EFFECT;
-    /* of correlations only those found are claimed: their intervals are chosen by that */
-    if (!isnan(claim->low) && !isnan(claim->high) && !is_correlation(claim))
+    if (!isnan(claim->low) && !isnan(claim->high) && !truth.found)
         proof_count_hit(&count->covered, holds(claim, truth));
     if (claim->verdict == LAB_CLAIM_NO)
         proof_count_hit(&count->bounds, is_beyond(claim, truth));

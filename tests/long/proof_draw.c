@@ -91,8 +91,10 @@ static void draw_noise(struct proof_random *random, struct proof_drawn_machine *
         machine->noise.within = level * between(random, 0.3, 1.5);
         machine->noise.within_s = log_between(random, 2e-4, 5e-2);
     }
-    if (machine->noise.within == 0 || chance(random, 0.5)) /* no two iterations are alike */
+    if (chance(random, 0.5))
         machine->noise.each = log_between(random, 0.002, 0.02);
+    else if (machine->noise.within == 0) /* no two iterations are alike */
+        machine->noise.each = log_between(random, 0.0005, 0.002);
     if (chance(random, 0.4)) {
         machine->noise.tail_per_s = log_between(random, 2, 40);
         machine->noise.tail_us = between(random, 20, 60);

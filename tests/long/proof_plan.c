@@ -113,12 +113,11 @@ static bool plan_devices(struct plan *plan) {
 
 static bool plan_scaling(struct plan *plan) {
     static const int depths[] = {0, 1, 2, 4, 6, 8, 12}, dims[] = {64, 128, 256, 512, 768, 1024};
-    struct proof_point point = {.patch = ONE_OF(plan, 16, 32),
-                                .batch = ONE_OF(plan, 4, 8, 10),
-                                .heads = ONE_OF(plan, 0, 8)};
+    struct proof_point point = {
+        .patch = ONE_OF(plan, 16, 32), .batch = ONE_OF(plan, 4, 8, 10), .heads = 8};
     int chosen[8], gpu = whole(plan, 0, plan->machine->gpus - 1);
     int dim = ONE_OF(plan, 128, 256, 512), depth = ONE_OF(plan, 2, 4, 6);
-    int by_depth = whole(plan, 3, 6), by_dim = whole(plan, 0, 5);
+    int by_depth = whole(plan, 3, 6), by_dim = whole(plan, 1, 5);
     on(&point, plan->machine, gpu, -1);
     choose(plan, LAB_COUNT_OF(depths), by_depth, chosen);
     for (int i = 0; i < by_depth; i++) {
@@ -243,6 +242,7 @@ static bool plan_phases(struct plan *plan) {
     if (gpus < 2)
         return false;
     choose(plan, 3, count, chosen);
+    plan->iterations = whole(plan, 11, 24); /* fewer have no spread */
     for (int k = 0; k < count; k++) {
         struct proof_point ranks[PROOF_RANKS_MAX],
             base = {.workload = kernels[chosen[k]], .options = kernel_options(plan, chosen[k])};
@@ -302,7 +302,7 @@ static const struct {
     {"quick_test", {"recommend", "crossover"}, plan_devices, 3},
     {"scaling_study", {"scaling", "crossover"}, plan_scaling, 4},
     {"transfer_study", {"transfer", "numa"}, plan_transfer, 4},
-    {"compile_study", {"compile", "scaling"}, plan_compile, 3},
+    {"compile_study", {"compile", "scaling"}, plan_compile, 4},
     {"throughput_study", {"speedup", "recommend"}, plan_throughput, 3},
     {"stability", {"stability"}, plan_stability, 3},
     {"contention", {"contention", "variance"}, plan_phases, 3},

@@ -159,7 +159,7 @@ LAB_TEST(test_rare_bursts_are_spikes_with_their_cost) {
     assert_true(cell_of(&result, "spikes", 0, "events")->value >= 18);
     assert_true(cell_of(&result, "spikes", 0, "time_change")->low > 0.2);
     assert_true(cell_of(&result, "spikes", 0, "time_change")->high < 0.4);
-    assert_string_equal(result.claims[result.claim_count - 1].kind, "correlate.spikes");
+    assert_string_equal(result.claims[result.claim_count - 1].kind, "correlate.resource");
     given_end(&given);
 }
 
