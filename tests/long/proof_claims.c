@@ -269,7 +269,7 @@ static bool add_study(struct proof_kind_count *kind, const struct study_count *c
     bool wrong = count->yes_false > 0;
     /* where some are effects, such as what compiling gains, the share of false ones is promised */
     bool null = pair->machine.nothing && count->none > 0 && count->none == count->compared;
-    kind->studies++;
+    kind->studies += count->tested > 0;
     kind->claims += count->claims;
     kind->tested += count->tested;
     kind->unmatched += count->unmatched;

@@ -98,7 +98,8 @@ struct proof_kind_count {
     char kind[64];
     char sentence[240]; /* of one such claim */
     struct proof_count under[PROOF_CONDITIONS];
-    int64_t studies, claims, tested;
+    int64_t studies; /* that tested it */
+    int64_t claims, tested;
     bool at_least;             /* its intervals cover at least so often */
     int64_t unmatched;         /* claims that the machine without noise doesn't have */
     struct proof_rate covered; /* of intervals */

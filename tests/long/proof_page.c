@@ -119,7 +119,7 @@ static bool check_holds(const struct proof_claims *claims, const struct proof_ki
         return true;
     if (sample)
         return p > SAMPLE_P / count_checks(claims);
-    if (check == CHECK_COVERS)
+    if (check == CHECK_COVERS && kind->covered.trials >= INTERVALS)
         return value >= COVERED_LOW && (value <= COVERED_HIGH || kind->at_least);
     if (check == CHECK_NULL && is_null_rare(kind))
         return true;
