@@ -136,8 +136,9 @@ static const char *why_not_judged(const struct proof_kind_count *kind) {
         {"variance.suboptimal_convergence", "drawn studies don't tune"},
         {"variance.pcie_correlation", "drawn contention studies aren't sampled"},
         {"variance.cpu_spikes", "drawn contention studies aren't sampled"},
+        {"stability.change", "named by a measured time; see planted drifts below"},
     };
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons && kind->tested == 0; i++)
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons && kind->tested == kind->unmatched; i++)
         if (strcmp(reasons[i].kind, kind->kind) == 0)
             return reasons[i].reason;
     return NULL;
@@ -342,7 +343,7 @@ static void add_others(const struct proof_claims *claims, bool sample, struct la
                        (long long)kind->bounds.trials,
                        percent(check_share(kind, CHECK_BOUNDS), &arena),
                        (long long)kind->null_studies, null_words(kind, &arena),
-                       reason  ? lab_arena_printf(&arena, "not tested in %lld claims: %s",
+                       reason  ? lab_arena_printf(&arena, "no truth of %lld claims: %s",
                                                   (long long)kind->claims, reason)
                        : fault ? lab_arena_printf(&arena, "**%s**", fault)
                                : "false in at most 5%");

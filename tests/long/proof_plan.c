@@ -207,7 +207,7 @@ static bool plan_throughput(struct plan *plan) {
 
 static bool plan_stability(struct plan *plan) {
     struct proof_point point = draw_model(plan);
-    int points = whole(plan, 1, 2);
+    int points = ONE_OF(plan, 1, 2, 2, 2);
     plan->iterations = whole(plan, 120, 300);
     plan->study->drifts = true;
     point.sampled = whole(plan, 0, 1);
