@@ -42,8 +42,6 @@ enum lab_steady {
     LAB_STEADY_NONE,     /* still changing in the last quarter */
 };
 
-const char *lab_steady_name(enum lab_steady steady); /* "flat", "warm-up", "slowdown", … */
-
 struct lab_steadiness {
     enum lab_steady steady;
     size_t from;      /* first value of the steady part; n if there is none */
@@ -58,8 +56,5 @@ struct lab_steadiness {
  */
 struct lab_steadiness lab_changes_classify(const double *x, size_t n, const size_t *starts,
                                            size_t count);
-
-/* Both in one: mean and variance, default penalty, segments of at least 2. */
-struct lab_steadiness lab_changes_steadiness(const double *x, size_t n);
 
 #endif

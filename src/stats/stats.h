@@ -68,25 +68,6 @@ struct lab_interval lab_stats_mean_interval(const double *x, size_t n, double co
  * geometric mean, and no end is below 0. NaN where a value isn't positive. */
 struct lab_interval lab_stats_log_mean_interval(const double *x, size_t n, double confidence);
 
-typedef double lab_statistic(const double *x, size_t n);
-
-/*
- * Bootstrap of values that depend on their neighbours, x in the order of time: resamples circular
- * blocks of `block` values (0 = chosen by lab_stats_block_length). Percentile interval, its
- * percentiles moved outwards as Student's t is from the normal with as many values as there are
- * blocks (Hesterberg 2015), since few blocks understate the spread. n < 2: NaN. At 95 % it covers
- * the median of 200 values with correlation 0.7 between neighbours in 91.2 %.
- */
-struct lab_interval lab_stats_block_interval(const double *x, size_t n, lab_statistic *statistic,
-                                             size_t block, double confidence, int resamples,
-                                             uint64_t seed);
-
-/* Politis and White (2004) for the circular bootstrap, corrected as by Patton, Politis and White
- * (2009), rounded; 1 to n/3. */
-size_t lab_stats_block_length(const double *x, size_t n);
-
-/* Σ (x_i − m)(x_{i+lag} − m) / Σ (x_i − m)², the biased estimator, as R's acf; constant: NaN. */
-double lab_stats_autocorrelation(const double *x, size_t n, size_t lag);
 /* n over the integrated autocorrelation time (Geyer's initial positive sequence); between 1 and n;
  * n of constant values is n. */
 double lab_stats_effective_size(const double *x, size_t n);
@@ -110,70 +91,16 @@ struct lab_outlier_count lab_stats_tukey(const double *x, size_t n, enum lab_out
  */
 size_t lab_stats_warmup(const double *x, size_t n, bool *ret_steady);
 
-/* --- two samples --- */
-
-enum lab_test_how {
-    LAB_TEST_NONE,   /* no p value: too few values, or NaN among them */
-    LAB_TEST_EXACT,  /* counted over all orders the values could have had */
-    LAB_TEST_APPROX, /* by a limit distribution: the normal one, or Student's t */
-};
-
-struct lab_rank_test {
-    double u; /* pairs in which x is the larger, those equal counted half: R's W */
-    double p; /* two-sided: twice the smaller tail */
-    enum lab_test_how how;
-};
-
-/*
- * Mann and Whitney's test whether values of x tend to be larger or smaller than those of y. Exact
- * up to 10,000 pairs without ties; with ties (conditional on them) while (n_x + n_y)·min(n_x, n_y)
- * ≤ 1,500, as of 27 and 27 values; normal with the corrections for ties and continuity beyond. All
- * values the same: p = 1. Either sample empty: NaN. ±∞ has its place in the order.
- */
-struct lab_rank_test lab_stats_mann_whitney(const double *x, size_t nx, const double *y, size_t ny);
+/* --- estimates and tests --- */
 
 struct lab_effect {
     double value;
     struct lab_interval interval;
 };
 
-/*
- * By how much x lies above y: Hodges and Lehmann's median of all differences x − y, with the
- * interval of those shifts that Mann and Whitney's test doesn't reject (exact distribution up to
- * 10,000 pairs, normal beyond). If both have the same shape it covers as it says at any n, and
- * `confidence` is the one reached. With too few values for the confidence asked for: the widest,
- * with the confidence it has. Of logarithms it is the logarithm of a ratio. Not for values of ±∞:
- * NaN.
- */
-struct lab_effect lab_stats_shift(const double *x, size_t nx, const double *y, size_t ny,
-                                  double confidence);
-
-struct lab_mean_test {
-    double difference; /* mean of x − mean of y */
-    double t, degrees_of_freedom, p;
-    struct lab_interval interval; /* of the difference */
-};
-
-/* Welch's t test. Neither sample varies: the interval is a point, and t, its degrees and p are NaN,
- * since nothing is known of chance. Each sample needs 2 values. */
-struct lab_mean_test lab_stats_welch(const double *x, size_t nx, const double *y, size_t ny,
-                                     double confidence);
 /* Welch and Satterthwaite's degrees of freedom of a sum of two variances, each with its own. */
 double lab_stats_welch_freedom(double variance_x, double freedom_x, double variance_y,
                                double freedom_y);
-
-/* --- the best of several --- */
-
-/*
- * How often each of `count` samples would have the largest mean if all values were drawn again:
- * `ret_wins` (count of them) add up to `resamples`. A sample keeps its mean; what its values differ
- * from it by is drawn from the deviations of all samples together, widened by √(n/(n−1)) and as
- * Student's t is from the normal with as many degrees as there are, so that samples of two or three
- * values can be judged by what all of them show. It takes the spread to be the same in all. Returns
- * false (wins untouched) if no sample has two values, or any is empty or has one that isn't finite.
- */
-bool lab_stats_wins(const double *const *samples, const size_t *sizes, size_t count, int resamples,
-                    uint64_t seed, int *ret_wins);
 
 /* --- many tests, and shares --- */
 
@@ -203,7 +130,6 @@ struct lab_correlation {
     double r;
     double p; /* two-sided, of r = 0 */
     struct lab_interval interval;
-    enum lab_test_how how;
 };
 
 /*
@@ -216,34 +142,13 @@ struct lab_correlation {
  */
 struct lab_correlation lab_stats_pearson(const double *x, const double *y, size_t n,
                                          double effective_n, double confidence);
-struct lab_correlation lab_stats_spearman(const double *x, const double *y, size_t n,
-                                          double effective_n, double confidence);
-/* The same of ranks that lab_stats_ranks gave: for one series against many. */
+/* Of ranks that lab_stats_ranks gave. */
 struct lab_correlation lab_stats_spearman_ranked(const double *ranks_x, const double *ranks_y,
                                                  size_t n, double effective_n, double confidence);
-
-struct lab_lag {
-    int64_t lag;   /* of the best: x[i] goes with y[i + lag], so that y follows x where it is > 0 */
-    int64_t tried; /* lags */
-    double r;      /* Pearson's there, over the pairs that overlap */
-    double p;      /* there, as if no other had been tried */
-    double p_any; /* that any of those tried comes so far by chance: 1 − (1 − p)^tried (Šidák) */
-    double effective_n; /* of the pairs there */
-};
-
-/*
- * The lag within ±most at which two series in the order of time go together best (least p, of equal
- * ones the largest |r|). Overlaps of less than half of n, or of 4, aren't tried. Each p counts as
- * many independent pairs as lab_stats_pair_effective_size leaves. Lags aren't independent of each
- * other, so that p_any is on the safe side (at 5 %, 3 % of unrelated series over 11 lags). For
- * Spearman's give ranks.
- */
-struct lab_lag lab_stats_lag(const double *x, const double *y, size_t n, size_t most);
 
 struct lab_trend_test {
     double s; /* pairs that rise − pairs that fall */
     double p; /* two-sided */
-    enum lab_test_how how;
 };
 
 /* Mann and Kendall's test for a trend, x in the order of time, independent of each other. Up to 40
@@ -253,12 +158,9 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n);
 
 /* --- how many values it takes --- */
 
-/* Power of the two-sided two-sample t test at `alpha`, for means that differ by `effect` standard
- * deviations; noncentral t, exact for normal values of equal spread. */
-double lab_stats_power_t(double effect, double nx, double ny, double alpha);
-
-/* The fewest values in each of two samples that give `power`; ∞ for no effect, NaN for a power or
- * alpha outside (0, 1). */
+/* The fewest values in each of two samples with which the two-sided t test at `alpha` finds means
+ * that differ by `effect` standard deviations with `power`; noncentral t, exact for normal values of
+ * equal spread. ∞ for no effect, NaN for a power or alpha outside (0, 1). */
 double lab_stats_needed_t(double effect, double power, double alpha);
 
 #endif

@@ -238,22 +238,6 @@ bool lab_changes_find(const double *x, size_t n, const struct lab_changes_option
     return true;
 }
 
-const char *lab_steady_name(enum lab_steady steady) {
-    switch (steady) {
-    case LAB_STEADY_FLAT:
-        return "flat";
-    case LAB_STEADY_WARMUP:
-        return "warm-up";
-    case LAB_STEADY_SLOWDOWN:
-        return "slowdown";
-    case LAB_STEADY_NONE:
-        return "no steady state";
-    case LAB_STEADY_UNKNOWN:
-        break;
-    }
-    return "unknown";
-}
-
 struct lab_steadiness lab_changes_classify(const double *x, size_t n, const size_t *starts,
                                            size_t count) {
     struct lab_steadiness result = {LAB_STEADY_UNKNOWN, n, NAN, NAN};
@@ -285,15 +269,5 @@ struct lab_steadiness lab_changes_classify(const double *x, size_t n, const size
                         : different ? LAB_STEADY_WARMUP
                                     : LAB_STEADY_FLAT;
     }
-    return result;
-}
-
-struct lab_steadiness lab_changes_steadiness(const double *x, size_t n) {
-    struct lab_changes_options options = {.cost = LAB_CHANGES_MEAN_VARIANCE};
-    size_t *starts = lab_mem_resize(NULL, n / SEGMENT_LEAST + 1, sizeof *starts), count = 0;
-    struct lab_steadiness result = {LAB_STEADY_UNKNOWN, n, NAN, NAN};
-    if (lab_changes_find(x, n, &options, starts, &count))
-        result = lab_changes_classify(x, n, starts, count);
-    lab_mem_free(starts);
     return result;
 }

@@ -4,7 +4,6 @@
  * Neighbours in time resemble each other, and two series that both do so go together by chance far
  * oftener than independent values would; hence p values and intervals count independent pairs.
  */
-#include "base/mem.h"
 #include "stats/stats.h"
 
 #include <math.h>
@@ -60,11 +59,7 @@ struct lab_correlation lab_stats_pearson(const double *x, const double *y, size_
     double size = fmin(effective_n, (double)n), r = coefficient(x, y, n);
     if (isnan(effective_n))
         size = NAN;
-    struct lab_correlation result = {r, p_of(r, size), interval_of(r, size, confidence, 1),
-                                     LAB_TEST_NONE};
-    if (!isnan(result.p))
-        result.how = LAB_TEST_APPROX;
-    return result;
+    return (struct lab_correlation){r, p_of(r, size), interval_of(r, size, confidence, 1)};
 }
 
 /*
@@ -104,48 +99,7 @@ struct lab_correlation lab_stats_spearman_ranked(const double *ranks_x, const do
     struct lab_correlation result = lab_stats_pearson(ranks_x, ranks_y, n, effective_n, confidence);
     result.interval = interval_of(result.r, isnan(result.p) ? 0 : fmin(effective_n, (double)n),
                                   confidence, 1 + result.r * result.r / 2);
-    if (!isnan(result.r) && n <= ORDERS_MAX && effective_n >= (double)n) {
+    if (!isnan(result.r) && n <= ORDERS_MAX && effective_n >= (double)n)
         result.p = p_by_orders(ranks_x, ranks_y, n);
-        result.how = LAB_TEST_EXACT;
-    }
     return result;
-}
-
-struct lab_correlation lab_stats_spearman(const double *x, const double *y, size_t n,
-                                          double effective_n, double confidence) {
-    struct lab_correlation result = {NAN, NAN, unknown, LAB_TEST_NONE};
-    double *ranks = lab_mem_resize(NULL, 2 * n + 1, sizeof *ranks), *others = ranks + n;
-    if (lab_stats_ranks(x, n, ranks) && lab_stats_ranks(y, n, others))
-        result = lab_stats_spearman_ranked(ranks, others, n, effective_n, confidence);
-    lab_mem_free(ranks);
-    return result;
-}
-
-/* --- lags --- */
-
-struct lab_lag lab_stats_lag(const double *x, const double *y, size_t n, size_t most) {
-    struct lab_lag best = {0, 0, NAN, NAN, NAN, NAN};
-    double worth = lab_stats_pair_effective_size(x, y, n) / (double)n; /* of one pair */
-    if (isnan(worth))
-        return best;
-    most = most < n / 2 ? most : n / 2;
-    for (size_t step = 0; step <= 2 * most; step++) { /* 0, 1, −1, 2, −2 … */
-        size_t shift = (step + 1) / 2, overlap = n - shift;
-        bool later = step % 2 == 1;
-        double r = overlap < 4
-                       ? (double)NAN
-                       : coefficient(x + (later ? 0 : shift), y + (later ? shift : 0), overlap);
-        double size = worth * (double)overlap, p = isnan(r) ? (double)NAN : p_of(r, size);
-        if (isnan(p))
-            continue;
-        best.tried++;
-        if (isnan(best.p) || p < best.p || (p == best.p && fabs(r) > fabs(best.r))) {
-            best.lag = later ? (int64_t)shift : -(int64_t)shift;
-            best.r = r;
-            best.p = p;
-            best.effective_n = size;
-        }
-    }
-    best.p_any = best.p < 1 ? -expm1((double)best.tried * log1p(-best.p)) : best.p;
-    return best;
 }

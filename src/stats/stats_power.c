@@ -1,4 +1,4 @@
-/* stats_power.c: how likely a difference is found, and how many values that takes. */
+/* stats_power.c: how many values it takes to find a difference. */
 #include "stats/stats.h"
 
 #include <math.h>
@@ -10,20 +10,12 @@ static bool probability(double p) {
     return p > 0 && p < 1;
 }
 
-static double power_of(double effect, double nx, double ny, double alpha) {
-    double freedom = nx + ny - 2;
-    if (!(freedom > 0) || isinf(freedom))
-        return NAN;
-    double shift = fabs(effect) * sqrt(nx / (nx + ny) * ny);
+/* With n values in each sample. */
+static double power_of(double effect, double n, double alpha) {
+    double freedom = 2 * n - 2, shift = fabs(effect) * sqrt(n / 2);
     double limit = lab_stats_t_quantile(1 - alpha / 2, freedom);
     return 1 - lab_stats_t_noncentral_cdf(limit, freedom, shift) +
            lab_stats_t_noncentral_cdf(-limit, freedom, shift);
-}
-
-double lab_stats_power_t(double effect, double nx, double ny, double alpha) {
-    if (isnan(effect) || !(nx >= 2) || !(ny >= 2) || !probability(alpha))
-        return NAN;
-    return power_of(effect, nx, ny, alpha);
 }
 
 /* The smallest n whose t test has the power. */
@@ -35,13 +27,13 @@ static double needed(double effect, double power, double alpha) {
     if (about > NORMAL_FROM)
         return ceil(about);
     double low = LEAST, high = LEAST;
-    while (power_of(effect, high, high, alpha) < power) {
+    while (power_of(effect, high, alpha) < power) {
         low = high + 1;
         high *= 2;
     }
     while (low < high) {
         double middle = floor((low + high) / 2);
-        if (power_of(effect, middle, middle, alpha) >= power)
+        if (power_of(effect, middle, alpha) >= power)
             high = middle;
         else
             low = middle + 1;

@@ -89,7 +89,7 @@ static double normal_p(double s, double n, double tie_terms) {
 }
 
 struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n) {
-    struct lab_trend_test test = {NAN, NAN, LAB_TEST_NONE};
+    struct lab_trend_test test = {NAN, NAN};
     for (size_t i = 0; i < n; i++) {
         if (isnan(x[i]))
             return test;
@@ -109,7 +109,6 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n) {
     lab_mem_free(sorted);
     double pairs = (double)n * (double)(n - 1) / 2;
     test.s = pairs - tied_pairs - 2 * falls;
-    test.how = tied_pairs == 0 && n <= EXACT_MAX ? LAB_TEST_EXACT : LAB_TEST_APPROX;
     if (n <= EXACT_MAX)
         test.p = fmin(1, 2 * exact_tail(n, (size_t)((pairs - fabs(test.s)) / 2)));
     else

@@ -39,15 +39,6 @@ static double lag_products(const double *d, size_t n, size_t lag) {
     return sum;
 }
 
-double lab_stats_autocorrelation(const double *x, size_t n, size_t lag) {
-    double squares, *d = n > 0 ? deviations(x, n, &squares) : NULL;
-    if (!d)
-        return NAN;
-    double correlation = lag_products(d, n, lag) / squares;
-    lab_mem_free(d);
-    return correlation;
-}
-
 /* Autocorrelations of any lag below n, computed as they are asked for. */
 struct correlogram {
     const double *d;
@@ -135,47 +126,4 @@ double lab_stats_pair_effective_size(const double *x, const double *y, size_t n)
     lab_mem_free(dx);
     lab_mem_free(dy);
     return time <= 1 ? (double)n : fmax(1, (double)n / time);
-}
-
-/* The lag behind which `run` correlations in a row are insignificant; `max` if there is none. */
-static size_t last_significant_lag(struct correlogram *c, size_t run, size_t max, double bound) {
-    size_t quiet = 0, last = 0;
-    for (size_t lag = 1; lag <= max + run; lag++) {
-        if (fabs(correlation_at(c, lag)) < bound) {
-            if (++quiet == run)
-                return last;
-        } else {
-            quiet = 0;
-            last = lag;
-        }
-    }
-    return max;
-}
-
-size_t lab_stats_block_length(const double *x, size_t n) {
-    struct correlogram c = {.n = n};
-    double *d = n >= 6 ? deviations(x, n, &c.squares) : NULL;
-    if (!d)
-        return 1;
-    c.d = d;
-    /* constants differ between implementations, and the answer with them (reference.py) */
-    double count = (double)n;
-    size_t run = (size_t)fmax(5, ceil(sqrt(log10(count))));
-    size_t max = (size_t)ceil(sqrt(count)) + run;
-    double bound = 1.959963984540054 * sqrt(log10(count) / count);
-    size_t window = 2 * last_significant_lag(&c, run, max, bound);
-    window = window > max ? max : window < 1 ? 1 : window;
-    double spectrum = 1, slope = 0; /* Σ λ ρ and Σ λ |k| ρ over both signs of k */
-    for (size_t k = 1; k <= window; k++) {
-        double t = (double)k / (double)window, flat_top = t <= 0.5 ? 1 : 2 * (1 - t);
-        double rho = correlation_at(&c, k);
-        spectrum += 2 * flat_top * rho;
-        slope += 2 * flat_top * (double)k * rho;
-    }
-    lab_mem_free(c.all);
-    lab_mem_free(d);
-    /* b = (2 G² / D)^{1/3} n^{1/3}, D = 4/3 g(0)² */
-    double longest = fmin(3 * sqrt(count), count / 3);
-    double block = cbrt(1.5 * slope * slope / (spectrum * spectrum) * count);
-    return isnan(block) || block < 1 ? 1 : (size_t)fmin(round(block), floor(longest));
 }

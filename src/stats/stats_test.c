@@ -14,33 +14,6 @@ double lab_stats_welch_freedom(double variance_x, double freedom_x, double varia
     return 1 / (share_x * share_x / freedom_x + share_y * share_y / freedom_y);
 }
 
-struct lab_mean_test lab_stats_welch(const double *x, size_t nx, const double *y, size_t ny,
-                                     double confidence) {
-    struct lab_mean_test test = {NAN, NAN, NAN, NAN, unknown};
-    double of_x = lab_stats_stddev(x, nx), of_y = lab_stats_stddev(y, ny);
-    test.difference = lab_stats_mean(x, nx) - lab_stats_mean(y, ny);
-    if (!isfinite(of_x) || !isfinite(of_y) || !isfinite(test.difference))
-        return test;
-    double unit = fmax(of_x, of_y), error = 0;
-    if (unit > 0) {
-        double vx = of_x / unit * (of_x / unit) / (double)nx;
-        double vy = of_y / unit * (of_y / unit) / (double)ny;
-        error = unit * sqrt(vx + vy);
-        test.degrees_of_freedom =
-            lab_stats_welch_freedom(vx, (double)(nx - 1), vy, (double)(ny - 1));
-        test.t = test.difference / error;
-        test.p = lab_stats_t_two_sided(test.t, test.degrees_of_freedom);
-    }
-    if (confidence > 0 && confidence < 1) {
-        double half = 0;
-        if (unit > 0)
-            half = error * lab_stats_t_quantile(0.5 + confidence / 2, test.degrees_of_freedom);
-        test.interval =
-            (struct lab_interval){test.difference - half, test.difference + half, confidence};
-    }
-    return test;
-}
-
 /* --- many tests --- */
 
 struct numbered {
