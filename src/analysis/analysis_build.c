@@ -94,11 +94,6 @@ struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *resu
     return part;
 }
 
-void lab_analysis_set_cells(struct lab_analysis_part *part, const struct lab_doc_cell *cells,
-                            size_t count) {
-    memcpy(part->cells, cells, count * sizeof *cells);
-}
-
 /* --- tables --- */
 
 struct lab_doc_table *lab_analysis_add_table(struct lab_analysis_part *part, const char *key,

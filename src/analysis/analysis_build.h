@@ -2,7 +2,6 @@
  * analysis_build.h: a result that grows in the arena as an analysis finds things.
  *
  *     struct lab_analysis_part *part = lab_analysis_add_part(result, study->name, arena);
- *     LAB_FIGURES(part, lab_cell_figure(runs), lab_cell_text(best));
  *     struct lab_doc_table *table = LAB_TABLE(part, "runs", "Runs", run_columns, arena);
  *     for (…)
  *         LAB_ROW(table, arena, lab_cell_text(name), lab_cell_figure(time_s));
@@ -25,11 +24,6 @@ void *lab_analysis_grow(const void *items, int count, size_t size, struct lab_ar
 
 #define LAB_COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* An empty result. */
-#define LAB_RESULT(key, figure_columns)                                                            \
-    ((struct lab_analysis_result){.part_key = (key),                                               \
-                                  .columns = (figure_columns),                                     \
-                                  .column_count = LAB_COUNT_OF(figure_columns)})
 /* What results of studies begin with: they are simulated where one of the studies is. LAB_ERR_USER
  * where there is none. */
 int lab_analysis_open(const struct lab_analysis_input *input, struct lab_analysis_result empty,
@@ -56,12 +50,6 @@ struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *resu
 
 #define LAB_CELLS(...)      ((const struct lab_doc_cell[]){__VA_ARGS__})
 #define LAB_CELL_COUNT(...) (sizeof(LAB_CELLS(__VA_ARGS__)) / sizeof(struct lab_doc_cell))
-
-/* Its figures: a cell for each column of the result. */
-#define LAB_FIGURES(part, ...)                                                                     \
-    lab_analysis_set_cells((part), LAB_CELLS(__VA_ARGS__), LAB_CELL_COUNT(__VA_ARGS__))
-void lab_analysis_set_cells(struct lab_analysis_part *part, const struct lab_doc_cell *cells,
-                            size_t count);
 
 /* --- claims --- */
 

@@ -2,8 +2,6 @@
 #include "analysis/analysis_timeline.h"
 #include "analysis/analysis_build.h"
 
-#include "base/str.h"
-
 #include <math.h>
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #include "analysis/analysis_timeline.h"
 #include "analysis/claims/rows.h"
 
-#include "base/str.h"
-
 #include <math.h>
 #include <stdlib.h>
 

@@ -6,8 +6,6 @@
 #include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats_chart.h"
 
-#include "base/str.h"
-
 #include <math.h>
 #include <stdlib.h>
 

@@ -6,9 +6,6 @@
 #include "analysis/claims/rows.h"
 #include "analysis/contention/contention.h"
 
-#include "base/str.h"
-
-#include <math.h>
 #include <string.h>
 
 struct figures { /* of a phase */

@@ -335,7 +335,6 @@ static int run(struct child *child, struct lab_arena *arena, struct lab_subproce
     result->out = lab_arena_strndup(arena, child->kept[OUT].text, child->kept[OUT].length);
     result->out_length = child->kept[OUT].length;
     result->err = lab_arena_strndup(arena, child->kept[ERR].text, child->kept[ERR].length);
-    result->err_length = child->kept[ERR].length;
     return 0;
 }
 

@@ -40,7 +40,7 @@ struct lab_subprocess_result {
     bool timed_out, stopped; /* why it was ended: the time, the watcher */
     bool truncated;          /* output beyond max_output_bytes was not kept */
     char *out, *err;         /* NUL-terminated, in the arena */
-    size_t out_length, err_length;
+    size_t out_length;
     int64_t start_ns, duration_ns; /* start: CLOCK_MONOTONIC */
 };
 

@@ -16,7 +16,6 @@
 #include "store/trace/trace_find.h"
 #include "store/trace/trace_read.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -4,14 +4,12 @@
  */
 #include "command/command.h"
 
-#include "base/json.h"
 #include "base/log.h"
 #include "device/device.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 

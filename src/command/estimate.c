@@ -7,7 +7,6 @@
 
 #include "advise/training_known.h"
 #include "analysis/analysis.h"
-#include "base/json.h"
 #include "device/device.h"
 #include "load/study_watch.h"
 #include "machine/machine.h"

@@ -5,7 +5,6 @@
 #include "command/command.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/tty/follow.h"
 #include "load/study_watch.h"
 #include "report/estimate.h"

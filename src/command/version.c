@@ -4,7 +4,6 @@
 
 #include "version.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* Declared here, since their headers belong to the layers that use these libraries. */

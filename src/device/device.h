@@ -157,7 +157,6 @@ struct lab_buffer {
     enum lab_memory_kind kind;
     int node; /* host kinds: where it was asked to be; -1 = anywhere */
     struct lab_device *device;
-    void *backend_state;
 };
 
 /* Too little memory is LAB_ERR_MEMORY and names the size asked for and what is free. */

@@ -88,7 +88,6 @@ struct lab_plan_estimate {
     int by_duration; /* runs whose time is what was asked for, whatever ran before */
     double most_s;   /* holds whatever happens: by the time-outs and retries */
     int64_t disk_bytes;
-    int64_t store_bytes; /* of them in study.db */
 };
 
 #endif

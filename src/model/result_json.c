@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Objects that aren't there where nothing in them is; others have nulls then. */

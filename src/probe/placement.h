@@ -22,6 +22,4 @@ void lab_placement_judge(const struct lab_machine *machine, const int *gpu_nodes
  * another user's, or ended. Takes as long as it takes: seconds for hundreds of gigabytes. */
 bool lab_placement_add_pages(const struct lab_machine *machine, int32_t pid, int64_t *bytes);
 
-const char *lab_placement_words(enum lab_placement placement); /* "wrong cores" */
-
 #endif

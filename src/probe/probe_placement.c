@@ -6,8 +6,6 @@
 
 #include "base/str.h"
 
-#include <assert.h>
-
 #define MEMORY_MIN_BYTES ((int64_t)64 << 20) /* less isn't worth a word */
 
 struct verdict {
@@ -163,18 +161,4 @@ void lab_placement_judge(const struct lab_machine *machine, const int *gpu_nodes
     verdict.local = known_nodes(gpu_nodes, process->gpu_count, &verdict.all_known);
     process->placement = judge(&verdict, process);
     process->advice = write_advice(&verdict, arena, process);
-}
-
-const char *lab_placement_words(enum lab_placement placement) {
-    static const char *const words[] = {
-        [LAB_PLACEMENT_UNKNOWN] = "unknown",
-        [LAB_PLACEMENT_ONE_NODE] = "one node",
-        [LAB_PLACEMENT_LOCAL] = "local",
-        [LAB_PLACEMENT_LOOSE] = "not bound",
-        [LAB_PLACEMENT_CORES] = "wrong cores",
-        [LAB_PLACEMENT_MEMORY] = "wrong memory",
-        [LAB_PLACEMENT_BOTH] = "wrong cores and memory",
-    };
-    assert(placement <= LAB_PLACEMENT_BOTH);
-    return words[placement];
 }

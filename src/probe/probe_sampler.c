@@ -5,10 +5,8 @@
 #include "probe/probe_sampler.h"
 
 #include "base/cond.h"
-#include "base/str.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>

@@ -1,10 +1,7 @@
 /* folder_tree.c: directories below an output directory: making, removing, naming them. */
 #include "run/folder_internal.h"
 
-#include "base/str.h"
-
 #include <ctype.h>
-#include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>

@@ -136,7 +136,6 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
         in_store += store_bytes(&run, expected_s);
         beside += RESULTS_JSON_BYTES + text_bytes(&run) + LOG_BYTES + REPORT_BYTES;
     }
-    estimate.store_bytes = whole(in_store);
     estimate.disk_bytes = whole(in_store + beside);
     int known = plan->run_count - estimate.unknown;
     if (known == 0)

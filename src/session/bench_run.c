@@ -97,7 +97,6 @@ static void describe_work(struct bench *bench) {
     report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;
     report->device = session->ref;
-    report->repetitions_asked = bench->request->repeat;
     report->label = lab_workload_label(workload, session->config, session->arena);
     bench->progress.label = report->label;
 }

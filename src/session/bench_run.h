@@ -47,7 +47,6 @@ struct lab_bench_report {
 
     const struct lab_bench_repetition *repetitions;
     int repetition_count;
-    int repetitions_asked;
     const struct lab_bench_operation *operations; /* longest first; asked for with --profile */
     int operation_count;                          /* -1 = not asked for */
     bool interrupted;

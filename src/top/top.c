@@ -2,7 +2,6 @@
  * between. */
 #include "top/top_internal.h"
 
-#include <math.h>
 #include <signal.h>
 
 /* --- the title --- */

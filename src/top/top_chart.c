@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-#define GUTTER     6 /* "100%│" and a space before it */
-#define POINTS_MAX 1024
+#define GUTTER 6 /* "100%│" and a space before it */
 
 struct plot {
     const struct lab_top_history *history;

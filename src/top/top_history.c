@@ -4,7 +4,6 @@
  */
 #include "top/top_internal.h"
 
-#include <assert.h>
 #include <math.h>
 
 #define WINDOW_NS     (600 * TOP_NS_PER_S)
@@ -92,7 +91,6 @@ static void set_entity(struct top_entity *to, const struct lab_entity *from) {
                               .last_ns = -1,
                               .gap_ns = -1,
                               .back_ns = -1,
-                              .seen_ns = -1,
                               .bucket = -1};
     copy_strings(&to->entity, from);
     to->entity.columns = columns;
@@ -200,7 +198,6 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     struct top_entity *entity = &history->entities[tick->entity];
     if (tick->time_ns > history->time_ns)
         history->time_ns = tick->time_ns;
-    entity->seen_ns = tick->time_ns;
     bool any = false;
     for (int i = 0; i < LAB_VALID_WORDS(entity->entity.column_count); i++)
         any |= tick->valid[i] != 0;

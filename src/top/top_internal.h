@@ -35,7 +35,6 @@ struct top_entity {
     int64_t first_ns, last_ns; /* ticks with a value; -1 = none yet */
     int64_t ticks;             /* of those */
     int64_t gap_ns, back_ns;   /* -1 = never */
-    int64_t seen_ns;           /* newest of anything, empty ticks too */
     char gap_text[160];
     int64_t held_back_ns; /* while a clock reason did harm, from the flags */
     int64_t missed;

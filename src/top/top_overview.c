@@ -2,7 +2,7 @@
  * top_overview.c: all devices at a glance: the host in a line or two, a line or two for each
  * device, a chart of the selected one where there is room, and the processes below.
  */
-#include "report/report.h"
+#include "base/tty/text.h"
 #include "top/top_internal.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* top_summary.c: what stays as text: a snapshot for a pipe, and a summary of all that was
  * watched. */
-#include "report/report.h"
 #include "top/top_internal.h"
 
 #include "doc/doc.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/random.h"
 
-#include <math.h>
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS (200 * LAB_NS_PER_MS)

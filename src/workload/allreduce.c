@@ -9,7 +9,6 @@
 #include "workload/allreduce/allreduce.h"
 
 #include "base/random.h"
-#include "machine/machine.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  */
 #include "workload/mlp/mlp.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 const struct mlp_model mlp_models[] = {

@@ -5,8 +5,6 @@
 #include "analysis/analysis_words.h"
 #include "analysis/correlate/correlate.h"
 
-#include <math.h>
-
 struct shown { /* windows of one run */
     size_t first, count;
     const struct lab_rank_time *rank_time;

@@ -3,8 +3,6 @@
 
 #include "analysis/claims/rows.h"
 
-#include <math.h>
-
 #define PANELS_MAX 6
 
 struct drawn {

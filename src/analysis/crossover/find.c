@@ -6,7 +6,6 @@
 #include "analysis/crossover/crossover.h"
 
 #include "analysis/analysis_build.h"
-#include "base/str.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "analysis/recording/recording_stats.h"
 #include "analysis/claims/contrast.h"
 
-#include "base/str.h"
 #include "stats/stats.h"
 
 #include <math.h>
@@ -86,14 +85,6 @@ double lab_recording_stats_energy(const struct lab_recording_stats *stats, bool 
         sum = isnan(sum) ? gpu->energy_j : sum + gpu->energy_j;
         *ret_integrated |= gpu->energy_integrated;
     }
-    return sum;
-}
-
-double lab_recording_stats_throttled(const struct lab_recording_stats *stats) {
-    double sum = NAN;
-    for (int g = 0; g < stats->gpu_count; g++)
-        if (!isnan(stats->gpus[g].throttled_s))
-            sum = (isnan(sum) ? 0 : sum) + stats->gpus[g].throttled_s;
     return sum;
 }
 

@@ -114,7 +114,6 @@ double lab_recording_stats_together(const struct lab_recording_stats *stats,
 
 /* Σ over the GPUs; NaN where none is known. */
 double lab_recording_stats_energy(const struct lab_recording_stats *stats, bool *ret_integrated);
-double lab_recording_stats_throttled(const struct lab_recording_stats *stats);
 
 /* Population standard deviation over mean of what is there; NaN with fewer than two, or a mean of
  * 0. */

@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MISSING_SHARE 0.001 /* of the time: less than that isn't worth a note */

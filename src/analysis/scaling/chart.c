@@ -3,8 +3,6 @@
 
 #include "analysis/claims/rows.h"
 
-#include <math.h>
-
 static const struct lab_field fields[] = {
     LAB_FIELD(struct scaling_model, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, depth, "depth", "Depth", LAB_UNIT_NUMBER),

@@ -6,7 +6,6 @@
 #include "analysis/scaling/scaling.h"
 
 #include "analysis/analysis_build.h"
-#include "base/str.h"
 #include "stats/stats.h"
 
 #include <math.h>

@@ -1,11 +1,9 @@
 /* answer.c: what to do, the pooled speed-up and break-even in three sentences. */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_words.h"
 #include "analysis/speedup/gang.h"
 #include "analysis/training/analysis_training.h"
 #include "base/str.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {

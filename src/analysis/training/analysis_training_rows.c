@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-#include <math.h>
-
 struct choice {
     const char *title; /* "large, batch 128" */
     int chosen;

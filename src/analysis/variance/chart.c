@@ -3,7 +3,6 @@
 #include "analysis/variance/phases.h"
 #include "stats/stats.h"
 
-#include <math.h>
 #include <string.h>
 
 #define PANELS_MAX  12

@@ -4,7 +4,6 @@
  * both share the same cores and the same memory, and `copy_cores` says who gives way.
  */
 #include "device/cpu/cpu.h"
-#include "base/str.h"
 #include "device/cpu/blas.h"
 
 #include <assert.h>

@@ -7,7 +7,6 @@
  */
 #include "base/file/file.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "device/cpu/cpu.h"
 
 #include <string.h>

@@ -10,7 +10,6 @@
  */
 #include "base/mem.h"
 #include "device/cpu/cpu.h"
-#include "machine/machine.h"
 
 #include <assert.h>
 #include <stdio.h>

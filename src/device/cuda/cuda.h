@@ -92,7 +92,6 @@ struct cuda_device {
     int capability;             /* 90 for 9.0 */
     int sm_count;               /* multiprocessors that it has: the slice's own */
     int shared_bytes_max;       /* per block, when opted in */
-    int64_t l2_bytes;
     int priority_low, priority_high; /* of streams; high is the smaller number */
     struct cuda_stream *streams;     /* open ones */
     struct cuda_anchor anchor;

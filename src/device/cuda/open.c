@@ -196,7 +196,6 @@ static int fill_info(struct cuda_device *device, struct lab_err *err) {
     device->capability = 10 * cuda_attribute(device, LAB_CU_CAPABILITY_MAJOR) +
                          cuda_attribute(device, LAB_CU_CAPABILITY_MINOR);
     device->shared_bytes_max = cuda_attribute(device, LAB_CU_MAX_SHARED_PER_BLOCK_OPTIN);
-    device->l2_bytes = cuda_attribute(device, LAB_CU_L2_CACHE_SIZE);
     int version = lab_cuda_version();
     info->compute_units = device->sm_count;
     info->arithmetic = lab_arena_printf(&device->arena, "compute capability %d.%d, CUDA %d.%d",

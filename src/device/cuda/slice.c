@@ -7,7 +7,6 @@
  * its own way (8 at a time on compute capability 9.0, inside clusters of them), so it may grant
  * fewer slices than the sizes alone would allow.
  */
-#include "base/str.h"
 #include "device/cuda/cuda.h"
 
 #include <pthread.h>

@@ -5,7 +5,6 @@
  */
 #include "device/sim/sim.h"
 
-#include <assert.h>
 #include <math.h>
 
 /* Less than this is left of a flow by rounding alone. */

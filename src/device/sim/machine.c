@@ -3,7 +3,6 @@
  * GPUs on PCI bridges. What is planted isn't in it.
  */
 #include "base/hash.h"
-#include "base/str.h"
 #include "device/sim/sim.h"
 
 #include <stdio.h>

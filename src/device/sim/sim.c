@@ -4,8 +4,6 @@
  */
 #include "device/sim/sim.h"
 
-#include "base/str.h"
-
 #include <assert.h>
 #include <math.h>
 

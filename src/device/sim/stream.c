@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "device/sim/sim.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* --- the queue --- */

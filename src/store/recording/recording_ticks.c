@@ -5,7 +5,6 @@
  */
 #include "store/recording/recording_internal.h"
 
-#include <assert.h>
 #include <string.h>
 
 struct item {

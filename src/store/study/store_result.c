@@ -11,7 +11,6 @@
  */
 #include "store/store_internal.h"
 
-#include "base/json.h"
 #include "base/str.h"
 
 #include <math.h>

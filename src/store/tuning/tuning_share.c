@@ -1,10 +1,7 @@
 /* tuning_share.c: the tuning cache as a file to share between machines, and back. */
 #include "store/tuning/tuning_internal.h"
 
-#include "base/json.h"
 #include "base/str.h"
-
-#include <math.h>
 
 #define FORMAT "gpulab tuning"
 

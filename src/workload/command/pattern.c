@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <math.h>
 #include <strings.h>
 
 #define STEPS_MAX     (1 << 21) /* of one line and pattern */

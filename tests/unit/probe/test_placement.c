@@ -90,7 +90,3 @@ LAB_TEST(what_is_not_known_is_not_judged) {
     judged(2, on_0, 1, 0, 3, NULL, LAB_PLACEMENT_LOCAL, "");
     nodes[0].cpus = kept;
 }
-
-LAB_TEST(a_verdict_has_words) {
-    assert_string_equal(lab_placement_words(LAB_PLACEMENT_CORES), "wrong cores");
-}

@@ -69,7 +69,6 @@ static struct lab_bench_report report_of(struct lab_bench_repetition *repetition
                          .text = ""},
         .repetitions = repetitions,
         .repetition_count = count,
-        .repetitions_asked = count,
         .operation_count = -1,
         .invalid = none,
         .warnings = none,
