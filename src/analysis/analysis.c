@@ -19,7 +19,7 @@ const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *e
     for (; lab_analyses[count]; count++)
         if (lab_str_equal(lab_analyses[count]->name, name))
             return lab_analyses[count];
-    const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
+    LAB_AUTO_FREE const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++)
         names[i] = lab_analyses[i]->name;
     LAB_AUTO(str, text);
@@ -29,7 +29,6 @@ const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *e
     lab_str_add(&text, count == 1 ? "; there is " : "; there are ");
     lab_str_add_list(&text, names, "and");
     lab_err_set(err, LAB_ERR_USER, "unknown analysis '%s'%s", name, text.text);
-    lab_mem_free(names);
     return NULL;
 }
 
@@ -155,7 +154,7 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
 struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count) {
     struct lab_analysis_summary summary = {
         .count = count, .median = NAN, .low = NAN, .high = NAN, .p95 = NAN};
-    double *sorted = lab_mem_resize(NULL, count + 1, sizeof *sorted);
+    LAB_AUTO_FREE double *sorted = lab_mem_resize(NULL, count + 1, sizeof *sorted);
     if (count > 0 && lab_stats_sort(values, count, sorted)) {
         double effective = lab_stats_effective_size(values, count);
         if (!(effective < DEPENDENT_SHARE * (double)count))
@@ -169,7 +168,6 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
         summary.confidence = interval.confidence;
         summary.total = lab_stats_mean(values, count) * (double)count;
     }
-    lab_mem_free(sorted);
     return summary;
 }
 

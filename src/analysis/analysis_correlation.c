@@ -371,10 +371,9 @@ void lab_resource_correlations_adjust(struct lab_resource_correlations *correlat
     size_t most = 1;
     for (int d = 0; d < count; d++)
         most += (size_t)(correlations[d].count + correlations[d].spike_count);
-    double *p = lab_mem_alloc(most, sizeof *p);
+    LAB_AUTO_FREE double *p = lab_mem_alloc(most, sizeof *p);
     adjust(correlations, count, true, p);
     adjust(correlations, count, false, p);
-    lab_mem_free(p);
 }
 
 /* --- claims --- */

@@ -235,7 +235,7 @@ bool lab_study_far_node(const struct lab_study_group *group, int *ret_near, int 
 /* --- a point's runs as one --- */
 
 struct lab_effect lab_study_estimate(const double *values, int count) {
-    double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+    LAB_AUTO_FREE double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
     struct lab_effect effect = {NAN, {NAN, NAN, CONFIDENCE}};
     size_t n = 0;
     for (int i = 0; i < count; i++)
@@ -248,16 +248,13 @@ struct lab_effect lab_study_estimate(const double *values, int count) {
         effect.interval.low = exp(interval.low);
         effect.interval.high = exp(interval.high);
     }
-    lab_mem_free(logs);
     return effect;
 }
 
 struct lab_effect lab_study_point_figure(const struct lab_study_point *point, size_t offset,
                                          double scale) {
-    double *values = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *values);
+    LAB_AUTO_FREE double *values = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *values);
     for (int i = 0; i < point->count; i++)
         values[i] = scale * lab_result_number(point->runs[i]->result, offset);
-    struct lab_effect effect = lab_study_estimate(values, point->count);
-    lab_mem_free(values);
-    return effect;
+    return lab_study_estimate(values, point->count);
 }

@@ -339,7 +339,8 @@ bool lab_windows_fill(struct lab_windows *windows, const struct lab_rank_times *
 /* Points differ in how much they vary as they do in how long they take: each is held against
  * itself. */
 static void scale_spread(struct lab_windows *windows, const struct lab_rank_times *rank_times) {
-    double *sums = lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
+    LAB_AUTO_FREE double *sums =
+        lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
     double *counts = sums + rank_times->point_count;
     for (size_t i = 0; i < windows->count; i++) {
         int point = rank_times->items[windows->rank_time[i]].point;
@@ -353,7 +354,6 @@ static void scale_spread(struct lab_windows *windows, const struct lab_rank_time
         if (sums[point] > 0)
             windows->spread[i] /= sums[point] / counts[point];
     }
-    lab_mem_free(sums);
 }
 
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_rank_times *rank_times) {

@@ -106,7 +106,7 @@ static double cv_of_window(const struct lab_recording_stats *stats, int metric,
 
 /* By Mann and Kendall's test; thirds that differ by less than a point matter to nobody. */
 static int drift_of(const struct window *windows, int count, int metric) {
-    double *there = lab_mem_alloc((size_t)count + 1, sizeof *there);
+    LAB_AUTO_FREE double *there = lab_mem_alloc((size_t)count + 1, sizeof *there);
     size_t n = 0;
     for (int i = 0; i < count; i++) {
         there[n] = windows[i].cv[metric];
@@ -116,7 +116,6 @@ static int drift_of(const struct window *windows, int count, int metric) {
     size_t third = n / 3 > 0 ? n / 3 : n;
     bool far = n > 0 && fabs(lab_stats_median(there + n - third, third) -
                              lab_stats_median(there, third)) >= POINT;
-    lab_mem_free(there);
     return test.p < ALPHA && far ? (test.s > 0 ? 1 : -1) : 0;
 }
 

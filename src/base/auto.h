@@ -3,6 +3,7 @@
  *
  *     LAB_AUTO(str, text);      a struct lab_str, ready for use
  *     LAB_AUTO(arena, arena);   a struct lab_arena
+ *     LAB_AUTO_FREE double *x = lab_mem_alloc(n, sizeof *x);
  *
  * Only for what the function itself owns to its end; what is returned or stored is initialised and
  * released by hand. A declaration inside a switch or after a label needs a block of its own.
@@ -13,5 +14,7 @@
 #define LAB_AUTO(type, name)                                                                       \
     __attribute__((cleanup(lab_##type##_release))) struct lab_##type name;                         \
     lab_##type##_init(&(name))
+
+#define LAB_AUTO_FREE __attribute__((cleanup(lab_mem_free_at)))
 
 #endif

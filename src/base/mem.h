@@ -19,6 +19,10 @@ void *lab_mem_resize(void *old, size_t count,
                      size_t size); /* new part not zeroed; old may be NULL */
 char *lab_mem_strdup(const char *text);
 void lab_mem_free(void *memory); /* accepts NULL */
+/* Of LAB_AUTO_FREE: what the pointer at `place` points to. */
+static inline void lab_mem_free_at(void *place) {
+    lab_mem_free(*(void **)place);
+}
 
 /* Grows `*array` so that index `count` can be written; `*capacity` is kept by the caller. */
 #define LAB_MEM_GROW(array, count, capacity)                                                       \

@@ -133,10 +133,9 @@ int lab_config_index(const char *part) {
 void lab_config_suggest(const struct lab_value *map, const char *word, struct lab_str *out) {
     if (map->count == 0)
         return;
-    const char **keys = lab_mem_alloc((size_t)map->count + 1, sizeof *keys);
+    LAB_AUTO_FREE const char **keys = lab_mem_alloc((size_t)map->count + 1, sizeof *keys);
     memcpy(keys, map->keys, (size_t)map->count * sizeof *keys);
     const char *nearest = lab_str_nearest(word, keys);
     if (nearest)
         lab_str_printf(out, "; did you mean '%s'?", nearest);
-    lab_mem_free(keys);
 }

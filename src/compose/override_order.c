@@ -72,13 +72,12 @@ int lab_override_sort(struct lab_value_text *t, size_t at, struct lab_value *lis
         if (is_number(items[i]) != is_number(items[0]))
             return fail_order(t, at, items[0], items[i]);
     }
-    struct place *places = lab_mem_alloc((size_t)list->count, sizeof *places);
+    LAB_AUTO_FREE struct place *places = lab_mem_alloc((size_t)list->count, sizeof *places);
     for (int i = 0; i < list->count; i++)
         places[i] = (struct place){items[i], i};
     qsort_r(places, (size_t)list->count, sizeof *places, compare_places, &reverse);
     for (int i = 0; i < list->count; i++)
         list->items[i] = places[i].value;
-    lab_mem_free(places);
     return 0;
 }
 

@@ -123,12 +123,10 @@ static size_t take_iterations(const struct lab_timing_file *file, const char *co
 }
 
 static double median_of(const struct lab_iteration *iterations, size_t count) {
-    double *values = lab_mem_alloc(count + 1, sizeof *values);
+    LAB_AUTO_FREE double *values = lab_mem_alloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = 1e-9 * (double)(iterations[i].end_ns - iterations[i].start_ns);
-    double median = count > 0 ? lab_stats_median(values, count) : (double)NAN;
-    lab_mem_free(values);
-    return median;
+    return count > 0 ? lab_stats_median(values, count) : (double)NAN;
 }
 
 static struct lab_result *result_of(const struct lab_timing_file *file, struct lab_arena *arena) {

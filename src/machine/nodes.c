@@ -59,7 +59,7 @@ static void read_nodes(struct topology *topology, hwloc_obj_t const *objects, in
     struct lab_machine *machine = &topology->machine;
     machine->nodes = lab_arena_alloc(&topology->arena, (size_t)count, sizeof *machine->nodes);
     machine->node_count = count;
-    hwloc_bitmap_t *sets = lab_mem_alloc((size_t)count, sizeof *sets);
+    LAB_AUTO_FREE hwloc_bitmap_t *sets = lab_mem_alloc((size_t)count, sizeof *sets);
     for (int i = 0; i < count; i++)
         sets[i] = hwloc_bitmap_alloc();
     int cpu;
@@ -80,7 +80,6 @@ static void read_nodes(struct topology *topology, hwloc_obj_t const *objects, in
     /* the only node's memory is the machine's, part of which may be yet to come (free.c) */
     if (count == 1 && !machine->recorded && machine->nodes[0].memory_bytes < topology_total_bytes())
         machine->nodes[0].memory_bytes = topology_total_bytes();
-    lab_mem_free(sets);
 }
 
 static void read_cores(struct topology *topology, hwloc_obj_t const *nodes) {

@@ -468,7 +468,7 @@ static int measure(struct loop *loop, struct lab_err *err) {
 static void fill_series(const struct loop *loop, const struct track *track,
                         struct lab_measurement *m) {
     double confidence = loop->plan->confidence;
-    double *x = lab_mem_resize(NULL, track->count, sizeof *x);
+    LAB_AUTO_FREE double *x = lab_mem_resize(NULL, track->count, sizeof *x);
     size_t n = lab_measure_latencies(m->iterations, m->count, x);
     m->latency = lab_summarize(x, n, confidence);
     double drift = lab_measure_drift(x, n);
@@ -483,7 +483,6 @@ static void fill_series(const struct loop *loop, const struct track *track,
     /* The warm-up's test is strict about spread and seldom passed by a few noisy values; what was
      * measured, once it is enough to show a drift, has the last word. */
     m->steady = drift == 0 && (track->steady || m->count >= LAB_MEASURE_DRIFT_VALUES);
-    lab_mem_free(x);
 }
 
 static struct lab_measurement finish(const struct loop *loop, const struct track *track,

@@ -108,13 +108,11 @@ static void explain_slow_first(const struct lab_measurement *m, struct lab_str *
 
 /* The decisive series' drift, computed again from the records. */
 static double drift_of(const struct lab_measurement *m) {
-    double *x = lab_mem_resize(NULL, m->count, sizeof *x);
+    LAB_AUTO_FREE double *x = lab_mem_resize(NULL, m->count, sizeof *x);
     size_t n = lab_measure_by_intervals(m->interval.n, m->count)
                    ? lab_measure_intervals(m->iterations, m->chunk_ends, m->chunk_count, x)
                    : lab_measure_latencies(m->iterations, m->count, x);
-    double drift = lab_measure_drift(x, n);
-    lab_mem_free(x);
-    return drift;
+    return lab_measure_drift(x, n);
 }
 
 static void explain_not_steady(const struct lab_measurement *m, struct lab_str *out) {

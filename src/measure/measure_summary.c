@@ -161,7 +161,7 @@ static const struct lab_summary no_summary = {
 struct lab_summary lab_summarize(const double *x, size_t n, double confidence) {
     struct lab_summary s = no_summary;
     s.n = n;
-    double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
+    LAB_AUTO_FREE double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
     if (n > 0 && lab_stats_sort(x, n, sorted)) {
         s.mean = lab_stats_mean(x, n);
         s.stddev = lab_stats_stddev(x, n);
@@ -179,19 +179,16 @@ struct lab_summary lab_summarize(const double *x, size_t n, double confidence) {
         s.effective_n = lab_stats_effective_size(x, n);
         s.median_interval = lab_measure_interval_of(sorted, n, s.effective_n, confidence);
     }
-    lab_mem_free(sorted);
     return s;
 }
 
 /* The median of a series with an interval that allows for dependence. */
 static struct lab_interval half_interval(const double *x, size_t n, double *ret_median) {
-    double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
+    LAB_AUTO_FREE double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
     lab_stats_sort(x, n, sorted);
     *ret_median = lab_stats_quantile_sorted(sorted, n, 0.5);
-    struct lab_interval interval = lab_stats_median_interval_sorted(
-        sorted, n, lab_stats_effective_size(x, n), DRIFT_CONFIDENCE);
-    lab_mem_free(sorted);
-    return interval;
+    return lab_stats_median_interval_sorted(sorted, n, lab_stats_effective_size(x, n),
+                                            DRIFT_CONFIDENCE);
 }
 
 double lab_measure_drift(const double *x, size_t n) {

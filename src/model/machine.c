@@ -80,8 +80,7 @@ uint64_t lab_machine_identity(const struct lab_machine *machine) {
     }
     if (machine->simulated)
         lab_str_printf(&text, "simulated %016llx\n", (unsigned long long)machine->definition);
-    uint64_t hash = lab_hash_bytes(LAB_HASH_START, text.text, text.length);
-    return hash;
+    return lab_hash_bytes(LAB_HASH_START, text.text, text.length);
 }
 
 /* --- places --- */

@@ -208,7 +208,7 @@ static void sort_stages(const struct plan_book *book, int *order, int block) {
 static void make_runs(const struct planner *p, struct lab_plan *plan) {
     const struct plan_book *book = &p->book;
     const char **ids = plan_ids(book);
-    int *order = lab_mem_alloc((size_t)book->draft_count, sizeof *order);
+    LAB_AUTO_FREE int *order = lab_mem_alloc((size_t)book->draft_count, sizeof *order);
     plan->runs = lab_arena_alloc(book->arena, (size_t)book->draft_count * (size_t)plan->repeat,
                                  sizeof *plan->runs);
     for (int block = 0; block < plan->repeat; block++) {
@@ -227,7 +227,6 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
                                           : plan->processes;
         }
     }
-    lab_mem_free(order);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -237,7 +236,7 @@ static int ascending(const void *a, const void *b) {
 
 /* Of the set of the first `count` runs, whatever their order, and of the study's name. */
 static uint64_t identify(const struct lab_plan *plan, int count) {
-    uint64_t *all = lab_mem_alloc((size_t)count, sizeof *all);
+    LAB_AUTO_FREE uint64_t *all = lab_mem_alloc((size_t)count, sizeof *all);
     for (int i = 0; i < count; i++)
         all[i] = plan->runs[i].identity;
     qsort(all, (size_t)count, sizeof *all, ascending);
@@ -247,7 +246,6 @@ static uint64_t identify(const struct lab_plan *plan, int count) {
         snprintf(text, sizeof text, "%016llx\n", (unsigned long long)all[i]);
         hash = lab_hash_text(hash, text);
     }
-    lab_mem_free(all);
     return hash;
 }
 

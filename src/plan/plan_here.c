@@ -276,7 +276,7 @@ static int64_t fitting_pool(const struct plan_book *book, const int64_t *free_by
     const struct lab_option *row = lab_options_find(work->workload->options, "memory_size_mb");
     if (!row || row->type != LAB_OPTION_INT)
         return 0;
-    char *config = lab_mem_alloc(1, work->workload->config_size);
+    LAB_AUTO_FREE char *config = lab_mem_alloc(1, work->workload->config_size);
     memcpy(config, work->config, work->workload->config_size);
     int64_t *pool = (int64_t *)(void *)(config + row->offset), fitting = 0;
     for (int64_t size = INT64_C(1) << 40; size >= 1 && !fitting; size /= 2) {
@@ -292,7 +292,6 @@ static int64_t fitting_pool(const struct plan_book *book, const int64_t *free_by
         if (!lacks(book, free_bytes, draft, &cost, &shortage))
             fitting = size;
     }
-    lab_mem_free(config);
     return fitting;
 }
 
@@ -316,7 +315,8 @@ static int refuse_memory(const struct plan_book *book, const struct shortage *sh
 
 int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
     const struct lab_machine *machine = book->machine;
-    int64_t *free_bytes = lab_mem_alloc((size_t)machine->node_count, sizeof *free_bytes);
+    LAB_AUTO_FREE int64_t *free_bytes =
+        lab_mem_alloc((size_t)machine->node_count, sizeof *free_bytes);
     for (int i = 0; i < machine->node_count; i++) {
         int64_t now =
             machine->recorded ? -1 : lab_machine_free_bytes(machine, machine->nodes[i].number);
@@ -334,7 +334,6 @@ int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
         int64_t fitting = pool ? fitting_pool(book, free_bytes, draft) : 0;
         pool = fitting < pool ? fitting : pool;
     }
-    lab_mem_free(free_bytes);
     return count ? refuse_memory(book, &first, count, pool, err) : 0;
 }
 

@@ -120,7 +120,7 @@ static const char *settle(struct lab_arena *arena, struct lab_str *id, uint64_t 
 }
 
 const char **plan_ids(const struct plan_book *book) {
-    struct variation *all = lab_mem_alloc((size_t)book->work_count, sizeof *all);
+    LAB_AUTO_FREE struct variation *all = lab_mem_alloc((size_t)book->work_count, sizeof *all);
     struct plan_index labels = {0}, taken = {0};
     compare_works(book, all, &labels);
     compare_samples(book, all, &labels);
@@ -147,6 +147,5 @@ const char **plan_ids(const struct plan_book *book) {
     }
     plan_index_release(&labels);
     plan_index_release(&taken);
-    lab_mem_free(all);
     return ids;
 }

@@ -24,7 +24,7 @@ static void write_tree(const struct lab_value *value, struct lab_str *out) {
         return;
     }
     bool map = value->type == LAB_VALUE_MAP;
-    const char ***order = lab_mem_alloc((size_t)value->count, sizeof *order);
+    LAB_AUTO_FREE const char ***order = lab_mem_alloc((size_t)value->count, sizeof *order);
     for (int i = 0; map && i < value->count; i++)
         order[i] = &value->keys[i];
     if (map)
@@ -37,7 +37,6 @@ static void write_tree(const struct lab_value *value, struct lab_str *out) {
         write_tree(value->items[map ? order[i] - value->keys : i], out);
     }
     lab_str_add(out, map ? "}" : "]");
-    lab_mem_free(order);
 }
 
 void plan_option_write(const struct lab_option *row, const void *config, bool for_name,
@@ -92,7 +91,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
     size_t count = 0;
     while (workload->options[count].name)
         count++;
-    const struct lab_option **rows = lab_mem_alloc(count, sizeof *rows);
+    LAB_AUTO_FREE const struct lab_option **rows = lab_mem_alloc(count, sizeof *rows);
     for (size_t i = 0; i < count; i++)
         rows[i] = &workload->options[i];
     qsort(rows, count, sizeof *rows, by_name);
@@ -106,9 +105,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
         plan_option_write(rows[i], config, false, &text);
         lab_str_add(&text, "\n");
     }
-    uint64_t hash = lab_hash_text(LAB_HASH_START, text.text);
-    lab_mem_free(rows);
-    return hash;
+    return lab_hash_text(LAB_HASH_START, text.text);
 }
 
 /* --- the index --- */

@@ -34,14 +34,13 @@ static int64_t sum(const int64_t *bytes, int count) {
 static void read_pages(pid_t pid, const struct lab_machine *machine, int64_t *most) {
     struct lab_process_tree tree = {0};
     size_t size = (size_t)machine->node_count;
-    int64_t *bytes = lab_mem_alloc(size, sizeof *bytes);
+    LAB_AUTO_FREE int64_t *bytes = lab_mem_alloc(size, sizeof *bytes);
     lab_process_tree_read(&tree);
     for (int i = 0; i < tree.count; i++)
         if (descends(&tree, &tree.items[i], pid))
             lab_placement_add_pages(machine, tree.items[i].pid, bytes);
     if (sum(bytes, machine->node_count) >= sum(most, machine->node_count))
         memcpy(most, bytes, size * sizeof *bytes);
-    lab_mem_free(bytes);
     lab_process_tree_release(&tree);
 }
 

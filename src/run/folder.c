@@ -398,7 +398,7 @@ static int rename_exclusive(const char *from, const char *to) {
 
 /* The folder and those above it: date, study, output_dir, and what output_dir lies in. */
 static void sync_upwards(const char *path) {
-    char *part = lab_mem_strdup(path);
+    LAB_AUTO_FREE char *part = lab_mem_strdup(path);
     for (int level = 0; level < 5 && *part; level++) {
         lab_file_sync_directory(part);
         char *slash = strrchr(part, '/');
@@ -406,7 +406,6 @@ static void sync_upwards(const char *path) {
             break;
         *slash = '\0';
     }
-    lab_mem_free(part);
 }
 
 int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
@@ -438,13 +437,12 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
  * empty. */
 static void take_back(const struct lab_folder *folder) {
     lab_folder_remove(folder->path);
-    char *above = lab_mem_strdup(folder->path);
+    LAB_AUTO_FREE char *above = lab_mem_strdup(folder->path);
     for (int level = 0; level < 2; level++) {
         *strrchr(above, '/') = '\0';
         if (rmdir(above) < 0)
             break;
     }
-    lab_mem_free(above);
 }
 
 void lab_folder_close(struct lab_folder *folder) {

@@ -79,7 +79,7 @@ static const struct field measurement_fields[] = {
 struct lab_bench_total lab_bench_total(const struct lab_bench_report *report) {
     struct lab_bench_total total = {.across = report->repetition_count > 1};
     size_t count = (size_t)report->repetition_count;
-    double *scratch = lab_mem_alloc(count, sizeof *scratch);
+    LAB_AUTO_FREE double *scratch = lab_mem_alloc(count, sizeof *scratch);
     combine(report, time_of, summary_fields, COUNT(summary_fields), scratch, &total.time);
     combine(report, latency_of, summary_fields, COUNT(summary_fields), scratch, &total.latency);
     combine(report, rates_of, rate_fields, COUNT(rate_fields), scratch, &total.rates);
@@ -101,6 +101,5 @@ struct lab_bench_total lab_bench_total(const struct lab_bench_report *report) {
         total.time.median_interval = lab_measure_primary(only)->median_interval;
         total.latency.median_interval = only->latency.median_interval;
     }
-    lab_mem_free(scratch);
     return total;
 }

@@ -109,7 +109,7 @@ static size_t drop(struct candidate *candidates, size_t count, size_t end, doubl
  * best[k] is the least cost of all up to place k, penalties included but for the first segment's.
  */
 static void search(const struct series *series, size_t step, size_t places, size_t *ret_previous) {
-    double *best = lab_mem_resize(NULL, places + 1, sizeof *best);
+    LAB_AUTO_FREE double *best = lab_mem_resize(NULL, places + 1, sizeof *best);
     struct candidate *candidates = lab_mem_resize(NULL, places + 1, sizeof *candidates);
     /* on a grid one more: the last place may be nearer than a step */
     size_t count = 0, reach = (series->segment_min + step - 1) / step + (step > 1);
@@ -136,7 +136,6 @@ static void search(const struct series *series, size_t step, size_t places, size
         candidates[count++] = (struct candidate){end, SIZE_MAX, INFINITY};
     }
     lab_mem_free(candidates);
-    lab_mem_free(best);
 }
 
 /* Moves each change from the grid to the best value within a step of it. */

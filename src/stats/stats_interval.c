@@ -40,11 +40,10 @@ struct lab_interval lab_stats_median_interval_sorted(const double *sorted, size_
 struct lab_interval lab_stats_median_interval(const double *x, size_t n, double confidence) {
     if (n < 2)
         return unknown;
-    double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
+    LAB_AUTO_FREE double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
     struct lab_interval interval = unknown;
     if (lab_stats_sort(x, n, sorted))
         interval = lab_stats_median_interval_sorted(sorted, n, (double)n, confidence);
-    lab_mem_free(sorted);
     return interval;
 }
 
@@ -58,10 +57,9 @@ struct lab_interval lab_stats_mean_interval(const double *x, size_t n, double co
 }
 
 struct lab_interval lab_stats_log_mean_interval(const double *x, size_t n, double confidence) {
-    double *logs = lab_mem_resize(NULL, n + 1, sizeof *logs);
+    LAB_AUTO_FREE double *logs = lab_mem_resize(NULL, n + 1, sizeof *logs);
     for (size_t i = 0; i < n; i++)
         logs[i] = x[i] > 0 ? log(x[i]) : (double)NAN;
     struct lab_interval interval = lab_stats_mean_interval(logs, n, confidence);
-    lab_mem_free(logs);
     return (struct lab_interval){exp(interval.low), exp(interval.high), interval.confidence};
 }

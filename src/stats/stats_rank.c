@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b) {
 }
 
 bool lab_stats_ranks(const double *x, size_t n, double *ret_ranks) {
-    struct numbered *order = lab_mem_resize(NULL, n + 1, sizeof *order);
+    LAB_AUTO_FREE struct numbered *order = lab_mem_resize(NULL, n + 1, sizeof *order);
     bool ordered = true;
     for (size_t i = 0; i < n; i++) {
         order[i] = (struct numbered){x[i], i};
@@ -34,7 +34,6 @@ bool lab_stats_ranks(const double *x, size_t n, double *ret_ranks) {
         for (size_t k = i; k < next; k++)
             ret_ranks[order[k].index] = (double)(i + next + 1) / 2;
     }
-    lab_mem_free(order);
     return ordered;
 }
 

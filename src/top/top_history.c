@@ -340,7 +340,8 @@ static void load_track(struct lab_top_history *history, int index, int64_t until
     const struct lab_track *track = &history->recording->tracks[index];
     int columns = track->entity.column_count;
     int64_t *values = lab_mem_alloc((size_t)columns + 1, sizeof *values);
-    uint64_t *valid = lab_mem_alloc((size_t)LAB_VALID_WORDS(columns) + 1, sizeof *valid);
+    LAB_AUTO_FREE uint64_t *valid =
+        lab_mem_alloc((size_t)LAB_VALID_WORDS(columns) + 1, sizeof *valid);
     size_t *next = &history->next_tick[index];
     for (; *next < track->count && track->times_ns[*next] <= until_ns; ++*next) {
         memset(valid, 0, (size_t)LAB_VALID_WORDS(columns) * sizeof *valid);
@@ -357,7 +358,6 @@ static void load_track(struct lab_top_history *history, int index, int64_t until
                                               .valid = valid});
     }
     lab_mem_free(values);
-    lab_mem_free(valid);
 }
 
 void lab_top_history_load(struct lab_top_history *history, const struct lab_recording *recording,

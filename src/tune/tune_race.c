@@ -198,7 +198,7 @@ static int by_time(const void *a, const void *b) {
 static int run_rung(struct tuner *tuner, struct entrant *const *standing, int count, int rung,
                     int64_t iterations, double from, double to, struct lab_err *err) {
     LAB_AUTO(arena, arena);
-    struct entrant **fresh = lab_mem_alloc((size_t)count, sizeof(struct entrant *));
+    LAB_AUTO_FREE struct entrant **fresh = lab_mem_alloc((size_t)count, sizeof(struct entrant *));
     int fresh_count = 0;
     for (int i = 0; i < count; i++)
         if (standing[i]->trial->rung < rung)
@@ -213,7 +213,6 @@ static int run_rung(struct tuner *tuner, struct entrant *const *standing, int co
     for (int i = 0; i < fresh_count && result == 0; i++)
         take_times(tuner, fresh[i], &found[i], false);
     lab_mem_free(found);
-    lab_mem_free(fresh);
     return result;
 }
 

@@ -95,7 +95,8 @@ int tune_list(struct tuner *tuner, struct lab_err *err) {
 
 /* All of them at once, so that a device that compiles does it in parallel, ahead of us. */
 static void prepare_all(const struct tuner *tuner) {
-    struct lab_launch *launches = lab_mem_alloc((size_t)tuner->order_count, sizeof *launches);
+    LAB_AUTO_FREE struct lab_launch *launches =
+        lab_mem_alloc((size_t)tuner->order_count, sizeof *launches);
     int count = 0;
     for (int i = 0; i < tuner->order_count; i++) {
         const struct entrant *entrant = &tuner->entrants[tuner->order[i]];
@@ -105,7 +106,6 @@ static void prepare_all(const struct tuner *tuner) {
         launches[count++].tuning = entrant->tuning;
     }
     lab_prepare(tuner->session->device, launches, count);
-    lab_mem_free(launches);
 }
 
 static int check_device(const struct tuner *tuner, const struct entrant *failed,

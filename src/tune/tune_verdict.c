@@ -31,7 +31,7 @@ static struct ratio compare(const struct lab_measurement *a, const struct lab_me
                             double confidence) {
     int rounds = a->round_count < b->round_count ? a->round_count : b->round_count;
     size_t most = a->count > b->count ? a->count : b->count;
-    double *logs = lab_mem_alloc((size_t)rounds + most + 1, sizeof *logs);
+    LAB_AUTO_FREE double *logs = lab_mem_alloc((size_t)rounds + most + 1, sizeof *logs);
     double *scratch = logs + rounds;
     for (int i = 0; i < rounds; i++)
         logs[i] = log(round_time(a, i, scratch) / round_time(b, i, scratch));
@@ -40,7 +40,6 @@ static struct ratio compare(const struct lab_measurement *a, const struct lab_me
                           {exp(interval.low), exp(interval.high), interval.confidence}};
     if (!(interval.confidence >= confidence))
         ratio.interval.low = 0, ratio.interval.high = INFINITY;
-    lab_mem_free(logs);
     return ratio;
 }
 

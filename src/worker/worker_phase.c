@@ -118,7 +118,7 @@ static void compare(const struct lab_measurement *base, const struct lab_measure
                     struct lab_result_regret *regret) {
     int rounds = base->round_count < other->round_count ? base->round_count : other->round_count;
     size_t most = base->count > other->count ? base->count : other->count;
-    double *logs = lab_mem_alloc((size_t)rounds + most + 1, sizeof *logs);
+    LAB_AUTO_FREE double *logs = lab_mem_alloc((size_t)rounds + most + 1, sizeof *logs);
     int known = 0;
     for (int i = 0; i < rounds; i++) {
         double ratio =
@@ -135,7 +135,6 @@ static void compare(const struct lab_measurement *base, const struct lab_measure
             regret->high = exp(interval.high);
         }
     }
-    lab_mem_free(logs);
 }
 
 /* Each configuration once, however many phases chose it: the choices, and whose each is. */

@@ -112,7 +112,7 @@ static void command_label(const void *opaque, struct lab_str *out) {
         add_program(config, out);
         return;
     }
-    const char ***order = lab_mem_alloc((size_t)count, sizeof *order);
+    LAB_AUTO_FREE const char ***order = lab_mem_alloc((size_t)count, sizeof *order);
     for (int i = 0; i < count; i++)
         order[i] = &matrix->keys[i];
     qsort(order, (size_t)count, sizeof *order, by_name);
@@ -124,7 +124,6 @@ static void command_label(const void *opaque, struct lab_str *out) {
         add_plain(out, *order[i]);
         add_plain(out, value.text);
     }
-    lab_mem_free(order);
 }
 
 /* --- open --- */

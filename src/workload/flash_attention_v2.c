@@ -86,7 +86,7 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
     const float *q = in[0] + row * width;
     const float *k = in[1] + image * tokens * stride + head * kv_heads / heads * width;
     const float *v = in[2] + (k - in[1]);
-    double *scores = lab_mem_alloc((size_t)seen, sizeof *scores);
+    LAB_AUTO_FREE double *scores = lab_mem_alloc((size_t)seen, sizeof *scores);
     double top = -INFINITY, sum = 0;
     for (int64_t t = 0; t < seen; t++) {
         for (int64_t w = 0; w < width; w++)
@@ -104,7 +104,6 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
     }
     for (int64_t w = 0; w < width; w++)
         out[w] /= sum;
-    lab_mem_free(scores);
 }
 
 static int flash_attention_v2_open(const void *opaque, const struct lab_rank *rank,

@@ -196,7 +196,7 @@ static int memcpy_verify(void *opaque, uint64_t seed, struct lab_verification *r
         lab_buffer_open(state->device, LAB_MEMORY_HOST_PAGEABLE, -1, state->size_bytes, &scratch,
                         err))
         return -1;
-    unsigned char *pattern = lab_mem_alloc(state->size_bytes, 1);
+    LAB_AUTO_FREE unsigned char *pattern = lab_mem_alloc(state->size_bytes, 1);
     draw_pattern(seed, pattern, state->size_bytes);
     int failed = prepare(state, pattern, &scratch, err) || memcpy_run(state, 1, &record, err);
     int64_t checked = 0;
@@ -214,7 +214,6 @@ static int memcpy_verify(void *opaque, uint64_t seed, struct lab_verification *r
     if (!failed && ret->passed && checked > ret->elements)
         snprintf(ret->text + strlen(ret->text), sizeof ret->text - strlen(ret->text), " each way");
     ret->elements = checked;
-    lab_mem_free(pattern);
     lab_buffer_close(&scratch);
     return failed ? -1 : 0;
 }

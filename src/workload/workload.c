@@ -22,7 +22,7 @@ const struct lab_workload *lab_workload_find(const char *name, struct lab_err *e
         if (is_called(lab_workloads[count], name))
             return lab_workloads[count];
 
-    const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
+    LAB_AUTO_FREE const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++)
         names[i] = lab_workloads[i]->name;
     LAB_AUTO(str, text);
@@ -32,7 +32,6 @@ const struct lab_workload *lab_workload_find(const char *name, struct lab_err *e
     lab_str_add(&text, "; there are ");
     lab_str_add_list(&text, names, "and");
     lab_err_set(err, LAB_ERR_USER, "unknown workload '%s'%s", name, text.text);
-    lab_mem_free(names);
     return NULL;
 }
 

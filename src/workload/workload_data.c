@@ -120,7 +120,7 @@ int lab_data_upload(struct lab_stream *stream, void *to, enum lab_dtype dtype, i
         return 0;
     if (open_staging(stream, count, &staging, err))
         return -1;
-    float *values = lab_mem_alloc(CHUNK, sizeof *values);
+    LAB_AUTO_FREE float *values = lab_mem_alloc(CHUNK, sizeof *values);
     int failed = 0;
     for (int64_t done = 0; done < count && !failed; done += CHUNK) {
         int64_t part = count - done < CHUNK ? count - done : CHUNK;
@@ -131,7 +131,6 @@ int lab_data_upload(struct lab_stream *stream, void *to, enum lab_dtype dtype, i
                           bytes, LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PAGEABLE, err) ||
                  lab_stream_sync(stream, err);
     }
-    lab_mem_free(values);
     lab_buffer_close(&staging);
     return failed ? -1 : 0;
 }

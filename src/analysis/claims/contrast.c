@@ -230,15 +230,13 @@ struct lab_claim lab_claim_from_amounts(const double *values, int count, const c
 
 /* Of those that are positive; `ret_count`: how many. */
 static struct estimate mean_of_logs(const double *values, int count, int *ret_count) {
-    double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+    LAB_AUTO_FREE double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
     *ret_count = 0;
     for (int i = 0; i < count; i++) {
         logs[*ret_count] = positive_log(values[i]);
         *ret_count += !isnan(logs[*ret_count]);
     }
-    struct estimate estimate = mean_of(logs, (size_t)*ret_count);
-    lab_mem_free(logs);
-    return estimate;
+    return mean_of(logs, (size_t)*ret_count);
 }
 
 struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
@@ -260,11 +258,10 @@ struct lab_claim lab_claim_from_samples(const double *base, int base_count, cons
 }
 
 void lab_claim_adjust(struct lab_claim *const *claims, int count) {
-    double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
+    LAB_AUTO_FREE double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
     for (int i = 0; i < count; i++)
         p[i] = claims[i]->p;
     lab_stats_adjust_bh(p, (size_t)count, p);
     for (int i = 0; i < count; i++)
         lab_claim_judge(claims[i], p[i]);
-    lab_mem_free(p);
 }

@@ -180,8 +180,8 @@ static struct lab_analysis_summary copy_bandwidth(const struct selection *select
 }
 
 static void measure_batches(const struct selection *selection, struct lab_pipeline *pipeline) {
-    struct part *parts = lab_mem_resize(NULL, selection->count + 1, sizeof *parts);
-    double *values = lab_mem_resize(NULL, selection->count + 1, sizeof *values);
+    LAB_AUTO_FREE struct part *parts = lab_mem_resize(NULL, selection->count + 1, sizeof *parts);
+    LAB_AUTO_FREE double *values = lab_mem_resize(NULL, selection->count + 1, sizeof *values);
     size_t count = collect_parts(selection, parts);
     pipeline->latency = batch_latency(parts, count, values, &pipeline->batch_count);
     for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
@@ -190,8 +190,6 @@ static void measure_batches(const struct selection *selection, struct lab_pipeli
         if ((stage == LAB_STAGE_H2D || stage == LAB_STAGE_D2H) && figures->bandwidth.count == 0)
             figures->bandwidth = copy_bandwidth(selection, stage, values);
     }
-    lab_mem_free(parts);
-    lab_mem_free(values);
 }
 
 /* --- preparation --- */
@@ -199,8 +197,8 @@ static void measure_batches(const struct selection *selection, struct lab_pipeli
 /* From the return of the call to the start of what it asked for; a graph's first command counts. */
 static void measure_preparation(const struct selection *selection, const struct lab_trace *trace,
                                 struct lab_pipeline *pipeline) {
-    double *values = lab_mem_resize(NULL, selection->count + 1, sizeof *values);
-    bool *seen = lab_mem_alloc(trace->call_count + 1, sizeof *seen);
+    LAB_AUTO_FREE double *values = lab_mem_resize(NULL, selection->count + 1, sizeof *values);
+    LAB_AUTO_FREE bool *seen = lab_mem_alloc(trace->call_count + 1, sizeof *seen);
     size_t count = 0;
     for (size_t i = 0; i < selection->count; i++) {
         const struct lab_latency_work *work = &selection->items[i];
@@ -211,8 +209,6 @@ static void measure_preparation(const struct selection *selection, const struct 
         values[count++] = wait_ns > 0 ? SECONDS(wait_ns) : 0;
     }
     pipeline->preparation = lab_analysis_summarize(values, count);
-    lab_mem_free(seen);
-    lab_mem_free(values);
 }
 
 /* --- streams --- */
@@ -256,7 +252,7 @@ static void measure_streams(struct selection *selection, int64_t gap_ns,
     for (size_t i = 0; i < selection->count; i++)
         count += i == 0 || selection->items[i].stream != selection->items[i - 1].stream;
     pipeline->streams = lab_arena_alloc(selection->arena, (size_t)count, sizeof *pipeline->streams);
-    double *values = lab_mem_resize(NULL, selection->count, sizeof *values);
+    LAB_AUTO_FREE double *values = lab_mem_resize(NULL, selection->count, sizeof *values);
     for (size_t i = 0; i < selection->count;) {
         size_t next = i + 1;
         while (next < selection->count &&
@@ -267,7 +263,6 @@ static void measure_streams(struct selection *selection, int64_t gap_ns,
                        &pipeline->streams[pipeline->stream_count++]);
         i = next;
     }
-    lab_mem_free(values);
 }
 
 /* --- one pipeline, all of them --- */

@@ -29,7 +29,7 @@ const struct lab_recording_stats_kind lab_recording_stats_kinds[LAB_RECORDING_ST
  */
 static double find_peak_total(const struct lab_recording_stats *stats) {
     int gpus = stats->gpu_count;
-    size_t *next = lab_mem_alloc((size_t)gpus + 1, sizeof *next);
+    LAB_AUTO_FREE size_t *next = lab_mem_alloc((size_t)gpus + 1, sizeof *next);
     double *held = lab_mem_alloc((size_t)gpus + 1, sizeof *held), peak = NAN;
     double scale = lab_metric(LAB_METRIC_MEMORY_USED)->scale / MIB;
     for (int g = 0; g < gpus; g++)
@@ -56,7 +56,6 @@ static double find_peak_total(const struct lab_recording_stats *stats) {
             total += held[g];
         peak = fmax(peak, total);
     }
-    lab_mem_free(next);
     lab_mem_free(held);
     return peak;
 }
@@ -298,25 +297,21 @@ struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_la
 /* --- grades --- */
 
 double lab_recording_stats_cv(const double *values, int count) {
-    double *there = lab_mem_alloc((size_t)count + 1, sizeof *there);
+    LAB_AUTO_FREE double *there = lab_mem_alloc((size_t)count + 1, sizeof *there);
     size_t n = 0;
     for (int i = 0; i < count; i++)
         if (!isnan(values[i]))
             there[n++] = values[i];
     double mean = n > 0 ? lab_stats_mean(there, n) : 0;
-    double cv = n < 2 || mean <= 0 ? (double)NAN : lab_stats_stddev_population(there, n) / mean;
-    lab_mem_free(there);
-    return cv;
+    return n < 2 || mean <= 0 ? (double)NAN : lab_stats_stddev_population(there, n) / mean;
 }
 
 double lab_recording_stats_cv_of(const struct lab_recording_stats *stats,
                                  enum lab_recording_stats_metric metric) {
-    double *means = lab_mem_alloc((size_t)stats->gpu_count + 1, sizeof *means);
+    LAB_AUTO_FREE double *means = lab_mem_alloc((size_t)stats->gpu_count + 1, sizeof *means);
     for (int g = 0; g < stats->gpu_count; g++)
         means[g] = stats->gpus[g].figures[metric].mean;
-    double cv = lab_recording_stats_cv(means, stats->gpu_count);
-    lab_mem_free(means);
-    return cv;
+    return lab_recording_stats_cv(means, stats->gpu_count);
 }
 
 const char *lab_recording_stats_grade(double cv) {

@@ -47,7 +47,7 @@ static int find_indices(const struct lab_recording_stats *all_stats, int count,
 /* All, or so many that each GPU is in one, then the first. Returns how many. */
 static int choose(const struct lab_recording_stats *all_stats, int count, const int *indices,
                   int gpus, int most, const struct lab_recording_stats **ret_chosen) {
-    bool *taken = lab_mem_alloc((size_t)count + 1, sizeof *taken);
+    LAB_AUTO_FREE bool *taken = lab_mem_alloc((size_t)count + 1, sizeof *taken);
     int left = count < most ? count : most, chosen = 0;
     for (int g = 0; g < gpus && left > 0; g++) {
         int first = -1;
@@ -68,7 +68,6 @@ static int choose(const struct lab_recording_stats *all_stats, int count, const 
         if (taken[i] || rest)
             ret_chosen[chosen++] = &all_stats[i];
     }
-    lab_mem_free(taken);
     return chosen;
 }
 
@@ -81,7 +80,7 @@ static struct lab_chart_series memory_line(const struct lab_recording_stats *sta
         return series;
     double *y = lab_mem_alloc(gpu->track->count + 1, sizeof *y),
            *x = lab_mem_alloc(gpu->track->count + 1, sizeof *x);
-    int64_t *times_ns = lab_mem_alloc(gpu->track->count + 1, sizeof *times_ns);
+    LAB_AUTO_FREE int64_t *times_ns = lab_mem_alloc(gpu->track->count + 1, sizeof *times_ns);
     size_t count = lab_recording_stats_read(gpu, LAB_RECORDING_STATS_MEMORY, y, times_ns);
     for (size_t i = 0; i < count; i++) {
         x[i] = (double)(times_ns[i] - stats->start_ns) * 1e-9 / unit_s;
@@ -94,7 +93,6 @@ static struct lab_chart_series memory_line(const struct lab_recording_stats *sta
     series.count = points.count;
     lab_mem_free(x);
     lab_mem_free(y);
-    lab_mem_free(times_ns);
     return series;
 }
 

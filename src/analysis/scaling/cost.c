@@ -181,7 +181,7 @@ struct scaling_cost scaling_cost_fit(const struct scaling_sample *samples, int c
 #define HOST_BETTER 9    /* times smaller is the mean square of errors without those */
 
 double scaling_cost_find_host(const struct scaling_sample *samples, int count, bool *ret_bound) {
-    struct scaling_sample *rest = lab_mem_alloc((size_t)count + 1, sizeof *rest);
+    LAB_AUTO_FREE struct scaling_sample *rest = lab_mem_alloc((size_t)count + 1, sizeof *rest);
     double least = INFINITY, host_s = 0;
     int kept = 0;
     for (int i = 0; i < count; i++)
@@ -205,7 +205,6 @@ double scaling_cost_find_host(const struct scaling_sample *samples, int count, b
     }
     for (int i = 0; i < count; i++)
         ret_bound[i] = ret_bound[i] && host_s > 0;
-    lab_mem_free(rest);
     return host_s;
 }
 

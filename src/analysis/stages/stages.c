@@ -12,16 +12,14 @@ const char *const lab_stage_model_keys[] = {"model", "patch_size", "depth",  "he
 /* --- times --- */
 
 static double median_s(const struct lab_study_rank *rank, enum lab_stage stage) {
-    double *lengths = lab_mem_alloc(rank->iteration_count + 1, sizeof *lengths);
+    LAB_AUTO_FREE double *lengths = lab_mem_alloc(rank->iteration_count + 1, sizeof *lengths);
     size_t n = 0;
     for (size_t i = 0; i < rank->iteration_count; i++) {
         const struct lab_span *span = &rank->iterations[i].stages[stage];
         if (span->end_ns > span->start_ns)
             lengths[n++] = 1e-9 * (double)(span->end_ns - span->start_ns);
     }
-    double median = n > 0 ? lab_stats_median(lengths, n) : 0;
-    lab_mem_free(lengths);
-    return median;
+    return n > 0 ? lab_stats_median(lengths, n) : 0;
 }
 
 static double copied_s(double bytes, double gb_per_s) {

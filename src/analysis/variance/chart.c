@@ -31,7 +31,8 @@ static size_t collect(const struct lab_study_point *point, double *values) {
 }
 
 static void add_box(struct boxes *boxes, double x, const struct lab_study_point *point) {
-    double *values = lab_mem_resize(NULL, (size_t)2 * (VALUES_MAX + 1), sizeof *values);
+    LAB_AUTO_FREE double *values =
+        lab_mem_resize(NULL, (size_t)2 * (VALUES_MAX + 1), sizeof *values);
     double *sorted = values + VALUES_MAX + 1;
     size_t n = collect(point, values);
     if (n > 1 && lab_stats_sort(values, n, sorted)) {
@@ -41,7 +42,6 @@ static void add_box(struct boxes *boxes, double x, const struct lab_study_point 
         lab_series_add(&boxes->whiskers, x, median, lab_stats_quantile_sorted(sorted, n, 0.05),
                        lab_stats_quantile_sorted(sorted, n, 0.95));
     }
-    lab_mem_free(values);
 }
 
 static void add_panel(struct lab_chart *chart, const struct lab_phases *phases, const char *kernel,

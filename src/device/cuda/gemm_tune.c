@@ -63,7 +63,7 @@ static void noise_fill(enum lab_dtype dtype, void *to, size_t size_bytes) {
 static int fill(const struct bench *bench) {
     const struct lab_cuda *cuda = bench->cuda;
     size_t done = bench->operand_bytes < NOISE_BYTES ? bench->operand_bytes : NOISE_BYTES;
-    void *noise = lab_mem_alloc(1, NOISE_BYTES);
+    LAB_AUTO_FREE void *noise = lab_mem_alloc(1, NOISE_BYTES);
     noise_fill((enum lab_dtype)bench->plan->key.dtype, noise, NOISE_BYTES);
     lab_cu_result result = cuda->cuMemcpyHtoDAsync(bench->memory, noise, done, bench->stream);
     while (result == LAB_CU_SUCCESS && done < bench->operand_bytes) {
@@ -73,7 +73,6 @@ static int fill(const struct bench *bench) {
     }
     if (result == LAB_CU_SUCCESS)
         result = cuda->cuStreamSynchronize(bench->stream); /* the noise is freed here */
-    lab_mem_free(noise);
     return result == LAB_CU_SUCCESS ? 0 : -1;
 }
 

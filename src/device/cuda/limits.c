@@ -102,14 +102,13 @@ static int open_operands(struct probe *probe, struct gemm *gemm, enum lab_dtype 
         lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, bytes, &gemm->out, err) ||
         lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, WORKSPACE_BYTES, &gemm->workspace, err))
         return -1;
-    void *host = lab_mem_alloc(1, bytes);
+    LAB_AUTO_FREE void *host = lab_mem_alloc(1, bytes);
     fill_random(host, count, dtype);
     int status = lab_copy(probe->stream, gemm->a.data, host, bytes, LAB_MEMORY_DEVICE,
                           LAB_MEMORY_HOST_PAGEABLE, err) ||
                  lab_copy(probe->stream, gemm->b.data, host, bytes, LAB_MEMORY_DEVICE,
                           LAB_MEMORY_HOST_PAGEABLE, err) ||
                  lab_stream_sync(probe->stream, err);
-    lab_mem_free(host);
     return status ? -1 : 0;
 }
 

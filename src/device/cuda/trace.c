@@ -355,7 +355,7 @@ static void collect(const struct cuda_device *device, struct lab_arena *arena,
                     struct lab_trace *trace) {
     uint32_t context = device->trace_context;
     size_t count = collector.count, left = 0;
-    uint32_t *numbers = lab_mem_alloc(count + 1, sizeof *numbers);
+    LAB_AUTO_FREE uint32_t *numbers = lab_mem_alloc(count + 1, sizeof *numbers);
     size_t number_count = list_correlations(context, numbers);
     trace->kernels = lab_arena_alloc(arena, count, sizeof *trace->kernels);
     trace->copies = lab_arena_alloc(arena, count, sizeof *trace->copies);
@@ -375,7 +375,6 @@ static void collect(const struct cuda_device *device, struct lab_arena *arena,
             collector.records[left++] = *record;
     }
     collector.count = left;
-    lab_mem_free(numbers);
 }
 
 static void describe(const struct cuda_device *device, struct lab_arena *arena,

@@ -56,7 +56,7 @@ static void attention_reference(const struct lab_launch *launch, const double *c
                                 double *out) {
     struct shape s = shape_of(launch);
     int64_t dim = s.heads * s.width, stride = 3 * dim;
-    double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
+    LAB_AUTO_FREE double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
     for (int64_t row = 0; row < s.images * s.tokens; row++)
         for (int64_t h = 0; h < s.heads; h++) {
             const double *image = in[0] + row / s.tokens * s.tokens * stride + h * s.width;
@@ -75,7 +75,6 @@ static void attention_reference(const struct lab_launch *launch, const double *c
                 for (int64_t w = 0; w < s.width; w++)
                     to[w] += scores[t] * image[t * stride + 2 * dim + w];
         }
-    lab_mem_free(scores);
 }
 
 static const struct shape cases[] = {{1, 1, 1, 1},   {2, 7, 3, 5},    {1, 63, 2, 16}, {3, 65, 1, 7},

@@ -75,7 +75,7 @@ static void attend(const double *q, const double *k, const double *v, int64_t co
 
 static void flash_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     struct lab_flash_shape s = lab_flash_shape(launch);
-    double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
+    LAB_AUTO_FREE double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
     for (int64_t row = 0; row < s.batch * s.tokens * s.heads; row++) {
         int64_t head = row % s.heads, token = row / s.heads % s.tokens;
         int64_t image = row / s.heads / s.tokens;
@@ -84,7 +84,6 @@ static void flash_reference(const struct lab_launch *launch, const double *const
                launch->causal ? token + 1 : s.tokens, s.kv_heads * s.width, s.width,
                (double)launch->scale, scores, out + row * s.width);
     }
-    lab_mem_free(scores);
 }
 
 static const struct {

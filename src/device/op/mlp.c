@@ -326,19 +326,19 @@ static void backward_reference(const struct lab_launch *launch, const double *co
 static void gradient_reference(const struct lab_launch *launch, const double *const *in,
                                double *out) {
     const struct lab_mlp *mlp = &launch->mlp;
-    double *outputs = lab_mem_alloc((size_t)lab_mlp_forward_count(mlp), sizeof *outputs);
+    LAB_AUTO_FREE double *outputs =
+        lab_mem_alloc((size_t)lab_mlp_forward_count(mlp), sizeof *outputs);
     forward_reference(launch, in, outputs);
     backward(launch, in[OP_MLP_X], in[OP_MLP_STATE], outputs,
              outputs + lab_mlp_output_at(mlp, lab_mlp_layers(mlp) - 1), out);
-    lab_mem_free(outputs);
 }
 
 static void step_reference(const struct lab_launch *launch, const double *const *in, double *out) {
     const struct lab_mlp *mlp = &launch->mlp;
-    double *gradient = lab_mem_alloc((size_t)lab_mlp_gradient_count(mlp), sizeof *gradient);
+    LAB_AUTO_FREE double *gradient =
+        lab_mem_alloc((size_t)lab_mlp_gradient_count(mlp), sizeof *gradient);
     gradient_reference(launch, in, gradient);
     op_adam(&launch->adam, lab_mlp_parameters(mlp), in[OP_MLP_STATE], gradient, out);
-    lab_mem_free(gradient);
 }
 
 /* --- compositions --- */

@@ -101,7 +101,7 @@ void details_container(const char *cgroup, char *ret_name, size_t size) {
 /* --- what stays --- */
 
 static char *read_command(int32_t pid, const char *root) {
-    char *text = lab_mem_alloc(COMMAND_BYTES, 1);
+    LAB_AUTO_FREE char *text = lab_mem_alloc(COMMAND_BYTES, 1);
     ssize_t length = probe_file_slurp(text, COMMAND_BYTES, root, "/proc/%d/cmdline", pid);
     while (length > 0 && (text[length - 1] == '\0' || text[length - 1] == ' '))
         length--;
@@ -110,9 +110,7 @@ static char *read_command(int32_t pid, const char *root) {
             text[i] = ' ';
     text[length > 0 ? length : 0] = '\0';
     lab_str_make_printable(text);
-    char *copy = lab_mem_strdup(text);
-    lab_mem_free(text);
-    return copy;
+    return lab_mem_strdup(text);
 }
 
 void details_describe(struct known *known, const char *root, struct details_users *users) {
@@ -144,12 +142,11 @@ static uint64_t allowed_nodes(const struct known *known, const char *root,
         at = probe_text_line(text, "Cpus_allowed_list:");
     if (!at)
         return 0;
-    bool *marks = lab_mem_alloc((size_t)nodes->cpu_limit, sizeof *marks);
+    LAB_AUTO_FREE bool *marks = lab_mem_alloc((size_t)nodes->cpu_limit, sizeof *marks);
     probe_text_cpus(at, marks, nodes->cpu_limit);
     for (int cpu = 0; cpu < nodes->cpu_limit; cpu++)
         if (marks[cpu] && nodes->of_cpu[cpu] >= 0 && nodes->of_cpu[cpu] < LAB_PROCESS_NODES_MAX)
             allowed |= UINT64_C(1) << nodes->of_cpu[cpu];
-    lab_mem_free(marks);
     return allowed;
 }
 

@@ -131,7 +131,7 @@ bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
     DIR *threads = opendir(path);
     if (!threads)
         return false;
-    char *environment = lab_mem_alloc(ENVIRONMENT_MAX, 1);
+    LAB_AUTO_FREE char *environment = lab_mem_alloc(ENVIRONMENT_MAX, 1);
     ssize_t length = 0;
     /* the first thread that still has memory: those that have ended show none */
     for (const struct dirent *entry; length <= 0 && (entry = readdir(threads));) {
@@ -142,6 +142,5 @@ bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
         found = holds(environment, length, variable, beginning);
     }
     closedir(threads);
-    lab_mem_free(environment);
     return found;
 }

@@ -166,7 +166,7 @@ static void shift_boots(struct lab_recording_reading *reading, const struct item
     if (reading->query_boot != -1 || reading->segment_count == 0)
         return;
     struct lab_recording_segment *segments = reading->segments;
-    int64_t *last_ns = lab_mem_alloc((size_t)reading->segment_count, sizeof *last_ns);
+    LAB_AUTO_FREE int64_t *last_ns = lab_mem_alloc((size_t)reading->segment_count, sizeof *last_ns);
     for (int i = 0; i < reading->segment_count; i++)
         last_ns[i] = segments[i].mono_ns;
     for (int i = 0; i < items->count; i++) {
@@ -182,7 +182,6 @@ static void shift_boots(struct lab_recording_reading *reading, const struct item
         if (last_ns[i] + segments[i].shift_ns > end_ns)
             end_ns = last_ns[i] + segments[i].shift_ns;
     }
-    lab_mem_free(last_ns);
 }
 
 /* Which of the track's columns anybody asked for. */

@@ -75,7 +75,7 @@ static int by_text(const void *a, const void *b) {
 }
 
 static void make_names(struct found *found) {
-    const char **names = lab_mem_alloc((size_t)found->count + 1, sizeof *names);
+    LAB_AUTO_FREE const char **names = lab_mem_alloc((size_t)found->count + 1, sizeof *names);
     for (int i = 0; i < found->count; i++)
         names[i] = found->items[i].name = make_name(found->items[i].path, false, found->arena);
     qsort(names, (size_t)found->count, sizeof *names, by_text);
@@ -88,7 +88,6 @@ static void make_names(struct found *found) {
         if (twice)
             source->name = source->path;
     }
-    lab_mem_free(names);
 }
 
 int lab_trace_find(const char *const *words, int count, struct lab_arena *arena,

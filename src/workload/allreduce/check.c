@@ -20,12 +20,11 @@ struct shown {
 /* What each rank shows; `ret_all` has room for all of them. */
 static int show(struct allreduce_end *end, struct shown own, struct shown *ret_all,
                 struct lab_err *err) {
-    struct shown **all = lab_mem_alloc((size_t)end->ranks, sizeof *all);
+    LAB_AUTO_FREE struct shown **all = lab_mem_alloc((size_t)end->ranks, sizeof *all);
     int failed =
         lab_group_exchange(end->group, end->rank, end->device, &own, (void **)all, err) < 0;
     for (int i = 0; i < end->ranks && !failed; i++)
         ret_all[i] = *all[i];
-    lab_mem_free(all);
     return failed || lab_group_meet(end->group, end->rank, end->device, CHECK_READ, err) ? -1 : 0;
 }
 
@@ -51,8 +50,8 @@ static int compare(struct allreduce_end *end, const struct shown *seeds, struct 
     int64_t values = allreduce_values(end->config);
     int64_t count = values < ALLREDUCE_CHECKED_MOST ? values : ALLREDUCE_CHECKED_MOST;
     int64_t first = values - count;
-    float *found = lab_mem_alloc((size_t)count, sizeof *found);
-    double *sums = lab_mem_alloc((size_t)count, sizeof *sums);
+    LAB_AUTO_FREE float *found = lab_mem_alloc((size_t)count, sizeof *found);
+    LAB_AUTO_FREE double *sums = lab_mem_alloc((size_t)count, sizeof *sums);
     int failed = lab_data_download(end->stream, (const float *)end->pool.data + first, LAB_FP32,
                                    count, found, err);
     if (!failed) {
@@ -66,8 +65,6 @@ static int compare(struct allreduce_end *end, const struct shown *seeds, struct 
         ret->passed = false;
         snprintf(ret->text, sizeof ret->text, "rank %d has other sums than rank %d", i, end->rank);
     }
-    lab_mem_free(found);
-    lab_mem_free(sums);
     return failed ? -1 : 0;
 }
 
@@ -79,15 +76,13 @@ int allreduce_end_verify(struct allreduce_end *end, uint64_t seed, struct lab_ve
                         (double)ALLREDUCE_CHECKED_MOST * (sizeof(float) + sizeof(double)), err))
         return -1;
     int64_t values = allreduce_values(end->config);
-    struct shown *seeds = lab_mem_alloc((size_t)end->ranks, sizeof *seeds);
-    struct shown *hashes = lab_mem_alloc((size_t)end->ranks, sizeof *hashes);
+    LAB_AUTO_FREE struct shown *seeds = lab_mem_alloc((size_t)end->ranks, sizeof *seeds);
+    LAB_AUTO_FREE struct shown *hashes = lab_mem_alloc((size_t)end->ranks, sizeof *hashes);
     int failed = show(end, (struct shown){.seed = seed}, seeds, err) ||
                  lab_data_upload(end->stream, end->pool.data, LAB_FP32, values, lab_data_random,
                                  &seed, err) ||
                  lab_sum_enqueue(end->sum, end->stream, end->pool.data, values, err) ||
                  lab_stream_sync(end->stream, err) || compare(end, seeds, hashes, ret, err) ||
                  allreduce_end_refresh(end, err);
-    lab_mem_free(seeds);
-    lab_mem_free(hashes);
     return failed ? -1 : 0;
 }

@@ -211,10 +211,8 @@ static int settle(struct mlp_training *t, const struct lab_rank *rank, struct la
         lab_stream_sync(t->stream, err) ||
         mlp_training_reset(t, (uint64_t)t->config->data_seed, err))
         return -1;
-    void **all = lab_mem_alloc((size_t)rank->count, sizeof(void *));
-    int failed = lab_group_exchange(rank->group, rank->index, t->device, t, all, err);
-    lab_mem_free(all);
-    return failed;
+    LAB_AUTO_FREE void **all = lab_mem_alloc((size_t)rank->count, sizeof(void *));
+    return lab_group_exchange(rank->group, rank->index, t->device, t, all, err);
 }
 
 int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {

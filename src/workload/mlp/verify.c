@@ -74,12 +74,11 @@ static double needed_bytes(const struct check *check) {
 /* Device memory as doubles. */
 static int download(const struct check *check, const struct lab_buffer *from, int64_t count,
                     double *to, struct lab_err *err) {
-    float *values = lab_mem_alloc((size_t)count, sizeof *values);
+    LAB_AUTO_FREE float *values = lab_mem_alloc((size_t)count, sizeof *values);
     int failed =
         lab_data_download(check->training->stream, from->data, LAB_FP32, count, values, err);
     for (int64_t i = 0; i < count && !failed; i++)
         to[i] = (double)values[i];
-    lab_mem_free(values);
     return failed ? -1 : 0;
 }
 

@@ -27,12 +27,11 @@ static double *load(const struct reference *r, int index, struct lab_arena *aren
     int64_t count = vit_parameter_count(&parameter);
     if (count == 0)
         return NULL;
-    float *values = lab_mem_alloc((size_t)count, sizeof *values);
+    LAB_AUTO_FREE float *values = lab_mem_alloc((size_t)count, sizeof *values);
     double *out = doubles(arena, count);
     r->weights(r->state, index, values);
     for (int64_t i = 0; i < count; i++)
         out[i] = (double)values[i];
-    lab_mem_free(values);
     return out;
 }
 

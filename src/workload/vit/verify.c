@@ -38,13 +38,12 @@ static void draw_image(const struct check *check, int64_t index, float *values, 
 /* Batch b of the pool gets images b … b + batch − 1. */
 static void draw_batches(const struct check *check) {
     const struct vit_shape *s = check->shape;
-    float *values = lab_mem_alloc((size_t)s->image_elements, sizeof *values);
+    LAB_AUTO_FREE float *values = lab_mem_alloc((size_t)s->image_elements, sizeof *values);
     size_t image_bytes = s->input_bytes / (size_t)s->batch;
     for (int64_t batch = 0; batch < VIT_BUFFERS; batch++)
         for (int64_t i = 0; i < s->batch; i++)
             draw_image(check, batch + i, values,
                        batch_at(check->pipeline, batch) + (size_t)i * image_bytes);
-    lab_mem_free(values);
 }
 
 /* Nothing that a run writes may hold a plausible value before it. */
@@ -101,10 +100,10 @@ static void draw_weights(const void *state, int index, float *out) {
     vit_parameter_draw(&pipeline->shape, pipeline->seed, index, 0, count, out);
     if (lab_dtype_bytes(pipeline->shape.dtype) == sizeof(float))
         return;
-    void *encoded = lab_mem_alloc((size_t)count, lab_dtype_bytes(pipeline->shape.dtype));
+    LAB_AUTO_FREE void *encoded =
+        lab_mem_alloc((size_t)count, lab_dtype_bytes(pipeline->shape.dtype));
     lab_data_encode(pipeline->shape.dtype, out, count, encoded);
     lab_data_decode(pipeline->shape.dtype, encoded, count, out);
-    lab_mem_free(encoded);
 }
 
 /* As many images as the budget allows; a batch of one needs both, else one serves both batches. */
@@ -124,14 +123,13 @@ static void choose_images(struct check *check) {
 
 static double *make_references(const struct check *check) {
     const struct vit_shape *s = check->shape;
-    float *images = lab_mem_alloc((size_t)(check->count * s->image_elements), sizeof *images);
-    void *encoded = lab_mem_alloc((size_t)s->image_elements, sizeof(float));
+    LAB_AUTO_FREE float *images =
+        lab_mem_alloc((size_t)(check->count * s->image_elements), sizeof *images);
+    LAB_AUTO_FREE void *encoded = lab_mem_alloc((size_t)s->image_elements, sizeof(float));
     double *out = lab_mem_alloc((size_t)(check->count * s->tokens * s->dim), sizeof *out);
     for (int64_t i = 0; i < check->count; i++)
         draw_image(check, check->first + i, images + i * s->image_elements, encoded);
     vit_reference(s, draw_weights, check->pipeline, images, check->count, out);
-    lab_mem_free(encoded);
-    lab_mem_free(images);
     return out;
 }
 
@@ -155,8 +153,8 @@ static void compare_checked(const struct check *check, const float *outputs,
     const struct vit_shape *s = check->shape;
     int64_t image_out = s->tokens * s->dim, found = 0;
     size_t most = (size_t)(VIT_BUFFERS * check->count * image_out);
-    float *out = lab_mem_alloc(most, sizeof *out);
-    double *reference = lab_mem_alloc(most, sizeof *reference);
+    LAB_AUTO_FREE float *out = lab_mem_alloc(most, sizeof *out);
+    LAB_AUTO_FREE double *reference = lab_mem_alloc(most, sizeof *reference);
     for (int64_t batch = 0; batch < VIT_BUFFERS; batch++)
         for (int64_t i = 0; i < check->count; i++) {
             int64_t place = check->first + i - batch;
@@ -176,8 +174,6 @@ static void compare_checked(const struct check *check, const float *outputs,
     for (int64_t i = 0; i < all; i++)
         unwritten += outputs[i] == LAB_POISON || !isfinite(outputs[i]);
     lab_verify_partial(check->ret, found, VIT_BUFFERS * s->batch, "images", unwritten, all);
-    lab_mem_free(out);
-    lab_mem_free(reference);
 }
 
 /* Outputs as floats, twice; of the checked images all that the reference holds at once. */
