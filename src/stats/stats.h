@@ -159,8 +159,8 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n);
 /* --- how many values it takes --- */
 
 /* The fewest values in each of two samples with which the two-sided t test at `alpha` finds means
- * that differ by `effect` standard deviations with `power`; noncentral t, exact for normal values of
- * equal spread. ∞ for no effect, NaN for a power or alpha outside (0, 1). */
+ * that differ by `effect` standard deviations with `power`; noncentral t, exact for normal values
+ * of equal spread. ∞ for no effect, NaN for a power or alpha outside (0, 1). */
 double lab_stats_needed_t(double effect, double power, double alpha);
 
 #endif
