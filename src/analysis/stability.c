@@ -83,14 +83,12 @@ struct stability { /* of a study */
 
 /* --- drift --- */
 
-/* Mean over the ranks of points in `rows` on that device (NULL = on all), block by block. One run
- * alone has the interval that its own iterations give. */
+/* Mean over the ranks of points in `rows` on that device (NULL = on all), block by block. */
 static struct lab_claim claim_drift(const struct stability *made, const struct row *rows, int count,
                                     const char *device, const char *kind, const char *subject) {
     double *values = lab_arena_alloc(made->arena, (size_t)made->blocks + 1, sizeof *values);
-    const struct lab_rate_series *only = NULL;
     const char **scope = NULL;
-    int used = 0, scope_count = 0;
+    int scope_count = 0;
     for (int b = 0; b < made->blocks; b++) {
         double sum = 0;
         int found = 0;
@@ -102,22 +100,13 @@ static struct lab_claim claim_drift(const struct stability *made, const struct r
                     continue;
                 sum += log1p(series->drift);
                 found++;
-                only = series;
             }
         values[b] = found > 0 ? sum / found : (double)NAN;
-        used += found;
     }
     for (int i = 0; i < count; i++)
         if (!device || lab_str_equal(rows[i].device, device))
             LAB_ADD(scope, scope_count, made->arena) = rows[i].series[0].run->point;
     struct lab_claim claim = lab_claim_from_blocks(values, made->blocks, NULL);
-    if (used == 1) {
-        claim.low = only->drift_low;
-        claim.high = only->drift_high;
-        claim.confidence = 0.95;
-        claim.p = only->drift_p;
-        lab_claim_judge(&claim, claim.p);
-    }
     claim.kind = kind;
     claim.subject = lab_arena_printf(made->arena, "%s, end of run", subject);
     claim.reference = "its start";
@@ -166,7 +155,7 @@ static struct lab_claim claim_throttling(const struct stability *made) {
     claim.quantity = "throttled time";
     claim.simulated = made->study->simulated;
     claim.n = made->throttling_known;
-    claim.effect = made->throttled_s / made->watched_s;
+    claim.effect = claim.low = claim.high = made->throttled_s / made->watched_s;
     if (made->throttled > 0)
         claim.verdict = LAB_CLAIM_YES;
     else if (made->watched_s > 0) {
@@ -236,7 +225,8 @@ static void add_row(struct stability *made, const struct lab_study_point *point,
     LAB_ADD(made->rows, made->row_count, made->arena) = row;
 }
 
-/* A change is one of the point where most of its runs have one; else it may be chance. */
+/* A change is one of the point where most of its runs have one; else it may be chance. One run alone
+ * gives its value and no verdict. */
 static void list_changes(struct stability *made) {
     for (int i = 0; i < made->row_count; i++) {
         const struct row *row = &made->rows[i];
@@ -245,7 +235,10 @@ static void list_changes(struct stability *made) {
         for (int r = 0; r < row->runs; r++)
             for (int c = 0; c < row->series[r].change_count; c++) {
                 struct lab_rate_series_change change = row->series[r].changes[c];
-                change.claim.verdict = most ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
+                change.common = most;
+                change.claim.n = row->runs;
+                change.claim.verdict =
+                    most && row->changed > 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
                 change.claim.simulated = made->study->simulated;
                 LAB_ADD(made->changes, made->change_count, made->arena) = change;
             }
@@ -290,12 +283,12 @@ static struct stability look_at(const struct lab_study_table *study, struct lab_
 
 /* --- words --- */
 
-/* Of changes that are certain, the largest: the one to look at first. NULL = there is none. */
+/* Of changes that are their point's, the largest: the one to look at first. NULL = there is none. */
 static const struct lab_rate_series_change *largest_change(const struct stability *made) {
     const struct lab_rate_series_change *largest = NULL;
     for (int i = 0; i < made->change_count; i++) {
         const struct lab_rate_series_change *change = &made->changes[i];
-        if (change->claim.verdict == LAB_CLAIM_YES &&
+        if (change->common &&
             (!largest || fabs(log1p(change->claim.effect)) > fabs(log1p(largest->claim.effect))))
             largest = change;
     }

@@ -27,7 +27,7 @@ numa=(experiment.hardware.numa_nodes=[0,2] "$copies")
 # 1. One run of each point: values, and no verdict of any kind
 claims numa_study ./flat.yaml '[0,1,2]' "${numa[@]}" experiment.repeat=1
 json 'd["claims"] and not any(c["verdict"] in ("yes", "no") for c in d["claims"]
-      if not c["kind"].startswith("stability")) # which judges a run by itself'
+      if c["kind"] != "stability.throttling") # which is observed'
 run run numa_study device=sim:l40s-10 'experiment.hardware.gpu_ids=[9]' experiment.hardware.numa_nodes=[3] "$copies" \
     experiment.repeat=1 experiment.test.num_samples=60000 experiment.trace=false -q --no-report
 run analyze correlate numa_study --json # with a neighbour's load, which is planted

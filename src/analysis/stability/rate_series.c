@@ -58,9 +58,6 @@ static struct blocks make_blocks(const double *values, const double *ends_s, siz
 static void find_drift(struct lab_rate_series *series, const struct blocks *blocks) {
     struct lab_trend_effect slope = lab_trend_slope(&blocks->trend, CONFIDENCE);
     series->drift = expm1(slope.value * series->duration_s);
-    series->drift_low = expm1(slope.low * series->duration_s);
-    series->drift_high = expm1(slope.high * series->duration_s);
-    series->drift_p = slope.p;
 }
 
 /* --- changes --- */
@@ -271,9 +268,6 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
                                      .duration_s = NAN,
                                      .median_s = NAN,
                                      .drift = NAN,
-                                     .drift_low = NAN,
-                                     .drift_high = NAN,
-                                     .drift_p = NAN,
                                      .throttled_s = NAN};
     int gpu = lab_resource_gpu(rank);
     const struct lab_track *track =

@@ -16,6 +16,7 @@ struct lab_rate_series_change {
     const char *at;
     double before_s, after_s;         /* median time of an iteration on either side */
     struct lab_claim claim;           /* "stability.change": from within the run */
+    bool common;                      /* most runs of the point have one */
     double clock_before, clock_after; /* MHz; NaN = unknown */
     const char *reason; /* that throttled it more afterwards than before; NULL = nothing */
 };
@@ -28,9 +29,7 @@ struct lab_rate_series {
     double duration_s; /* from the first end to the last */
     double median_s;
     enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
-    /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
-    double drift, drift_low, drift_high;
-    double drift_p; /* that there is none */
+    double drift;           /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
     struct lab_rate_series_change *changes;
     int change_count;
     double throttled_s;       /* NaN = unknown */
