@@ -21,7 +21,7 @@
 
 struct report_config {
     const char *format, *output;
-    bool open, force;
+    bool open, force, verbose;
     double limit_s;
 };
 
@@ -40,6 +40,8 @@ static const struct lab_option report_options[] = {
      .help = "replace files in --output that no report wrote"},
     {"open", LAB_OPTION_FLAG, offsetof(struct report_config, open),
      .help = "open the page in a browser (xdg-open)"},
+    {"verbose", LAB_OPTION_FLAG, offsetof(struct report_config, verbose), .letter = 'v',
+     .help = "every row and every analysis's sentence here"},
     {"limit", LAB_OPTION_DURATION, offsetof(struct report_config, limit_s), .fallback = "2min",
      .max = 1e6, .help = "leave out what isn't done by then"},
     {NULL},
@@ -179,11 +181,12 @@ static void add_place(const struct lab_command_call *call, bool is_study,
 static void print_terminal(const struct lab_command_call *call, struct lab_study_view *view,
                            bool is_study, const struct lab_report_made *made) {
     struct lab_doc *doc = lab_doc_open(made->page.title, call->arena);
-    int answers = lab_page_add_answers(&made->page, doc);
+    int answers = is_study ? 0 : lab_page_add_answers(&made->page, doc);
     if (is_study) {
         view->report.report =
             made->page.index ? lab_study_view_shorten(made->page.index, call->arena) : NULL;
-        lab_report_add_study(doc, &view->report, call->console->style);
+        lab_report_add_study(doc, &view->report, &made->page, call->console->style,
+                             ((const struct report_config *)call->config)->verbose);
     } else if (answers == 0) {
         lab_doc_text(doc, LAB_DOC_WHOLE, "Nothing could be told from this.");
     }

@@ -35,7 +35,7 @@
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 struct run_config {
-    bool multirun, list, dry_run, report, quick;
+    bool multirun, list, dry_run, report, quick, verbose;
     const char *show, *cfg, *info, *config_dir, *topology;
 };
 
@@ -54,6 +54,8 @@ static const struct lab_option run_options[] = {
      .help = "one run of each point (experiment.repeat=1): a first look, which gives no verdict"},
     {"report", LAB_OPTION_FLAG, offsetof(struct run_config, report), .fallback = "true",
      .help = "at the end, analyse and draw the study; 'gpulab report' does it later"},
+    {"verbose", LAB_OPTION_FLAG, offsetof(struct run_config, verbose), .letter = 'v',
+     .help = "a line for each run, and at the end every row and every analysis's sentence"},
     {"cfg", LAB_OPTION_CHOICE, offsetof(struct run_config, cfg), .choices = cfg_choices,
      .help = "print the composed config"},
     {"info", LAB_OPTION_CHOICE, offsetof(struct run_config, info), .choices = info_choices,
@@ -289,10 +291,12 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
 
 static void prepare_view(struct execution *execution, const struct lab_command_call *call,
                          const struct lab_study *study) {
+    const struct run_config *config = call->config;
     const struct lab_console *console = call->console;
     bool lines = !console->quiet && !console->json;
     execution->view = (struct lab_report_progress){
         .lines = lines,
+        .each = config->verbose || !lab_console_draws(console),
         .bar = lab_console_draws(console),
         .style = lab_console_style(console->err_is_terminal, STDERR_FILENO),
         .max_workers = study->plan.max_workers,
@@ -338,7 +342,8 @@ static int run_study(const struct lab_command_call *call, struct lab_study *stud
                                  .command = command,
                                  .point_count = study->plan.point_count,
                                  .resumed = study->folder.resumed,
-                                 .analysed = config->report};
+                                 .analysed = config->report,
+                                 .verbose = config->verbose};
     return lab_report_end(&end, console, call->arena, err);
 }
 

@@ -14,9 +14,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct show_config {
-    bool claims, runs, config;
+    bool claims, runs, config, verbose;
     const char *run;
 };
 
@@ -29,20 +30,32 @@ static const struct lab_option show_options[] = {
      .help = "show one run: its options, ranks, result, metrics, logs, and what went wrong"},
     {"config", LAB_OPTION_FLAG, offsetof(struct show_config, config),
      .help = "print the study's config as it was composed"},
+    {"verbose", LAB_OPTION_FLAG, offsetof(struct show_config, verbose), .letter = 'v',
+     .help = "every point and every analysis's sentence"},
     {NULL},
 };
 
 /* --- the whole study --- */
 
-static void print_report(const struct lab_command_call *call, const struct lab_study_view *view) {
-    const struct lab_study_info *report = &view->report;
+/* With the verdict of its analyses, which a study that still runs doesn't have. */
+static void print_report(const struct lab_command_call *call, struct lab_study_view *view) {
+    const struct show_config *config = call->config;
+    struct lab_study_info *report = &view->report;
+    struct lab_report_made made;
+    bool analysed = !report->running && !call->console->json &&
+                    lab_report_build_study(view, &(struct lab_report_request){0}, call->arena,
+                                           &made, NULL) == 0;
+    const char *index = lab_arena_printf(call->arena, "%s/report/index.html", view->path);
+    if (access(index, F_OK) == 0)
+        report->report = lab_study_view_shorten(index, call->arena);
     struct lab_arena *arena = call->arena;
     struct lab_doc *doc = lab_doc_open(report->name, arena);
     struct lab_value *summary =
         lab_results_summary(report->name, report->runs, report->run_count, arena);
     lab_doc_data(doc, NULL, lab_study_view_value(view, arena));
     lab_doc_data(doc, "summary", summary);
-    lab_report_add_study(doc, report, call->console->style);
+    lab_report_add_study(doc, report, analysed ? &made.page : NULL, call->console->style,
+                         config->verbose);
     lab_doc_print(doc, call->console);
 }
 

@@ -79,11 +79,10 @@ static int report_study(const struct lab_report_end *end, struct lab_study_file 
         return 0;
     }
     struct lab_doc *doc = lab_doc_open(NULL, arena);
-    if (whole) {
+    if (whole)
         view.report.report = lab_study_view_shorten(made.page.index, arena);
-        lab_page_add_answers(&made.page, doc);
-    }
-    lab_report_add_study(doc, &view.report, console->style);
+    lab_report_add_study(doc, &view.report, whole ? &made.page : NULL, console->style,
+                         end->verbose);
     lab_doc_print(doc, console);
     return 0;
 }

@@ -15,6 +15,7 @@ struct lab_report_end {
     int64_t point_count;
     bool resumed;
     bool analysed; /* the whole report; else report.md alone, without analyses */
+    bool verbose;  /* all rows and sentences */
 };
 
 /* A report that fails is a note, not a failure: report.md is written without it. */

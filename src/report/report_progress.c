@@ -1,5 +1,5 @@
 /*
- * report_progress.c: lines stay, the bar is drawn over itself. "done" is said only after the
+ * report_progress.c: lines stay, the bar is drawn over itself. A run counts as done only after its
  * result is on the disk: whoever has read it will find it, whatever happens next.
  */
 #include "report/report_progress.h"
@@ -22,6 +22,12 @@ void lab_report_progress_start(struct lab_report_progress *view, struct lab_run 
     view->start_ns = lab_clock_now(lab_clock_system());
     view->estimate.left_s = NAN;
     view->active = lab_arena_alloc(view->arena, (size_t)view->max_workers, sizeof *view->active);
+    const struct lab_run **all = lab_arena_alloc(view->arena, (size_t)count + 1, sizeof *all);
+    for (int i = 0; i < count; i++) {
+        all[i] = &runs[i];
+        view->repeated |= runs[i].repeat > 0;
+    }
+    view->axes = study_axes_make(all, count, view->arena);
     for (int i = 0; i < count; i++) {
         view->done += runs[i].state == LAB_RUN_DONE;
         if (runs[i].state != LAB_RUN_DONE)
@@ -48,6 +54,14 @@ static int find_run(const struct lab_report_progress *view, int64_t number) {
 
 /* --- lines --- */
 
+static void add_name(const struct lab_report_progress *view, int index, struct lab_str *out) {
+    if (index < 0)
+        return;
+    study_axes_add_name(&view->axes, index, out);
+    if (view->repeated)
+        lab_str_printf(out, ", run %d", view->runs[index].repeat + 1);
+}
+
 /* NaN while it would be more of a guess than an estimate. */
 static double left_s(const struct lab_report_progress *view) {
     return view->estimate.fair ? view->estimate.left_s : NAN;
@@ -72,11 +86,11 @@ static void say_hint(const struct lab_runner_event *event) {
         lab_console_say("    %s", hint.text);
 }
 
-static void say_end(const struct lab_report_progress *view, const char *id,
+static void say_end(const struct lab_report_progress *view, const char *name,
                     const struct lab_runner_event *event) {
     LAB_AUTO(str, line);
     const struct lab_run *run = event->outcome;
-    lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count, id);
+    lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count, name);
     if (event->kind == LAB_RUNNER_FAILED)
         lab_str_printf(&line, "failed: %s", run->error);
     else
@@ -93,17 +107,22 @@ static void say_end(const struct lab_report_progress *view, const char *id,
 }
 
 static void say(const struct lab_report_progress *view, const struct lab_runner_event *event) {
-    const char *id = event->item ? event->item->planned->id : "";
-    if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED)
-        say_end(view, id, event);
+    LAB_AUTO(str, name);
+    bool wrong = event->kind == LAB_RUNNER_FAILED ||
+                 (event->kind == LAB_RUNNER_DONE && !event->outcome->valid);
+    if (event->item)
+        add_name(view, find_run(view, event->item->number), &name);
+    if (wrong || (event->kind == LAB_RUNNER_DONE && view->each))
+        say_end(view, name.text, event);
     else if (event->kind == LAB_RUNNER_RETRY)
-        lab_console_say("%s: attempt %d failed: %s; trying again", id, event->attempt, event->text);
-    else if (event->kind == LAB_RUNNER_WARNING)
-        lab_console_say("%s: %s", id, event->text);
-    else if (event->kind == LAB_RUNNER_STARTED && !view->bar)
+        lab_console_say("%s: attempt %d failed: %s; trying again", name.text, event->attempt,
+                        event->text);
+    else if (event->kind == LAB_RUNNER_WARNING && view->each)
+        lab_console_say("%s: %s", name.text, event->text);
+    else if (event->kind == LAB_RUNNER_STARTED && view->each)
         /* a log shows what a run that never ends was */
         lab_console_say("[%d/%d] %s begins", view->done + view->failed + view->active_count,
-                        view->run_count, id);
+                        view->run_count, name.text);
 }
 
 /* --- state --- */
@@ -218,17 +237,18 @@ void lab_report_progress_tick(struct lab_report_progress *view) {
         return;
     estimate_if_due(view, now_ns, false);
     view->drawn_ns = now_ns;
-    char several[32];
-    snprintf(several, sizeof several, "%d runs", view->active_count);
+    LAB_AUTO(str, name);
     const struct lab_report_progress_run *one = view->active_count == 1 ? &view->active[0] : NULL;
+    if (one)
+        add_name(view, one->index, &name);
+    else if (view->active_count)
+        lab_str_printf(&name, "%d runs", view->active_count);
     struct lab_report_bar bar = {
         .done = view->done + view->failed,
         .failed = view->failed,
         .total = view->run_count,
         .fraction = fraction(view),
-        .run = one                  ? one->item->planned->id
-               : view->active_count ? several
-                                    : "",
+        .run = name.text,
         .phase = one ? one->phase : "",
         .iterations = one ? one->done : 0,
         .iteration_total = one ? one->total : 0,

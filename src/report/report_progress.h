@@ -1,11 +1,12 @@
 /*
- * report_progress.h: what `gpulab run` shows while a study runs: a line for each run that has
- * ended, and on a terminal a bar below them.
+ * report_progress.h: what `gpulab run` shows while a study runs: on a terminal a bar, drawn over
+ * itself; else a line for each run. Runs are named by what varies: "GPU 0, NUMA node 2, vit0x0x0".
  */
 #ifndef LAB_REPORT_REPORT_PROGRESS_H
 #define LAB_REPORT_REPORT_PROGRESS_H
 
 #include "report/study/study.h"
+#include "report/study/study_axes.h"
 #include "run/history.h"
 #include "run/runner.h"
 
@@ -17,13 +18,16 @@ struct lab_report_progress_run { /* a run under way */
 };
 
 struct lab_report_progress {
-    bool lines;             /* a line for each run that ends; false with --quiet and --json */
+    bool lines;             /* what goes wrong is said; false with --quiet and --json */
+    bool each;              /* a line for each run that begins or ends, too */
     bool bar;               /* stderr is a terminal that can take one */
     struct lab_style style; /* of stderr */
     struct lab_history *history;
     struct lab_run *runs; /* the study's, states kept up to date here */
     int run_count, max_workers;
     int done, failed;
+    struct study_axes axes; /* of runs */
+    bool repeated;          /* some point has several runs */
     struct lab_report_progress_run *active;
     int active_count;
     int64_t start_ns, drawn_ns;

@@ -15,7 +15,7 @@ first_study() { # WORD...
 first_study experiment.test.num_samples=10 experiment.test.warmup_samples=5 \
     experiment.test.memory_size_mb=8
 expect_status 0
-expect_out '^quick_test: 3 of 3 runs succeeded: '
+expect_out '^quick_test: 3 of 3 runs succeeded'
 report=$(sed -n 's/^ *Report *//p' "$work/out")
 grep -q '3 of 3 runs succeeded' "$work/$report" || fail "$what: no report in '$report'"
 expect_out '^Try next:$'

@@ -1,163 +1,138 @@
 /*
- * study.c: a study's first report in a terminal: the answer, the runs, what is wrong with them,
- * where it all lies. It stays within two screens however many runs there are.
+ * study.c: a study's end in a terminal, within 30 lines at 100 columns: verdict, one table,
+ * warnings, the report's path, the next command. With `verbose`, all that is known, at any length.
  */
-#include "report/study/study_internal.h"
+#include "report/page_internal.h"
+#include "report/report_build.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-#define ROWS_ALL    24 /* a table of so many rows is shown whole */
-#define ROWS_END    8  /* of a longer one: so many from either end */
-#define NOTES_SHOWN 6
+#define LINES_MOST   30
+#define VERDICT_MOST 4
+#define ROWS_LEAST   6
+#define ROWS_MOST    16
+#define NOTES_SHOWN  3
 
-/* --- which rows --- */
-
-struct choice {
-    const struct study_row **rows;
-    int count, of;
-    int split; /* rows from here on are the slowest, those before it the fastest; 0 = they aren't */
+struct end {
+    struct study_digest digest;
+    const struct lab_page *page; /* NULL = it wasn't analysed */
+    struct study_claims claims;
+    struct lab_style style;
+    bool verbose;
 };
 
-static bool has_ended(const struct study_row *row) {
-    return row->state_counts[LAB_RUN_DONE] + row->state_counts[LAB_RUN_FAILED] > 0;
+/* --- text in a given room --- */
+
+const char *study_cut_line(const char *text, int columns, bool unicode, struct lab_arena *arena) {
+    LAB_AUTO(str, cut);
+    if (lab_str_columns(text) <= columns)
+        return text;
+    lab_text_fit(text, columns, unicode, &cut);
+    while (cut.length && cut.text[cut.length - 1] == ' ')
+        cut.text[--cut.length] = '\0';
+    return lab_arena_strdup(arena, cut.text);
 }
 
-static int by_rate(const void *a, const void *b) {
-    const struct study_row *x = *(const struct study_row *const *)a;
-    const struct study_row *y = *(const struct study_row *const *)b;
-    if (x->rate != y->rate)
-        return x->rate > y->rate ? -1 : 1;
-    return x < y ? -1 : 1; /* they lie in the order of their names */
+static int count_lines(const char *text, int columns) {
+    LAB_AUTO(str, wrapped);
+    int lines = 1;
+    lab_text_wrap(text, 0, 0, columns, &wrapped);
+    for (const char *at = wrapped.text; *at; at++)
+        lines += *at == '\n';
+    return lines;
 }
 
-/* All that have ended; of many, the fastest and the slowest, which are what a study looks for.
- * Rates of different units have no order: then the first ones. Failures are listed below in any
- * case. */
-static struct choice choose(struct study_digest *digest) {
-    size_t most = (size_t)digest->row_count + 1;
-    struct choice choice = {.rows = lab_arena_alloc(&digest->arena, most, sizeof *choice.rows)};
-    int ended = 0;
-    for (int i = 0; i < digest->row_count; i++)
-        ended += has_ended(&digest->rows[i]);
-    for (int i = 0; i < digest->row_count; i++) {
-        const struct study_row *row = &digest->rows[i];
-        bool usable = !isnan(row->rate) && (row->valid || digest->nothing_valid);
-        if (ended <= ROWS_ALL ? has_ended(row) : usable)
-            choice.rows[choice.count++] = row;
+/* The end of the sentence that begins there: a full stop before a capital, or the text's end. */
+static const char *sentence_end(const char *text) {
+    for (; *text; text++)
+        if (text[0] == '.' && (!text[1] || (text[1] == ' ' && isupper((unsigned char)text[2]))))
+            return text + 1;
+    return text;
+}
+
+/* As many whole sentences as fit into so many lines; the first one in any case. */
+static const char *fit_sentences(const char *text, int lines, int columns,
+                                 struct lab_arena *arena) {
+    size_t kept = (size_t)(sentence_end(text) - text), length = strlen(text);
+    while (kept < length) {
+        size_t more = (size_t)(sentence_end(text + kept + 1) - text);
+        if (count_lines(lab_arena_strndup(arena, text, more), columns) > lines)
+            break;
+        kept = more;
     }
-    choice.of = ended;
-    if (choice.count <= ROWS_ALL)
-        return choice;
-    if (digest->range_count == 1) {
-        qsort(choice.rows, (size_t)choice.count, sizeof *choice.rows, by_rate);
-        for (int i = 0; i < ROWS_END; i++)
-            choice.rows[ROWS_END + i] = choice.rows[choice.count - ROWS_END + i];
-        choice.split = ROWS_END;
-    }
-    choice.count = 2 * ROWS_END;
-    return choice;
+    return lab_arena_strndup(arena, text, kept);
 }
 
-/* --- the table --- */
+/* --- verdict --- */
 
-enum { NAME, DEVICE, NODE, RUNS, RATE, SPREAD, LATENCY, REMARK, COLUMN_COUNT };
-
-static const char *rate_title(const struct study_digest *digest, struct lab_arena *arena) {
-    const char *unit = digest->range_count == 1 ? digest->ranges[0].unit : "";
-    char *title = lab_arena_printf(arena, "%s%s", digest->study->simulated ? "simulated " : "",
-                                   *unit ? unit : "rate");
-    title[0] = (char)(title[0] - 'a' + 'A');
-    return title;
+static const char *verdict_of(const struct end *end, struct lab_arena *arena) {
+    const char *answer = end->page ? page_answer(end->page) : NULL;
+    if (!answer || end->digest.nothing_valid)
+        return NULL;
+    return end->verbose ? answer : fit_sentences(answer, VERDICT_MOST, end->style.columns, arena);
 }
 
-static void add_row(struct lab_doc *doc, const struct study_digest *digest,
-                    const struct study_row *row) {
-    LAB_AUTO(str, devices);
-    LAB_AUTO(str, nodes);
-    LAB_AUTO(str, rate);
-    LAB_AUTO(str, spread);
-    LAB_AUTO(str, latency);
-    LAB_AUTO(str, remark);
-    bool is_time = strcmp(row->unit, STUDY_TIME) == 0;
-    /* of what was done once the latency is the time again */
-    double latency_s = is_time ? NAN : study_row_latency_s(row);
-    study_add_places(row->run[0], &devices, &nodes);
-    study_add_rate(&rate, row->rate, digest->range_count == 1 && !is_time ? "" : row->unit);
-    study_add_spread(&spread, row->rate, row->low, row->high);
-    if (!isnan(latency_s))
-        lab_str_add_time(&latency, latency_s);
-    study_add_remark(digest, row, &remark);
-    lab_doc_cell(doc, "%s", row->name);
-    lab_doc_cell(doc, "%s", devices.text);
-    lab_doc_cell(doc, "%s", nodes.text);
-    lab_doc_cell(doc, "%d", row->rate_count);
-    lab_doc_cell(doc, "%s", rate.text);
-    lab_doc_cell(doc, "%s", spread.text);
-    lab_doc_cell(doc, "%s", latency.length ? latency.text : "–");
-    lab_doc_cell(doc, "%s", remark.text);
+static void add_heading(struct lab_doc *doc, const struct end *end) {
+    const struct lab_study_info *study = end->digest.study;
+    LAB_AUTO(str, counts);
+    study_add_counts(study, end->digest.state_counts, end->digest.invalid, &counts);
+    const char *name =
+        study_cut_line(study->name, end->style.columns / 2, end->style.unicode, lab_doc_arena(doc));
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s", name, study->simulated ? " (simulated)" : "",
+                 counts.text);
 }
 
-/* What a name says already goes before any name is cut. */
-static void add_rows(struct lab_doc *doc, const struct study_digest *digest,
-                     const struct choice *choice) {
-    static const struct lab_doc_column kinds[COLUMN_COUNT] = {
-        [NAME] = {NULL, "Run", .align = LAB_ALIGN_NAME},
-        [DEVICE] = {NULL, "Device", .optional = true, .yields = 2},
-        [NODE] = {NULL, "Node", LAB_UNIT_FIGURE, .optional = true, .yields = 2},
-        [RUNS] = {NULL, "Runs", LAB_UNIT_FIGURE},
-        [RATE] = {NULL, NULL, LAB_UNIT_FIGURE, .optional = true},
-        [SPREAD] = {NULL, "±", LAB_UNIT_FIGURE, .optional = true},
-        [LATENCY] = {NULL, "p95 latency", LAB_UNIT_FIGURE, .optional = true, .yields = 1},
-        [REMARK] = {NULL, "Remark", .optional = true},
-    };
-    struct lab_arena *arena = lab_doc_arena(doc);
-    struct lab_doc_column *columns = lab_arena_copy(arena, kinds, COLUMN_COUNT, sizeof *kinds);
-    columns[RATE].title = rate_title(digest, arena);
-    if (!digest->repeats)
-        columns[RUNS].title = NULL;
-    lab_doc_rows(doc, NULL, NULL, columns, COLUMN_COUNT);
-    for (int i = 0; i < choice->count; i++) {
-        for (int c = 0; i > 0 && i == choice->split && c < COLUMN_COUNT; c++)
-            lab_doc_cell(doc, "%s", c == NAME ? "…" : "");
-        add_row(doc, digest, choice->rows[i]);
-    }
-}
-
-static bool has_spread(const struct choice *choice) {
-    LAB_AUTO(str, text);
-    for (int i = 0; i < choice->count; i++) {
-        const struct study_row *row = choice->rows[i];
-        lab_str_clear(&text);
-        study_add_spread(&text, row->rate, row->low, row->high);
-        if (strcmp(text.text, "–") != 0)
-            return true;
-    }
-    return false;
-}
-
-static void add_table(struct lab_doc *doc, struct study_digest *digest) {
-    struct choice choice = choose(digest);
-    const char *word = digest->repeats ? "rows" : "runs";
-    LAB_AUTO(str, legend);
-    if (choice.count == 0)
-        return;
+/* What the other analyses found, a paragraph each, and what was withdrawn. */
+static void add_others(struct lab_doc *doc, const struct end *end) {
+    const struct lab_page *page = end->page;
+    const char *first = page ? page_answer(page) : NULL;
     lab_doc_gap(doc);
-    if (choice.split)
-        lab_doc_text(doc, LAB_DOC_PLAIN,
-                     "The %d fastest and the %d slowest of %d %s that have ended:", choice.split,
-                     choice.count - choice.split, choice.of, word);
-    else if (choice.count < choice.of)
-        lab_doc_text(doc, LAB_DOC_PLAIN, "%d of %d %s that have ended:", choice.count, choice.of,
-                     word);
-    add_rows(doc, digest, &choice);
-    study_add_legend(choice.rows, choice.count, &legend);
-    lab_doc_gap(doc);
-    if (has_spread(&choice))
-        lab_doc_text(doc, LAB_DOC_PLAIN, "%s", legend.text);
+    for (int i = 0; page && end->verbose && i < page->analysis_count; i++)
+        if (page_tells(&page->analyses[i]) && page->analyses[i].result->answer != first)
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s", page->analyses[i].name,
+                         page->analyses[i].result->answer);
+    for (int i = 0; page && page->warnings && page->warnings[i]; i++)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s", page->warnings[i]);
 }
 
 /* --- what is wrong --- */
+
+/* "3 runs", "3 runs, e.g." where each has values of its own; of one run, its name. */
+static void add_who(const struct end *end, const struct study_note *note, struct lab_str *out) {
+    if (end->verbose)
+        study_add_who(note, end->digest.study->run_count, out);
+    else if (note->run_count > 1)
+        lab_str_printf(out, "%d runs%s", note->run_count, note->exact ? "" : ", e.g.");
+    else
+        lab_str_add(out, "1 run");
+}
+
+static void add_note(struct lab_doc *doc, const struct end *end, const char *word,
+                     enum lab_doc_tone tone, const struct study_note *note) {
+    LAB_AUTO(str, line);
+    add_who(end, note, &line);
+    lab_str_printf(&line, "%s %s", note->run_count > 1 && !note->exact && !end->verbose ? "" : ":",
+                   note->text);
+    int room = end->style.columns - 3 - (int)strlen(word);
+    lab_doc_said(doc, word, tone, "%s",
+                 end->verbose
+                     ? line.text
+                     : study_cut_line(line.text, room, end->style.unicode, lab_doc_arena(doc)));
+}
+
+static void add_notes(struct lab_doc *doc, const struct end *end, const char *word,
+                      enum lab_doc_tone tone, const struct study_notes *notes) {
+    int shown = end->verbose || notes->count < NOTES_SHOWN ? notes->count : NOTES_SHOWN, runs = 0;
+    for (int i = 0; i < shown; i++)
+        add_note(doc, end, word, tone, &notes->items[i]);
+    for (int i = shown; i < notes->count; i++)
+        runs += notes->items[i].run_count;
+    if (runs)
+        lab_doc_said(doc, word, tone, "%d more run%s, for other reasons (--verbose)", runs,
+                     study_plural(runs));
+}
 
 void study_add_failures(struct lab_doc *doc, const struct study_digest *digest) {
     const struct study_notes *failures = &digest->failures;
@@ -181,80 +156,132 @@ void study_add_failures(struct lab_doc *doc, const struct study_digest *digest) 
                      study_plural(others));
 }
 
-static void add_notes(struct lab_doc *doc, const char *word, enum lab_doc_tone tone,
-                      const struct study_notes *notes, int of) {
-    for (int i = 0; i < notes->count && i < NOTES_SHOWN; i++) {
-        LAB_AUTO(str, who);
-        study_add_who(&notes->items[i], of, &who);
-        lab_doc_said(doc, word, tone, "%s: %s", who.text, notes->items[i].text);
-    }
-    if (notes->count > NOTES_SHOWN)
-        lab_doc_said(doc, word, tone, "%d more of other kinds in report/report.md",
-                     notes->count - NOTES_SHOWN);
-}
-
-static void add_problems(struct lab_doc *doc, const struct study_digest *digest) {
-    int done = digest->state_counts[LAB_RUN_DONE];
+static void add_problems(struct lab_doc *doc, const struct end *end) {
+    const struct study_digest *digest = &end->digest;
     lab_doc_gap(doc);
     if (digest->nothing_valid)
         lab_doc_said(doc, "Invalid:", LAB_DOC_ERROR, STUDY_NOTHING_VALID);
     study_add_failures(doc, digest);
-    add_notes(doc, "Invalid:", LAB_DOC_ERROR, &digest->problems, done);
+    add_notes(doc, end, "Invalid:", LAB_DOC_ERROR, &digest->problems);
     if (digest->concurrent)
         lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%d run%s %s", digest->concurrent,
                      study_plural(digest->concurrent), STUDY_CONCURRENT);
-    add_notes(doc, "Warning:", LAB_DOC_WARNING, &digest->warnings, done);
+    add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &digest->warnings);
 }
 
-/* --- where, and how to go on --- */
+/* How many lines it will take, about: hints and what is said in full take more than one. */
+static int problem_lines(const struct study_digest *digest) {
+    const struct study_notes *all[] = {&digest->failures, &digest->problems, &digest->warnings};
+    int lines = digest->nothing_valid + 2 * (digest->concurrent > 0);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int count = all[i]->count > NOTES_SHOWN ? NOTES_SHOWN + 1 : all[i]->count;
+        lines += i == 0 && count ? 3 * count : count;
+    }
+    return lines + (lines > 0);
+}
+
+/* --- where, and what next --- */
 
 void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     LAB_AUTO(str, next);
     study_add_next(digest, &next);
     if (!next.length || !digest->study->command || !*digest->study->command)
         return;
-    lab_doc_line_whole(doc, "Go on", "%s", digest->study->command);
+    lab_doc_line_whole(doc, "Resume", "%s", digest->study->command);
     lab_doc_line(doc, "", "%s", next.text);
 }
 
-static void add_place(struct lab_doc *doc, const struct study_digest *digest) {
-    const struct lab_study_info *study = digest->study;
-    LAB_AUTO(str, when);
-    study_add_when(digest, &when);
-    const char *took = strstr(when.text, "took ");
-    if (took)
-        lab_text_keep(&when, (size_t)(took - when.text));
-    lab_doc_gap(doc);
-    lab_doc_line(doc, "Time", "%s", when.text);
-    lab_doc_line(doc, "Machine", "%s", study->machine ? study->machine : "");
-    lab_doc_line(doc, "Folder", "%s", study->folder);
-    if (study->running)
-        lab_doc_line(doc, "Running", "%s", study->holder ? study->holder : "");
-    else if (study->report) /* it is written at the end */
-        lab_doc_line(doc, "Report", "%s", study->report);
-    else
-        lab_doc_line(doc, "Report", "%s/report/report.md", study->folder);
-    study_add_command(doc, digest);
-    LAB_AUTO(str, command);
-    study_add_verdict_command(digest, &command);
-    if (command.length) {
-        lab_doc_line(doc, "Verdict", STUDY_NO_VERDICT "; 5 runs of each:");
-        lab_doc_line_whole(doc, "", "%s", command.text);
+/* The headline that a study with one run more might decide. */
+static const struct lab_claim *undecided(const struct end *end) {
+    const struct lab_claim *first = end->claims.count ? end->claims.items[0] : NULL;
+    bool open = first && first->verdict == LAB_CLAIM_INCONCLUSIVE && first->needed > first->n &&
+                first->needed <= 100;
+    return open && *end->digest.study->command ? first : NULL;
+}
+
+static bool is_about_placement(const struct lab_page *page) {
+    static const char *const names[] = {"numa", "transfer", "recommend", "peers", NULL};
+    return page && page->analysis_count && page->analyses[0].result &&
+           lab_str_find(page->analyses[0].name, names) >= 0;
+}
+
+static void add_next(struct lab_doc *doc, const struct end *end) {
+    const struct lab_study_info *study = end->digest.study;
+    LAB_AUTO(str, resume);
+    LAB_AUTO(str, repeat);
+    study_add_next(&end->digest, &resume);
+    study_add_verdict_command(&end->digest, &repeat);
+    const struct lab_claim *open = undecided(end);
+    if (study->running) {
+        lab_doc_line_whole(doc, "Next", "gpulab status %s --follow", study->option);
+    } else if (resume.length && *study->command) {
+        study_add_command(doc, &end->digest);
+    } else if (repeat.length) {
+        lab_doc_line_whole(doc, "Next", "%s", repeat.text);
+        lab_doc_line(doc, "", STUDY_NO_VERDICT ".");
+    } else if (open) {
+        lab_doc_line_whole(doc, "Next", "%s experiment.repeat=%d", study->command, open->needed);
+        lab_doc_line(doc, "", "%d runs per point detect 2%% (80%% power).", open->needed);
+    } else if (is_about_placement(end->page)) {
+        lab_doc_line_whole(doc, "Next", "gpulab bind -- CMD");
+        lab_doc_line(doc, "", "'gpulab advise' has the lines for numactl, srun and mpirun.");
+    } else if (end->claims.count) {
+        lab_doc_line_whole(doc, "Next", "gpulab show %s --claims", study->folder);
+    } else if (end->digest.row_count) {
+        lab_doc_line_whole(doc, "Next", "gpulab show %s --runs", study->folder);
     }
 }
 
-void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
-                          struct lab_style style) {
-    struct study_digest digest;
-    LAB_AUTO(str, answer);
-    study_digest_init(&digest, study);
-    study_add_answer(&digest, style.columns - 6, style.unicode, &answer);
+static void add_place(struct lab_doc *doc, const struct end *end) {
+    const struct lab_study_info *study = end->digest.study;
+    LAB_AUTO(str, when);
+    study_add_when(&end->digest, &when);
     lab_doc_gap(doc);
-    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s", study->name,
-                 study->simulated ? " (simulated)" : "", answer.text);
-    add_table(doc, &digest);
+    if (end->verbose) {
+        lab_doc_line(doc, "Time", "%s", when.text);
+        lab_doc_line(doc, "Machine", "%s", study->machine ? study->machine : "");
+        lab_doc_line_whole(doc, "Folder", "%s", study->folder);
+    }
+    if (study->running)
+        lab_doc_line(doc, "Running", "%s", study->holder ? study->holder : "");
+    else if (study->report) /* it is written at the end */
+        lab_doc_line_whole(doc, "Report", "%s", study->report);
+    else
+        lab_doc_line_whole(doc, "Report", "%s/report/report.md", study->folder);
+    add_next(doc, end);
+}
+
+/* --- all of it --- */
+
+/* Rows that leave room for all else. */
+static int rows_most(const struct end *end, const char *verdict) {
+    enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 3 };
+    int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
+    left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
+    if (end->verbose)
+        return INT32_MAX;
+    return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
+}
+
+void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
+                          const struct lab_page *page, struct lab_style style, bool verbose) {
+    struct end end = {.page = page, .style = style, .verbose = verbose};
+    study_digest_init(&end.digest, study);
+    if (page)
+        end.claims.items = lab_report_claims(page, lab_doc_arena(doc), &end.claims.count);
+    const char *verdict = verdict_of(&end, lab_doc_arena(doc));
+    lab_doc_gap(doc);
+    add_heading(doc, &end);
+    lab_doc_gap(doc);
+    if (verdict)
+        lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);
+    add_others(doc, &end);
+    study_add_table(doc, &end.digest, &end.claims,
+                    (struct study_room){.rows = rows_most(&end, verdict),
+                                        .columns = style.columns,
+                                        .unicode = style.unicode});
     study_add_last_metrics(doc, study);
-    add_problems(doc, &digest);
-    add_place(doc, &digest);
-    study_digest_release(&digest);
+    add_problems(doc, &end);
+    add_place(doc, &end);
+    study_digest_release(&end.digest);
 }

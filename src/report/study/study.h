@@ -9,16 +9,16 @@
 #include "model/study_info.h"
 #include "report/report.h"
 
+struct lab_page; /* report/page.h */
+
 /*
- * The end of `gpulab run`: one sentence that answers first ("3 of 3 runs succeeded: 12.4 samples/s
- * (gpu0_numa0_vit32x4x512) to 310 samples/s (gpu0_numa0_vit0x0x0)."), a table (run, device, node,
- * rate with its interval, p95 latency, remark), warnings that several runs share said once,
- * failures with their hint, where everything lies, how to go on. Runs that differ only in `repeat`
- * are one row. A study of many rows shows the fastest, the slowest and the failed ones and says so.
- * `style` says how long names in the sentence may be.
+ * The end of `gpulab run`, in at most 30 lines of 100 columns: the verdict of the page's first
+ * analysis, one table by the axes that vary, warnings and failures a line each, where the report
+ * is, what to type next. `page` NULL = it wasn't analysed. `verbose`: every row, every analysis's
+ * sentence, time, machine and folder.
  */
 void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
-                          struct lab_style style);
+                          const struct lab_page *page, struct lab_style style, bool verbose);
 /* report/report.md without analyses: all runs, no colour, tables in Markdown. */
 void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out);
 

@@ -6,6 +6,7 @@
 #define LAB_REPORT_STUDY_STUDY_INTERNAL_H
 
 #include "doc/doc.h"
+#include "model/claim.h"
 #include "report/study/study.h"
 
 #include <stddef.h>
@@ -74,7 +75,26 @@ double study_row_latency_s(const struct study_row *row);
 /* Whether the run's rate is in its row's. */
 bool study_row_counts(const struct study_row *row, const struct lab_run *run);
 
+/* --- the table of its points --- */
+
+struct study_claims {
+    struct lab_claim *const *items; /* the headline first */
+    int count;
+};
+
+struct study_room {
+    int rows, columns;
+    bool unicode;
+};
+
+/* One table and a line below it; nothing where no run has ended. */
+void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
+                     const struct study_claims *claims, struct study_room room);
+
 /* --- words --- */
+
+/* Text without its end where it is longer than a line; else itself. */
+const char *study_cut_line(const char *text, int columns, bool unicode, struct lab_arena *arena);
 
 const char *study_plural(int64_t count); /* "" or "s" */
 /* "12.4", "3100", "1.23 million": so many significant digits. NaN is a dash. */
@@ -107,8 +127,6 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
 void study_add_counts(const struct lab_study_info *study,
                       const int state_counts[LAB_RUN_STATE_COUNT], int invalid,
                       struct lab_str *out);
-/* What the intervals of these rows are; "" where none has one. */
-void study_add_legend(const struct study_row *const *rows, int count, struct lab_str *out);
 /* The command that runs each point often enough for a verdict; nothing where the study did, or goes
  * on, or has nothing to compare. */
 void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out);

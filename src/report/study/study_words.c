@@ -44,11 +44,11 @@ void study_add_spread(struct lab_str *out, double rate, double low, double high)
     if (isnan(low) || isnan(high) || !isfinite(farthest))
         lab_str_add(out, "–");
     else if (farthest < 0.0005)
-        lab_str_add(out, "< 0.1 %");
+        lab_str_add(out, "< 0.1%");
     else if (farthest >= 0.995) /* nothing is known about it but its size */
-        lab_str_add(out, "> 100 %");
+        lab_str_add(out, "> 100%");
     else
-        lab_str_printf(out, "%.*f %%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
+        lab_str_printf(out, "%.*f%%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
 }
 
 void lab_report_rate(const struct lab_run *run, struct lab_str *out) {
@@ -244,38 +244,6 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
         }
     }
     lab_str_add(out, ".");
-}
-
-void study_add_legend(const struct study_row *const *rows, int count, struct lab_str *out) {
-    int within = 0, fewest = 0, most = 0;
-    double fewest_confidence = NAN, most_confidence = NAN;
-    for (int i = 0; i < count; i++) {
-        const struct study_row *row = rows[i];
-        within += row->rate_count == 1 && !isnan(row->low);
-        if (row->rate_count < 2)
-            continue;
-        if (!fewest || row->rate_count < fewest) {
-            fewest = row->rate_count;
-            fewest_confidence = row->confidence;
-        }
-        if (row->rate_count > most) {
-            most = row->rate_count;
-            most_confidence = row->confidence;
-        }
-    }
-    if (most) {
-        lab_str_printf(out,
-                       "± spans the interval of the median across the runs of a row: %d runs reach "
-                       "a confidence of %.0f %%",
-                       fewest, 100 * fewest_confidence);
-        if (most > fewest)
-            lab_str_printf(out, ", %d reach %.0f %%", most, 100 * most_confidence);
-        lab_str_add(out, within ? "; for a single run, the one within the run, at 95 %." : ".");
-    } else if (within) {
-        lab_str_add(out,
-                    "± spans the 95 % interval within the run: how well its rate is known, not "
-                    "how far another run may be.");
-    }
 }
 
 /* Without the words that ask for one run of each point. */

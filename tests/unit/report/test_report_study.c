@@ -1,14 +1,13 @@
-/* The first report of a study: the answer first, nothing cut, short however many runs there are. */
+/* test_report_study.c: a study's end in the terminal, and report.md without analyses. */
+#include "report/page.h"
 #include "study_fixture.h"
-
-#include "base/clock.h"
 
 static char *text_of(const struct fixture *f, struct lab_style style) {
     LAB_AUTO(arena, arena);
     struct lab_doc *doc = lab_doc_open(NULL, &arena);
     struct lab_str out;
     lab_str_init(&out);
-    lab_report_add_study(doc, &f->study, style);
+    lab_report_add_study(doc, &f->study, NULL, style, false);
     lab_doc_write(doc, "text", style, &out);
     return out.text;
 }
@@ -21,6 +20,7 @@ static char *markdown_of(const struct fixture *f) {
 }
 
 static const struct lab_style narrow = {.columns = 80, .unicode = true};
+static const struct lab_style wide = {.columns = 100, .unicode = true};
 
 static const struct {
     const char *name;
@@ -43,7 +43,7 @@ LAB_TEST(golden_files_hold) {
         struct lab_style style;
         const char *suffix;
     } styles[] = {
-        {{80, false, true}, "80"}, {{120, false, true}, "120"}, {{80, false, false}, "80-ascii"}};
+        {{80, false, true}, "80"}, {{100, false, true}, "100"}, {{80, false, false}, "80-ascii"}};
     for (size_t i = 0; i < CASE_COUNT; i++) {
         struct fixture f;
         cases[i].make(&f);
@@ -100,71 +100,97 @@ static void fixture_large(struct fixture *f) {
 LAB_TEST(many_runs_stay_short) {
     struct fixture f;
     fixture_large(&f);
-    int64_t begin_ns = lab_clock_now(lab_clock_system());
-    char *text = text_of(&f, narrow);
-    int64_t end_ns = lab_clock_now(lab_clock_system());
-    print_message("10,000 runs in the terminal: %.1f ms\n", 1e-6 * (double)(end_ns - begin_ns));
-    assert_fits(text, 80);
-    assert_true(count_lines(text) < 60);
-    assert_contains(text, "large: 9990 of 10000 runs succeeded, 10 failed: 100 samples/s\n"
-                          "  (gpu7_numa1_vit16x1250x64) to 500000 samples/s");
-    assert_contains(text, "\n  …\n");
-    assert_contains(text, "The 8 fastest and the 8 slowest of 10000 runs that have ended:\n");
+    char *text = text_of(&f, wide);
+    assert_fits(text, 100);
+    assert_true(count_lines(text) <= 40); /* failures have hints */
+    assert_contains(text, "large: 9990 of 10000 runs succeeded, 10 failed\n");
+    assert_contains(text, "… 9994 more rows (--verbose). 1 run per point.\n");
     assert_contains(text,
-                    "  Failed: 4 more runs, for other reasons: report/report.md has them all\n");
-    assert_contains(text, "(and 189 others with other figures)");
+                    "  Failed: 7 more runs, for other reasons: report/report.md has them all\n");
+    assert_contains(text, "  Warning: 190 runs, e.g. the load was ");
     lab_mem_free(text);
-    begin_ns = lab_clock_now(lab_clock_system());
     text = markdown_of(&f);
-    end_ns = lab_clock_now(lab_clock_system());
-    print_message("10,000 runs in Markdown: %.1f ms\n", 1e-6 * (double)(end_ns - begin_ns));
     assert_true(count_lines(text) > 10000);
     assert_contains(text, " and 170 more\n");
     lab_mem_free(text);
     fixture_release(&f);
 }
 
-/* Given more rows than are shown whole and two units, which have no common order. */
+/* Given two units, then each value has its own. */
 LAB_TEST(units_are_not_mixed) {
     struct fixture f;
-    fixture_numa(&f, 48);
-    for (int i = 0; i < f.study.run_count; i += 2)
-        f.runs[i].rate_unit = "iterations/s";
+    fixture_quick(&f);
+    f.runs[0].rate_unit = "iterations/s";
     char *text = text_of(&f, narrow);
-    assert_fits(text, 80);
-    assert_contains(text, "16 of 48 runs that have ended:\n");
-    assert_contains(text, "samples/s (gpu");
-    assert_contains(text, "iterations/s (gpu");
-    assert_contains(text, "  Run                       Device  Node               Rate      ±");
-    assert_contains(text, " iterations/s  0.8 %");
+    assert_contains(text, "  Model                     Rate     ±");
+    assert_contains(text, "  vit0x0x0        3100 samples/s  0.8%");
+    assert_contains(text, "  vit32x4x512  12.4 iterations/s  0.8%");
     lab_mem_free(text);
     fixture_release(&f);
 }
 
-/* Given names longer than the terminal is wide, then both of their ends are kept. */
-LAB_TEST(long_names_keep_both_ends) {
+/* Given a name of 200 characters, then every line fits and values are whole. */
+LAB_TEST(long_names_are_cut) {
     struct fixture f;
-    fixture_init(&f, "transfer_study", "transfer_study");
-    static const char *const sizes[] = {"512", "1024", "2048"};
+    char name[201];
+    memset(name, 'n', 200);
+    name[200] = '\0';
+    fixture_init(&f, name, name);
+    f.study.folder = "here";
+    f.study.command = "again";
     for (int i = 0; i < 3; i++)
         fixture_done(&f,
-                     fixture_plan(&f, 0, 1, 0,
-                                  lab_arena_printf(&f.arena,
-                                                   "vit16x8x768_batch_size16_tensor_shape3x224x224_"
-                                                   "fill-sequential_memory_size_mb%s",
-                                                   sizes[i])),
-                     100 + i, "", "");
-    for (int columns = 60; columns <= 140; columns += 10)
-        for (int unicode = 0; unicode < 2; unicode++) {
-            f.study.machine = f.study.folder = "here";
-            char *text = text_of(&f, (struct lab_style){columns, false, unicode});
-            const char *table = strstr(text, "\n\n") + 2;
-            const char *row = strstr(table, "  gpu0_numa0");
-            assert_non_null(row);
-            assert_contains(row, "mb512  ");
-            assert_fits(text, columns);
-            lab_mem_free(text);
+                     fixture_plan(&f, i % 2, 1, 0, lab_arena_printf(&f.arena, "%s%d", name, i / 2)),
+                     100 + i, lab_arena_printf(&f.arena, "\"%s\"", name), "");
+    for (int columns = 60; columns <= 140; columns += 10) {
+        char *text = text_of(&f, (struct lab_style){columns, false, true});
+        assert_contains(text, " 101");
+        assert_fits(text, columns);
+        lab_mem_free(text);
+    }
+    fixture_release(&f);
+}
+
+/* Given a study whose claims compare each remote point with the local one, then rows are GPU and
+ * NUMA node, models go across, and a remote cell is the change. */
+LAB_TEST(a_numa_study_is_a_table_of_changes) {
+    struct fixture f;
+    fixture_numa(&f, 48);
+    struct lab_claim claims[24];
+    int count = 0;
+    for (int gpu = 0; gpu < 4; gpu++)
+        for (int i = 0; i < 6; i++) {
+            const char **scope = lab_arena_alloc(&f.arena, 2, sizeof *scope);
+            for (int node = 0; node < 2; node++)
+                scope[node] =
+                    lab_arena_printf(&f.arena, "gpu%d_numa%d_%s", gpu, 2 * node, fixture_vits[i]);
+            struct lab_claim *claim = &claims[count++];
+            *claim = lab_claim_none;
+            claim->kind = "numa.cell";
+            claim->reference = "NUMA node 0";
+            claim->quantity = "throughput";
+            claim->effect = i < 3 ? -0.125 : 0.002;
+            claim->bound = 0.0081;
+            claim->verdict = i < 3 ? LAB_CLAIM_YES : i < 5 ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
+            claim->scope = scope;
+            claim->scope_count = 2;
         }
+    struct lab_analysis_part part = {.name = "all"};
+    struct lab_analysis_result result = {
+        .answer = "Bind GPUs 0–3 to NUMA node 0. Node 2: 12.5% lower throughput.",
+        .parts = &part,
+        .part_count = 1,
+        .claims = claims,
+        .claim_count = count};
+    struct lab_page_analysis analysis = {.name = "numa", .result = &result};
+    struct lab_page page = {.study = &f.study, .analyses = &analysis, .analysis_count = 1};
+    struct lab_doc *doc = lab_doc_open(NULL, &f.arena);
+    LAB_AUTO(str, text);
+    lab_report_add_study(doc, &f.study, &page, wide, false);
+    lab_doc_write(doc, "text", wide, &text);
+    assert_fits(text.text, 100);
+    assert_true(count_lines(text.text) <= 30);
+    assert_golden(text.text, "study-numa-claims-100.txt");
     fixture_release(&f);
 }
 
@@ -174,11 +200,10 @@ LAB_TEST(nothing_valid_has_a_banner) {
     fixture_invalid(&f);
     f.runs[1].valid = false;
     char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
-    assert_contains(text, "3 of 3 runs succeeded, but all of them are invalid: 12.4 samples/s");
+    assert_contains(text, "3 of 3 runs succeeded, but all of them are invalid\n");
     assert_contains(text,
                     "  Invalid: no run of this study is valid, so the figures of all are shown");
-    assert_contains(text,
-                    "  Invalid: gpu0_numa0_vit32x2x256: its figures must not be used; it doesn't");
+    assert_contains(text, "  Invalid: 1 run: its figures must not be used; it doesn't say why\n");
     assert_contains(markdown, "\n> **Invalid:** no run of this study is valid");
     lab_mem_free(text);
     lab_mem_free(markdown);
@@ -189,7 +214,7 @@ LAB_TEST(before_anything_has_ended) {
     struct fixture f;
     fixture_numa(&f, 0);
     char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
-    assert_contains(text, "numa_locality_study: none of 48 runs has ended yet.\n\n  Machine ");
+    assert_contains(text, "numa_locality_study: none of 48 runs has ended yet\n\n  Report ");
     assert_contains(text, "goes on in the same folder with the 48 runs that are left\n");
     assert_contains(markdown, "| planned |\n");
     lab_mem_free(text);
@@ -199,7 +224,7 @@ LAB_TEST(before_anything_has_ended) {
     fixture_init(&f, "empty", "empty");
     text = text_of(&f, narrow);
     markdown = markdown_of(&f);
-    assert_contains(text, "empty: no runs.\n");
+    assert_contains(text, "empty: no runs\n");
     lab_mem_free(text);
     lab_mem_free(markdown);
     fixture_release(&f);
@@ -228,7 +253,7 @@ LAB_TEST(all_failed_alike_is_said_once) {
         fixture_failed(&f, fixture_plan(&f, i, 1, 0, "vit0x0x0"), "the program ended with status 3",
                        LAB_HINT_PROGRAM_FAILED, 1);
     char *text = text_of(&f, narrow);
-    assert_contains(text, "mine: none of 3 runs succeeded, 3 failed.\n");
+    assert_contains(text, "mine: none of 3 runs succeeded, 3 failed\n");
     assert_contains(text, "  Failed: all 3 runs: the program ended with status 3\n"
                           "    → The end of its logs/<run>.stderr says why.\n");
     assert_contains(text, "tries the 3 failed runs again, in the same folder\n");
@@ -261,13 +286,13 @@ LAB_TEST(empty_results_are_survived) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         f.runs[2].result = result_from(texts[i], &f.arena);
         char *text = text_of(&f, narrow);
-        assert_contains(text, "0.8 %            –\n");
+        assert_contains(text, "124  0.8%            –\n");
         assert_null(strstr(text, "Warning"));
         lab_mem_free(text);
     }
     f.runs[2].result = NULL;
     char *text = text_of(&f, narrow);
-    assert_contains(text, "  gpu0_numa0_vit32x2x256  cpu:0      0        124  0.8 %");
+    assert_contains(text, "  vit32x2x256        124  0.8%");
     lab_mem_free(text);
     fixture_release(&f);
 }
@@ -298,26 +323,16 @@ LAB_TEST(rates_have_three_digits) {
         double rate;
         const char *text;
     } rows[] = {
-        {0.001234, "0.00123 samples/s"},
-        {0.9999, "1.00 samples/s"},
-        {9.999, "10.0 samples/s"},
-        {99.96, "100 samples/s"},
-        {310.4, "310 samples/s"},
-        {3104, "3100 samples/s"},
-        {31049, "31000 samples/s"},
-        {999400, "999000 samples/s"},
-        {1234567, "1.23 million samples/s"},
-        {0, "0.00 samples/s"},
+        {0.001234, " 0.00123 "}, {0.9999, " 1.00 "}, {9.999, " 10.0 "},  {99.96, " 100 "},
+        {310.4, " 310 "},        {3104, " 3100 "},   {31049, " 31.0k "}, {999600, " 1.00M "},
+        {1234567, " 1.23M "},    {0, " 0.00"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fixture f;
         fixture_init(&f, "q", "q");
-        struct lab_run *run = fixture_plan(&f, 0, 1, 0, "x");
-        fixture_done(&f, run, rows[i].rate, "", "");
-        char *text = text_of(&f, narrow), expected[64];
-        snprintf(expected, sizeof expected, "1 of 1 run succeeded: %s (gpu0_numa0_x).\n",
-                 rows[i].text);
-        assert_contains(text, expected);
+        fixture_done(&f, fixture_plan(&f, 0, 1, 0, "x"), rows[i].rate, "", "");
+        char *text = text_of(&f, narrow);
+        assert_contains(text, rows[i].text);
         lab_mem_free(text);
         fixture_release(&f);
     }

@@ -1,0 +1,255 @@
+/* study_axes.c: finds what varies between runs, from their ranks, labels and options. */
+#include "report/study/study_axes.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+#define AXES_MOST 64
+
+struct finder {
+    const struct lab_run *const *runs;
+    int count;
+    struct lab_value **options, **tests; /* of each run; NULL = unreadable */
+    struct study_axes axes;
+    struct lab_arena *arena;
+};
+
+/* --- values --- */
+
+/* "0" of "cuda:0" and "sim:l40s-10:0"; NULL of a slice, a CPU, or a MIG device. */
+static const char *gpu_number(const char *device) {
+    const char *colon = strrchr(device, ':');
+    bool gpu = colon && (lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:"));
+    return gpu && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1) ? colon + 1
+                                                                                   : NULL;
+}
+
+static bool all_gpus(const struct finder *f) {
+    for (int i = 0; i < f->count; i++)
+        for (int k = 0; k < f->runs[i]->rank_count; k++)
+            if (!gpu_number(f->runs[i]->ranks[k].device))
+                return false;
+    return true;
+}
+
+/* "0–3" where they follow each other, else "0, 2". */
+static const char *gpu_value(const struct lab_run *run, bool numbers, struct lab_arena *arena) {
+    LAB_AUTO(str, list);
+    bool series = numbers && run->rank_count > 2;
+    for (int k = 0; k < run->rank_count; k++) {
+        const char *name = numbers ? gpu_number(run->ranks[k].device) : run->ranks[k].device;
+        series &= k == 0 || run->ranks[k].gpu_id == run->ranks[k - 1].gpu_id + 1;
+        lab_str_printf(&list, "%s%s", k ? ", " : "", name);
+    }
+    if (series)
+        return lab_arena_printf(arena, "%s–%s", gpu_number(run->ranks[0].device),
+                                gpu_number(run->ranks[run->rank_count - 1].device));
+    return lab_arena_strdup(arena, list.text);
+}
+
+static const char *node_value(const struct lab_run *run, struct lab_arena *arena) {
+    LAB_AUTO(str, list);
+    for (int k = 0; k < run->rank_count; k++) {
+        bool again = false;
+        for (int j = 0; j < k && !again; j++)
+            again = run->ranks[j].numa_node == run->ranks[k].numa_node;
+        if (again)
+            continue;
+        lab_str_add(&list, list.length ? ", " : "");
+        if (run->ranks[k].numa_node < 0)
+            lab_str_add(&list, "any");
+        else
+            lab_str_printf(&list, "%d", run->ranks[k].numa_node);
+    }
+    return lab_arena_strdup(arena, list.text);
+}
+
+static void add_value(const struct lab_value *value, struct lab_str *out) {
+    switch (value->type) {
+    case LAB_VALUE_NULL:
+        lab_str_add(out, "none");
+        break;
+    case LAB_VALUE_BOOL:
+        lab_str_add(out, value->boolean ? "yes" : "no");
+        break;
+    case LAB_VALUE_STRING:
+        lab_str_add(out, value->string);
+        break;
+    case LAB_VALUE_LIST:
+        for (int i = 0; i < value->count; i++) {
+            lab_str_add(out, i ? "×" : "");
+            add_value(value->items[i], out);
+        }
+        break;
+    case LAB_VALUE_INT:
+    case LAB_VALUE_FLOAT:
+    case LAB_VALUE_MAP:
+        lab_json_write(value, 0, out);
+        break;
+    }
+}
+
+static const char *key_value(const struct lab_value *options, const char *key,
+                             struct lab_arena *arena) {
+    const struct lab_value *value = lab_value_get(options, key);
+    LAB_AUTO(str, text);
+    if (value)
+        add_value(value, &text);
+    lab_str_make_printable(text.text);
+    return lab_arena_strdup(arena, text.text);
+}
+
+static const char *value_of(const struct finder *f, enum study_axis_kind kind, const char *key,
+                            bool numbers, int at) {
+    const struct lab_run *run = f->runs[at];
+    switch (kind) {
+    case STUDY_AXIS_GPUS:
+        return lab_arena_printf(f->arena, "%d", run->rank_count);
+    case STUDY_AXIS_GPU:
+        return gpu_value(run, numbers, f->arena);
+    case STUDY_AXIS_NODE:
+        return node_value(run, f->arena);
+    case STUDY_AXIS_PHASE:
+        return lab_value_get_text(f->tests[at], "phase", "");
+    case STUDY_AXIS_MODEL:
+        /* a label that has the batch in it names no model */
+        return lab_value_get_text(f->options[at], "model", run->label ? run->label : "");
+    case STUDY_AXIS_KEY:
+        break;
+    }
+    return key_value(f->options[at], key, f->arena);
+}
+
+/* --- which vary --- */
+
+static bool varies(const char *const *values, int count) {
+    for (int i = 1; i < count; i++)
+        if (strcmp(values[i], values[0]) != 0)
+            return true;
+    return false;
+}
+
+/* Whether `given` decides `value`: no two runs that share the former differ in the latter. Sorted
+ * runs would make it faster; there are few distinct values, and each is looked up once. */
+static bool follows(const char *const *value, const char *const *given, int count,
+                    struct lab_arena *arena) {
+    int *first = lab_arena_alloc(arena, (size_t)count, sizeof *first), known = 0;
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < known && strcmp(given[first[at]], given[i]) != 0)
+            at++;
+        if (at == known)
+            first[known++] = i;
+        else if (strcmp(value[first[at]], value[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
+static const struct study_axis *find_axis(const struct study_axes *axes,
+                                          enum study_axis_kind kind) {
+    for (int i = 0; i < axes->count; i++)
+        if (axes->items[i].kind == kind)
+            return &axes->items[i];
+    return NULL;
+}
+
+/* What it follows from makes it no axis of its own. */
+static void add_axis(struct finder *f, enum study_axis_kind kind, const char *title,
+                     const char *key, bool forced) {
+    bool numbers = kind <= STUDY_AXIS_GPU && all_gpus(f);
+    const char **values = lab_arena_alloc(f->arena, (size_t)f->count + 1, sizeof *values);
+    for (int i = 0; i < f->count; i++)
+        values[i] = value_of(f, kind, key, numbers, i);
+    if (f->axes.count == AXES_MOST || (!varies(values, f->count) && !forced))
+        return;
+    const struct study_axis *given = kind == STUDY_AXIS_KEY ? find_axis(&f->axes, STUDY_AXIS_MODEL)
+                                     : kind == STUDY_AXIS_GPU || kind == STUDY_AXIS_NODE
+                                         ? find_axis(&f->axes, STUDY_AXIS_GPUS)
+                                         : NULL;
+    if (given && follows(values, given->values, f->count, f->arena))
+        return;
+    if (kind <= STUDY_AXIS_GPU && !numbers)
+        title = kind == STUDY_AXIS_GPUS ? "Devices" : "Device";
+    f->axes.items[f->axes.count++] = (struct study_axis){kind, title, values};
+}
+
+static const char *key_title(const char *key) {
+    static const char *const names[][2] = {
+        {"batch_size", "Batch"},     {"compile_model", "Compiled"},
+        {"tensor_shape", "Input"},   {"memory_size_mb", "Pool MiB"},
+        {"dtype", "Dtype"},          {"num_samples", "Samples"},
+        {"allreduce", "All-reduce"}, {"optimizer", "Optimizer"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], key) == 0)
+            return names[i][1];
+    return key;
+}
+
+static struct lab_value *parse(const char *json, struct lab_arena *arena) {
+    struct lab_value *value = NULL;
+    if (!json || lab_json_parse(json, strlen(json), "options", arena, &value, NULL) < 0)
+        return NULL;
+    return value;
+}
+
+/* Keys in the order in which the first run that has them has them. */
+static void add_keys(struct finder *f) {
+    struct lab_value *seen = lab_value_map(f->arena);
+    for (int i = 0; i < f->count; i++) {
+        const struct lab_value *options = f->options[i];
+        bool repeated = i > 0 && lab_str_equal(f->runs[i]->workload, f->runs[i - 1]->workload);
+        for (int k = 0; options && !repeated && k < options->count; k++) {
+            const char *key = options->keys[k];
+            if (lab_value_get(seen, key) || strcmp(key, "phase") == 0 || strcmp(key, "model") == 0)
+                continue;
+            lab_value_set_bool(f->arena, seen, key, true);
+            add_axis(f, STUDY_AXIS_KEY, key_title(key), key, false);
+        }
+    }
+}
+
+struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
+                                  struct lab_arena *arena) {
+    struct finder f = {.runs = runs, .count = count, .arena = arena};
+    if (count == 0)
+        return f.axes;
+    f.axes.items = lab_arena_alloc(arena, AXES_MOST, sizeof *f.axes.items);
+    f.options = lab_arena_alloc(arena, (size_t)count, sizeof *f.options);
+    f.tests = lab_arena_alloc(arena, (size_t)count, sizeof *f.tests);
+    for (int i = 0; i < count; i++) {
+        bool same = i > 0 && lab_str_equal(runs[i]->options, runs[i - 1]->options);
+        f.options[i] = same ? f.options[i - 1] : parse(runs[i]->options, arena);
+        same = i > 0 && lab_str_equal(runs[i]->test, runs[i - 1]->test);
+        f.tests[i] = same ? f.tests[i - 1] : parse(runs[i]->test, arena);
+    }
+    add_axis(&f, STUDY_AXIS_GPUS, "GPUs", NULL, false);
+    add_axis(&f, STUDY_AXIS_GPU, "GPU", NULL, false);
+    add_axis(&f, STUDY_AXIS_NODE, "NUMA node", NULL, false);
+    add_axis(&f, STUDY_AXIS_PHASE, "Phase", NULL, false);
+    add_axis(&f, STUDY_AXIS_MODEL, "Model", NULL, false);
+    add_keys(&f);
+    if (f.axes.count == 0)
+        add_axis(&f, STUDY_AXIS_MODEL, "Model", NULL, true);
+    return f.axes;
+}
+
+void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out) {
+    const char *value = axis->values[run];
+    if (axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_PHASE)
+        lab_str_add(out, *value ? value : "–");
+    else if (axis->kind != STUDY_AXIS_GPUS)
+        lab_str_printf(out, "%s %s", axis->title, value);
+    else /* "1 GPU", "2 devices" */
+        lab_str_printf(out, "%s %.*s%s", value, (int)strlen(axis->title) - 1, axis->title,
+                       strcmp(value, "1") == 0 ? "" : "s");
+}
+
+void study_axes_add_name(const struct study_axes *axes, int run, struct lab_str *out) {
+    for (int i = 0; i < axes->count; i++) {
+        lab_str_add(out, i ? ", " : "");
+        study_axis_add_value(&axes->items[i], run, out);
+    }
+}

@@ -1,0 +1,44 @@
+/*
+ * study_axes.h: what varies between a study's runs: GPUs, NUMA nodes, phases, models, keys of the
+ * workload. Tables have a column for each, and runs are named by it: "GPU 0, NUMA node 2,
+ * vit32x6x512".
+ */
+#ifndef LAB_REPORT_STUDY_STUDY_AXES_H
+#define LAB_REPORT_STUDY_STUDY_AXES_H
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/run.h"
+
+#include <stdbool.h>
+
+enum study_axis_kind {
+    STUDY_AXIS_GPUS, /* how many */
+    STUDY_AXIS_GPU,
+    STUDY_AXIS_NODE,
+    STUDY_AXIS_PHASE,
+    STUDY_AXIS_MODEL,
+    STUDY_AXIS_KEY, /* of the workload's options */
+};
+
+struct study_axis {
+    enum study_axis_kind kind;
+    const char *title;         /* "GPU", "NUMA node", "Batch" */
+    const char *const *values; /* one for each run; "" = it has none */
+};
+
+struct study_axes {
+    struct study_axis *items;
+    int count; /* where nothing varies, the model alone */
+};
+
+/* A key that follows from the model is no axis: its value is in the model's name. */
+struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
+                                  struct lab_arena *arena);
+
+/* "NUMA node 2", "2 GPUs", "vit32x6x512" of the run at that index. */
+void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out);
+/* "GPU 0, NUMA node 2, vit32x6x512" of the run at that index. */
+void study_axes_add_name(const struct study_axes *axes, int run, struct lab_str *out);
+
+#endif

@@ -1,0 +1,479 @@
+/*
+ * study_table.c: a study's points as one table for a terminal: a column for each axis that varies,
+ * sorted by them. Where there are more points than rows, one axis goes across. Cells are rates;
+ * where a claim compares the point with another one, the change.
+ */
+#include "report/study/study_axes.h"
+#include "report/study/study_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ACROSS_MOST 12
+#define GAP         2 /* between columns */
+
+struct sheet {
+    const struct study_digest *digest;
+    const struct study_row **rows; /* those that have ended */
+    int count;
+    struct study_axes axes;
+    int **ranks;                     /* by axis: each row's place among the axis's values */
+    int *value_counts;               /* by axis */
+    const struct lab_claim **claims; /* of each row; NULL = none */
+    bool compared;                   /* some row has one */
+    int across;                      /* axis whose values are columns; -1 = none */
+    int *order;                      /* axes as rows are sorted by them */
+    bool unicode;
+    struct lab_arena *arena;
+};
+
+/* --- sorting --- */
+
+struct ranked {
+    const char *value;
+    double rate; /* of models, which are sorted by it: small ones first */
+    int row;
+};
+
+static int by_value(const void *a, const void *b) {
+    const struct ranked *x = a, *y = b;
+    if (x->rate != y->rate)
+        return x->rate > y->rate ? -1 : 1;
+    int order = strverscmp(x->value, y->value);
+    return order ? order : x->row - y->row;
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct ranked *x = a, *y = b;
+    int order = strcmp(x->value, y->value);
+    return order ? order : x->row - y->row;
+}
+
+/* The highest rate of each model, for all of its rows. */
+static void rate_models(struct ranked *items, int count, const struct sheet *sheet) {
+    qsort(items, (size_t)count, sizeof *items, by_name);
+    for (int from = 0, to; from < count; from = to) {
+        double most = 0;
+        for (to = from; to < count && strcmp(items[to].value, items[from].value) == 0; to++)
+            most = fmax(most, sheet->rows[items[to].row]->rate);
+        for (int i = from; i < to; i++)
+            items[i].rate = most;
+    }
+}
+
+static void rank_axis(struct sheet *sheet, int axis) {
+    const struct study_axis *item = &sheet->axes.items[axis];
+    struct ranked *items = lab_mem_alloc((size_t)sheet->count + 1, sizeof *items);
+    for (int i = 0; i < sheet->count; i++)
+        items[i] = (struct ranked){.value = item->values[i], .row = i};
+    if (item->kind == STUDY_AXIS_MODEL && sheet->digest->range_count == 1)
+        rate_models(items, sheet->count, sheet);
+    qsort(items, (size_t)sheet->count, sizeof *items, by_value);
+    int *ranks = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *ranks);
+    int rank = 0;
+    for (int i = 0; i < sheet->count; i++) {
+        rank += i > 0 && strcmp(items[i].value, items[i - 1].value) != 0;
+        ranks[items[i].row] = rank;
+    }
+    sheet->ranks[axis] = ranks;
+    sheet->value_counts[axis] = rank + 1;
+    lab_mem_free(items);
+}
+
+static int compare_rows(const void *a, const void *b, void *state) {
+    const struct sheet *sheet = state;
+    int x = *(const int *)a, y = *(const int *)b;
+    for (int i = 0; i < sheet->axes.count; i++) {
+        const int *ranks = sheet->ranks[sheet->order[i]];
+        if (sheet->order[i] != sheet->across && ranks[x] != ranks[y])
+            return ranks[x] - ranks[y];
+    }
+    return 0;
+}
+
+static int compare_all(const void *a, const void *b, void *state) {
+    const struct sheet *sheet = state;
+    int x = *(const int *)a, y = *(const int *)b, order = compare_rows(a, b, state);
+    if (!order && sheet->across >= 0)
+        order = sheet->ranks[sheet->across][x] - sheet->ranks[sheet->across][y];
+    return order ? order : x - y;
+}
+
+static int *sort_rows(struct sheet *sheet) {
+    int *sorted = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *sorted);
+    for (int i = 0; i < sheet->count; i++)
+        sorted[i] = i;
+    qsort_r(sorted, (size_t)sheet->count, sizeof *sorted, compare_all, sheet);
+    return sorted;
+}
+
+/* --- comparisons --- */
+
+static int find_row(const struct sheet *sheet, const char *point) {
+    for (int i = 0; i < sheet->count; i++)
+        if (strcmp(sheet->rows[i]->name, point) == 0)
+            return i;
+    return -1;
+}
+
+static bool compares_points(const struct lab_claim *claim) {
+    return !claim->unit && claim->scope_count == 2 && lab_str_equal(claim->quantity, "throughput");
+}
+
+static int take_kind(const struct sheet *sheet, const struct study_claims *all, int from,
+                     const struct lab_claim **ret_claims) {
+    int found = 0;
+    memset(ret_claims, 0, (size_t)sheet->count * sizeof(struct lab_claim *));
+    for (int i = from; i < all->count; i++) {
+        const struct lab_claim *claim = all->items[i];
+        int row = compares_points(claim) && strcmp(claim->kind, all->items[from]->kind) == 0
+                      ? find_row(sheet, claim->scope[1])
+                      : -1;
+        if (row < 0 || ret_claims[row])
+            continue;
+        ret_claims[row] = claim;
+        found++;
+    }
+    return found;
+}
+
+/* Claims of one kind, so that all have a like reference: the first that covers a third of the
+ * points. */
+static void take_claims(struct sheet *sheet, const struct study_claims *all) {
+    sheet->claims = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *sheet->claims);
+    const char *tried = "";
+    for (int i = 0; i < all->count && !sheet->compared; i++) {
+        if (!compares_points(all->items[i]) || strcmp(all->items[i]->kind, tried) == 0)
+            continue;
+        tried = all->items[i]->kind;
+        sheet->compared = 3 * take_kind(sheet, all, i, sheet->claims) >= sheet->count;
+    }
+    if (!sheet->compared)
+        memset(sheet->claims, 0, (size_t)sheet->count * sizeof(struct lab_claim *));
+}
+
+/* The axis that claims compare along goes last: a point and its reference are neighbours. */
+static void order_axes(struct sheet *sheet) {
+    int contrast = -1, count = 0;
+    for (int i = 0; i < sheet->count && contrast < 0; i++) {
+        int reference = sheet->claims[i] ? find_row(sheet, sheet->claims[i]->scope[0]) : -1;
+        for (int a = 0; a < sheet->axes.count && reference >= 0; a++)
+            if (sheet->ranks[a][i] != sheet->ranks[a][reference])
+                contrast = a;
+    }
+    for (int a = 0; a < sheet->axes.count; a++)
+        if (a != contrast)
+            sheet->order[count++] = a;
+    if (contrast >= 0)
+        sheet->order[count++] = contrast;
+}
+
+/* --- cells --- */
+
+/* "40.4k", "776"; "40.4k samples/s" where the unit isn't the table's. */
+static void add_rate(double rate, const char *unit, struct lab_str *out) {
+    if (isnan(rate) || strcmp(unit, STUDY_TIME) == 0 || rate < 9995) {
+        study_add_rate(out, rate, unit);
+        return;
+    }
+    LAB_AUTO(str, scaled);
+    lab_str_add_si(&scaled, rate, "");
+    const char *space = strchrnul(scaled.text, ' ');
+    lab_str_printf(out, "%.*s%s%s%s", (int)(space - scaled.text), scaled.text,
+                   *space ? space + 1 : "", *unit ? " " : "", unit);
+}
+
+/* "-12.5%", "±0.8%" where no difference is larger, "-0.3%?" where it is inconclusive. */
+static void add_change(const struct lab_claim *claim, struct lab_str *out) {
+    if (claim->verdict == LAB_CLAIM_NO && !isnan(claim->bound))
+        lab_str_printf(out, "±%.1f%%", fmax(0.1, ceil(1000 * claim->bound) / 10));
+    else if (isnan(claim->effect))
+        lab_str_add(out, "–");
+    else
+        lab_str_printf(out, "%+.1f%%%s", 100 * claim->effect,
+                       claim->verdict == LAB_CLAIM_YES ? "" : "?");
+}
+
+static const char *unit_of(const struct sheet *sheet, const struct study_row *row) {
+    bool one = sheet->digest->range_count == 1 && strcmp(row->unit, STUDY_TIME) != 0;
+    return one ? "" : row->unit;
+}
+
+/* A point's cell of a table with an axis across. */
+static const char *cell_across(const struct sheet *sheet, int row) {
+    LAB_AUTO(str, text);
+    const struct study_row *point = sheet->rows[row];
+    if (sheet->claims[row])
+        add_change(sheet->claims[row], &text);
+    else
+        add_rate(point->rate, unit_of(sheet, point), &text);
+    if (isnan(point->rate) || point->invalid) {
+        lab_str_clear(&text);
+        study_add_remark(sheet->digest, point, &text);
+    }
+    return lab_arena_strdup(sheet->arena, text.text);
+}
+
+static const char *value_title(const struct sheet *sheet, int axis, int row) {
+    LAB_AUTO(str, title);
+    study_axis_add_value(&sheet->axes.items[axis], row, &title);
+    return lab_arena_strdup(sheet->arena, title.text);
+}
+
+/* --- shape --- */
+
+static int count_lines(struct sheet *sheet, int across) {
+    sheet->across = across;
+    int *sorted = sort_rows(sheet), lines = sheet->count > 0;
+    for (int i = 1; i < sheet->count; i++)
+        lines += compare_rows(&sorted[i - 1], &sorted[i], sheet) != 0;
+    return lines;
+}
+
+static int axis_width(const struct sheet *sheet, int axis) {
+    int width = lab_str_columns(sheet->axes.items[axis].title);
+    for (int i = 0; i < sheet->count; i++) {
+        int own = lab_str_columns(sheet->axes.items[axis].values[i]);
+        width = own > width ? own : width;
+    }
+    return width;
+}
+
+static int width_across(const struct sheet *sheet, int across) {
+    int total = 0, *widths = lab_mem_alloc((size_t)sheet->value_counts[across], sizeof *widths);
+    for (int i = 0; i < sheet->count; i++) {
+        int *width = &widths[sheet->ranks[across][i]];
+        int title = lab_str_columns(value_title(sheet, across, i));
+        int cell = lab_str_columns(cell_across(sheet, i));
+        *width = title > *width ? title : *width;
+        *width = cell > *width ? cell : *width;
+    }
+    for (int i = 0; i < sheet->value_counts[across]; i++)
+        total += GAP + widths[i];
+    for (int a = 0; a < sheet->axes.count; a++)
+        total += a == across ? 0 : GAP + axis_width(sheet, a);
+    lab_mem_free(widths);
+    return total;
+}
+
+/* No axis where all points fit below each other; else that which leaves the fewest rows, of those
+ * whose values fit next to each other and are there for at least half of the points. */
+static void choose_across(struct sheet *sheet, int rows_most, int columns) {
+    int best = -1, fewest = sheet->count;
+    for (int a = 0; a < sheet->axes.count && sheet->count > rows_most; a++) {
+        int values = sheet->value_counts[a];
+        if (values < 2 || values > ACROSS_MOST || sheet->axes.count < 2)
+            continue;
+        int lines = count_lines(sheet, a);
+        if (lines < fewest && 2 * sheet->count >= lines * values &&
+            width_across(sheet, a) <= columns) {
+            best = a;
+            fewest = lines;
+        }
+    }
+    sheet->across = best;
+}
+
+/* --- tables --- */
+
+enum { RUNS, RATE, SPREAD, CHANGE, LATENCY, REMARK, VALUE_COUNT };
+
+static const char *rate_title(const struct study_digest *digest) {
+    const char *unit = digest->range_count == 1 ? digest->ranges[0].unit : "";
+    return strcmp(unit, STUDY_TIME) == 0 ? "Time" : *unit ? unit : "Rate";
+}
+
+static bool counts_differ(const struct sheet *sheet) {
+    for (int i = 1; i < sheet->count; i++)
+        if (sheet->rows[i]->rate_count != sheet->rows[0]->rate_count)
+            return true;
+    return false;
+}
+
+static void add_axis_columns(const struct sheet *sheet, struct lab_doc_column *columns) {
+    int at = 0;
+    for (int i = 0; i < sheet->axes.count; i++) {
+        const struct study_axis *axis = &sheet->axes.items[sheet->order[i]];
+        if (sheet->order[i] != sheet->across)
+            columns[at++] = (struct lab_doc_column){
+                NULL, axis->title,
+                .align = axis->kind == STUDY_AXIS_MODEL ? LAB_ALIGN_NAME : LAB_ALIGN_LEFT};
+    }
+}
+
+/* Axes that are as in the row before are left blank up to the first that differs. */
+static void add_axis_cells(struct lab_doc *doc, const struct sheet *sheet, int row, int before) {
+    bool same = before >= 0;
+    for (int i = 0; i < sheet->axes.count; i++) {
+        int axis = sheet->order[i];
+        if (axis == sheet->across)
+            continue;
+        same = same && sheet->ranks[axis][row] == sheet->ranks[axis][before];
+        lab_doc_cell(doc, "%s", same ? "" : sheet->axes.items[axis].values[row]);
+    }
+}
+
+static void add_point(struct lab_doc *doc, const struct sheet *sheet, int row) {
+    const struct study_row *point = sheet->rows[row];
+    const struct lab_claim *claim = sheet->claims[row];
+    bool is_time = strcmp(point->unit, STUDY_TIME) == 0;
+    double latency_s = is_time ? NAN : study_row_latency_s(point);
+    LAB_AUTO(str, rate);
+    LAB_AUTO(str, spread);
+    LAB_AUTO(str, latency);
+    LAB_AUTO(str, remark);
+    add_rate(point->rate, unit_of(sheet, point), &rate);
+    study_add_spread(&spread, point->rate, point->low, point->high);
+    if (!isnan(latency_s))
+        lab_str_add_time(&latency, latency_s);
+    study_add_remark(sheet->digest, point, &remark);
+    lab_doc_cell(doc, "%d", point->rate_count);
+    lab_doc_cell(doc, "%s", rate.text);
+    lab_doc_cell(doc, "%s", spread.text);
+    lab_doc_cell(doc, "%s", claim ? lab_claim_short(claim, sheet->arena) : "–");
+    lab_doc_cell(doc, "%s", latency.length ? latency.text : "–");
+    lab_doc_cell(doc, "%s", remark.text);
+}
+
+static int add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
+    static const struct lab_doc_column values[VALUE_COUNT] = {
+        [RUNS] = {NULL, "Runs", LAB_UNIT_FIGURE},
+        [RATE] = {NULL, NULL, LAB_UNIT_FIGURE, .optional = true},
+        [SPREAD] = {NULL, "±", LAB_UNIT_FIGURE, .optional = true, .yields = 1},
+        [CHANGE] = {NULL, "Change", LAB_UNIT_FIGURE, .optional = true, .yields = 2},
+        [LATENCY] = {NULL, "p95 latency", LAB_UNIT_FIGURE, .optional = true, .yields = 3},
+        [REMARK] = {NULL, "Remark", .optional = true},
+    };
+    int axes = sheet->axes.count, *sorted = sort_rows(sheet);
+    struct lab_doc_column *columns =
+        lab_arena_alloc(sheet->arena, (size_t)axes + VALUE_COUNT, sizeof *columns);
+    add_axis_columns(sheet, columns);
+    memcpy(&columns[axes], values, sizeof values);
+    columns[axes + RATE].title = rate_title(sheet->digest);
+    if (!counts_differ(sheet))
+        columns[axes + RUNS].title = NULL;
+    lab_doc_rows(doc, NULL, NULL, columns, axes + VALUE_COUNT);
+    int shown = sheet->count < rows_most ? sheet->count : rows_most;
+    for (int i = 0; i < shown; i++) {
+        add_axis_cells(doc, sheet, sorted[i], i ? sorted[i - 1] : -1);
+        add_point(doc, sheet, sorted[i]);
+    }
+    return sheet->count - shown;
+}
+
+static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
+    int axes = sheet->axes.count - 1, values = sheet->value_counts[sheet->across], lines = 0;
+    int *sorted = sort_rows(sheet), before = -1;
+    struct lab_doc_column *columns =
+        lab_arena_alloc(sheet->arena, (size_t)(axes + values), sizeof *columns);
+    add_axis_columns(sheet, columns);
+    for (int i = 0; i < sheet->count; i++)
+        columns[axes + sheet->ranks[sheet->across][i]] =
+            (struct lab_doc_column){NULL, value_title(sheet, sheet->across, i), LAB_UNIT_FIGURE};
+    lab_doc_rows(doc, NULL, NULL, columns, axes + values);
+    for (int from = 0, to; from < sheet->count; from = to) {
+        for (to = from + 1; to < sheet->count; to++)
+            if (compare_rows(&sorted[from], &sorted[to], sheet) != 0)
+                break;
+        if (lines++ >= rows_most)
+            continue;
+        add_axis_cells(doc, sheet, sorted[from], before);
+        before = sorted[from];
+        for (int value = 0, at = from; value < values; value++) {
+            bool there = at < to && sheet->ranks[sheet->across][sorted[at]] == value;
+            lab_doc_cell(doc, "%s", there ? cell_across(sheet, sorted[at]) : "–");
+            at += there;
+        }
+    }
+    return lines > rows_most ? lines - rows_most : 0;
+}
+
+/* --- what stands below it --- */
+
+static const char *reference_of(const struct sheet *sheet) {
+    const char *reference = NULL;
+    for (int i = 0; i < sheet->count; i++) {
+        const struct lab_claim *claim = sheet->claims[i];
+        if (claim && reference && !lab_str_equal(claim->reference, reference))
+            return "the row's reference";
+        reference = claim ? claim->reference : reference;
+    }
+    return reference;
+}
+
+static void add_runs(const struct sheet *sheet, struct lab_str *out) {
+    int fewest = INT32_MAX, most = 0;
+    double least = 1, surest = 0; /* confidence */
+    for (int i = 0; i < sheet->count; i++) {
+        const struct study_row *row = sheet->rows[i];
+        fewest = row->rate_count && row->rate_count < fewest ? row->rate_count : fewest;
+        most = row->rate_count > most ? row->rate_count : most;
+        least = row->rate_count > 1 ? fmin(least, row->confidence) : least;
+        surest = row->rate_count > 1 ? fmax(surest, row->confidence) : surest;
+    }
+    if (most > 1)
+        lab_str_add(out, "Median of ");
+    if (fewest < most)
+        lab_str_printf(out, "%d to ", fewest);
+    lab_str_printf(out, "%d run%s per point", most, study_plural(most));
+    if (sheet->across < 0 && least < surest)
+        lab_str_printf(out, ", ± its %.0f to %.0f%% CI", 100 * least, 100 * surest);
+    else if (sheet->across < 0 && most > 1)
+        lab_str_printf(out, ", ± its %.0f%% CI", 100 * surest);
+}
+
+static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left_out) {
+    LAB_AUTO(str, text);
+    bool bounded = false, open = false;
+    for (int i = 0; i < sheet->count; i++) {
+        bounded |= sheet->claims[i] && sheet->claims[i]->verdict == LAB_CLAIM_NO;
+        open |= sheet->claims[i] && sheet->claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
+    }
+    if (left_out)
+        lab_str_printf(&text, "… %d more row%s (--verbose). ", left_out, study_plural(left_out));
+    if (sheet->across >= 0)
+        lab_str_printf(&text, "Values: %s. ", rate_title(sheet->digest));
+    add_runs(sheet, &text);
+    if (sheet->compared)
+        lab_str_printf(&text, ". Change from %s", reference_of(sheet));
+    if (sheet->across >= 0 && bounded)
+        lab_str_add(&text, ". ±: no larger difference");
+    if (sheet->across >= 0 && open)
+        lab_str_add(&text, ". ?: inconclusive");
+    if (sheet->digest->range_count)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", text.text);
+}
+
+static bool has_ended(const struct study_row *row) {
+    return row->state_counts[LAB_RUN_DONE] + row->state_counts[LAB_RUN_FAILED] > 0;
+}
+
+void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
+                     const struct study_claims *claims, struct study_room room) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    size_t most = (size_t)digest->row_count + 1;
+    struct sheet sheet = {.digest = digest, .across = -1, .unicode = room.unicode, .arena = arena};
+    const struct lab_run **runs = lab_arena_alloc(arena, most, sizeof *runs);
+    sheet.rows = lab_arena_alloc(arena, most, sizeof *sheet.rows);
+    for (int i = 0; i < digest->row_count; i++)
+        if (has_ended(&digest->rows[i])) {
+            runs[sheet.count] = digest->rows[i].run[0];
+            sheet.rows[sheet.count++] = &digest->rows[i];
+        }
+    if (sheet.count == 0)
+        return;
+    sheet.axes = study_axes_make(runs, sheet.count, arena);
+    size_t axes = (size_t)sheet.axes.count + 1;
+    sheet.ranks = lab_arena_alloc(arena, axes, sizeof *sheet.ranks);
+    sheet.value_counts = lab_arena_alloc(arena, axes, sizeof *sheet.value_counts);
+    sheet.order = lab_arena_alloc(arena, axes, sizeof *sheet.order);
+    for (int a = 0; a < sheet.axes.count; a++)
+        rank_axis(&sheet, a);
+    take_claims(&sheet, claims);
+    order_axes(&sheet);
+    choose_across(&sheet, room.rows, room.columns);
+    lab_doc_gap(doc);
+    int left_out =
+        sheet.across < 0 ? add_points(doc, &sheet, room.rows) : add_across(doc, &sheet, room.rows);
+    add_caption(doc, &sheet, left_out);
+}
