@@ -13,6 +13,7 @@
 #include "command/manual/manual.h"
 #include "compose/config.h"
 #include "plan/plan.h"
+#include "run/history.h"
 
 #include <stdbool.h>
 
@@ -93,6 +94,11 @@ int lab_command_sweep(const struct lab_command_call *call, const struct lab_conf
 int lab_command_plan(const struct lab_command_call *call, const struct lab_config_path *path,
                      const struct lab_sweep *sweep, const struct lab_machine *machine,
                      struct lab_plan *ret_plan, struct lab_err *err);
+
+/* What earlier studies on the plan's machine took; where nothing like its runs is known, a few
+ * short ones are carried out first, in some seconds. Not with --quiet, nor for another machine. */
+struct lab_history *lab_command_history(const struct lab_command_call *call,
+                                        const struct lab_plan *plan);
 
 struct lab_topic { /* a workload, a kernel, a study: what a command takes by name */
     const char *name, *help;

@@ -4,6 +4,7 @@
 #include "advise/training_known.h"
 #include "analysis/analysis.h"
 #include "doc/doc.h"
+#include "run/plan_estimate.h"
 #include "run/run_study.h"
 #include "workload/workload.h"
 
@@ -114,4 +115,21 @@ struct lab_manual_section *lab_command_topic_section(const char *title,
     sections[0].title = title;
     sections[0].text = lab_arena_strdup(arena, text.text);
     return sections;
+}
+
+struct lab_history *lab_command_history(const struct lab_command_call *call,
+                                        const struct lab_plan *plan) {
+    struct lab_history *history = lab_run_history(plan->machine);
+    struct lab_err err = LAB_ERR_INIT;
+    bool elsewhere = plan->machine->recorded && !plan->machine->simulated;
+    if (elsewhere || call->console->quiet)
+        return history;
+    if (lab_console_draws(call->console))
+        lab_console_status_line("measuring short runs for the estimate…");
+    int result = lab_run_plan_calibrate(plan, history, &err);
+    if (lab_console_draws(call->console))
+        lab_console_status_line(NULL);
+    if (result < 0)
+        lab_console_note("no short run for the estimate: %s", err.text);
+    return history;
 }

@@ -118,7 +118,7 @@ static int estimate_plan(const struct lab_command_call *call, const struct lab_c
         return -1;
     int result = lab_command_plan(call, path, &sweep, machine, &plan, err);
     if (result == 0) {
-        struct lab_history *history = lab_run_history(plan.machine);
+        struct lab_history *history = lab_command_history(call, &plan);
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);
         estimate.command = run_command(call);
         print(call, &estimate, 1, false);

@@ -28,8 +28,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HISTORY_STUDIES 50
-
 #define FIRST_REPLY                                                                                \
     "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
 #define SECOND_REPLY "\r\033[Kending it\n"
@@ -199,7 +197,8 @@ static void print_path(const struct lab_command_call *call, const struct lab_con
 /* --- the plan --- */
 
 static void print_plan(const struct lab_command_call *call, const struct lab_plan *plan) {
-    struct lab_history *history = lab_run_history(plan->machine);
+    struct lab_history *history =
+        call->console->json ? lab_run_history(plan->machine) : lab_command_history(call, plan);
     struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     lab_history_close(history);
     struct lab_doc *doc = lab_doc_open(plan->option, call->arena);
@@ -300,12 +299,11 @@ static void prepare_view(struct execution *execution, const struct lab_command_c
         .bar = lab_console_draws(console),
         .style = lab_console_style(console->err_is_terminal, STDERR_FILENO),
         .max_workers = study->plan.max_workers,
+        .simulated = study->machine->simulated,
         .arena = call->arena,
     };
-    /* what simulated runs take is simulated, too */
-    if (lines && !study->machine->simulated)
-        execution->view.history =
-            lab_history_open(lab_machine_identity(study->machine), HISTORY_STUDIES, NULL);
+    if (lines)
+        execution->view.history = lab_run_history(study->machine);
 }
 
 static int exit_status(const struct lab_runner_outcome *outcome) {

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HISTORY_STUDIES 50 /* more of them don't make an estimate better, only slower */
@@ -117,6 +118,39 @@ static struct lab_run *runs_to_estimate(const struct lab_study_view *view, int *
     return runs;
 }
 
+/* When it was written to last. */
+static int64_t written_wall_ns(const struct lab_study_view *view) {
+    LAB_AUTO(str, path);
+    struct stat info;
+    lab_str_printf(&path, "%s/study.db", view->path);
+    return stat(path.text, &info) < 0 ? 0
+                                      : info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec;
+}
+
+/* A simulated run's times are simulated: what is left goes by how many runs have ended since the
+ * latest session began, on the real clock. Where that session is over, its beginning is known only
+ * if it was the first. */
+static double left_by_pace_s(const struct lab_study_view *view) {
+    const struct lab_study_info *report = &view->report;
+    int64_t epoch = 0;
+    int ended = 0, left = 0;
+    for (int i = 0; i < report->run_count; i++)
+        epoch = report->runs[i].epoch > epoch ? report->runs[i].epoch : epoch;
+    for (int i = 0; i < report->run_count; i++) {
+        const struct lab_run *run = &report->runs[i];
+        bool over = run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED;
+        ended += over && run->epoch == epoch;
+        left += run->state != LAB_RUN_DONE && !(over && run->epoch == epoch && report->running);
+    }
+    int64_t from_ns = report->running ? view->holder.since_wall_ns : report->created_wall_ns;
+    int64_t to_ns = report->running ? lab_clock_wall_ns() : written_wall_ns(view);
+    if (left == 0)
+        return 0;
+    if (ended == 0 || to_ns <= from_ns || (!report->running && epoch > 1))
+        return NAN;
+    return 1e-9 * (double)(to_ns - from_ns) / ended * left;
+}
+
 static void estimate(struct lab_study_view *view, struct lab_history *history) {
     struct lab_study_info *report = &view->report;
     for (int i = 0; i < report->run_count; i++)
@@ -127,7 +161,9 @@ static void estimate(struct lab_study_view *view, struct lab_history *history) {
         lab_history_estimate(history, runs, count, report->progress, report->progress_count,
                              lab_clock_now(lab_clock_system()), view->max_workers);
     lab_mem_free(runs);
-    report->left_s = view->estimate.fair ? view->estimate.left_s : NAN;
+    if (report->simulated)
+        view->estimate.left_s = left_by_pace_s(view);
+    report->left_s = view->estimate.left_s;
     report->left_unknown = view->estimate.guessed;
 }
 

@@ -16,20 +16,12 @@ static const char *basis_name(enum lab_history_basis basis) {
         return "same run";
     case LAB_HISTORY_SCALED:
         return "scaled";
+    case LAB_HISTORY_WORK:
+        return "work";
     case LAB_HISTORY_SIMILAR:
         return "similar";
     }
     return "unknown";
-}
-
-/* Guesses help out where most is known. Where they are most of it, they would only mislead: runs of
- * one workload may differ a thousandfold. */
-static void forget_guesses(struct lab_report_estimate_run *runs, int count) {
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(runs[i].basis, basis_name(LAB_HISTORY_SIMILAR))) {
-            runs[i].left_s = NAN;
-            runs[i].basis = basis_name(LAB_HISTORY_NONE);
-        }
 }
 
 /* --- a study on disk --- */
@@ -173,11 +165,16 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
     const struct lab_study_info *study = &view->report;
     struct lab_report_estimate_run *runs =
         lab_arena_alloc(arena, (size_t)study->run_count + 1, sizeof *runs);
-    for (int i = 0; i < study->run_count; i++)
+    int open = 0;
+    for (int i = 0; i < study->run_count; i++) {
         runs[i] = study_run(view, &study->runs[i], history);
-    bool fair = view->estimate.fair;
-    if (!fair)
-        forget_guesses(runs, study->run_count);
+        open += !runs[i].ended;
+    }
+    for (int i = 0; study->simulated && i < study->run_count; i++) { /* not in simulated seconds */
+        runs[i].taken_s = NAN;
+        runs[i].left_s = runs[i].ended ? NAN : view->estimate.left_s / open;
+        runs[i].basis = runs[i].ended ? "" : "pace";
+    }
     bool unfinished = view->counts[LAB_RUN_PLANNED] || view->counts[LAB_RUN_RUNNING];
     return (struct lab_report_estimate){
         .study = study->option,
@@ -193,8 +190,8 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
         .run_count = study->run_count,
         .done = view->counts[LAB_RUN_DONE],
         .failed = view->counts[LAB_RUN_FAILED],
-        .taken_s = view->estimate.elapsed_s,
-        .left_s = fair ? view->estimate.left_s : NAN,
+        .taken_s = study->simulated ? 0 : view->estimate.elapsed_s,
+        .left_s = view->estimate.left_s,
         .unknown = view->estimate.unknown,
         .guessed = view->estimate.guessed,
         .most_s = NAN,
@@ -203,14 +200,6 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
 }
 
 /* --- a plan --- */
-
-static bool is_simulated(const struct lab_plan *plan) {
-    for (int i = 0; i < plan->run_count; i++)
-        for (int k = 0; k < plan->runs[i].rank_count; k++)
-            if (lab_str_starts(plan->runs[i].ranks[k].device, "sim:"))
-                return true;
-    return false;
-}
 
 struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
                                                 const struct lab_history *history,
@@ -234,12 +223,9 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
     LAB_AUTO(str, counts);
     lab_report_add_counts(plan, &counts);
     struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
-    bool fair = 2 * estimate.guessed <= plan->run_count;
-    if (!fair)
-        forget_guesses(runs, plan->run_count);
     return (struct lab_report_estimate){
         .study = plan->option,
-        .simulated = is_simulated(plan),
+        .simulated = lab_run_plan_is_simulated(plan),
         .holder = "",
         .command = "",
         .runs = runs,
@@ -247,7 +233,7 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
         .counts = lab_arena_strdup(arena, counts.text),
         .point_count = plan->point_count,
         .repeat = plan->repeat,
-        .left_s = fair ? estimate.expected_s : NAN,
+        .left_s = estimate.expected_s,
         .unknown = estimate.unknown,
         .guessed = estimate.guessed,
         .most_s = estimate.most_s,

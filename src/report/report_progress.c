@@ -15,6 +15,7 @@
 #define REDRAW_NS      (100 * LAB_NS_PER_MS)
 #define ESTIMATE_NS    LAB_NS_PER_S
 #define ESTIMATE_SHARE 50
+#define NS_TO_S(time)  ((double)(time) / (double)LAB_NS_PER_S)
 
 void lab_report_progress_start(struct lab_report_progress *view, struct lab_run *runs, int count) {
     view->runs = runs;
@@ -32,7 +33,7 @@ void lab_report_progress_start(struct lab_report_progress *view, struct lab_run 
         view->done += runs[i].state == LAB_RUN_DONE;
         if (runs[i].state != LAB_RUN_DONE)
             runs[i].state = LAB_RUN_PLANNED; /* what failed is done again */
-        if (view->history)
+        if (view->history && !view->simulated)
             lab_history_add(view->history, &runs[i]);
     }
 }
@@ -62,9 +63,11 @@ static void add_name(const struct lab_report_progress *view, int index, struct l
         lab_str_printf(out, ", run %d", view->runs[index].repeat + 1);
 }
 
-/* NaN while it would be more of a guess than an estimate. */
+/* What runs take, and what passes between them: pauses, files. */
 static double left_s(const struct lab_report_progress *view) {
-    return view->estimate.fair ? view->estimate.left_s : NAN;
+    double elapsed_s = NS_TO_S(view->ended_ns - view->start_ns) * view->max_workers;
+    bool paced = view->ended >= view->max_workers && view->busy_s > 0;
+    return view->estimate.left_s * (paced ? fmax(1, elapsed_s / view->busy_s) : 1);
 }
 
 static void say_left(const struct lab_report_progress *view, struct lab_str *out) {
@@ -132,14 +135,22 @@ static void end_run(struct lab_report_progress *view, const struct lab_runner_ev
     if (!active)
         return;
     struct lab_run *run = &view->runs[active->index];
+    int64_t begun_ns = run->start_ns;
     run->state = event->outcome->state;
     run->start_ns = event->outcome->start_ns;
     run->end_ns = event->outcome->end_ns;
+    view->ended_ns = lab_clock_now(lab_clock_system());
+    if (view->simulated) {
+        run->start_ns = begun_ns;
+        run->end_ns = view->ended_ns;
+    }
+    view->ended++;
+    view->busy_s += NS_TO_S(run->end_ns - run->start_ns);
     view->done += event->kind == LAB_RUNNER_DONE;
     view->failed += event->kind == LAB_RUNNER_FAILED;
     if (view->history) {
         struct lab_run timed = *run;
-        timed.result = event->outcome->result;
+        timed.result = view->simulated ? NULL : event->outcome->result;
         lab_history_add(view->history, &timed);
     }
     run->state = LAB_RUN_DONE; /* what failed isn't tried again before the next command */

@@ -28,6 +28,10 @@ struct lab_report_progress {
     int done, failed;
     struct study_axes axes; /* of runs */
     bool repeated;          /* some point has several runs */
+    bool simulated;         /* the runs' own times are: the real clock is asked instead */
+    int ended;              /* since the start, */
+    double busy_s;          /* which took so long, the last until */
+    int64_t ended_ns;
     struct lab_report_progress_run *active;
     int active_count;
     int64_t start_ns, drawn_ns;

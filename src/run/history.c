@@ -1,11 +1,15 @@
 /*
- * history.c: durations of runs that are done, grouped in three ways: by the very same work, by the
- * same options, by workload. A group's answer is its median: one run that a neighbour disturbed
- * doesn't move it.
+ * history.c: durations of runs that are done, grouped by the very same work, by the same options,
+ * and by workload. A group's answer is its median: one run that a neighbour disturbed doesn't move
+ * it.
  *
  * A run's time is a fixed part (starting, opening, checking the results) and one for each
  * iteration, or short runs would make long ones look far too long. What an iteration took is known
- * from the span of those that were measured; the rest is fixed.
+ * from the span of those that were measured; the rest is fixed. Options that never ran are expected
+ * by how much they compute and move: iteration time ≈ a + b × work, fitted to those that did.
+ *
+ * Runs of the study itself outweigh earlier ones: they are asked first, and the ratio of what they
+ * took to what earlier ones had made expect corrects what only earlier ones know.
  *
  * Groups are found by a hash of what their runs share; with a million of them the chance that two
  * fall together is 3 in 10⁸, and the harm a wrong number of minutes.
@@ -14,12 +18,14 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/result.h"
 #include "run/folder.h"
 #include "stats/stats.h"
 #include "store/store.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -112,13 +118,14 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 }
 
 struct keys {
-    uint64_t workload, options, same;
+    uint64_t workload, kind, options, same; /* kind: so many ranks of the workload */
 };
 
 static struct keys keys_of(const struct lab_run *run) {
     struct keys keys;
     keys.workload = hash_text(LAB_HASH_START, run->workload);
-    keys.options = hash_text(keys.workload, run->options);
+    keys.kind = lab_hash_bytes(keys.workload, &run->rank_count, sizeof run->rank_count);
+    keys.options = hash_text(keys.kind, run->options);
     keys.same = lab_hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
     keys.same = lab_hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
     for (int i = 0; i < run->rank_count; i++) {
@@ -134,49 +141,118 @@ static double steps_of(const struct lab_run *run) {
 
 /* --- what one run says --- */
 
-/* Seconds for each iteration; all of the run's time where nothing is known of the span. */
-static double step_s(const struct lab_run *run, double duration_s) {
-    int64_t first_ns = INT64_MAX, last_ns = 0;
+/* The span of its measured iterations on the device's clock; 0 = unknown. */
+static double span_s(const struct lab_run *run, int64_t *ret_first_ns, int64_t *ret_last_ns) {
     const struct lab_result *result = lab_run_result(run);
+    *ret_first_ns = INT64_MAX;
+    *ret_last_ns = 0;
     for (int i = 0; i < result->rank_count; i++) {
         const struct lab_result *rank = &result->ranks[i];
-        if (rank->first_ns != LAB_RESULT_NO_COUNT && rank->first_ns < first_ns)
-            first_ns = rank->first_ns;
-        if (rank->last_ns > last_ns)
-            last_ns = rank->last_ns;
+        if (rank->first_ns != LAB_RESULT_NO_COUNT && rank->first_ns < *ret_first_ns)
+            *ret_first_ns = rank->first_ns;
+        if (rank->last_ns > *ret_last_ns)
+            *ret_last_ns = rank->last_ns;
     }
-    if (first_ns >= run->start_ns && last_ns > first_ns && last_ns <= run->end_ns &&
+    return *ret_last_ns > *ret_first_ns ? NS_TO_S(*ret_last_ns - *ret_first_ns) : 0;
+}
+
+/* Seconds for each iteration; all of the run's time where nothing is known of the span. */
+static double step_s(const struct lab_run *run, double duration_s) {
+    int64_t first_ns, last_ns;
+    double measured_s = span_s(run, &first_ns, &last_ns), all_s = duration_s / steps_of(run);
+    if (measured_s > 0 && first_ns >= run->start_ns && last_ns <= run->end_ns &&
         run->iterations > 0)
-        return fmin(NS_TO_S(last_ns - first_ns) / (double)run->iterations,
-                    duration_s / steps_of(run));
-    return duration_s / steps_of(run);
+        return fmin(measured_s / (double)run->iterations, all_s);
+    return all_s;
 }
 
 /* --- life --- */
 
-struct lab_history {
-    struct groups same, workload; /* seconds */
-    struct groups step, fixed;    /* by options: seconds for each iteration, and beside them */
-    struct groups seen;           /* runs, so that none counts twice */
+enum tier { OWN, EARLIER, TIER_COUNT };
+
+struct known {
+    struct groups same, workload;         /* seconds */
+    struct groups step, fixed;            /* by options: of each iteration, and besides them */
+    struct groups steps, fixeds, amounts; /* by kind, in step: the same, and the iteration's work */
 };
 
-void lab_history_add(struct lab_history *history, const struct lab_run *run) {
+struct lab_history {
+    struct known tiers[TIER_COUNT];
+    struct groups *work;          /* by options: of an iteration; filled when it is asked for */
+    struct groups device_step;    /* by options: seconds on the device's clock */
+    struct groups seen;           /* runs, so that none counts twice */
+    double own_s, own_expected_s; /* what own runs took, and what earlier ones had made expect */
+};
+
+/* What an iteration computes and moves, in FLOPs: a byte weighs as much as a device of the day does
+ * meanwhile. 0 = unknown. */
+static double count_work(const struct lab_run *run) {
+    enum { PER_BYTE = 10, PER_COPIED_BYTE = 100 };
+    LAB_AUTO(arena, arena);
+    struct lab_value *options;
+    const void *config;
+    struct lab_workload_cost cost = {0};
+    const struct lab_workload *workload = lab_workload_find(run->workload, NULL);
+    if (!workload || !workload->cost || !run->options ||
+        lab_json_parse(run->options, strlen(run->options), "options", &arena, &options, NULL) < 0 ||
+        lab_workload_read(workload, options, &arena, &config, NULL) < 0)
+        return 0;
+    workload->cost(config, &cost);
+    return cost.compute.flops + PER_BYTE * (cost.compute.bytes_read + cost.compute.bytes_written) +
+           PER_COPIED_BYTE * (cost.h2d_bytes + cost.d2h_bytes);
+}
+
+static double work_of(const struct lab_history *history, const struct lab_run *run,
+                      uint64_t options) {
+    struct group *group = take_group(history->work, options);
+    if (!group->count)
+        add_value(history->work, options, count_work(run));
+    return group->values[0];
+}
+
+static double expect_by(const struct lab_history *history, enum tier tier,
+                        const struct lab_run *run, enum lab_history_basis *ret_basis);
+
+static void add(struct lab_history *history, enum tier tier, const struct lab_run *run) {
     double duration_s = NS_TO_S(run->end_ns - run->start_ns);
     if (run->state != LAB_RUN_DONE || !(duration_s > 0))
         return;
     /* a study may be read among the known ones and added by whoever works on it */
     uint64_t one = lab_hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
     one = lab_hash_bytes(one, &run->start_ns, sizeof run->start_ns);
+    one = lab_hash_bytes(one, &tier, sizeof tier);
     if (take_group(&history->seen, one)->count++)
         return;
     struct keys keys = keys_of(run);
-    add_value(&history->same, keys.same, duration_s);
-    add_value(&history->workload, keys.workload, duration_s);
-    if (steps_of(run) > 0) {
-        double each_s = step_s(run, duration_s);
-        add_value(&history->step, keys.options, each_s);
-        add_value(&history->fixed, keys.options, duration_s - each_s * steps_of(run));
+    struct known *known = &history->tiers[tier];
+    enum lab_history_basis basis;
+    double expected_s = tier == OWN ? expect_by(history, EARLIER, run, &basis) : NAN;
+    if (!isnan(expected_s)) {
+        history->own_s += duration_s;
+        history->own_expected_s += expected_s;
     }
+    add_value(&known->same, keys.same, duration_s);
+    add_value(&known->workload, keys.workload, duration_s);
+    if (!(steps_of(run) > 0))
+        return;
+    int64_t first_ns, last_ns;
+    double each_s = step_s(run, duration_s), device_s = span_s(run, &first_ns, &last_ns);
+    add_value(&known->step, keys.options, each_s);
+    add_value(&known->fixed, keys.options, duration_s - each_s * steps_of(run));
+    add_value(&known->steps, keys.kind, each_s);
+    add_value(&known->fixeds, keys.kind, duration_s - each_s * steps_of(run));
+    add_value(&known->amounts, keys.kind, work_of(history, run, keys.options));
+    if (device_s > 0 && run->iterations > 0 && run->rank_count > 0 &&
+        !lab_run_device_is_simulated(run->ranks[0].device))
+        add_value(&history->device_step, keys.options, device_s / (double)run->iterations);
+}
+
+void lab_history_add(struct lab_history *history, const struct lab_run *run) {
+    add(history, OWN, run);
+}
+
+void lab_history_add_earlier(struct lab_history *history, const struct lab_run *run) {
+    add(history, EARLIER, run);
 }
 
 static const char *const span_keys[] = {"first_ns", "last_ns", NULL};
@@ -194,13 +270,14 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
                 study.machine_identity == machine_identity &&
                 lab_store_runs_with(store, span_keys, &arena, &runs, &count, NULL) == 0;
     for (int i = 0; ours && i < count; i++)
-        lab_history_add(history, &runs[i]);
+        add(history, EARLIER, &runs[i]);
     lab_store_close(store);
     return ours;
 }
 
 struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own) {
     struct lab_history *history = lab_mem_alloc(1, sizeof *history);
+    history->work = lab_mem_alloc(1, sizeof *history->work);
     LAB_AUTO(arena, arena);
     const char *const *paths;
     int count = 0;
@@ -215,33 +292,124 @@ struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies,
 void lab_history_close(struct lab_history *history) {
     if (!history)
         return;
-    release(&history->same);
-    release(&history->workload);
-    release(&history->step);
-    release(&history->fixed);
+    for (int i = 0; i < TIER_COUNT; i++) {
+        struct known *known = &history->tiers[i];
+        release(&known->same);
+        release(&known->workload);
+        release(&known->step);
+        release(&known->fixed);
+        release(&known->steps);
+        release(&known->fixeds);
+        release(&known->amounts);
+    }
+    release(history->work);
+    lab_mem_free(history->work);
+    release(&history->device_step);
     release(&history->seen);
     lab_mem_free(history);
 }
 
 /* --- answers --- */
 
-double lab_history_expect(const struct lab_history *history, const struct lab_run *run,
-                          enum lab_history_basis *ret_basis) {
+static const struct group *find_group(const struct groups *groups, uint64_t key) {
+    return groups->count ? *find_slot(groups, key) : NULL;
+}
+
+/* A step of this much work: a + b · work with the least relative error over those that ran, neither
+ * below 0. From one amount alone it follows by half. */
+static double fit_step(const struct group *amounts, const struct group *steps, double work) {
+    double n = 0, x = 0, xx = 0, y = 0, xy = 0; /* of 1/s, w/s; the target is 1 */
+    for (int i = 0; i < steps->count; i++) {
+        double unit = 1 / steps->values[i], scaled = amounts->values[i] / steps->values[i];
+        if (!(steps->values[i] > 0) || !(amounts->values[i] > 0))
+            continue;
+        n += unit * unit;
+        x += unit * scaled;
+        xx += scaled * scaled;
+        y += unit;
+        xy += scaled;
+    }
+    if (!(n > 0))
+        return NAN;
+    double det = n * xx - x * x;
+    if (det < 1e-9 * n * xx)
+        return y / n * (0.5 + 0.5 * work * x / xx);
+    double a = (y * xx - x * xy) / det, b = (n * xy - x * y) / det;
+    if (a < 0)
+        return xy / xx * work;
+    return b < 0 ? y / n : a + b * work;
+}
+
+static double expect_by_work(const struct lab_history *history, const struct known *known,
+                             const struct lab_run *run, const struct keys *keys) {
+    const struct group *amounts = find_group(&known->amounts, keys->kind);
+    const struct group *steps = find_group(&known->steps, keys->kind);
+    double work = amounts ? work_of(history, run, keys->options) : 0;
+    if (!amounts || !steps || !(work > 0) || !(steps_of(run) > 0))
+        return NAN;
+    return fmax(0, median_of(&known->fixeds, keys->kind)) +
+           fit_step(amounts, steps, work) * steps_of(run);
+}
+
+static double mean_of(const struct groups *groups, uint64_t key) {
+    const struct group *group = find_group(groups, key);
+    double sum = 0;
+    for (int i = 0; group && i < group->count; i++)
+        sum += group->values[i];
+    return group && group->count ? sum / group->count : NAN;
+}
+
+static double expect_by(const struct lab_history *history, enum tier tier,
+                        const struct lab_run *run, enum lab_history_basis *ret_basis) {
+    const struct known *known = &history->tiers[tier];
     struct keys keys = keys_of(run);
-    double duration_s = median_of(&history->same, keys.same);
-    enum lab_history_basis basis = LAB_HISTORY_SAME;
+    double duration_s = median_of(&known->same, keys.same);
+    *ret_basis = LAB_HISTORY_SAME;
     if (isnan(duration_s) && steps_of(run) > 0) {
-        duration_s = median_of(&history->fixed, keys.options) +
-                     median_of(&history->step, keys.options) * steps_of(run);
-        basis = LAB_HISTORY_SCALED;
+        duration_s = median_of(&known->fixed, keys.options) +
+                     median_of(&known->step, keys.options) * steps_of(run);
+        *ret_basis = LAB_HISTORY_SCALED;
     }
     if (isnan(duration_s)) {
-        duration_s = median_of(&history->workload, keys.workload);
-        basis = LAB_HISTORY_SIMILAR;
+        duration_s = expect_by_work(history, known, run, &keys);
+        *ret_basis = LAB_HISTORY_WORK;
     }
-    if (ret_basis)
-        *ret_basis = isnan(duration_s) ? LAB_HISTORY_NONE : basis;
+    if (isnan(duration_s)) {
+        duration_s = mean_of(&known->workload, keys.workload);
+        *ret_basis = LAB_HISTORY_SIMILAR;
+    }
+    if (isnan(duration_s))
+        *ret_basis = LAB_HISTORY_NONE;
     return duration_s;
+}
+
+double lab_history_expect(const struct lab_history *history, const struct lab_run *run,
+                          enum lab_history_basis *ret_basis) {
+    enum lab_history_basis own, earlier, basis;
+    double own_s = expect_by(history, OWN, run, &own);
+    double earlier_s = expect_by(history, EARLIER, run, &earlier);
+    if (history->own_expected_s > 0)
+        earlier_s *= fmin(fmax(history->own_s / history->own_expected_s, 0.1), 10);
+    /* of the same rank the own run; an earlier one of the same work is better than own others */
+    bool by_own = own != LAB_HISTORY_NONE &&
+                  (earlier == LAB_HISTORY_NONE || own <= earlier || own <= LAB_HISTORY_SCALED);
+    basis = by_own ? own : earlier;
+    if (ret_basis)
+        *ret_basis = basis;
+    return by_own ? own_s : earlier_s;
+}
+
+void lab_history_add_device_step(struct lab_history *history, const struct lab_run *run,
+                                 double seconds) {
+    add_value(&history->device_step, keys_of(run).options, seconds);
+}
+
+double lab_history_work(const struct lab_history *history, const struct lab_run *run) {
+    return work_of(history, run, keys_of(run).options);
+}
+
+double lab_history_device_step_s(const struct lab_history *history, const struct lab_run *run) {
+    return median_of(&history->device_step, keys_of(run).options);
 }
 
 /*
@@ -340,6 +508,5 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
     estimate.left_s = fmax(sums.left_s / (max_workers > 1 ? max_workers : 1), sums.longest_s);
     if (sums.open > 0 && !sums.known)
         estimate.left_s = NAN;
-    estimate.fair = estimate.guessed <= done + sums.open - estimate.guessed;
     return estimate;
 }

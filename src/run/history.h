@@ -16,28 +16,41 @@ struct lab_history;
 struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own);
 void lab_history_close(struct lab_history *history); /* accepts NULL */
 
-/* Adds what a run took, from begin to end; runs that aren't done are passed over. */
+/* Adds what a run of the study took, from begin to end; runs that aren't done are passed over. It
+ * outweighs runs of earlier studies. */
 void lab_history_add(struct lab_history *history, const struct lab_run *run);
+/* The same of a run that isn't the study's. */
+void lab_history_add_earlier(struct lab_history *history, const struct lab_run *run);
 
+/* How a run's time is known; the better, the lower. */
 enum lab_history_basis {
     LAB_HISTORY_NONE,    /* nothing like it has run */
     LAB_HISTORY_SAME,    /* the same work on the same ranks: median of its durations */
     LAB_HISTORY_SCALED,  /* the same options, other counts or places: set-up + time × iterations */
-    LAB_HISTORY_SIMILAR, /* the same workload: median time of all its runs */
+    LAB_HISTORY_WORK,    /* other options: by what an iteration computes and moves */
+    LAB_HISTORY_SIMILAR, /* the same workload, whose work nobody counts: mean of its runs */
 };
 
 /* Expected duration in seconds, NaN with NONE. */
 double lab_history_expect(const struct lab_history *history, const struct lab_run *run,
                           enum lab_history_basis *ret_basis);
 
+/* Seconds that an iteration of these options takes on the device's clock, which of a simulated one
+ * is not ours; NaN = unknown. */
+double lab_history_device_step_s(const struct lab_history *history, const struct lab_run *run);
+
+void lab_history_add_device_step(struct lab_history *history, const struct lab_run *run,
+                                 double seconds);
+
+/* What one of its iterations computes and moves, to compare with others of the workload; 0 =
+ * unknown. */
+double lab_history_work(const struct lab_history *history, const struct lab_run *run);
+
 struct lab_estimate {
     double left_s;    /* of all runs that aren't done, cool-downs excluded; NaN = unknown */
     int unknown;      /* runs that nothing is known about; counted as the mean of the known */
     double elapsed_s; /* Σ durations of done runs */
     int guessed;      /* runs that only other work than their own tells about; unknown ones too */
-    /* No more is guessed than is done or known: only then is left_s worth showing without a word
-     * about where it comes from. */
-    bool fair;
 };
 
 /*

@@ -3,20 +3,48 @@
 
 #include "base/yaml/yaml.h"
 #include "run/plan_record.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <string.h>
 
+bool lab_run_plan_is_simulated(const struct lab_plan *plan) {
+    return plan->run_count > 0 && plan->runs[0].rank_count > 0 &&
+           lab_run_device_is_simulated(plan->runs[0].ranks[0].device);
+}
+
 /* --- time --- */
 
+#define REPORT_S       1.0 /* of a processor, for the report: the page, and charts by points */
+#define REPORT_POINT_S 0.08
 #define PHASE_BESIDE_S 1.5 /* opening, verifying, and probing what resources are left */
+
+/* A run that measures for a time, on the device's clock; 0 = it counts iterations. */
+static double asked_s(const struct lab_plan *plan, const struct lab_plan_run *run) {
+    return run->phase && run->duration_s > 0 ? run->duration_s : plan->duration_s;
+}
+
+/* How many iterations it will do, of each rank. */
+static double count_iterations(const struct lab_plan *plan, const struct lab_run *record,
+                               const struct lab_history *history) {
+    double seconds = asked_s(plan, &plan->runs[record->position]);
+    double step_s = history && seconds > 0 ? lab_history_device_step_s(history, record) : NAN;
+    return step_s > 0 ? fmax(seconds / step_s, (double)record->iterations)
+                      : (double)record->iterations;
+}
 
 double lab_run_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
                                  const struct lab_history *history,
                                  enum lab_history_basis *ret_basis) {
-    *ret_basis = LAB_HISTORY_NONE;
-    double expected_s = history ? lab_history_expect(history, record, ret_basis) : NAN;
     const struct lab_plan_run *run = &plan->runs[record->position];
+    double seconds = asked_s(plan, run);
+    *ret_basis = LAB_HISTORY_NONE;
+    if (seconds > 0 && lab_run_plan_is_simulated(plan)) { /* it takes what it simulates */
+        struct lab_run counted = *record;
+        counted.iterations = (int64_t)count_iterations(plan, record, history);
+        return history ? lab_history_expect(history, &counted, ret_basis) : NAN;
+    }
+    double expected_s = history ? lab_history_expect(history, record, ret_basis) : NAN;
     bool phased = run->phase && run->duration_s > 0; /* of another length than its like elsewhere */
     if (!phased && !(plan->duration_s > 0 && !(expected_s > plan->duration_s)))
         return expected_s;
@@ -48,7 +76,8 @@ static double busy_workers(const struct lab_plan *plan) {
 static double cooldowns_s(const struct lab_plan *plan, double workers) {
     bool shortened = plan->run_count > 0 && plan->runs[0].phase &&
                      !lab_run_uses_gpu(plan->runs[0].ranks, plan->runs[0].rank_count);
-    if (shortened) /* CPUs have no heat that is waited for */
+    if (shortened ||
+        lab_run_plan_is_simulated(plan)) /* CPUs and simulations have no heat that is waited for */
         return 0;
     return plan->cooldown_s * fmax(0, ceil(plan->run_count / workers) - 1);
 }
@@ -66,29 +95,43 @@ static double most_s(const struct lab_plan *plan) {
 
 /* --- disk ---
  *
- * Measured on files that the store wrote (tests/unit/run/test_plan_estimate.c builds such ones and
- * compares): */
+ * Measured on shipped studies, on simulated machines and CPU slices, 3 to 450 runs:
+ * tests/unit/run/test_plan_estimate.c compares with files that the store writes and with recorded
+ * sizes of whole folders. */
 enum {
     /* A page for each table and index, and the header. */
     STORE_EMPTY_BYTES = 26 * 4096,
-    /* A packed iteration: 7 bytes with one stage and a steady clock, 14 with three and jitter. */
-    ITERATION_BYTES = 12,
+    /* A packed iteration: of one stage, and of those that copy, which have three and jitter. */
+    ITERATION_BYTES = 5,
+    ITERATION_COPYING_BYTES = 14,
     /* Chunks are a row and an index entry; there is one about each second. Short runs have few. */
     CHUNK_BYTES = 64,
     /* A run's fixed columns, its index entries, and the share of a page that no row fits into. */
     RUN_BYTES = 512,
     RANK_BYTES = 48,
-    /* A rank's result with its summaries, conditions and a warning or two, and its part of the
-     * run's. */
-    RESULT_BYTES = 1600,
-    /* What results.json adds to a run's texts: names of its fields, logs' paths, indentation. */
-    RESULTS_JSON_BYTES = 1024,
-    /* stdout and stderr, each a block where a library says a word: about one of two. */
-    LOG_BYTES = 4096,
-    /* A row of report.md, lines of experiment.log. */
-    REPORT_BYTES = 512,
-    /* machine.json, overrides.yaml, experiment_summary.json, the report's head, the lock; and the
-     * directories. */
+    RESULT_BYTES = 700, /* of a rank, with its part of the run's */
+    /* What training says of each step. */
+    METRIC_BYTES = 50,
+    /* Samples, each second: of the host, and of each device. */
+    HOST_SAMPLE_BYTES = 2500,
+    DEVICE_SAMPLE_BYTES = 500,
+    /* A run in results.json, and each of its ranks. */
+    RESULTS_RUN_BYTES = 2000,
+    RESULTS_RANK_BYTES = 2200,
+    /* Lines of experiment.log, which name the run about nine times, and entries of logs/. */
+    LOG_BYTES = 380,
+    LOG_NAMES = 9,
+    /* A trace, each iteration in it, each of that one's launches. */
+    TRACE_BYTES = 20 << 10,
+    TRACE_ITERATIONS = 32,
+    TRACE_ITERATION_BYTES = 200,
+    TRACE_LAUNCH_BYTES = 100,
+    /* The page and its texts; charts, of which there are more where more is compared; rows. */
+    REPORT_BYTES = 300 << 10,
+    REPORT_POINT_BYTES = 150 << 10,
+    REPORT_POINTS_MOST = 24,
+    REPORT_RUN_BYTES = 2 << 10,
+    /* machine.json, overrides.yaml, experiment_summary.json, the lock; and the directories. */
     FOLDER_BYTES = 40 * 1024,
 };
 
@@ -98,17 +141,81 @@ static double config_bytes(const struct lab_plan *plan) {
     return (double)text.length;
 }
 
-/* What the run's texts take wherever they are written: the plan's part, then what it finds. */
+/* What of the run's texts is written wherever it is. */
 static double text_bytes(const struct lab_run *run) {
     return (double)(strlen(run->id) + strlen(run->options) + strlen(run->series) +
-                    strlen(run->test)) +
-           (double)RESULT_BYTES * run->rank_count;
+                    strlen(run->test));
 }
 
-static double store_bytes(const struct lab_run *run, double expected_s) {
+static double sampled_bytes(const struct lab_plan *plan, const struct lab_run *run,
+                            const struct lab_history *history, double iterations,
+                            double expected_s) {
+    double step_s = history ? lab_history_device_step_s(history, run) : NAN;
+    double seconds = step_s > 0 ? step_s * iterations : expected_s;
+    if (!plan->monitor || isnan(seconds))
+        return 0;
+    return seconds * (HOST_SAMPLE_BYTES + (double)DEVICE_SAMPLE_BYTES * plan->devices.count);
+}
+
+static void count_launch(const struct lab_launch *launch, void *state) {
+    (void)launch;
+    *(int *)state += 1;
+}
+
+struct shape { /* of a run's work */
+    int launches;
+    bool collective, copies;
+};
+
+static struct shape shape_of(const struct lab_plan_run *run) {
+    LAB_AUTO(arena, arena);
+    const struct lab_workload *workload = lab_workload_find(run->workload, NULL);
+    const void *config;
+    struct shape shape = {.collective = workload && workload->collective};
+    struct lab_workload_cost cost = {0};
+    if (!workload || lab_workload_read(workload, run->options, &arena, &config, NULL) < 0)
+        return shape;
+    if (workload->kernels)
+        workload->kernels(config, count_launch, &shape.launches);
+    if (workload->cost)
+        workload->cost(config, &cost);
+    shape.copies = cost.h2d_bytes > 0 && !shape.collective;
+    return shape;
+}
+
+static double trace_bytes(const struct shape *shape, double iterations) {
+    double traced = 2 + fmin(iterations, TRACE_ITERATIONS);
+    return TRACE_BYTES +
+           traced * (TRACE_ITERATION_BYTES + (double)TRACE_LAUNCH_BYTES * shape->launches);
+}
+
+/* That make charts larger, and more of them. */
+static int64_t report_points(const struct lab_plan *plan) {
+    return plan->point_count < REPORT_POINTS_MOST ? plan->point_count : REPORT_POINTS_MOST;
+}
+
+static double report_bytes(const struct lab_plan *plan) {
+    return REPORT_BYTES + (double)REPORT_POINT_BYTES * (double)report_points(plan) +
+           (double)REPORT_RUN_BYTES * plan->run_count;
+}
+
+/* What a run adds to study.db, and to the other files. */
+static void count_bytes(const struct lab_plan *plan, const struct lab_run *run,
+                        const struct lab_history *history, double expected_s, double *in_store,
+                        double *elsewhere) {
+    const struct lab_plan_run *planned = &plan->runs[run->position];
+    struct shape shape = shape_of(planned);
+    double iterations = count_iterations(plan, run, history);
     double chunks = isnan(expected_s) ? 1 : 1 + expected_s;
-    double iterations = (double)run->iterations * ITERATION_BYTES + chunks * CHUNK_BYTES;
-    return RUN_BYTES + text_bytes(run) + run->rank_count * (RANK_BYTES + iterations);
+    double each = shape.copies ? ITERATION_COPYING_BYTES : ITERATION_BYTES;
+    double of_rank = RANK_BYTES + RESULT_BYTES + iterations * each + chunks * CHUNK_BYTES;
+    *in_store += RUN_BYTES + text_bytes(run) + run->rank_count * of_rank +
+                 (shape.collective ? METRIC_BYTES * iterations : 0) +
+                 sampled_bytes(plan, run, history, iterations, expected_s);
+    *elsewhere += RESULTS_RUN_BYTES + (double)RESULTS_RANK_BYTES * run->rank_count + LOG_BYTES +
+                  (double)LOG_NAMES * (double)strlen(run->id);
+    if (plan->trace && run->repeat == 0 && !planned->phase)
+        *elsewhere += run->rank_count * trace_bytes(&shape, iterations);
 }
 
 /* 10¹² samples in each of 100,000 runs can be asked for. */
@@ -122,7 +229,7 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
                                                const struct lab_history *history) {
     struct lab_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
     double known_s = 0, longest_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
-    double beside = FOLDER_BYTES + config_bytes(plan);
+    double elsewhere = FOLDER_BYTES + config_bytes(plan) + report_bytes(plan);
     for (int i = 0; i < plan->run_count; i++) {
         LAB_AUTO(arena, arena);
         struct lab_run run = lab_run_plan_record(plan, i, &arena);
@@ -133,10 +240,9 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
         estimate.by_duration += !isnan(expected_s) && basis == LAB_HISTORY_NONE;
         known_s += isnan(expected_s) ? 0 : expected_s;
         longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
-        in_store += store_bytes(&run, expected_s);
-        beside += RESULTS_JSON_BYTES + text_bytes(&run) + LOG_BYTES + REPORT_BYTES;
+        count_bytes(plan, &run, history, expected_s, &in_store, &elsewhere);
     }
-    estimate.disk_bytes = whole(in_store + beside);
+    estimate.disk_bytes = whole(in_store + elsewhere);
     int known = plan->run_count - estimate.unknown;
     if (known == 0)
         return estimate;
@@ -144,6 +250,8 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
     double shared_s = (known_s + mean_s * estimate.unknown) / workers;
     /* a run can't be shared: the longest one ends last, however many work */
     estimate.expected_s = fmax(shared_s, longest_s) + cooldowns_s(plan, workers);
+    if (lab_run_plan_is_simulated(plan)) /* where seconds count, so does the report */
+        estimate.expected_s += REPORT_S + REPORT_POINT_S * (double)report_points(plan);
     if (plan->budget_s > 0)
         estimate.expected_s = fmin(estimate.expected_s, plan->budget_s + mean_s);
     return estimate;

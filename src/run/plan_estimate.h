@@ -17,13 +17,24 @@
  * max_retries), and the cool-downs. With a budget: that, and the run that was under way, if this is
  * less.
  *
- * disk_bytes: what the folder holds when the study has ended. Without logs of programs that talk
- * much, whose length nobody knows, and without traces.
+ * disk_bytes: what the folder holds when the study has ended, its report and traces included.
+ * Without logs of programs that talk much, whose length nobody knows.
  *
  * `history` may be NULL: nothing is known.
  */
 struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
                                                const struct lab_history *history);
+
+/* Then its runs' own times are simulated; estimates are of ours. */
+bool lab_run_plan_is_simulated(const struct lab_plan *plan);
+
+/*
+ * Carries out a few short runs of the plan, at most one of each kind of work that history doesn't
+ * know, in some seconds, and adds what they took as earlier runs. How many; 0 = all is known. -1
+ * with an error where none could be done: another study measures on the device, say.
+ */
+int lab_run_plan_calibrate(const struct lab_plan *plan, struct lab_history *history,
+                           struct lab_err *err);
 
 /*
  * One run: expected seconds (NaN = unknown), cool-down excluded. `record` is

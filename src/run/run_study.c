@@ -128,7 +128,8 @@ const char *lab_run_summary(const char *text, struct lab_arena *arena) {
 
 struct lab_history *lab_run_history(const struct lab_machine *machine) {
     enum { STUDIES = 50 }; /* more of them don't make an estimate better, only slower */
-    return lab_history_open(lab_machine_identity(machine), STUDIES, NULL);
+    /* what simulated runs took is simulated, too */
+    return lab_history_open(lab_machine_identity(machine), machine->simulated ? 0 : STUDIES, NULL);
 }
 
 /* --- as it can be pasted --- */

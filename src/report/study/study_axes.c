@@ -229,10 +229,11 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
     add_axis(&f, STUDY_AXIS_GPU, "GPU", NULL, false);
     add_axis(&f, STUDY_AXIS_NODE, "NUMA node", NULL, false);
     add_axis(&f, STUDY_AXIS_PHASE, "Phase", NULL, false);
-    add_axis(&f, STUDY_AXIS_MODEL, "Model", NULL, false);
+    bool model = lab_value_get(f.options[0], "depth") || lab_value_get(f.options[0], "model");
+    add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, false);
     add_keys(&f);
     if (f.axes.count == 0)
-        add_axis(&f, STUDY_AXIS_MODEL, "Model", NULL, true);
+        add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, true);
     return f.axes;
 }
 

@@ -192,8 +192,8 @@ LAB_TEST(failed_run_is_left_to_the_next_runner) {
     struct lab_report_estimate study = estimate(path, &watch);
     assert_string_equal(study.runs[2].state, "failed");
     assert_false(study.runs[2].ended);
-    assert_true(study.runs[2].left_s == RUN_S);
-    assert_string_equal(study.runs[2].basis, "similar");
+    assert_true(study.runs[2].left_s > 0); /* another model's time, by its work */
+    assert_string_equal(study.runs[2].basis, "work");
     lab_study_watch_close(&watch);
     given_runner("stopped");
     study = estimate(path, &watch);

@@ -123,15 +123,42 @@ LAB_TEST(a_span_that_cannot_be_is_passed_over) {
     }
 }
 
-LAB_TEST(other_options_take_what_the_workload_takes) {
-    struct lab_run runs[] = {done_run(1, 12), done_run(2, 14)};
+LAB_TEST(other_options_go_by_their_work) {
+    struct lab_run runs[] = {done_run(1, 12), done_run(2, 24)};
     runs[1].options = "{\"depth\": 12}";
     struct lab_history *history = history_of(runs, 2);
-    struct lab_run deeper = planned_run(3), other = planned_run(4);
+    struct lab_run deeper = planned_run(3), other = planned_run(4), program = planned_run(5);
+    enum lab_history_basis basis;
     deeper.options = "{\"depth\": 24}";
     other.workload = "gemm";
-    assert_expects(history, &deeper, LAB_HISTORY_SIMILAR, 13);
+    double seconds = lab_history_expect(history, &deeper, &basis);
+    assert_int_equal(basis, LAB_HISTORY_WORK);
+    assert_true(seconds > 40 && seconds < 56); /* twice as deep again */
     assert_expects(history, &other, LAB_HISTORY_NONE, NAN);
+    runs[0].workload = runs[1].workload = program.workload = "nobody counts it";
+    program.options = "{}";
+    lab_history_add(history, &runs[0]);
+    lab_history_add(history, &runs[1]);
+    assert_int_equal(program.rank_count, 1);
+    lab_history_close(history);
+    history = history_of(runs, 2);
+    assert_expects(history, &program, LAB_HISTORY_SIMILAR, 18);
+    lab_history_close(history);
+}
+
+/* Given earlier studies in which everything was twice as fast, then own runs correct what only
+ * those know. */
+LAB_TEST(own_runs_outweigh_earlier_ones) {
+    struct lab_run earlier[] = {done_run(1, 10), done_run(2, 30)}, own = done_run(3, 20);
+    struct lab_run other = planned_run(4), same = planned_run(5);
+    earlier[1].options = other.options = "{\"depth\": 12}";
+    struct lab_history *history = lab_history_open(MACHINE, 0, NULL);
+    lab_history_add_earlier(history, &earlier[0]);
+    lab_history_add_earlier(history, &earlier[1]);
+    assert_expects(history, &other, LAB_HISTORY_SAME, 30);
+    lab_history_add(history, &own);
+    assert_expects(history, &same, LAB_HISTORY_SAME, 20);
+    assert_expects(history, &other, LAB_HISTORY_SAME, 60);
     lab_history_close(history);
 }
 
@@ -184,7 +211,8 @@ LAB_TEST(earlier_studies_of_this_machine_count) {
     lab_folder_register(ours);
     lab_folder_register(foreign);
     lab_folder_register(broken);
-    struct lab_run run = {.workload = "null", .options = "{}", .iterations = 30};
+    struct lab_run run = {
+        .workload = "null", .options = "{}", .iterations = 30, .ranks = &on_node1, .rank_count = 1};
     struct lab_history *history = lab_history_open(MACHINE, 1, NULL); /* others don't use it up */
     assert_expects(history, &run, LAB_HISTORY_SCALED, 6);
     lab_history_close(history);
@@ -240,20 +268,30 @@ LAB_TEST(unknown_runs_count_as_the_mean_of_the_known) {
     assert_true(isnan(result.left_s));
 }
 
-LAB_TEST(an_estimate_is_fair_while_no_more_is_guessed_than_known) {
-    struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3)};
-    assert_true(estimate(runs, 3, NULL, 0, 1).fair); /* the same work again */
-    runs[1].options = "{\"depth\": 12}";
-    assert_true(estimate(runs, 3, NULL, 0, 1).fair);
-    runs[2].options = "{\"depth\": 24}";
-    assert_false(estimate(runs, 3, NULL, 0, 1).fair); /* one is done, two are of other sizes */
-    assert_int_equal(estimate(runs, 3, NULL, 0, 1).guessed, 2);
-    runs[2].workload = "gemm";
-    assert_false(estimate(runs, 3, NULL, 0, 1).fair);
-    runs[1].state = LAB_RUN_RUNNING;
-    runs[1].start_ns = 100 * S;
-    struct lab_run_progress progress = {2, "measuring", 40, 100, 106 * S};
-    assert_true(estimate(runs, 3, &progress, 106 * S, 1).fair); /* its own progress is known */
+/* Given runs of models from depth 1 to 24, each 0.3 s and so much for its work, 10 % off either
+ * way, in an order of their own: from the first on there is a total, and when a third is done it is
+ * within 30 %. */
+LAB_TEST(a_third_of_the_runs_tells_the_rest) {
+    enum { MOST = 48 };
+    for (int count = 12; count <= MOST; count *= 2) {
+        struct lab_run runs[MOST];
+        double truth_s[MOST], left_s = 0;
+        for (int i = 0; i < count; i++) {
+            int depth = 1 + i * 7 % count % 24;
+            truth_s[i] = (0.3 + 0.12 * depth) * (1 + 0.1 * (i * 5 % 3 - 1));
+            runs[i] = planned_run(i + 1);
+            runs[i].options = lab_arena_printf(&arena, "{\"depth\": %d}", depth);
+        }
+        for (int i = 0; i < count / 3; i++) {
+            struct lab_run done = done_run(i + 1, truth_s[i]);
+            done.options = runs[i].options;
+            runs[i] = done;
+            assert_true(estimate(runs, count, NULL, 0, 1).left_s > 0);
+        }
+        for (int i = count / 3; i < count; i++)
+            left_s += truth_s[i];
+        assert_float_equal(estimate(runs, count, NULL, 0, 1).left_s / left_s, 1, 0.3);
+    }
 }
 
 LAB_TEST(below_5_percent_a_run_goes_by_history) {
