@@ -171,14 +171,14 @@ const struct lab_command lab_command_estimate = {
     .description =
         "Without a word, or with a study's folder, it shows for each run how far it is, what it "
         "took or what is left of it, and by what that is known: its own 'progress' once it is past "
-        "5 %, before that the 'same run' in an earlier study, the same work 'scaled' to its "
-        "iterations, or 'similar' runs of other work. The total says when the study ends; it is "
-        "unknown while more runs would be guessed from other work than are done or known. Below it "
-        "stands the memory "
-        "that each device has in use, and had at most.\n\n"
+        "5%, before that the 'same run', the same keys 'scaled' to its iterations, other keys by "
+        "their 'work', or 'similar' runs. The study's own runs outweigh earlier studies. Below it "
+        "stands the memory that each device has in use, and had at most.\n\n"
         "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
-        "take of time and disk if it were started. A word that is both the name of a study and of "
-        "a folder means the former; 'gpulab estimate ./NAME' is the folder.",
+        "take of time and disk. Where nothing like its runs is known, a few short runs are "
+        "measured first, in some seconds; not with --quiet. Simulated studies are estimated in "
+        "real seconds. A word that is both the name of a study and of a folder means the former; "
+        "'gpulab estimate ./NAME' is the folder.",
     .options = estimate_options,
     .config_size = sizeof(struct estimate_config),
     .uses_device = true,

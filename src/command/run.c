@@ -47,7 +47,7 @@ static const struct lab_option run_options[] = {
     {"show", LAB_OPTION_STRING, offsetof(struct run_config, show), .value_name = "STUDY",
      .help = "print a study's file as it is"},
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct run_config, dry_run),
-     .help = "show what would run, and start nothing"},
+     .help = "show what would run, how long it takes and how much disk; starts no study"},
     {"quick", LAB_OPTION_FLAG, offsetof(struct run_config, quick),
      .help = "one run of each point (experiment.repeat=1): a first look, which gives no verdict"},
     {"report", LAB_OPTION_FLAG, offsetof(struct run_config, report), .fallback = "true",
@@ -505,6 +505,7 @@ const struct lab_command lab_command_run = {
         "Results go to <output_dir>/<study>/<date>/<time>. Whatever ends it, a result that was "
         "reported is kept, and the same command goes on with what is left, failed runs included; "
         "when all is done it starts a new folder, and so it does with experiment.resume=false. "
+        "--dry-run measures a few short runs where nothing like them has run, unless --quiet. "
         "Ctrl-C once finishes the run that is under way, twice ends it. 'gpulab status' shows from "
         "another terminal how far it is.\n\n"
         "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes, and with "

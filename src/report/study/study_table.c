@@ -420,6 +420,8 @@ static void add_runs(const struct sheet *sheet, struct lab_str *out) {
         lab_str_printf(out, ", ± its %.0f to %.0f%% CI", 100 * least, 100 * surest);
     else if (sheet->across < 0 && most > 1)
         lab_str_printf(out, ", ± its %.0f%% CI", 100 * surest);
+    else if (sheet->across < 0 && most == 1 && !isnan(sheet->rows[0]->low))
+        lab_str_add(out, ", ± 95% CI within the run");
 }
 
 static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left_out) {
