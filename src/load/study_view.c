@@ -118,11 +118,11 @@ static struct lab_run *runs_to_estimate(const struct lab_study_view *view, int *
     return runs;
 }
 
-/* When it was written to last. */
+/* When its runner wrote last; a report touches the database. */
 static int64_t written_wall_ns(const struct lab_study_view *view) {
     LAB_AUTO(str, path);
     struct stat info;
-    lab_str_printf(&path, "%s/study.db", view->path);
+    lab_str_printf(&path, "%s/logs/experiment.log", view->path);
     return stat(path.text, &info) < 0 ? 0
                                       : info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec;
 }

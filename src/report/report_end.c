@@ -36,7 +36,12 @@ static bool write_report(const struct lab_console *console, struct lab_arena *ar
     struct lab_err err = LAB_ERR_INIT;
     struct lab_report_request request = {
         .folder = lab_arena_printf(arena, "%s/report", folder), .limit_ns = REPORT_NS, .own = true};
-    if (lab_report_build_study(view, &request, arena, ret_made, &err) == 0) {
+    if (lab_console_draws(console))
+        lab_console_status_line("writing the report…");
+    int result = lab_report_build_study(view, &request, arena, ret_made, &err);
+    if (lab_console_draws(console))
+        lab_console_status_line(NULL);
+    if (result == 0) {
         if (ret_made->page.missing && !console->quiet)
             lab_console_note("%s", ret_made->page.missing);
         return true;

@@ -21,6 +21,7 @@ struct sheet {
     int *value_counts;               /* by axis */
     const struct lab_claim **claims; /* of each row; NULL = none */
     bool compared;                   /* some row has one */
+    int contrast;                    /* the axis that they compare along; -1 = none */
     int across;                      /* axis whose values are columns; -1 = none */
     int *order;                      /* axes as rows are sorted by them */
     bool unicode;
@@ -120,8 +121,20 @@ static bool compares_points(const struct lab_claim *claim) {
     return !claim->unit && claim->scope_count == 2 && lab_str_equal(claim->quantity, "throughput");
 }
 
+/* The one axis along which a claim compares two points; -1 = there are several, or no such points.
+ */
+static int contrast_of(const struct sheet *sheet, const struct lab_claim *claim, int row) {
+    int reference = find_row(sheet, claim->scope[0]), contrast = -1, differ = 0;
+    for (int a = 0; a < sheet->axes.count && reference >= 0; a++)
+        if (sheet->ranks[a][row] != sheet->ranks[a][reference]) {
+            contrast = a;
+            differ++;
+        }
+    return differ == 1 ? contrast : -1;
+}
+
 static int take_kind(const struct sheet *sheet, const struct study_claims *all, int from,
-                     const struct lab_claim **ret_claims) {
+                     const struct lab_claim **ret_claims, int *ret_contrast) {
     int found = 0;
     memset(ret_claims, 0, (size_t)sheet->count * sizeof(struct lab_claim *));
     for (int i = from; i < all->count; i++) {
@@ -129,8 +142,10 @@ static int take_kind(const struct sheet *sheet, const struct study_claims *all, 
         int row = compares_points(claim) && strcmp(claim->kind, all->items[from]->kind) == 0
                       ? find_row(sheet, claim->scope[1])
                       : -1;
-        if (row < 0 || ret_claims[row])
+        int axis = row < 0 || ret_claims[row] ? -1 : contrast_of(sheet, claim, row);
+        if (axis < 0 || (found && axis != *ret_contrast))
             continue;
+        *ret_contrast = axis;
         ret_claims[row] = claim;
         found++;
     }
@@ -146,26 +161,23 @@ static void take_claims(struct sheet *sheet, const struct study_claims *all) {
         if (!compares_points(all->items[i]) || strcmp(all->items[i]->kind, tried) == 0)
             continue;
         tried = all->items[i]->kind;
-        sheet->compared = 3 * take_kind(sheet, all, i, sheet->claims) >= sheet->count;
+        int found = take_kind(sheet, all, i, sheet->claims, &sheet->contrast);
+        sheet->compared = found && 3 * found >= sheet->count;
     }
+    if (!sheet->compared)
+        sheet->contrast = -1;
     if (!sheet->compared)
         memset(sheet->claims, 0, (size_t)sheet->count * sizeof(struct lab_claim *));
 }
 
 /* The axis that claims compare along goes last: a point and its reference are neighbours. */
 static void order_axes(struct sheet *sheet) {
-    int contrast = -1, count = 0;
-    for (int i = 0; i < sheet->count && contrast < 0; i++) {
-        int reference = sheet->claims[i] ? find_row(sheet, sheet->claims[i]->scope[0]) : -1;
-        for (int a = 0; a < sheet->axes.count && reference >= 0; a++)
-            if (sheet->ranks[a][i] != sheet->ranks[a][reference])
-                contrast = a;
-    }
+    int count = 0;
     for (int a = 0; a < sheet->axes.count; a++)
-        if (a != contrast)
+        if (a != sheet->contrast)
             sheet->order[count++] = a;
-    if (contrast >= 0)
-        sheet->order[count++] = contrast;
+    if (sheet->contrast >= 0)
+        sheet->order[count++] = sheet->contrast;
 }
 
 /* --- cells --- */
@@ -190,7 +202,7 @@ static void add_change(const struct lab_claim *claim, struct lab_str *out) {
     else if (isnan(claim->effect))
         lab_str_add(out, "–");
     else
-        lab_str_printf(out, "%+.1f%%%s", 100 * claim->effect,
+        lab_str_printf(out, "%+.1f%%%s", round(1000 * claim->effect) / 10 + 0.0, /* no -0.0 */
                        claim->verdict == LAB_CLAIM_YES ? "" : "?");
 }
 
@@ -395,7 +407,8 @@ static const char *reference_of(const struct sheet *sheet) {
     for (int i = 0; i < sheet->count; i++) {
         const struct lab_claim *claim = sheet->claims[i];
         if (claim && reference && !lab_str_equal(claim->reference, reference))
-            return "the row's reference";
+            return lab_arena_printf(sheet->arena, "the other %s",
+                                    sheet->axes.items[sheet->contrast].title);
         reference = claim ? claim->reference : reference;
     }
     return reference;
@@ -454,7 +467,8 @@ void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
                      const struct study_claims *claims, struct study_room room) {
     struct lab_arena *arena = lab_doc_arena(doc);
     size_t most = (size_t)digest->row_count + 1;
-    struct sheet sheet = {.digest = digest, .across = -1, .unicode = room.unicode, .arena = arena};
+    struct sheet sheet = {
+        .digest = digest, .contrast = -1, .across = -1, .unicode = room.unicode, .arena = arena};
     const struct lab_run **runs = lab_arena_alloc(arena, most, sizeof *runs);
     sheet.rows = lab_arena_alloc(arena, most, sizeof *sheet.rows);
     for (int i = 0; i < digest->row_count; i++)

@@ -68,4 +68,11 @@ LAB_TEST(a_failed_run_is_over_for_now) {
     assert_int_equal(view.failed, 1);
 }
 
+/* Given a simulated study, whose runs' times are simulated, then what is left goes by our clock. */
+LAB_TEST(a_simulated_run_takes_what_we_wait) {
+    view.simulated = true;
+    carry_out(0, LAB_RUN_DONE); /* ten seconds of its own, none of ours */
+    assert_true(view.estimate.left_s < 5);
+}
+
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
