@@ -14,7 +14,7 @@ cpu() { # of the cores that are here; later than the study before, by the second
         'experiment.test.tensor_shape=[3,64,64]' experiment.test.warmup_samples=16 \
         experiment.test.memory_size_mb=8 experiment.trace=false -q
     expect_status 0
-    made=$(sed -n 's/^ *Folder *//p' "$work/out")
+    made=$(sed -n 's|^ *Report *\(.*\)/report/.*|\1|p' "$work/out")
 }
 # used FOLDER: the study that advise goes by, and names
 used() {
@@ -40,7 +40,7 @@ run run numa_study --device sim:l40s-10 'experiment.hardware.gpu_ids=[0]' \
     'experiment.hardware.numa_nodes=[0,2]' 'experiment.vit_configs=[{patch_size:32,depth:0}]' \
     experiment.trace=false experiment.repeat=1 -q
 expect_status 0
-used "$(sed -n 's/^ *Folder *//p' "$work/out") (simulated)" # it was just run here
+used "$(sed -n 's|^ *Report *\(.*\)/report/.*|\1|p' "$work/out") (simulated)" # it was just run here
 cd "$work/there" || exit 1
 used "$newer" # a simulated one elsewhere isn't asked
 cd "$work/here" || exit 1

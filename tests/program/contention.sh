@@ -16,7 +16,7 @@ simulated() {
         'experiment.workload=[softmax]' experiment.duration=1.5s -q --no-report "$@"
     expect_status 0
     local folder
-    folder=$(sed -n 's/^ *Folder *//p' "$work/out")
+    folder=$(sed -n 's|^ *Report *\(.*\)/report/.*|\1|p' "$work/out")
     run analyze contention "$folder" --json --fail
     expect_status "$found"
 }
@@ -52,7 +52,7 @@ run run contention device=$two repeat=1 experiment.duration=1s experiment.cooldo
     'experiment.workload=[softmax]' experiment.softmax.rows=64 experiment.softmax.columns=256
 expect_status 0
 expect_out '^(2 slices at once|Not tested)'
-folder=$(sed -n 's/^ *Folder *//p' "$work/out")
+folder=$(sed -n 's|^ *Report *\(.*\)/report/.*|\1|p' "$work/out")
 cp "$folder/results.json" "$work/out"
 json '(all(r["success"] for r in d)
       and {r["test_config"]["phase"] for r in d} >= {"baseline", "regret"}

@@ -9,7 +9,7 @@ export XDG_CACHE_HOME=$work/cache GPULAB_LOCK_DIR=$work
 
 # folder: of the study that ran last
 folder() {
-    sed -n 's/^ *Folder *//p' "$work/out"
+    sed -n 's|^ *Report *\(.*\)/report/.*|\1|p' "$work/out"
 }
 
 # show FILE: as the output of the next checks

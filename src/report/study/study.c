@@ -196,7 +196,7 @@ static const struct lab_claim *undecided(const struct end *end) {
     const struct lab_claim *first = end->claims.count ? end->claims.items[0] : NULL;
     bool open = first && first->verdict == LAB_CLAIM_INCONCLUSIVE && first->needed > first->n &&
                 first->needed <= 100;
-    return open && *end->digest.study->command ? first : NULL;
+    return open && end->digest.study->command && *end->digest.study->command ? first : NULL;
 }
 
 static bool is_about_placement(const struct lab_page *page) {
@@ -211,17 +211,19 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
     LAB_AUTO(str, repeat);
     study_add_next(&end->digest, &resume);
     study_add_verdict_command(&end->digest, &repeat);
-    const struct lab_claim *open = undecided(end);
+    const struct lab_claim *open = repeat.length ? NULL : undecided(end);
+    if (open)
+        study_add_repeat_command(study, open->needed, &repeat);
     if (study->running) {
         lab_doc_line_whole(doc, "Next", "gpulab status %s --follow", study->option);
-    } else if (resume.length && *study->command) {
+    } else if (resume.length && study->command && *study->command) {
         study_add_command(doc, &end->digest);
     } else if (repeat.length) {
         lab_doc_line_whole(doc, "Next", "%s", repeat.text);
-        lab_doc_line(doc, "", STUDY_NO_VERDICT ".");
-    } else if (open) {
-        lab_doc_line_whole(doc, "Next", "%s experiment.repeat=%d", study->command, open->needed);
-        lab_doc_line(doc, "", "%d runs per point detect 2%% (80%% power).", open->needed);
+        if (open)
+            lab_doc_line(doc, "", "%d runs per point detect 2%% (80%% power).", open->needed);
+        else
+            lab_doc_line(doc, "", STUDY_NO_VERDICT ".");
     } else if (is_about_placement(end->page)) {
         lab_doc_line_whole(doc, "Next", "gpulab bind -- CMD");
         lab_doc_line(doc, "", "'gpulab advise' has the lines for numactl, srun and mpirun.");

@@ -407,8 +407,7 @@ static const char *reference_of(const struct sheet *sheet) {
     for (int i = 0; i < sheet->count; i++) {
         const struct lab_claim *claim = sheet->claims[i];
         if (claim && reference && !lab_str_equal(claim->reference, reference))
-            return lab_arena_printf(sheet->arena, "the other %s",
-                                    sheet->axes.items[sheet->contrast].title);
+            return "the value of its group";
         reference = claim ? claim->reference : reference;
     }
     return reference;
@@ -446,7 +445,7 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     }
     if (left_out)
         lab_str_printf(&text, "… %d more row%s (--verbose). ", left_out, study_plural(left_out));
-    if (sheet->across >= 0)
+    if (sheet->across >= 0 && sheet->digest->range_count == 1)
         lab_str_printf(&text, "Values: %s. ", rate_title(sheet->digest));
     add_runs(sheet, &text);
     if (sheet->compared)

@@ -246,30 +246,32 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
     lab_str_add(out, ".");
 }
 
-/* Without the words that ask for one run of each point. */
+/* Without the words that say how many runs a point has. */
 static void add_unrepeated(const char *command, struct lab_str *out) {
-    static const char *const once[] = {"experiment.repeat=1", "repeat=1", "experiment.runs=1",
-                                       "runs=1"};
+    static const char *const keys[] = {
+        " experiment.repeat=", " repeat=", " experiment.runs=", " runs="};
     for (const char *at = command; *at;) {
         const char *end = strchrnul(at + 1, ' ');
         bool asks = false;
-        for (size_t i = 0; i < sizeof once / sizeof *once; i++)
-            asks |= *at == ' ' && strlen(once[i]) == (size_t)(end - at - 1) &&
-                    strncmp(at + 1, once[i], strlen(once[i])) == 0;
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            asks |= lab_str_starts(at, keys[i]);
         if (!asks)
             lab_str_add_bytes(out, at, (size_t)(end - at));
         at = end;
     }
 }
 
+void study_add_repeat_command(const struct lab_study_info *study, int repeat, struct lab_str *out) {
+    add_unrepeated(study->command, out);
+    lab_str_printf(out, " experiment.repeat=%d", repeat);
+}
+
 void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out) {
     const struct lab_study_info *study = digest->study;
     int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
-    if (digest->repeats || digest->row_count < 2 || study->running || left > 0 || !study->command ||
-        !*study->command)
-        return;
-    add_unrepeated(study->command, out);
-    lab_str_add(out, " experiment.repeat=5");
+    bool known = study->command && *study->command;
+    if (!digest->repeats && digest->row_count > 1 && !study->running && left == 0 && known)
+        study_add_repeat_command(study, 5, out);
 }
 
 void study_add_next(const struct study_digest *digest, struct lab_str *out) {
