@@ -49,7 +49,7 @@ assert chunks and min(c[0] for c in chunks) >= runs[0][0] and max(c[1] for c in 
 assert db.execute("SELECT count(*), min(simulated) FROM entity").fetchone()[1] == 1
 PY
 ls "$folder"/traces/*.sqlite >/dev/null 2>&1 || fail "there are no traces"
-run show "$folder"
+run show "$folder" --verbose
 expect_status 0
 expect_out '^ *Time +[0-9-]+ [0-9:]+; the runs took .* of simulated time$' # and no end that is yet to come
 
@@ -77,7 +77,7 @@ json 'all((r["trace"] is not None) == r["run_id"].endswith("_r0") for r in d)'
 [ "$(find "$folder/traces" -name "*.sqlite" | wc -l)" = 8 ] || fail "$what: not one trace of each point"
 run analyze latency "$folder" --json
 json 'len(d["pipelines"]) == 8'
-run show "$folder"
+run show "$folder" --verbose
 grep -q "no verdict" "$work/out" && fail "$what: five runs of each point, but says that there is no verdict"
 study compile_study device=sim:g5.12xlarge experiment.test.num_samples=100 experiment.trace=false experiment.repeat=1
 json 'all(r["success"] for r in d) and any(r["options"]["compile_model"] for r in d)'

@@ -18,7 +18,7 @@ folder=$(ls -d outputs/quick_test/*/*)
 expect_out "3 of 3 runs"
 expect_out "vit32x4x512"
 expect_out "$folder"
-[ "$(grep -c '^\[[123]/3\] gpu0_numa0_vit.*samples/s' "$work/err")" = 3 ] ||
+[ "$(grep -c '^\[[123]/3\] vit.*samples/s' "$work/err")" = 3 ] ||
     fail "not a line for each run: $(cat "$work/err")"
 expect_files config.yaml overrides.yaml machine.json study.db results.json experiment_summary.json \
     logs/experiment.log report/report.md
