@@ -164,10 +164,11 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
 
 static void add_place(const struct lab_command_call *call, bool is_study,
                       const struct lab_report_made *made, struct lab_doc *doc) {
-    if (!made->page.index)
-        return;
+    const struct report_config *config = call->config;
+    if (!made->page.index || (is_study && !config->verbose))
+        return; /* the end of a study names its page */
     const char *folder = lab_study_view_shorten(made->page.folder, call->arena);
-    if (!is_study) { /* the study's own lines name its page */
+    if (!is_study) {
         lab_doc_gap(doc);
         lab_doc_line_whole(doc, "Report", "%s/index.html", folder);
     }

@@ -161,8 +161,10 @@ static void estimate(struct lab_study_view *view, struct lab_history *history) {
         lab_history_estimate(history, runs, count, report->progress, report->progress_count,
                              lab_clock_now(lab_clock_system()), view->max_workers);
     lab_mem_free(runs);
-    if (report->simulated)
+    if (report->simulated) {
         view->estimate.left_s = left_by_pace_s(view);
+        view->estimate.unknown = view->estimate.guessed = 0;
+    }
     report->left_s = view->estimate.left_s;
     report->left_unknown = view->estimate.guessed;
 }

@@ -38,7 +38,7 @@ grep -Eq 'https?://|<script' "$folder/report/index.html" && fail "$what: the pag
 
 # the same again, anywhere else
 rm -r "$folder/report"
-run report quick_test
+run report quick_test --verbose
 expect_status 0
 expect_file "$folder/report/index.html"
 expect_out '^  Advice    outputs/quick_test/.*/report/best_practices\.md$'

@@ -53,12 +53,15 @@ run estimate quick_test experiment.tset.num_samples=1
 expect_status 2
 
 # --- before a study begins ---
-run estimate quick_test device=cpu
+run estimate quick_test device=cpu -q # nothing is measured for it
 expect_status 0
 expect_out '^quick_test: 3 points × 1 repeat = 3 runs, nothing like them has run here$'
 expect_out 'gpu0_numa0_vit32x4x512 +20 +\? +unknown'
-expect_out '^  Disk +about [0-9.]+ KiB$'
+expect_out '^  Disk +about [0-9.]+ [KM]iB$'
 expect_out '^  Start +gpulab run quick_test device=cpu$'
+run estimate quick_test device=cpu # short runs first
+expect_status 0
+expect_out '^quick_test: 3 points × 1 repeat = 3 runs, about [0-9]+ (s|min)$'
 run estimate quick_test device=cpu experiment.duration=2min experiment.cooldown=10s --json
 expect_status 0
 json 'd["estimates"][0]["left_s"] == 3 * 120 + 2 * 10'

@@ -35,7 +35,7 @@ json 'd["studies"][0]["progress"][0]["total"] == 10000000'
 run status
 expect_status 0
 expect_out "process $runner on "
-expect_out 'gpu0_numa0_vit0x0x0 +measuring +[0-9]+ of 10000000'
+expect_out ' vit0x0x0 +measuring +[0-9]+ of 10000000'
 run estimate
 expect_status 0
 expect_out '^quick_test: running, 0 of 3 runs done'

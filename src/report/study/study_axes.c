@@ -239,7 +239,8 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
 
 void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out) {
     const char *value = axis->values[run];
-    if (axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_PHASE)
+    bool named = axis->kind == STUDY_AXIS_GPU && strcmp(axis->title, "Device") == 0; /* "cpu:2" */
+    if (named || axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_PHASE)
         lab_str_add(out, *value ? value : "–");
     else if (axis->kind != STUDY_AXIS_GPUS)
         lab_str_printf(out, "%s %s", axis->title, value);

@@ -1,4 +1,5 @@
 /* study_status.c: where studies stand, for whoever looks from another terminal; and all of them. */
+#include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ static double left_of(const struct lab_run *run, const struct lab_run_progress *
     return 1e-9 * (double)(progress->time_ns - run->start_ns) * (1 - share) / share;
 }
 
-static void add_run(struct lab_doc *doc, const struct lab_run *run,
+static void add_run(struct lab_doc *doc, const char *name, const struct lab_run *run,
                     const struct lab_run_progress *progress) {
     double left_s = left_of(run, progress);
     LAB_AUTO(str, left);
@@ -48,7 +49,7 @@ static void add_run(struct lab_doc *doc, const struct lab_run *run,
         lab_str_add(&left, "?");
     else
         lab_str_add_duration(&left, left_s, LAB_DURATION_ROUNDED);
-    lab_doc_cell(doc, "%s", run->id);
+    lab_doc_cell(doc, "%s", name);
     lab_doc_cell(doc, "%s",
                  progress && progress->phase && *progress->phase ? progress->phase : "starting");
     if (progress && progress->total > 0)
@@ -68,13 +69,21 @@ static void add_running(struct lab_doc *doc, const struct lab_study_info *study,
     int shown = 0;
     if (count == 0 || !study->running)
         return;
+    struct lab_arena *arena = lab_doc_arena(doc);
+    const struct lab_run **runs = lab_arena_alloc(arena, (size_t)study->run_count, sizeof *runs);
+    for (int i = 0; i < study->run_count; i++)
+        runs[i] = &study->runs[i];
+    struct study_axes axes = study_axes_make(runs, study->run_count, arena);
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, NULL, columns, 4);
-    for (int i = 0; i < study->run_count && shown < RUNS_SHOWN; i++)
-        if (study->runs[i].state == LAB_RUN_RUNNING) {
-            add_run(doc, &study->runs[i], progress_of(study, &study->runs[i]));
-            shown++;
-        }
+    for (int i = 0; i < study->run_count && shown < RUNS_SHOWN; i++) {
+        LAB_AUTO(str, name);
+        if (study->runs[i].state != LAB_RUN_RUNNING)
+            continue;
+        study_axes_add_name(&axes, i, &name);
+        add_run(doc, name.text, &study->runs[i], progress_of(study, &study->runs[i]));
+        shown++;
+    }
     if (count > shown)
         lab_doc_text(doc, LAB_DOC_PLAIN, "… and %d more", count - shown);
 }

@@ -35,7 +35,7 @@ LAB_TEST(running_study_is_shown_with_its_runner) {
     given_progress(path, 3, "measuring", 60);
     CALL(lab_command_status, NULL);
     assert_output("busy");
-    assert_output("gpu0_numa0_vit2");
+    assert_output("vit2");
     assert_output("measuring");
     assert_output("60");
     assert_output(lab_arena_printf(&arena, "process %d", (int)holders[runner].pid));

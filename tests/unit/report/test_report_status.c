@@ -113,7 +113,7 @@ LAB_TEST(time_left_follows_the_runs_own_pace) {
     struct fixture f;
     fixture_numa_running(&f);
     char *text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
-    assert_contains(text, "  gpu2_numa0_vit0x0x0  measuring   40 of 100  24 s\n");
+    assert_contains(text, "  cpu:2, NUMA node 0, vit0x0x0  measuring   40 of 100  24 s\n");
     lab_mem_free(text);
 
     /* too early to tell */
@@ -123,13 +123,13 @@ LAB_TEST(time_left_follows_the_runs_own_pace) {
     early.total = 10;
     f.study.progress = &early;
     text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
-    assert_contains(text, "  gpu2_numa0_vit0x0x0  warm-up     1 of 10     ?\n");
+    assert_contains(text, "  cpu:2, NUMA node 0, vit0x0x0  warm-up     1 of 10     ?\n");
     lab_mem_free(text);
 
     /* one that nothing was heard of yet */
     f.study.progress_count = 0;
     text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
-    assert_contains(text, "  gpu2_numa0_vit0x0x0  starting                 ?\n");
+    assert_contains(text, "  cpu:2, NUMA node 0, vit0x0x0  starting                 ?\n");
     lab_mem_free(text);
     fixture_release(&f);
 }
