@@ -96,9 +96,8 @@ static void add_basis(const struct lab_plan *plan, const struct lab_plan_estimat
 static void add_time(struct lab_doc *doc, const struct lab_plan *plan,
                      const struct lab_plan_estimate *estimate) {
     LAB_AUTO(str, line);
-    int guessed = estimate->guessed;
-    bool known = !isnan(estimate->expected_s), fair = known && 2 * guessed <= plan->run_count;
-    if (fair) {
+    bool known = !isnan(estimate->expected_s);
+    if (known) {
         lab_str_add(&line, "takes about ");
         lab_str_add_duration(&line, estimate->expected_s, LAB_DURATION_ROUNDED);
         add_basis(plan, estimate, &line);
@@ -113,9 +112,6 @@ static void add_time(struct lab_doc *doc, const struct lab_plan *plan,
     }
     if (!known)
         lab_str_add(&line, "; nothing like it has run here yet");
-    else if (!fair)
-        lab_str_printf(&line, "; %d of %d runs are unlike any that has run here", guessed,
-                       plan->run_count);
     lab_doc_line(doc, "Time", "%s", line.text);
 }
 

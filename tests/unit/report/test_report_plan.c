@@ -127,16 +127,3 @@ LAB_TEST(a_duration_that_was_asked_for_is_no_history) {
                 "takes about 2.14 h (from earlier runs here; 12 of 48 runs by "
                 "experiment.duration), at most");
 }
-
-LAB_TEST(a_guess_is_not_told_as_knowledge) {
-    struct lab_plan_run runs[48];
-    struct lab_plan plan = plan_of(runs);
-    struct lab_plan_estimate estimate = NOTHING_KNOWN;
-    estimate.expected_s = 731;
-    estimate.guessed = 25;
-    assert_says(&plan, &estimate,
-                "  Time      at most 4 h by their time-outs and retries; 25 of 48 runs are "
-                "unlike any that has run here\n");
-    estimate.guessed = 24;
-    assert_says(&plan, &estimate, "takes about 12 min");
-}
