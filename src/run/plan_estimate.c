@@ -127,8 +127,8 @@ enum {
     TRACE_ITERATION_BYTES = 200,
     TRACE_LAUNCH_BYTES = 100,
     /* The page and its texts; charts, of which there are more where more is compared; rows. */
-    REPORT_BYTES = 300 << 10,
-    REPORT_POINT_BYTES = 150 << 10,
+    REPORT_BYTES = 100 << 10,
+    REPORT_POINT_BYTES = 120 << 10,
     REPORT_POINTS_MOST = 24,
     REPORT_RUN_BYTES = 2 << 10,
     /* machine.json, overrides.yaml, experiment_summary.json, the lock; and the directories. */

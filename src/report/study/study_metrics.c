@@ -98,7 +98,7 @@ void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *st
     if (!study->metric_count)
         return;
     lab_doc_gap(doc);
-    lab_doc_text(doc, LAB_DOC_PLAIN, "What they said last:");
+    lab_doc_text(doc, LAB_DOC_PLAIN, "Last reported values:");
     add_sheet(doc, study, ROWS_SHOWN, false)->more = "There is more of it in report/report.md.";
 }
 
