@@ -1,20 +1,17 @@
 /*
  * page_style.c: how the page looks: one column of text that a phone shows as well as a desk, tables
  * and pictures that scroll by themselves where they are too wide, dark where the reader's screen
- * is. Colours of pictures are variables (plot.h), brighter on dark ground.
+ * is. Colours of charts are variables (base/palette.h), brighter on dark ground.
  */
 #include "doc/block.h"
 
+#include "base/palette.h"
+
 const char lab_doc_page_style[] =
-    ":root{color-scheme:light dark;--ink:#222222;--axis:#555555;--grid:#dddddd;--ground:#ffffff;"
-    "--soft:#f5f6f8;--line:#d8dbe0;--faint:#666b73;--link:#00629b;--warn:#b34700;--good:#00734f;"
-    "--c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;--c6:#000000;"
-    "--c7:#999999;--shade0:#dfe9f3;--shade1:#f7ead2;--shade2:#e2efe2;--shade3:#efe2ee}\n"
-    "@media (prefers-color-scheme:dark){:root{--ink:#e8e8e8;--axis:#b0b4ba;--grid:#3a3e45;"
-    "--ground:#16181c;--soft:#1f2227;--line:#3a3e45;--faint:#a0a5ad;--link:#6cb8ec;"
-    "--warn:#ff9b57;--good:#4fd0a5;--c0:#4aa3df;--c1:#f0b43c;--c2:#2fbf96;--c3:#de95be;"
-    "--c4:#8dd0f5;--c5:#f08040;--c6:#f2f2f2;--c7:#a8a8a8;--shade0:#1e2b39;--shade1:#372f1c;"
-    "--shade2:#1e3223;--shade3:#342235}}\n"
+    ":root{color-scheme:light dark;" LAB_PALETTE_LIGHT
+    "--soft:#f5f6f8;--line:#d8dbe0;--faint:#666b73;--link:#00629b;--good:#00734f}\n"
+    "@media (prefers-color-scheme:dark){:root{" LAB_PALETTE_DARK
+    "--soft:#1f2227;--line:#3a3e45;--faint:#a0a5ad;--link:#6cb8ec;--good:#4fd0a5}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui,sans-serif;"
     "overflow-wrap:break-word}\n"
@@ -59,10 +56,7 @@ const char lab_doc_page_style[] =
     "@media (max-width:40rem){body{font-size:15px}.answer{font-size:1.25rem}"
     "figure img{min-width:34rem}"
     "figcaption::before{content:\"Swipe the picture for what lies beyond its edge. \"}}\n"
-    "@media print{:root{--ink:#000;--axis:#444;--grid:#ddd;--ground:#fff;--soft:#f5f5f5;"
-    "--line:#ccc;--faint:#555;--link:#000;--c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;"
-    "--c4:#56b4e9;--c5:#d55e00;--c6:#000;--c7:#999;--warn:#b34700;--shade0:#dfe9f3;"
-    "--shade1:#f7ead2;--shade2:#e2efe2;--shade3:#efe2ee}"
+    "@media print{:root{" LAB_PALETTE_LIGHT "--soft:#f5f5f5;--line:#ccc;--faint:#555;--link:#000}"
     "body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
     "figure,tr,.note{break-inside:avoid}h2,h3,h4{break-after:avoid}.wide,.picture{overflow:visible;"
     "background:none}.paper{display:block}details.more,.long tr:nth-child(n+25){display:none}"
