@@ -33,7 +33,7 @@ static const struct lab_option analyze_options[] = {
      .letter = 'o',
      .help = "write it to this file, in the format that its name ends in: .html, .json, .md, .txt"},
     {"charts", LAB_OPTION_STRING, offsetof(struct analyze_config, charts), .value_name = "DIR",
-     .help = "draw its pictures into this folder: PNG and SVG, with gnuplot's script and figures"},
+     .help = "draw its charts into this folder: SVG, PNG and PDF, with their values as CSV"},
     {"fail", LAB_OPTION_FLAG, offsetof(struct analyze_config, fail),
      .help = "exit with 3 if it finds what it looks for: contention"},
     {NULL},

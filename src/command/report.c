@@ -277,10 +277,8 @@ const struct lab_command lab_command_report = {
         "Every "
         "analysis that has something to say about it has its part; that which says most gives the "
         "first sentence. index.html is one file that needs no network; report.md and "
-        "best_practices.md say the same in Markdown; each picture is there as PNG and SVG, with "
-        "the "
-        "script and the figures that gnuplot draws it from. Without gnuplot, reports come without "
-        "pictures: '" LAB_PLOT_GET "' gets it, or run this on a machine that has it. Every 'gpulab "
+        "best_practices.md say the same in Markdown. Each chart is there as SVG, PNG and PDF, with "
+        "its values. PNG and PDF need gnuplot ('" LAB_PLOT_GET "'). Every 'gpulab "
         "run' ends with the same report. A report replaces files of an earlier report, and no "
         "others; a folder that holds other files is refused without --force. The report of another "
         "user's study or recording needs --output.",

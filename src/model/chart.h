@@ -1,6 +1,6 @@
 /*
- * model/chart.h: a picture as plain data: what is drawn, not how. Analyses make charts beside their
- * tables; the report layer draws them all in one way (gnuplot's PNG and SVG). Arrays and strings
+ * model/chart.h: a chart as plain data: what is drawn, not how. Analyses make charts next to their
+ * tables; src/plot draws them all in one way. Arrays and strings
  * live as long as the arena of whoever made the chart.
  */
 #ifndef LAB_MODEL_CHART_H
@@ -22,9 +22,10 @@ enum lab_chart_mark {
     LAB_CHART_LINE,
     LAB_CHART_POINTS,      /* with whiskers where low and high are given */
     LAB_CHART_LINE_POINTS, /* likewise */
-    LAB_CHART_STEPS,       /* a reading that holds until the next */
     LAB_CHART_BAND,        /* the area from low to high; y isn't drawn */
-    LAB_CHART_BARS,        /* beside those of other series at the same x; whiskers likewise */
+    LAB_CHART_BARS,        /* next to those of other series at the same x; whiskers likewise */
+    LAB_CHART_STACK,       /* on top of those of series before it at the same x */
+    LAB_CHART_ROW,         /* readings as an area in a row of its own, from 0; y axis has names */
     LAB_CHART_BOXES,       /* y = median, low and high = quartiles, least and most = whiskers */
     LAB_CHART_DASHES,      /* a line that is a limit or a model, not a measurement */
 };
@@ -37,8 +38,7 @@ struct lab_chart_series {
     const double *least, *most; /* of boxes; NULL = none */
     size_t count;
     int colour; /* of the palette, from 0; -1 = the next one that isn't taken */
-    /* of bars: how their figures stand above them where there is room, "%.1f"; NULL = not at all */
-    const char *figures;
+    bool valued; /* of bars: values are printed at their ends where there is room */
 };
 
 struct lab_chart_shade { /* a stretch of the x axis behind the data: a phase of a run */
@@ -47,12 +47,11 @@ struct lab_chart_shade { /* a stretch of the x axis behind the data: a phase of 
     int colour;        /* 0, 1, …: equal ones are shaded alike */
 };
 
-/* Values in cells by category: x and y of the panel have names. */
+/* Values in cells by category: x and y of the panel have names. Colours diverge from 0; panels of a
+ * chart share their scale. */
 struct lab_chart_heat {
     const double *values;     /* row by row (y), NaN = empty */
-    const char *const *texts; /* written into the cells; NULL = none */
-    double low, high;         /* of the colours; NaN = as the data ask for */
-    bool diverging;           /* around 0: two hues; else one */
+    const char *const *texts; /* written into the cells where all of them fit; NULL = none */
     const char *title;        /* of the colours, with their unit */
 };
 
@@ -72,7 +71,8 @@ struct lab_chart {
     const char *caption; /* a sentence that says what is to be seen; NULL = none */
     const struct lab_chart_panel *panels;
     int panel_count;
-    int columns;    /* of panels; 0 = 1. Panels of one column share the x axis where titles agree */
+    int columns;    /* of panels, where the width allows it; 0 = 1. Panels of one column share the x
+                       axis where titles agree. Maps choose by themselves */
     bool simulated; /* the word is drawn into the picture */
 };
 

@@ -1,5 +1,5 @@
-/* plot.c: draws charts: writes each one's script and data, and lets gnuplot work on several at
- * once. */
+/* plot.c: draws charts: writes each one's SVG, script and values, and lets gnuplot work on several
+ * at once. */
 #include "plot/plot_internal.h"
 
 #include "base/clock.h"
@@ -33,8 +33,8 @@ int lab_plot_run(const char *script, const char *name, const char *folder, int64
     bool there = access(folder, X_OK) == 0; /* else it isn't gnuplot that is missing */
     if (status < 0 && refused.code == LAB_ERR_USER && there) {
         status = lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                             "gnuplot isn't installed, so there is no picture; 'gnuplot %s.gp' "
-                             "draws it where gnuplot is",
+                             "no PNG and PDF: gnuplot isn't installed; 'gnuplot %s.gp' draws them "
+                             "where it is",
                              name);
     } else if (status < 0) {
         lab_err_set(err, refused.code, "%s", refused.text);
@@ -49,24 +49,29 @@ int lab_plot_run(const char *script, const char *name, const char *folder, int64
 
 /* --- one chart --- */
 
+static int write_file(const struct lab_plot *plot, const char *folder, const char *ending,
+                      const struct lab_str *text, struct lab_err *err) {
+    LAB_AUTO(str, path);
+    lab_str_printf(&path, "%s/%s.%s", folder, plot->name, ending);
+    return lab_file_replace(path.text, text->text, text->length, err);
+}
+
 static int write_files(const struct lab_plot *plot, const char *folder, struct lab_str *ret_script,
                        struct lab_err *err) {
-    LAB_AUTO(str, path);
-    LAB_AUTO(str, text);
-    lab_plot_data(plot->chart, &text);
-    lab_str_printf(&path, "%s/%s.dat", folder, plot->name);
-    int result = lab_file_replace(path.text, text.text, text.length, err);
-    lab_str_clear(&path);
+    LAB_AUTO(str, data);
+    LAB_AUTO(str, svg);
+    lab_plot_data(plot->chart, &data);
+    lab_plot_svg(plot->chart, (struct lab_plot_view){0}, &svg);
     lab_plot_script(plot->chart, plot->name, ret_script);
-    lab_str_printf(&path, "%s/%s.gp", folder, plot->name);
-    if (result == 0)
-        result = lab_file_replace(path.text, ret_script->text, ret_script->length, err);
-    return result;
+    if (write_file(plot, folder, "csv", &data, err) < 0 ||
+        write_file(plot, folder, "svg", &svg, err) < 0)
+        return -1;
+    return write_file(plot, folder, "gp", ret_script, err);
 }
 
 /* Half a picture must not stand for a whole one. */
 static void remove_pictures(const struct lab_plot *plot, const char *folder) {
-    static const char *const endings[] = {"png", "svg"};
+    static const char *const endings[] = {"png", "pdf"};
     LAB_AUTO(str, path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         lab_str_clear(&path);
@@ -150,13 +155,13 @@ void lab_plot_draw(const struct lab_chart *charts, int count, const char *folder
 
 int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder,
                      struct lab_out_dir *into, struct lab_err *err) {
-    static const char *const endings[] = {"gp", "dat", "png", "svg"};
+    static const char *const endings[] = {"svg", "gp", "csv", "png", "pdf"};
     LAB_AUTO(str, path);
     int result = 0;
     LAB_AUTO(str, name);
     for (int i = 0; i < count; i++)
-        for (int e = 0; e < 4 && result == 0; e++) {
-            if (e < 2 ? !plots[i].written : !plots[i].drawn)
+        for (int e = 0; e < 5 && result == 0; e++) {
+            if (e < 3 ? !plots[i].written : !plots[i].drawn)
                 continue;
             lab_str_clear(&name);
             lab_str_clear(&path);
@@ -177,7 +182,7 @@ const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab
         if (!first)
             first = &plots[i];
         if (plots[i].without)
-            return "no pictures: gnuplot isn't installed here. '" LAB_PLOT_GET
+            return "no PNG and PDF: gnuplot isn't installed here. '" LAB_PLOT_GET
                    "' gets it; or run 'gpulab report' on a machine that has it";
     }
     if (!first)

@@ -1,10 +1,10 @@
 /*
- * plot.h: charts (model/chart.h) as pictures. gnuplot draws them: NAME.gp and NAME.dat stay
- * beside NAME.png and NAME.svg, so that a picture can be changed and drawn again, on a machine that
- * has gnuplot if this one doesn't. `gnuplot NAME.gp`, from the folder, draws both.
+ * plot.h: charts (model/chart.h) as pictures. NAME.svg is written here; gnuplot, where it is
+ * installed, draws NAME.png (a page wide) and NAME.pdf (a column of a paper, 85 mm) from NAME.gp.
+ * NAME.csv has the values.
  *
- * Colours can be told apart by the colour-blind; series differ by sign or dashes too. A chart of
- * simulated figures says so in the picture.
+ * Colours (base/palette.h) can be told apart by the colour-blind; series differ by sign or dashes
+ * too. A chart of simulated values says so in the picture.
  */
 #ifndef LAB_PLOT_PLOT_H
 #define LAB_PLOT_PLOT_H
@@ -17,10 +17,8 @@
 
 #include <stdint.h>
 
-/* Okabe and Ito's (2008), blue and orange first; grey in the place of yellow, which white
- * drowns. */
 #define LAB_PLOT_COLOURS 8
-extern const char *const lab_plot_colours[LAB_PLOT_COLOURS];
+extern const char *const lab_plot_colours[]; /* by enum lab_colour, in light; categories first */
 
 #define LAB_PLOT_GET "apt install gnuplot-nox" /* how gnuplot comes to a machine */
 
@@ -28,8 +26,8 @@ struct lab_plot { /* what became of a chart */
     const struct lab_chart *chart;
     const char *name;   /* of its files, without an ending: the chart's, with a number where others
                           have the same */
-    bool written;       /* NAME.gp and NAME.dat are there */
-    bool drawn;         /* the pictures, too */
+    bool written;       /* NAME.svg, NAME.gp and NAME.csv are there */
+    bool drawn;         /* NAME.png and NAME.pdf, too */
     bool without;       /* there is no gnuplot here */
     struct lab_err err; /* why it isn't drawn, or written */
 };
@@ -46,26 +44,32 @@ void lab_plot_draw(const struct lab_chart *charts, int count, const char *folder
 int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder,
                      struct lab_out_dir *into, struct lab_err *err);
 
-/*
- * One line about the pictures that are missing, NULL where all are there: "no pictures: gnuplot
- * isn't installed here (…)".
- */
+/* One line about the pictures that are missing, NULL where all are there: "no PNG and PDF: gnuplot
+ * isn't installed here …". */
 const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab_arena *arena);
 
-/* The two files' contents. */
+/* The files' contents. */
 void lab_plot_script(const struct lab_chart *chart, const char *name, struct lab_str *out);
 void lab_plot_data(const struct lab_chart *chart, struct lab_str *out);
+
+struct lab_plot_view {
+    int width;       /* pixels; 0 = 800 */
+    int panels_most; /* 0 = all */
+    bool untitled;   /* the title is around it */
+    bool inlined;    /* a part of a page, whose CSS variables (all of LAB_PALETTE) colour it */
+};
+
+/*
+ * SVG without ids. What a script of the page finds: <g class="p"> is a panel, whose data-x and
+ * data-y are "LOW HIGH FROM UNTIL KIND": values, pixels; 0 = linear, 1 = logarithmic, 2 = names.
+ * <g class="s s2" data-t="TITLE"> is a series, <g class="k" data-s="2"> its entry of the key, <path
+ * class="l"> its line. <title> of a mark has its value, for people.
+ */
+void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, struct lab_str *out);
 
 /* Feeds a script to gnuplot, which starts in the folder: the script holds no path that is only true
  * here. `name` is for messages. LAB_ERR_UNSUPPORTED where there is no gnuplot. `timeout_ns` > 0. */
 int lab_plot_run(const char *script, const char *name, const char *folder, int64_t timeout_ns,
                  struct lab_err *err);
-
-/*
- * gnuplot's SVG as a part of a page: no header, no background, ids that begin with `prefix`,
- * colours as CSS variables (--ink, --axis, --grid, --c0 …, --shade0 …) so that the page decides on
- * them.
- */
-void lab_plot_inline_svg(const char *svg, const char *prefix, struct lab_str *out);
 
 #endif

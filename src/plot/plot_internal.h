@@ -1,28 +1,94 @@
 /*
- * plot_internal.h: a chart laid out: ranges, ticks, margins and keys, worked out here and not by
- * gnuplot, so that every version of it draws the same and long names are known before there is no
- * room for them. Lengths are pixels of the SVG.
+ * plot_internal.h: a chart on its way to a picture: shortened (plot_names.c), laid out for a width
+ * (plot_layout.c), made into a scene of rectangles, lines, areas, signs and texts (plot_scene.c,
+ * plot_series.c), which SVG (plot_svg.c) and gnuplot (plot_script.c) paint alike. Lengths are
+ * pixels of the page; y grows downwards.
  */
 #ifndef LAB_PLOT_PLOT_INTERNAL_H
 #define LAB_PLOT_PLOT_INTERNAL_H
 
+#include "base/palette.h"
 #include "plot/plot.h"
-
-#define PLOT_INK    "#222222"
-#define PLOT_AXIS   "#555555"
-#define PLOT_GRID   "#dddddd"
-#define PLOT_BACK   "#ffffff"
-#define PLOT_WARN   "#d55e00" /* "simulated" */
-#define PLOT_SHADES 4
-extern const char *const plot_shades[PLOT_SHADES];
 
 #define PLOT_TIC_BYTES 64
 #define PLOT_NAME_FITS                                                                             \
-    30 /* columns of a category's name or of an entry of the key: no need to shorten */
-#define PLOT_NAME_MOST 38 /* of a category's name; longer ones are cut */
-#define PLOT_KEY_MOST  40 /* of an entry of the key */
+    30 /* columns of a category's name or of a key's entry that stay as they are */
 #define PLOT_TICS_MOST 128
 #define PLOT_SLANTED   40 /* degrees */
+#define PLOT_KEYS_MOST 32
+#define PLOT_EDGE      10 /* between a picture's edge and what is in it */
+
+/* --- formats --- */
+
+struct plot_format {
+    int width;
+    double text, small, title; /* sizes of letters */
+    bool titled;               /* a paper has the title in its caption */
+    int columns;               /* of panels, at most; maps have as many as fit */
+    int alone, stacked, grid;  /* heights of a panel: the only one, one of a column, of a grid */
+    int row;                   /* of a category of y */
+};
+
+extern const struct plot_format plot_page;  /* of a report */
+extern const struct plot_format plot_paper; /* a column of two: 85 mm */
+
+/* --- texts --- */
+
+/* Pixels, of a wide typeface: what fits by it fits in any that a browser or gnuplot takes. */
+double plot_text_width(const char *text, double size);
+/* Cut in its middle to so many pixels. */
+const char *plot_text_cut(const char *text, double size, double pixels, struct lab_arena *arena);
+
+/* --- scenes --- */
+
+enum plot_kind {
+    PLOT_RECT,  /* x, y, width, height */
+    PLOT_LINE,  /* points, where NaN breaks it */
+    PLOT_AREA,  /* points: polygons, parted by NaN */
+    PLOT_SIGN,  /* centre, size = radius, shape */
+    PLOT_TEXT,  /* middle of its line at x, y */
+    PLOT_GROUP, /* until PLOT_END: a panel, a series, or its entry of the key */
+    PLOT_END,
+};
+
+enum plot_group { PLOT_SERIES, PLOT_KEY, PLOT_PANEL };
+
+enum plot_anchor { PLOT_START, PLOT_MIDDLE, PLOT_STOP };
+
+struct plot_mark {
+    enum plot_kind kind;
+    double x, y, width, height; /* of a line: width of its stroke */
+    const double *points;       /* x, y, x, y … */
+    int count;                  /* of points */
+    enum lab_colour colour;
+    double opacity; /* 0 = opaque */
+    int dash;       /* 0 = solid */
+    int shape;
+    double size;
+    enum plot_anchor anchor;
+    int angle; /* degrees, counter-clockwise */
+    bool bold;
+    const char *text; /* a text; a series' name; else what is shown under a pointer, or NULL */
+    enum plot_group group;
+    int series; /* of a group: the number of its name; -1 = none */
+    const struct plot_panel *panel;
+};
+
+struct plot_scene {
+    int width, height;
+    struct plot_mark *marks;
+    int count, room;
+    struct lab_arena *arena;
+};
+
+void plot_scene_make(const struct lab_chart *chart, const struct plot_format *format,
+                     struct lab_arena *arena, struct plot_scene *ret);
+void plot_scene_add(struct plot_scene *scene, struct plot_mark mark);
+/* The corners of a sign, x and y of each; `ret` has room for PLOT_CORNERS pairs. */
+#define PLOT_CORNERS 16
+int plot_sign_corners(const struct plot_mark *sign, double *ret);
+
+/* --- layout --- */
 
 struct plot_tic {
     double at;
@@ -31,74 +97,79 @@ struct plot_tic {
 
 struct plot_axis {
     double low, high;
+    bool log, reversed;
     struct plot_tic tics[PLOT_TICS_MOST];
     int tic_count;
-    int longest; /* columns of the longest text */
-    int angle;   /* of the texts: 0, PLOT_SLANTED or 90 degrees */
+    double longest; /* pixels of the longest text */
+    int angle;      /* of the texts: 0, PLOT_SLANTED or 90 degrees */
 };
 
 struct plot_panel {
     const struct lab_chart_panel *panel;
     struct plot_axis x, y;
-    bool with_x; /* its own ticks' texts and title of x; else those of the one below */
-    bool with_key;
-    int key_count, key_columns;   /* entries; columns of the longest */
-    int left, right, top, bottom; /* edges of the area, from the left and from the top */
-    int edge;                     /* where its column begins: the title of y stands there */
-    int under;                    /* from its area down to the title of x */
-    int bars, boxes, dodged;      /* series of that kind that stand beside each other */
-    double step;                  /* between neighbours of them on x */
+    bool x_texts, x_title, y_texts, y_title;
+    double left, right, top, bottom; /* edges of the area */
+    double under;                    /* from its area down to the middle of x's title */
+    double row_high;                 /* of LAB_CHART_ROW: the value that fills a row */
+    int bars, boxes, dodged;         /* series of that kind that stand next to each other */
+    double step;                     /* between neighbours of them on x */
+};
+
+struct plot_entry {            /* of the key, which is one for all panels */
+    const char *title, *shown; /* as it is; cut to the width */
+    int look;                  /* number of colour, sign and dashes */
+    enum lab_chart_mark mark;
+    bool shade;
+    double x, y; /* where it is */
 };
 
 struct plot_layout {
     const struct lab_chart *chart;
+    const struct plot_format *format;
+    struct lab_arena *arena;
     int width, height;
+    const char *title[3];
+    int title_lines;
     struct plot_panel *panels;
     int columns, rows;
-    int key_panel; /* beside each other: whose key is that of all; -1 = each has its own */
+    struct plot_entry keys[PLOT_KEYS_MOST];
+    int key_count, key_left_out;
+    double heat_most; /* maps: the value of the strongest colour */
+    double heat_x, heat_y;
+    double heat_size; /* of the texts in cells; 0 = they don't fit */
 };
 
-/* Ends with lab_mem_free of its panels. */
-void plot_layout_make(const struct lab_chart *chart, struct plot_layout *ret);
+void plot_layout_make(const struct lab_chart *chart, const struct plot_format *format,
+                      struct lab_arena *arena, struct plot_layout *ret);
 
-/* Range and ticks of one axis of panels that share it. `pixels` long; texts lie along it (x) or
- * across (y). */
-void plot_axis_make(const struct lab_chart_panel *const *panels, int count, bool of_x, int pixels,
-                    struct plot_axis *ret);
+/* Range and ticks of one axis of panels that share it. `pixels` long; texts of `size` lie along it
+ * (x) or across (y). */
+void plot_axis_make(const struct lab_chart_panel *const *panels, int count, bool of_x,
+                    double pixels, double size, struct plot_axis *ret);
+/* 0 to 1 from its low end, beyond for what is outside of it. */
+double plot_axis_share(const struct plot_axis *axis, double at);
 
-/* Colour of a series: its own, or the next that no other of the panel has taken. */
-int plot_colour(const struct lab_chart_panel *panel, int series);
-
-/* How many points of a series are kept in a picture: all, or the extremes of as many stretches. */
-size_t plot_points_most(const struct lab_chart *chart);
-
+/* The number of a series' colour: that of its title wherever it is in the chart, its own, or the
+ * next that isn't taken. */
+int plot_series_look(const struct plot_layout *layout, const struct lab_chart_panel *panel,
+                     int series);
 bool plot_has_whiskers(const struct lab_chart_series *series);
+/* Of shades of that colour, where all agree on it; else NULL. */
+const char *plot_shade_title(const struct lab_chart_panel *panel, int colour);
+
+/* --- series --- */
+
+void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
+                     const struct plot_panel *made);
+void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
+                   const struct plot_panel *made);
+bool plot_has_values(const struct lab_chart_panel *panel);
 
 /*
- * The chart with the names that stand beside each other in it shortened to what tells them apart:
+ * The chart with the names that stand next to each other in it shortened to what tells them apart:
  * entries of the key, categories of an axis, titles of panels. Cutting alone would leave what they
  * share.
  */
 struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena);
-
-/* Text cut in its middle to so many columns. */
-void plot_cut(const char *text, int columns, struct lab_str *out);
-
-/* Whether an entry of that title stands in the panel's key: no, if a panel above it has it
- * already. */
-bool plot_in_key(const struct plot_layout *layout, const struct plot_panel *made,
-                 const char *title);
-
-/* A series of another panel that stands in this one's key; `state` counts them, from 0. NULL = no
- * more. */
-const struct lab_chart_series *plot_next_guest(const struct plot_layout *layout,
-                                               const struct plot_panel *made, int *state,
-                                               const struct lab_chart_panel **ret_panel);
-
-/* The ends of a heat map's colours. */
-void plot_heat_range(const struct lab_chart_panel *panel, double *ret_low, double *ret_high);
-
-/* The title of a shade's colour where all that have it agree on it; else NULL. */
-const char *plot_shade_title(const struct lab_chart_panel *panel, int colour);
 
 #endif

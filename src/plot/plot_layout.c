@@ -1,61 +1,41 @@
 /*
- * plot_layout.c: how large a chart is and where its panels lie: from above to below the title, rows
- * of panels, the lowest of a column with the x axis that the others share; to the right of a panel
- * its key.
+ * plot_layout.c: where everything of a chart lies, for one width. From above: title, key, rows of
+ * panels. A panel has its title and the title of y above its area, where neither covers ticks; the
+ * lowest of a column has the x axis that the others share.
  */
 #include "plot/plot_internal.h"
 
 #include <math.h>
 #include <string.h>
 
-#define COLUMN_PIXELS 6.8 /* of a character, on average */
-#define TIC_PIXELS    7.4 /* digits are wide */
-#define TITLE_PIXELS  38
-#define EDGE_PIXELS   14
-#define LINE_PIXELS   17
-#define SIGN_PIXELS   48 /* of the key: line and sign before the text */
-#define COLOURS_WIDTH 96 /* of a heat map: bar, figures and title */
+#define LINE       1.35 /* from a line of text to the next, in sizes of its letters */
+#define KEY_SAMPLE 26   /* pixels of an entry before its text */
+#define KEY_GAP    14
+#define TIC_GAP    7  /* between the area and its ticks' texts */
+#define ROW_GAP    14 /* between rows of panels */
+#define CELL_MOST  64 /* pixels of a map's cell */
+#define CELL_LEAST 12
+#define SHRUNK     0.78 /* letters of cells, at least, of those of other texts */
 
-const char *const plot_shades[PLOT_SHADES] = {"#dfe9f3", "#f7ead2", "#e2efe2", "#efe2ee"};
-
-void plot_cut(const char *text, int columns, struct lab_str *out) {
-    int all = lab_str_columns(text);
-    if (all <= columns) {
-        lab_str_add(out, text);
-        return;
-    }
-    int head = (columns - 1) * 2 / 3, tail = columns - 1 - head, at = 0;
-    for (size_t i = 0, left = strlen(text), length; left > 0; i += length, left -= length, at++) {
-        bool printable;
-        length = lab_str_next(text + i, left, &printable);
-        if (at < head || at >= all - tail)
-            lab_str_add_bytes(out, text + i, length);
-        else if (at == head)
-            lab_str_add(out, "…");
-    }
-}
-
-int plot_colour(const struct lab_chart_panel *panel, int series) {
-    int next = 0;
-    for (int s = 0; s < panel->series_count; s++) {
-        if (panel->series[s].colour >= 0) {
-            if (s == series)
-                return panel->series[s].colour;
-            continue;
-        }
-        bool taken = true;
-        while (taken) {
-            taken = false;
-            for (int k = 0; k < panel->series_count; k++)
-                taken |= panel->series[k].colour == next;
-            next += taken;
-        }
-        if (s == series)
-            return next;
-        next++;
-    }
-    return 0;
-}
+const struct plot_format plot_page = {.width = 800,
+                                      .text = 12,
+                                      .small = 11,
+                                      .title = 15,
+                                      .titled = true,
+                                      .columns = 3,
+                                      .alone = 290,
+                                      .stacked = 130,
+                                      .grid = 150,
+                                      .row = 22};
+const struct plot_format plot_paper = {.width = 320,
+                                       .text = 10,
+                                       .small = 9,
+                                       .title = 11,
+                                       .columns = 1,
+                                       .alone = 190,
+                                       .stacked = 90,
+                                       .grid = 100,
+                                       .row = 15};
 
 bool plot_has_whiskers(const struct lab_chart_series *series) {
     return series->low && series->high &&
@@ -63,23 +43,11 @@ bool plot_has_whiskers(const struct lab_chart_series *series) {
             series->mark == LAB_CHART_BARS);
 }
 
-#define POINTS_OF_CHART 16000
-#define POINTS_MOST     2000
-#define POINTS_LEAST    200
-
-size_t plot_points_most(const struct lab_chart *chart) {
-    size_t series = 1;
-    for (int p = 0; p < chart->panel_count; p++)
-        series += (size_t)chart->panels[p].series_count;
-    size_t most = POINTS_OF_CHART / series;
-    return most > POINTS_MOST ? POINTS_MOST : most < POINTS_LEAST ? POINTS_LEAST : most;
-}
-
 const char *plot_shade_title(const struct lab_chart_panel *panel, int colour) {
     const char *title = NULL;
     for (int i = 0; i < panel->shade_count; i++) {
         const struct lab_chart_shade *shade = &panel->shades[i];
-        if (shade->colour != colour || !shade->title || !*shade->title)
+        if (shade->colour % LAB_COLOUR_SHADES != colour || !shade->title || !*shade->title)
             continue;
         if (title && strcmp(title, shade->title) != 0)
             return NULL;
@@ -88,20 +56,101 @@ const char *plot_shade_title(const struct lab_chart_panel *panel, int colour) {
     return title;
 }
 
+static bool has_text(const char *text) {
+    return text && *text;
+}
+
+/* --- the key --- */
+
+static struct plot_entry *find_entry(const struct plot_layout *layout, const char *title) {
+    for (int i = 0; i < layout->key_count; i++)
+        if (lab_str_equal(layout->keys[i].title, title))
+            return (struct plot_entry *)&layout->keys[i];
+    return NULL;
+}
+
+static bool is_taken(const struct lab_chart *chart, const struct plot_layout *layout, int look) {
+    bool taken = false;
+    for (int i = 0; i < layout->key_count; i++)
+        taken |= !layout->keys[i].shade && layout->keys[i].look == look;
+    for (int p = 0; p < chart->panel_count; p++)
+        for (int s = 0; s < chart->panels[p].series_count; s++)
+            taken |= chart->panels[p].series[s].colour == look;
+    return taken;
+}
+
+static void add_entry(struct plot_layout *layout, const char *title, int look,
+                      enum lab_chart_mark mark, bool shade) {
+    if (!has_text(title) || find_entry(layout, title))
+        return;
+    if (layout->key_count == PLOT_KEYS_MOST) {
+        layout->key_left_out++;
+        return;
+    }
+    for (int next = 0; look < 0; next++)
+        if (!is_taken(layout->chart, layout, next))
+            look = next;
+    layout->keys[layout->key_count++] =
+        (struct plot_entry){.title = title, .look = look, .mark = mark, .shade = shade};
+}
+
+static void collect_keys(struct plot_layout *layout) {
+    for (int p = 0; p < layout->chart->panel_count; p++) {
+        const struct lab_chart_panel *panel = &layout->chart->panels[p];
+        for (int s = 0; s < panel->series_count; s++)
+            if (panel->series[s].mark != LAB_CHART_ROW) /* the row's name is at the axis */
+                add_entry(layout, panel->series[s].title, panel->series[s].colour,
+                          panel->series[s].mark, false);
+    }
+    for (int p = 0; p < layout->chart->panel_count; p++)
+        for (int c = 0; c < LAB_COLOUR_SHADES; c++)
+            add_entry(layout, plot_shade_title(&layout->chart->panels[p], c), c, LAB_CHART_BAND,
+                      true);
+}
+
+int plot_series_look(const struct plot_layout *layout, const struct lab_chart_panel *panel,
+                     int series) {
+    const struct lab_chart_series *own = &panel->series[series];
+    const struct plot_entry *entry = has_text(own->title) ? find_entry(layout, own->title) : NULL;
+    if (entry && !entry->shade)
+        return entry->look;
+    return own->colour >= 0 ? own->colour : own->mark == LAB_CHART_ROW ? 0 : series;
+}
+
+/* Entries flow as words do; returns where they end. */
+static double place_keys(struct plot_layout *layout, double top) {
+    double x = PLOT_EDGE, line = LINE * layout->format->small + 2, y = top + line / 2;
+    for (int i = 0; i < layout->key_count; i++) {
+        struct plot_entry *entry = &layout->keys[i];
+        entry->shown = plot_text_cut(entry->title, layout->format->small,
+                                     layout->width - 2 * PLOT_EDGE - KEY_SAMPLE, layout->arena);
+        double own = KEY_SAMPLE + plot_text_width(entry->shown, layout->format->small);
+        if (x > PLOT_EDGE && x + own > layout->width - PLOT_EDGE) {
+            x = PLOT_EDGE;
+            y += line;
+        }
+        entry->x = x;
+        entry->y = y;
+        x += own + KEY_GAP;
+    }
+    return layout->key_count ? y + line / 2 + 4 : top;
+}
+
+/* --- what a panel has --- */
+
 /* The least distance of two x at which bars stand, so that they don't touch. */
 static double find_step(const struct lab_chart_panel *panel) {
     double step = NAN;
-    for (int s = 0; s < panel->series_count; s++) {
+    for (int s = 0; s < panel->series_count && !panel->x.names; s++) {
         const struct lab_chart_series *series = &panel->series[s];
-        if (series->mark != LAB_CHART_BARS && series->mark != LAB_CHART_BOXES)
-            continue;
-        for (size_t i = 1; i < series->count; i++) {
+        bool beside = series->mark == LAB_CHART_BARS || series->mark == LAB_CHART_BOXES ||
+                      series->mark == LAB_CHART_STACK;
+        for (size_t i = 1; beside && i < series->count; i++) {
             double gap = fabs(series->x[i] - series->x[i - 1]);
-            if (gap > 0)
-                step = fmin(step, gap);
+            step = gap > 0 ? fmin(step, gap) : step;
         }
     }
-    return isnan(step) || panel->x.names ? 1 : step;
+    return isnan(step) ? 1 : step;
 }
 
 /* Whether points of two series stand at one place, and would hide each other. */
@@ -119,261 +168,268 @@ static bool share_places(const struct lab_chart_panel *panel) {
     return false;
 }
 
-/* --- keys --- */
-
-/* Which colour the panel draws what is so called in; shades count below -1. -1 = it has none
- * such. */
-static int colour_of(const struct lab_chart_panel *panel, const char *title) {
-    for (int s = 0; s < panel->series_count; s++)
-        if (lab_str_equal(panel->series[s].title, title))
-            return plot_colour(panel, s);
-    for (int c = 0; c < PLOT_SHADES; c++)
-        if (lab_str_equal(plot_shade_title(panel, c), title))
-            return -2 - c;
-    return -1;
-}
-
-bool plot_in_key(const struct plot_layout *layout, const struct plot_panel *made,
-                 const char *title) {
-    if (!title || !*title)
-        return false;
-    for (const struct plot_panel *above = layout->panels; layout->columns == 1 && above < made;
-         above++)
-        if (colour_of(above->panel, title) == colour_of(made->panel, title))
-            return false;
-    return true;
-}
-
-static void count_entry(const struct plot_layout *layout, struct plot_panel *made,
-                        const char *title) {
-    if (!plot_in_key(layout, made, title))
-        return;
-    int columns = lab_str_columns(title);
-    columns = columns > PLOT_KEY_MOST ? PLOT_KEY_MOST : columns;
-    made->key_count++;
-    made->key_columns = columns > made->key_columns ? columns : made->key_columns;
-}
-
-static void describe(const struct plot_layout *layout, struct plot_panel *made) {
+static void describe(struct plot_layout *layout, struct plot_panel *made) {
     const struct lab_chart_panel *panel = made->panel;
     for (int s = 0; s < panel->series_count; s++) {
         const struct lab_chart_series *series = &panel->series[s];
-        count_entry(layout, made, series->title);
         made->bars += series->mark == LAB_CHART_BARS;
         made->boxes += series->mark == LAB_CHART_BOXES;
         made->dodged += series->mark == LAB_CHART_POINTS && panel->x.names;
+        for (size_t i = 0; series->mark == LAB_CHART_ROW && i < series->count; i++)
+            made->row_high = fmax(made->row_high, series->y[i]);
     }
     if (made->dodged && !share_places(panel))
         made->dodged = 0;
-    for (int c = 0; c < PLOT_SHADES; c++)
-        count_entry(layout, made, plot_shade_title(panel, c));
+    if (isfinite(panel->y.high))
+        made->row_high = panel->y.high;
     made->step = find_step(panel);
+    for (int i = 0; panel->heat && i < panel->x.name_count * panel->y.name_count; i++)
+        if (isfinite(panel->heat->values[i]))
+            layout->heat_most = fmax(layout->heat_most, fabs(panel->heat->values[i]));
 }
 
-/* Whether what has one title has one colour, wherever it is. */
-static bool keys_agree(const struct plot_layout *layout) {
+/* --- columns --- */
+
+/* Of letters of size 1. */
+static double heat_text_width(const struct plot_layout *layout) {
+    double most = 0;
     for (int p = 0; p < layout->chart->panel_count; p++) {
-        const struct lab_chart_panel *panel = layout->panels[p].panel;
-        for (int s = 0; s < panel->series_count; s++)
-            for (int q = 0; q < layout->chart->panel_count && panel->series[s].title; q++) {
-                int colour = colour_of(layout->panels[q].panel, panel->series[s].title);
-                if (colour != -1 && colour != plot_colour(panel, s))
-                    return false;
-            }
+        const struct lab_chart_panel *panel = &layout->chart->panels[p];
+        const struct lab_chart_heat *heat = panel->heat;
+        for (int i = 0; heat && heat->texts && i < panel->x.name_count * panel->y.name_count; i++)
+            most = fmax(most, plot_text_width(heat->texts[i], 1));
     }
-    return true;
+    return most;
 }
 
-const struct lab_chart_series *plot_next_guest(const struct plot_layout *layout,
-                                               const struct plot_panel *made, int *state,
-                                               const struct lab_chart_panel **ret_panel) {
-    int number = 0;
-    if (made != layout->panels + layout->key_panel || layout->key_panel < 0)
-        return NULL;
-    for (int p = 0; p < layout->chart->panel_count; p++) {
-        const struct lab_chart_panel *panel = layout->panels[p].panel;
-        for (int s = 0; s < panel->series_count; s++, number++) {
-            const char *title = panel->series[s].title;
-            bool known = !title || !*title || colour_of(made->panel, title) != -1;
-            for (int q = 0; q < p && !known; q++)
-                known = colour_of(layout->panels[q].panel, title) != -1;
-            if (known || number < *state)
-                continue;
-            *state = number + 1;
-            *ret_panel = panel;
-            return &panel->series[s];
-        }
+static double tic_width(const struct plot_layout *layout, const struct lab_chart_panel *panel) {
+    struct plot_axis axis;
+    plot_axis_make(&panel, 1, false, layout->format->grid, layout->format->small, &axis);
+    return axis.longest;
+}
+
+/* Maps: as many next to each other as leave room for the values in their cells. */
+static void choose_columns(struct plot_layout *layout) {
+    const struct lab_chart *chart = layout->chart;
+    int columns = chart->columns > 0 ? chart->columns : 1, names = 1;
+    layout->columns = columns < layout->format->columns ? columns : layout->format->columns;
+    if (chart->panel_count > 0 && chart->panels[0].heat) {
+        double text = heat_text_width(layout),
+               room = layout->width - 2 * PLOT_EDGE - TIC_GAP - tic_width(layout, chart->panels);
+        for (int p = 0; p < chart->panel_count; p++)
+            names = chart->panels[p].x.name_count > names ? chart->panels[p].x.name_count : names;
+        double size = fmin(layout->format->small, (room / names - 4) / fmax(text, 1));
+        layout->heat_size = text > 0 && size >= SHRUNK * layout->format->small ? size : 0;
+        double cell = layout->heat_size > 0 ? text * layout->heat_size + 4 : CELL_LEAST;
+        layout->columns = (int)((room + ROW_GAP) / (fmax(names * cell, 76) + ROW_GAP));
     }
-    return NULL;
+    if (layout->columns > chart->panel_count)
+        layout->columns = chart->panel_count;
+    if (layout->columns < 1)
+        layout->columns = 1;
+    layout->rows = (chart->panel_count + layout->columns - 1) / layout->columns;
 }
 
-/* Beside each other, one key is enough where none contradicts another: at the end of the first
- * row. */
-static void choose_keys(struct plot_layout *layout) {
-    int count = layout->chart->panel_count, state = 0;
-    const struct lab_chart_panel *panel;
-    layout->key_panel = layout->columns > 1 && keys_agree(layout) ? layout->columns - 1 : -1;
-    for (int p = 0; p < count; p++) {
-        struct plot_panel *made = &layout->panels[p];
-        const struct lab_chart_series *guest;
-        while ((guest = plot_next_guest(layout, made, &state, &panel)))
-            count_entry(layout, made, guest->title);
-        made->with_key = made->key_count > 0 && (layout->key_panel < 0 || p == layout->key_panel);
-    }
-}
-
-/* --- sizes --- */
-
-static int area_height(const struct plot_layout *layout, const struct plot_panel *made) {
-    const struct lab_chart_panel *panel = made->panel;
-    int height = layout->columns > 1 ? 200 : layout->rows > 1 ? 150 : 340;
-    if (panel->heat || panel->y.names) {
-        int each = layout->rows * layout->columns > 1 ? 34 : 44;
-        height = panel->y.name_count * each;
-        height = height < 130 ? 130 : height > 900 ? 900 : height;
-    }
-    int key = made->with_key ? made->key_count * LINE_PIXELS : 0;
-    return key > height ? key : height;
-}
-
-static int key_width(const struct plot_panel *made) {
-    if (made->panel->heat)
-        return COLOURS_WIDTH;
-    return made->with_key ? SIGN_PIXELS + (int)(made->key_columns * COLUMN_PIXELS) + EDGE_PIXELS
-                          : EDGE_PIXELS;
-}
-
-static int below(const struct plot_panel *made) {
-    int texts =
-        made->x.angle == 0
-            ? 22
-            : 14 + (int)(made->x.longest * COLUMN_PIXELS * sin(made->x.angle * 3.14159265 / 180));
-    return texts + (made->panel->x.title && *made->panel->x.title ? 30 : 8);
+static double area_height(const struct plot_layout *layout, const struct lab_chart_panel *panel) {
+    if (panel->y.names)
+        return fmax(panel->y.name_count * layout->format->row, 2 * layout->format->row);
+    return layout->columns > 1                               ? layout->format->grid
+           : layout->rows == 1                               ? layout->format->alone
+           : layout->chart->columns > 1 || layout->rows <= 2 ? layout->format->grid
+                                                             : layout->format->stacked;
 }
 
 static double length_of(const struct lab_chart_panel *panel) {
     struct plot_axis axis;
-    plot_axis_make(&panel, 1, true, 300, &axis);
+    plot_axis_make(&panel, 1, true, 300, plot_page.small, &axis);
     return panel->x.log ? log(axis.high / axis.low) : axis.high - axis.low;
 }
 
-/* In a grid, panels are things of their own: one that would be a speck beside another isn't drawn
+static bool same_names(const struct lab_chart_axis *a, const struct lab_chart_axis *b) {
+    bool same = !a->names == !b->names && a->name_count == b->name_count;
+    for (int i = 0; a->names && same && i < a->name_count; i++)
+        same = lab_str_equal(a->names[i], b->names[i]);
+    return same;
+}
+
+/* In a grid, panels are things of their own: one that would be a speck next to another isn't drawn
  * so. */
-static bool shares_x(const struct plot_layout *layout, const struct lab_chart_panel *a,
+static bool shares_x(const struct lab_chart *chart, const struct lab_chart_panel *a,
                      const struct lab_chart_panel *b) {
     if (!lab_str_equal(a->x.title, b->x.title) || a->x.log != b->x.log ||
-        a->x.names != b->x.names || !a->heat != !b->heat)
+        !same_names(&a->x, &b->x) || !a->heat != !b->heat)
         return false;
-    if (layout->columns == 1 || a->x.names)
+    if (chart->columns <= 1 || a->x.names)
         return true;
     double ratio = length_of(a) / length_of(b);
     return ratio > 0.4 && ratio < 2.5;
 }
 
 /* x of a column: one range for neighbours that share it, texts at the lowest of them. */
-static void make_x_axes(struct plot_layout *layout, int column, int pixels) {
+static void make_x_axes(struct plot_layout *layout, int column, double pixels) {
+    const struct lab_chart *chart = layout->chart;
     const struct lab_chart_panel **group =
-        lab_mem_alloc((size_t)layout->chart->panel_count, sizeof *group);
-    int count = layout->chart->panel_count, step = layout->columns;
-    for (int first = column; first < count;) {
+        lab_arena_alloc(layout->arena, (size_t)chart->panel_count, sizeof *group);
+    int step = layout->columns;
+    for (int first = column; first < chart->panel_count;) {
         int members = 0, last = first;
-        for (int p = first;
-             p < count && shares_x(layout, layout->panels[first].panel, layout->panels[p].panel);
+        for (int p = first; p < chart->panel_count &&
+                            shares_x(chart, layout->panels[first].panel, layout->panels[p].panel);
              p += step) {
             group[members++] = layout->panels[p].panel;
             last = p;
         }
-        plot_axis_make(group, members, true, pixels, &layout->panels[first].x);
+        struct plot_axis *axis = &layout->panels[first].x;
+        plot_axis_make(group, members, true, pixels, layout->format->small, axis);
         for (int p = first; p <= last; p += step) {
-            layout->panels[p].x = layout->panels[first].x;
-            layout->panels[p].with_x = p == last;
+            layout->panels[p].x = *axis;
+            layout->panels[p].x_texts = layout->panels[p].x_title = p == last;
         }
         first = last + step;
     }
-    lab_mem_free(group);
 }
 
-/* How far to the left of the area the first slanted name of a column reaches. */
-static int slanted_width(const struct plot_layout *layout, int column, int pixels) {
-    int most = 0;
+/* How far to the left of the area the first slanted name reaches. */
+static double slanted_width(const struct plot_layout *layout, int column, double pixels) {
+    double most = 0;
     for (int p = column; p < layout->chart->panel_count; p += layout->columns) {
         const struct lab_chart_panel *panel = layout->panels[p].panel;
         struct plot_axis axis;
         if (!panel->x.names || panel->x.name_count == 0)
             continue;
-        plot_axis_make(&panel, 1, true, pixels, &axis);
-        int reach = (int)(axis.longest * COLUMN_PIXELS * 0.77) - pixels / panel->x.name_count / 2;
-        if (axis.angle == PLOT_SLANTED && reach + 8 > most)
-            most = reach + 8;
+        plot_axis_make(&panel, 1, true, pixels, layout->format->small, &axis);
+        if (axis.angle == PLOT_SLANTED)
+            most = fmax(most, plot_text_width(axis.tics[0].text, layout->format->small) * 0.77 -
+                                  pixels / panel->x.name_count / 2 + 4);
+    }
+    return most;
+}
+
+static double left_of(const struct plot_layout *layout, int column) {
+    double most = 0;
+    for (int p = column; p < layout->chart->panel_count; p += layout->columns) {
+        struct plot_panel *made = &layout->panels[p];
+        const struct lab_chart_panel *panel = made->panel;
+        const struct plot_panel *before = column > 0 ? made - 1 : NULL;
+        made->y_texts = !(before && panel->y.names && same_names(&panel->y, &before->panel->y));
+        made->y_title = has_text(panel->y.title) &&
+                        !(before && lab_str_equal(before->panel->y.title, panel->y.title));
+        plot_axis_make(&panel, 1, false, area_height(layout, panel), layout->format->small,
+                       &made->y);
+        if (made->y_texts)
+            most = fmax(most, made->y.longest + TIC_GAP);
     }
     return most;
 }
 
 static void place_columns(struct plot_layout *layout) {
-    int columns = layout->columns, count = layout->chart->panel_count, left = 0;
-    int each = columns == 1 ? 860 : columns == 2 ? 500 : columns == 3 ? 410 : 340;
+    int columns = layout->columns, count = layout->chart->panel_count;
+    bool heat = count > 0 && layout->chart->panels[0].heat;
+    double *lefts = lab_arena_alloc(layout->arena, (size_t)columns + 1, sizeof *lefts), all = 0;
     for (int c = 0; c < columns; c++) {
-        int before = 0, behind = EDGE_PIXELS;
-        for (int p = c; p < count; p += columns) {
-            struct plot_panel *made = &layout->panels[p];
-            const struct lab_chart_panel *panel = made->panel;
-            plot_axis_make(&panel, 1, false, area_height(layout, made), &made->y);
-            bool titled = panel->y.title && *panel->y.title;
-            int own = 14 + (int)(made->y.longest * TIC_PIXELS) + (titled ? 32 : 0);
-            before = own > before ? own : before;
-            behind = key_width(made) > behind ? key_width(made) : behind;
-        }
-        before = before < 56 ? 56 : before;
-        int texts = before, slanted = slanted_width(layout, c, each - before - behind);
-        before = slanted > before ? slanted : before;
-        int area = columns == 1 ? each - before - behind : each - before;
-        area = area < 260 ? 260 : area;
-        for (int p = c; p < count; p += columns) {
-            layout->panels[p].edge = left + before - texts;
-            layout->panels[p].left = left + before;
-            layout->panels[p].right = left + before + area;
-        }
-        make_x_axes(layout, c, area);
-        left += before + area + behind;
+        lefts[c] = left_of(layout, c);
+        all += lefts[c];
     }
-    layout->width = left;
+    double gap = heat ? ROW_GAP : ROW_GAP + 6;
+    double area = (layout->width - 2.0 * PLOT_EDGE - 6 - all - (columns - 1) * gap) / columns;
+    for (int c = 0; c < columns; c++) {
+        double slanted = slanted_width(layout, c, area);
+        if (slanted > lefts[c]) { /* all alike: what one has less, each has */
+            area -= (slanted - lefts[c]) / columns;
+            lefts[c] = slanted;
+        }
+    }
+    double x = PLOT_EDGE;
+    for (int c = 0; c < columns; c++) {
+        double own = area;
+        x += lefts[c];
+        for (int p = c; p < count; p += columns) {
+            const struct lab_chart_panel *panel = layout->panels[p].panel;
+            if (panel->heat)
+                own = fmin(area, fmax(panel->x.name_count, 1) * CELL_MOST);
+            layout->panels[p].left = x;
+            layout->panels[p].right = x + own;
+        }
+        make_x_axes(layout, c, own);
+        x += own + gap;
+    }
 }
 
-static void place_rows(struct plot_layout *layout) {
+/* --- rows --- */
+
+static double tic_height(const struct plot_layout *layout, const struct plot_axis *axis) {
+    double size = layout->format->small;
+    return TIC_GAP + (axis->angle == 0 ? size
+                                       : axis->longest * sin(axis->angle * 3.14159265 / 180) +
+                                             (axis->angle == 90 ? 0 : size * 0.8));
+}
+
+static void place_rows(struct plot_layout *layout, double top) {
     int count = layout->chart->panel_count, columns = layout->columns;
-    int top = layout->chart->title && *layout->chart->title ? TITLE_PIXELS : EDGE_PIXELS;
+    double line = LINE * layout->format->text, small = LINE * layout->format->small;
     for (int row = 0; row < layout->rows; row++) {
-        int height = 0, under = EDGE_PIXELS, above = 8;
-        for (int p = row * columns; p < count && p < (row + 1) * columns; p++) {
-            struct plot_panel *made = &layout->panels[p];
-            int own = area_height(layout, made);
-            height = own > height ? own : height;
-            made->under = below(made);
-            under = made->with_x && made->under > under ? made->under : under;
-            above = made->panel->title && *made->panel->title ? 26 : above;
+        double height = 0, below = 0, title = 0, y_title = 0;
+        struct plot_panel *first = &layout->panels[row * columns], *end = first;
+        for (; end < layout->panels + count && end < first + columns; end++) {
+            height = fmax(height, area_height(layout, end->panel));
+            title = has_text(end->panel->title) ? line : title;
+            y_title = end->y_title ? small : y_title;
+            end->under = tic_height(layout, &end->x) + layout->format->text * 0.9;
+            if (end->x_texts)
+                below = fmax(below,
+                             end->under + (has_text(end->panel->x.title) ? line / 2 : -line / 2));
         }
-        for (int p = row * columns; p < count && p < (row + 1) * columns; p++) {
-            layout->panels[p].top = top + above;
-            layout->panels[p].bottom = top + above + height;
+        for (struct plot_panel *made = first; made < end; made++) {
+            made->top = top + title + y_title + 4;
+            made->bottom = made->top + height;
         }
-        top += above + height + under;
+        top += title + y_title + 4 + height + fmax(below, 0) + ROW_GAP;
     }
-    layout->height = top + 6;
+    layout->height = (int)ceil(top - ROW_GAP + PLOT_EDGE);
 }
 
-void plot_layout_make(const struct lab_chart *chart, struct plot_layout *ret) {
-    int columns = chart->columns > 0 ? chart->columns : 1;
-    columns = columns > chart->panel_count ? chart->panel_count : columns;
+/* A title of up to three lines, next to the word that no simulated value is shown without. */
+static double place_title(struct plot_layout *layout) {
+    const char *title = layout->chart->title;
+    double size = layout->format->title, line = LINE * size;
+    double room = layout->width - 2 * PLOT_EDGE;
+    double word = layout->chart->simulated ? plot_text_width("simulated", size) + 2 * size : 0;
+    if (!layout->format->titled || !has_text(title))
+        return layout->chart->simulated ? PLOT_EDGE + line : PLOT_EDGE;
+    while (*title && layout->title_lines < 3) {
+        size_t length = strlen(title), end = length;
+        double fits = layout->title_lines == 0 ? room - word : room;
+        const char *part = title;
+        while (end > 0 && plot_text_width(part, size) > fits) {
+            while (end > 0 && title[--end] != ' ')
+                ;
+            part = lab_arena_strndup(layout->arena, title, end);
+        }
+        bool whole = end == 0 || layout->title_lines == 2;
+        part = whole ? plot_text_cut(title, size, fits, layout->arena) : part;
+        layout->title[layout->title_lines++] = part;
+        title += whole ? length : end + (title[end] == ' ');
+    }
+    return PLOT_EDGE + layout->title_lines * line;
+}
+
+void plot_layout_make(const struct lab_chart *chart, const struct plot_format *format,
+                      struct lab_arena *arena, struct plot_layout *ret) {
     *ret = (struct plot_layout){
-        .chart = chart,
-        .columns = columns > 0 ? columns : 1,
-        .panels = lab_mem_alloc((size_t)chart->panel_count + 1, sizeof *ret->panels)};
-    ret->rows = (chart->panel_count + ret->columns - 1) / ret->columns;
-    for (int p = 0; p < chart->panel_count; p++)
+        .chart = chart, .format = format, .arena = arena, .width = format->width};
+    ret->panels = lab_arena_alloc(arena, (size_t)chart->panel_count + 1, sizeof *ret->panels);
+    for (int p = 0; p < chart->panel_count; p++) {
         ret->panels[p].panel = &chart->panels[p];
-    for (int p = 0; p < chart->panel_count; p++)
         describe(ret, &ret->panels[p]);
-    choose_keys(ret);
+    }
+    collect_keys(ret);
+    choose_columns(ret);
+    double top = place_keys(ret, place_title(ret) + 2);
+    if (chart->panel_count > 0 && chart->panels[0].heat) {
+        ret->heat_x = PLOT_EDGE;
+        ret->heat_y = top + format->small;
+        top += LINE * format->small + 8;
+    }
     place_columns(ret);
-    place_rows(ret);
+    place_rows(ret, top);
 }

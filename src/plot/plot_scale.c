@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#define TIC_PIXELS_X   78
-#define TIC_PIXELS_Y   34
-#define COLUMN_PIXELS  6.8
-#define LINE_PIXELS    15
+#define TIC_SIZES_X    6.2 /* from one tick to the next, in sizes of its letters */
+#define TIC_SIZES_Y    3
+#define LINE_SIZES     1.25
+#define NAME_SIZES     17 /* the longest name, before it is cut */
 #define DISTINCT_MOST  8
-#define ZERO_SHARE     0.5 /* what begins below this share of its end begins at zero */
+#define FIGURE_SHARE   0.14 /* of the height that values above bars take */
+#define ZERO_SHARE     0.5  /* what begins below this share of its end begins at zero */
 #define SMALLEST_DIGIT 1e-9
 
 /* --- range --- */
@@ -17,6 +18,7 @@
 struct range {
     double low, high;
     bool log;
+    bool valued; /* above bars */
 };
 
 static void widen(struct range *range, double value) {
@@ -41,12 +43,30 @@ static void widen_by_series(struct range *range, const struct lab_chart_series *
     }
     if (!of_x && series->mark == LAB_CHART_BARS && !range->log)
         widen(range, 0);
+    range->valued |= !of_x && series->valued;
+}
+
+/* Series that stand on each other reach their sum. */
+static void widen_by_stack(struct range *range, const struct lab_chart_panel *panel) {
+    for (int s = 0; s < panel->series_count; s++)
+        for (size_t i = 0; i < panel->series[s].count; i++) {
+            double sum = 0;
+            for (int k = 0; k <= s; k++)
+                for (size_t j = 0; j < panel->series[k].count; j++)
+                    if (panel->series[k].mark == LAB_CHART_STACK &&
+                        panel->series[k].x[j] == panel->series[s].x[i] &&
+                        isfinite(panel->series[k].y[j]))
+                        sum += panel->series[k].y[j];
+            if (panel->series[s].mark == LAB_CHART_STACK)
+                widen(range, sum);
+        }
 }
 
 static bool stands_on_zero(const struct lab_chart_panel *const *panels, int count) {
     for (int p = 0; p < count; p++)
         for (int s = 0; s < panels[p]->series_count; s++)
-            if (panels[p]->series[s].mark == LAB_CHART_BARS)
+            if (panels[p]->series[s].mark == LAB_CHART_BARS ||
+                panels[p]->series[s].mark == LAB_CHART_STACK)
                 return true;
     return false;
 }
@@ -73,14 +93,20 @@ static void pad(struct range *range, bool of_x, bool on_zero) {
     if (from_zero)
         span = fmax(span, high);
     range->high = high == 0 && low < 0 && on_zero ? 0 : high + share * span;
+    if (range->valued && high > 0)
+        range->high += FIGURE_SHARE * span;
+    if (range->valued && low < 0)
+        range->low -= FIGURE_SHARE * span;
 }
 
 static struct range find_range(const struct lab_chart_panel *const *panels, int count, bool of_x) {
     const struct lab_chart_axis *axis = of_x ? &panels[0]->x : &panels[0]->y;
-    struct range range = {NAN, NAN, axis->log};
+    struct range range = {NAN, NAN, axis->log, false};
     for (int p = 0; p < count; p++) {
         for (int s = 0; s < panels[p]->series_count; s++)
             widen_by_series(&range, &panels[p]->series[s], of_x);
+        if (!of_x)
+            widen_by_stack(&range, panels[p]);
         for (int i = 0; of_x && i < panels[p]->shade_count; i++) {
             widen(&range, panels[p]->shades[i].from);
             widen(&range, panels[p]->shades[i].until);
@@ -107,8 +133,7 @@ static void add_tic(struct plot_axis *axis, double at, const char *text) {
     struct plot_tic *tic = &axis->tics[axis->tic_count++];
     tic->at = at;
     snprintf(tic->text, sizeof tic->text, "%s", text);
-    int columns = lab_str_columns(tic->text);
-    axis->longest = columns > axis->longest ? columns : axis->longest;
+    tic->text[lab_str_utf8_prefix(tic->text, strlen(tic->text))] = 0;
 }
 
 /* "25", "0.25", "20k", "1.5M": figures of one axis agree in their prefix by the largest, and in
@@ -176,15 +201,16 @@ static void add_logarithmic(struct plot_axis *axis, int wanted) {
 
 /* --- ticks where the data are --- */
 
-static double place(const struct plot_axis *axis, bool in_log, double at) {
-    return in_log ? log(at / axis->low) / log(axis->high / axis->low)
-                  : (at - axis->low) / (axis->high - axis->low);
+double plot_axis_share(const struct plot_axis *axis, double at) {
+    double share = axis->log ? log(at / axis->low) / log(axis->high / axis->low)
+                             : (at - axis->low) / (axis->high - axis->low);
+    return axis->reversed ? 1 - share : share;
 }
 
 /* A few values that were chosen, such as batch sizes, are better ticks than round numbers. False =
  * there are too many, or they lie too near to each other. */
-static bool add_own(const struct lab_chart_panel *const *panels, int count, bool in_log, int pixels,
-                    struct plot_axis *axis) {
+static bool add_own(const struct lab_chart_panel *const *panels, int count, double pixels,
+                    double size, struct plot_axis *axis) {
     double found[DISTINCT_MOST];
     int distinct = 0;
     for (int p = 0; p < count; p++)
@@ -210,62 +236,66 @@ static bool add_own(const struct lab_chart_panel *const *panels, int count, bool
         if (found[i] < axis->low || found[i] > axis->high)
             return false;
         char text[PLOT_TIC_BYTES];
-        double gap = i ? place(axis, in_log, found[i]) - place(axis, in_log, found[i - 1]) : 1;
-        if (gap * pixels < COLUMN_PIXELS * (snprintf(text, sizeof text, "%g", found[i]) + 2))
+        double gap = i ? plot_axis_share(axis, found[i]) - plot_axis_share(axis, found[i - 1]) : 1;
+        snprintf(text, sizeof text, "%g", found[i]);
+        if (gap * pixels < plot_text_width(text, size) + size)
             return false;
     }
     for (int i = 0; i < distinct; i++)
-        add_number(axis, found[i], 1, in_log ? found[i] : found[distinct - 1]);
+        add_number(axis, found[i], 1, axis->log ? found[i] : found[distinct - 1]);
     return distinct > 1;
 }
 
 /* --- categories --- */
 
-static void add_names(const struct lab_chart_axis *from, bool of_x, int pixels,
+/* Along the axis where all fit; else slanted or upright, not all where that is too much. */
+static void add_names(const struct lab_chart_axis *from, bool of_x, double pixels, double size,
                       struct plot_axis *axis) {
-    LAB_AUTO(str, cut);
-    int each = pixels / (from->name_count ? from->name_count : 1), longest = 0;
-    for (int i = 0; i < from->name_count; i++) {
-        int columns = lab_str_columns(from->names[i]);
-        longest = columns > longest ? columns : longest;
-    }
-    int most = of_x ? PLOT_NAME_FITS : PLOT_NAME_MOST; /* below the area they take of its height */
-    longest = longest > most ? most : longest;
-    if (of_x && longest * COLUMN_PIXELS + 8 > each)
-        axis->angle = each > 16 ? PLOT_SLANTED : 90;
-    bool along = of_x && axis->angle == 0;
-    int every = along ? 1 : (LINE_PIXELS + each - 1) / (each > 0 ? each : 1);
-    while (from->name_count > every * PLOT_TICS_MOST)
+    LAB_AUTO(arena, arena);
+    double each = pixels / (from->name_count ? from->name_count : 1), longest = 0;
+    for (int i = 0; i < from->name_count; i++)
+        longest = fmax(longest, plot_text_width(from->names[i], size));
+    if (of_x && fmin(longest, NAME_SIZES * size) + size > each)
+        axis->angle = each > 1.6 * size ? PLOT_SLANTED : 90;
+    int every = of_x && axis->angle == 0 ? 1 : (int)ceil(LINE_SIZES * size / each);
+    while (every < 1 || from->name_count > every * PLOT_TICS_MOST)
         every++;
-    for (int i = 0; i<from->name_count; i += every> 0 ? every : 1) {
-        lab_str_clear(&cut);
-        plot_cut(from->names[i], most, &cut);
-        add_tic(axis, i, cut.text);
-    }
+    for (int i = 0; i < from->name_count; i += every)
+        add_tic(axis, i, plot_text_cut(from->names[i], size, NAME_SIZES * size, &arena));
 }
 
-void plot_axis_make(const struct lab_chart_panel *const *panels, int count, bool of_x, int pixels,
-                    struct plot_axis *ret) {
-    const struct lab_chart_axis *axis = of_x ? &panels[0]->x : &panels[0]->y;
-    memset(ret, 0, sizeof *ret);
-    if (axis->names) {
-        ret->low = -0.5 - (panels[0]->heat ? 0 : 0.1);
-        ret->high = axis->name_count - 0.5 + (panels[0]->heat ? 0 : 0.1);
-        add_names(axis, of_x, pixels, ret);
-        return;
-    }
+static void add_numbers(const struct lab_chart_panel *const *panels, int count, bool of_x,
+                        double pixels, double size, struct plot_axis *ret) {
     struct range range = find_range(panels, count, of_x);
     ret->low = range.low;
     ret->high = range.high;
-    if (of_x && add_own(panels, count, axis->log, pixels, ret))
+    ret->log = range.log;
+    if (of_x && add_own(panels, count, pixels, size, ret))
         return;
-    ret->tic_count = ret->longest = 0;
-    int wanted = pixels / (of_x ? TIC_PIXELS_X : TIC_PIXELS_Y);
+    ret->tic_count = 0;
+    int wanted = (int)(pixels / (size * (of_x ? TIC_SIZES_X : TIC_SIZES_Y)));
     wanted = wanted < 2 ? 2 : wanted > 9 ? 9 : wanted;
-    if (axis->log)
+    if (ret->log)
         add_logarithmic(ret, wanted);
-    if (ret->tic_count < 2 || !axis->log) {
-        ret->tic_count = ret->longest = 0;
+    if (ret->tic_count < 2) {
+        ret->tic_count = 0;
         add_linear(ret, wanted);
     }
+}
+
+void plot_axis_make(const struct lab_chart_panel *const *panels, int count, bool of_x,
+                    double pixels, double size, struct plot_axis *ret) {
+    const struct lab_chart_axis *axis = of_x ? &panels[0]->x : &panels[0]->y;
+    memset(ret, 0, sizeof *ret);
+    if (axis->names) {
+        double beyond = panels[0]->heat || !of_x ? 0 : 0.1;
+        ret->low = -0.5 - beyond;
+        ret->high = fmax(axis->name_count, 1) - 0.5 + beyond;
+        ret->reversed = !of_x; /* the first row, as of any table, is the uppermost */
+        add_names(axis, of_x, pixels, size, ret);
+    } else {
+        add_numbers(panels, count, of_x, pixels, size, ret);
+    }
+    for (int i = 0; i < ret->tic_count; i++)
+        ret->longest = fmax(ret->longest, plot_text_width(ret->tics[i].text, size));
 }

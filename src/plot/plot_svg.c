@@ -1,142 +1,245 @@
 /*
- * plot_svg.c: gnuplot's SVG made a part of a page. Several of them live in one document, so ids
- * need a prefix; the page is light or dark, so colours are variables of it; and much of what
- * gnuplot writes (groups without content, titles of every line) draws nothing.
+ * plot_svg.c: a scene as SVG. Within a page its colours are the page's variables, so that it is
+ * dark where the page is; a file of its own has them as they are in light.
  */
 #include "plot/plot_internal.h"
 
-#include <ctype.h>
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
-#define LEAST_SCALE 0.58
+#define LEAST_SCALE 0.62 /* a narrow page scrolls before texts are too small to be read */
+#define FONTS       "system-ui,Helvetica,Arial,'DejaVu Sans',sans-serif"
 
-/* --- colours --- */
+struct writing {
+    struct lab_str *out;
+    bool inlined;
+};
 
-static bool parse_colour(const char *hex, int ret[3]) {
-    unsigned value = (unsigned)strtoul(hex + 1, NULL, 16);
-    ret[0] = (int)(value >> 16);
-    ret[1] = (int)(value >> 8 & 255);
-    ret[2] = (int)(value & 255);
-    return true;
-}
+static const char *const names[] = {
+#define X(name, css, light, dark) css,
+    LAB_PALETTE(X)
+#undef X
+};
 
-static bool is_colour(const char *hex, const int rgb[3]) {
-    int own[3];
-    parse_colour(hex, own);
-    return own[0] == rgb[0] && own[1] == rgb[1] && own[2] == rgb[2];
-}
+/* --- parts --- */
 
-/* The page's variable for a colour of ours; others, such as those of cells, stay as they are. */
-static void add_colour(const int rgb[3], struct lab_str *out) {
-    static const struct {
-        const char *hex, *name;
-    } fixed[] = {{PLOT_INK, "ink"}, {PLOT_AXIS, "axis"}, {PLOT_GRID, "grid"}};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (is_colour(fixed[i].hex, rgb)) {
-            lab_str_printf(out, "var(--%s)", fixed[i].name);
-            return;
-        }
-    for (int i = 0; i < LAB_PLOT_COLOURS; i++)
-        if (is_colour(lab_plot_colours[i], rgb)) {
-            lab_str_printf(out, "var(--c%d)", i);
-            return;
-        }
-    for (int i = 0; i < PLOT_SHADES; i++)
-        if (is_colour(plot_shades[i], rgb)) {
-            lab_str_printf(out, "var(--shade%d)", i);
-            return;
-        }
-    lab_str_printf(out, "#%02x%02x%02x", rgb[0] & 255, rgb[1] & 255, rgb[2] & 255);
-}
-
-/* "rgb( 68,  68,  68)": how long it is; 0 = there is none here. */
-static size_t match_rgb(const char *at, int ret[3]) {
-    int length = 0;
-    return sscanf(at, "rgb(%d ,%d ,%d )%n", &ret[0], &ret[1], &ret[2], &length) == 3
-               ? (size_t)length
-               : 0;
-}
-
-/* --- ids --- */
-
-static size_t add_id(const char *at, const char *prefix, struct lab_str *out) {
-    if (lab_str_starts(at, "xlink:href='#")) { /* within HTML it is an href */
-        lab_str_printf(out, "href='#%s-", prefix);
-        return strlen("xlink:href='#");
-    }
-    static const char *const marks[] = {"id='", "id=\"", "url(#"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (lab_str_starts(at, marks[i])) {
-            lab_str_printf(out, "%s%s-", marks[i], prefix);
-            return strlen(marks[i]);
-        }
-    return 0;
-}
-
-/* --- what draws nothing --- */
-
-static size_t until_behind(const char *at, const char *end) {
-    const char *found = strstr(at, end);
-    return found ? (size_t)(found - at) + strlen(end) : strlen(at);
-}
-
-/* A group that holds white space alone. */
-static size_t empty_group(const char *at) {
-    size_t open = strcspn(at, ">");
-    if (!lab_str_starts(at, "<g ") || !at[open])
-        return 0;
-    const char *behind = at + open + 1;
-    behind += strspn(behind, " \t\r\n");
-    return lab_str_starts(behind, "</g>") ? (size_t)(behind - at) + 4 : 0;
-}
-
-static size_t skipped(const char *at) {
-    if (*at != '<')
-        return 0;
-    if (lab_str_starts(at, "<title>"))
-        return until_behind(at, "</title>");
-    if (lab_str_starts(at, "<desc>"))
-        return until_behind(at, "</desc>");
-    if (lab_str_starts(at, "<filter "))
-        return until_behind(at, "</filter>");
-    if (lab_str_starts(at, "<rect x=\"0\" y=\"0\" "))
-        return until_behind(at, ">"); /* the background */
-    return empty_group(at);
-}
-
-/* --- the whole --- */
-
-void lab_plot_inline_svg(const char *svg, const char *prefix, struct lab_str *out) {
-    const char *at = strstr(svg, "<svg");
-    const char *view = strstr(svg, "viewBox=\"");
-    int width = 0;
-    if (!at || !view)
-        return;
-    /* a wide one scrolls before its texts are too small to be read */
-    if (sscanf(view, "viewBox=\"0 0 %d", &width) != 1)
-        width = 0;
-    lab_str_printf(out, "<svg role=\"img\" viewBox=\"%.*s\" style=\"min-width:%dpx\">",
-                   (int)strcspn(view + 9, "\""), view + 9, (int)(width * LEAST_SCALE));
-    at += strcspn(at, ">");
-    at += *at == '>';
-    bool within = false; /* a tag: what people wrote stands between them */
-    while (*at) {
-        int rgb[3];
-        size_t length = skipped(at);
-        if (length == 0 && within && strchr("ixu", *at))
-            length = add_id(at, prefix, out);
-        if (length == 0 && within && *at == 'r' && (length = match_rgb(at, rgb)) > 0)
-            add_colour(rgb, out);
-        if (length == 0 && within && isspace((unsigned char)*at)) {
-            length = strspn(at, " \t\r\n");
+static void add_escaped(struct lab_str *out, const char *text) {
+    bool printable;
+    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+        length = lab_str_next(text, left, &printable);
+        if (!printable)
             lab_str_add(out, " ");
-        }
-        if (length == 0) {
-            within = *at == '<' || (within && *at != '>');
-            lab_str_add_bytes(out, at, 1);
-            length = 1;
-        }
-        at += length;
+        else if (*text == '&')
+            lab_str_add(out, "&amp;");
+        else if (*text == '<')
+            lab_str_add(out, "&lt;");
+        else if (*text == '"')
+            lab_str_add(out, "&quot;");
+        else
+            lab_str_add_bytes(out, text, length);
     }
+}
+
+/* Tenths of a pixel, shortly: "12", "0.5" as ".5". */
+static void add_tenths(struct lab_str *out, long tenths) {
+    long whole = labs(tenths) / 10, rest = labs(tenths) % 10;
+    lab_str_add(out, tenths < 0 ? "-" : "");
+    if (whole || !rest)
+        lab_str_printf(out, "%ld", whole);
+    if (rest)
+        lab_str_printf(out, ".%ld", rest);
+}
+
+static void add_attribute(const struct writing *w, const char *name, double value) {
+    lab_str_printf(w->out, " %s=\"", name);
+    add_tenths(w->out, lround(10 * value));
+    lab_str_add(w->out, "\"");
+}
+
+/* Within a page as style, which rules of the page don't change. */
+static void add_colour(const struct writing *w, const struct plot_mark *mark) {
+    const char *what = mark->kind == PLOT_LINE ? "stroke" : "fill";
+    if (w->inlined)
+        lab_str_printf(w->out, " style=\"%s%s:var(--%s)",
+                       mark->kind == PLOT_LINE ? "fill:none;" : "", what, names[mark->colour]);
+    else
+        lab_str_printf(w->out, "%s %s=\"%s", mark->kind == PLOT_LINE ? " fill=\"none\"" : "", what,
+                       lab_plot_colours[mark->colour]);
+    if (mark->opacity > 0 && mark->opacity < 1)
+        lab_str_printf(w->out, w->inlined ? ";%s-opacity:%.2g" : "\" %s-opacity=\"%.2g", what,
+                       mark->opacity);
+    lab_str_add(w->out, "\"");
+}
+
+/* Areas with relative steps, which are short; lines with absolute ones, which scripts read. */
+static void add_path(const struct writing *w, const struct plot_mark *mark, bool area) {
+    long x = 0, y = 0;
+    bool open = false;
+    lab_str_add(w->out, " d=\"");
+    for (int i = 0; i < mark->count; i++) {
+        const double *point = mark->points + (ptrdiff_t)2 * i;
+        if (isnan(point[0]) || isnan(point[1])) {
+            lab_str_add(w->out, open && area ? "z" : "");
+            open = false;
+            continue;
+        }
+        long next_x = lround(10 * point[0]), next_y = lround(10 * point[1]);
+        const char *how = !open ? "M" : !area ? "L" : next_y == y ? "h" : next_x == x ? "v" : "l";
+        lab_str_add(w->out, how);
+        if (*how != 'v')
+            add_tenths(w->out, open && area ? next_x - x : next_x);
+        if (*how != 'v' && *how != 'h')
+            lab_str_add(w->out, " ");
+        if (*how != 'h')
+            add_tenths(w->out, open && area ? next_y - y : next_y);
+        open = true;
+        x = next_x;
+        y = next_y;
+    }
+    lab_str_add(w->out, open && area ? "z\"" : "\"");
+}
+
+/* --- marks --- */
+
+static void end(const struct writing *w, const char *element, const char *text) {
+    if (text && *text) {
+        lab_str_add(w->out, "><title>");
+        add_escaped(w->out, text);
+        lab_str_printf(w->out, "</title></%s>\n", element);
+    } else {
+        lab_str_add(w->out, "/>\n");
+    }
+}
+
+static void add_text(const struct writing *w, const struct plot_mark *mark) {
+    static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
+    double turn = mark->angle * 3.14159265358979 / 180, rise = 0.35 * mark->size;
+    double x = mark->x + rise * sin(turn), y = mark->y + rise * cos(turn);
+    lab_str_add(w->out, "<text");
+    add_attribute(w, "x", x);
+    add_attribute(w, "y", y);
+    if (mark->size != plot_page.small)
+        lab_str_printf(w->out, " font-size=\"%gpx\"", mark->size);
+    lab_str_add(w->out, anchors[mark->anchor]);
+    if (mark->bold)
+        lab_str_add(w->out, " font-weight=\"600\"");
+    if (mark->angle)
+        lab_str_printf(w->out, " transform=\"rotate(%d %.1f %.1f)\"", -mark->angle, x, y);
+    add_colour(w, mark);
+    lab_str_add(w->out, ">");
+    add_escaped(w->out, mark->text);
+    lab_str_add(w->out, "</text>\n");
+}
+
+static void add_sign(const struct writing *w, const struct plot_mark *mark) {
+    double corners[2 * PLOT_CORNERS];
+    struct plot_mark area = {.points = corners};
+    bool round = mark->shape % 5 == 0;
+    lab_str_add(w->out, round ? "<circle" : "<path");
+    if (round) {
+        add_attribute(w, "cx", mark->x);
+        add_attribute(w, "cy", mark->y);
+        add_attribute(w, "r", mark->size);
+    } else {
+        area.count = plot_sign_corners(mark, corners);
+        add_path(w, &area, true);
+    }
+    add_colour(w, mark);
+    end(w, round ? "circle" : "path", mark->text);
+}
+
+static void add_range(const struct writing *w, char name, const struct plot_axis *axis, bool named,
+                      double from, double until) {
+    lab_str_printf(w->out, " data-%c=\"%.6g %.6g %.1f %.1f %d\"", name, axis->low, axis->high, from,
+                   until,
+                   named       ? 2
+                   : axis->log ? 1
+                               : 0);
+}
+
+static void add_group(const struct writing *w, const struct plot_mark *mark) {
+    const struct plot_panel *made = mark->panel;
+    if (mark->group == PLOT_PANEL) {
+        lab_str_add(w->out, "<g class=\"p\"");
+        add_range(w, 'x', &made->x, made->panel->x.names, made->left, made->right);
+        add_range(w, 'y', &made->y, made->panel->y.names, made->bottom, made->top);
+    } else if (mark->group == PLOT_KEY) {
+        lab_str_printf(w->out, "<g class=\"k\" data-s=\"%d\"", mark->series);
+    } else {
+        lab_str_printf(w->out, "<g class=\"s s%d\" data-t=\"", mark->series);
+        add_escaped(w->out, mark->text ? mark->text : "");
+        lab_str_add(w->out, "\"");
+    }
+    lab_str_add(w->out, ">\n");
+}
+
+static void add_mark(const struct writing *w, const struct plot_mark *mark) {
+    switch (mark->kind) {
+    case PLOT_RECT:
+        lab_str_add(w->out, "<rect");
+        add_attribute(w, "x", mark->x);
+        add_attribute(w, "y", mark->y);
+        add_attribute(w, "width", mark->width);
+        add_attribute(w, "height", mark->height);
+        add_colour(w, mark);
+        end(w, "rect", mark->text);
+        break;
+    case PLOT_LINE:
+        lab_str_add(w->out, mark->series ? "<path class=\"l\"" : "<path");
+        add_path(w, mark, false);
+        add_colour(w, mark);
+        if (mark->width != 1)
+            add_attribute(w, "stroke-width", mark->width);
+        if (mark->dash)
+            lab_str_printf(w->out, " stroke-dasharray=\"%d 4\"", 3 + 3 * mark->dash);
+        end(w, "path", mark->text);
+        break;
+    case PLOT_AREA:
+        lab_str_add(w->out, "<path");
+        add_path(w, mark, true);
+        add_colour(w, mark);
+        end(w, "path", mark->text);
+        break;
+    case PLOT_SIGN:
+        add_sign(w, mark);
+        break;
+    case PLOT_TEXT:
+        add_text(w, mark);
+        break;
+    case PLOT_GROUP:
+        add_group(w, mark);
+        break;
+    case PLOT_END:
+        lab_str_add(w->out, "</g>\n");
+    }
+}
+
+void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, struct lab_str *out) {
+    LAB_AUTO(arena, arena);
+    struct plot_scene scene;
+    struct plot_format format = plot_page;
+    struct lab_chart shown = *chart;
+    if (view.width > 0)
+        format.width = view.width;
+    if (view.panels_most > 0 && shown.panel_count > view.panels_most)
+        shown.panel_count = view.panels_most;
+    format.titled = !view.untitled;
+    plot_scene_make(&shown, &format, &arena, &scene);
+    struct writing w = {out, view.inlined};
+    lab_str_printf(out, "<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\" aria-label=\"",
+                   scene.width, scene.height);
+    add_escaped(out, chart->title ? chart->title : "");
+    if (view.inlined)
+        lab_str_printf(out, "\" style=\"font-size:%gpx;min-width:%dpx\">\n", format.small,
+                       (int)(scene.width * LEAST_SCALE));
+    else
+        lab_str_printf(out,
+                       "\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                       "font-size=\"%g\" font-family=\"%s\">\n<rect width=\"100%%\" "
+                       "height=\"100%%\" fill=\"%s\"/>\n",
+                       scene.width, scene.height, format.small, FONTS,
+                       lab_plot_colours[LAB_COLOUR_GROUND]);
+    for (int i = 0; i < scene.count; i++)
+        add_mark(&w, &scene.marks[i]);
+    lab_str_add(out, "</svg>\n");
 }

@@ -1,12 +1,8 @@
 /* page.c: the report as a whole: what stands in it, in which order. */
-#include "base/file/file.h"
 #include "report/page_internal.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#define SVG_MOST (400 << 10) /* of one picture; beyond it the PNG is smaller */
-#define PNG_MOST (1 << 20)
 
 /* One without parts has only said what it lacks. */
 bool page_tells(const struct lab_page_analysis *analysis) {
@@ -25,64 +21,26 @@ const char *page_answer(const struct lab_page *page) {
 
 /* --- pictures --- */
 
-struct picture {
-    const char *folder;
-    const struct lab_plot *plot;
-};
-
-static void add_base64(const unsigned char *bytes, size_t length, struct lab_str *out) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < length; i += 3) {
-        size_t count = length - i < 3 ? length - i : 3;
-        unsigned word = (unsigned)bytes[i] << 16 | (count > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
-                        (count > 2 ? bytes[i + 2] : 0);
-        char four[4] = {digits[word >> 18], digits[word >> 12 & 63], digits[word >> 6 & 63],
-                        digits[word & 63]};
-        for (size_t k = count + 1; k < 4; k++)
-            four[k] = '=';
-        lab_str_add_bytes(out, four, 4);
-    }
-}
-
-/* Nothing where there is none of a fitting size. */
 static void draw_picture(const void *state, const char *prefix, struct lab_str *out) {
-    const struct picture *picture = state;
-    const struct lab_plot *plot = picture->plot;
-    LAB_AUTO(arena, arena);
-    char *bytes;
-    size_t length;
-    const char *path = lab_arena_printf(&arena, "%s/%s.svg", picture->folder, plot->name);
-    if (lab_file_read(path, 16 << 20, &arena, &bytes, &length, NULL) == 0)
-        lab_plot_inline_svg(bytes, prefix, out);
-    if (out->length > 0 && out->length <= SVG_MOST)
-        return;
-    lab_str_clear(out);
-    path = lab_arena_printf(&arena, "%s/%s.png", picture->folder, plot->name);
-    if (lab_file_read(path, PNG_MOST, &arena, &bytes, &length, NULL) < 0)
-        return;
-    lab_str_add(out, "<img alt=\"");
-    lab_doc_add_html(plot->chart->title ? plot->chart->title : plot->name, out);
-    lab_str_add(out, "\" src=\"data:image/png;base64,");
-    add_base64((const unsigned char *)bytes, length, out);
-    lab_str_add(out, "\">");
+    const struct lab_plot *plot = state;
+    (void)prefix;
+    lab_plot_svg(plot->chart, (struct lab_plot_view){.inlined = true}, out);
 }
 
-static int add_charts(const struct lab_page *page, const struct lab_page_analysis *analysis,
-                      struct lab_arena *arena, struct lab_doc_chart **ret_charts) {
+static int add_charts(const struct lab_page_analysis *analysis, struct lab_arena *arena,
+                      struct lab_doc_chart **ret_charts) {
     int count = 0;
     size_t room = (size_t)analysis->plot_count + 1;
     struct lab_doc_chart *charts = lab_arena_alloc(arena, room, sizeof *charts);
-    struct picture *pictures = lab_arena_alloc(arena, room, sizeof *pictures);
     for (int i = 0; i < analysis->plot_count; i++) {
         const struct lab_plot *plot = &analysis->plots[i];
-        pictures[i] = (struct picture){page->folder, plot};
-        if (plot->drawn)
+        if (plot->written)
             charts[count++] = (struct lab_doc_chart){.name = plot->name,
                                                      .title = plot->chart->title,
                                                      .caption = plot->chart->caption,
                                                      .simulated = plot->chart->simulated,
                                                      .draw = draw_picture,
-                                                     .state = &pictures[i]};
+                                                     .state = plot};
     }
     *ret_charts = charts;
     return count;
@@ -122,7 +80,7 @@ static void add_analysis(struct lab_doc *doc, const struct lab_page *page,
                                             .source = page->source,
                                             .opened = result->answer == page_answer(page)};
         struct lab_doc_chart *charts;
-        added.chart_count = add_charts(page, analysis, arena, &charts);
+        added.chart_count = add_charts(analysis, arena, &charts);
         added.charts = charts;
         lab_report_add_analysis(doc, &added);
     } else {

@@ -58,7 +58,7 @@ run report quick_test --format terminal
 expect_out '3 of 3 runs succeeded'
 expect_no_file "$folder/report"
 
-# where there is no gnuplot: everything but pictures, and how to get them
+# where there is no gnuplot: charts as SVG, and how to get the others
 mkdir tools
 what="gpulab report without gnuplot"
 PATH=$work/tools "$gpulab" report quick_test >out 2>err
@@ -68,6 +68,7 @@ expect_file "$folder/report/index.html"
 expect_no_file "$folder"/report/*.png
 if ls "$folder"/report/*.gp >/dev/null 2>&1; then
     expect_err 'apt install gnuplot-nox'
+    grep -q '<svg ' "$folder/report/index.html" || fail "$what: the page has no charts"
     grep -q 'apt install gnuplot-nox' "$folder/report/index.html" || fail "$what: the page is silent"
 fi
 
@@ -92,7 +93,8 @@ if [ "$drawn" ]; then
     for name in gpu_load_balance_analysis per_gpu_memory_breakdown gpu_memory_comparison \
         gpu_memory_timeline resource_timeline; do
         expect_file stats_multi_gpu-report/$name.png stats_multi_gpu-report/$name.svg \
-            stats_multi_gpu-report/$name.gp stats_multi_gpu-report/$name.dat
+            stats_multi_gpu-report/$name.gp stats_multi_gpu-report/$name.csv \
+            stats_multi_gpu-report/$name.pdf
     done
     [ "$(grep -c '<svg ' stats_multi_gpu-report/index.html)" -ge 5 ] || fail "$what: pictures lack"
     # the script draws the picture anew, on its own

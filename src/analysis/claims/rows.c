@@ -237,7 +237,7 @@ static const char *heat_text(const struct axis *axis, int row, struct lab_arena 
     if (isnan(cell.value))
         return "";
     if (claimed && claim->verdict == LAB_CLAIM_NO)
-        return lab_arena_printf(arena, "≤ %.1f", ceil(1000 * claim->bound - 1e-9) / 10);
+        return lab_arena_printf(arena, "≤%.1f", ceil(1000 * claim->bound - 1e-9) / 10);
     return lab_arena_printf(arena, "%.1f%s", fabs(cell.value) < 0.05 ? 0 : cell.value,
                             claimed && claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "?" : "");
 }
@@ -263,7 +263,7 @@ void lab_rows_set_heat(struct lab_chart_panel *panel, const struct lab_rows *row
         values[cell] = place(&heights, r).value;
         texts[cell] = heat_text(&heights, r, arena);
     }
-    *heat = (struct lab_chart_heat){values, texts, NAN, NAN, true, title};
+    *heat = (struct lab_chart_heat){values, texts, title};
     panel->heat = heat;
     panel->x.names = across.names;
     panel->x.name_count = across.name_count;

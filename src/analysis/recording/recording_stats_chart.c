@@ -326,7 +326,7 @@ void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
         return;
     struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena),
                             peak = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
-    mean.figures = peak.figures = "%.1f";
+    mean.valued = peak.valued = true;
     if (!has_value(&mean))
         return;
     struct lab_chart *chart = lab_analysis_add_chart(

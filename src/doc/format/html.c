@@ -277,7 +277,7 @@ static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_bloc
     }
     if (!shown)
         lab_str_add(out, "There was no room for this picture: ");
-    lab_str_printf(out, "<a href=\"%s.png\">%s.png</a></figcaption>\n</figure>\n", chart->name,
+    lab_str_printf(out, "<a href=\"%s.svg\">%s.svg</a></figcaption>\n</figure>\n", chart->name,
                    chart->name);
 }
 

@@ -151,7 +151,7 @@ static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_bloc
     struct lab_str *out = writer->out;
     lab_str_add(out, "\n![");
     lab_doc_add_escaped(chart->title ? chart->title : chart->name, out);
-    lab_str_printf(out, "%s](%s.png)\n", chart->simulated ? " (simulated)" : "", chart->name);
+    lab_str_printf(out, "%s](%s.svg)\n", chart->simulated ? " (simulated)" : "", chart->name);
     if (chart->caption)
         lab_str_printf(out, "\n*%s*\n", lab_doc_escape(chart->caption, writer->arena));
 }

@@ -55,7 +55,7 @@ static inline struct lab_chart given_bars(struct lab_arena *arena) {
                                               .high = given_copy(arena, local, 6, by * 1.04),
                                               .count = 6,
                                               .colour = -1,
-                                              .figures = "%.0f"};
+                                              .valued = true};
     }
     double *limit = given_count(arena, 6, 0);
     for (int i = 0; i < 6; i++)
@@ -133,12 +133,7 @@ static inline struct lab_chart given_heat(struct lab_arena *arena) {
     for (int i = 0; i < 16; i++)
         texts[i] = isnan(values[i]) ? "" : lab_arena_printf(arena, "%+.1f %%", values[i]);
     struct lab_chart_heat *heat = lab_arena_alloc(arena, 1, sizeof *heat);
-    *heat = (struct lab_chart_heat){.values = values,
-                                    .texts = texts,
-                                    .low = NAN,
-                                    .high = NAN,
-                                    .diverging = true,
-                                    .title = "Penalty [%]"};
+    *heat = (struct lab_chart_heat){.values = values, .texts = texts, .title = "Penalty [%]"};
     struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
     *panel = (struct lab_chart_panel){
         .x = given_names("Model", models, 4), .y = given_names("", gpus, 4), .heat = heat};
@@ -149,25 +144,35 @@ static inline struct lab_chart given_heat(struct lab_arena *arena) {
                               .simulated = true};
 }
 
-/* One hue, in two panels beside each other. */
-static inline struct lab_chart given_heats(struct lab_arena *arena) {
-    static const char *const nodes[] = {"node 0", "node 1", "node 2", "node 3"};
-    static const char *const gpus[] = {"GPU 0", "GPU 1"};
-    static const double values[] = {25.1, 24.9, 18.2, 12.0, 12.4, 18.0, 24.0, 25.0};
+/* A map of a machine, devices by NUMA nodes, a panel for each model. */
+static inline struct lab_chart given_map(struct lab_arena *arena, int devices, int nodes,
+                                         int models) {
+    size_t cells = (size_t)devices * (size_t)nodes;
+    const char **x = lab_arena_alloc(arena, (size_t)nodes, sizeof *x),
+               **y = lab_arena_alloc(arena, (size_t)devices, sizeof *y),
+               **texts = lab_arena_alloc(arena, cells, sizeof *texts);
+    double *values = lab_arena_alloc(arena, cells, sizeof *values);
+    for (int i = 0; i < nodes; i++)
+        x[i] = lab_arena_printf(arena, "%d", i);
+    for (int i = 0; i < devices; i++)
+        y[i] = lab_arena_printf(arena, "GPU %d", i);
+    for (size_t i = 0; i < cells; i++) {
+        values[i] = i % 3 ? -15.6 : 15.6;
+        texts[i] = i % 3 ? "-15.6" : "≤ 15.6";
+    }
     struct lab_chart_heat *heat = lab_arena_alloc(arena, 1, sizeof *heat);
-    const char **texts = lab_arena_alloc(arena, 8, sizeof *texts);
-    for (int i = 0; i < 8; i++)
-        texts[i] = lab_arena_printf(arena, "%.1f", values[i]);
     *heat = (struct lab_chart_heat){
-        .values = values, .texts = texts, .low = 0, .high = NAN, .title = "Bandwidth [GB/s]"};
-    struct lab_chart_panel *panels = lab_arena_alloc(arena, 2, sizeof *panels);
-    for (int p = 0; p < 2; p++)
-        panels[p] = (struct lab_chart_panel){.title = p ? "Device to host" : "Host to device",
-                                             .x = given_names("Node of the memory", nodes, 4),
-                                             .y = given_names("", gpus, 2),
+        .values = values, .texts = texts, .title = "Change of throughput [%]"};
+    struct lab_chart_panel *panels = lab_arena_alloc(arena, (size_t)models, sizeof *panels);
+    for (int p = 0; p < models; p++)
+        panels[p] = (struct lab_chart_panel){.title = lab_arena_printf(arena, "vit16x%dx1024", p),
+                                             .x = given_names("NUMA node", x, nodes),
+                                             .y = given_names("", y, devices),
                                              .heat = heat};
-    return (struct lab_chart){
-        .name = "heats", .title = "Copies", .panels = panels, .panel_count = 2, .columns = 2};
+    return (struct lab_chart){.name = "map",
+                              .title = "Throughput on remote NUMA nodes",
+                              .panels = panels,
+                              .panel_count = models};
 }
 
 /* Four stacked panels that share time, with shaded phases, 4 GPUs, a gap. */
@@ -198,7 +203,7 @@ static inline struct lab_chart given_timeline(struct lab_arena *arena) {
                     y[i] = NAN;
             }
             series[s] = (struct lab_chart_series){.title = p == 3 ? "all cores" : names[s],
-                                                  .mark = p == 2 ? LAB_CHART_STEPS : LAB_CHART_LINE,
+                                                  .mark = p == 3 ? LAB_CHART_LINE : LAB_CHART_ROW,
                                                   .x = x,
                                                   .y = y,
                                                   .count = count,
@@ -210,10 +215,12 @@ static inline struct lab_chart given_timeline(struct lab_arena *arena) {
                                              .series_count = lines,
                                              .shades = shades,
                                              .shade_count = 6};
-        if (p == 0) {
-            panels[p].y.low = 0;
-            panels[p].y.high = 100;
+        if (p < 3) {
+            panels[p].y.names = names;
+            panels[p].y.name_count = 4;
         }
+        if (p == 0)
+            panels[p].y.high = 100;
     }
     return (struct lab_chart){
         .name = "timeline", .title = "Resources over time", .panels = panels, .panel_count = 4};
@@ -367,7 +374,7 @@ static inline struct lab_chart *given_charts(struct lab_arena *arena) {
     charts[count++] = given_bars(arena);
     charts[count++] = given_law(arena);
     charts[count++] = given_heat(arena);
-    charts[count++] = given_heats(arena);
+    charts[count++] = given_map(arena, 10, 4, 6);
     charts[count++] = given_timeline(arena);
     charts[count++] = given_grid(arena);
     charts[count++] = given_boxes(arena);

@@ -1,9 +1,9 @@
-/* Charts as gnuplot's scripts: golden files, and pictures where gnuplot is. */
+/* Charts: what lies where in their scenes, their files, and pictures where gnuplot is. */
 #include "chart_fixture.h"
 #include "unit/report/study_fixture.h"
 
 #include "base/subprocess.h"
-#include "plot/plot.h"
+#include "plot/plot_internal.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -41,47 +41,202 @@ static bool has_gnuplot(struct lab_arena *arena) {
     return lab_subprocess_run(&spec, arena, &result, NULL) == 0 && result.exit_status == 0;
 }
 
-/* Given a chart of every kind, when its script is written, then it is the one that was looked
- * at. */
-LAB_TEST(scripts_hold) {
-    struct given *g = *state;
-    for (int i = 0; i < GIVEN_CHARTS; i++) {
-        lab_str_clear(&g->text);
-        lab_plot_script(&g->charts[i], g->charts[i].name, &g->text);
-        assert_golden(g->text.text, lab_arena_printf(&g->arena, "plot-%s.gp", g->charts[i].name));
+/* --- geometry --- */
+
+static const struct plot_format *const formats[] = {&plot_page, &plot_paper};
+
+static struct plot_scene scene_of(struct given *g, const struct lab_chart *chart, int format) {
+    struct plot_scene scene;
+    plot_scene_make(chart, formats[format], &g->arena, &scene);
+    return scene;
+}
+
+struct box {
+    double left, top, right, bottom;
+};
+
+/* Of a text in coordinates that are turned by `angle`, in which texts of that angle lie level. */
+static struct box box_of(const struct plot_mark *text, int angle) {
+    double width = plot_text_width(text->text, text->size), height = 0.9 * text->size;
+    double before = text->anchor == PLOT_START ? 0 : text->anchor == PLOT_STOP ? width : width / 2;
+    double own = text->angle * 3.14159265 / 180, turn = angle * 3.14159265 / 180;
+    struct box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (int c = 0; c < 4; c++) {
+        double along = (c % 2 ? width : 0) - before, across = (c / 2 ? 0.5 : -0.5) * height;
+        double x = text->x + along * cos(own) + across * sin(own),
+               y = text->y - along * sin(own) + across * cos(own);
+        double level_x = x * cos(turn) - y * sin(turn), level_y = x * sin(turn) + y * cos(turn);
+        box = (struct box){fmin(box.left, level_x), fmin(box.top, level_y),
+                           fmax(box.right, level_x), fmax(box.bottom, level_y)};
     }
+    return box;
+}
+
+static bool overlap(const struct plot_mark *a, const struct plot_mark *b) {
+    bool apart = false; /* by a line along either of them */
+    int angles[] = {a->angle, b->angle};
+    for (int i = 0; i < 2; i++) {
+        struct box x = box_of(a, angles[i]), y = box_of(b, angles[i]);
+        apart |= x.right <= y.left + 0.1 || y.right <= x.left + 0.1 || x.bottom <= y.top + 0.1 ||
+                 y.bottom <= x.top + 0.1;
+    }
+    return !apart;
+}
+
+static void assert_texts_apart(const struct plot_scene *scene, const char *name) {
+    for (int i = 0; i < scene->count; i++) {
+        const struct plot_mark *a = &scene->marks[i];
+        if (a->kind != PLOT_TEXT)
+            continue;
+        struct box box = box_of(a, 0);
+        if (box.left < -1 || box.top < -1 || box.right > scene->width + 1 ||
+            box.bottom > scene->height + 1)
+            fail_msg("%s, %d wide: '%s' leaves the picture", name, scene->width, a->text);
+        for (int k = 0; k < i; k++)
+            if (scene->marks[k].kind == PLOT_TEXT && overlap(a, &scene->marks[k]))
+                fail_msg("%s, %d wide: '%s' lies on '%s'", name, scene->width, a->text,
+                         scene->marks[k].text);
+    }
+}
+
+/* Given charts of every kind, bad ones too, then no text lies on another or beyond the edge, on a
+ * page and in a column of a paper. */
+LAB_TEST(texts_lie_apart) {
+    struct given *g = *state;
+    for (int f = 0; f < 2; f++)
+        for (int i = 0; i < GIVEN_CHARTS; i++) {
+            struct plot_scene scene = scene_of(g, &g->charts[i], f);
+            assert_texts_apart(&scene, g->charts[i].name);
+        }
+}
+
+/* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them. */
+LAB_TEST(maps_have_room_for_their_values) {
+    struct given *g = *state;
+    static const int sizes[][2] = {{1, 1}, {2, 2}, {10, 4}, {16, 8}};
+    for (int i = 0; i < 4; i++)
+        for (int f = 0; f < 2; f++) {
+            int devices = sizes[i][0], nodes = sizes[i][1], texts = 0;
+            struct lab_chart chart = given_map(&g->arena, devices, nodes, 6);
+            struct plot_scene scene = scene_of(g, &chart, f);
+            for (int m = 0; m < scene.count; m++)
+                texts += scene.marks[m].kind == PLOT_TEXT && strstr(scene.marks[m].text, "15.6") &&
+                         scene.marks[m].anchor == PLOT_MIDDLE;
+            assert_int_equal(texts, 6 * devices * nodes);
+            assert_texts_apart(&scene, "map");
+        }
+}
+
+/* Given values on both sides of 0, then equal distances have equal strengths, and 0 has none. */
+LAB_TEST(colours_of_a_map_are_symmetric) {
+    struct given *g = *state;
+    static const double values[] = {-4, 4, 0, 2};
+    static const char *const names[] = {"a", "b"};
+    struct lab_chart_heat heat = {.values = values};
+    struct lab_chart_panel panel = {
+        .x = given_names("", names, 2), .y = given_names("", names, 2), .heat = &heat};
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    const struct plot_mark *cells[4];
+    int count = 0;
+    for (int i = 0; i < scene.count; i++)
+        if (scene.marks[i].kind == PLOT_RECT && scene.marks[i].text)
+            cells[count++ % 4] = &scene.marks[i];
+    assert_int_equal(count, 4);
+    assert_true(cells[0]->opacity == cells[1]->opacity && cells[0]->colour != cells[1]->colour);
+    assert_true(cells[2]->opacity < 0.05 && fabs(cells[3]->opacity - 0.5) < 1e-6);
+}
+
+/* --- gaps and long series --- */
+
+static struct plot_scene scene_of_series(struct given *g, enum lab_chart_mark mark, double *x,
+                                         double *y, size_t count) {
+    static const char *const rows[] = {"GPU 0"};
+    struct lab_chart_series series = {.title = "t", .mark = mark, .x = x, .y = y, .count = count};
+    struct lab_chart_panel panel = {
+        .x = given_axis("x"), .y = given_axis("y"), .series = &series, .series_count = 1};
+    if (mark == LAB_CHART_ROW)
+        panel.y = given_names("y", rows, 1);
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    return scene_of(g, &chart, 0);
+}
+
+static const struct plot_mark *find_kind(const struct plot_scene *scene, enum plot_kind kind) {
+    const struct plot_mark *found = NULL;
+    for (int i = 0; i < scene->count; i++)
+        if (scene->marks[i].kind == kind && scene->marks[i].count > 2)
+            found = &scene->marks[i];
+    assert_non_null(found);
+    return found;
+}
+
+/* Given 9000 readings with a pause, then nothing is drawn across it, thinned as they are. */
+LAB_TEST(gaps_stay_gaps) {
+    struct given *g = *state;
+    double *x = given_count(&g->arena, 9000, 0.01), *y = given_count(&g->arena, 9000, 0);
+    for (int i = 0; i < 9000; i++)
+        y[i] = i < 3000 ? 20 + i % 7 : i < 6000 ? (double)NAN : 80 + i % 5;
+    enum lab_chart_mark marks[] = {LAB_CHART_LINE, LAB_CHART_ROW};
+    for (int m = 0; m < 2; m++) {
+        struct plot_scene scene = scene_of_series(g, marks[m], x, y, 9000);
+        const struct plot_mark *mark = find_kind(&scene, m ? PLOT_AREA : PLOT_LINE);
+        double widest = 0;
+        for (int i = 1; i < mark->count; i++)
+            if (mark->points[2 * i + 1] != mark->points[2 * i - 1])
+                widest = fmax(widest, mark->points[2 * i] - mark->points[2 * i - 2]);
+        assert_true(widest < 10);
+        assert_true(mark->count < 2500);
+    }
+}
+
+/* Given one reading that stands out among many, then it is kept. */
+LAB_TEST(long_series_keep_their_extremes) {
+    struct given *g = *state;
+    double *x = given_count(&g->arena, 50000, 1), *y = given_count(&g->arena, 50000, 0);
+    y[37777] = 99;
+    struct plot_scene scene = scene_of_series(g, LAB_CHART_LINE, x, y, 50000);
+    const struct plot_mark *line = find_kind(&scene, PLOT_LINE);
+    double low = 0, high = INFINITY;
+    for (int i = 0; i < line->count; i++) {
+        low = fmax(low, line->points[2 * i + 1]);
+        high = fmin(high, line->points[2 * i + 1]);
+    }
+    assert_true(low - high > 200 && line->count < 1200);
+}
+
+/* --- files --- */
+
+/* Given a map of 10 × 4 × 6, then it is small, and its colours are the page's. */
+LAB_TEST(svg_takes_the_colours_of_a_page) {
+    struct given *g = *state;
+    struct lab_chart chart = given_map(&g->arena, 10, 4, 6);
+    lab_plot_svg(&chart, (struct lab_plot_view){.inlined = true}, &g->text);
+    assert_true(g->text.length < 60000);
+    assert_contains(g->text.text, "fill:var(--less)");
+    assert_contains(g->text.text, "<title>GPU 9, 3: ");
+    assert_null(strchr(g->text.text, '#'));
+    lab_str_clear(&g->text);
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_null(strstr(g->text.text, "var("));
+}
+
+/* Given words that mean something to XML, then they stay words; and no number is none. */
+LAB_TEST(svg_is_never_broken) {
+    struct given *g = *state;
+    for (int i = 0; i < GIVEN_CHARTS; i++)
+        lab_plot_svg(&g->charts[i], (struct lab_plot_view){.inlined = true}, &g->text);
+    assert_contains(g->text.text, "&quot;quoted&quot; &lt;b>");
+    assert_null(strstr(g->text.text, "nan"));
+    assert_null(strstr(g->text.text, "inf\""));
+    assert_contains(g->text.text, "no data");
 }
 
 LAB_TEST(data_hold) {
     struct given *g = *state;
-    struct lab_chart heat = given_heat(&g->arena), law = given_law(&g->arena);
+    struct lab_chart heat = given_heat(&g->arena), bars = given_bars(&g->arena);
     lab_plot_data(&heat, &g->text);
-    lab_plot_data(&law, &g->text);
-    assert_golden(g->text.text, "plot-data.dat");
-}
-
-static int count_lines(const char *text) {
-    int count = 0;
-    for (; *text; text++)
-        count += *text == '\n';
-    return count;
-}
-
-/* Given 5000 points with one that stands out, when they are too many for a picture, it is kept. */
-LAB_TEST(long_series_keep_their_extremes) {
-    struct given *g = *state;
-    double *x = given_count(&g->arena, 5000, 1), *y = given_count(&g->arena, 5000, 0);
-    y[3777] = 99;
-    y[1234] = -7;
-    struct lab_chart_series series = {
-        .title = "t", .mark = LAB_CHART_LINE, .x = x, .y = y, .count = 5000};
-    struct lab_chart_panel panel = {
-        .x = given_axis("x"), .y = given_axis("y"), .series = &series, .series_count = 1};
-    struct lab_chart chart = {.name = "spike", .panels = &panel, .panel_count = 1};
-    lab_plot_data(&chart, &g->text);
-    assert_true(count_lines(g->text.text) < 2100);
-    assert_contains(g->text.text, "\n 3777 99 ");
-    assert_contains(g->text.text, "\n 1234 -7 ");
+    lab_plot_data(&bars, &g->text);
+    assert_golden(g->text.text, "plot-data.csv");
 }
 
 /* Given a simulated chart, then the word is drawn; given a real one, it isn't. */
@@ -125,10 +280,11 @@ LAB_TEST(charts_are_drawn) {
     assert_string_equal(plots[2].name, "___odd_name");
     for (int i = 0; i < 3; i++) {
         assert_true(plots[i].written);
-        assert_true(is_there(plots[i].name, "gp") && is_there(plots[i].name, "dat"));
+        assert_true(is_there(plots[i].name, "gp") && is_there(plots[i].name, "csv"));
+        assert_true(is_there(plots[i].name, "svg"));
         assert_int_equal(plots[i].drawn, able);
         assert_int_equal(is_there(plots[i].name, "png"), able);
-        assert_int_equal(is_there(plots[i].name, "svg"), able);
+        assert_int_equal(is_there(plots[i].name, "pdf"), able);
     }
     const char *missing = lab_plot_missing(plots, 3, &g->arena);
     if (able)
@@ -164,25 +320,6 @@ LAB_TEST(nothing_is_drawn_after_the_deadline) {
     lab_plot_draw(&chart, 1, test_folder(), 1, &g->arena, &plot);
     assert_false(plot.drawn);
     assert_contains(lab_plot_missing(&plot, 1, &g->arena), "no time was left");
-}
-
-/* Given gnuplot's SVG, when it goes into a page, then ids have a prefix and colours are the
- * page's. */
-LAB_TEST(svg_becomes_a_part_of_a_page) {
-    struct given *g = *state;
-    lab_plot_inline_svg(
-        "<?xml version=\"1.0\"?>\n<svg \n width=\"8\" height=\"4\"\n viewBox=\"0 0 8 4\">\n"
-        "<title>Gnuplot</title><rect x=\"0\" y=\"0\" width=\"8\" height=\"4\" fill=\"#ffffff\"/>"
-        "<defs><circle id='gpDot' r='0.5'/></defs><g fill=\"none\">\n</g>"
-        "<g><path stroke='rgb(  0, 114, 178)'/><use xlink:href='#gpDot' "
-        "color='rgb( 34,  34,  34)'/><path fill='rgb(1, 2, 3)'/>"
-        "<text>rgb(0, 114, 178) id='x'</text></g></svg>",
-        "c7", &g->text);
-    assert_string_equal(g->text.text,
-                        "<svg role=\"img\" viewBox=\"0 0 8 4\" style=\"min-width:4px\">\n"
-                        "<defs><circle id='c7-gpDot' r='0.5'/></defs>"
-                        "<g><path stroke='var(--c0)'/><use href='#c7-gpDot' color='var(--ink)'/>"
-                        "<path fill='#010203'/><text>rgb(0, 114, 178) id='x'</text></g></svg>");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

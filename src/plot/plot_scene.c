@@ -1,0 +1,288 @@
+/* plot_scene.c: a chart as marks: titles, key, axes, shades; plot_series.c adds the data. */
+#include "plot/plot_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TIC 4 /* pixels */
+
+void plot_scene_add(struct plot_scene *scene, struct plot_mark mark) {
+    if (scene->count == scene->room) {
+        scene->room = scene->room ? 2 * scene->room : 256;
+        struct plot_mark *more = lab_arena_alloc(scene->arena, (size_t)scene->room, sizeof *more);
+        if (scene->count > 0)
+            memcpy(more, scene->marks, (size_t)scene->count * sizeof *more);
+        scene->marks = more;
+    }
+    scene->marks[scene->count++] = mark;
+}
+
+int plot_sign_corners(const struct plot_mark *sign, double *ret) {
+    static const struct {
+        int corners;
+        double turn, size;
+    } shapes[] = {{16, 0, 1}, {4, 0.25, 1.2}, {3, -0.5, 1.35}, {4, 0, 1.3}, {3, 0.5, 1.35}};
+    int shape = sign->shape % 5, corners = shapes[shape].corners;
+    for (int i = 0; i < corners; i++) {
+        double angle = 3.14159265358979 * (2.0 * i / corners + shapes[shape].turn);
+        ret[2 * i] = sign->x + sign->size * shapes[shape].size * cos(angle);
+        ret[2 * i + 1] = sign->y + sign->size * shapes[shape].size * sin(angle);
+    }
+    return corners;
+}
+
+static void add_text(struct plot_scene *scene, const char *text, double x, double y, double size,
+                     enum plot_anchor anchor, enum lab_colour colour) {
+    if (text && *text)
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_TEXT,
+                                                 .x = x,
+                                                 .y = y,
+                                                 .size = size,
+                                                 .anchor = anchor,
+                                                 .colour = colour,
+                                                 .text = text});
+}
+
+static void add_line(struct plot_scene *scene, double x0, double y0, double x1, double y1,
+                     enum lab_colour colour) {
+    const double points[] = {x0, y0, x1, y1};
+    plot_scene_add(scene, (struct plot_mark){.kind = PLOT_LINE,
+                                             .points = lab_arena_copy(scene->arena, points, 4, 8),
+                                             .count = 2,
+                                             .width = colour == LAB_COLOUR_GRID ? 0.8 : 1,
+                                             .colour = colour});
+}
+
+/* --- above the panels --- */
+
+static void add_headline(struct plot_scene *scene, const struct plot_layout *layout) {
+    const struct plot_format *format = layout->format;
+    double line = 1.35 * format->title;
+    for (int i = 0; i < layout->title_lines; i++)
+        add_text(scene, layout->title[i], PLOT_EDGE, PLOT_EDGE + (i + 0.5) * line, format->title,
+                 PLOT_START, LAB_COLOUR_INK);
+    if (layout->chart->simulated)
+        add_text(scene, "simulated", layout->width - PLOT_EDGE, PLOT_EDGE + line / 2, format->title,
+                 PLOT_STOP, LAB_COLOUR_WARN);
+}
+
+static void add_sample(struct plot_scene *scene, const struct plot_entry *entry) {
+    bool filled = entry->shade || entry->mark == LAB_CHART_BARS || entry->mark == LAB_CHART_BAND ||
+                  entry->mark == LAB_CHART_BOXES || entry->mark == LAB_CHART_STACK;
+    bool sign = entry->mark == LAB_CHART_POINTS || entry->mark == LAB_CHART_LINE_POINTS;
+    enum lab_colour colour = entry->shade ? LAB_COLOUR_SHADE0 + entry->look % LAB_COLOUR_SHADES
+                                          : LAB_COLOUR_C0 + entry->look % LAB_COLOUR_CATEGORIES;
+    if (filled)
+        plot_scene_add(scene,
+                       (struct plot_mark){
+                           .kind = PLOT_RECT,
+                           .x = entry->x + 4,
+                           .y = entry->y - 5,
+                           .width = 14,
+                           .height = 10,
+                           .colour = colour,
+                           .opacity = entry->mark == LAB_CHART_BAND && !entry->shade ? 0.25 : 0});
+    if (!filled && entry->mark != LAB_CHART_POINTS) {
+        const double points[] = {entry->x, entry->y, entry->x + 20, entry->y};
+        plot_scene_add(scene,
+                       (struct plot_mark){.kind = PLOT_LINE,
+                                          .points = lab_arena_copy(scene->arena, points, 4, 8),
+                                          .count = 2,
+                                          .width = 1.8,
+                                          .dash = entry->mark == LAB_CHART_DASHES ? 1 : 0,
+                                          .colour = colour});
+    }
+    if (sign)
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_SIGN,
+                                                 .x = entry->x + 10,
+                                                 .y = entry->y,
+                                                 .size = 3.5,
+                                                 .shape = entry->look,
+                                                 .colour = colour});
+}
+
+static void add_keys(struct plot_scene *scene, const struct plot_layout *layout) {
+    for (int i = 0; i < layout->key_count; i++) {
+        const struct plot_entry *entry = &layout->keys[i];
+        plot_scene_add(scene,
+                       (struct plot_mark){.kind = PLOT_GROUP, .group = PLOT_KEY, .series = i});
+        add_sample(scene, entry);
+        add_text(scene, entry->shown, entry->x + 26, entry->y, layout->format->small, PLOT_START,
+                 LAB_COLOUR_INK);
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_END});
+    }
+}
+
+/* The colours of a map, from its least over 0 to its most. */
+static void add_scale(struct plot_scene *scene, const struct plot_layout *layout) {
+    enum { STEPS = 21, STEP = 5 };
+    double size = layout->format->small, x = layout->heat_x, y = layout->heat_y;
+    double most = layout->heat_most;
+    const char *ends[] = {lab_arena_printf(scene->arena, "%.3g", most > 0 ? -most : -1),
+                          lab_arena_printf(scene->arena, "+%.3g", most > 0 ? most : 1)};
+    add_text(scene, ends[0], x, y, size, PLOT_START, LAB_COLOUR_AXIS);
+    x += plot_text_width(ends[0], size) + 5;
+    for (int i = 0; i < STEPS; i++, x += STEP) {
+        double share = 2.0 * i / (STEPS - 1) - 1;
+        plot_scene_add(scene,
+                       (struct plot_mark){.kind = PLOT_RECT,
+                                          .x = x,
+                                          .y = y - 5,
+                                          .width = STEP,
+                                          .height = 10,
+                                          .colour = share < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE,
+                                          .opacity = fmax(fabs(share), 0.01)});
+    }
+    add_text(scene, ends[1], x + 5, y, size, PLOT_START, LAB_COLOUR_AXIS);
+    x += 5 + plot_text_width(ends[1], size) + 12;
+    const char *title = layout->chart->panels[0].heat->title;
+    if (title)
+        add_text(scene, plot_text_cut(title, size, layout->width - PLOT_EDGE - x, scene->arena), x,
+                 y, size, PLOT_START, LAB_COLOUR_INK);
+}
+
+/* --- around an area --- */
+
+static double across(const struct plot_panel *made, double at) {
+    return made->left + plot_axis_share(&made->x, at) * (made->right - made->left);
+}
+
+static double down(const struct plot_panel *made, double at) {
+    return made->bottom - plot_axis_share(&made->y, at) * (made->bottom - made->top);
+}
+
+static void add_x_axis(struct plot_scene *scene, const struct plot_layout *layout,
+                       const struct plot_panel *made) {
+    bool names = made->panel->x.names, heat = made->panel->heat;
+    double size = layout->format->small;
+    for (int i = 0; i < made->x.tic_count; i++) {
+        double x = across(made, made->x.tics[i].at);
+        if (!names && !heat)
+            add_line(scene, x, made->top, x, made->bottom, LAB_COLOUR_GRID);
+        if (!heat)
+            add_line(scene, x, made->bottom, x, made->bottom + TIC, LAB_COLOUR_AXIS);
+        if (!made->x_texts)
+            continue;
+        struct plot_mark text = {.kind = PLOT_TEXT,
+                                 .x = x,
+                                 .y = made->bottom + 7 + (made->x.angle ? size * 0.3 : size / 2),
+                                 .size = size,
+                                 .anchor = made->x.angle ? PLOT_STOP : PLOT_MIDDLE,
+                                 .angle = made->x.angle,
+                                 .colour = LAB_COLOUR_AXIS,
+                                 .text = lab_arena_strdup(scene->arena, made->x.tics[i].text)};
+        plot_scene_add(scene, text);
+    }
+    if (made->x_title && made->panel->x.title) {
+        double room = fmax(made->right - made->left, 90);
+        add_text(scene,
+                 plot_text_cut(made->panel->x.title, layout->format->small, room, scene->arena),
+                 (made->left + made->right) / 2, made->bottom + made->under, layout->format->small,
+                 PLOT_MIDDLE, LAB_COLOUR_INK);
+    }
+}
+
+static void add_y_axis(struct plot_scene *scene, const struct plot_layout *layout,
+                       const struct plot_panel *made) {
+    for (int i = 0; i < made->y.tic_count; i++) {
+        double y = down(made, made->y.tics[i].at);
+        if (!made->panel->y.names)
+            add_line(scene, made->left, y, made->right, y,
+                     made->y.tics[i].at == 0 ? LAB_COLOUR_AXIS : LAB_COLOUR_GRID);
+        if (made->y_texts)
+            add_text(scene, lab_arena_strdup(scene->arena, made->y.tics[i].text), made->left - 6, y,
+                     layout->format->small, PLOT_STOP, LAB_COLOUR_AXIS);
+    }
+    if (made->panel->heat)
+        return;
+    add_line(scene, made->left, made->top, made->left, made->bottom, LAB_COLOUR_AXIS);
+    add_line(scene, made->left, made->bottom, made->right, made->bottom, LAB_COLOUR_AXIS);
+}
+
+/* From where the ticks' texts begin: what is above them is free. */
+static void add_titles(struct plot_scene *scene, const struct plot_layout *layout,
+                       const struct plot_panel *made, double until) {
+    const struct lab_chart_panel *panel = made->panel;
+    double small = layout->format->small, text = layout->format->text, y = made->top - 4;
+    const char *title = panel->y.title;
+    double left = made->left - (made->y_texts ? made->y.longest + 6 : 0);
+    if (made->y_title) {
+        if (made->row_high > 0 && panel->y.names)
+            title = lab_arena_printf(scene->arena, "%s; a row: 0 to %.3g", title, made->row_high);
+        add_text(scene, plot_text_cut(title, small, until - left, scene->arena), left,
+                 y - small * 0.6, small, PLOT_START, LAB_COLOUR_AXIS);
+    }
+    bool above = false; /* someone of the row has one: titles of panels are at one height */
+    for (int p = 0; p < layout->chart->panel_count; p++)
+        above |= layout->panels[p].top == made->top && layout->panels[p].y_title;
+    if (panel->title && *panel->title)
+        plot_scene_add(scene,
+                       (struct plot_mark){.kind = PLOT_TEXT,
+                                          .x = left,
+                                          .y = y - (above ? 1.35 * small : 0) - text * 0.6,
+                                          .size = text,
+                                          .bold = true,
+                                          .colour = LAB_COLOUR_INK,
+                                          .text = plot_text_cut(panel->title, text * 1.08,
+                                                                until - left, scene->arena)});
+    if (!plot_has_values(panel))
+        add_text(scene, "no data", (made->left + made->right) / 2, (made->top + made->bottom) / 2,
+                 text, PLOT_MIDDLE, LAB_COLOUR_AXIS);
+}
+
+static void add_shades(struct plot_scene *scene, const struct plot_layout *layout,
+                       const struct plot_panel *made) {
+    const struct lab_chart_panel *panel = made->panel;
+    double size = layout->format->small, free_from = made->left;
+    for (int i = 0; i < panel->shade_count; i++) {
+        const struct lab_chart_shade *shade = &panel->shades[i];
+        int colour = (shade->colour < 0 ? 0 : shade->colour) % LAB_COLOUR_SHADES;
+        double from = fmax(across(made, shade->from), made->left),
+               until = fmin(across(made, shade->until), made->right);
+        if (!(from <= until))
+            continue;
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_RECT,
+                                                 .x = from,
+                                                 .y = made->top,
+                                                 .width = fmax(until - from, 1),
+                                                 .height = made->bottom - made->top,
+                                                 .colour = LAB_COLOUR_SHADE0 + colour,
+                                                 .text = shade->title});
+        double width = shade->title ? plot_text_width(shade->title, size) : 0;
+        if (width == 0 || plot_shade_title(panel, colour) || until - from < width + 4 ||
+            from < free_from || panel->y.names)
+            continue;
+        add_text(scene, shade->title, (from + until) / 2, made->top + size * 0.7, size, PLOT_MIDDLE,
+                 LAB_COLOUR_AXIS);
+        free_from = until;
+    }
+}
+
+void plot_scene_make(const struct lab_chart *chart, const struct plot_format *format,
+                     struct lab_arena *arena, struct plot_scene *ret) {
+    struct plot_layout layout;
+    struct lab_chart *shortened = lab_arena_alloc(arena, 1, sizeof *shortened);
+    *shortened = plot_shorten(chart, arena);
+    plot_layout_make(shortened, format, arena, &layout);
+    *ret = (struct plot_scene){.width = layout.width, .height = layout.height, .arena = arena};
+    add_headline(ret, &layout);
+    add_keys(ret, &layout);
+    if (chart->panel_count > 0 && chart->panels[0].heat)
+        add_scale(ret, &layout);
+    for (int p = 0; p < chart->panel_count; p++) {
+        const struct plot_panel *made = &layout.panels[p];
+        bool last = p % layout.columns == layout.columns - 1 || p == chart->panel_count - 1;
+        double until = last ? layout.width - PLOT_EDGE
+                            : made[1].left - (made[1].y_texts ? made[1].y.longest + 6 : 0) - 6;
+        plot_scene_add(ret,
+                       (struct plot_mark){.kind = PLOT_GROUP, .group = PLOT_PANEL, .panel = made});
+        add_shades(ret, &layout, made);
+        add_x_axis(ret, &layout, made);
+        add_y_axis(ret, &layout, made);
+        add_titles(ret, &layout, made, until);
+        if (made->panel->heat)
+            plot_add_heat(ret, &layout, made);
+        plot_add_series(ret, &layout, made);
+        plot_scene_add(ret, (struct plot_mark){.kind = PLOT_END});
+    }
+}

@@ -1,0 +1,502 @@
+/*
+ * plot_series.c: a panel's data as marks. What lies outside of the axes is cut there; a long line
+ * keeps the extremes of every pixel, and its gaps.
+ */
+#include "plot/plot_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BAR_SHARE 0.8 /* of the distance between neighbours that bars fill */
+#define BOX_SHARE 0.7
+#define WIDEST    56   /* pixels of a bar */
+#define BUCKET    1.5  /* pixels along x of which a line keeps two points */
+#define BAND      0.2  /* opacity of an interval */
+#define SIGN      3.5  /* pixels, radius */
+#define CAP       3    /* of a whisker, to each side */
+#define NO_POINTS 2000 /* more than these of a series are drawn without texts under the pointer */
+
+struct drawing {
+    struct plot_scene *scene;
+    const struct plot_layout *layout;
+    const struct plot_panel *made;
+    const struct lab_chart_series *series;
+    enum lab_colour colour;
+    int look, number; /* of its colour; in the panel */
+};
+
+bool plot_has_values(const struct lab_chart_panel *panel) {
+    for (int i = 0; panel->heat && i < panel->x.name_count * panel->y.name_count; i++)
+        if (isfinite(panel->heat->values[i]))
+            return true;
+    for (int s = 0; s < panel->series_count; s++) {
+        const struct lab_chart_series *series = &panel->series[s];
+        const double *values = series->y ? series->y : series->low;
+        for (size_t i = 0; i < series->count; i++)
+            if (values && isfinite(values[i]))
+                return true;
+    }
+    return false;
+}
+
+/* --- places --- */
+
+static double clamp(double value, double low, double high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+static double at_x(const struct drawing *d, double x) {
+    const struct plot_panel *made = d->made;
+    return made->left + plot_axis_share(&made->x, x) * (made->right - made->left);
+}
+
+/* Within the area; NaN stays NaN. */
+static double at_y(const struct drawing *d, double y) {
+    const struct plot_panel *made = d->made;
+    double share = made->y.log && y <= 0 ? 0 : plot_axis_share(&made->y, y);
+    return made->bottom - clamp(share, 0, 1) * (made->bottom - made->top);
+}
+
+static double value_of(const double *values, size_t i) {
+    return values ? values[i] : (double)NAN;
+}
+
+static void add_rect(const struct drawing *d, double x0, double y0, double x1, double y1,
+                     double opacity, const char *text) {
+    plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_RECT,
+                                                .x = fmin(x0, x1),
+                                                .y = fmin(y0, y1),
+                                                .width = fabs(x1 - x0),
+                                                .height = fabs(y1 - y0),
+                                                .colour = d->colour,
+                                                .opacity = opacity,
+                                                .text = text});
+}
+
+/* --- texts --- */
+
+/* "GPU 0, 64: 12.1 [11.8, 12.4]" */
+static const char *describe(const struct drawing *d, size_t i) {
+    const struct lab_chart_series *series = d->series;
+    const struct lab_chart_axis *axis = &d->made->panel->x;
+    if (series->count > NO_POINTS)
+        return NULL;
+    LAB_AUTO(str, text);
+    if (series->title)
+        lab_str_printf(&text, "%s, ", series->title);
+    int index = (int)series->x[i];
+    if (axis->names && index >= 0 && index < axis->name_count)
+        lab_str_add(&text, axis->names[index]);
+    else
+        lab_str_printf(&text, "%.5g", series->x[i]);
+    lab_str_printf(&text, ": %.4g", value_of(series->y, i));
+    if (isfinite(value_of(series->low, i)) && isfinite(value_of(series->high, i)))
+        lab_str_printf(&text, " [%.4g, %.4g]", series->low[i], series->high[i]);
+    return lab_arena_strdup(d->scene->arena, text.text);
+}
+
+/* --- lines --- */
+
+struct path {
+    double *points;
+    int count;
+};
+
+static struct path path_of(const struct drawing *d, size_t points) {
+    return (struct path){lab_arena_alloc(d->scene->arena, 2 * points + 2, sizeof(double)), 0};
+}
+
+static void add_point(struct path *path, double x, double y) {
+    path->points[2 * path->count] = x;
+    path->points[2 * path->count++ + 1] = y;
+}
+
+/* Of the points [from, until), which lie within a bucket: the uppermost and the lowest. */
+static void add_bucket(struct path *path, const double *xy, size_t from, size_t until) {
+    size_t low = from, high = from;
+    for (size_t i = from; i < until; i++) {
+        low = xy[2 * i + 1] > xy[2 * low + 1] ? i : low;
+        high = xy[2 * i + 1] < xy[2 * high + 1] ? i : high;
+    }
+    size_t first = low < high ? low : high, second = low < high ? high : low;
+    add_point(path, xy[2 * first], xy[2 * first + 1]);
+    if (second != first)
+        add_point(path, xy[2 * second], xy[2 * second + 1]);
+}
+
+static struct path thin(const struct drawing *d, const double *xy, size_t count) {
+    struct path path = path_of(d, count);
+    for (size_t i = 0; i < count;) {
+        size_t from = i;
+        if (isnan(xy[2 * i + 1]) || isnan(xy[2 * i])) {
+            if (path.count > 0 && !isnan(path.points[2 * path.count - 1]))
+                add_point(&path, NAN, NAN);
+            i++;
+            continue;
+        }
+        for (; i < count && xy[2 * i] - xy[2 * from] < BUCKET && !isnan(xy[2 * i + 1]);)
+            i++;
+        add_bucket(&path, xy, from, i > from ? i : from + 1);
+        i = i > from ? i : from + 1;
+    }
+    return path;
+}
+
+/* What lies beyond an end of x is a gap. */
+static double *project(const struct drawing *d, const double *values) {
+    const struct lab_chart_series *series = d->series;
+    double *xy = lab_arena_alloc(d->scene->arena, 2 * series->count + 2, sizeof *xy);
+    for (size_t i = 0; i < series->count; i++) {
+        double x = at_x(d, series->x[i]);
+        bool inside = x >= d->made->left - 0.5 && x <= d->made->right + 0.5;
+        xy[2 * i] = inside ? x : (double)NAN;
+        xy[2 * i + 1] = at_y(d, value_of(values, i));
+    }
+    return xy;
+}
+
+static void add_line(const struct drawing *d) {
+    struct path path = thin(d, project(d, d->series->y), d->series->count);
+    bool dashes = d->series->mark == LAB_CHART_DASHES;
+    if (path.count > 0)
+        plot_scene_add(d->scene,
+                       (struct plot_mark){.kind = PLOT_LINE,
+                                          .points = path.points,
+                                          .count = path.count,
+                                          .width = d->series->count > 500 ? 1 : 1.8,
+                                          .dash = dashes ? 1 : d->look / LAB_COLOUR_CATEGORIES,
+                                          .series = 1,
+                                          .colour = d->colour});
+}
+
+/* From low to high, a polygon for each stretch without a gap. */
+static void add_band(const struct drawing *d) {
+    const struct lab_chart_series *series = d->series;
+    double *low = project(d, series->low), *high = project(d, series->high);
+    struct path path = path_of(d, 3 * series->count + 2);
+    for (size_t i = 0; i < series->count;) {
+        size_t from = i;
+        while (i < series->count && isfinite(low[2 * i + 1]) && isfinite(high[2 * i + 1]) &&
+               isfinite(low[2 * i]))
+            i++;
+        if (i - from > 1) {
+            for (size_t k = from; k < i; k++)
+                add_point(&path, low[2 * k], low[2 * k + 1]);
+            for (size_t k = i; k-- > from;)
+                add_point(&path, high[2 * k], high[2 * k + 1]);
+            add_point(&path, NAN, NAN);
+        }
+        i = i > from ? i : i + 1;
+    }
+    if (path.count > 0)
+        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_AREA,
+                                                    .points = path.points,
+                                                    .count = path.count,
+                                                    .colour = d->colour,
+                                                    .opacity = BAND});
+}
+
+/* --- points --- */
+
+static void add_whisker(const struct drawing *d, double x, double low, double high) {
+    if (!isfinite(low) || !isfinite(high))
+        return;
+    double y0 = at_y(d, low), y1 = at_y(d, high);
+    const double points[] = {x - CAP, y0, x + CAP, y0,  NAN,     NAN, x,       y0,
+                             x,       y1, NAN,     NAN, x - CAP, y1,  x + CAP, y1};
+    plot_scene_add(d->scene,
+                   (struct plot_mark){.kind = PLOT_LINE,
+                                      .points = lab_arena_copy(d->scene->arena, points, 16, 8),
+                                      .count = 8,
+                                      .width = 1.2,
+                                      .colour = d->series->mark == LAB_CHART_BARS ? LAB_COLOUR_INK
+                                                                                  : d->colour});
+}
+
+static void add_points(const struct drawing *d, double moved, bool whiskers) {
+    const struct lab_chart_series *series = d->series;
+    for (size_t i = 0; i < series->count; i++) {
+        double x = at_x(d, series->x[i] + moved), y = at_y(d, value_of(series->y, i));
+        if (!(x >= d->made->left - 1 && x <= d->made->right + 1) || isnan(y))
+            continue;
+        if (whiskers && plot_has_whiskers(series))
+            add_whisker(d, x, series->low[i], series->high[i]);
+        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_SIGN,
+                                                    .x = x,
+                                                    .y = y,
+                                                    .size = series->count > 60 ? 2 : SIGN,
+                                                    .shape = d->look,
+                                                    .colour = d->colour,
+                                                    .text = describe(d, i)});
+    }
+}
+
+/* Intervals of a curve are a band; of a single point, and of categories, whiskers. */
+static void add_curve(const struct drawing *d) {
+    bool band = plot_has_whiskers(d->series) && !d->made->panel->x.names && d->series->count > 1;
+    if (band)
+        add_band(d);
+    add_line(d);
+    add_points(d, 0, !band);
+}
+
+/* --- bars and boxes --- */
+
+static double moved_by(int at, int count, double width) {
+    return (at - (count - 1) / 2.0) * width;
+}
+
+/* How wide each of so many is that share the distance to their neighbours: few aren't drawn as
+ * walls. */
+static double share_of(const struct plot_panel *made, double share, int count) {
+    double most = WIDEST * (made->x.high - made->x.low) / (made->right - made->left);
+    return fmin(share * made->step / (count ? count : 1), most);
+}
+
+/* The value at the bar's end: along it where that is wide enough, else upright, else not. */
+static void add_value(const struct drawing *d, size_t i, double x, double slot, double base) {
+    const struct lab_chart_series *series = d->series;
+    double size = d->layout->format->small, value = series->y[i];
+    char text[PLOT_TIC_BYTES];
+    if (!series->valued)
+        return;
+    snprintf(text, sizeof text, fabs(value) < 999.5 ? "%.3g" : "%.0f", value);
+    double width = plot_text_width(text, size), end = at_y(d, value);
+    double far = value_of(value < 0 ? series->low : series->high, i);
+    if (plot_has_whiskers(series) && isfinite(far))
+        end = value < 0 ? fmax(end, at_y(d, far)) : fmin(end, at_y(d, far));
+    bool upright = width > slot - 1;
+    bool up = end <= base;
+    double need = (upright ? width : size) + 4;
+    if (slot < size || (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2))
+        return;
+    plot_scene_add(d->scene,
+                   (struct plot_mark){.kind = PLOT_TEXT,
+                                      .x = x,
+                                      .y = end + (up ? -1 : 1) * (upright ? 3 : size * 0.5 + 3),
+                                      .size = size,
+                                      .anchor = !upright ? PLOT_MIDDLE
+                                                : up     ? PLOT_START
+                                                         : PLOT_STOP,
+                                      .angle = upright ? 90 : 0,
+                                      .colour = LAB_COLOUR_INK,
+                                      .text = lab_arena_strdup(d->scene->arena, text)});
+}
+
+static void add_bars(const struct drawing *d, double moved, double width) {
+    const struct lab_chart_series *series = d->series;
+    double base = at_y(d, d->made->y.log ? d->made->y.low : 0);
+    for (size_t i = 0; i < series->count; i++) {
+        double x0 = at_x(d, series->x[i] + moved - width / 2),
+               x1 = at_x(d, series->x[i] + moved + width / 2);
+        if (!isfinite(series->y[i]))
+            continue;
+        add_rect(d, x0 + 0.5, base, x1 - 0.5, at_y(d, series->y[i]), 0, describe(d, i));
+        if (plot_has_whiskers(series))
+            add_whisker(d, (x0 + x1) / 2, series->low[i], series->high[i]);
+        add_value(d, i, (x0 + x1) / 2, x1 - x0, base);
+    }
+}
+
+/* On the sum of the series before it at the same x. */
+static void add_stack(const struct drawing *d, double width) {
+    const struct lab_chart_panel *panel = d->made->panel;
+    for (size_t i = 0; i < d->series->count; i++) {
+        double below = 0, x = d->series->x[i], value = d->series->y[i];
+        for (int s = 0; s < d->number; s++)
+            for (size_t k = 0; k < panel->series[s].count; k++)
+                if (panel->series[s].mark == LAB_CHART_STACK && panel->series[s].x[k] == x &&
+                    isfinite(panel->series[s].y[k]))
+                    below += panel->series[s].y[k];
+        if (isfinite(value))
+            add_rect(d, at_x(d, x - width / 2), at_y(d, below), at_x(d, x + width / 2),
+                     at_y(d, below + value), 0, describe(d, i));
+    }
+}
+
+static void add_boxes(const struct drawing *d, double moved, double width) {
+    const struct lab_chart_series *series = d->series;
+    for (size_t i = 0; i < series->count; i++) {
+        double x0 = at_x(d, series->x[i] + moved - width / 2),
+               x1 = at_x(d, series->x[i] + moved + width / 2);
+        double y = at_y(d, value_of(series->y, i)), middle = (x0 + x1) / 2;
+        if (isnan(y))
+            continue;
+        add_whisker(d, middle, value_of(series->least, i), value_of(series->most, i));
+        add_rect(d, x0, at_y(d, series->low[i]), x1, at_y(d, series->high[i]), 0, describe(d, i));
+        const double line[] = {x0, y, x1, y};
+        plot_scene_add(d->scene,
+                       (struct plot_mark){.kind = PLOT_LINE,
+                                          .points = lab_arena_copy(d->scene->arena, line, 4, 8),
+                                          .count = 2,
+                                          .width = 1.5,
+                                          .colour = LAB_COLOUR_GROUND});
+    }
+}
+
+/* --- rows of readings --- */
+
+struct level {
+    double from, until, height;
+};
+
+static const char *describe_row(const struct drawing *d) {
+    double sum = 0, most = NAN, count = 0;
+    for (size_t i = 0; i < d->series->count; i++)
+        if (isfinite(d->series->y[i])) {
+            sum += d->series->y[i];
+            most = fmax(most, d->series->y[i]);
+            count++;
+        }
+    return lab_arena_printf(d->scene->arena, "%s: mean %.3g, peak %.3g",
+                            d->series->title ? d->series->title : "", count ? sum / count : NAN,
+                            most);
+}
+
+/* A reading holds until the next. The most of each bucket of pixels, in halves of them: neighbours
+ * that look alike are one. */
+static int make_levels(const struct drawing *d, double room, struct level *levels) {
+    const struct lab_chart_series *series = d->series;
+    int count = 0;
+    for (size_t i = 0; i < series->count; i++) {
+        double x = at_x(d, series->x[i]), next = x + 1;
+        if (i + 1 < series->count && isfinite(series->x[i + 1]))
+            next = at_x(d, series->x[i + 1]);
+        if (!isfinite(series->y[i]) || !isfinite(x))
+            continue;
+        double share = d->made->row_high > 0 ? series->y[i] / d->made->row_high : 0;
+        double height = round(2 * clamp(share, 0, 1) * room) / 2;
+        struct level *last = count > 0 ? &levels[count - 1] : NULL;
+        bool follows = last && x <= last->until + 0.5;
+        if (follows && last->height == height) {
+            last->until = fmax(last->until, next);
+        } else if (follows && next - last->from < BUCKET) {
+            last->until = fmax(last->until, next);
+            last->height = fmax(last->height, height);
+        } else {
+            levels[count++] = (struct level){follows ? last->until : x, next, height};
+        }
+    }
+    return count;
+}
+
+static void add_row(const struct drawing *d) {
+    const struct plot_panel *made = d->made;
+    double each = (made->bottom - made->top) / fmax(made->panel->y.name_count, 1);
+    double base = made->top + (d->number + 1) * each - 1;
+    struct level *levels = lab_arena_alloc(d->scene->arena, d->series->count + 1, sizeof *levels);
+    int count = make_levels(d, each - 3, levels);
+    struct path path = path_of(d, 5 * (size_t)count + 1);
+    for (int i = 0; i < count; i++) {
+        bool first = i == 0 || levels[i].from > levels[i - 1].until + 0.5;
+        bool last = i + 1 == count || levels[i + 1].from > levels[i].until + 0.5;
+        double y = base - fmax(levels[i].height, 0.5);
+        if (first)
+            add_point(&path, levels[i].from, base);
+        add_point(&path, levels[i].from, y);
+        add_point(&path, fmin(levels[i].until, made->right), y);
+        if (last) {
+            add_point(&path, fmin(levels[i].until, made->right), base);
+            add_point(&path, NAN, NAN);
+        }
+    }
+    if (path.count > 0)
+        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_AREA,
+                                                    .points = path.points,
+                                                    .count = path.count,
+                                                    .colour = d->colour,
+                                                    .text = describe_row(d)});
+}
+
+/* --- all --- */
+
+static void add_one(const struct drawing *d, int *bar, int *box, int *dodged) {
+    const struct plot_panel *made = d->made;
+    double bars = share_of(made, BAR_SHARE, made->bars),
+           boxes = share_of(made, BOX_SHARE, made->boxes);
+    switch (d->series->mark) {
+    case LAB_CHART_BARS:
+        add_bars(d, moved_by((*bar)++, made->bars, bars), bars);
+        break;
+    case LAB_CHART_BOXES:
+        add_boxes(d, moved_by((*box)++, made->boxes, boxes), 0.85 * boxes);
+        break;
+    case LAB_CHART_STACK:
+        add_stack(d, share_of(made, BAR_SHARE, 1));
+        break;
+    case LAB_CHART_POINTS:
+        add_points(
+            d,
+            made->dodged ? moved_by((*dodged)++, made->dodged, fmin(0.14, 0.7 / made->dodged)) : 0,
+            true);
+        break;
+    case LAB_CHART_LINE_POINTS:
+        add_curve(d);
+        break;
+    case LAB_CHART_BAND:
+        add_band(d);
+        break;
+    case LAB_CHART_ROW:
+        add_row(d);
+        break;
+    default:
+        add_line(d);
+    }
+}
+
+void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
+                     const struct plot_panel *made) {
+    int bar = 0, box = 0, dodged = 0;
+    for (int s = 0; s < made->panel->series_count; s++) {
+        int look = plot_series_look(layout, made->panel, s), number = -1;
+        struct drawing d = {.scene = scene,
+                            .layout = layout,
+                            .made = made,
+                            .series = &made->panel->series[s],
+                            .colour = LAB_COLOUR_C0 + look % LAB_COLOUR_CATEGORIES,
+                            .look = look,
+                            .number = s};
+        for (int k = 0; k < layout->key_count; k++)
+            if (lab_str_equal(layout->keys[k].title, d.series->title))
+                number = k;
+        plot_scene_add(scene, (struct plot_mark){
+                                  .kind = PLOT_GROUP, .text = d.series->title, .series = number});
+        add_one(&d, &bar, &box, &dodged);
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_END});
+    }
+}
+
+void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
+                   const struct plot_panel *made) {
+    const struct lab_chart_panel *panel = made->panel;
+    const struct lab_chart_heat *heat = panel->heat;
+    double width = (made->right - made->left) / fmax(panel->x.name_count, 1),
+           height = (made->bottom - made->top) / fmax(panel->y.name_count, 1);
+    for (int i = 0; i < panel->x.name_count * panel->y.name_count; i++) {
+        int column = i % panel->x.name_count, row = i / panel->x.name_count;
+        double x = made->left + column * width, y = made->top + row * height,
+               value = heat->values[i];
+        const char *text = heat->texts ? heat->texts[i] : "";
+        double share = layout->heat_most > 0 ? fabs(value) / layout->heat_most : 0;
+        if (isfinite(value))
+            plot_scene_add(
+                scene, (struct plot_mark){.kind = PLOT_RECT,
+                                          .x = x + 1,
+                                          .y = y + 1,
+                                          .width = width - 2,
+                                          .height = height - 2,
+                                          .colour = value < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE,
+                                          .opacity = fmax(share, 0.02),
+                                          .text = lab_arena_printf(scene->arena, "%s, %s: %s",
+                                                                   panel->y.names[row],
+                                                                   panel->x.names[column], text)});
+        if (layout->heat_size > 0 && *text)
+            plot_scene_add(scene, (struct plot_mark){.kind = PLOT_TEXT,
+                                                     .x = x + width / 2,
+                                                     .y = y + height / 2,
+                                                     .size = layout->heat_size,
+                                                     .anchor = PLOT_MIDDLE,
+                                                     .colour = LAB_COLOUR_INK,
+                                                     .text = text});
+    }
+}
