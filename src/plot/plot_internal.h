@@ -98,6 +98,7 @@ struct plot_tic {
 struct plot_axis {
     double low, high;
     bool log, reversed;
+    bool zero; /* of a logarithmic one: what is 0 stands at its low end */
     struct plot_tic tics[PLOT_TICS_MOST];
     int tic_count;
     double longest; /* pixels of the longest text */

@@ -12,6 +12,8 @@
 #define FIGURE_SHARE   0.14 /* of the height that values above bars take */
 #define ZERO_SHARE     0.5  /* what begins below this share of its end begins at zero */
 #define SMALLEST_DIGIT 1e-9
+#define ZERO_AT        0.03 /* of a logarithmic axis: where 0 stands */
+#define ZERO_ROOM      0.12
 
 /* --- range --- */
 
@@ -19,6 +21,7 @@ struct range {
     double low, high;
     bool log;
     bool valued; /* above bars */
+    bool zero;   /* of a logarithmic x: some are 0 */
 };
 
 static void widen(struct range *range, double value) {
@@ -32,6 +35,7 @@ static void widen_by_series(struct range *range, const struct lab_chart_series *
     for (size_t i = 0; i < series->count; i++) {
         if (of_x) {
             widen(range, series->x[i]);
+            range->zero |= range->log && series->x[i] == 0;
             continue;
         }
         if (series->mark != LAB_CHART_BAND && series->y)
@@ -101,7 +105,7 @@ static void pad(struct range *range, bool of_x, bool on_zero) {
 
 static struct range find_range(const struct lab_chart_panel *const *panels, int count, bool of_x) {
     const struct lab_chart_axis *axis = of_x ? &panels[0]->x : &panels[0]->y;
-    struct range range = {NAN, NAN, axis->log, false};
+    struct range range = {.low = NAN, .high = NAN, .log = axis->log};
     for (int p = 0; p < count; p++) {
         for (int s = 0; s < panels[p]->series_count; s++)
             widen_by_series(&range, &panels[p]->series[s], of_x);
@@ -202,6 +206,8 @@ static void add_logarithmic(struct plot_axis *axis, int wanted) {
 /* --- ticks where the data are --- */
 
 double plot_axis_share(const struct plot_axis *axis, double at) {
+    if (axis->log && at <= 0)
+        return axis->zero && at == 0 ? ZERO_AT : (double)NAN;
     double share = axis->log ? log(at / axis->low) / log(axis->high / axis->low)
                              : (at - axis->low) / (axis->high - axis->low);
     return axis->reversed ? 1 - share : share;
@@ -270,7 +276,7 @@ static void add_numbers(const struct lab_chart_panel *const *panels, int count, 
     ret->low = range.low;
     ret->high = range.high;
     ret->log = range.log;
-    if (of_x && add_own(panels, count, pixels, size, ret))
+    if (of_x && !range.zero && add_own(panels, count, pixels, size, ret))
         return;
     ret->tic_count = 0;
     int wanted = (int)(pixels / (size * (of_x ? TIC_SIZES_X : TIC_SIZES_Y)));
@@ -280,6 +286,11 @@ static void add_numbers(const struct lab_chart_panel *const *panels, int count, 
     if (ret->tic_count < 2) {
         ret->tic_count = 0;
         add_linear(ret, wanted);
+    }
+    if (range.zero) { /* beyond an empty stretch, so that nobody takes it for a small number */
+        ret->zero = true;
+        ret->low /= pow(ret->high / ret->low, ZERO_ROOM);
+        add_tic(ret, 0, "0");
     }
 }
 

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#define TIC 4 /* pixels */
+#define TIC         4 /* pixels */
+#define SHADE_LEAST 2
 
 void plot_scene_add(struct plot_scene *scene, struct plot_mark mark) {
     if (scene->count == scene->room) {
@@ -208,7 +209,8 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
     double left = made->left - (made->y_texts ? made->y.longest + 6 : 0);
     if (made->y_title) {
         if (made->row_high > 0 && panel->y.names)
-            title = lab_arena_printf(scene->arena, "%s; a row: 0 to %.3g", title, made->row_high);
+            title = lab_arena_printf(scene->arena, "%s; a row: 0 to %.*f", title,
+                                     made->row_high < 10 ? 2 : 0, made->row_high);
         add_text(scene, plot_text_cut(title, small, until - left, scene->arena), left,
                  y - small * 0.6, small, PLOT_START, LAB_COLOUR_AXIS);
     }
@@ -244,7 +246,7 @@ static void add_shades(struct plot_scene *scene, const struct plot_layout *layou
         plot_scene_add(scene, (struct plot_mark){.kind = PLOT_RECT,
                                                  .x = from,
                                                  .y = made->top,
-                                                 .width = fmax(until - from, 1),
+                                                 .width = fmax(until - from, SHADE_LEAST),
                                                  .height = made->bottom - made->top,
                                                  .colour = LAB_COLOUR_SHADE0 + colour,
                                                  .text = shade->title});

@@ -36,13 +36,6 @@ static void add_quoted(struct lab_str *out, const char *text) {
 
 /* --- figures --- */
 
-static void add_pair(struct lab_str *out, double x, double y) {
-    if (isnan(x) || isnan(y))
-        lab_str_add(out, "\n");
-    else
-        lab_str_printf(out, "%.1f %.1f\n", x, y);
-}
-
 static bool is_drawn(const struct plot_mark *mark) {
     return mark->kind <= PLOT_SIGN;
 }
@@ -70,8 +63,15 @@ static void add_points(struct lab_str *out, const struct plot_mark *mark) {
     int count = mark->kind == PLOT_RECT   ? 4
                 : mark->kind == PLOT_SIGN ? plot_sign_corners(mark, corners)
                                           : mark->count;
-    for (int i = 0; i < count; i++)
-        add_pair(out, points[2 * i], points[2 * i + 1]);
+    bool broken = false, any = false; /* an empty line between points, never two */
+    for (int i = 0; i < count; i++) {
+        bool gap = isnan(points[2 * i]) || isnan(points[2 * i + 1]);
+        if (!gap)
+            lab_str_printf(out, "%s%.1f %.1f\n", broken && any ? "\n" : "", points[2 * i],
+                           points[2 * i + 1]);
+        any |= !gap;
+        broken = gap;
+    }
 }
 
 /* Marks that follow each other and look alike are one block, parted by empty lines. */

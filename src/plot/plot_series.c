@@ -260,7 +260,10 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     char text[PLOT_TIC_BYTES];
     if (!series->valued)
         return;
-    snprintf(text, sizeof text, fabs(value) < 999.5 ? "%.3g" : "%.0f", value);
+    double most = fmax(fabs(d->made->y.low), fabs(d->made->y.high));
+    int decimals = most < 10 ? 2 : most < 200 ? 1 : 0;
+    bool none = fabs(value) < 0.5 * pow(10, -decimals); /* never "-0.0" */
+    snprintf(text, sizeof text, "%.*f", decimals, none ? 0 : value);
     double width = plot_text_width(text, size), end = at_y(d, value);
     double far = value_of(value < 0 ? series->low : series->high, i);
     if (plot_has_whiskers(series) && isfinite(far))
