@@ -220,9 +220,11 @@ void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *r
                 !isnan(at_y.value))
                 lab_series_add(&points, at_x.value, at_y.value, at_y.low, at_y.high);
         }
+        struct lab_chart_series made =
+            lab_series_chart(&points, series ? groups.names[g] : NULL, mark, -1);
+        made.valued = mark == LAB_CHART_BARS;
         if (points.count > 0)
-            lab_panel_add_series(
-                panel, lab_series_chart(&points, series ? groups.names[g] : NULL, mark, -1), arena);
+            lab_panel_add_series(panel, made, arena);
     }
     if (across.names) {
         panel->x.names = across.names;
@@ -234,8 +236,10 @@ static const char *heat_text(const struct axis *axis, int row, struct lab_arena 
     struct lab_doc_cell cell = place(axis, row);
     const struct lab_claim *claim = at(axis->rows, row, axis->field);
     bool claimed = axis->field->type == LAB_FIELD_CLAIM;
-    if (isnan(cell.value))
-        return "";
+    if (isnan(cell.value)) /* the reference itself is named, what wasn't tested is empty */
+        return claimed && claim->subject && lab_str_equal(claim->subject, claim->reference)
+                   ? claim->subject
+                   : "";
     if (claimed && claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "≤%.1f", ceil(1000 * claim->bound - 1e-9) / 10);
     return lab_arena_printf(arena, "%.1f%s", fabs(cell.value) < 0.05 ? 0 : cell.value,

@@ -1,35 +1,125 @@
-/* charts.c: what remote NUMA nodes cost, as a map and against the size of the models. */
+/* charts.c: throughput on remote NUMA nodes, as maps of the machine and by the size of models. */
 #include "analysis/analysis_build.h"
 #include "analysis/claims/rows.h"
 #include "analysis/numa/numa.h"
 
+#include "base/str.h"
+
 #include <math.h>
+#include <stdlib.h>
 
-#define LINES_MAX 6 /* more in one picture can't be told apart: then they are taken together */
+#define LINES_MAX  6  /* more in one chart can't be told apart: then they are pooled */
+#define PANELS_MAX 12 /* models: those with the largest changes */
 
-struct remote { /* a model on a device, from a node that isn't its reference */
-    const char *feed, *model;
+struct remote { /* a model on a device, from a NUMA node */
+    const char *device, *node, *feed;
     double gflop;
     struct lab_claim change;
 };
 
 static const struct lab_field remote_fields[] = {
+    LAB_FIELD(struct remote, device, "device", "Device", LAB_UNIT_TEXT),
+    LAB_FIELD(struct remote, node, "node", "NUMA node", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, feed, "feed", "Device, NUMA node", LAB_UNIT_TEXT),
-    LAB_FIELD(struct remote, model, "model", "Model", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
     LAB_FIELD(struct remote, change, "change", "Throughput", LAB_UNIT_CHANGE),
 };
-
-/* A model that only copies has no place on a logarithmic axis. */
-static double on_axis(double gflop) {
-    return gflop > 0 ? gflop : (double)NAN;
-}
 
 static const struct lab_field pooled_fields[] = {
     LAB_FIELD(struct lab_numa_pooled, title, "distance", "Distance", LAB_UNIT_TEXT),
     LAB_FIELD(struct lab_numa_pooled, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
     LAB_FIELD(struct lab_numa_pooled, claim, "change", "Throughput", LAB_UNIT_CHANGE),
 };
+
+/* --- maps --- */
+
+static int by_home(const void *a, const void *b) {
+    const struct lab_numa_device *x = *(const struct lab_numa_device *const *)a,
+                                 *y = *(const struct lab_numa_device *const *)b;
+    if (x->home != y->home)
+        return x->home < y->home ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static int by_distance(const void *a, const void *b) {
+    const struct lab_numa_node *x = a, *y = b;
+    if (x->distance != y->distance)
+        return x->distance < y->distance ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Cells of a model, devices by their local nodes, nodes by their distance from the first device. */
+static struct lab_rows map_rows(const struct lab_numa_grid *grid, int model,
+                                struct lab_arena *arena) {
+    size_t devices = (size_t)grid->device_count;
+    const struct lab_numa_device **order = lab_arena_alloc(arena, devices + 1, sizeof *order);
+    struct remote *rows = NULL;
+    int count = 0;
+    for (size_t d = 0; d < devices; d++)
+        order[d] = &grid->devices[d];
+    qsort(order, devices, sizeof *order, by_home);
+    for (size_t d = 0; d < devices; d++) {
+        const struct lab_numa_device *device = order[d];
+        struct lab_numa_node *nodes =
+            lab_arena_copy(arena, device->nodes, (size_t)device->node_count, sizeof *nodes);
+        qsort(nodes, (size_t)device->node_count, sizeof *nodes, by_distance);
+        for (int i = 0; i < device->node_count; i++) {
+            int n = 0;
+            while (device->nodes[n].number != nodes[i].number)
+                n++;
+            struct remote row = {.device = device->title,
+                                 .node = lab_arena_printf(arena, "%d", nodes[i].number),
+                                 .change = lab_numa_cell_at(device, model, n)->claim};
+            if (n == device->reference) { /* nothing to compare with itself */
+                row.change = lab_claim_none;
+                row.change.subject = row.change.reference =
+                    nodes[i].number == device->home ? "local" : "ref";
+            }
+            LAB_ADD(rows, count, arena) = row;
+        }
+    }
+    return LAB_ROWS(remote_fields, rows, count);
+}
+
+/* The largest change of a model, to choose by. */
+static double weight(const struct lab_numa_grid *grid, int model) {
+    double most = 0;
+    for (int d = 0; d < grid->device_count; d++)
+        for (int n = 0; n < grid->devices[d].node_count; n++)
+            most = fmax(most, fabs(lab_numa_cell_at(&grid->devices[d], model, n)->claim.effect));
+    return most;
+}
+
+static bool is_shown(const struct lab_numa_grid *grid, int model) {
+    int before = 0;
+    for (int m = 0; m < grid->model_count; m++)
+        before += weight(grid, m) > weight(grid, model) ||
+                  (weight(grid, m) == weight(grid, model) && m < model);
+    return before < PANELS_MAX;
+}
+
+static void add_maps(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                     const char *suffix, struct lab_arena *arena) {
+    struct lab_chart chart = {
+        .name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
+        .title = "Throughput on remote NUMA nodes compared with the local one",
+        .caption = "≤: no larger difference; ?: inconclusive. Models by work of a sample.",
+        .simulated = grid->study->simulated};
+    for (int m = 0; m < grid->model_count; m++) {
+        if (!is_shown(grid, m))
+            continue;
+        struct lab_rows rows = map_rows(grid, m, arena);
+        lab_rows_set_heat(lab_chart_add_panel(&chart, grid->models[m].name, lab_axis("NUMA node"),
+                                              lab_axis(""), arena),
+                          &rows, "node", "device", "change", "Change of throughput [%]", arena);
+    }
+    if (grid->model_count > chart.panel_count)
+        chart.title = lab_arena_printf(arena, "%s, %d of %d models", chart.title, chart.panel_count,
+                                       grid->model_count);
+    lab_analysis_add_chart(result, chart, arena);
+}
+
+/* --- by work --- */
 
 /* Model by model; `ret_feeds`: how many there are of a model. */
 static struct lab_rows collect(const struct lab_numa_grid *grid, struct lab_arena *arena,
@@ -44,43 +134,26 @@ static struct lab_rows collect(const struct lab_numa_grid *grid, struct lab_aren
                 if (n == device->reference || isnan(device->nodes[n].claim.effect))
                     continue;
                 *ret_feeds += m == 0;
-                LAB_ADD(rows, count, arena) =
-                    (struct remote){.feed = lab_arena_printf(arena, "%s, node %d", device->title,
-                                                             device->nodes[n].number),
-                                    .model = grid->models[m].name,
-                                    .gflop = on_axis(grid->models[m].complexity / 1e9),
-                                    .change = lab_numa_cell_at(device, m, n)->claim};
+                LAB_ADD(rows, count, arena) = (struct remote){
+                    .feed = lab_arena_printf(arena, "%s, NUMA node %d", device->title,
+                                             device->nodes[n].number),
+                    .gflop = grid->models[m].complexity / 1e9,
+                    .change = lab_numa_cell_at(device, m, n)->claim};
             }
     return LAB_ROWS(remote_fields, rows, count);
-}
-
-static struct lab_rows pooled_rows(const struct lab_numa_grid *grid, struct lab_arena *arena) {
-    struct lab_numa_pooled *rows =
-        lab_arena_copy(arena, grid->pooled, (size_t)grid->pooled_count, sizeof *rows);
-    for (int i = 0; i < grid->pooled_count; i++)
-        rows[i].gflop = on_axis(rows[i].gflop);
-    return LAB_ROWS(pooled_fields, rows, grid->pooled_count);
 }
 
 void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                          const char *suffix, struct lab_arena *arena) {
     int feeds;
-    struct lab_rows remote = collect(grid, arena, &feeds), pooled = pooled_rows(grid, arena);
+    struct lab_rows remote = collect(grid, arena, &feeds),
+                    pooled = LAB_ROWS(pooled_fields, grid->pooled, grid->pooled_count);
     if (feeds == 0)
         return;
-    struct lab_chart map = {.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
-                            .title = "Throughput on remote NUMA nodes",
-                            .caption = "Change of throughput with memory on that node instead of "
-                                       "the local one. ≤: no larger difference; ?: inconclusive.",
-                            .simulated = grid->study->simulated};
-    lab_rows_set_heat(lab_chart_add_panel(&map, NULL, lab_axis("Device, NUMA node"),
-                                          lab_axis("Model, by work of a sample"), arena),
-                      &remote, "feed", "model", "change", "Change of throughput [%]", arena);
-    lab_analysis_add_chart(result, map, arena);
+    add_maps(result, grid, suffix, arena);
     struct lab_chart lines = {.name = lab_arena_printf(arena, "numa_penalty%s", suffix),
                               .title = "Throughput on remote NUMA nodes, by model size",
-                              .caption = "Whiskers are intervals at 95 %. Models that only "
-                                         "copy have no place on the axis.",
+                              .caption = "Bands are 95% intervals. 0: copies only.",
                               .simulated = grid->study->simulated};
     struct lab_chart_panel *panel =
         lab_chart_add_panel(&lines, NULL, lab_axis_log("Work of a sample [GFLOP]"),

@@ -160,15 +160,17 @@ LAB_TEST(test_a_map_and_a_curve_are_drawn) {
     struct lab_analysis_result result = analyze(&given);
     assert_int_equal(result.chart_count, 2);
     assert_string_equal(result.charts[0].name, "numa_sensitivity");
+    assert_int_equal(result.charts[0].panel_count, MODELS);
     const struct lab_chart_panel *map = &result.charts[0].panels[0];
     assert_int_equal(map->x.name_count, 2);
-    assert_int_equal(map->y.name_count, MODELS);
-    assert_string_equal(map->x.names[1], "GPU 1, node 0");
-    assert_true(fabs(map->heat->values[0] + 30) < 2);
-    assert_true(map->heat->diverging);
+    assert_int_equal(map->y.name_count, 2);
+    assert_string_equal(map->x.names[1], "1");
+    assert_string_equal(map->y.names[1], "GPU 1");
+    assert_string_equal(map->heat->texts[0], "local");
+    assert_true(fabs(map->heat->values[1] + 30) < 2);
     const struct lab_chart_panel *curve = &result.charts[1].panels[0];
     assert_int_equal(curve->series_count, 2);
-    assert_int_equal(curve->series[0].count, MODELS - 1); /* vit0x0x0 computes nothing */
+    assert_int_equal(curve->series[0].count, MODELS); /* vit0x0x0, which only copies, at 0 */
     assert_true(curve->series[0].low[0] <= curve->series[0].y[0]);
     given_end(&given);
 }
