@@ -8,7 +8,7 @@
 #define GAP_READINGS 20 /* a stretch without readings that is longer stays empty; some slow down */
 #define GIB          1073741824.0
 #define GPUS_MAX     64
-#define NAMES_MAX    12 /* that fit behind the readings */
+#define NAMES_MAX    4 /* that are shaded each in its own colour */
 
 /* --- short series --- */
 
@@ -229,17 +229,17 @@ static struct lab_points read_all(const struct timeline *line, const struct want
 
 /* --- panels --- */
 
-static bool add_line(struct lab_chart_panel *panel, const struct timeline *line,
-                     const struct wanted *wanted, const char *title, int colour) {
+static bool add_readings(struct lab_chart_panel *panel, const struct timeline *line,
+                         const struct wanted *wanted, const char *title, enum lab_chart_mark mark) {
     struct lab_points points = read_all(line, wanted);
     if (points.count > 0)
         lab_panel_add_series(panel,
                              (struct lab_chart_series){.title = title,
-                                                       .mark = LAB_CHART_LINE,
+                                                       .mark = mark,
                                                        .x = points.x,
                                                        .y = points.y,
                                                        .count = points.count,
-                                                       .colour = colour},
+                                                       .colour = 0},
                              line->arena);
     return points.count > 0;
 }
@@ -260,25 +260,31 @@ static bool close_panel(struct lab_chart *chart, const struct lab_chart_panel *p
     return panel->series_count > 0;
 }
 
-/* A line for each GPU; of several ways to know the figure, the first that a GPU has. */
+/* A row for each GPU, in order; of several ways to know the value, the first that a GPU has. */
 static bool add_gpu_panel(struct lab_chart *chart, const struct timeline *line, const char *title,
                           double high, const struct wanted *ways, int way_count) {
     struct lab_chart_panel *panel = add_panel(chart, line, title, high);
+    const char **names = NULL;
+    int count = 0;
     for (int g = 0; g < line->gpu_count; g++)
         for (int w = 0; w < way_count; w++) {
             struct wanted wanted = ways[w];
+            const char *name = lab_arena_printf(line->arena, "GPU %d", line->gpus[g]);
             wanted.index = line->gpus[g];
-            if (add_line(panel, line, &wanted,
-                         lab_arena_printf(line->arena, "GPU %d", line->gpus[g]), g))
+            if (add_readings(panel, line, &wanted, name, LAB_CHART_ROW)) {
+                LAB_ADD(names, count, line->arena) = name;
                 break;
+            }
         }
+    panel->y.names = names;
+    panel->y.name_count = count;
     return close_panel(chart, panel);
 }
 
 static void add_host_panel(struct lab_chart *chart, const struct timeline *line, const char *title,
-                           const char *name, double high, const struct wanted *wanted) {
+                           double high, const struct wanted *wanted) {
     struct lab_chart_panel *panel = add_panel(chart, line, title, high);
-    add_line(panel, line, wanted, name, line->gpu_count);
+    add_readings(panel, line, wanted, NULL, LAB_CHART_LINE);
     close_panel(chart, panel);
 }
 
@@ -295,8 +301,8 @@ static void add_panels(struct lab_chart *chart, const struct timeline *line) {
     add_gpu_panel(chart, line, "GPU utilisation [%]", 100, utilization, 2);
     add_gpu_panel(chart, line, "PCIe, both ways [MB/s]", NAN, pcie, 3);
     if (!add_gpu_panel(chart, line, "GPU memory used [GiB]", NAN, memory, 1))
-        add_host_panel(chart, line, "Host memory used [GiB]", "Host memory", NAN, &host);
-    add_host_panel(chart, line, "CPU utilisation [%]", "All CPUs", 100, &cpu);
+        add_host_panel(chart, line, "Host memory used [GiB]", NAN, &host);
+    add_host_panel(chart, line, "CPU utilisation, all cores [%]", 100, &cpu);
 }
 
 bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
@@ -316,8 +322,8 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
             segments[i].title ? segments[i].title : "", segments[i].colour};
     *ret_chart = (struct lab_chart){
         .name = "resource_timeline",
-        .title = "What the machine did over time",
-        .caption = segment_count > 0 ? "What ran is shaded behind the readings." : NULL,
+        .title = "Utilisation, PCIe and memory over time",
+        .caption = segment_count > 0 ? "Runs or phases are shaded; a gap: no reading." : NULL,
         .columns = 1,
         .simulated = simulated};
     if (line.end_ns > line.start_ns)
