@@ -142,7 +142,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     if (scaling_predict(study, config->predict, group, arena, &predictions, &count, err) < 0)
         return -1;
     if (charted)
-        scaling_add_charts(result, group, lab_analysis_suffix(result->part_count, arena), arena);
+        scaling_add_charts(result, group, predictions, count,
+                           lab_analysis_suffix(result->part_count, arena), arena);
     struct lab_rows predicted = LAB_ROWS(prediction_fields, predictions, count);
     struct lab_analysis_part *part = lab_analysis_add_part(
         result, lab_arena_printf(arena, "%s%s", prefix, group->of->name), arena);

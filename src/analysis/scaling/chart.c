@@ -3,16 +3,75 @@
 
 #include "analysis/claims/rows.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 static const struct lab_field fields[] = {
     LAB_FIELD(struct scaling_model, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, depth, "depth", "Depth", LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, dim, "dim", "Width", LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, rate, "rate", "Samples/s", LAB_UNIT_NUMBER),
-    LAB_FIELD(struct scaling_model, predicted_rate, "model", "Samples/s", LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, million_parameters, "parameters", "Parameters",
               LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, memory_mib, "memory", "Memory", LAB_UNIT_NUMBER),
 };
+
+struct fitted { /* the cost model at a model, with the interval of a prediction */
+    double gflop, depth, dim;
+    struct lab_effect rate;
+};
+
+static const struct lab_field fitted_fields[] = {
+    LAB_FIELD(struct fitted, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct fitted, depth, "depth", "Depth", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct fitted, dim, "dim", "Width", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct fitted, rate, "rate", "Samples/s", LAB_UNIT_NUMBER),
+};
+
+static int by_work(const void *a, const void *b) {
+    const struct fitted *x = a, *y = b;
+    return x->gflop < y->gflop ? -1 : x->gflop > y->gflop;
+}
+
+static struct fitted fitted_of(const struct scaling_prediction *prediction, double depth,
+                               double dim) {
+    const struct lab_claim *time = &prediction->time;
+    double samples = prediction->rate * time->effect;
+    return (struct fitted){
+        prediction->gflop,
+        depth,
+        dim,
+        {prediction->rate, {samples / time->high, samples / time->low, time->confidence}}};
+}
+
+/* Of the models that were run (of a series alone, where one is given), or of those that weren't;
+ * those of a series share its other key. */
+static struct lab_rows fit(const struct scaling_group *group, const struct scaling_prediction *more,
+                           int more_count, const struct lab_stage_series *series,
+                           struct lab_arena *arena) {
+    struct fitted *rows = NULL;
+    int count = 0;
+    bool by_depth = series == &group->depth;
+    double other = NAN;
+    for (int m = 0; m < group->count && group->fits; m++) {
+        const struct scaling_model *model = &group->models[m];
+        bool within = !series;
+        for (int i = 0; series && i < series->count; i++)
+            within |= series->points[i] == model->point;
+        if (!within)
+            continue;
+        other = by_depth ? model->dim : model->depth;
+        struct scaling_prediction made =
+            scaling_predict_work(group, &model->point->runs[0]->work, model->name, arena);
+        LAB_ADD(rows, count, arena) = fitted_of(&made, model->depth, model->dim);
+    }
+    for (int i = 0; i < more_count; i++)
+        if (!series || (by_depth ? more[i].dim : more[i].depth) == other)
+            LAB_ADD(rows, count, arena) = fitted_of(&more[i], more[i].depth, more[i].dim);
+    if (count > 0)
+        qsort(rows, (size_t)count, sizeof *rows, by_work);
+    return LAB_ROWS(fitted_fields, rows, count);
+}
 
 /* The models of these points, in their order. */
 static struct lab_rows rows_of(const struct scaling_group *group,
@@ -26,31 +85,53 @@ static struct lab_rows rows_of(const struct scaling_group *group,
     return LAB_ROWS(fields, rows, count);
 }
 
-static void add_panel(struct lab_chart *chart, const struct lab_rows *rows, const char *x,
-                      const char *title, struct lab_arena *arena) {
+static void add_series(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
+                       enum lab_chart_mark mark, const char *title, int colour,
+                       struct lab_arena *arena) {
+    int before = panel->series_count;
+    lab_rows_add_series(panel, rows, x, "rate", NULL, mark, arena);
+    for (int s = before; s < panel->series_count; s++) {
+        struct lab_chart_series *made = (struct lab_chart_series *)&panel->series[s];
+        made->title = title;
+        made->colour = colour;
+    }
+}
+
+static void add_panel(struct lab_chart *chart, const struct lab_rows *rows,
+                      const struct lab_rows *fitted, const struct lab_rows *predicted,
+                      const char *x, const char *title, struct lab_arena *arena) {
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, NULL, lab_axis_log(title), lab_axis_log("Samples/s"), arena);
-    lab_rows_add_series(panel, rows, x, "rate", NULL, LAB_CHART_POINTS, arena);
-    lab_rows_add_series(panel, rows, x, "model", NULL, LAB_CHART_DASHES, arena);
-    for (int s = 0; s < panel->series_count; s++)
-        ((struct lab_chart_series *)panel->series)[s].title = s == 0 ? "measured" : "cost model";
+    add_series(panel, rows, x, LAB_CHART_POINTS, "measured", 0, arena);
+    add_series(panel, fitted, x, LAB_CHART_DASHES, "cost model", 1, arena);
+    add_series(panel, fitted, x, LAB_CHART_BAND, "95% interval of a prediction", 1, arena);
+    add_series(panel, predicted, x, LAB_CHART_POINTS, "not run, predicted", 5, arena);
 }
 
 void scaling_add_charts(struct lab_analysis_result *result, const struct scaling_group *group,
+                        const struct scaling_prediction *predictions, int prediction_count,
                         const char *suffix, struct lab_arena *arena) {
+    static const struct {
+        const char *key, *title;
+    } axes[] = {{"gflop", "Work of a sample [GFLOP]"},
+                {"depth", "Depth [blocks]"},
+                {"dim", "Width [values]"}};
     struct lab_chart chart = {.name = lab_arena_printf(arena, "scaling_throughput%s", suffix),
                               .title =
                                   lab_arena_printf(arena, "Throughput by model, %s", group->title),
-                              .caption = "Whiskers are intervals at 95% over runs.",
+                              .caption = "Whiskers are 95% intervals over runs.",
                               .simulated = group->simulated};
+    struct scaling_group none = {0}; /* its models: what wasn't run, alone */
     struct lab_rows all = LAB_ROWS(fields, group->models, group->count);
-    struct lab_rows depth = rows_of(group, &group->depth, arena),
-                    width = rows_of(group, &group->width, arena);
-    add_panel(&chart, &all, "gflop", "Work of a sample [GFLOP]", arena);
-    if (depth.count > 1)
-        add_panel(&chart, &depth, "depth", "Depth [blocks]", arena);
-    if (width.count > 1)
-        add_panel(&chart, &width, "dim", "Width [values]", arena);
+    const struct lab_stage_series *series[] = {NULL, &group->depth, &group->width};
+    for (int a = 0; a < LAB_COUNT_OF(axes); a++) {
+        struct lab_rows rows = series[a] ? rows_of(group, series[a], arena) : all;
+        struct lab_rows fitted = fit(group, predictions, prediction_count, series[a], arena);
+        struct lab_rows predicted =
+            fit(&none, predictions, series[a] ? 0 : prediction_count, NULL, arena);
+        if (!series[a] || rows.count > 1)
+            add_panel(&chart, &rows, &fitted, &predicted, axes[a].key, axes[a].title, arena);
+    }
     chart.columns = chart.panel_count > 1 ? 2 : 1;
     lab_analysis_add_chart(result, chart, arena);
     struct lab_chart memory = {.name = lab_arena_printf(arena, "scaling_memory%s", suffix),

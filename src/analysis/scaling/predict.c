@@ -116,9 +116,9 @@ struct lab_interval scaling_predictable(const struct scaling_group *group) {
                                  group->models[group->count - 1].gflop * beyond, NAN};
 }
 
-static struct scaling_prediction predict(const struct scaling_group *group,
-                                         const struct lab_study_work *work, const char *model,
-                                         struct lab_arena *arena) {
+struct scaling_prediction scaling_predict_work(const struct scaling_group *group,
+                                               const struct lab_study_work *work, const char *model,
+                                               struct lab_arena *arena) {
     const struct scaling_model *last = &group->models[group->count - 1];
     double samples = work->samples > 0 ? work->samples : 1, gflop = 1e-9 * work->flops / samples;
     struct scaling_prediction made = {
@@ -183,7 +183,10 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
         if (study->work_of(point->runs[0]->run->workload, make_options(point, &wanted[i], arena),
                            arena, &work, err) < 0)
             return lab_err_context(err, "predicting %s", model);
-        LAB_ADD(*ret_predictions, *ret_count, arena) = predict(group, &work, model, arena);
+        struct scaling_prediction made = scaling_predict_work(group, &work, model, arena);
+        made.depth = (double)wanted[i].depth;
+        made.dim = (double)wanted[i].dim;
+        LAB_ADD(*ret_predictions, *ret_count, arena) = made;
     }
     return 0;
 }

@@ -103,9 +103,14 @@ struct lab_interval scaling_predictable(const struct scaling_group *group);
 
 struct scaling_prediction {
     const char *model;
-    double gflop, rate;
+    double gflop, depth, dim, rate;
     struct lab_claim time; /* of an iteration; includes the model's own error */
 };
+
+/* Of work that may or may not have been run. */
+struct scaling_prediction scaling_predict_work(const struct scaling_group *group,
+                                               const struct lab_study_work *work, const char *model,
+                                               struct lab_arena *arena);
 
 /* `wanted`: "auto", "none", a name, or a list of names. */
 int scaling_predict(const struct lab_study_table *study, const struct lab_value *wanted,
@@ -116,6 +121,7 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
 /* --- charts (chart.c) --- */
 
 void scaling_add_charts(struct lab_analysis_result *result, const struct scaling_group *group,
+                        const struct scaling_prediction *predictions, int prediction_count,
                         const char *suffix, struct lab_arena *arena);
 
 #endif

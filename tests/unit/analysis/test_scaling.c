@@ -351,10 +351,13 @@ LAB_TEST(charts_show_what_was_measured_and_the_model) {
     assert_int_equal(throughput->panel_count, 3);
     for (int p = 0; p < 3; p++) {
         const struct lab_chart_panel *panel = &throughput->panels[p];
-        assert_int_equal(panel->series_count, 2);
         assert_int_equal((int)panel->series[0].count, p == 0 ? MODELS : 5);
         assert_string_equal(panel->series[0].title, "measured");
         assert_string_equal(panel->series[1].title, "cost model");
+        assert_int_equal(panel->series[2].mark, LAB_CHART_BAND);
+        /* models that weren't run are on the curve */
+        assert_true(panel->series[1].count > panel->series[0].count);
+        assert_true(panel->series[2].low[0] < panel->series[1].y[0]);
     }
     assert_int_equal(chart(&result, "scaling_memory")->panel_count, 1);
     given_end(&given);
