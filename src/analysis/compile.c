@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CONFIDENCE 0.95
 
@@ -101,8 +102,10 @@ static void list_pairs(struct all *all, const struct lab_study_point *points, in
         qsort(all->pairs, (size_t)all->pair_count, sizeof *all->pairs, by_complexity);
 }
 
-static bool is_of(const struct pair *pair, const char *model) {
-    return !model || lab_str_equal(pair->model, model);
+/* NULL, -1 = any. */
+static bool is_of(const struct pair *pair, const char *model, int node) {
+    return (!model || lab_str_equal(pair->model, model)) &&
+           (node < 0 || pair->plain->runs[0]->ranks[0].numa_node == node);
 }
 
 /* --- claims --- */
@@ -118,15 +121,15 @@ static struct lab_claim name_claim(const struct all *all, struct lab_claim claim
     return claim;
 }
 
-/* The mean over all pairs of a model; NULL = of all. */
-static struct lab_claim claim_gain(const struct all *all, const char *model, const char *kind,
-                                   const char *subject) {
+/* The mean over all pairs of a model on a NUMA node. */
+static struct lab_claim claim_gain(const struct all *all, const char *model, int node,
+                                   const char *kind, const char *subject) {
     struct lab_contrast contrast = {.arena = all->arena};
     int pairs = 0;
     for (int i = 0; i < all->pair_count; i++)
-        pairs += is_of(&all->pairs[i], model);
+        pairs += is_of(&all->pairs[i], model, node);
     for (int i = 0; i < all->pair_count; i++)
-        if (is_of(&all->pairs[i], model))
+        if (is_of(&all->pairs[i], model, node))
             lab_contrast_add_pair(&contrast, all->pairs[i].plain, all->pairs[i].compiled,
                                   1.0 / pairs);
     return name_claim(all, lab_claim_estimate(&contrast, LAB_STUDY_RATE), kind, subject,
@@ -192,7 +195,7 @@ static struct balance in_balance(const struct all *all, const char *model, int b
     struct balance sum = {0, 0};
     int pairs = 0;
     for (int i = 0; i < all->pair_count; i++) {
-        if (!is_of(&all->pairs[i], model))
+        if (!is_of(&all->pairs[i], model, -1))
             continue;
         const struct lab_study_run *plain = in_block(all->pairs[i].plain, block),
                                    *compiled = in_block(all->pairs[i].compiled, block);
@@ -268,14 +271,14 @@ static void add_model(struct all *all, const struct pair *pair) {
     double logs = 0;
     int pairs = 0;
     for (int i = 0; i < all->pair_count; i++)
-        if (is_of(&all->pairs[i], row.name)) {
+        if (is_of(&all->pairs[i], row.name, -1)) {
             const struct lab_study_point *plain = all->pairs[i].plain;
             logs += log(lab_study_estimate(plain->rates, plain->count).value);
             pairs++;
         }
     row.rate = exp(logs / pairs);
     row.per_second = lab_words_number(row.rate, all->arena);
-    row.gain = claim_gain(all, row.name, "compile.model",
+    row.gain = claim_gain(all, row.name, -1, "compile.model",
                           lab_arena_printf(all->arena, "%s, compiled", row.name));
     LAB_ADD(all->models, all->model_count, all->arena) = row;
 }
@@ -291,7 +294,7 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
     for (int i = 0; i < all.model_count; i++)
         claim_costs(&all, &all.models[i]);
     all.gain =
-        claim_gain(&all, NULL, "compile.gain",
+        claim_gain(&all, NULL, -1, "compile.gain",
                    all.model_count == 1
                        ? all.models[0].gain.subject
                        : lab_arena_printf(arena, "Compiled, mean of %s",
@@ -321,15 +324,60 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
     return text;
 }
 
-static void add_chart(struct lab_analysis_result *result, const struct lab_study_table *study,
-                      const struct lab_rows *models, const char *suffix, struct lab_arena *arena) {
+#define NODES_MOST 8
+
+struct bar { /* a model's gain on a NUMA node */
+    const char *model, *node;
+    struct lab_claim gain;
+};
+
+static const struct lab_field bar_fields[] = {
+    LAB_FIELD(struct bar, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct bar, node, "node", "NUMA node", LAB_UNIT_TEXT),
+    LAB_FIELD(struct bar, gain, "gain", "Throughput", LAB_UNIT_CHANGE),
+};
+
+/* Ascending; more than a chart shows are one: -1, any. */
+static int list_nodes(const struct all *all, int *nodes) {
+    int count = 0;
+    for (int i = 0; i < all->pair_count; i++) {
+        int node = all->pairs[i].plain->runs[0]->ranks[0].numa_node, at = 0;
+        while (at < count && nodes[at] < node)
+            at++;
+        if (node < 0 || (at < count && nodes[at] == node))
+            continue;
+        if (count == NODES_MOST) {
+            count = 0;
+            break;
+        }
+        memmove(nodes + at + 1, nodes + at, (size_t)(count - at) * sizeof *nodes);
+        nodes[at] = node;
+        count++;
+    }
+    if (count == 0)
+        nodes[count++] = -1;
+    return count;
+}
+
+static void add_chart(struct lab_analysis_result *result, const struct all *all,
+                      const char *suffix) {
+    struct lab_arena *arena = all->arena;
+    struct bar *bars = NULL;
+    int nodes[NODES_MOST], node_count = list_nodes(all, nodes), count = 0;
+    for (int n = 0; n < node_count; n++)
+        for (int m = 0; m < all->model_count; m++)
+            LAB_ADD(bars, count, arena) = (struct bar){
+                all->models[m].name,
+                nodes[n] < 0 ? "all NUMA nodes" : lab_arena_printf(arena, "NUMA node %d", nodes[n]),
+                claim_gain(all, all->models[m].name, nodes[n], "", "")};
     struct lab_chart chart = {.name = lab_arena_printf(arena, "compile_benefit%s", suffix),
-                              .title = "Throughput gained by compiling the model",
-                              .caption = "Whiskers are intervals at 95%.",
-                              .simulated = study->simulated};
+                              .title = "Throughput of compiled models, by NUMA node",
+                              .caption = "Compared with uncompiled. Whiskers are 95% intervals.",
+                              .simulated = all->study->simulated};
     lab_rows_add_series(lab_chart_add_panel(&chart, NULL, lab_axis("Model, by work of a sample"),
                                             lab_axis("Change of throughput [%]"), arena),
-                        models, "model", "gain", NULL, LAB_CHART_BARS, arena);
+                        &LAB_ROWS(bar_fields, bars, count), "model", "gain", "node", LAB_CHART_BARS,
+                        arena);
     lab_analysis_add_chart(result, chart, arena);
 }
 
@@ -348,7 +396,7 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
     lab_analysis_add_claim(result, &all->gain, arena);
     lab_analysis_add_claim(result, &all->numa, arena);
     lab_rows_add_claims(result, &models, arena);
-    add_chart(result, all->study, &models, suffix, arena);
+    add_chart(result, all, suffix);
 }
 
 static int compile_run(const void *config, const struct lab_analysis_input *input,

@@ -166,6 +166,7 @@ LAB_TEST(models_are_pooled_and_nodes_compared) {
     assert_near(claim_of(&result, "compile.model", "vit32x2x512")->effect, 0.3, 0.01);
     const struct lab_chart *picture = chart(&result, "compile_benefit");
     assert_int_equal(picture->panels[0].x.name_count, 6);
+    assert_int_equal(picture->panels[0].series_count, 2); /* NUMA nodes */
     assert_near(picture->panels[0].series[0].y[0], 30, 1);
     given_end(&given);
     result = when_on_two_nodes(&given, 0.03);
