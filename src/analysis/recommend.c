@@ -218,6 +218,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
 /* --- the chart --- */
 
 #define PANELS_MAX 12
+#define NAMES_MOST 12 /* of placements, side by side with those of another model */
 
 static void add_panels(struct lab_chart *chart, const struct lab_choices *placements,
                        struct lab_arena *arena) {
@@ -231,6 +232,9 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement", "rate_per_s",
                             "use", LAB_CHART_POINTS, arena);
     }
+    for (int p = 0; p < chart->panel_count; p++)
+        if (chart->panels[p].x.name_count > NAMES_MOST)
+            chart->columns = 1;
     chart->simulated |= placements->study->simulated;
 }
 
@@ -266,14 +270,16 @@ static int recommend_run(const void *opaque, const struct lab_analysis_input *in
         return -1;
     struct lab_chart chart = {.name = "best_places",
                               .title = "Throughput of every placement",
-                              .caption = "Whiskers are 95% intervals over runs."};
+                              .caption = "Whiskers are 95% intervals over runs.",
+                              .columns = 2};
     const char *answer = "";
     for (int i = 0; i < input->study_count; i++)
         answer = lab_arena_printf(arena, "%s%s%s%s", answer, *answer ? " " : "",
                                   lab_analysis_prefix(input, &input->studies[i], arena),
                                   add_study(ret_result, input, i, config->model, &chart, arena));
     ret_result->answer = answer;
-    chart.columns = chart.panel_count > 2 ? 2 : 1;
+    if (chart.panel_count <= 2)
+        chart.columns = 1;
     if (chart.panel_count > 0)
         lab_analysis_add_chart(ret_result, chart, arena);
     return 0;

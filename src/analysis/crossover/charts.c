@@ -3,6 +3,9 @@
 
 #include "analysis/claims/rows.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #define PANELS_MAX 6
 
 struct drawn {
@@ -29,31 +32,65 @@ static struct lab_rows rows_of(const struct crossover_series *series, struct lab
     return LAB_ROWS(fields, rows, count);
 }
 
+static int by_crossover(const void *a, const void *b) {
+    const struct crossover_series *x = *(const struct crossover_series *const *)a,
+                                  *y = *(const struct crossover_series *const *)b;
+    if (isnan(x->claim.effect) != isnan(y->claim.effect))
+        return isnan(x->claim.effect) ? 1 : -1;
+    if (x->claim.effect != y->claim.effect && !isnan(x->claim.effect))
+        return x->claim.effect < y->claim.effect ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Where there are more than fit: from the lowest crossover to the highest. */
+static int choose(const struct crossover_group *groups, int count, struct lab_arena *arena,
+                  const struct crossover_series ***ret_series, int *ret_all) {
+    const struct crossover_series **list = NULL;
+    int all = 0;
+    for (int g = 0; g < count; g++)
+        for (int s = 0; s < groups[g].series_count; s++)
+            if (groups[g].series[s].count > 1)
+                LAB_ADD(list, all, arena) = &groups[g].series[s];
+    if (all > PANELS_MAX) {
+        qsort(list, (size_t)all, sizeof *list, by_crossover);
+        for (int i = 0; i < PANELS_MAX; i++)
+            list[i] = list[i * (all - 1) / (PANELS_MAX - 1)];
+    }
+    *ret_series = list;
+    *ret_all = all;
+    return all < PANELS_MAX ? all : PANELS_MAX;
+}
+
+static void add_panel(struct lab_chart *chart, const struct crossover_series *series,
+                      struct lab_arena *arena) {
+    struct lab_rows rows = rows_of(series, arena);
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, series->claim.subject, lab_axis_log("Work of a sample [GFLOP]"),
+                            lab_axis_log("Time of a sample [µs]"), arena);
+    lab_rows_add_series(panel, &rows, "gflop", "time_us", "stage", LAB_CHART_LINE_POINTS, arena);
+    if (series->claim.verdict != LAB_CLAIM_YES)
+        return;
+    struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);
+    *shade = (struct lab_chart_shade){1e-9 * series->claim.low, 1e-9 * series->claim.high,
+                                      "crossover, 95% interval", 0};
+    panel->shades = shade;
+    panel->shade_count = 1;
+}
+
 void crossover_add_chart(struct lab_analysis_result *result, const struct crossover_group *groups,
                          int count, struct lab_arena *arena) {
     struct lab_chart chart = {.name = "crossover",
                               .title = "Compute and transfer time",
                               .caption = "Of a sample. The longer of the two bounds the pipeline.",
                               .simulated = result->simulated};
-    for (int g = 0; g < count; g++)
-        for (int s = 0; s < groups[g].series_count && chart.panel_count < PANELS_MAX; s++) {
-            const struct crossover_series *series = &groups[g].series[s];
-            struct lab_rows rows = rows_of(series, arena);
-            if (series->count < 2)
-                continue;
-            struct lab_chart_panel *panel = lab_chart_add_panel(
-                &chart, series->claim.subject, lab_axis_log("Work of a sample [GFLOP]"),
-                lab_axis_log("Time of a sample [µs]"), arena);
-            lab_rows_add_series(panel, &rows, "gflop", "time_us", "stage", LAB_CHART_LINE_POINTS,
-                                arena);
-            if (series->claim.verdict != LAB_CLAIM_YES)
-                continue;
-            struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);
-            *shade = (struct lab_chart_shade){1e-9 * series->claim.low, 1e-9 * series->claim.high,
-                                              "crossover", 0};
-            panel->shades = shade;
-            panel->shade_count = 1;
-        }
+    const struct crossover_series **chosen;
+    int all, shown = choose(groups, count, arena, &chosen, &all);
+    for (int s = 0; s < shown; s++)
+        add_panel(&chart, chosen[s], arena);
+    if (all > shown)
+        chart.title =
+            lab_arena_printf(arena, "%s, %d of %d shown, from the lowest crossover to the highest",
+                             chart.title, shown, all);
     chart.columns = chart.panel_count > 1 ? 2 : 1;
     if (chart.panel_count > 0)
         lab_analysis_add_chart(result, chart, arena);

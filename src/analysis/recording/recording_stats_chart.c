@@ -152,8 +152,8 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
 
 #define GRADES 3
 static const double bounds[GRADES] = {5, 10, 20}; /* %, as lab_recording_stats_grade has them */
-static const char *const grades[GRADES] = {"excellent below 5 %", "good below 10 %",
-                                           "fair below 20 %, else poor"};
+static const char *const grades[GRADES] = {"excellent below 5%", "good below 10%",
+                                           "fair below 20%, else poor"};
 
 static struct lab_chart_series memory_bars(const struct lab_recording_stats *stats,
                                            const int *indices, int gpus, int colour,
@@ -171,8 +171,10 @@ static struct lab_chart_series memory_bars(const struct lab_recording_stats *sta
         double mean = figures->mean / MIB_OF_GIB;
         lab_series_add(&series, g, mean, fmax(0, mean - deviation), mean + deviation);
     }
-    /* the key of the right panel has their names */
-    return lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
+    /* the other panel's have the names */
+    struct lab_chart_series bars = lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
+    bars.valued = true;
+    return bars;
 }
 
 #define BALANCED     3 /* memory, utilisation, power */
@@ -183,7 +185,9 @@ static struct lab_chart_series cv_bars(const struct lab_recording_stats *stats, 
     struct lab_series series = {.arena = arena};
     for (int m = 0; m < BALANCED; m++)
         lab_series_add_point(&series, m, 100 * lab_recording_stats_cv_of(stats, m));
-    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
+    struct lab_chart_series bars = lab_series_chart(&series, title, LAB_CHART_BARS, colour);
+    bars.valued = true;
+    return bars;
 }
 
 void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
@@ -206,9 +210,9 @@ void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_sta
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
         (struct lab_chart){.name = "gpu_load_balance_analysis",
-                           .title =
-                               title_of("How evenly the GPUs are loaded", lines, several, arena),
-                           .caption = "The lower the bars on the right, the more evenly.",
+                           .title = title_of("Load balance between GPUs", lines, several, arena),
+                           .caption =
+                               "CV: standard deviation between GPUs as a share of their mean.",
                            .columns = 2,
                            .simulated = result->simulated},
         arena);
@@ -288,7 +292,9 @@ static struct lab_chart_series label_bars(const struct lab_recording_stats_label
     }
     if (!several)
         series.low = series.high = NULL;
-    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
+    struct lab_chart_series bars = lab_series_chart(&series, title, LAB_CHART_BARS, colour);
+    bars.valued = true;
+    return bars;
 }
 
 static const char **label_names(const struct lab_recording_stats_label *const *labels, int count,
@@ -326,7 +332,6 @@ void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
         return;
     struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena),
                             peak = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
-    mean.valued = peak.valued = true;
     if (!has_value(&mean))
         return;
     struct lab_chart *chart = lab_analysis_add_chart(
@@ -396,10 +401,11 @@ void lab_recording_stats_chart_usage(const struct lab_recording_stats_label *lab
     int count = label_count < BARS_MOST ? label_count : BARS_MOST;
     for (int i = 0; i < count; i++)
         all[i] = &labels[i];
-    struct lab_chart chart = {.name = "gpu_usage",
-                              .title = title_of("How much the GPUs did", count, label_count, arena),
-                              .columns = 2,
-                              .simulated = result->simulated};
+    struct lab_chart chart = {
+        .name = "gpu_usage",
+        .title = title_of("Utilisation and power of the GPUs", count, label_count, arena),
+        .columns = 2,
+        .simulated = result->simulated};
     for (int p = 0; p < 2; p++) {
         struct lab_chart_series bars =
             label_bars(all, count, p ? POWER : UTILIZATION, NULL, p, arena);

@@ -1,5 +1,6 @@
 /* chart.c: iteration times over time, with the levels between changes; the worst runs first. */
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_study.h"
 #include "analysis/analysis_timeline.h"
 #include "analysis/stability/rate_series.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 
 #define PANELS_MAX 12
-#define COLUMNS    3 /* of panels, from four on */
+#define COLUMNS    2 /* of panels, from four on */
 
 /* Its largest change. */
 static double weight(const struct lab_rate_series *series) {
@@ -52,6 +53,13 @@ static struct lab_chart_series level_series(const struct lab_rate_series *series
     return lab_series_chart(&points, "Level", LAB_CHART_LINE, 1);
 }
 
+/* "GPU 2, NUMA node 2, vit0x0x0, run 6" */
+static const char *title_of(const struct lab_rate_series *series, struct lab_arena *arena) {
+    return lab_arena_printf(
+        arena, "%s, NUMA node %d, %s, run %d", lab_study_device_title(series->rank->device, arena),
+        series->rank->numa_node, series->run->model, series->run->run->repeat + 1);
+}
+
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
                                const struct lab_rate_series *all, int count, const char *name,
                                bool simulated, struct lab_arena *arena) {
@@ -76,7 +84,7 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
         arena);
     for (int i = 0; i < shown && i < PANELS_MAX; i++) {
         struct lab_chart_panel *panel =
-            lab_chart_add_panel(chart, order[i]->name, lab_axis_from(time_title, 0),
+            lab_chart_add_panel(chart, title_of(order[i], arena), lab_axis_from(time_title, 0),
                                 lab_axis("Iteration time [ms]"), arena);
         lab_panel_add_series(panel, time_series(order[i], unit_s, arena), arena);
         lab_panel_add_series(panel, level_series(order[i], unit_s, arena), arena);

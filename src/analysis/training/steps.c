@@ -78,7 +78,7 @@ static bool add_panel(struct lab_chart *chart, const struct step *steps, int cou
         lab_chart_add_panel(chart, steps[0].model, lab_axis("Batch on devices"),
                             lab_axis_from("Time of a step [ms]", 0), arena);
     lab_rows_add_series(panel, &LAB_ROWS(bar_fields, bars, bar_count), "label", "ms", "part",
-                        LAB_CHART_BARS, arena);
+                        LAB_CHART_STACK, arena);
     return any;
 }
 
@@ -92,11 +92,11 @@ void training_add_steps(struct lab_analysis_result *result, struct lab_analysis_
                                                  "What a step is made of, as measured",
                                                  &LAB_ROWS(step_fields, steps, set->count), arena),
                               arena);
-    struct lab_chart chart = {
-        .name = lab_arena_printf(arena, "training_step%s", suffix),
-        .title = "What a training step is made of",
-        .caption = "The all-reduce counts as far as the backward pass doesn't hide it.",
-        .simulated = simulated};
+    struct lab_chart chart = {.name = lab_arena_printf(arena, "training_step%s", suffix),
+                              .title = "Parts of a training step",
+                              .caption =
+                                  "All-reduce: the part that the backward pass does not hide.",
+                              .simulated = simulated};
     bool any = false;
     for (int i = 0, next; i < set->count && chart.panel_count < PANELS_MAX; i = next) {
         for (next = i; next < set->count && lab_str_equal(steps[next].model, steps[i].model);)

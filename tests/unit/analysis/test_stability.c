@@ -341,7 +341,7 @@ LAB_TEST(test_pictures_stay_small) {
     assert_int_equal(chart->panel_count, 12);
     assert_contains(chart->caption, "12 of 16");
     /* the one with something to see comes first, its levels dashed */
-    assert_string_equal(chart->panels[0].title, "gpu15_numa0_vit16x8x768_r0");
+    assert_string_equal(chart->panels[0].title, "GPU 15, NUMA node 0, vit16x8x768, run 1");
     assert_int_equal(chart->panels[0].series[1].count, 6);
     for (int p = 0; p < chart->panel_count; p++)
         assert_true(chart->panels[p].series[0].count <= 2000);

@@ -111,7 +111,7 @@ LAB_TEST(too_many_lines_are_said) {
     assert_int_equal(chart->panels[0].series_count, 8);
     assert_string_equal(chart->title, "Memory of each GPU over time, 8 of 12 shown");
     chart = find(f, "gpu_load_balance_analysis");
-    assert_string_equal(chart->title, "How evenly the GPUs are loaded, 5 of 12 shown");
+    assert_string_equal(chart->title, "Load balance between GPUs, 5 of 12 shown");
     const struct lab_chart_panel *right = &chart->panels[1];
     for (int i = 0; i < right->series_count; i++)
         for (int k = 0; k < i; k++)
