@@ -8,7 +8,8 @@
 #define GAP_READINGS 20 /* a stretch without readings that is longer stays empty; some slow down */
 #define GIB          1073741824.0
 #define GPUS_MAX     64
-#define NAMES_MAX    4 /* that are shaded each in its own colour */
+#define NAMES_MAX    4  /* that are shaded each in its own colour */
+#define RUNS_MAX     60 /* that are shaded: more are noise */
 
 /* --- short series --- */
 
@@ -374,7 +375,7 @@ static int make_segments(const struct lab_study_table *study,
             segments[count++] = (struct lab_timeline_segment){
                 from_ns, until_ns, named ? name_of(run) : turns[colour], colour};
     }
-    return count;
+    return count <= RUNS_MAX ? count : 0;
 }
 
 bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena *arena,

@@ -35,7 +35,7 @@ const struct plot_format plot_paper = {.width = 320,
                                        .alone = 190,
                                        .stacked = 90,
                                        .grid = 100,
-                                       .row = 15};
+                                       .row = 12};
 
 bool plot_has_whiskers(const struct lab_chart_series *series) {
     return series->low && series->high &&
@@ -228,6 +228,8 @@ static void choose_columns(struct plot_layout *layout) {
     if (layout->columns < 1)
         layout->columns = 1;
     layout->rows = (chart->panel_count + layout->columns - 1) / layout->columns;
+    if (layout->rows > 0) /* 3 and 3 rather than 4 and 2 */
+        layout->columns = (chart->panel_count + layout->rows - 1) / layout->rows;
 }
 
 static double area_height(const struct plot_layout *layout, const struct lab_chart_panel *panel) {

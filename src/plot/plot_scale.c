@@ -2,6 +2,7 @@
 #include "plot/plot_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TIC_SIZES_X    6.2 /* from one tick to the next, in sizes of its letters */
@@ -14,6 +15,7 @@
 #define SMALLEST_DIGIT 1e-9
 #define ZERO_AT        0.03 /* of a logarithmic axis: where 0 stands */
 #define ZERO_ROOM      0.12
+#define USUAL_WIDTHS   3 /* of the median interval: wider ones are cut at the area's edge */
 
 /* --- range --- */
 
@@ -31,7 +33,15 @@ static void widen(struct range *range, double value) {
     range->high = fmax(range->high, value);
 }
 
-static void widen_by_series(struct range *range, const struct lab_chart_series *series, bool of_x) {
+static double within(double value, double low, double high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Intervals as far as `low` and `high`: one of two runs, many times wider than all others, must not
+ * press what was measured into a line. It leaves the area. */
+static void widen_by_series(struct range *range, const struct lab_chart_series *series, bool of_x,
+                            const struct range *most) {
+    bool whiskers = plot_has_whiskers(series);
     for (size_t i = 0; i < series->count; i++) {
         if (of_x) {
             widen(range, series->x[i]);
@@ -43,11 +53,44 @@ static void widen_by_series(struct range *range, const struct lab_chart_series *
         const double *others[] = {series->low, series->high, series->least, series->most};
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
             if (others[k])
-                widen(range, others[k][i]);
+                widen(range, whiskers && isfinite(others[k][i])
+                                 ? within(others[k][i], most->low, most->high)
+                                 : others[k][i]);
     }
     if (!of_x && series->mark == LAB_CHART_BARS && !range->log)
         widen(range, 0);
     range->valued |= !of_x && series->valued;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* How far intervals may reach: twice the span of the values beyond them, or some of the usual
+ * interval's widths. */
+static struct range whiskers_most(const struct lab_chart_panel *const *panels, int count,
+                                  struct lab_arena *arena) {
+    struct range values = {.low = NAN, .high = NAN};
+    double *widths = NULL;
+    size_t room = 1, n = 0;
+    for (int p = 0; p < count; p++)
+        for (int s = 0; s < panels[p]->series_count; s++)
+            room += 2 * panels[p]->series[s].count;
+    widths = lab_arena_alloc(arena, room, sizeof *widths);
+    for (int p = 0; p < count; p++)
+        for (int s = 0; s < panels[p]->series_count; s++) {
+            const struct lab_chart_series *series = &panels[p]->series[s];
+            for (size_t i = 0; plot_has_whiskers(series) && i < series->count; i++) {
+                widen(&values, series->y[i]);
+                if (isfinite(series->high[i] - series->low[i]))
+                    widths[n++] = series->high[i] - series->low[i];
+            }
+        }
+    if (n > 0)
+        qsort(widths, n, sizeof *widths, by_size);
+    double beyond = fmax(2 * (values.high - values.low), n > 0 ? USUAL_WIDTHS * widths[n / 2] : 0);
+    return (struct range){.low = values.low - beyond, .high = values.high + beyond};
 }
 
 /* Series that stand on each other reach their sum. */
@@ -106,9 +149,11 @@ static void pad(struct range *range, bool of_x, bool on_zero) {
 static struct range find_range(const struct lab_chart_panel *const *panels, int count, bool of_x) {
     const struct lab_chart_axis *axis = of_x ? &panels[0]->x : &panels[0]->y;
     struct range range = {.low = NAN, .high = NAN, .log = axis->log};
+    LAB_AUTO(arena, arena);
+    struct range most = whiskers_most(panels, count, &arena);
     for (int p = 0; p < count; p++) {
         for (int s = 0; s < panels[p]->series_count; s++)
-            widen_by_series(&range, &panels[p]->series[s], of_x);
+            widen_by_series(&range, &panels[p]->series[s], of_x, &most);
         if (!of_x)
             widen_by_stack(&range, panels[p]);
         for (int i = 0; of_x && i < panels[p]->shade_count; i++) {

@@ -141,8 +141,8 @@ static void add_picture(const struct lab_chart *chart, const struct plot_format 
         lab_str_printf(out, "set terminal pngcairo noenhanced size %d,%d background rgb '%s'\n",
                        scene.width * PNG_SCALE, scene.height * PNG_SCALE,
                        lab_plot_colours[LAB_COLOUR_GROUND]);
-    else
-        lab_str_printf(out, "set terminal pdfcairo noenhanced size %.3fcm,%.3fcm fontscale 1\n",
+    else /* whose letters are pixels of 96 to the inch */
+        lab_str_printf(out, "set terminal pdfcairo noenhanced size %.3fcm,%.3fcm fontscale 0.75\n",
                        PAPER_CM, PAPER_CM * scene.height / scene.width);
     lab_str_printf(out, "set output '%s.%s'\nset xrange [0:%d]\nset yrange [%d:0]\nunset label\n",
                    name, ending, scene.width, scene.height);

@@ -201,9 +201,10 @@ static void add_band(const struct drawing *d) {
 static void add_whisker(const struct drawing *d, double x, double low, double high) {
     if (!isfinite(low) || !isfinite(high))
         return;
-    double y0 = at_y(d, low), y1 = at_y(d, high);
-    const double points[] = {x - CAP, y0, x + CAP, y0,  NAN,     NAN, x,       y0,
-                             x,       y1, NAN,     NAN, x - CAP, y1,  x + CAP, y1};
+    double y0 = at_y(d, low), y1 = at_y(d, high); /* cut at the edge, it has no end */
+    double cap0 = low < d->made->y.low ? 0 : CAP, cap1 = high > d->made->y.high ? 0 : CAP;
+    const double points[] = {x - cap0, y0, x + cap0, y0,  NAN,      NAN, x,        y0,
+                             x,        y1, NAN,      NAN, x - cap1, y1,  x + cap1, y1};
     plot_scene_add(d->scene,
                    (struct plot_mark){.kind = PLOT_LINE,
                                       .points = lab_arena_copy(d->scene->arena, points, 16, 8),
