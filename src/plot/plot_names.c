@@ -1,11 +1,86 @@
-/* plot_names.c: names in a chart, shortened where they would be cut. */
+/* plot_names.c: names in a chart: ids of runs in words, shortened where they would be cut. */
 #include "plot/plot_internal.h"
 
 #include "base/names.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TITLE_MOST 44 /* columns of a panel's title that fit above it */
+
+/* --- ids of runs --- */
+
+/* "0+1+2+5" as "0–2+5"; false = it isn't such a list. */
+static bool add_numbers(const char *text, size_t length, struct lab_str *out) {
+    const char *end = text + length;
+    long first = -1, last = -1;
+    bool any = false;
+    while (text < end) {
+        char *behind;
+        long number = isdigit((unsigned char)*text) ? strtol(text, &behind, 10) : -1;
+        if (number < 0 || behind > end || (behind < end && *behind != '+'))
+            return false;
+        text = behind + (behind < end);
+        if (number == last || (any && number == last + 1)) {
+            last = number;
+            continue;
+        }
+        if (last > first)
+            lab_str_printf(out, "–%ld", last);
+        lab_str_printf(out, "%s%ld", any ? "+" : "", number);
+        first = last = number;
+        any = true;
+    }
+    if (last > first)
+        lab_str_printf(out, "–%ld", last);
+    return any;
+}
+
+static void add_term(const char *term, size_t length, struct lab_str *out) {
+    static const struct {
+        const char *key, *words;
+    } keys[] = {{"gpu", "GPU "}, {"numa", "NUMA node "}, {"r", "run "}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t key = strlen(keys[i].key);
+        LAB_AUTO(str, numbers);
+        if (length <= key || strncmp(term, keys[i].key, key) != 0 ||
+            !add_numbers(term + key, length - key, &numbers))
+            continue;
+        lab_str_printf(out, "%s%s", keys[i].words, numbers.text);
+        return;
+    }
+    lab_str_add_bytes(out, term, length);
+}
+
+/* "gpu0+1_numa0_vit0x0x0_r2" as "GPU 0–1, NUMA node 0, vit0x0x0, run 2"; others as they are. */
+static const char *words_of(const char *name, struct lab_arena *arena) {
+    if (!name || !lab_str_starts(name, "gpu") || !isdigit((unsigned char)name[3]))
+        return name;
+    LAB_AUTO(str, words);
+    for (const char *from = name, *c = name;; c++) {
+        bool comma = lab_str_starts(c, ", ");
+        if (*c && !comma && !(*c == '_' && isdigit((unsigned char)c[-1])))
+            continue;
+        lab_str_add(&words, words.length ? ", " : "");
+        add_term(from, (size_t)(c - from), &words);
+        if (!*c)
+            break;
+        from = c + (comma ? 2 : 1);
+        c = from - 1;
+    }
+    return lab_arena_strdup(arena, words.text);
+}
+
+static const char **shorten(const char *const *names, int count, int columns,
+                            struct lab_arena *arena) {
+    const char **words = lab_arena_alloc(arena, (size_t)count + 1, sizeof *words);
+    for (int i = 0; i < count; i++)
+        words[i] = words_of(names[i], arena);
+    return lab_names_shorten(words, count, columns, arena);
+}
+
+/* --- a chart's --- */
 
 static void shorten_key(struct lab_chart_panel *panels, int count, struct lab_arena *arena) {
     int total = 0, at = 0;
@@ -15,7 +90,7 @@ static void shorten_key(struct lab_chart_panel *panels, int count, struct lab_ar
     for (int p = 0; p < count; p++)
         for (int s = 0; s < panels[p].series_count; s++)
             titles[at++] = panels[p].series[s].title;
-    titles = lab_names_shorten(titles, total, PLOT_NAME_FITS, arena);
+    titles = shorten(titles, total, PLOT_NAME_FITS, arena);
     at = 0;
     for (int p = 0; p < count; p++) {
         size_t series_count = (size_t)panels[p].series_count;
@@ -42,7 +117,7 @@ static const char *const *find_shortened(const struct lab_chart *chart,
         if (axis_of(&chart->panels[p], of_x)->names == axis->names &&
             axis_of(&chart->panels[p], of_x)->name_count == axis->name_count)
             return axis_of(&panels[p], of_x)->names;
-    return lab_names_shorten(axis->names, axis->name_count, PLOT_NAME_FITS, arena);
+    return shorten(axis->names, axis->name_count, PLOT_NAME_FITS, arena);
 }
 
 struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena) {
@@ -60,7 +135,7 @@ struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *a
             panels[p].y.names = find_shortened(chart, panels, (int)p, false, arena);
         titles[p] = panels[p].title;
     }
-    titles = lab_names_shorten(titles, chart->panel_count, TITLE_MOST, arena);
+    titles = shorten(titles, chart->panel_count, TITLE_MOST, arena);
     for (size_t p = 0; p < count; p++)
         panels[p].title = titles[p];
     shortened.panels = panels;

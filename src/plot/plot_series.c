@@ -198,30 +198,43 @@ static void add_band(const struct drawing *d) {
 
 /* --- points --- */
 
-static void add_whisker(const struct drawing *d, double x, double low, double high) {
+/* Adds to a path, which draw_whiskers draws; `x` is a pixel. */
+static void add_whisker(const struct drawing *d, struct path *path, double x, double low,
+                        double high) {
     if (!isfinite(low) || !isfinite(high))
         return;
     double y0 = at_y(d, low), y1 = at_y(d, high); /* cut at the edge, it has no end */
     double cap0 = low < d->made->y.low ? 0 : CAP, cap1 = high > d->made->y.high ? 0 : CAP;
-    const double points[] = {x - cap0, y0, x + cap0, y0,  NAN,      NAN, x,        y0,
-                             x,        y1, NAN,      NAN, x - cap1, y1,  x + cap1, y1};
-    plot_scene_add(d->scene,
-                   (struct plot_mark){.kind = PLOT_LINE,
-                                      .points = lab_arena_copy(d->scene->arena, points, 16, 8),
-                                      .count = 8,
-                                      .width = 1.2,
-                                      .colour = d->series->mark == LAB_CHART_BARS ? LAB_COLOUR_INK
-                                                                                  : d->colour});
+    const double points[] = {x - cap0, y0,  x + cap0, y0,       NAN, NAN,      x,  y0,  x,
+                             y1,       NAN, NAN,      x - cap1, y1,  x + cap1, y1, NAN, NAN};
+    for (size_t i = 0; i < sizeof points / sizeof *points; i += 2)
+        add_point(path, points[i], points[i + 1]);
+}
+
+static struct path whiskers_of(const struct drawing *d) {
+    return path_of(d, 9 * d->series->count);
+}
+
+static void draw_whiskers(const struct drawing *d, const struct path *path,
+                          enum lab_colour colour) {
+    if (path->count > 0)
+        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_LINE,
+                                                    .points = path->points,
+                                                    .count = path->count,
+                                                    .width = 1.2,
+                                                    .colour = colour});
 }
 
 static void add_points(const struct drawing *d, double moved, bool whiskers) {
     const struct lab_chart_series *series = d->series;
+    struct path path = whiskers_of(d);
+    for (size_t i = 0; whiskers && plot_has_whiskers(series) && i < series->count; i++)
+        add_whisker(d, &path, at_x(d, series->x[i] + moved), series->low[i], series->high[i]);
+    draw_whiskers(d, &path, d->colour);
     for (size_t i = 0; i < series->count; i++) {
         double x = at_x(d, series->x[i] + moved), y = at_y(d, value_of(series->y, i));
         if (!(x >= d->made->left - 1 && x <= d->made->right + 1) || isnan(y))
             continue;
-        if (whiskers && plot_has_whiskers(series))
-            add_whisker(d, x, series->low[i], series->high[i]);
         plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_SIGN,
                                                     .x = x,
                                                     .y = y,
@@ -290,6 +303,7 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
 static void add_bars(const struct drawing *d, double moved, double width) {
     const struct lab_chart_series *series = d->series;
     double base = at_y(d, d->made->y.log ? d->made->y.low : 0);
+    struct path whiskers = whiskers_of(d);
     for (size_t i = 0; i < series->count; i++) {
         double x0 = at_x(d, series->x[i] + moved - width / 2),
                x1 = at_x(d, series->x[i] + moved + width / 2);
@@ -297,9 +311,10 @@ static void add_bars(const struct drawing *d, double moved, double width) {
             continue;
         add_rect(d, x0 + 0.5, base, x1 - 0.5, at_y(d, series->y[i]), 0, describe(d, i));
         if (plot_has_whiskers(series))
-            add_whisker(d, (x0 + x1) / 2, series->low[i], series->high[i]);
+            add_whisker(d, &whiskers, (x0 + x1) / 2, series->low[i], series->high[i]);
         add_value(d, i, (x0 + x1) / 2, x1 - x0, base);
     }
+    draw_whiskers(d, &whiskers, LAB_COLOUR_INK);
 }
 
 /* On the sum of the series before it at the same x. */
@@ -320,13 +335,18 @@ static void add_stack(const struct drawing *d, double width) {
 
 static void add_boxes(const struct drawing *d, double moved, double width) {
     const struct lab_chart_series *series = d->series;
+    struct path whiskers = whiskers_of(d);
+    for (size_t i = 0; i < series->count; i++)
+        if (isfinite(value_of(series->y, i)))
+            add_whisker(d, &whiskers, at_x(d, series->x[i] + moved), value_of(series->least, i),
+                        value_of(series->most, i));
+    draw_whiskers(d, &whiskers, d->colour);
     for (size_t i = 0; i < series->count; i++) {
         double x0 = at_x(d, series->x[i] + moved - width / 2),
                x1 = at_x(d, series->x[i] + moved + width / 2);
-        double y = at_y(d, value_of(series->y, i)), middle = (x0 + x1) / 2;
+        double y = at_y(d, value_of(series->y, i));
         if (isnan(y))
             continue;
-        add_whisker(d, middle, value_of(series->least, i), value_of(series->most, i));
         add_rect(d, x0, at_y(d, series->low[i]), x1, at_y(d, series->high[i]), 0, describe(d, i));
         const double line[] = {x0, y, x1, y};
         plot_scene_add(d->scene,
