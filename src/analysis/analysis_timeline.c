@@ -180,23 +180,6 @@ static size_t add_gap(double *x, double *y, size_t count) {
     return count + 1;
 }
 
-/* A line needs two ends: a reading between gaps, as of a short run, is drawn as long as it held. */
-static struct lab_points show_single(struct lab_points points, double apart,
-                                     struct lab_arena *arena) {
-    struct lab_points shown = {.x = lab_arena_alloc(arena, 2 * points.count + 1, sizeof(double)),
-                               .y = lab_arena_alloc(arena, 2 * points.count + 1, sizeof(double))};
-    for (size_t i = 0; i < points.count; i++) {
-        bool single = !isnan(points.y[i]) && (i == 0 || isnan(points.y[i - 1])) &&
-                      (i + 1 == points.count || isnan(points.y[i + 1]));
-        int ends = single ? 2 : 1;
-        for (int end = 0; end < ends; end++) {
-            shown.x[shown.count] = points.x[i] + (single ? (end - 0.5) * apart : 0);
-            shown.y[shown.count++] = points.y[i];
-        }
-    }
-    return shown;
-}
-
 static struct lab_points read_all(const struct timeline *line, const struct wanted *wanted) {
     size_t room = 1 + (size_t)line->recording_count, n = 0; /* readings, and gaps between */
     for (int r = 0; r < line->recording_count; r++)
@@ -225,7 +208,7 @@ static struct lab_points read_all(const struct timeline *line, const struct want
         lab_points_thin(x, y, n, LAB_TIMELINE_POINTS, GAP_READINGS * apart, line->arena);
     lab_mem_free(x);
     lab_mem_free(y);
-    return show_single(points, apart, line->arena);
+    return points;
 }
 
 /* --- panels --- */

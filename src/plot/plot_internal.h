@@ -110,6 +110,7 @@ struct plot_panel {
     struct plot_axis x, y;
     bool x_texts, x_title, y_texts, y_title;
     double left, right, top, bottom; /* edges of the area */
+    double edge;                     /* where its column's texts begin, and titles */
     double under;                    /* from its area down to the middle of x's title */
     double row_high;                 /* of LAB_CHART_ROW: the value that fills a row */
     int bars, boxes, dodged;         /* series of that kind that stand next to each other */

@@ -343,13 +343,14 @@ static void place_columns(struct plot_layout *layout) {
     }
     double x = PLOT_EDGE;
     for (int c = 0; c < columns; c++) {
-        double own = area;
+        double own = area, texts = left_of(layout, c);
         x += lefts[c];
         for (int p = c; p < count; p += columns) {
             const struct lab_chart_panel *panel = layout->panels[p].panel;
             if (panel->heat)
                 own = fmin(area, fmax(panel->x.name_count, 1) * CELL_MOST);
             layout->panels[p].left = x;
+            layout->panels[p].edge = x - texts;
             layout->panels[p].right = x + own;
         }
         make_x_axes(layout, c, own);

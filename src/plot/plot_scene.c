@@ -206,7 +206,7 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
     const struct lab_chart_panel *panel = made->panel;
     double small = layout->format->small, text = layout->format->text, y = made->top - 4;
     const char *title = panel->y.title;
-    double left = made->left - (made->y_texts ? made->y.longest + 6 : 0);
+    double left = made->edge;
     if (made->y_title) {
         if (made->row_high > 0 && panel->y.names)
             title = lab_arena_printf(scene->arena, "%s; a row: 0 to %.*f", title,
@@ -274,8 +274,7 @@ void plot_scene_make(const struct lab_chart *chart, const struct plot_format *fo
     for (int p = 0; p < chart->panel_count; p++) {
         const struct plot_panel *made = &layout.panels[p];
         bool last = p % layout.columns == layout.columns - 1 || p == chart->panel_count - 1;
-        double until = last ? layout.width - PLOT_EDGE
-                            : made[1].left - (made[1].y_texts ? made[1].y.longest + 6 : 0) - 6;
+        double until = last ? layout.width - PLOT_EDGE : made[1].edge - 6;
         plot_scene_add(ret,
                        (struct plot_mark){.kind = PLOT_GROUP, .group = PLOT_PANEL, .panel = made});
         add_shades(ret, &layout, made);

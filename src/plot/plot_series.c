@@ -124,6 +124,20 @@ static void add_bucket(struct path *path, const double *xy, size_t from, size_t 
         add_point(path, xy[2 * second], xy[2 * second + 1]);
 }
 
+/* A line needs two ends: one value between gaps is a short one. */
+static struct path show_single(const struct drawing *d, const struct path *path) {
+    struct path shown = path_of(d, 2 * (size_t)path->count);
+    for (int i = 0; i < path->count; i++) {
+        double x = path->points[2 * i], y = path->points[2 * i + 1];
+        bool single = (i == 0 || isnan(path->points[2 * i - 2])) &&
+                      (i + 1 == path->count || isnan(path->points[2 * i + 2]));
+        if (single && !isnan(x))
+            add_point(&shown, x - SIGN, y);
+        add_point(&shown, single ? x + SIGN : x, y);
+    }
+    return shown;
+}
+
 static struct path thin(const struct drawing *d, const double *xy, size_t count) {
     struct path path = path_of(d, count);
     for (size_t i = 0; i < count;) {
@@ -139,7 +153,7 @@ static struct path thin(const struct drawing *d, const double *xy, size_t count)
         add_bucket(&path, xy, from, i > from ? i : from + 1);
         i = i > from ? i : from + 1;
     }
-    return path;
+    return show_single(d, &path);
 }
 
 /* What lies beyond an end of x is a gap. */
@@ -285,7 +299,8 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     bool upright = width > slot - 1;
     bool up = end <= base;
     double need = (upright ? width : size) + 4;
-    if (slot < size || (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2))
+    if (slot < 0.85 * size ||
+        (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2))
         return;
     plot_scene_add(d->scene,
                    (struct plot_mark){.kind = PLOT_TEXT,
@@ -384,10 +399,13 @@ static int make_levels(const struct drawing *d, double room, struct level *level
     int count = 0;
     for (size_t i = 0; i < series->count; i++) {
         double x = at_x(d, series->x[i]), next = x + 1;
-        if (i + 1 < series->count && isfinite(series->x[i + 1]))
-            next = at_x(d, series->x[i + 1]);
         if (!isfinite(series->y[i]) || !isfinite(x))
             continue;
+        if (i + 1 < series->count && isfinite(series->y[i + 1]))
+            next = at_x(d, series->x[i + 1]);
+        else if (i > 0 &&
+                 isfinite(series->y[i - 1])) /* the last before a pause: as the one before */
+            next = fmax(next, 2 * x - at_x(d, series->x[i - 1]));
         double share = d->made->row_high > 0 ? series->y[i] / d->made->row_high : 0;
         double height = round(2 * clamp(share, 0, 1) * room) / 2;
         struct level *last = count > 0 ? &levels[count - 1] : NULL;

@@ -305,11 +305,11 @@ static const char **label_names(const struct lab_recording_stats_label *const *l
     return names;
 }
 
-static bool has_value(const struct lab_chart_series *series) {
+static int count_values(const struct lab_chart_series *series) {
+    int count = 0;
     for (size_t i = 0; i < series->count; i++)
-        if (!isnan(series->y[i]))
-            return true;
-    return false;
+        count += !isnan(series->y[i]);
+    return count;
 }
 
 /* "of 4 GPUs together" where all recordings have as many. */
@@ -332,7 +332,7 @@ void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
         return;
     struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena),
                             peak = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
-    if (!has_value(&mean))
+    if (count_values(&mean) == 0)
         return;
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
@@ -385,7 +385,7 @@ void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *
         const struct lab_recording_stats *stats = labels[i]->all_stats[0];
         struct lab_chart_series line = total_line(stats, count > 1 ? labels[i]->name : NULL, unit_s,
                                                   panel->series_count, arena);
-        if (stats->gpu_count > 0 && has_value(&line))
+        if (stats->gpu_count > 0 && count_values(&line) > 1) /* one is no course */
             lab_panel_add_series(panel, line, arena);
     }
     if (panel->series_count == 0)
@@ -409,7 +409,7 @@ void lab_recording_stats_chart_usage(const struct lab_recording_stats_label *lab
     for (int p = 0; p < 2; p++) {
         struct lab_chart_series bars =
             label_bars(all, count, p ? POWER : UTILIZATION, NULL, p, arena);
-        if (!has_value(&bars))
+        if (count_values(&bars) == 0)
             continue;
         struct lab_chart_panel *panel = lab_chart_add_panel(
             &chart, NULL, lab_axis_names("", label_names(all, count, arena), count),

@@ -65,7 +65,7 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
     const char *share = lab_gangs_share_note(gangs->study, arena);
     add_table(result, part, "pooled", gangs->pool_count > 1 ? "By number of devices" : NULL,
               LAB_ROWS(pool_fields, gangs->pools, gangs->pool_count), arena);
-    add_table(result, part, "speedups", "Several devices and one",
+    add_table(result, part, "speedups", "Speed-up of several devices over one",
               LAB_ROWS(gang_fields, gangs->items, gangs->count), arena);
     add_table(result, part, "gangs", "Devices compared with others, as many",
               LAB_ROWS(rival_fields, gangs->rivals, gangs->rival_count), arena);
@@ -98,7 +98,7 @@ static int count_series(const struct lab_gangs *gangs) {
 
 static struct lab_chart chart_of(const struct lab_gangs *gangs, const char *name) {
     return (struct lab_chart){.name = name,
-                              .title = "Several devices and one",
+                              .title = "Speed-up of several devices over one",
                               .caption = "Whiskers are 95% intervals over runs.",
                               .columns = 1,
                               .simulated = gangs->study->simulated};

@@ -189,6 +189,18 @@ LAB_TEST(gaps_stay_gaps) {
     }
 }
 
+/* Given one value, as of a short run, then it is seen. */
+LAB_TEST(one_value_is_drawn) {
+    struct given *g = *state;
+    double x[] = {0, 1, 2}, y[] = {NAN, 5, NAN};
+    struct plot_scene scene = scene_of_series(g, LAB_CHART_LINE, x, y, 3);
+    int lines = 0;
+    for (int i = 0; i < scene.count; i++)
+        lines += scene.marks[i].kind == PLOT_LINE && scene.marks[i].series &&
+                 scene.marks[i].points[2] - scene.marks[i].points[0] > 5;
+    assert_int_equal(lines, 1);
+}
+
 /* Given one reading that stands out among many, then it is kept. */
 LAB_TEST(long_series_keep_their_extremes) {
     struct given *g = *state;
