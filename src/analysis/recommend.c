@@ -231,6 +231,9 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
             chart, placements->models[m], lab_axis(""), lab_axis("Throughput [samples/s]"), arena);
         lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement", "rate_per_s",
                             "use", LAB_CHART_POINTS, arena);
+        for (int s = 0; s < panel->series_count; s++) /* blue among grey */
+            ((struct lab_chart_series *)panel->series)[s].colour =
+                lab_str_equal(panel->series[s].title, "use this") ? 0 : 7;
     }
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)

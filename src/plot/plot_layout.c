@@ -176,7 +176,8 @@ static void describe(struct plot_layout *layout, struct plot_panel *made) {
         made->boxes += series->mark == LAB_CHART_BOXES;
         made->dodged += series->mark == LAB_CHART_POINTS && panel->x.names;
         for (size_t i = 0; series->mark == LAB_CHART_ROW && i < series->count; i++)
-            made->row_high = fmax(made->row_high, series->y[i]);
+            made->row_high =
+                isfinite(series->y[i]) ? fmax(made->row_high, series->y[i]) : made->row_high;
     }
     if (made->dodged && !share_places(panel))
         made->dodged = 0;

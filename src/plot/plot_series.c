@@ -164,7 +164,8 @@ static double *project(const struct drawing *d, const double *values) {
         double x = at_x(d, series->x[i]);
         bool inside = x >= d->made->left - 0.5 && x <= d->made->right + 0.5;
         xy[2 * i] = inside ? x : (double)NAN;
-        xy[2 * i + 1] = at_y(d, value_of(values, i));
+        double value = value_of(values, i); /* only intervals may have no end */
+        xy[2 * i + 1] = at_y(d, values == series->y && isinf(value) ? (double)NAN : value);
     }
     return xy;
 }
@@ -247,7 +248,8 @@ static void add_points(const struct drawing *d, double moved, bool whiskers) {
     draw_whiskers(d, &path, d->colour);
     for (size_t i = 0; i < series->count; i++) {
         double x = at_x(d, series->x[i] + moved), y = at_y(d, value_of(series->y, i));
-        if (!(x >= d->made->left - 1 && x <= d->made->right + 1) || isnan(y))
+        if (!(x >= d->made->left - 1 && x <= d->made->right + 1) ||
+            !isfinite(value_of(series->y, i)))
             continue;
         plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_SIGN,
                                                     .x = x,
@@ -360,7 +362,7 @@ static void add_boxes(const struct drawing *d, double moved, double width) {
         double x0 = at_x(d, series->x[i] + moved - width / 2),
                x1 = at_x(d, series->x[i] + moved + width / 2);
         double y = at_y(d, value_of(series->y, i));
-        if (isnan(y))
+        if (!isfinite(value_of(series->y, i)))
             continue;
         add_rect(d, x0, at_y(d, series->low[i]), x1, at_y(d, series->high[i]), 0, describe(d, i));
         const double line[] = {x0, y, x1, y};

@@ -110,6 +110,38 @@ LAB_TEST(texts_lie_apart) {
         }
 }
 
+/* Given names of 200 characters, equal values, NaN and infinity, then all of it is legible. */
+LAB_TEST(bad_input_is_legible) {
+    struct given *g = *state;
+    char name[3][201];
+    const char *names[] = {name[0], name[1], name[2]};
+    for (int i = 0; i < 3; i++)
+        snprintf(name[i], sizeof name[i], "%0200d", 7 + i);
+    double x[] = {0, 1, 2}, y[] = {5, 5, 5}, bad[] = {NAN, INFINITY, -INFINITY};
+    for (int log = 0; log < 2; log++)
+        for (int mark = 0; mark <= LAB_CHART_DASHES; mark++)
+            for (int f = 0; f < 2; f++) {
+                struct lab_chart_series series[] = {
+                    {names[0], (enum lab_chart_mark)mark, x, y, y, y, y, y, 3, -1, true},
+                    {names[1], (enum lab_chart_mark)mark, x, bad, bad, bad, bad, bad, 3, -1, true}};
+                struct lab_chart_panel panel = {.title = names[2],
+                                                .x = given_names(names[0], names, 3),
+                                                .y = given_axis(names[1]),
+                                                .series = series,
+                                                .series_count = 2};
+                panel.y.log = log;
+                if (mark == LAB_CHART_ROW)
+                    panel.y = given_names(names[1], names, 2);
+                struct lab_chart chart = {
+                    .name = "x", .title = names[0], .panels = &panel, .panel_count = 1};
+                struct plot_scene scene = scene_of(g, &chart, f);
+                assert_texts_apart(&scene, "bad input");
+                lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+            }
+    assert_null(strstr(g->text.text, "nan"));
+    assert_null(strstr(g->text.text, "inf"));
+}
+
 /* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them. */
 LAB_TEST(maps_have_room_for_their_values) {
     struct given *g = *state;
