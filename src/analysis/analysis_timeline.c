@@ -300,6 +300,8 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
                             .shade_count = segment_count,
                             .arena = arena};
     look_at(&line);
+    for (int i = 0; i < segment_count; i++) /* a run begins before its first reading */
+        line.start_ns = segments[i].from_ns < line.start_ns ? segments[i].from_ns : line.start_ns;
     for (int i = 0; i < segment_count; i++)
         shades[i] = (struct lab_chart_shade){
             place(&line, segments[i].from_ns), place(&line, segments[i].until_ns),

@@ -384,10 +384,10 @@ static void place_rows(struct plot_layout *layout, double top) {
                              end->under + (has_text(end->panel->x.title) ? line / 2 : -line / 2));
         }
         for (struct plot_panel *made = first; made < end; made++) {
-            made->top = top + title + y_title + 4;
+            made->top = top + title + y_title + PLOT_TITLE_GAP;
             made->bottom = made->top + height;
         }
-        top += title + y_title + 4 + height + fmax(below, 0) + ROW_GAP;
+        top += title + y_title + PLOT_TITLE_GAP + height + fmax(below, 0) + ROW_GAP;
     }
     layout->height = (int)ceil(top - ROW_GAP + PLOT_EDGE);
 }

@@ -204,7 +204,8 @@ static void add_y_axis(struct plot_scene *scene, const struct plot_layout *layou
 static void add_titles(struct plot_scene *scene, const struct plot_layout *layout,
                        const struct plot_panel *made, double until) {
     const struct lab_chart_panel *panel = made->panel;
-    double small = layout->format->small, text = layout->format->text, y = made->top - 4;
+    double small = layout->format->small, text = layout->format->text,
+           y = made->top - PLOT_TITLE_GAP;
     const char *title = panel->y.title;
     double left = made->edge;
     if (made->y_title) {
