@@ -84,7 +84,18 @@ struct plot_scene {
 
 void plot_scene_make(const struct lab_chart *chart, const struct plot_format *format,
                      struct lab_arena *arena, struct plot_scene *ret);
-void plot_scene_add(struct plot_scene *scene, struct plot_mark mark);
+/* Each returns the mark, which can be told more until the next is added. */
+struct plot_mark *plot_scene_add(struct plot_scene *scene, struct plot_mark mark);
+struct plot_mark *plot_add_rect(struct plot_scene *scene, double x, double y, double width,
+                                double height, enum lab_colour colour);
+/* A line or an area; the points stay the caller's. */
+struct plot_mark *plot_add_path(struct plot_scene *scene, enum plot_kind kind, const double *points,
+                                int count, enum lab_colour colour);
+struct plot_mark *plot_add_sign(struct plot_scene *scene, double x, double y, double size,
+                                int look);
+/* Nothing of "". */
+void plot_add_text(struct plot_scene *scene, const char *text, double x, double y, double size,
+                   enum plot_anchor anchor, enum lab_colour colour);
 /* The corners of a sign, x and y of each; `ret` has room for PLOT_CORNERS pairs. */
 #define PLOT_CORNERS 16
 int plot_sign_corners(const struct plot_mark *sign, double *ret);
@@ -136,7 +147,7 @@ struct plot_layout {
     struct plot_panel *panels;
     int columns, rows;
     struct plot_entry keys[PLOT_KEYS_MOST];
-    int key_count, key_left_out;
+    int key_count;
     double heat_most; /* maps: the value of the strongest colour */
     double heat_x, heat_y;
     double heat_size; /* of the texts in cells; 0 = they don't fit */

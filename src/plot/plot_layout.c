@@ -83,10 +83,8 @@ static void add_entry(struct plot_layout *layout, const char *title, int look,
                       enum lab_chart_mark mark, bool shade) {
     if (!has_text(title) || find_entry(layout, title))
         return;
-    if (layout->key_count == PLOT_KEYS_MOST) {
-        layout->key_left_out++;
+    if (layout->key_count == PLOT_KEYS_MOST)
         return;
-    }
     for (int next = 0; look < 0; next++)
         if (!is_taken(layout->chart, layout, next))
             look = next;

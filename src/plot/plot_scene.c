@@ -7,7 +7,7 @@
 #define TIC         4 /* pixels */
 #define SHADE_LEAST 2
 
-void plot_scene_add(struct plot_scene *scene, struct plot_mark mark) {
+struct plot_mark *plot_scene_add(struct plot_scene *scene, struct plot_mark mark) {
     if (scene->count == scene->room) {
         scene->room = scene->room ? 2 * scene->room : 256;
         struct plot_mark *more = lab_arena_alloc(scene->arena, (size_t)scene->room, sizeof *more);
@@ -15,7 +15,35 @@ void plot_scene_add(struct plot_scene *scene, struct plot_mark mark) {
             memcpy(more, scene->marks, (size_t)scene->count * sizeof *more);
         scene->marks = more;
     }
-    scene->marks[scene->count++] = mark;
+    scene->marks[scene->count] = mark;
+    return &scene->marks[scene->count++];
+}
+
+struct plot_mark *plot_add_rect(struct plot_scene *scene, double x, double y, double width,
+                                double height, enum lab_colour colour) {
+    struct plot_mark mark = {PLOT_RECT, x, y, width, height, .colour = colour};
+    return plot_scene_add(scene, mark);
+}
+
+struct plot_mark *plot_add_path(struct plot_scene *scene, enum plot_kind kind, const double *points,
+                                int count, enum lab_colour colour) {
+    struct plot_mark mark = {kind, .width = 1, .points = points, .count = count, .colour = colour};
+    return plot_scene_add(scene, mark);
+}
+
+struct plot_mark *plot_add_sign(struct plot_scene *scene, double x, double y, double size,
+                                int look) {
+    struct plot_mark mark = {PLOT_SIGN, x, y, .size = size, .shape = look};
+    mark.colour = LAB_COLOUR_C0 + look % LAB_COLOUR_CATEGORIES;
+    return plot_scene_add(scene, mark);
+}
+
+void plot_add_text(struct plot_scene *scene, const char *text, double x, double y, double size,
+                   enum plot_anchor anchor, enum lab_colour colour) {
+    struct plot_mark mark = {PLOT_TEXT, x, y, .size = size, .anchor = anchor, .colour = colour};
+    mark.text = text;
+    if (text && *text)
+        plot_scene_add(scene, mark);
 }
 
 int plot_sign_corners(const struct plot_mark *sign, double *ret) {
@@ -32,26 +60,13 @@ int plot_sign_corners(const struct plot_mark *sign, double *ret) {
     return corners;
 }
 
-static void add_text(struct plot_scene *scene, const char *text, double x, double y, double size,
-                     enum plot_anchor anchor, enum lab_colour colour) {
-    if (text && *text)
-        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_TEXT,
-                                                 .x = x,
-                                                 .y = y,
-                                                 .size = size,
-                                                 .anchor = anchor,
-                                                 .colour = colour,
-                                                 .text = text});
-}
-
-static void add_line(struct plot_scene *scene, double x0, double y0, double x1, double y1,
-                     enum lab_colour colour) {
+static struct plot_mark *add_line(struct plot_scene *scene, double x0, double y0, double x1,
+                                  double y1, enum lab_colour colour) {
     const double points[] = {x0, y0, x1, y1};
-    plot_scene_add(scene, (struct plot_mark){.kind = PLOT_LINE,
-                                             .points = lab_arena_copy(scene->arena, points, 4, 8),
-                                             .count = 2,
-                                             .width = colour == LAB_COLOUR_GRID ? 0.8 : 1,
-                                             .colour = colour});
+    struct plot_mark *line = plot_add_path(
+        scene, PLOT_LINE, lab_arena_copy(scene->arena, points, 4, sizeof *points), 2, colour);
+    line->width = colour == LAB_COLOUR_GRID ? 0.8 : 1;
+    return line;
 }
 
 /* --- above the panels --- */
@@ -60,11 +75,11 @@ static void add_headline(struct plot_scene *scene, const struct plot_layout *lay
     const struct plot_format *format = layout->format;
     double line = 1.35 * format->title;
     for (int i = 0; i < layout->title_lines; i++)
-        add_text(scene, layout->title[i], PLOT_EDGE, PLOT_EDGE + (i + 0.5) * line, format->title,
-                 PLOT_START, LAB_COLOUR_INK);
+        plot_add_text(scene, layout->title[i], PLOT_EDGE, PLOT_EDGE + (i + 0.5) * line,
+                      format->title, PLOT_START, LAB_COLOUR_INK);
     if (layout->chart->simulated)
-        add_text(scene, "simulated", layout->width - PLOT_EDGE, PLOT_EDGE + line / 2, format->title,
-                 PLOT_STOP, LAB_COLOUR_WARN);
+        plot_add_text(scene, "simulated", layout->width - PLOT_EDGE, PLOT_EDGE + line / 2,
+                      format->title, PLOT_STOP, LAB_COLOUR_WARN);
 }
 
 static void add_sample(struct plot_scene *scene, const struct plot_entry *entry) {
@@ -73,33 +88,17 @@ static void add_sample(struct plot_scene *scene, const struct plot_entry *entry)
     bool sign = entry->mark == LAB_CHART_POINTS || entry->mark == LAB_CHART_LINE_POINTS;
     enum lab_colour colour = entry->shade ? LAB_COLOUR_SHADE0 + entry->look % LAB_COLOUR_SHADES
                                           : LAB_COLOUR_C0 + entry->look % LAB_COLOUR_CATEGORIES;
-    if (filled)
-        plot_scene_add(scene,
-                       (struct plot_mark){
-                           .kind = PLOT_RECT,
-                           .x = entry->x + 4,
-                           .y = entry->y - 5,
-                           .width = 14,
-                           .height = 10,
-                           .colour = colour,
-                           .opacity = entry->mark == LAB_CHART_BAND && !entry->shade ? 0.25 : 0});
-    if (!filled && entry->mark != LAB_CHART_POINTS) {
-        const double points[] = {entry->x, entry->y, entry->x + 20, entry->y};
-        plot_scene_add(scene,
-                       (struct plot_mark){.kind = PLOT_LINE,
-                                          .points = lab_arena_copy(scene->arena, points, 4, 8),
-                                          .count = 2,
-                                          .width = 1.8,
-                                          .dash = entry->mark == LAB_CHART_DASHES ? 1 : 0,
-                                          .colour = colour});
+    if (filled) {
+        struct plot_mark *rect = plot_add_rect(scene, entry->x + 4, entry->y - 5, 14, 10, colour);
+        rect->opacity = entry->mark == LAB_CHART_BAND && !entry->shade ? 0.25 : 0;
+    } else if (entry->mark != LAB_CHART_POINTS) {
+        struct plot_mark *line =
+            add_line(scene, entry->x, entry->y, entry->x + 20, entry->y, colour);
+        line->width = 1.8;
+        line->dash = entry->mark == LAB_CHART_DASHES;
     }
     if (sign)
-        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_SIGN,
-                                                 .x = entry->x + 10,
-                                                 .y = entry->y,
-                                                 .size = 3.5,
-                                                 .shape = entry->look,
-                                                 .colour = colour});
+        plot_add_sign(scene, entry->x + 10, entry->y, 3.5, entry->look);
 }
 
 static void add_keys(struct plot_scene *scene, const struct plot_layout *layout) {
@@ -108,8 +107,8 @@ static void add_keys(struct plot_scene *scene, const struct plot_layout *layout)
         plot_scene_add(scene,
                        (struct plot_mark){.kind = PLOT_GROUP, .group = PLOT_KEY, .series = i});
         add_sample(scene, entry);
-        add_text(scene, entry->shown, entry->x + 26, entry->y, layout->format->small, PLOT_START,
-                 LAB_COLOUR_INK);
+        plot_add_text(scene, entry->shown, entry->x + 26, entry->y, layout->format->small,
+                      PLOT_START, LAB_COLOUR_INK);
         plot_scene_add(scene, (struct plot_mark){.kind = PLOT_END});
     }
 }
@@ -121,25 +120,20 @@ static void add_scale(struct plot_scene *scene, const struct plot_layout *layout
     double most = layout->heat_most;
     const char *ends[] = {lab_arena_printf(scene->arena, "%.3g", most > 0 ? -most : -1),
                           lab_arena_printf(scene->arena, "+%.3g", most > 0 ? most : 1)};
-    add_text(scene, ends[0], x, y, size, PLOT_START, LAB_COLOUR_AXIS);
+    plot_add_text(scene, ends[0], x, y, size, PLOT_START, LAB_COLOUR_AXIS);
     x += plot_text_width(ends[0], size) + 5;
     for (int i = 0; i < STEPS; i++, x += STEP) {
         double share = 2.0 * i / (STEPS - 1) - 1;
-        plot_scene_add(scene,
-                       (struct plot_mark){.kind = PLOT_RECT,
-                                          .x = x,
-                                          .y = y - 5,
-                                          .width = STEP,
-                                          .height = 10,
-                                          .colour = share < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE,
-                                          .opacity = fmax(fabs(share), 0.01)});
+        enum lab_colour colour = share < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE;
+        plot_add_rect(scene, x, y - 5, STEP, 10, colour)->opacity = fmax(fabs(share), 0.01);
     }
-    add_text(scene, ends[1], x + 5, y, size, PLOT_START, LAB_COLOUR_AXIS);
+    plot_add_text(scene, ends[1], x + 5, y, size, PLOT_START, LAB_COLOUR_AXIS);
     x += 5 + plot_text_width(ends[1], size) + 12;
     const char *title = layout->chart->panels[0].heat->title;
     if (title)
-        add_text(scene, plot_text_cut(title, size, layout->width - PLOT_EDGE - x, scene->arena), x,
-                 y, size, PLOT_START, LAB_COLOUR_INK);
+        plot_add_text(scene,
+                      plot_text_cut(title, size, layout->width - PLOT_EDGE - x, scene->arena), x, y,
+                      size, PLOT_START, LAB_COLOUR_INK);
 }
 
 /* --- around an area --- */
@@ -176,10 +170,10 @@ static void add_x_axis(struct plot_scene *scene, const struct plot_layout *layou
     }
     if (made->x_title && made->panel->x.title) {
         double room = fmax(made->right - made->left, 90);
-        add_text(scene,
-                 plot_text_cut(made->panel->x.title, layout->format->small, room, scene->arena),
-                 (made->left + made->right) / 2, made->bottom + made->under, layout->format->small,
-                 PLOT_MIDDLE, LAB_COLOUR_INK);
+        plot_add_text(
+            scene, plot_text_cut(made->panel->x.title, layout->format->small, room, scene->arena),
+            (made->left + made->right) / 2, made->bottom + made->under, layout->format->small,
+            PLOT_MIDDLE, LAB_COLOUR_INK);
     }
 }
 
@@ -191,8 +185,8 @@ static void add_y_axis(struct plot_scene *scene, const struct plot_layout *layou
             add_line(scene, made->left, y, made->right, y,
                      made->y.tics[i].at == 0 ? LAB_COLOUR_AXIS : LAB_COLOUR_GRID);
         if (made->y_texts)
-            add_text(scene, lab_arena_strdup(scene->arena, made->y.tics[i].text), made->left - 6, y,
-                     layout->format->small, PLOT_STOP, LAB_COLOUR_AXIS);
+            plot_add_text(scene, lab_arena_strdup(scene->arena, made->y.tics[i].text),
+                          made->left - 6, y, layout->format->small, PLOT_STOP, LAB_COLOUR_AXIS);
     }
     if (made->panel->heat)
         return;
@@ -212,8 +206,8 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
         if (made->row_high > 0 && panel->y.names)
             title = lab_arena_printf(scene->arena, "%s; a row: 0 to %.*f", title,
                                      made->row_high < 10 ? 2 : 0, made->row_high);
-        add_text(scene, plot_text_cut(title, small, until - left, scene->arena), left,
-                 y - small * 0.6, small, PLOT_START, LAB_COLOUR_AXIS);
+        plot_add_text(scene, plot_text_cut(title, small, until - left, scene->arena), left,
+                      y - small * 0.6, small, PLOT_START, LAB_COLOUR_AXIS);
     }
     bool above = false; /* someone of the row has one: titles of panels are at one height */
     for (int p = 0; p < layout->chart->panel_count; p++)
@@ -229,8 +223,8 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
                                           .text = plot_text_cut(panel->title, text * 1.08,
                                                                 until - left, scene->arena)});
     if (!plot_has_values(panel))
-        add_text(scene, "no data", (made->left + made->right) / 2, (made->top + made->bottom) / 2,
-                 text, PLOT_MIDDLE, LAB_COLOUR_AXIS);
+        plot_add_text(scene, "no data", (made->left + made->right) / 2,
+                      (made->top + made->bottom) / 2, text, PLOT_MIDDLE, LAB_COLOUR_AXIS);
 }
 
 static void add_shades(struct plot_scene *scene, const struct plot_layout *layout,
@@ -244,19 +238,15 @@ static void add_shades(struct plot_scene *scene, const struct plot_layout *layou
                until = fmin(across(made, shade->until), made->right);
         if (!(from <= until))
             continue;
-        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_RECT,
-                                                 .x = from,
-                                                 .y = made->top,
-                                                 .width = fmax(until - from, SHADE_LEAST),
-                                                 .height = made->bottom - made->top,
-                                                 .colour = LAB_COLOUR_SHADE0 + colour,
-                                                 .text = shade->title});
+        plot_add_rect(scene, from, made->top, fmax(until - from, SHADE_LEAST),
+                      made->bottom - made->top, LAB_COLOUR_SHADE0 + colour)
+            ->text = shade->title;
         double width = shade->title ? plot_text_width(shade->title, size) : 0;
         if (width == 0 || plot_shade_title(panel, colour) || until - from < width + 4 ||
             from < free_from || panel->y.names)
             continue;
-        add_text(scene, shade->title, (from + until) / 2, made->top + size * 0.7, size, PLOT_MIDDLE,
-                 LAB_COLOUR_AXIS);
+        plot_add_text(scene, shade->title, (from + until) / 2, made->top + size * 0.7, size,
+                      PLOT_MIDDLE, LAB_COLOUR_AXIS);
         free_from = until;
     }
 }

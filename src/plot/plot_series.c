@@ -62,15 +62,9 @@ static double value_of(const double *values, size_t i) {
 }
 
 static void add_rect(const struct drawing *d, double x0, double y0, double x1, double y1,
-                     double opacity, const char *text) {
-    plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_RECT,
-                                                .x = fmin(x0, x1),
-                                                .y = fmin(y0, y1),
-                                                .width = fabs(x1 - x0),
-                                                .height = fabs(y1 - y0),
-                                                .colour = d->colour,
-                                                .opacity = opacity,
-                                                .text = text});
+                     const char *text) {
+    plot_add_rect(d->scene, fmin(x0, x1), fmin(y0, y1), fabs(x1 - x0), fabs(y1 - y0), d->colour)
+        ->text = text;
 }
 
 /* --- texts --- */
@@ -173,15 +167,12 @@ static double *project(const struct drawing *d, const double *values) {
 static void add_line(const struct drawing *d) {
     struct path path = thin(d, project(d, d->series->y), d->series->count);
     bool dashes = d->series->mark == LAB_CHART_DASHES;
-    if (path.count > 0)
-        plot_scene_add(d->scene,
-                       (struct plot_mark){.kind = PLOT_LINE,
-                                          .points = path.points,
-                                          .count = path.count,
-                                          .width = d->series->count > 500 ? 1 : 1.8,
-                                          .dash = dashes ? 1 : d->look / LAB_COLOUR_CATEGORIES,
-                                          .series = 1,
-                                          .colour = d->colour});
+    if (path.count == 0)
+        return;
+    struct plot_mark *line = plot_add_path(d->scene, PLOT_LINE, path.points, path.count, d->colour);
+    line->width = d->series->count > 500 ? 1 : 1.8;
+    line->dash = dashes ? 1 : d->look / LAB_COLOUR_CATEGORIES;
+    line->series = 1;
 }
 
 /* From low to high, a polygon for each stretch without a gap. */
@@ -204,11 +195,7 @@ static void add_band(const struct drawing *d) {
         i = i > from ? i : i + 1;
     }
     if (path.count > 0)
-        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_AREA,
-                                                    .points = path.points,
-                                                    .count = path.count,
-                                                    .colour = d->colour,
-                                                    .opacity = BAND});
+        plot_add_path(d->scene, PLOT_AREA, path.points, path.count, d->colour)->opacity = BAND;
 }
 
 /* --- points --- */
@@ -233,11 +220,7 @@ static struct path whiskers_of(const struct drawing *d) {
 static void draw_whiskers(const struct drawing *d, const struct path *path,
                           enum lab_colour colour) {
     if (path->count > 0)
-        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_LINE,
-                                                    .points = path->points,
-                                                    .count = path->count,
-                                                    .width = 1.2,
-                                                    .colour = colour});
+        plot_add_path(d->scene, PLOT_LINE, path->points, path->count, colour)->width = 1.2;
 }
 
 static void add_points(const struct drawing *d, double moved, bool whiskers) {
@@ -251,13 +234,8 @@ static void add_points(const struct drawing *d, double moved, bool whiskers) {
         if (!(x >= d->made->left - 1 && x <= d->made->right + 1) ||
             !isfinite(value_of(series->y, i)))
             continue;
-        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_SIGN,
-                                                    .x = x,
-                                                    .y = y,
-                                                    .size = series->count > 60 ? 2 : SIGN,
-                                                    .shape = d->look,
-                                                    .colour = d->colour,
-                                                    .text = describe(d, i)});
+        plot_add_sign(d->scene, x, y, series->count > 60 ? 2 : SIGN, d->look)->text =
+            describe(d, i);
     }
 }
 
@@ -326,7 +304,7 @@ static void add_bars(const struct drawing *d, double moved, double width) {
                x1 = at_x(d, series->x[i] + moved + width / 2);
         if (!isfinite(series->y[i]))
             continue;
-        add_rect(d, x0 + 0.5, base, x1 - 0.5, at_y(d, series->y[i]), 0, describe(d, i));
+        add_rect(d, x0 + 0.5, base, x1 - 0.5, at_y(d, series->y[i]), describe(d, i));
         if (plot_has_whiskers(series))
             add_whisker(d, &whiskers, (x0 + x1) / 2, series->low[i], series->high[i]);
         add_value(d, i, (x0 + x1) / 2, x1 - x0, base);
@@ -346,7 +324,7 @@ static void add_stack(const struct drawing *d, double width) {
                     below += panel->series[s].y[k];
         if (isfinite(value))
             add_rect(d, at_x(d, x - width / 2), at_y(d, below), at_x(d, x + width / 2),
-                     at_y(d, below + value), 0, describe(d, i));
+                     at_y(d, below + value), describe(d, i));
     }
 }
 
@@ -364,14 +342,11 @@ static void add_boxes(const struct drawing *d, double moved, double width) {
         double y = at_y(d, value_of(series->y, i));
         if (!isfinite(value_of(series->y, i)))
             continue;
-        add_rect(d, x0, at_y(d, series->low[i]), x1, at_y(d, series->high[i]), 0, describe(d, i));
+        add_rect(d, x0, at_y(d, series->low[i]), x1, at_y(d, series->high[i]), describe(d, i));
         const double line[] = {x0, y, x1, y};
-        plot_scene_add(d->scene,
-                       (struct plot_mark){.kind = PLOT_LINE,
-                                          .points = lab_arena_copy(d->scene->arena, line, 4, 8),
-                                          .count = 2,
-                                          .width = 1.5,
-                                          .colour = LAB_COLOUR_GROUND});
+        plot_add_path(d->scene, PLOT_LINE, lab_arena_copy(d->scene->arena, line, 4, sizeof *line),
+                      2, LAB_COLOUR_GROUND)
+            ->width = 1.5;
     }
 }
 
@@ -445,11 +420,8 @@ static void add_row(const struct drawing *d) {
         }
     }
     if (path.count > 0)
-        plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_AREA,
-                                                    .points = path.points,
-                                                    .count = path.count,
-                                                    .colour = d->colour,
-                                                    .text = describe_row(d)});
+        plot_add_path(d->scene, PLOT_AREA, path.points, path.count, d->colour)->text =
+            describe_row(d);
 }
 
 /* --- all --- */
@@ -522,25 +494,15 @@ void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
                value = heat->values[i];
         const char *text = heat->texts ? heat->texts[i] : "";
         double share = layout->heat_most > 0 ? fabs(value) / layout->heat_most : 0;
-        if (isfinite(value))
-            plot_scene_add(
-                scene, (struct plot_mark){.kind = PLOT_RECT,
-                                          .x = x + 1,
-                                          .y = y + 1,
-                                          .width = width - 2,
-                                          .height = height - 2,
-                                          .colour = value < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE,
-                                          .opacity = fmax(share, 0.02),
-                                          .text = lab_arena_printf(scene->arena, "%s, %s: %s",
-                                                                   panel->y.names[row],
-                                                                   panel->x.names[column], text)});
-        if (layout->heat_size > 0 && *text)
-            plot_scene_add(scene, (struct plot_mark){.kind = PLOT_TEXT,
-                                                     .x = x + width / 2,
-                                                     .y = y + height / 2,
-                                                     .size = layout->heat_size,
-                                                     .anchor = PLOT_MIDDLE,
-                                                     .colour = LAB_COLOUR_INK,
-                                                     .text = text});
+        if (isfinite(value)) {
+            struct plot_mark *cell = plot_add_rect(scene, x + 1, y + 1, width - 2, height - 2,
+                                                   value < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE);
+            cell->opacity = fmax(share, 0.02);
+            cell->text = lab_arena_printf(scene->arena, "%s, %s: %s", panel->y.names[row],
+                                          panel->x.names[column], text);
+        }
+        if (layout->heat_size > 0)
+            plot_add_text(scene, text, x + width / 2, y + height / 2, layout->heat_size,
+                          PLOT_MIDDLE, LAB_COLOUR_INK);
     }
 }
