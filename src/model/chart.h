@@ -37,7 +37,7 @@ struct lab_chart_series {
     const double *low, *high;   /* NULL = none */
     const double *least, *most; /* of boxes; NULL = none */
     size_t count;
-    int colour; /* of the palette, from 0; -1 = the next one that isn't taken */
+    int colour;  /* of the palette, from 0; -1 = the next one that isn't taken */
     bool valued; /* of bars: values are printed at their ends where there is room */
 };
 
