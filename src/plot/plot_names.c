@@ -37,10 +37,19 @@ static bool add_numbers(const char *text, size_t length, struct lab_str *out) {
     return any;
 }
 
+/* "r2" at the end of an id: the third run of its point. */
+static bool is_repeat(const char *text) {
+    return text[0] == 'r' && text[1] && !text[1 + strspn(text + 1, "0123456789")];
+}
+
 static void add_term(const char *term, size_t length, struct lab_str *out) {
     static const struct {
         const char *key, *words;
-    } keys[] = {{"gpu", "GPU "}, {"numa", "NUMA node "}, {"r", "run "}};
+    } keys[] = {{"gpu", "GPU "}, {"numa", "NUMA node "}};
+    if (is_repeat(term)) {
+        lab_str_printf(out, "run %ld", strtol(term + 1, NULL, 10) + 1);
+        return;
+    }
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         size_t key = strlen(keys[i].key);
         LAB_AUTO(str, numbers);
@@ -53,14 +62,15 @@ static void add_term(const char *term, size_t length, struct lab_str *out) {
     lab_str_add_bytes(out, term, length);
 }
 
-/* "gpu0+1_numa0_vit0x0x0_r2" as "GPU 0–1, NUMA node 0, vit0x0x0, run 2"; others as they are. */
+/* "gpu0+1_numa0_vit0x0x0_r2" as "GPU 0–1, NUMA node 0, vit0x0x0, run 3"; others as they are. */
 static const char *words_of(const char *name, struct lab_arena *arena) {
     if (!name || !lab_str_starts(name, "gpu") || !isdigit((unsigned char)name[3]))
         return name;
     LAB_AUTO(str, words);
     for (const char *from = name, *c = name;; c++) {
         bool comma = lab_str_starts(c, ", ");
-        if (*c && !comma && !(*c == '_' && isdigit((unsigned char)c[-1])))
+        bool ends = *c == '_' && (isdigit((unsigned char)c[-1]) || is_repeat(c + 1));
+        if (*c && !comma && !ends)
             continue;
         lab_str_add(&words, words.length ? ", " : "");
         add_term(from, (size_t)(c - from), &words);

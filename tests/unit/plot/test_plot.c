@@ -142,6 +142,18 @@ LAB_TEST(bad_input_is_legible) {
     assert_null(strstr(g->text.text, "inf"));
 }
 
+/* Given ids of runs, then they are said in words, without what all share. */
+LAB_TEST(ids_are_said_in_words) {
+    struct given *g = *state;
+    static const char *const ids[] = {"gpu0+1+2_numa0+0+1_vit16x12x1024_batch_size8_tree_r0",
+                                      "gpu0+1+2_numa0+0+1_vit16x12x1024_batch_size8_tree_r1"};
+    struct lab_chart_panel panels[] = {{.title = ids[0]}, {.title = ids[1]}};
+    struct lab_chart chart = {.name = "x", .panels = panels, .panel_count = 2};
+    assert_string_equal(plot_shorten(&chart, &g->arena).panels[1].title, "run 2");
+    chart.panel_count = 1;
+    assert_contains(plot_shorten(&chart, &g->arena).panels[0].title, "GPU 0–2, NUMA node 0–1, ");
+}
+
 /* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them. */
 LAB_TEST(maps_have_room_for_their_values) {
     struct given *g = *state;
