@@ -28,6 +28,8 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.name", LAB_OPTION_STRING, AT(name), .help = "the study's directory"},
     {"experiment.workload", LAB_OPTION_STRING, AT(workload), .fallback = LAB_WORKLOAD_DEFAULT,
      .help = "what runs: see 'gpulab bench'"},
+    {"experiment.question", LAB_OPTION_STRING, AT(question),
+     .help = "what the study is to answer, as its report shows it"},
     {"experiment.answers", LAB_OPTION_STRING, AT(answers),
      .help = "analyses that the report opens with, in that order, as a list; none = by what ran"},
     {"experiment.hardware.gpu_ids", LAB_OPTION_INTS, AT(gpu_ids), .min = 0, .max = 65536,
