@@ -34,8 +34,8 @@ static const struct lab_option report_options[] = {
              "files, and where the page or the pictures lie"},
     {"output", LAB_OPTION_STRING, offsetof(struct report_config, output), .letter = 'o',
      .value_name = "DIR",
-     .help = "write the files to this folder; unless told otherwise, report/ of the study, or a "
-             "folder beside the recording"},
+     .help = "write the files to this folder; else report/ of the study, or a folder next to the "
+             "recording. Several paths need it"},
     {"force", LAB_OPTION_FLAG, offsetof(struct report_config, force),
      .help = "replace files in --output that no report wrote"},
     {"open", LAB_OPTION_FLAG, offsetof(struct report_config, open),
@@ -111,6 +111,31 @@ static int choose_folder(const struct lab_command_call *call, const char *study,
     return 0;
 }
 
+/* A report of several goes to a folder of its own: none of them owns it. */
+static int refuse_within(const struct lab_command_call *call, const char *folder,
+                         struct lab_err *err) {
+    if (call->word_count > 1 && !folder)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "a report of several needs a folder of its own: gpulab report %s %s%s "
+                           "-o DIR",
+                           call->words[0], call->words[1], call->word_count > 2 ? " …" : "");
+    for (int i = 0; i < call->word_count && call->word_count > 1; i++) {
+        struct stat info;
+        const char *word = call->words[i], *equals = strchr(word, '='), *path = word;
+        if (stat(path, &info) < 0 && equals)
+            path = equals + 1;
+        if (stat(path, &info) < 0 &&
+            lab_folder_resolve(equals ? equals + 1 : word, call->arena, &path, NULL) < 0)
+            continue;
+        if (stat(path, &info) == 0 && S_ISDIR(info.st_mode) && is_within(folder, path, call->arena))
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s lies in %s, whose own report it would replace: choose a folder "
+                               "outside of it",
+                               folder, path);
+    }
+    return 0;
+}
+
 /* --- what there is --- */
 
 static bool are_recordings(const struct lab_command_call *call) {
@@ -140,6 +165,8 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
         *ret_is_study = false; /* a folder of recordings, or a file that may be one */
     }
     if (!*ret_is_study) {
+        if (writes(config) && refuse_within(call, request.folder, err) < 0)
+            return -1;
         if (!request.folder && writes(config) &&
             choose_beside(call->words[0], call->arena, &request.folder, err) < 0)
             return -1;

@@ -32,8 +32,10 @@ expect_status 0
 folder=$(echo "$work"/outputs/quick_test/*/*)
 expect_file "$folder/report/index.html" "$folder/report/report.md" "$folder/report/best_practices.md"
 expect_out 'Report    outputs/quick_test/.*/report/index\.html$'
-grep -q '<h2 id="runs">All runs</h2>' "$folder/report/index.html" || fail "$what: no runs in its page"
-grep -Eq 'https?://|<script' "$folder/report/index.html" && fail "$what: the page isn't alone"
+grep -q '<summary>All points (3)</summary>' "$folder/report/index.html" || fail "$what: no points in its page"
+grep -Eq 'https?://|<script |<link|@import' "$folder/report/index.html" && fail "$what: the page isn't alone"
+[ "$(wc -l <"$folder/report/report.md")" -le 300 ] || fail "$what: report.md is long"
+[ "$(wc -l <"$folder/report/runs.csv")" = 4 ] || fail "$what: runs.csv isn't whole"
 [ -z "$(find "$folder/report" -name '.gpulab-*')" ] || fail "$what: left temporary files behind"
 
 # the same again, anywhere else
@@ -53,7 +55,7 @@ expect_out '^/.*/report/index\.html$'
 rm -r "$folder/report"
 run report quick_test --format md
 expect_out '^# quick_test$'
-expect_out '^## Conditions$'
+expect_out '^## Method and runs$'
 run report quick_test --format terminal
 expect_out '3 of 3 runs succeeded'
 expect_no_file "$folder/report"
@@ -107,6 +109,16 @@ run report whole=stats_multi_gpu.json half=half_multi_gpu.json -o both
 expect_status 0
 expect_file both/index.html
 expect_out 'compare: half and whole: inconclusive'
+
+# and never into one of them
+run report whole=stats_multi_gpu.json half=half_multi_gpu.json
+expect_status 2
+expect_err 'a report of several needs a folder of its own: gpulab report .* -o DIR'
+cp "$folder/report/index.html" before.html
+run report "$folder" stats_multi_gpu.json -o "$folder/report"
+expect_status 2
+expect_err 'whose own report it would replace'
+cmp -s "$folder/report/index.html" before.html || fail "$what: the study's own report was replaced"
 
 # pictures of one analysis
 run analyze balance stats_multi_gpu.json --charts drawings
