@@ -57,7 +57,8 @@ struct lab_doc_block {
         const struct lab_doc_table *table;
         struct lab_doc_notes notes;
         struct {
-            const char *title, *text;
+            const char *title, *text, *remark;
+            bool copied; /* it has a button */
         } code;
         struct lab_doc_chart chart;
         struct {
@@ -98,8 +99,7 @@ struct lab_doc_writer {
     int level;         /* of the section's heading */
     const char *about; /* of the section, still to be said; NULL = nothing */
     /* of a page */
-    size_t end, limit; /* where it ends and the section does, in out->length; SIZE_MAX = anywhere */
-    int charts;        /* so far: ids in pictures are made of it */
+    size_t limit; /* where it is full, in out->length; SIZE_MAX = never */
     /* of JSON */
     struct lab_value *map; /* that is filled */
 };
@@ -115,6 +115,6 @@ const struct lab_doc_block *lab_doc_block_for(const struct lab_doc_block *block,
 void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style style,
                          struct lab_str *out);
 
-extern const char lab_doc_page_style[]; /* CSS */
+extern const char lab_doc_page_style[], lab_doc_page_script[]; /* CSS, JavaScript */
 
 #endif

@@ -255,6 +255,12 @@ void lab_doc_code(struct lab_doc *doc, const char *title, const char *text) {
     block->code.text = copy(doc, text);
 }
 
+void lab_doc_command(struct lab_doc *doc, const char *line, const char *remark) {
+    lab_doc_code(doc, NULL, line);
+    doc->current->last->code.remark = remark ? copy(doc, remark) : NULL;
+    doc->current->last->code.copied = true;
+}
+
 void lab_doc_chart(struct lab_doc *doc, struct lab_doc_chart chart) {
     append(doc, LAB_DOC_CHART)->chart = chart;
 }

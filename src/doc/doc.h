@@ -38,9 +38,10 @@ enum lab_doc_readers {
 
 /* Of a paragraph. */
 enum lab_doc_tone {
-    LAB_DOC_ANSWER, /* opens the document */
-    LAB_DOC_TITLE,  /* an answer that names its subject: a heading on a terminal */
-    LAB_DOC_SAYS,   /* opens a section */
+    LAB_DOC_QUESTION, /* above the answer: what was asked, for short */
+    LAB_DOC_ANSWER,   /* opens the document; a page's heading */
+    LAB_DOC_TITLE,    /* an answer that names its subject: a heading on a terminal */
+    LAB_DOC_SAYS,     /* opens a section */
     LAB_DOC_PLAIN,
     LAB_DOC_FREE,   /* not indented on a terminal */
     LAB_DOC_WHOLE,  /* neither that nor broken into lines: it is to be pasted */
@@ -48,21 +49,28 @@ enum lab_doc_tone {
     LAB_DOC_CHOICE, /* likewise, of lines to paste or what stands instead of one */
     LAB_DOC_BELOW,  /* about the line above it */
     LAB_DOC_FAINT,  /* aside */
+    LAB_DOC_LIMIT,  /* what an answer doesn't cover */
     LAB_DOC_NOTE,   /* to be known first: a box on a page, a quotation in Markdown */
     LAB_DOC_HINT,   /* what can be done about the paragraph before it */
     LAB_DOC_WARNING,
     LAB_DOC_ERROR,
 };
 
+enum lab_doc_look { /* of a section on a page */
+                    LAB_DOC_FLOW,
+                    LAB_DOC_COLUMNS, /* its sections stand side by side where there is room */
+                    LAB_DOC_CARD,    /* in a frame */
+                    LAB_DOC_FOLD,    /* behind its title, which opens it */
+};
+
 struct lab_doc_section {
+    enum lab_doc_look look;
     const char *key;   /* its blocks are a map of that key; in a list, an item of it */
     const char *title; /* "Which node feeds which device best" */
-    const char *name;  /* what it is called for short: Markdown's heading; NULL = the title */
+    const char *name;  /* what it is called for short, in a page's links; NULL = the title */
     const char *about; /* behind the title, in a few words; NULL = nothing */
     const char *id;    /* what a page's links lead to; NULL = none */
-    bool unlisted;     /* no link at the page's top leads to it */
-    bool simulated;    /* the word stands behind the title */
-    size_t reserve;    /* bytes of a page that it leaves for what comes behind it */
+    bool simulated;    /* on a terminal, the word stands behind the title */
 };
 
 struct lab_doc_list { /* of sections that are alike */
@@ -81,9 +89,8 @@ struct lab_doc_chart {
     const char *name;    /* of its files, without an ending */
     const char *title;   /* NULL = the name */
     const char *caption; /* NULL = none */
-    bool simulated;
-    /* Appends the picture to a page, ids in it beginning with `prefix`; nothing = there is none. */
-    void (*draw)(const void *state, const char *prefix, struct lab_str *out);
+    /* Appends the picture to a page; nothing = there is none. */
+    void (*draw)(const void *state, struct lab_str *out);
     const void *state;
 };
 
@@ -98,7 +105,7 @@ struct lab_arena *lab_doc_arena(const struct lab_doc *doc);
 struct lab_doc_page {    /* what a page says of itself */
     const char *version; /* of the gpulab that writes it */
     const char *source;  /* what was read, as the user would write it */
-    size_t bytes_most;   /* 0 = any */
+    size_t bytes_most;   /* charts and parts beyond are left out, which is said; 0 = any */
 };
 void lab_doc_set_page(struct lab_doc *doc, struct lab_doc_page page);
 void lab_doc_set_simulated(struct lab_doc *doc, bool simulated);
@@ -159,6 +166,9 @@ void lab_doc_items(struct lab_doc *doc, const struct lab_doc_item *items, int co
 /* Lines as they stand, to paste. With a title, words of ours, they are folded on a page, and left
  * out on paper. */
 void lab_doc_code(struct lab_doc *doc, const char *title, const char *text);
+/* A line to paste, with a button that copies it; `remark`, such as its gain, stands beside it. NULL
+ * = none. */
+void lab_doc_command(struct lab_doc *doc, const char *line, const char *remark);
 void lab_doc_chart(struct lab_doc *doc, struct lab_doc_chart chart);
 /* On a terminal alone: what no other block can show. */
 void lab_doc_drawing(struct lab_doc *doc,

@@ -61,7 +61,6 @@ void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analys
     struct lab_value *simulated = lab_value_bool(arena, result->simulated);
     lab_doc_set_labels(doc, LABEL_COLUMNS);
     lab_doc_data(doc, "analysis", lab_value_string(arena, analysis->name));
-    lab_doc_only(doc, analysis->opened ? LAB_DOC_ALL & ~(unsigned)LAB_DOC_SCREEN : LAB_DOC_ALL);
     lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, result->answer);
     lab_doc_data(doc, "simulated", simulated);
     struct lab_value *claims = lab_value_list(arena);
@@ -75,8 +74,6 @@ void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analys
     if (result->simulated)
         lab_doc_text(doc, LAB_DOC_SAYS, "These are simulated devices.");
     lab_doc_only(doc, LAB_DOC_ALL);
-    for (int i = 0; i < analysis->chart_count; i++)
-        lab_doc_chart(doc, analysis->charts[i]);
     if (result->part_count > 1)
         add_comparison(doc, result);
     lab_doc_begin_list(doc, (struct lab_doc_list){.key = result->part_key,

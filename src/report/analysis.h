@@ -12,10 +12,7 @@
 struct lab_report_analysis {
     const char *name; /* "numa" */
     const struct lab_analysis_result *result;
-    const char *source;                 /* what was analysed, for a line to paste; NULL = unknown */
-    bool opened;                        /* its answer stands at the top of the page already */
-    const struct lab_doc_chart *charts; /* that were drawn */
-    int chart_count;
+    const char *source; /* what was analysed, for a line to paste; NULL = unknown */
 };
 
 /* Adds the answer; where there are several parts, a table that compares them; then each part: its

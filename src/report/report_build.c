@@ -162,11 +162,15 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
         int before = found->count;
         bool named = chosen[i].answer < INT_MAX;
         report_analyse(found, chosen[i].analysis, &input);
+        if (found->count > before)
+            found->items[before].named = named;
         told = told || ((named || chosen[i].interest >= INTEREST_TO_OPEN) &&
                         found->count > before && tells(&found->items[before]));
     }
     if (!told)
         found->answer = report_runs_answer(whole, found->arena);
+    found->advice = lab_arena_alloc(found->arena, 1, sizeof *found->advice);
+    *found->advice = lab_advice_make(whole, NULL, found->arena);
     analyse_samples(found, whole);
     report_phase_files(found, whole);
     report_training_files(found, whole);
@@ -185,6 +189,8 @@ int lab_report_build_study(const struct lab_study_view *view,
     *ret_made = (struct lab_report_made){
         .page = {.title = view->report.name,
                  .study = &view->report,
+                 .question = config_text(view->study.config, "question", arena),
+                 .advice = found->advice,
                  .answer = found->answer,
                  .source = view->report.folder,
                  .config = view->study.config,

@@ -7,7 +7,7 @@
 #define LAB_REPORT_REPORT_BUILD_H
 
 #include "load/study_view.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 struct lab_report_request {
     const char

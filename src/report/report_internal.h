@@ -13,8 +13,9 @@ struct report_file { /* beside the page */
 struct report_found { /* analyses, in the order in which they are shown */
     struct lab_page_analysis items[REPORT_ANALYSES_MOST];
     int count;
-    const char *answer;  /* where no analysis has one of its own; NULL = the first that has */
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 = none */
+    const char *answer;        /* where no analysis has one of its own; NULL = the first that has */
+    struct lab_advice *advice; /* NULL = there is no study */
+    int64_t deadline_ns;       /* CLOCK_MONOTONIC; 0 = none */
     struct report_file *files;
     int file_count;
     struct lab_arena *arena;

@@ -46,6 +46,25 @@ static int draw(struct report_found *found, const struct lab_report_request *req
 
 /* --- texts --- */
 
+/* All values of all analyses, and all runs, for programs and spreadsheets. */
+static int stage_tables(struct lab_out_dir *dir, const struct lab_page *page,
+                        struct lab_arena *arena, struct lab_err *err) {
+    for (int a = 0; a < page->analysis_count; a++)
+        for (int number = 0;; number++) {
+            LAB_AUTO(str, text);
+            const char *name = lab_page_csv(page, a, number, arena, &text);
+            if (!name)
+                break;
+            if (text.length && lab_out_dir_add(dir, name, text.text, text.length, err) < 0)
+                return -1;
+        }
+    LAB_AUTO(str, text);
+    if (!page->study)
+        return 0;
+    lab_page_runs_csv(page, &text);
+    return lab_out_dir_add(dir, "runs.csv", text.text, text.length, err);
+}
+
 static int stage_texts(struct lab_out_dir *dir, const struct lab_page *page,
                        struct lab_arena *arena, struct lab_err *err) {
     static const char *const names[] = {"report.md", "best_practices.md", "index.html"};
@@ -74,6 +93,8 @@ static int stage(struct report_found *found, struct lab_out_dir *dir, const stru
         if (lab_out_dir_add(dir, file->name, file->text, strlen(file->text), err) < 0)
             return -1;
     }
+    if (stage_tables(dir, page, found->arena, err) < 0)
+        return -1;
     return stage_texts(dir, page, found->arena, err);
 }
 

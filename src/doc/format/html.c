@@ -1,19 +1,19 @@
 /*
- * html.c: a document as one page: no network, no scripts; light or dark as its reader's screen is;
- * it prints. What stands before the first section is its header, with links to the sections that
- * have an id. A page has at most so many bytes (lab_doc_set_page): what is left out is said.
+ * html.c: a document as one page: no network; light or dark as its reader's screen is; it prints,
+ * and is whole without its script, which copies lines and shows values of charts. What stands
+ * before the first section with an id is its header, with links to those that have one.
  */
 #include "doc/block.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#define OPEN_PARTS    2  /* of a list so many stand open */
-#define PRINTED_PARTS 4  /* of those that are folded: on paper all of them lie open */
-#define PRINTED_ROWS  24 /* of a long table; the style has the same number */
-#define FREE_COLUMNS  40 /* text beyond this is broken into lines */
+#define OPEN_PARTS   2  /* of a list so many stand open */
+#define PRINTED_ROWS 24 /* of a long table; the style has the same number */
+#define FREE_COLUMNS 40 /* text beyond this is broken into lines */
 
-#define SIMULATED "<span class=\"simulated\">simulated</span>"
+#define CHART_BYTES (150 << 10) /* of a chart; a larger one is a link */
+#define FULL_BYTES  (96 << 10)  /* of a page, kept for tables and words when charts go */
 
 /* --- text --- */
 
@@ -91,29 +91,30 @@ static void add_marked(struct lab_str *out, const char *text) {
     }
 }
 
-static void add_heading(struct lab_str *out, int level, const char *id, const char *text,
-                        bool simulated) {
+static void add_heading(struct lab_str *out, int level, const char *id, const char *text) {
     lab_str_printf(out, "<h%d", level);
     if (id)
         lab_str_printf(out, " id=\"%s\"", id);
     lab_str_add(out, ">");
     add_text(out, text);
-    lab_str_printf(out, "%s</h%d>\n", simulated ? " " SIMULATED : "", level);
+    lab_str_printf(out, "</h%d>\n", level);
 }
 
 /* --- paragraphs --- */
 
 static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     static const char *const classes[] = {
-        [LAB_DOC_ANSWER] = " class=\"answer\"", [LAB_DOC_SAYS] = " class=\"says\"",
-        [LAB_DOC_FAINT] = " class=\"faint\"",   [LAB_DOC_NOTE] = " class=\"note\"",
-        [LAB_DOC_WARNING] = " class=\"note\"",  [LAB_DOC_ERROR] = " class=\"note\""};
+        [LAB_DOC_QUESTION] = " class=\"q\"",  [LAB_DOC_SAYS] = " class=\"says\"",
+        [LAB_DOC_FAINT] = " class=\"faint\"", [LAB_DOC_LIMIT] = " class=\"limit\"",
+        [LAB_DOC_NOTE] = " class=\"note\"",   [LAB_DOC_WARNING] = " class=\"note\"",
+        [LAB_DOC_ERROR] = " class=\"note\""};
     const struct lab_doc_text *text = &block->text;
     struct lab_str *out = writer->out;
     if (!text->text)
         return;
     const char *class = text->tone <= LAB_DOC_ERROR ? classes[text->tone] : NULL;
-    lab_str_printf(out, "<p%s>", class ? class : "");
+    const char *element = text->tone == LAB_DOC_ANSWER ? "h1" : "p";
+    lab_str_printf(out, "<%s%s>", element, class ? class : "");
     if (text->word) {
         lab_str_add(out, "<strong>");
         add_text(out, text->word);
@@ -130,7 +131,7 @@ static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_
         add_marked(out, rest);
     else
         add_text(out, rest);
-    lab_str_add(out, "</p>\n");
+    lab_str_printf(out, "</%s>\n", element);
 }
 
 static void write_items(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
@@ -149,18 +150,42 @@ static void write_items(struct lab_doc_writer *writer, const struct lab_doc_bloc
         }
         if (notes->items[i].hint) {
             lab_str_add(out, "<br>");
-            add_text(out, notes->items[i].hint);
+            add_marked(out, notes->items[i].hint);
         }
         lab_str_add(out, "</li>\n");
     }
     lab_str_add(out, "</ul>\n");
 }
 
+/* A word of it is broken only where it is longer than a line: not behind each hyphen. */
+static void write_command(struct lab_str *out, const char *line, const char *remark) {
+    lab_str_add(out, "<div class=\"cmd\"><code>");
+    while (*line) {
+        size_t word = strcspn(line, " "), space = strspn(line + word, " ");
+        lab_str_add(out, "<span>");
+        add_bytes(out, line, word);
+        lab_str_add(out, "</span>");
+        add_bytes(out, line + word, space);
+        line += word + space;
+    }
+    lab_str_add(out, "</code>");
+    if (remark) {
+        lab_str_add(out, "<b>");
+        add_text(out, remark);
+        lab_str_add(out, "</b>");
+    }
+    lab_str_add(out, "</div>\n");
+}
+
 static void write_code(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     struct lab_str *out = writer->out;
     const char *title = block->code.title;
+    if (block->code.copied) {
+        write_command(out, block->code.text, block->code.remark);
+        return;
+    }
     if (title)
-        lab_str_printf(out, "<details class=\"more\"><summary>%s</summary>\n", title);
+        lab_str_printf(out, "<details><summary>%s</summary>\n", title);
     lab_str_add(out, "<pre>");
     add_text(out, block->code.text);
     lab_str_add(out, title ? "</pre></details>\n" : "</pre>\n");
@@ -235,7 +260,7 @@ static void write_table(struct lab_doc_writer *writer, const struct lab_doc_bloc
     if (!table->title && !table->untitled)
         return;
     if (table->title)
-        add_heading(out, 4, NULL, table->title, false);
+        add_heading(out, 4, NULL, table->title);
     if (table->lines) {
         lab_str_add(out, "<pre>");
         for (int i = 0; table->lines[i]; i++) {
@@ -261,45 +286,47 @@ static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_bloc
     const struct lab_doc_chart *chart = &block->chart;
     struct lab_str *out = writer->out;
     LAB_AUTO(str, picture);
-    char prefix[24];
-    snprintf(prefix, sizeof prefix, "chart%d", ++writer->charts);
-    chart->draw(chart->state, prefix, &picture);
-    lab_str_add(out, "<figure>\n<div class=\"picture\">");
-    bool shown = picture.length > 0 && out->length + picture.length < writer->limit;
+    chart->draw(chart->state, &picture);
+    bool shown = picture.length > 0 && picture.length < CHART_BYTES &&
+                 out->length + picture.length < writer->limit;
+    lab_str_add(out, "<figure>");
+    if (chart->title) {
+        lab_str_add(out, "<figcaption class=\"title\">");
+        add_text(out, chart->title);
+        lab_str_add(out, "</figcaption>\n");
+    }
+    lab_str_add(out, "<div class=\"picture\">");
     if (shown)
         lab_str_add_bytes(out, picture.text, picture.length);
-    lab_str_add(out, "</div>\n<figcaption>");
-    if (chart->simulated) /* the word in the picture may lie beyond a phone's edge */
-        lab_str_add(out, SIMULATED " ");
-    if (chart->caption) {
-        add_text(out, chart->caption);
-        lab_str_add(out, " ");
+    lab_str_add(out, "</div>");
+    if (chart->caption || !shown) {
+        lab_str_add(out, "<figcaption>");
+        add_text(out, shown ? chart->caption : "The chart is too large for the page: ");
+        if (!shown)
+            lab_str_printf(out, "<a href=\"%s.svg\">%s.svg</a>", chart->name, chart->name);
+        lab_str_add(out, "</figcaption>");
     }
-    if (!shown)
-        lab_str_add(out, "There was no room for this picture: ");
-    lab_str_printf(out, "<a href=\"%s.svg\">%s.svg</a></figcaption>\n</figure>\n", chart->name,
-                   chart->name);
+    lab_str_add(out, "</figure>\n");
 }
 
 /* --- sections --- */
 
 /* One of many is folded, behind a line that opens it. */
-static void write_part(struct lab_doc_writer *writer, const struct lab_doc_block *block, int number,
+static void write_part(struct lab_doc_writer *writer, const struct lab_doc_block *block,
                        bool folded) {
     const struct lab_doc_section *section = &block->section;
     struct lab_str *out = writer->out;
     if (folded) {
-        lab_str_add(out, number < PRINTED_PARTS ? "<details><summary>"
-                                                : "<details class=\"more\"><summary>");
+        lab_str_add(out, "<details><summary>");
         add_text(out, section->title);
         lab_str_add(out, "</summary>\n");
     } else {
-        add_heading(out, 4, NULL, section->title, section->simulated);
+        add_heading(out, 4, NULL, section->title);
     }
     if (section->about) {
         lab_str_add(out, "<p class=\"faint\">");
         add_text(out, section->about);
-        lab_str_add(out, section->simulated && folded ? ", simulated</p>\n" : "</p>\n");
+        lab_str_add(out, "</p>\n");
     }
     lab_doc_write_blocks(writer, block->first);
     lab_str_add(out, folded ? "</details>\n" : "");
@@ -320,28 +347,31 @@ static void write_list(struct lab_doc_writer *writer, const struct lab_doc_block
             lab_str_add(out, "</code> shows them.</p>\n");
             return;
         }
-        write_part(writer, block, number, count > OPEN_PARTS);
+        write_part(writer, block, count > OPEN_PARTS);
     }
-    if (count > PRINTED_PARTS)
-        lab_str_printf(out,
-                       "<p class=\"paper note\">Printed are the details of the first %d of %d; "
-                       "index.html has all of them.</p>\n",
-                       PRINTED_PARTS, count);
 }
 
 static void write_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    static const char *const begins[] = {[LAB_DOC_COLUMNS] = "<div class=\"columns\">\n",
+                                         [LAB_DOC_CARD] = "<section class=\"card\">\n",
+                                         [LAB_DOC_FOLD] = "<details><summary>"};
+    static const char *const ends[] = {[LAB_DOC_COLUMNS] = "</div>\n",
+                                       [LAB_DOC_CARD] = "</section>\n",
+                                       [LAB_DOC_FOLD] = "</details>\n"};
     const struct lab_doc_section *section = &block->section;
-    bool inner = writer->level > 1 && section->id;
-    size_t limit = writer->limit;
-    lab_str_add(writer->out, inner ? "<section>\n" : "");
-    if (section->title)
-        add_heading(writer->out, ++writer->level, section->id, section->title, section->simulated);
-    if (section->reserve && writer->end != SIZE_MAX)
-        writer->limit = writer->end - section->reserve;
+    bool inner = writer->level > 1 && section->id, flows = section->look == LAB_DOC_FLOW;
+    struct lab_str *out = writer->out;
+    lab_str_add(out, !flows ? begins[section->look] : inner ? "<section>\n" : "");
+    writer->level += section->title != NULL;
+    if (section->look == LAB_DOC_FOLD) {
+        add_text(out, section->title);
+        lab_str_add(out, "</summary>\n");
+    } else if (section->title) {
+        add_heading(out, writer->level, section->id, section->title);
+    }
     lab_doc_write_blocks(writer, block->first);
-    writer->limit = limit;
     writer->level -= section->title != NULL;
-    lab_str_add(writer->out, inner ? "</section>\n" : "");
+    lab_str_add(out, !flows ? ends[section->look] : inner ? "</section>\n" : "");
 }
 
 static lab_doc_block_writer *const kinds[LAB_DOC_KIND_COUNT] = {
@@ -378,7 +408,7 @@ static int add_links(const struct lab_doc_block *block, struct lab_str *out) {
         int inner = add_links(block->first, out);
         count += inner;
         const struct lab_doc_section *section = &block->section;
-        if (inner || block->kind != LAB_DOC_SECTION || !section->id || section->unlisted)
+        if (inner || block->kind != LAB_DOC_SECTION || !section->id)
             continue;
         count++;
         lab_str_add(out, "<a href=\"#");
@@ -390,27 +420,37 @@ static int add_links(const struct lab_doc_block *block, struct lab_str *out) {
     return count;
 }
 
+/* The header's blocks; returns the first block behind them. */
+static const struct lab_doc_block *write_header(struct lab_doc_writer *writer,
+                                                const struct lab_doc *doc) {
+    const struct lab_doc_block *first = lab_doc_block_for(doc->root.first, LAB_DOC_SCREEN), *block;
+    struct lab_str *out = writer->out;
+    bool answered = false;
+    for (block = first; block && !(block->kind == LAB_DOC_SECTION && block->section.id);
+         block = lab_doc_block_for(block->next, LAB_DOC_SCREEN))
+        answered |= block->kind == LAB_DOC_TEXT && block->text.tone == LAB_DOC_ANSWER;
+    if (doc->root.section.simulated)
+        lab_str_add(out, "<div class=\"banner\">Simulated machine: values are a model's</div>\n");
+    lab_str_add(out, "<header>\n");
+    if (doc->root.section.title && !answered)
+        add_heading(out, 1, NULL, doc->root.section.title);
+    for (; first != block; first = lab_doc_block_for(first->next, LAB_DOC_SCREEN))
+        lab_doc_write_block(writer, first);
+    lab_str_add(out, "<nav>");
+    add_links(block, out);
+    lab_str_add(out, "</nav>\n</header>\n");
+    return block;
+}
+
 static void html_write(const struct lab_doc *doc, struct lab_style style, struct lab_str *out) {
     (void)style;
-    const struct lab_doc_section *section = &doc->root.section;
-    size_t end = doc->page.bytes_most ? out->length + doc->page.bytes_most : SIZE_MAX;
-    struct lab_doc_writer writer = {.kinds = kinds,
-                                    .readers = LAB_DOC_SCREEN,
-                                    .out = out,
-                                    .end = end,
-                                    .limit = end,
-                                    .level = 1};
-    const struct lab_doc_block *block = lab_doc_block_for(doc->root.first, LAB_DOC_SCREEN);
+    struct lab_doc_writer writer = {
+        .kinds = kinds, .readers = LAB_DOC_SCREEN, .out = out, .limit = SIZE_MAX, .level = 1};
+    if (doc->page.bytes_most)
+        writer.limit = out->length + doc->page.bytes_most - FULL_BYTES;
     write_head(doc, out);
-    lab_str_add(out, "<header>\n");
-    if (section->title)
-        add_heading(out, 1, NULL, section->title, section->simulated);
-    for (; block && block->kind != LAB_DOC_SECTION;
-         block = lab_doc_block_for(block->next, LAB_DOC_SCREEN))
-        lab_doc_write_block(&writer, block);
-    lab_str_add(out, "<nav class=\"faint\">");
-    add_links(block, out);
-    lab_str_add(out, "</nav>\n</header>\n<main>\n");
+    const struct lab_doc_block *block = write_header(&writer, doc);
+    lab_str_add(out, "<main>\n");
     lab_doc_write_blocks(&writer, block);
     lab_str_add(out, "</main>\n");
     if (doc->page.version && doc->page.source) {
@@ -420,7 +460,7 @@ static void html_write(const struct lab_doc *doc, struct lab_style style, struct
         add_text(out, doc->page.source);
         lab_str_add(out, "</code>.</footer>\n");
     }
-    lab_str_add(out, "</body>\n</html>\n");
+    lab_str_printf(out, "<script>\n%s</script>\n</body>\n</html>\n", lab_doc_page_script);
 }
 
 const struct lab_doc_format lab_doc_format_html = {

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-static void add_heading(struct lab_doc_writer *writer, const char *title, bool simulated) {
+static void add_heading(struct lab_doc_writer *writer, const char *title) {
     struct lab_str *out = writer->out;
     lab_str_add(out, out->length ? "\n" : "");
     lab_str_add_repeat(out, "#", writer->level);
     lab_str_add(out, " ");
     lab_doc_add_escaped(title, out);
-    lab_str_add(out, simulated ? " (simulated)\n" : "\n");
+    lab_str_add(out, "\n");
 }
 
 static void add_words(const char *text, bool marked, struct lab_str *out) {
@@ -61,7 +61,17 @@ static void add_code(const char *const *lines, struct lab_str *out) {
     lab_str_add(out, "```\n");
 }
 
+/* Lines to paste that follow each other share a block. */
 static void write_code(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
+    static const char end[] = "\n```\n";
+    struct lab_str *out = writer->out;
+    size_t length = strlen(end);
+    if (block->code.copied && out->length > length &&
+        strcmp(out->text + out->length - length, end) == 0) {
+        out->length -= length - 1;
+        lab_str_printf(out, "%s%s", block->code.text, end);
+        return;
+    }
     if (!block->code.title)
         add_code((const char *const[]){block->code.text, NULL}, writer->out);
 }
@@ -117,7 +127,7 @@ static void write_table(struct lab_doc_writer *writer, const struct lab_doc_bloc
         return;
     if (table->title) {
         writer->level++;
-        add_heading(writer, table->title, false);
+        add_heading(writer, table->title);
         writer->level--;
     }
     if (table->lines) {
@@ -151,17 +161,17 @@ static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_bloc
     struct lab_str *out = writer->out;
     lab_str_add(out, "\n![");
     lab_doc_add_escaped(chart->title ? chart->title : chart->name, out);
-    lab_str_printf(out, "%s](%s.svg)\n", chart->simulated ? " (simulated)" : "", chart->name);
+    lab_str_printf(out, "](%s.svg)\n", chart->name);
     if (chart->caption)
         lab_str_printf(out, "\n*%s*\n", lab_doc_escape(chart->caption, writer->arena));
 }
 
 static void write_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     const struct lab_doc_section *section = &block->section;
-    const char *title = section->name ? section->name : section->title;
+    const char *title = section->title;
     writer->level += !!title;
     if (title)
-        add_heading(writer, title, section->simulated);
+        add_heading(writer, title);
     writer->about = section->about;
     lab_doc_write_blocks(writer, block->first);
     writer->level -= !!title;
@@ -181,8 +191,10 @@ static void markdown_write(const struct lab_doc *doc, struct lab_style style, st
     struct lab_doc_writer writer = {
         .kinds = kinds, .readers = LAB_DOC_PAPER, .arena = &arena, .out = &text, .level = 1};
     const struct lab_doc_section *section = &doc->root.section;
-    if (section->title)
-        add_heading(&writer, section->title, section->simulated);
+    if (section->title) /* the word stands once */
+        add_heading(&writer, section->simulated
+                                 ? lab_arena_printf(&arena, "%s (simulated)", section->title)
+                                 : section->title);
     lab_doc_write_blocks(&writer, doc->root.first);
     /* without a title the first block stands at the top */
     lab_str_add(out, text.text + (*text.text == '\n'));

@@ -151,12 +151,18 @@ void study_add_failures(struct lab_doc *doc, const struct study_digest *digest);
 void study_add_command(struct lab_doc *doc, const struct study_digest *digest);
 /* A table of what the runs said, as much as a terminal shows; nothing where they said nothing. */
 void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study);
-/* All of it on paper. */
+/* The same on paper and on a page; the runs' names are shown as they stand. */
 void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study);
-/* report.md behind its first sentences: runs, what is wrong with them, conditions, files. */
-void study_add_paper(struct lab_doc *doc, const struct study_digest *digest);
-/* The line about the seed, where it is known. */
-void study_add_seed(struct lab_doc *doc, const struct lab_study_info *study);
+/* A row for each point, at most so many; the others "are in runs.csv". */
+void study_add_points(struct lab_doc *doc, const struct study_digest *digest, int most,
+                      const char *elsewhere);
+/* Sections of failures, invalid runs and warnings, each kind said once. */
+void study_add_problems(struct lab_doc *doc, const struct study_digest *digest);
+/* Lines: study, machine, time, seed; `order` of the runs, NULL = unknown. */
+void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest,
+                          const char *order);
+/* What goes on with it, and what runs each point often enough for a verdict. */
+void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest);
 
 /* A bar of so many columns, its ends included. */
 void study_add_bar(double fraction, int columns, bool unicode, struct lab_str *out);

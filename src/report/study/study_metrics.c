@@ -74,7 +74,7 @@ static struct lab_doc_table *add_sheet(struct lab_doc *doc, const struct lab_stu
     open_sheet(study, &sheet, arena);
     struct lab_doc_column *columns =
         lab_arena_alloc(arena, (size_t)sheet.name_count + 1, sizeof *columns);
-    columns[0] = (struct lab_doc_column){.title = "Run", .code = true};
+    columns[0] = (struct lab_doc_column){.title = "Run", .code = !marked};
     for (int k = 0; k < sheet.name_count; k++)
         columns[k + 1] = (struct lab_doc_column){.title = marked ? escape(sheet.names[k], arena)
                                                                  : sheet.names[k],
@@ -103,8 +103,8 @@ void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *st
 }
 
 void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study) {
-    add_sheet(doc, study, INT32_MAX, true);
-    lab_doc_marked(doc, LAB_DOC_PLAIN,
-                   "The last value of each; `gpulab export %s --what metrics` writes all of them.",
+    add_sheet(doc, study, ROWS_SHOWN, true);
+    lab_doc_marked(doc, LAB_DOC_FAINT,
+                   "The last value of each; all of them: `gpulab export %s --what metrics`.",
                    study->folder);
 }

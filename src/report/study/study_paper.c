@@ -5,16 +5,27 @@
 #include "report/study/study_internal.h"
 
 #include "model/result.h"
+#include "report/study/study_axes.h"
 
 #include <math.h>
 #include <string.h>
 
-#define DIGITS      4  /* of a rate: one more than is sure, so that intervals show */
-#define NAMES_SHOWN 20 /* runs named for one note, and figures of one row */
+#define DIGITS      4 /* of a rate: one more than is sure, so that intervals show */
+#define NAMES_SHOWN 3 /* runs named for one note */
+#define NOTES_SHOWN 4 /* of a kind */
+#define ROWS_SHOWN  40
 
 static void begin(struct lab_doc *doc, const struct study_digest *digest, const char *title) {
     lab_doc_begin(doc,
                   (struct lab_doc_section){.title = title, .simulated = digest->study->simulated});
+}
+
+static struct study_axes make_axes(const struct study_digest *digest, struct lab_arena *arena) {
+    size_t count = (size_t)digest->row_count;
+    const struct lab_run **first = lab_arena_alloc(arena, count + 1, sizeof *first);
+    for (size_t i = 0; i < count; i++)
+        first[i] = digest->rows[i].run[0];
+    return study_axes_make(first, digest->row_count, arena);
 }
 
 /* --- the table of runs --- */
@@ -44,17 +55,6 @@ static void add_interval(const struct study_row *row, struct lab_str *out) {
         lab_str_printf(out, ", %.0f %%", 100 * row->confidence);
 }
 
-static void add_each(const struct study_row *row, struct lab_str *out) {
-    int shown = 0;
-    for (int i = 0; i < row->run_count && shown < NAMES_SHOWN; i++) {
-        if (!study_row_counts(row, row->run[i]))
-            continue;
-        lab_str_add(out, shown++ ? ", " : "");
-        add_figure(out, row->run[i]->rate, row->unit);
-    }
-    lab_str_add(out, shown == 0 ? "–" : shown < row->rate_count ? ", …" : "");
-}
-
 static void add_state(const struct study_digest *digest, const struct study_row *row,
                       struct lab_str *out) {
     int done = row->state_counts[LAB_RUN_DONE];
@@ -71,26 +71,23 @@ static void add_state(const struct study_digest *digest, const struct study_row 
 }
 
 static void add_row(struct lab_doc *doc, const struct study_digest *digest,
-                    const struct study_row *row) {
-    LAB_AUTO(str, devices);
-    LAB_AUTO(str, nodes);
+                    const struct study_axes *axes, int index) {
+    const struct study_row *row = &digest->rows[index];
     LAB_AUTO(str, rate);
     LAB_AUTO(str, interval);
-    LAB_AUTO(str, each);
     LAB_AUTO(str, state);
-    study_add_places(row->run[0], &devices, &nodes);
     add_figure(&rate, row->rate, row->unit);
     if (digest->range_count != 1 && *row->unit && strcmp(row->unit, STUDY_TIME) != 0)
         lab_str_printf(&rate, " %s", row->unit);
     add_interval(row, &interval);
-    add_each(row, &each);
     add_state(digest, row, &state);
-    lab_doc_cell(doc, "%s", row->name);
-    lab_doc_cell(doc, "%s", devices.text);
-    lab_doc_cell(doc, "%s", nodes.text);
+    for (int a = 0; a < axes->count; a++)
+        lab_doc_cell(doc, "%s", axes->items[a].values[index]);
+    if (axes->count == 0)
+        lab_doc_cell(doc, "%s", row->run[0]->label ? row->run[0]->label : row->name);
+    lab_doc_figure(doc, row->rate_count);
     lab_doc_cell(doc, "%s", rate.text);
     lab_doc_cell(doc, "%s", interval.text);
-    lab_doc_cell(doc, "%s", each.text);
     lab_doc_figure(doc, study_row_latency_s(row));
     lab_doc_cell(doc, "%s", state.text);
 }
@@ -104,62 +101,91 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
     if (!across && !within)
         return;
     lab_doc_marked(
-        doc, LAB_DOC_PLAIN, "%s%s%s",
-        across ? "Rates are medians of the runs of a row. Intervals are those of the median "
-                 "*across runs*, from order statistics, with the confidence that so many runs "
-                 "reach; they speak about another run."
-               : "Intervals are 95 % *within the run*: they say how well this run's rate is "
-                 "known, not how far another run may be.",
-        across && within ? " Where a row has one run, the interval is the one *within the run*."
-                         : "",
-        shows_latency(digest)
-            ? " Latency is the time of one iteration from its first to its last stage; 95 % of "
-              "them are shorter than p95."
-            : "");
+        doc, LAB_DOC_FAINT, "%s%s%s",
+        across ? "Values are medians over the runs of a point. Intervals are of that median, "
+                 "across runs."
+               : "Intervals are 95%, within the run: they don't cover other runs.",
+        across && within ? " A point with one run has the interval within that run." : "",
+        shows_latency(digest) ? " Latency: one iteration, first to last stage; 95% are below p95."
+                              : "");
 }
 
-static void add_runs(struct lab_doc *doc, const struct study_digest *digest) {
-    static const struct lab_doc_column kinds[] = {
-        {NULL, "Run", .code = true},          {NULL, "Device"},
-        {NULL, "Node", LAB_UNIT_FIGURE},      {NULL, "Rate", LAB_UNIT_FIGURE},
-        {NULL, "Interval", LAB_UNIT_FIGURE},  {NULL, "Each run"},
-        {NULL, "p95 latency", LAB_UNIT_TIME}, {NULL, "State"},
+/* Columns of what varies, then of what came out. */
+static struct lab_doc_column *make_columns(const struct study_digest *digest,
+                                           const struct study_axes *axes, struct lab_arena *arena,
+                                           int *ret_count) {
+    static const struct lab_doc_column values[] = {
+        {NULL, "Runs", LAB_UNIT_COUNT},
+        {NULL, "Rate", LAB_UNIT_FIGURE},
+        {NULL, "Interval", LAB_UNIT_FIGURE},
+        {NULL, "p95 latency", LAB_UNIT_TIME},
+        {NULL, "State"},
     };
-    enum { COUNT = sizeof kinds / sizeof *kinds, RATE = 3, EACH = 5, LATENCY };
-    struct lab_arena *arena = lab_doc_arena(doc);
-    struct lab_doc_column *columns = lab_arena_copy(arena, kinds, COUNT, sizeof *kinds);
-    bool one_unit = digest->range_count == 1 && *digest->ranges[0].unit;
-    bool simulated = digest->study->simulated;
-    columns[RATE].title = lab_arena_printf(arena, "%s%s", simulated ? "Simulated " : "",
-                                           !shows_latency(digest) ? "Time"
-                                           : one_unit             ? digest->ranges[0].unit
-                                           : simulated            ? "rate"
-                                                                  : "Rate");
-    if (!digest->repeats)
-        columns[EACH].title = NULL;
+    enum { COUNT = sizeof values / sizeof *values, RATE = 1, LATENCY = 3 };
+    int before = axes->count ? axes->count : 1;
+    struct lab_doc_column *columns =
+        lab_arena_alloc(arena, (size_t)before + COUNT, sizeof *columns);
+    columns[0].title = "Point";
+    for (int a = 0; a < axes->count; a++)
+        columns[a].title = axes->items[a].title;
+    memcpy(columns + before, values, sizeof values);
+    if (digest->range_count == 1 && *digest->ranges[0].unit)
+        columns[before + RATE].title = shows_latency(digest) ? digest->ranges[0].unit : "Time";
     if (!shows_latency(digest))
-        columns[LATENCY].title = NULL;
-    begin(doc, digest, "Runs");
-    lab_doc_rows(doc, NULL, NULL, columns, COUNT);
-    for (int i = 0; i < digest->row_count; i++)
-        add_row(doc, digest, &digest->rows[i]);
+        columns[before + LATENCY].title = NULL;
+    *ret_count = before + COUNT;
+    return columns;
+}
+
+void study_add_points(struct lab_doc *doc, const struct study_digest *digest, int most,
+                      const char *elsewhere) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    int shown = digest->row_count < most ? digest->row_count : most, column_count;
+    struct study_axes axes = make_axes(digest, arena);
+    struct lab_doc_column *columns = make_columns(digest, &axes, arena, &column_count);
+    struct lab_doc_table *table = lab_doc_rows(doc, NULL, NULL, columns, column_count);
+    table->row_total = digest->row_count;
+    table->elsewhere = elsewhere;
+    for (int i = 0; i < shown; i++)
+        add_row(doc, digest, &axes, i);
+    if (shown < digest->row_count) {
+        lab_doc_only(doc, LAB_DOC_PAPER);
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%d more %s.", digest->row_count - shown, elsewhere);
+        lab_doc_only(doc, LAB_DOC_ALL);
+    }
     add_meaning(doc, digest);
-    lab_doc_end(doc);
 }
 
 /* --- what is wrong --- */
 
-static const char *names_of(const struct study_note *note, int of, struct lab_arena *arena) {
+/* By what varies: "GPU 0, NUMA node 2, vit32x6x512". */
+static void add_name(const struct study_digest *digest, const struct study_axes *axes,
+                     const struct lab_run *run, struct lab_str *out) {
+    for (int i = 0; i < digest->row_count && axes->count > 0; i++)
+        for (int k = 0; k < digest->rows[i].run_count; k++)
+            if (digest->rows[i].run[k] == run) {
+                study_axes_add_name(axes, i, out);
+                if (digest->rows[i].run_count > 1)
+                    lab_str_printf(out, ", run %d", run->repeat + 1);
+                return;
+            }
+    lab_str_add(out, run->id);
+}
+
+static const char *names_of(const struct study_digest *digest, const struct study_axes *axes,
+                            const struct study_note *note, int of, struct lab_arena *arena) {
     LAB_AUTO(str, names);
     if (note->run_count == of && of > NAMES_SHOWN)
         return lab_arena_printf(arena, "all %d runs", of);
     for (int i = 0; i < note->run_count && i < NAMES_SHOWN; i++) {
-        lab_str_printf(&names, "%s%s", i ? ", " : "", lab_doc_as_code(note->run[i]->id, arena));
+        LAB_AUTO(str, name);
+        add_name(digest, axes, note->run[i], &name);
+        lab_str_printf(&names, "%s%s", i ? "; " : "", lab_doc_escape(name.text, arena));
         if (note->run[i]->attempts > 1)
             lab_str_printf(&names, " (%d attempts)", note->run[i]->attempts);
     }
     if (note->run_count > NAMES_SHOWN)
-        lab_str_printf(&names, " and %d more", note->run_count - NAMES_SHOWN);
+        lab_str_printf(&names, "; %d more", note->run_count - NAMES_SHOWN);
     return lab_arena_strdup(arena, names.text);
 }
 
@@ -181,18 +207,22 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
                       const struct study_notes *notes, const char *more) {
     struct lab_arena *arena = lab_doc_arena(doc);
     bool failures = notes == &digest->failures;
+    struct study_axes axes = notes->count ? make_axes(digest, arena) : (struct study_axes){0};
     int of = failures ? digest->study->run_count : digest->state_counts[LAB_RUN_DONE];
-    int count = notes->count;
-    struct lab_doc_item *items = lab_arena_alloc(arena, (size_t)count + 1, sizeof *items);
+    int count = notes->count < NOTES_SHOWN ? notes->count : NOTES_SHOWN;
+    struct lab_doc_item *items = lab_arena_alloc(arena, (size_t)count + 2, sizeof *items);
     for (int i = 0; i < count; i++) {
         const struct study_note *note = &notes->items[i];
         bool alike = note->run_count == 1 || note->exact;
         items[i] = (struct lab_doc_item){
             .text = lab_arena_printf(arena, "%s%s", note->text,
-                                     alike ? "" : " (the others with other figures)"),
-            .who = names_of(note, of, arena),
+                                     alike ? "" : " (other runs: other values)"),
+            .who = names_of(digest, &axes, note, of, arena),
             .hint = failures ? mark_hint(study_hint(note, arena), arena) : NULL};
     }
+    if (count < notes->count)
+        items[count++].text =
+            lab_arena_printf(arena, "%d more kinds: gpulab show", notes->count - NOTES_SHOWN);
     if (more)
         items[count++].text = more;
     if (count == 0)
@@ -204,58 +234,29 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
 
 /* --- how it was done --- */
 
-void study_add_seed(struct lab_doc *doc, const struct lab_study_info *study) {
-    if (study->seed_known)
-        lab_doc_line(doc, "Seed", "%llu, of the order of the runs and of their data",
-                     (unsigned long long)study->seed);
-}
-
-static void add_conditions(struct lab_doc *doc, const struct study_digest *digest) {
+void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest,
+                          const char *order) {
     const struct lab_study_info *study = digest->study;
-    LAB_AUTO(str, begun);
     LAB_AUTO(str, when);
-    lab_str_add_clock(&begun, study->created_wall_ns, LAB_STR_DATE);
     study_add_when(digest, &when);
-    begin(doc, digest, "Conditions");
     lab_doc_lines_title(doc, "Condition");
     lab_doc_line(doc, "Study", "%s", study->option ? study->option : "");
+    lab_doc_line(doc, "Command", "%s", study->command ? study->command : "");
     if (study->point_count > 0)
         lab_doc_line(doc, "Points", "%lld in %d run%s", (long long)study->point_count,
                      study->run_count, study_plural(study->run_count));
     lab_doc_line(doc, "Machine", "%s", study->machine ? study->machine : "");
-    lab_doc_line(doc, "gpulab", "%s", study->version ? study->version : "");
-    lab_doc_line(doc, "Begun", "%s", begun.text);
     lab_doc_line(doc, "Time", "%s", when.text);
-    study_add_seed(doc, study);
-    lab_doc_end(doc);
+    if (order)
+        lab_doc_line(doc, "Order", "%s%s", order,
+                     lab_str_equal(order, "random") ? ", in blocks, from the seed" : "");
+    if (study->seed_known)
+        lab_doc_line(doc, "Seed", "%llu", (unsigned long long)study->seed);
+    lab_doc_line(doc, "gpulab", "%s", study->version ? study->version : "");
+    lab_doc_line(doc, "Folder", "%s", study->folder ? study->folder : "");
 }
 
-static void add_files(struct lab_doc *doc, const struct study_digest *digest) {
-    static const struct {
-        const char *name, *what;
-    } files[] = {
-        {"config.yaml", "the study as it was composed"},
-        {"overrides.yaml", "what the command line added to it"},
-        {"machine.json", "where it ran: nodes, cores, memory, devices"},
-        {"study.db", "all of it, every iteration's times among them: one SQLite file"},
-        {"results.json", "each run with its figures, for programs"},
-        {"experiment_summary.json", "the study in a few figures, for programs"},
-        {"logs/", "what each run printed"},
-    };
-    static const struct lab_doc_column columns[] = {{NULL, "File", .marked = true},
-                                                    {NULL, "Content"}};
-    begin(doc, digest, "Files");
-    lab_doc_marked(doc, LAB_DOC_PLAIN,
-                   "In %s:", lab_doc_as_code(digest->study->folder, lab_doc_arena(doc)));
-    lab_doc_rows(doc, NULL, NULL, columns, 2);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        lab_doc_cell(doc, "[%s](../%s)", files[i].name, files[i].name);
-        lab_doc_cell(doc, "%s", files[i].what);
-    }
-    lab_doc_end(doc);
-}
-
-static void add_next(struct lab_doc *doc, const struct study_digest *digest) {
+void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest) {
     struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_study_info *study = digest->study;
     LAB_AUTO(str, next);
@@ -284,25 +285,14 @@ static void add_next(struct lab_doc *doc, const struct study_digest *digest) {
     lab_doc_end(doc);
 }
 
-void study_add_paper(struct lab_doc *doc, const struct study_digest *digest) {
+void study_add_problems(struct lab_doc *doc, const struct study_digest *digest) {
     const char *concurrent = NULL;
     if (digest->concurrent)
         concurrent = lab_arena_printf(lab_doc_arena(doc), "%d run%s %s", digest->concurrent,
                                       study_plural(digest->concurrent), STUDY_CONCURRENT);
-    if (digest->nothing_valid)
-        lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
-    add_runs(doc, digest);
-    if (digest->study->metric_count) {
-        begin(doc, digest, "Metrics");
-        study_add_metrics(doc, digest->study);
-        lab_doc_end(doc);
-    }
     add_notes(doc, digest, "Failures", &digest->failures, NULL);
     add_notes(doc, digest, "Invalid runs", &digest->problems, NULL);
     add_notes(doc, digest, "Warnings", &digest->warnings, concurrent);
-    add_conditions(doc, digest);
-    add_files(doc, digest);
-    add_next(doc, digest);
 }
 
 void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out) {
@@ -314,7 +304,16 @@ void lab_report_study_markdown(const struct lab_study_info *study, struct lab_st
     study_add_answer(&digest, INT32_MAX, true, &answer);
     lab_doc_set_simulated(doc, study->simulated);
     lab_doc_text(doc, LAB_DOC_PLAIN, "%s", answer.text);
-    study_add_paper(doc, &digest);
+    if (digest.nothing_valid)
+        lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
+    begin(doc, &digest, "Points");
+    study_add_points(doc, &digest, ROWS_SHOWN, "are in ../results.json");
+    lab_doc_end(doc);
+    study_add_problems(doc, &digest);
+    begin(doc, &digest, "Conditions");
+    study_add_conditions(doc, &digest, NULL);
+    lab_doc_end(doc);
+    study_add_next_steps(doc, &digest);
     lab_doc_write(doc, "markdown", (struct lab_style){0}, out);
     study_digest_release(&digest);
 }

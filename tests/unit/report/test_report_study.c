@@ -110,8 +110,8 @@ LAB_TEST(many_runs_stay_short) {
     assert_contains(text, "  Warning: 190 runs, e.g. the load was ");
     lab_mem_free(text);
     text = markdown_of(&f);
-    assert_true(count_lines(text) > 10000);
-    assert_contains(text, " and 170 more\n");
+    assert_true(count_lines(text) < 300);
+    assert_contains(text, "; 187 more\n");
     lab_mem_free(text);
     fixture_release(&f);
 }
@@ -270,7 +270,7 @@ LAB_TEST(markdown_is_escaped) {
     fixture_failed(&f, run, "<b>bold</b> | *star* _under_ snake_case [x](y)\nsecond `line` #1",
                    LAB_HINT_NONE, 1);
     char *markdown = markdown_of(&f);
-    assert_contains(markdown, "| `` gpu0_numa0_a\\|b`c `` | cpu:0 | 0 | – | – | – | failed |\n");
+    assert_contains(markdown, "| a\\|b\\`c | 0 | – | – | – | failed |\n");
     assert_contains(markdown, "- \\<b\\>bold\\</b\\> \\| \\*star\\* \\_under\\_ snake_case "
                               "\\[x\\](y) second \\`line\\` \\#1\n");
     lab_mem_free(markdown);

@@ -1,14 +1,15 @@
 /*
- * report/page.h: a whole report: what analyses answered about a study or a recording, with
- * pictures, how it was measured, and all figures. One document, written as a page, as Markdown and
- * for programs; beside it the advice that follows from it, and its answers for a terminal.
+ * report/page.h: a whole report. One document, written as a page, as Markdown and for programs;
+ * next to it best_practices.md, and its answers for a terminal.
  *
- * The page opens with the answer in a sentence, then come the evidence, how it was measured, and
- * the raw tables.
+ * The first screen has the question, the verdict, one chart, what to do, what was not tested. Then
+ * comes the evidence, a section for each analysis: claim, chart, small table. Whatever there is one
+ * of for each run lies in CSV files.
  */
 #ifndef LAB_REPORT_PAGE_H
 #define LAB_REPORT_PAGE_H
 
+#include "advise/advise.h"
 #include "plot/plot.h"
 #include "report/analysis.h"
 #include "report/study/study.h"
@@ -20,11 +21,14 @@ struct lab_page_analysis {
     const char *failure;                      /* then: why */
     const struct lab_plot *plots;             /* one for each chart of the result */
     int plot_count;                           /* 0 = pictures weren't asked for */
+    bool named;                               /* the study names it among its answers */
 };
 
 struct lab_page {
     const char *title;                  /* "numa_locality_study" */
     const struct lab_study_info *study; /* NULL = of recordings */
+    const char *question;               /* the study's; NULL = what the first analysis tells */
+    const struct lab_advice *advice;    /* NULL = of recordings */
     const char *answer; /* the first sentence; NULL = that of the first analysis that has one */
     const struct lab_page_analysis *analyses; /* the one that says most first */
     int analysis_count;
@@ -40,14 +44,21 @@ struct lab_page {
     bool simulated; /* some figure is */
 };
 
-/* A page has at most 3 MB, whatever there is: what is left out is said, and where it is. */
-#define LAB_PAGE_BYTES_MOST (3 << 20)
+/* A page has at most 2 MB, whatever there is: what is left out is said, and where it is. */
+#define LAB_PAGE_BYTES_MOST 2000000
 /* report/index.html, report/report.md, and `gpulab report --json`. */
 struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *arena);
 
-/* report/best_practices.md: what to do on this machine, from the answers; lines to paste where
- * analyses give any. */
+/* report/best_practices.md, one page: device, NUMA node, cores; lines to paste; settings that pay
+ * off, each with its measured gain. */
 void lab_page_practices(const struct lab_page *page, struct lab_str *out);
+
+/* All rows of an analysis as CSV: its parts (number 0), then its tables by key. Returns the file's
+ * name; NULL = there is none of that number. */
+const char *lab_page_csv(const struct lab_page *page, int analysis, int number,
+                         struct lab_arena *arena, struct lab_str *out);
+/* runs.csv: a row for each run. */
+void lab_page_runs_csv(const struct lab_page *page, struct lab_str *out);
 
 /* The answers, that of the first analysis first, a paragraph each, on a terminal. Returns how many
  * there are. */

@@ -1,0 +1,288 @@
+/* page.c: the report as a whole: its first screen, and the order of what follows. */
+#include "report/page/page_internal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define HERO_WIDTH     560 /* of the first screen's chart */
+#define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
+#define LEAD_SENTENCES 2
+#define SUBJECTS_SHOWN 3
+
+/* One without parts has only said what it lacks. */
+bool page_tells(const struct lab_page_analysis *analysis) {
+    return analysis->result && analysis->result->answer && analysis->result->part_count > 0 &&
+           !analysis->result->lacks;
+}
+
+const char *page_answer(const struct lab_page *page) {
+    if (page->answer)
+        return page->answer;
+    for (int i = 0; i < page->analysis_count; i++)
+        if (page_tells(&page->analyses[i]))
+            return page->analyses[i].result->answer;
+    return NULL;
+}
+
+/* --- words --- */
+
+/* The length of the first sentence, its full stop included; parentheses hold no end. */
+static size_t sentence_length(const char *text) {
+    int depth = 0;
+    for (size_t i = 0; text[i]; i++) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (depth <= 0 && text[i] == '.' && text[i + 1] == ' ' &&
+            (isupper((unsigned char)text[i + 2]) || (i > 0 && text[i - 1] == ')')))
+            return i + 1;
+    }
+    return strlen(text);
+}
+
+/* What to do comes in one or several sentences without a number's conditions: all of them. */
+static size_t headline_length(const char *text) {
+    size_t end = sentence_length(text);
+    while (text[end] && !memchr(text, '(', end)) {
+        size_t next = sentence_length(text + end + 1);
+        if (memchr(text + end + 1, '(', next))
+            break;
+        end += next + 1;
+    }
+    return end;
+}
+
+static const char *question(const struct page_build *build) {
+    const struct lab_page *page = build->page;
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const char *name = page->study && page->study->option && *page->study->option
+                           ? page->study->option
+                           : page->title;
+    const char *asked = page->question;
+    for (int i = 0; i < page->analysis_count && !asked; i++)
+        if (page_tells(&page->analyses[i]))
+            asked = page->analyses[i].summary;
+    return asked ? lab_arena_printf(arena, "%s · %s", name, asked) : name;
+}
+
+/* Claims of a kind behind this one that no run shows either. */
+static int count_alike(const struct lab_analysis_result *result, int first) {
+    int count = 0;
+    for (int c = first + 1; c < result->claim_count; c++)
+        count += result->claims[c].verdict == LAB_CLAIM_NOT_TESTED &&
+                 lab_str_equal(result->claims[c].kind, result->claims[first].kind);
+    return count;
+}
+
+/* What no run shows, a part for each kind of claim: "GPU 3, NUMA node 1 (local)". */
+static void add_untested(const struct lab_analysis_result *result, struct lab_str *text) {
+    const char *kinds[SUBJECTS_SHOWN] = {NULL};
+    int count = 0;
+    for (int c = 0; c < result->claim_count && count < SUBJECTS_SHOWN; c++) {
+        const struct lab_claim *claim = &result->claims[c];
+        bool known = claim->verdict != LAB_CLAIM_NOT_TESTED || !claim->subject;
+        for (int k = 0; k < count && !known; k++)
+            known = lab_str_equal(kinds[k], claim->kind);
+        if (known)
+            continue;
+        int more = count_alike(result, c);
+        lab_str_printf(text, "%s%s", count ? "; " : "Not tested: ", claim->subject);
+        kinds[count++] = claim->kind;
+        if (more)
+            lab_str_printf(text, " and %d more", more);
+        if (claim->quantity && *claim->quantity && !lab_str_equal(claim->quantity, "throughput"))
+            lab_str_printf(text, " (%s)", claim->quantity);
+    }
+    lab_str_add(text, count ? "." : "");
+}
+
+const char *page_limits(const struct page_build *build) {
+    const struct lab_page *page = build->page;
+    int open = 0, compared = 0;
+    bool single = true, first = true;
+    LAB_AUTO(str, text);
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_page_analysis *analysis = &page->analyses[i];
+        if (!page_tells(analysis) || (!first && !analysis->named))
+            continue;
+        if (first)
+            add_untested(analysis->result, &text);
+        first = false;
+        for (int c = 0; c < analysis->result->claim_count; c++) {
+            const struct lab_claim *claim = &analysis->result->claims[c];
+            compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
+            open += claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+            single &= claim->n <= 1;
+        }
+    }
+    if (open)
+        lab_str_printf(&text, "%sInconclusive: %d of %d comparisons%s.", text.length ? " " : "",
+                       open, compared, single ? " (1 run per point)" : "");
+    return text.length ? page_named(build->names, text.text, lab_doc_arena(build->doc)) : NULL;
+}
+
+/* --- the first screen --- */
+
+static void add_data(struct lab_doc *doc, const struct lab_page *page) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    struct lab_value *map = lab_value_map(arena), *pictures = lab_value_list(arena);
+    for (int i = 0; i < page->analysis_count; i++)
+        for (int p = 0; p < page->analyses[i].plot_count; p++)
+            if (page->analyses[i].plots[p].drawn)
+                lab_value_append(
+                    arena, pictures,
+                    lab_value_string(arena, lab_arena_printf(arena, "%s/%s.png", page->folder,
+                                                             page->analyses[i].plots[p].name)));
+    lab_value_set_string(arena, map, "title", page->title);
+    lab_value_set_string(arena, map, "question", page->question);
+    lab_value_set_bool(arena, map, "simulated", page->simulated);
+    lab_value_set_string(arena, map, "page", page->index);
+    lab_value_set(arena, map, "pictures", pictures);
+    lab_value_set_string(arena, map, "missing", page->missing);
+    lab_doc_data(doc, NULL, map);
+}
+
+/* The first sentences are the heading, a few more follow; the whole stands with the evidence. */
+static void add_verdict(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    struct lab_arena *arena = lab_doc_arena(doc);
+    const char *answer = page_answer(build->page);
+    LAB_AUTO(str, counts);
+    if (!answer && build->digest) {
+        study_add_answer(build->digest, INT32_MAX, true, &counts);
+        counts.text[0] = (char)toupper((unsigned char)counts.text[0]);
+        answer = counts.text;
+    }
+    answer = page_named(build->names, answer ? answer : "No data to report.", arena);
+    size_t first = headline_length(answer), end = first;
+    lab_doc_text(doc, LAB_DOC_QUESTION, "%s", question(build));
+    lab_doc_text(doc, LAB_DOC_ANSWER, "%.*s", (int)first, answer);
+    for (int i = 0; i < LEAD_SENTENCES && answer[end]; i++)
+        end += sentence_length(answer + end + 1) + 1;
+    if (end > first)
+        lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
+}
+
+/* Of the analysis that gives the verdict, or of the next one that has any. */
+static const struct lab_chart *hero(const struct lab_page *page) {
+    for (int i = 0; i < page->analysis_count; i++)
+        for (int c = 0; page_tells(&page->analyses[i]) && c < page->analyses[i].result->chart_count;
+             c++)
+            if (page_chart_has_data(&page->analyses[i].result->charts[c]))
+                return &page->analyses[i].result->charts[c];
+    return NULL;
+}
+
+static void add_columns(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    const struct lab_chart *chart = hero(build->page);
+    if (chart) {
+        lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_COLUMNS});
+        lab_doc_only(doc, LAB_DOC_SCREEN);
+        lab_doc_begin(doc,
+                      (struct lab_doc_section){.look = LAB_DOC_CARD,
+                                               .title = chart->title ? chart->title : chart->name});
+        bool map = chart->panels[0].heat != NULL, tall = chart->panels[0].y.name_count > 5;
+        int panels = map && !tall ? HERO_MAPS : map ? HERO_MAPS / 2 : chart->columns > 1 ? 2 : 1;
+        page_add_chart(build, chart, HERO_WIDTH, panels);
+        lab_doc_end(doc);
+    }
+    page_add_actions(build);
+    if (chart)
+        lab_doc_end(doc);
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+static void add_small_print(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    struct lab_arena *arena = lab_doc_arena(doc);
+    const struct lab_page *page = build->page;
+    LAB_AUTO(str, text);
+    LAB_AUTO(str, when);
+    if (build->digest) {
+        const struct study_digest *digest = build->digest;
+        int done = digest->state_counts[LAB_RUN_DONE],
+            failed = digest->state_counts[LAB_RUN_FAILED];
+        lab_str_printf(&text, "%d of %d runs valid", done - digest->invalid,
+                       digest->study->run_count);
+        if (failed)
+            lab_str_printf(&text, ", %d failed", failed);
+        if (page->study->machine && *page->study->machine)
+            lab_str_printf(&text, " · %s", lab_doc_escape(page->study->machine, arena));
+        study_add_when(digest, &when);
+        if (when.length)
+            lab_str_printf(&text, " · %s", when.text);
+        lab_str_printf(&text,
+                       " · gpulab %s · [runs.csv](runs.csv) · [study.db](../study.db) · "
+                       "[results.json](../results.json)",
+                       page->version ? page->version : "");
+    } else {
+        lab_str_printf(&text, "From the samples in %s", lab_doc_as_code(page->source, arena));
+    }
+    lab_str_add(&text, " · [best_practices.md](best_practices.md) · [report.md](report.md)");
+    lab_doc_marked(doc, LAB_DOC_FAINT, "%s", text.text);
+}
+
+static void add_opening(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    const struct lab_page *page = build->page;
+    lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
+    add_verdict(build);
+    if (build->digest && build->digest->nothing_valid)
+        lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
+    add_columns(build);
+    lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
+    const char *limits = page_limits(build);
+    if (limits)
+        lab_doc_text(doc, LAB_DOC_LIMIT, "%s", limits);
+    for (int i = 0; page->warnings && page->warnings[i]; i++)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s",
+                     page_named(build->names, page->warnings[i], lab_doc_arena(doc)));
+    add_small_print(build);
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *arena) {
+    struct study_digest digest;
+    struct page_build build = {.page = page, .doc = lab_doc_open(page->title, arena)};
+    lab_doc_set_simulated(build.doc, page->simulated);
+    lab_doc_set_page(build.doc, (struct lab_doc_page){.version = page->version,
+                                                      .source = page->source,
+                                                      .bytes_most = LAB_PAGE_BYTES_MOST});
+    if (page->study) {
+        study_digest_init(&digest, page->study);
+        build.digest = &digest;
+    }
+    build.names = page_names_make(build.digest, arena);
+    add_data(build.doc, page);
+    add_opening(&build);
+    page_add_evidence(&build);
+    page_add_method(&build);
+    if (page->study)
+        study_digest_release(&digest);
+    return build.doc;
+}
+
+/* --- terminal --- */
+
+int lab_page_add_answers(const struct lab_page *page, struct lab_doc *doc) {
+    static const char *const words[] = {"", " (simulated)"};
+    int count = 0;
+    if (page->answer) {
+        lab_doc_text(doc, LAB_DOC_ANSWER, "%s%s", page->answer, words[page->simulated]);
+        count++;
+    }
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_analysis_result *result = page->analyses[i].result;
+        if (!page_tells(&page->analyses[i]))
+            continue;
+        if (count == 0)
+            lab_doc_text(doc, LAB_DOC_ANSWER, "%s%s", result->answer, words[result->simulated]);
+        if (count == 1)
+            lab_doc_gap(doc);
+        if (count > 0)
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s", page->analyses[i].name, result->answer);
+        count++;
+    }
+    for (int i = 0; page->warnings && page->warnings[i]; i++)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s", page->warnings[i]);
+    return count;
+}

@@ -1,0 +1,308 @@
+/* page_evidence.c: a section for each analysis: its claim, a chart, a small table; the rest is
+ * folded, and whole in CSV files. */
+#include "report/page/page_internal.h"
+
+#include "doc/stream.h"
+
+#include <ctype.h>
+
+#define WIDTH        860 /* of a chart */
+#define ROWS_SMALL   12
+#define ROWS_FOLDED  24
+#define CHARTS_MOST  3
+#define NOTES_SCREEN 8
+#define NOTES_PAPER  5
+
+/* --- charts --- */
+
+struct drawing {
+    const struct lab_chart *chart;
+    struct lab_plot_view view;
+};
+
+static void draw(const void *state, struct lab_str *out) {
+    const struct drawing *drawing = state;
+    lab_plot_svg(drawing->chart, drawing->view, out);
+}
+
+bool page_chart_has_data(const struct lab_chart *chart) {
+    for (int p = 0; p < chart->panel_count; p++) {
+        const struct lab_chart_panel *panel = &chart->panels[p];
+        if (panel->heat && panel->x.name_count * panel->y.name_count > 0)
+            return true;
+        for (int s = 0; s < panel->series_count; s++)
+            if (panel->series[s].count > 0)
+                return true;
+    }
+    return false;
+}
+
+static const struct lab_chart *name_chart(const struct page_build *build,
+                                          const struct lab_chart *chart) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    struct lab_chart *copy = lab_arena_copy(arena, chart, 1, sizeof *chart);
+    struct lab_chart_panel *panels =
+        lab_arena_copy(arena, chart->panels, (size_t)chart->panel_count, sizeof *panels);
+    for (int p = 0; p < chart->panel_count; p++) {
+        struct lab_chart_series *series =
+            lab_arena_copy(arena, panels[p].series, (size_t)panels[p].series_count, sizeof *series);
+        struct lab_chart_axis *axes[] = {&panels[p].x, &panels[p].y};
+        for (int a = 0; a < 2; a++) {
+            const char **names =
+                lab_arena_alloc(arena, (size_t)axes[a]->name_count + 1, sizeof *names);
+            for (int i = 0; i < axes[a]->name_count; i++)
+                names[i] = page_named(build->names, axes[a]->names[i], arena);
+            axes[a]->names = axes[a]->names ? names : NULL;
+        }
+        for (int s = 0; s < panels[p].series_count; s++)
+            series[s].title = page_named(build->names, series[s].title, arena);
+        panels[p].title = page_named(build->names, panels[p].title, arena);
+        panels[p].series = series;
+    }
+    copy->panels = panels;
+    copy->simulated = false; /* the page has a banner */
+    return copy;
+}
+
+void page_add_chart(const struct page_build *build, const struct lab_chart *chart, int width,
+                    int panels_most) {
+    struct drawing *state = lab_arena_alloc(lab_doc_arena(build->doc), 1, sizeof *state);
+    bool titled = panels_most == 0; /* else a card has the title */
+    *state = (struct drawing){
+        name_chart(build, chart),
+        {.width = width, .panels_most = panels_most, .untitled = true, .inlined = true}};
+    lab_doc_chart(build->doc, (struct lab_doc_chart){.name = chart->name,
+                                                     .title = titled ? chart->title : NULL,
+                                                     .caption = chart->caption,
+                                                     .draw = draw,
+                                                     .state = state});
+}
+
+/* On paper a chart is a file. */
+static void add_drawn(const struct page_build *build, const struct lab_page_analysis *analysis) {
+    if (analysis->plot_count == 0 || !analysis->plots[0].written)
+        return;
+    lab_doc_only(build->doc, LAB_DOC_PAPER);
+    lab_doc_chart(build->doc, (struct lab_doc_chart){.name = analysis->plots[0].name,
+                                                     .title = analysis->plots[0].chart->title,
+                                                     .caption = analysis->plots[0].chart->caption});
+}
+
+/* --- tables --- */
+
+static const char *csv_name(const struct lab_page_analysis *analysis, const char *key,
+                            struct lab_arena *arena) {
+    return key ? lab_arena_printf(arena, "table_%s_%s.csv", analysis->name, key)
+               : lab_arena_printf(arena, "table_%s.csv", analysis->name);
+}
+
+/* The first rows; where the others are is said. */
+static void add_table(const struct page_build *build, const struct lab_doc_table *table, int most,
+                      const char *file) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    struct lab_doc_table *cut = lab_arena_copy(arena, table, 1, sizeof *table);
+    int left = table->row_count - most;
+    cut->key = NULL;
+    if (left > 0) {
+        cut->row_count = most;
+        cut->row_total = most;
+    }
+    lab_doc_table(build->doc, cut);
+    if (left > 0)
+        lab_doc_marked(build->doc, LAB_DOC_FAINT, "%d more rows: [%s](%s)", left, file, file);
+}
+
+/* What compares the parts; of a single part its first table. */
+static void add_small_table(const struct page_build *build,
+                            const struct lab_page_analysis *analysis) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const struct lab_analysis_result *result = analysis->result;
+    const struct lab_doc_table *table = NULL;
+    struct lab_doc_table figures = page_figures(result, true, build->names, arena);
+    if (result->part_count > 1 && figures.row_count > 0) {
+        add_table(build, &figures, ROWS_SMALL, csv_name(analysis, NULL, arena));
+    } else if ((table = page_merged(result, 0, build->names, arena))) {
+        struct lab_doc_table untitled = *table;
+        untitled.title = NULL;
+        untitled.untitled = true;
+        add_table(build, &untitled, ROWS_SMALL, csv_name(analysis, table->key, arena));
+    } else if (result->part_count == 1) {
+        lab_doc_figures(build->doc, "Metric", result->columns, result->column_count,
+                        result->parts[0].cells);
+    }
+}
+
+static bool has_item(const struct lab_doc_item *items, int count, const char *text) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(items[i].text, text))
+            return true;
+    return false;
+}
+
+/* What holds for the whole, then what parts say, each once. */
+static void add_notes(const struct page_build *build, const struct lab_analysis_result *result,
+                      int most) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    struct lab_doc_item *items = lab_arena_alloc(arena, (size_t)most, sizeof *items);
+    int count = 0;
+    for (int i = -1; i < result->part_count && count < most; i++) {
+        const char *const *notes = i < 0 ? result->notes : result->parts[i].notes;
+        for (int n = 0; notes && notes[n] && count < most; n++) {
+            const char *text = page_named(build->names, notes[n], arena);
+            if (!has_item(items, count, text))
+                items[count++].text = text;
+        }
+    }
+    if (count > 0)
+        lab_doc_items(build->doc, items, count);
+}
+
+static bool has_more(const struct lab_analysis_result *result) {
+    bool tables = false;
+    for (int i = 0; i < result->part_count; i++)
+        tables |= result->parts[i].table_count > 0;
+    return tables || result->chart_count > 1;
+}
+
+static void add_fold(const struct page_build *build, const struct lab_page_analysis *analysis) {
+    struct lab_doc *doc = build->doc;
+    const struct lab_analysis_result *result = analysis->result;
+    const struct lab_doc_table *table;
+    if (!has_more(result))
+        return;
+    lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD, .title = "More values"});
+    for (int c = 1; c < result->chart_count && c <= CHARTS_MOST; c++)
+        if (page_chart_has_data(&result->charts[c]))
+            page_add_chart(build, &result->charts[c], WIDTH, 0);
+    for (int t = 0; (table = page_merged(result, t, build->names, lab_doc_arena(doc))); t++)
+        add_table(build, table, ROWS_FOLDED, csv_name(analysis, table->key, lab_doc_arena(doc)));
+    lab_doc_end(doc);
+}
+
+/* --- one analysis --- */
+
+/* What was analysed, where it is the same of all parts: "4 × NVIDIA L40S". */
+static void add_about(const struct page_build *build, const struct lab_analysis_result *result) {
+    const char *about = result->part_count > 0 ? result->parts[0].about : NULL;
+    for (int i = 1; i < result->part_count && about; i++)
+        about = lab_str_equal(result->parts[i].about, about) ? about : NULL;
+    if (about)
+        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s",
+                     page_named(build->names, about, lab_doc_arena(build->doc)));
+}
+
+static void add_found(const struct page_build *build, const struct lab_page_analysis *analysis,
+                      bool paper) {
+    struct lab_doc *doc = build->doc;
+    const struct lab_analysis_result *result = analysis->result;
+    lab_doc_text(doc, LAB_DOC_SAYS, "%s",
+                 result->answer ? page_named(build->names, result->answer, lab_doc_arena(doc))
+                                : "");
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    if (result->chart_count > 0 && page_chart_has_data(&result->charts[0]))
+        page_add_chart(build, &result->charts[0], WIDTH, 0);
+    if (paper)
+        add_drawn(build, analysis);
+    bool few = result->part_count < 2 && !page_merged(result, 0, build->names, lab_doc_arena(doc));
+    lab_doc_only(doc, paper || few ? LAB_DOC_SCREEN | LAB_DOC_PAPER : LAB_DOC_SCREEN);
+    add_small_table(build, analysis);
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    add_about(build, result);
+    add_fold(build, analysis);
+    add_notes(build, result, NOTES_SCREEN);
+    lab_doc_only(doc, LAB_DOC_PAPER);
+    add_notes(build, result, NOTES_PAPER);
+}
+
+/* For programs the whole of it. */
+static void add_data(const struct page_build *build, const struct lab_page_analysis *analysis) {
+    struct lab_doc *doc = build->doc;
+    struct lab_arena *arena = lab_doc_arena(doc);
+    lab_doc_only(doc, LAB_DOC_PROGRAMS);
+    lab_doc_begin(doc, (struct lab_doc_section){.title = NULL});
+    if (analysis->result) {
+        lab_report_add_analysis(doc, &(struct lab_report_analysis){.name = analysis->name,
+                                                                   .result = analysis->result,
+                                                                   .source = build->page->source});
+    } else {
+        struct lab_value *map = lab_value_map(arena);
+        lab_value_set_string(arena, map, "analysis", analysis->name);
+        lab_value_set_string(arena, map, "failure", analysis->failure);
+        lab_doc_data(doc, NULL, map);
+    }
+    lab_doc_end(doc);
+}
+
+static void add_analysis(const struct page_build *build, const struct lab_page_analysis *analysis,
+                         bool paper) {
+    struct lab_doc *doc = build->doc;
+    char *title = lab_arena_strdup(lab_doc_arena(doc),
+                                   analysis->summary ? analysis->summary : analysis->name);
+    title[0] = (char)toupper((unsigned char)title[0]);
+    lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
+    lab_doc_begin(doc, (struct lab_doc_section){
+                           .title = title, .name = analysis->name, .id = analysis->name});
+    if (analysis->result)
+        add_found(build, analysis, paper);
+    else
+        lab_doc_text(doc, LAB_DOC_NOTE, "Not available: %s.",
+                     analysis->failure ? analysis->failure : "no reason was given");
+    lab_doc_end(doc);
+}
+
+/* One that the study doesn't ask for and that can't say anything is left out. */
+static bool is_shown(const struct lab_page_analysis *analysis) {
+    return analysis->named || !analysis->result || !analysis->result->lacks;
+}
+
+void page_add_evidence(const struct page_build *build) {
+    const struct lab_page *page = build->page;
+    struct lab_doc *doc = build->doc;
+    lab_doc_only(doc, LAB_DOC_PROGRAMS);
+    lab_doc_begin_list(doc, (struct lab_doc_list){.key = "analyses"});
+    for (int i = 0; i < page->analysis_count; i++)
+        add_data(build, &page->analyses[i]);
+    lab_doc_end(doc);
+    int shown = 0;
+    for (int i = 0; i < page->analysis_count; i++)
+        shown += is_shown(&page->analyses[i]);
+    if (shown > 0) {
+        lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
+        lab_doc_begin(doc, (struct lab_doc_section){.title = "Evidence", .id = "evidence"});
+        for (int i = 0; i < page->analysis_count; i++)
+            if (is_shown(&page->analyses[i]))
+                add_analysis(build, &page->analyses[i], page->analyses[i].named || i == 0);
+        lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
+        lab_doc_end(doc);
+    }
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+/* --- CSV files --- */
+
+static void write_csv(const struct lab_doc_table *table, struct lab_str *out) {
+    struct lab_doc_stream stream;
+    lab_doc_stream_begin(&stream, lab_doc_row_format_find("csv"), table->columns,
+                         table->column_count, out);
+    for (int i = 0; i < table->row_count * table->column_count; i++)
+        lab_doc_stream_add(&stream, table->cells[i]);
+}
+
+const char *lab_page_csv(const struct lab_page *page, int analysis, int number,
+                         struct lab_arena *arena, struct lab_str *out) {
+    const struct lab_page_analysis *item = &page->analyses[analysis];
+    const struct page_names *names = page_names_make(NULL, arena);
+    if (!item->result)
+        return NULL;
+    if (number == 0) {
+        struct lab_doc_table figures = page_figures(item->result, false, names, arena);
+        if (figures.row_count > 0)
+            write_csv(&figures, out);
+        return csv_name(item, NULL, arena);
+    }
+    const struct lab_doc_table *table = page_merged(item->result, number - 1, names, arena);
+    if (!table)
+        return NULL;
+    write_csv(table, out);
+    return csv_name(item, table->key, arena);
+}

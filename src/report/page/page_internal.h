@@ -1,0 +1,55 @@
+/* page_internal.h: parts of the report's document, each a file. */
+#ifndef LAB_REPORT_PAGE_INTERNAL_H
+#define LAB_REPORT_PAGE_INTERNAL_H
+
+#include "report/page/page.h"
+#include "report/study/study_internal.h"
+
+/* --- names: points by what varies, devices as people call them --- */
+
+struct page_names;
+/* NULL digest: of recordings, which keep their names. Lives in the arena. */
+const struct page_names *page_names_make(const struct study_digest *digest,
+                                         struct lab_arena *arena);
+/* The text with ids of runs and points, and devices, by their names; the text itself where it has
+ * none. NULL is NULL. */
+const char *page_named(const struct page_names *names, const char *text, struct lab_arena *arena);
+
+/* --- tables of an analysis --- */
+
+/* What its parts have in common: a row for each, the part's name first. `brief`: only columns that
+ * parts are compared by. Without such columns it has no rows. */
+struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool brief,
+                                  const struct page_names *names, struct lab_arena *arena);
+/* Tables of its parts that have one key, as one. NULL = there is none of that number. */
+const struct lab_doc_table *page_merged(const struct lab_analysis_result *result, int number,
+                                        const struct page_names *names, struct lab_arena *arena);
+
+/* --- parts of the document --- */
+
+struct page_build {
+    const struct lab_page *page;
+    struct lab_doc *doc;
+    struct study_digest *digest; /* NULL = of recordings */
+    const struct page_names *names;
+};
+
+void page_add_evidence(const struct page_build *build);
+/* How it was measured, failures and warnings, points, files. */
+void page_add_method(const struct page_build *build);
+/* What to do: lines to paste with their gains, else the choices that pay off, else a command. */
+void page_add_actions(const struct page_build *build);
+/* `panels_most` 0: all of them, below its title. */
+void page_add_chart(const struct page_build *build, const struct lab_chart *chart, int width,
+                    int panels_most);
+/* Whether there is anything to draw: a value in some panel. */
+bool page_chart_has_data(const struct lab_chart *chart);
+/* "Not tested: …. Inconclusive: 3 of 48 comparisons." NULL = neither. */
+const char *page_limits(const struct page_build *build);
+
+/* Whether an analysis has an answer, and not only found that it can't give one. */
+bool page_tells(const struct lab_page_analysis *analysis);
+/* The first sentence: of the first analysis that has one; NULL = none has. */
+const char *page_answer(const struct lab_page *page);
+
+#endif

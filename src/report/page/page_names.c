@@ -1,0 +1,91 @@
+/*
+ * page_names.c: names of points on the page. An id such as gpu0_numa0_max_iters500_optimizeradam
+ * becomes what varies in the study: "GPU 0, NUMA node 0, max_iters 500".
+ */
+#include "report/page/page_internal.h"
+
+#include "analysis/analysis_study.h"
+#include "report/study/study_axes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct page_names {
+    struct named {
+        const char *id, *name;
+    } * items; /* by id */
+    int count;
+};
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const struct named *)a)->id, ((const struct named *)b)->id);
+}
+
+static void add(struct page_names *names, const char *id, const char *name) {
+    names->items[names->count++] = (struct named){id, name};
+}
+
+static void add_row(struct page_names *names, const struct study_row *row, const char *name,
+                    struct lab_arena *arena) {
+    add(names, row->name, name);
+    for (int k = 0; k < row->run_count; k++) {
+        const struct lab_run *run = row->run[k];
+        if (strcmp(run->id, row->name) != 0)
+            add(names, run->id, lab_arena_printf(arena, "%s, run %d", name, run->repeat + 1));
+        for (int r = 0; k == 0 && r < run->rank_count; r++)
+            add(names, run->ranks[r].device, lab_study_device_title(run->ranks[r].device, arena));
+    }
+}
+
+const struct page_names *page_names_make(const struct study_digest *digest,
+                                         struct lab_arena *arena) {
+    struct page_names *names = lab_arena_alloc(arena, 1, sizeof *names);
+    if (!digest || digest->row_count == 0)
+        return names;
+    size_t room = 0, rows = (size_t)digest->row_count;
+    const struct lab_run **first = lab_arena_alloc(arena, rows, sizeof *first);
+    for (size_t i = 0; i < rows; i++) {
+        first[i] = digest->rows[i].run[0];
+        room += 1 + (size_t)digest->rows[i].run_count + (size_t)first[i]->rank_count;
+    }
+    struct study_axes axes = study_axes_make(first, digest->row_count, arena);
+    names->items = lab_arena_alloc(arena, room, sizeof *names->items);
+    for (size_t i = 0; i < rows; i++) {
+        LAB_AUTO(str, name);
+        study_axes_add_name(&axes, (int)i, &name);
+        if (!name.length) /* nothing varies: what it runs, and where */
+            lab_str_printf(&name, "%s, %s",
+                           first[i]->label && *first[i]->label ? first[i]->label : first[i]->id,
+                           first[i]->rank_count
+                               ? lab_study_device_title(first[i]->ranks[0].device, arena)
+                               : "");
+        add_row(names, &digest->rows[i], lab_arena_strdup(arena, name.text), arena);
+    }
+    qsort(names->items, (size_t)names->count, sizeof *names->items, by_id);
+    return names;
+}
+
+static size_t id_length(const char *text) {
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/+=");
+}
+
+const char *page_named(const struct page_names *names, const char *text, struct lab_arena *arena) {
+    if (!text || names->count == 0 || !strpbrk(text, "_:"))
+        return text;
+    LAB_AUTO(str, out);
+    while (*text) {
+        size_t length = id_length(text), kept = length;
+        while (kept && strchr(".:", text[kept - 1])) /* of the sentence, not of the id */
+            kept--;
+        const char *id = kept ? lab_arena_strndup(arena, text, kept) : NULL;
+        struct named key = {.id = id}, *found = NULL;
+        if (id)
+            found = bsearch(&key, names->items, (size_t)names->count, sizeof key, by_id);
+        lab_str_add(&out, found ? found->name : id ? id : "");
+        text += kept;
+        size_t rest = length > kept ? length - kept : *text ? 1 : 0;
+        lab_str_add_bytes(&out, text, rest);
+        text += rest;
+    }
+    return lab_arena_strdup(arena, out.text);
+}

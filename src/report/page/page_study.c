@@ -1,0 +1,110 @@
+/* page_study.c: how a study was measured, its points, what its programs reported; runs.csv. */
+#include "report/page/page_internal.h"
+
+#include "doc/stream.h"
+#include "model/result.h"
+#include "report/study/study_axes.h"
+
+#include <math.h>
+
+#define POINTS_SCREEN 48
+#define POINTS_PAPER  16
+
+/* The study with its runs' ids by their names. */
+static struct lab_study_info name_metrics(const struct page_build *build) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    struct lab_study_info study = *build->digest->study;
+    struct lab_study_info_metric *metrics =
+        lab_arena_copy(arena, study.metrics, (size_t)study.metric_count, sizeof *metrics);
+    for (int i = 0; i < study.metric_count; i++)
+        metrics[i].run = i > 0 && study.metrics[i].run == study.metrics[i - 1].run
+                             ? metrics[i - 1].run
+                             : page_named(build->names, study.metrics[i].run, arena);
+    study.metrics = metrics;
+    return study;
+}
+
+static void add_study(const struct page_build *build) {
+    static const char elsewhere[] = "are in runs.csv";
+    struct lab_doc *doc = build->doc;
+    const struct study_digest *digest = build->digest;
+    if (digest->study->metric_count) {
+        struct lab_study_info named = name_metrics(build);
+        lab_doc_begin(doc, (struct lab_doc_section){.title = "Reported by the programs"});
+        study_add_metrics(doc, &named);
+        lab_doc_end(doc);
+    }
+    study_add_problems(doc, digest);
+    study_add_conditions(doc, digest, build->page->order);
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD,
+                                                .title = lab_arena_printf(lab_doc_arena(doc),
+                                                                          "All points (%d)",
+                                                                          digest->row_count)});
+    study_add_points(doc, digest, POINTS_SCREEN, elsewhere);
+    lab_doc_end(doc);
+    if (build->page->config)
+        lab_doc_code(doc, "Configuration as it ran", build->page->config);
+    lab_doc_only(doc, LAB_DOC_PAPER);
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "Points"});
+    study_add_points(doc, digest, POINTS_PAPER, elsewhere);
+    lab_doc_end(doc);
+}
+
+void page_add_method(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
+    if (!build->digest && !build->page->missing)
+        return;
+    lab_doc_begin(doc, (struct lab_doc_section){
+                           .title = "Method and runs", .name = "method and runs", .id = "method"});
+    if (build->page->missing)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", build->page->missing);
+    if (build->digest)
+        add_study(build);
+    lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
+    lab_doc_end(doc);
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+/* --- runs.csv --- */
+
+static struct lab_doc_cell text_or_none(const char *text) {
+    return lab_cell_text(text && *text ? text : NULL);
+}
+
+void lab_page_runs_csv(const struct lab_page *page, struct lab_str *out) {
+    static const struct lab_doc_column last[] = {
+        {"rate", NULL, LAB_UNIT_NUMBER},           {"unit", NULL, LAB_UNIT_TEXT},
+        {"latency_ms_p95", NULL, LAB_UNIT_NUMBER}, {"state", NULL, LAB_UNIT_TEXT},
+        {"valid", NULL, LAB_UNIT_COUNT},
+    };
+    enum { LAST = sizeof last / sizeof *last };
+    LAB_AUTO(arena, arena);
+    const struct lab_study_info *study = page->study;
+    const struct lab_run **runs =
+        lab_arena_alloc(&arena, (size_t)study->run_count + 1, sizeof *runs);
+    for (int i = 0; i < study->run_count; i++)
+        runs[i] = &study->runs[i];
+    struct study_axes axes = study_axes_make(runs, study->run_count, &arena);
+    int count = axes.count + 1 + LAST;
+    struct lab_doc_column *columns = lab_arena_alloc(&arena, (size_t)count, sizeof *columns);
+    struct lab_doc_stream stream;
+    columns[0].key = "run_id";
+    for (int a = 0; a < axes.count; a++)
+        columns[a + 1].key = axes.items[a].title;
+    for (int c = 0; c < LAST; c++)
+        columns[axes.count + 1 + c] = last[c];
+    lab_doc_stream_begin(&stream, lab_doc_row_format_find("csv"), columns, count, out);
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_run *run = runs[i];
+        lab_doc_stream_add(&stream, lab_cell_text(run->id));
+        for (int a = 0; a < axes.count; a++)
+            lab_doc_stream_add(&stream, text_or_none(axes.items[a].values[i]));
+        lab_doc_stream_add(&stream, lab_cell_figure(run->rate));
+        lab_doc_stream_add(&stream, text_or_none(run->rate_unit));
+        lab_doc_stream_add(&stream, lab_cell_figure(lab_run_result(run)->latency_ms_p95));
+        lab_doc_stream_add(&stream, lab_cell_text(lab_run_state_name(run->state)));
+        lab_doc_stream_add(&stream, lab_cell_figure(run->state == LAB_RUN_DONE && run->valid));
+    }
+}

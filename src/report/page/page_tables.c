@@ -1,0 +1,109 @@
+/* page_tables.c: what an analysis found, as few tables: for the page, and whole as CSV files. */
+#include "report/page/page_internal.h"
+
+#include <string.h>
+
+static const struct lab_doc_column name_column = {"name", "Name", LAB_UNIT_TEXT};
+
+struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool brief,
+                                  const struct page_names *names, struct lab_arena *arena) {
+    size_t most = (size_t)result->column_count + 1;
+    struct lab_doc_column *columns = lab_arena_alloc(arena, most, sizeof *columns);
+    struct lab_doc_cell *cells =
+        lab_arena_alloc(arena, most * (size_t)result->part_count + 1, sizeof *cells);
+    int count = 0, at = 0;
+    columns[count++] = name_column;
+    for (int c = 0; c < result->column_count; c++)
+        if (!brief || result->columns[c].brief) {
+            columns[count] = result->columns[c];
+            columns[count].title = brief ? result->columns[c].brief : result->columns[c].title;
+            count++;
+        }
+    for (int i = 0; i < result->part_count && count > 1; i++) {
+        cells[at++] = lab_cell_text(page_named(names, result->parts[i].name, arena));
+        for (int c = 0; c < result->column_count; c++)
+            if (!brief || result->columns[c].brief) {
+                cells[at] = result->parts[i].cells[c];
+                cells[at].text = page_named(names, cells[at].text, arena);
+                at++;
+            }
+    }
+    return (struct lab_doc_table){.columns = columns,
+                                  .column_count = count,
+                                  .cells = cells,
+                                  .row_count = count > 1 ? result->part_count : 0,
+                                  .untitled = true};
+}
+
+static bool is_mergeable(const struct lab_doc_table *table) {
+    return table->title && !table->lines && table->row_count > 0;
+}
+
+/* The first table of the number-th key. */
+static const struct lab_doc_table *find_key(const struct lab_analysis_result *result, int number) {
+    const char *seen[64];
+    int count = 0;
+    for (int i = 0; i < result->part_count; i++)
+        for (int t = 0; t < result->parts[i].table_count; t++) {
+            const struct lab_doc_table *table = &result->parts[i].tables[t];
+            bool known = !is_mergeable(table);
+            for (int k = 0; k < count && !known; k++)
+                known = lab_str_equal(seen[k], table->key);
+            if (known)
+                continue;
+            if (count == number)
+                return table;
+            if (count == 64)
+                return NULL;
+            seen[count++] = table->key;
+        }
+    return NULL;
+}
+
+static bool is_alike(const struct lab_doc_table *table, const struct lab_doc_table *first) {
+    return is_mergeable(table) && lab_str_equal(table->key, first->key) &&
+           table->column_count == first->column_count;
+}
+
+const struct lab_doc_table *page_merged(const struct lab_analysis_result *result, int number,
+                                        const struct page_names *names, struct lab_arena *arena) {
+    const struct lab_doc_table *first = find_key(result, number);
+    if (!first)
+        return NULL;
+    struct lab_doc_table *merged = lab_arena_alloc(arena, 1, sizeof *merged);
+    int rows = 0, sources = 0, at = 0;
+    for (int i = 0; i < result->part_count; i++)
+        for (int t = 0; t < result->parts[i].table_count; t++)
+            if (is_alike(&result->parts[i].tables[t], first)) {
+                rows += result->parts[i].tables[t].row_count;
+                sources++;
+            }
+    bool named = sources > 1;
+    int count = first->column_count + named;
+    struct lab_doc_column *columns = lab_arena_alloc(arena, (size_t)count, sizeof *columns);
+    struct lab_doc_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * (size_t)rows, sizeof *cells);
+    columns[0] = name_column;
+    memcpy(columns + named, first->columns, (size_t)first->column_count * sizeof *columns);
+    for (int i = 0; i < result->part_count; i++) {
+        const char *name = page_named(names, result->parts[i].name, arena);
+        for (int t = 0; t < result->parts[i].table_count; t++) {
+            const struct lab_doc_table *table = &result->parts[i].tables[t];
+            for (int k = 0; is_alike(table, first) && k < table->row_count * table->column_count;
+                 k++) {
+                if (named && k % table->column_count == 0)
+                    cells[at++] = lab_cell_text(name);
+                cells[at] = table->cells[k];
+                cells[at].text = page_named(names, cells[at].text, arena);
+                at++;
+            }
+        }
+    }
+    *merged = (struct lab_doc_table){.key = first->key,
+                                     .title = first->title,
+                                     .columns = columns,
+                                     .column_count = count,
+                                     .cells = cells,
+                                     .row_count = rows};
+    return merged;
+}
