@@ -1,6 +1,7 @@
 /* machine_json.c: a machine as JSON, and back as far as analyses ask. */
 #include "machine/machine_json.h"
 
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -8,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #define COUNT_MAX 100000 /* of nodes, CPUs and devices that are read */
 
@@ -123,6 +125,21 @@ static struct lab_value *links_value(const struct lab_machine *machine, struct l
     return list;
 }
 
+/* What a driver or kernel changes a comparison should name; nothing of a machine from a file. */
+static void add_software(const struct lab_machine *machine, struct lab_arena *arena,
+                         struct lab_value *map) {
+    struct utsname name;
+    char *driver;
+    size_t length;
+    if (machine->recorded)
+        return;
+    if (lab_file_read("/sys/module/nvidia/version", 256, arena, &driver, &length, NULL) == 0)
+        lab_value_set_string(arena, map, "driver",
+                             lab_arena_strndup(arena, driver, strcspn(driver, "\n")));
+    if (uname(&name) == 0)
+        lab_value_set_string(arena, map, "kernel", name.release);
+}
+
 struct lab_value *lab_machine_json_value(const struct lab_machine *machine,
                                          struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
@@ -133,6 +150,7 @@ struct lab_value *lab_machine_json_value(const struct lab_machine *machine,
     lab_value_set_string(arena, map, "cpu_model", *machine->cpu_model ? machine->cpu_model : NULL);
     lab_value_set_int(arena, map, "packages", machine->package_count);
     lab_value_set_int(arena, map, "cores", machine->core_count);
+    add_software(machine, arena, map);
     lab_value_set_bool(arena, map, "numa_in_kernel", machine->numa_in_kernel);
     lab_value_set(arena, map, "nodes", nodes_value(machine, arena));
     lab_value_set(arena, map, "caches", caches_value(machine, arena));
