@@ -142,11 +142,7 @@ const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_
 }
 
 const char *lab_study_device_title(const char *device, struct lab_arena *arena) {
-    const char *last = strrchr(device, ':');
-    bool gpu = lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:");
-    if (gpu && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1))
-        return lab_arena_printf(arena, "GPU %s", last + 1);
-    return device;
+    return lab_run_device_title(device, arena);
 }
 
 double lab_study_complexity(const struct lab_study_run *run) {

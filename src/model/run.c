@@ -58,3 +58,11 @@ bool lab_run_uses_gpu(const struct lab_run_rank *ranks, int count) {
             return true;
     return false;
 }
+
+const char *lab_run_device_title(const char *device, struct lab_arena *arena) {
+    const char *last = strrchr(device, ':');
+    bool gpu = lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:");
+    if (gpu && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1))
+        return lab_arena_printf(arena, "GPU %s", last + 1);
+    return device;
+}

@@ -6,6 +6,7 @@
 #define LAB_MODEL_RUN_H
 
 #include "base/hint.h"
+#include "base/mem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,8 @@ struct lab_run_rank {
 enum { LAB_RUN_NO_GPU = -1, LAB_RUN_GPU_BY_ID = -2 /* "cuda:MIG-…": named by its UUID */ };
 int lab_run_device_gpu(const char *device);
 bool lab_run_device_is_simulated(const char *device);
+/* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their own names. */
+const char *lab_run_device_title(const char *device, struct lab_arena *arena);
 bool lab_run_uses_gpu(const struct lab_run_rank *ranks, int count); /* any of them */
 
 struct lab_run {

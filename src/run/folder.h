@@ -74,6 +74,9 @@ bool lab_folder_held(const char *path, struct lab_holder *ret_holder);
 /* Removes a folder with everything below it, as far as that is possible; links aren't followed. */
 void lab_folder_remove(const char *path);
 
+/* Where this user's state is kept: $XDG_STATE_HOME/gpulab; NULL = there is no place for it. */
+const char *lab_folder_state(struct lab_arena *arena);
+
 /* Notes it among this user's studies ($XDG_STATE_HOME/gpulab/studies); failures don't matter. */
 void lab_folder_register(const char *path);
 

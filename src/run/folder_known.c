@@ -27,17 +27,21 @@
 
 /* --- the registry --- */
 
-/* NULL where this user has no place for it. */
-static const char *registry_path(struct lab_arena *arena) {
+const char *lab_folder_state(struct lab_arena *arena) {
     const char *state = getenv("XDG_STATE_HOME");
     if (state && *state == '/') /* a relative one is to be ignored, says the specification */
-        return lab_arena_printf(arena, "%s/gpulab/studies", state);
+        return lab_arena_printf(arena, "%s/gpulab", state);
     const char *home = getenv("HOME");
     if (!home || *home != '/') {
         const struct passwd *user = getpwuid(getuid());
         home = user ? user->pw_dir : NULL;
     }
-    return home ? lab_arena_printf(arena, "%s/.local/state/gpulab/studies", home) : NULL;
+    return home ? lab_arena_printf(arena, "%s/.local/state/gpulab", home) : NULL;
+}
+
+static const char *registry_path(struct lab_arena *arena) {
+    const char *state = lab_folder_state(arena);
+    return state ? lab_arena_printf(arena, "%s/studies", state) : NULL;
 }
 
 void lab_folder_register(const char *path) {
