@@ -6,7 +6,6 @@
 
 #include "analysis/analysis.h"
 #include "base/file/out_dir.h"
-#include "base/file/out_file.h"
 #include "doc/doc.h"
 #include "load/recordings.h"
 #include "load/studies.h"
@@ -188,40 +187,12 @@ static int read_sources(const struct lab_command_call *call, const struct lab_tr
 
 /* --- the command --- */
 
-static int check_output(const char *path, struct lab_err *err) {
-    const char *endings[16] = {NULL};
-    if (!path || lab_doc_format_find(path))
-        return 0;
-    for (int i = 0, count = 0; count < 15 && lab_doc_formats[i]; i++)
-        if (lab_doc_formats[i]->write)
-            endings[count++] = lab_doc_formats[i]->ending;
-    LAB_AUTO(str, list);
-    lab_str_add_list(&list, endings, "or");
-    return lab_err_set(err, LAB_ERR_USER, "--output %s: a file's name has to end in %s", path,
-                       list.text);
-}
-
-static int write_file(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
-                      struct lab_err *err) {
-    static const struct lab_style style = {.columns = 100, .unicode = true};
-    struct lab_out_file file;
-    LAB_AUTO(str, text);
-    lab_doc_write(doc, path, style, &text);
-    if (lab_out_file_open(path, arena, &file, err) < 0)
-        return -1;
-    if (lab_out_file_write(&file, text.text, text.length, err) < 0) {
-        lab_out_file_drop(&file);
-        return -1;
-    }
-    return lab_out_file_finish(&file, err);
-}
-
 static int print_result(const struct lab_command_call *call, const struct lab_analysis *analysis,
                         const struct lab_analysis_result *result, struct lab_err *err) {
     const struct analyze_config *config = call->config;
     const struct lab_doc *doc = lab_report_analysis(analysis->name, result, call->arena);
     if (config->output)
-        return write_file(doc, config->output, call->arena, err);
+        return lab_doc_save(doc, config->output, call->arena, err);
     if (!config->markdown) {
         lab_doc_print(doc, call->console);
         return 0;
@@ -318,7 +289,7 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
     const struct analyze_config *config = call->config;
     if (config->markdown && call->console->json)
         return lab_err_set(err, LAB_ERR_USER, "--markdown and --json exclude each other");
-    if (check_output(config->output, err) < 0)
+    if (lab_doc_check_output(config->output, err) < 0)
         return -1;
     if (call->word_count == 0) {
         list_analyses(call);

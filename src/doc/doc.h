@@ -17,6 +17,7 @@
 #ifndef LAB_DOC_DOC_H
 #define LAB_DOC_DOC_H
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/tty/console.h"
 #include "doc/column.h"
@@ -204,6 +205,11 @@ const struct lab_doc_format *lab_doc_format_find(const char *name);
 
 void lab_doc_write(const struct lab_doc *doc, const char *format, struct lab_style style,
                    struct lab_str *out);
+/* --output of a command: LAB_ERR_USER where the path ends like no format; NULL = fits. */
+int lab_doc_check_output(const char *path, struct lab_err *err);
+/* As a file that appears whole or not at all, in the format that its name ends in. */
+int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
+                 struct lab_err *err);
 /* What programs are given: a map. */
 struct lab_value *lab_doc_value(const struct lab_doc *doc, struct lab_arena *arena);
 /* As the console wants it: JSON, or text in its style. */

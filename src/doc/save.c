@@ -1,0 +1,31 @@
+/* save.c: a document as a file, in the format that its name ends in. */
+#include "base/file/out_file.h"
+#include "doc/doc.h"
+
+int lab_doc_check_output(const char *path, struct lab_err *err) {
+    const char *endings[16] = {NULL};
+    if (!path || lab_doc_format_find(path))
+        return 0;
+    for (int i = 0, count = 0; count < 15 && lab_doc_formats[i]; i++)
+        if (lab_doc_formats[i]->write)
+            endings[count++] = lab_doc_formats[i]->ending;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, endings, "or");
+    return lab_err_set(err, LAB_ERR_USER, "--output %s: a file's name has to end in %s", path,
+                       list.text);
+}
+
+int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
+                 struct lab_err *err) {
+    static const struct lab_style style = {.columns = 100, .unicode = true};
+    struct lab_out_file file;
+    LAB_AUTO(str, text);
+    lab_doc_write(doc, path, style, &text);
+    if (lab_out_file_open(path, arena, &file, err) < 0)
+        return -1;
+    if (lab_out_file_write(&file, text.text, text.length, err) < 0) {
+        lab_out_file_drop(&file);
+        return -1;
+    }
+    return lab_out_file_finish(&file, err);
+}

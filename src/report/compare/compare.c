@@ -1,0 +1,404 @@
+/* report/compare/compare.c: what `gpulab compare` answers. */
+#include "report/compare/compare.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NAME_COLUMNS 16 /* longer names are letters in sentences and titles */
+#define ROWS_MOST    20 /* of points, unless all are asked for */
+#define NAMES_MOST   3  /* of points that one set alone has */
+#define FACTS_MOST   12
+#define TEXT_COLUMNS 32 /* of a fact */
+
+#define SECTION "experiment." /* of the config: where most settings are */
+
+struct showing {
+    const struct lab_compare_report *report;
+    struct lab_doc *doc;
+    struct lab_arena *arena;
+    bool letters;
+};
+
+/* "A", or the set's name where all are short. */
+static const char *title_of(const struct showing *showing, int set) {
+    return showing->letters ? lab_arena_printf(showing->arena, "%c", 'A' + set % 26)
+                            : showing->report->sets[set].name;
+}
+
+/* --- words --- */
+
+static const char *value_text(double value, const char *unit, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (lab_str_equal(unit, "s"))
+        lab_str_add_time(&text, value);
+    else if (lab_str_equal(unit, "B/s"))
+        lab_str_add_si(&text, value, unit);
+    else
+        lab_str_printf(&text, value < 999.95 ? "%.4g/s" : "%.0f/s", value);
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* "-5.0% [-5.3, -4.7]": the verdict has a column of its own. */
+static const char *change_text(const struct lab_claim *claim, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%+.1f%%", 100 * claim->effect);
+    if (!isnan(claim->low) && claim->high < 9)
+        lab_str_printf(&text, " [%.1f, %.1f]", 100 * claim->low, 100 * claim->high);
+    return lab_arena_strdup(arena, text.text);
+}
+
+static const char *sentence(const struct showing *showing, int set) {
+    struct lab_claim claim = showing->report->comparisons[set - 1].pooled;
+    claim.subject = title_of(showing, set);
+    claim.reference = title_of(showing, 0);
+    return lab_arena_printf(showing->arena, "%s.", lab_claim_sentence(&claim, showing->arena));
+}
+
+/* "48 points: 12 slower, 36 same." */
+static const char *count_text(const struct lab_comparison *comparison, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%d points: ", comparison->point_count);
+    for (int v = 0, any = 0; v < LAB_COMPARISON_VERDICTS; v++)
+        if (comparison->counts[v])
+            lab_str_printf(&text, "%s%d %s", any++ ? ", " : "", comparison->counts[v],
+                           lab_comparison_verdict_name(v));
+    lab_str_add(&text, ".");
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* --- a threshold --- */
+
+struct worst { /* the largest slow-down that is shown, and what can't be excluded */
+    double shown, possible;
+    struct lab_claim claim; /* of `shown` */
+};
+
+static void take_claim(const struct showing *showing, int set, const struct lab_claim *claim,
+                       enum lab_comparison_verdict verdict, const char *point,
+                       struct worst *worst) {
+    double shown = lab_comparison_shown(claim, verdict);
+    if (!(shown > worst->shown))
+        return;
+    const char *title = title_of(showing, set);
+    worst->shown = shown;
+    worst->claim = *claim;
+    worst->claim.reference = title_of(showing, 0);
+    worst->claim.subject =
+        *point ? lab_arena_printf(showing->arena, "%s, %s", title, point) : title;
+}
+
+static struct worst find_worst(const struct showing *showing) {
+    struct worst worst = {.possible = -INFINITY};
+    for (int i = 1; i < showing->report->set_count; i++) {
+        const struct lab_comparison *comparison = &showing->report->comparisons[i - 1];
+        double possible = lab_comparison_possible(&comparison->pooled);
+        take_claim(showing, i, &comparison->pooled, comparison->verdict, "", &worst);
+        worst.possible = isnan(possible) ? possible : fmax(worst.possible, possible);
+        for (int p = 0; p < comparison->point_count; p++)
+            take_claim(
+                showing, i, &comparison->points[p].claim, comparison->points[p].verdict,
+                lab_comparison_point_name(comparison, comparison->points[p].base, showing->arena),
+                &worst);
+    }
+    return worst;
+}
+
+/* "Slow-down above 2% shown: …"; NULL = nobody asked. */
+static const char *threshold_text(const struct showing *showing, bool *ret_fails) {
+    struct worst worst = find_worst(showing);
+    double limit = 100 * showing->report->fail_above;
+    *ret_fails = worst.shown > showing->report->fail_above;
+    if (isnan(limit))
+        return NULL;
+    if (*ret_fails)
+        return lab_arena_printf(showing->arena, "Slow-down above %g%% shown: %s.", limit,
+                                lab_claim_sentence(&worst.claim, showing->arena));
+    return isnan(worst.possible)
+               ? lab_arena_printf(showing->arena,
+                                  "No slow-down above %g%% shown: inconclusive, too few runs.",
+                                  limit)
+               : lab_arena_printf(showing->arena,
+                                  "No slow-down above %g%% shown; pooled, at most %.1f%%.", limit,
+                                  100 * fmax(0, worst.possible));
+}
+
+/* --- tables --- */
+
+static const char *shortened(const char *text, struct lab_arena *arena) {
+    if (!text)
+        return "–";
+    if (lab_str_columns(text) <= TEXT_COLUMNS)
+        return text;
+    return lab_arena_printf(arena, "%.*s…", (int)lab_str_utf8_prefix(text, TEXT_COLUMNS - 1), text);
+}
+
+static void add_facts(const struct showing *showing, int set) {
+    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
+    int count = comparison->fact_count, shown = 0;
+    struct lab_doc_column *columns = lab_arena_alloc(showing->arena, 3, sizeof *columns);
+    columns[0] = (struct lab_doc_column){NULL, "Differs", .align = LAB_ALIGN_NAME};
+    columns[1] = (struct lab_doc_column){NULL, title_of(showing, 0)};
+    columns[2] = (struct lab_doc_column){NULL, title_of(showing, set)};
+    if (count == 0)
+        return;
+    lab_doc_gap(showing->doc);
+    lab_doc_rows(showing->doc, NULL, NULL, columns, 3);
+    for (; shown < count && (showing->report->all || shown < FACTS_MOST); shown++) {
+        const struct lab_compared_fact *fact = &comparison->facts[shown];
+        lab_doc_cell(showing->doc, "%s: %s", fact->topic,
+                     fact->name + (lab_str_starts(fact->name, SECTION) ? strlen(SECTION) : 0));
+        lab_doc_cell(showing->doc, "%s", shortened(fact->base, showing->arena));
+        lab_doc_cell(showing->doc, "%s", shortened(fact->other, showing->arena));
+    }
+    if (shown < count)
+        lab_doc_text(showing->doc, LAB_DOC_FAINT, "%d more settings differ.%s", count - shown,
+                     showing->report->hint);
+}
+
+static const char *axis_title(const char *name, struct lab_arena *arena) {
+    char *title = lab_arena_strdup(arena, lab_comparison_axis_words(name, arena));
+    if (*title >= 'a' && *title <= 'z')
+        *title = (char)(*title - 'a' + 'A');
+    return title;
+}
+
+static bool is_shown(const struct showing *showing, const struct lab_compared_point *point,
+                     int row) {
+    return showing->report->all ||
+           (row < ROWS_MOST && (point->verdict != LAB_COMPARISON_SAME ||
+                                showing->report->comparisons[0].point_count <= ROWS_MOST));
+}
+
+static void add_rows(const struct showing *showing, int set) {
+    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
+    int axes = comparison->axis_count, count = 0;
+    struct lab_doc_column *columns =
+        lab_arena_alloc(showing->arena, (size_t)axes + 4, sizeof *columns);
+    for (int i = 0; i < axes; i++)
+        columns[i] = (struct lab_doc_column){NULL, axis_title(comparison->axes[i], showing->arena),
+                                             .align = LAB_ALIGN_NAME};
+    columns[axes] = (struct lab_doc_column){NULL, title_of(showing, 0), LAB_UNIT_FIGURE};
+    columns[axes + 1] = (struct lab_doc_column){NULL, title_of(showing, set), LAB_UNIT_FIGURE};
+    columns[axes + 2] = (struct lab_doc_column){NULL, "Change, 95% CI", LAB_UNIT_FIGURE};
+    columns[axes + 3] = (struct lab_doc_column){NULL, "Verdict"};
+    while (count < comparison->point_count && is_shown(showing, &comparison->points[count], count))
+        count++;
+    if (count == 0)
+        return;
+    lab_doc_gap(showing->doc);
+    lab_doc_rows(showing->doc, NULL, NULL, columns, axes + 4);
+    for (int p = 0; p < count; p++) {
+        const struct lab_compared_point *point = &comparison->points[p];
+        for (int i = 0; i < axes; i++)
+            lab_doc_cell(
+                showing->doc, "%s",
+                shortened(lab_point_axis(point->base, comparison->axes[i]), showing->arena));
+        lab_doc_cell(
+            showing->doc, "%s",
+            value_text(lab_comparison_mean(point->base), point->base->unit, showing->arena));
+        lab_doc_cell(
+            showing->doc, "%s",
+            value_text(lab_comparison_mean(point->other), point->other->unit, showing->arena));
+        lab_doc_cell(showing->doc, "%s", change_text(&point->claim, showing->arena));
+        lab_doc_cell(showing->doc, "%s", lab_comparison_verdict_name(point->verdict));
+    }
+}
+
+/* Points that the table has no row for. */
+static void add_left_out(const struct showing *showing, int set) {
+    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
+    double bound = 0;
+    int same = 0, others = 0;
+    for (int p = 0; p < comparison->point_count; p++) {
+        const struct lab_compared_point *point = &comparison->points[p];
+        if (is_shown(showing, point, p))
+            continue;
+        if (point->verdict == LAB_COMPARISON_SAME)
+            bound = fmax(bound, point->claim.bound);
+        same += point->verdict == LAB_COMPARISON_SAME;
+        others += point->verdict != LAB_COMPARISON_SAME;
+    }
+    if (others)
+        lab_doc_text(showing->doc, LAB_DOC_FAINT, "%d more points.%s", others,
+                     showing->report->hint);
+    if (same)
+        lab_doc_text(showing->doc, LAB_DOC_FAINT,
+                     "%d points: same, no difference larger than %.1f%%.%s", same,
+                     ceil(1000 * bound - 1e-9) / 10, showing->report->hint);
+}
+
+static void add_alone(const struct showing *showing, const struct lab_comparison *comparison,
+                      const char *title, const struct lab_point *const *points, int count) {
+    LAB_AUTO(str, text);
+    if (count == 0)
+        return;
+    for (int i = 0; i < count && (showing->report->all || i < NAMES_MOST); i++)
+        lab_str_printf(&text, "%s%s", i ? "; " : "",
+                       lab_comparison_point_name(comparison, points[i], showing->arena));
+    if (!showing->report->all && count > NAMES_MOST)
+        lab_str_printf(&text, "; %d more", count - NAMES_MOST);
+    lab_doc_text(showing->doc, LAB_DOC_PLAIN, "Only in %s: %d point%s: %s.", title, count,
+                 count == 1 ? "" : "s", text.text);
+}
+
+/* --- for programs --- */
+
+static struct lab_value *names_value(const struct lab_comparison *comparison,
+                                     const struct lab_point *const *points, int count,
+                                     struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < count; i++)
+        lab_value_append(
+            arena, list,
+            lab_value_string(arena, lab_comparison_point_name(comparison, points[i], arena)));
+    return list;
+}
+
+static struct lab_value *point_value(const struct lab_comparison *comparison,
+                                     const struct lab_compared_point *point,
+                                     struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena), *axes = lab_value_map(arena);
+    for (int i = 0; i < comparison->axis_count; i++)
+        lab_value_set_string(arena, axes, comparison->axes[i],
+                             lab_point_axis(point->base, comparison->axes[i]));
+    lab_value_set(arena, map, "axes", axes);
+    lab_value_set_string(arena, map, "quantity", point->base->quantity);
+    lab_value_set_string(arena, map, "unit", point->base->unit);
+    lab_value_set_float(arena, map, "reference", lab_comparison_mean(point->base));
+    lab_value_set_float(arena, map, "value", lab_comparison_mean(point->other));
+    lab_value_set_float(arena, map, "ratio", 1 + point->claim.effect);
+    lab_value_set_float(arena, map, "ratio_low", 1 + point->claim.low);
+    lab_value_set_float(arena, map, "ratio_high", 1 + point->claim.high);
+    lab_value_set_int(arena, map, "runs", point->claim.n);
+    lab_value_set_string(arena, map, "verdict", lab_comparison_verdict_name(point->verdict));
+    return map;
+}
+
+static struct lab_value *comparison_value(const struct lab_comparison *comparison,
+                                          struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena), *points = lab_value_list(arena),
+                     *facts = lab_value_list(arena);
+    for (int i = 0; i < comparison->point_count; i++)
+        lab_value_append(arena, points, point_value(comparison, &comparison->points[i], arena));
+    for (int i = 0; i < comparison->fact_count; i++) {
+        const struct lab_compared_fact *fact = &comparison->facts[i];
+        struct lab_value *item = lab_value_map(arena);
+        lab_value_set_string(arena, item, "topic", fact->topic);
+        lab_value_set_string(arena, item, "name", fact->name);
+        lab_value_set_string(arena, item, "reference", fact->base);
+        lab_value_set_string(arena, item, "value", fact->other);
+        lab_value_append(arena, facts, item);
+    }
+    lab_value_set_string(arena, map, "reference", comparison->base->name);
+    lab_value_set_string(arena, map, "subject", comparison->other->name);
+    lab_value_set_string(arena, map, "verdict", lab_comparison_verdict_name(comparison->verdict));
+    lab_value_set_float(arena, map, "ratio", 1 + comparison->pooled.effect);
+    lab_value_set_float(arena, map, "ratio_low", 1 + comparison->pooled.low);
+    lab_value_set_float(arena, map, "ratio_high", 1 + comparison->pooled.high);
+    lab_value_set_int(arena, map, "runs", comparison->pooled.n);
+    lab_value_set(arena, map, "points", points);
+    lab_value_set(arena, map, "missing",
+                  names_value(comparison, comparison->missing, comparison->missing_count, arena));
+    lab_value_set(arena, map, "added",
+                  names_value(comparison, comparison->added, comparison->added_count, arena));
+    lab_value_set(arena, map, "differs", facts);
+    return map;
+}
+
+static void add_data(const struct showing *showing) {
+    const struct lab_compare_report *report = showing->report;
+    struct lab_arena *arena = showing->arena;
+    struct lab_value *list = lab_value_list(arena), *claims = lab_value_list(arena);
+    for (int i = 0; i < report->set_count - 1; i++) {
+        lab_value_append(arena, list, comparison_value(&report->comparisons[i], arena));
+        lab_value_append(arena, claims, lab_claim_value(&report->comparisons[i].pooled, arena));
+    }
+    for (int i = 0; i < report->set_count - 1; i++)
+        for (int p = 0; p < report->comparisons[i].point_count; p++)
+            lab_value_append(arena, claims,
+                             lab_claim_value(&report->comparisons[i].points[p].claim, arena));
+    lab_doc_data(
+        showing->doc, "verdict",
+        lab_value_string(arena, lab_comparison_verdict_name(report->comparisons[0].verdict)));
+    lab_doc_data(showing->doc, "comparisons", list);
+    lab_doc_data(showing->doc, "claims", claims);
+    lab_doc_data(showing->doc, "sets",
+                 lab_point_sets_value(report->sets, report->set_count, arena));
+}
+
+/* --- the whole --- */
+
+static void add_comparison(const struct showing *showing, int set) {
+    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
+    bool several = showing->report->set_count > 2;
+    if (several)
+        lab_doc_begin(showing->doc,
+                      (struct lab_doc_section){
+                          .title = lab_arena_printf(showing->arena, "%s, compared with %s",
+                                                    title_of(showing, set), title_of(showing, 0))});
+    if (comparison->point_count > 1)
+        lab_doc_text(showing->doc, several ? LAB_DOC_SAYS : LAB_DOC_PLAIN, "%s",
+                     count_text(comparison, showing->arena));
+    add_facts(showing, set);
+    add_rows(showing, set);
+    add_left_out(showing, set);
+    add_alone(showing, comparison, title_of(showing, 0), comparison->missing,
+              comparison->missing_count);
+    add_alone(showing, comparison, title_of(showing, set), comparison->added,
+              comparison->added_count);
+    if (several)
+        lab_doc_end(showing->doc);
+}
+
+static void add_hint(const struct showing *showing) {
+    for (int i = 1; i < showing->report->set_count; i++)
+        if (showing->report->comparisons[i - 1].pooled.n == 1) {
+            lab_doc_gap(showing->doc);
+            lab_doc_text(showing->doc, LAB_DOC_FREE,
+                         "One run gives no verdict: repeat it; of a benchmark's files, list all "
+                         "runs: a1.json,a2.json b1.json,b2.json.");
+            return;
+        }
+}
+
+bool lab_report_add_compare(struct lab_doc *doc, const struct lab_compare_report *report) {
+    struct showing showing = {report, doc, lab_doc_arena(doc), report->letters};
+    LAB_AUTO(str, answer);
+    bool simulated = false, fails;
+    for (int i = 0; i < report->set_count; i++) {
+        showing.letters |= lab_str_columns(report->sets[i].name) > NAME_COLUMNS;
+        simulated |= report->sets[i].simulated;
+        for (int k = 0; k < i; k++)
+            showing.letters |= lab_str_equal(report->sets[i].name, report->sets[k].name);
+    }
+    for (int i = 1; i < report->set_count; i++)
+        lab_str_printf(&answer, "%s%s", i > 1 ? " " : "", sentence(&showing, i));
+    lab_doc_set_simulated(doc, simulated);
+    lab_doc_text_as(doc, "answer", LAB_DOC_ANSWER, answer.text);
+    const char *threshold = threshold_text(&showing, &fails);
+    if (threshold)
+        lab_doc_text_as(doc, "fail_above_answer", LAB_DOC_PLAIN, threshold);
+    lab_doc_only(doc, LAB_DOC_PEOPLE);
+    lab_doc_gap(doc);
+    lab_doc_set_labels(doc, showing.letters ? 5 : NAME_COLUMNS + 2);
+    lab_doc_lines_title(doc, "Set");
+    for (int i = 0; i < report->set_count; i++)
+        if (showing.letters || !lab_str_equal(report->sets[i].name, report->sets[i].source))
+            lab_doc_line_whole(doc, title_of(&showing, i), "%s%s", report->sets[i].source,
+                               report->sets[i].simulated ? " (simulated)" : "");
+    lab_doc_gap(doc);
+    for (int i = 1; i < report->set_count; i++)
+        add_comparison(&showing, i);
+    add_hint(&showing);
+    lab_doc_only(doc, LAB_DOC_PROGRAMS);
+    lab_doc_data(doc, "simulated", lab_value_bool(showing.arena, simulated));
+    if (threshold) {
+        lab_doc_data(doc, "fail_above", lab_value_float(showing.arena, report->fail_above));
+        lab_doc_data(doc, "fails", lab_value_bool(showing.arena, fails));
+    }
+    add_data(&showing);
+    lab_doc_only(doc, LAB_DOC_ALL);
+    return fails;
+}
