@@ -255,7 +255,8 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
     if (analysis->source == LAB_ANALYSIS_OF_STUDIES) {
         struct lab_study_table *tables;
         if (lab_studies_read(paths, count, analysis->needs, call->arena, &tables,
-                             &ret_input->study_count, err) < 0)
+                             &ret_input->study_count, err) < 0 ||
+            lab_studies_pool(tables, &ret_input->study_count, call->arena, err) < 0)
             return -1;
         ret_input->studies = tables;
         return 0;
@@ -385,10 +386,12 @@ const struct lab_command lab_command_analyze = {
     .name = "analyze",
     .summary = "analyse studies, traces and recordings: what they tell, and how sure that is",
     .usage = "[NAME PATH... [key=value...]]",
-    .description = "Without words, lists the analyses. With a name, analyses what the paths hold: "
-                   "files, folders, "
-                   "or studies by their names, as 'gpulab list' shows them. Recordings may be "
-                   "labelled: LABEL=PATH.",
+    .description =
+        "Without words, lists the analyses. With a name, analyses what the paths hold: "
+        "files, folders, "
+        "or studies by their names, as 'gpulab list' shows them. Several studies of one kind "
+        "and one machine are pooled: the runs of all. Recordings may be "
+        "labelled: LABEL=PATH.",
     .options = analyze_options,
     .config_size = sizeof(struct analyze_config),
     .max_words = -1,

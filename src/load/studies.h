@@ -31,6 +31,14 @@ int lab_studies_find(const char *const *words, int count, struct lab_arena *aren
 int lab_studies_read(const char *const *words, int count, unsigned needs, struct lab_arena *arena,
                      struct lab_study_table **ret_tables, int *ret_count, struct lab_err *err);
 
+/*
+ * Studies of one kind (`option`) as one table, in place: each one's blocks follow those of the one
+ * that began before it. LAB_ERR_USER where they ran on different machines, or a point of one name
+ * ran with different settings; it says which.
+ */
+int lab_studies_pool(struct lab_study_table *tables, int *count, struct lab_arena *arena,
+                     struct lab_err *err);
+
 /* The study in that folder, opened and closed: lab_study_file_table for one that nothing else is
  * asked of. It lives in the arena. */
 int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *arena,

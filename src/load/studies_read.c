@@ -348,6 +348,7 @@ int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                                     .folder = file->folder,
                                     .machine =
                                         lab_machine_json_read(file->study.machine, file->arena),
+                                    .machine_identity = file->study.machine_identity,
                                     .work_of = lab_studies_work,
                                     .study_for = lab_config_study_for};
     struct reading reading = {.file = file, .table = &table, .needs = needs, .arena = file->arena};

@@ -88,6 +88,7 @@ struct lab_study_table {
                                           them; NULL-terminated, NULL = it has none */
     const char *gpu_mode;              /* "auto", as its config has it; NULL = it has none */
     const struct lab_machine *machine; /* where it ran; NULL = unknown */
+    uint64_t machine_identity;         /* the same on that machine alone; 0 = unknown */
     struct lab_study_run *runs;        /* those that are done, in the order in which they began */
     int run_count;
     int planned_count, failed_count; /* of all runs */

@@ -35,13 +35,12 @@ expect_status 0
 expect_out '^# Crossover'
 expect_out '^\| vit32x4x512 \|'
 
-# several studies are told apart; a folder above means all below; the same one twice is one
+# studies of one kind and machine are pooled; a folder above means all below; the same one twice is one
 run run quick_test "${small[@]}" experiment.repeat=1
 expect_status 0
 run analyze numa outputs --json
 expect_status 0
-json 'len(d["devices"]) == 2 and len({p["name"] for p in d["devices"]}) == 2'
-json 'any("Every point was run once" in n for n in d["notes"])'
+json 'len(d["devices"]) == 1 and all(p["runs"] == 3 for p in d["devices"][0]["penalties"])'
 run analyze numa "$folder" "$folder/" --json
 json 'len(d["devices"]) == 1'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # label: build
 # gpulab compare: simulated studies with and without a planted slow-down, baselines, other benchmarks' files,
-# commands in turn.
+# commands in turn; and studies of one machine pooled.
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 export XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work TMPDIR=$work
@@ -77,6 +77,17 @@ run compare --remove main
 expect_status 0
 run compare --remove main
 expect_err "no baseline 'main'"
+
+# studies of one machine are pooled; others are not
+run analyze peers a1 a2 --json
+expect_status 0
+json '[v["runs"] for v in d["studies"][0]["devices"]] == [10, 10]'
+run analyze peers a1 b1
+expect_status 2
+expect_err 'ran on different machines \(simulated: sim:l40s-10, sim:slow\): gpulab compare shows'
+study other l40s-10 7 'experiment.test.num_samples=50'
+run analyze peers a1 other
+expect_err 'ran .* with different settings \(num_samples: 100, 50\)'
 
 # other benchmarks
 files=$source_dir/tests/fixtures/compare
