@@ -225,8 +225,8 @@ static void add_row(struct stability *made, const struct lab_study_point *point,
     LAB_ADD(made->rows, made->row_count, made->arena) = row;
 }
 
-/* A change is one of the point where most of its runs have one; else it may be chance. One run alone
- * gives its value and no verdict. */
+/* A change is one of the point where most of its runs have one; else it may be chance. One run
+ * alone gives its value and no verdict. */
 static void list_changes(struct stability *made) {
     for (int i = 0; i < made->row_count; i++) {
         const struct row *row = &made->rows[i];
@@ -283,7 +283,7 @@ static struct stability look_at(const struct lab_study_table *study, struct lab_
 
 /* --- words --- */
 
-/* Of changes that are their point's, the largest: the one to look at first. NULL = there is none. */
+/* Of changes that are their point's, the largest: the one to look at first. NULL = none is. */
 static const struct lab_rate_series_change *largest_change(const struct stability *made) {
     const struct lab_rate_series_change *largest = NULL;
     for (int i = 0; i < made->change_count; i++) {

@@ -87,7 +87,7 @@ struct lab_plan_estimate {
     int guessed;     /* runs that only other work than their own tells about; unknown ones too */
     int by_duration; /* runs whose time is what was asked for, whatever ran before */
     double most_s;   /* holds whatever happens: by the time-outs and retries */
-    int64_t disk_bytes;
+    int64_t disk_bytes, store_bytes; /* in all; of it in the database */
 };
 
 #endif

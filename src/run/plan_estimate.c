@@ -242,6 +242,7 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
         longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
         count_bytes(plan, &run, history, expected_s, &in_store, &elsewhere);
     }
+    estimate.store_bytes = whole(in_store);
     estimate.disk_bytes = whole(in_store + elsewhere);
     int known = plan->run_count - estimate.unknown;
     if (known == 0)

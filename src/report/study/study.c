@@ -2,7 +2,7 @@
  * study.c: a study's end in a terminal, within 30 lines at 100 columns: verdict, one table,
  * warnings, the report's path, the next command. With `verbose`, all that is known, at any length.
  */
-#include "report/page_internal.h"
+#include "report/page/page_internal.h"
 #include "report/report_build.h"
 
 #include <ctype.h>

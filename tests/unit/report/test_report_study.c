@@ -1,5 +1,5 @@
 /* test_report_study.c: a study's end in the terminal, and report.md without analyses. */
-#include "report/page.h"
+#include "report/page/page.h"
 #include "study_fixture.h"
 
 static char *text_of(const struct fixture *f, struct lab_style style) {
