@@ -31,7 +31,7 @@ workload: 'null'
 test: {{num_samples: {ITERATIONS}, warmup_samples: 1, timeout_s: 60}}
 axes: [hardware.gpu_ids, hardware.numa_nodes, {{test.sync_frequency: {list(range(1, RUNS + 1))}}}]
 """
-ACKNOWLEDGED = re.compile(r"^\[\d+/\d+\] (\S+): ", re.M)
+ACKNOWLEDGED = re.compile(r"^\[\d+/\d+\] sync_frequency (\d+): ", re.M)
 problems = []
 
 
@@ -82,7 +82,8 @@ class Study:
         return [(run[1], run[2], run[3], counts.get(run[0], 0)) for run in runs]
 
     def check_now(self):
-        self.acknowledged |= set(ACKNOWLEDGED.findall(open(self.log).read()))
+        self.acknowledged |= {f"gpu0_numa0_null_sync_frequency{value}"
+                              for value in ACKNOWLEDGED.findall(open(self.log).read())}
         check(len(self.folders()) <= 1, self.mark, "left", len(self.folders()), "folders")
         if not self.folders():
             check(not self.acknowledged, self.mark, "acknowledged runs without a folder")

@@ -261,7 +261,7 @@ LAB_TEST(adding) {
     composes("+db=[mysql,sqlite]", "db.driver", "sqlite");
     /* a study is one: adding takes the place of the one that was chosen */
     composes("+experiment=quick_test", "experiment.name", "quick_test");
-    composes("+experiment=quick_test", "experiment.hardware.numa_nodes", "[0]");
+    composes("+experiment=quick_test", "experiment.hardware.numa_nodes", "local");
 }
 
 /* A composer that has composed one thing composes the next as if it were the first. */
