@@ -167,7 +167,7 @@ static void add_lines(struct lab_advice *advice, const struct lab_study_table *s
 /* Whether claims of this kind are advice; `better`: that their subject is better. */
 static bool is_choice(const struct lab_claim *claim, bool *ret_better) {
     static const char *const kinds[] = {"recommend.batch", "recommend.compile",
-                                        "recommend.settings", "contention.recovery",
+                                        "recommend.settings", "contention.throughput",
                                         "peers.device"};
     *ret_better = lab_str_equal(claim->quantity, "time") ? claim->effect < 0 : claim->effect > 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

@@ -39,6 +39,8 @@ static const struct lab_field recovery_fields[] = {
     LAB_FIELD(struct contention_phase, mitigations, "mitigations", "Mitigations", LAB_UNIT_TEXT),
     LAB_FIELD(struct contention_phase, recovery, "change", "Time", LAB_UNIT_CHANGE),
     LAB_FIELD(struct contention_phase, recovered, "recovered", "Recovered", LAB_UNIT_SHARE),
+    LAB_FIELD(struct contention_phase, throughput, "throughput", "Total throughput",
+              LAB_UNIT_CHANGE),
 };
 
 static const struct lab_field row_fields[] = {
@@ -187,6 +189,10 @@ static void add_recovery(const struct contention_phase *phase, struct lab_str *o
         lab_str_printf(out, " Phase %s: %s.", phase->title,
                        claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "recovery inconclusive"
                                                                 : "no recovery");
+    if (phase->throughput.verdict == LAB_CLAIM_YES && phase->throughput.effect < 0)
+        lab_str_printf(out, " Its total throughput is %.1f%% lower (95%% CI [%.1f, %.1f]%%).",
+                       -100 * phase->throughput.effect, -100 * phase->throughput.high,
+                       -100 * phase->throughput.low);
 }
 
 static void add_tuning(const struct contention_phase *phase, struct lab_str *out,

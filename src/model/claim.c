@@ -18,6 +18,20 @@ const struct lab_claim lab_claim_none = {
     .bound = NAN,
 };
 
+void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena) {
+    for (int i = 0; i < claim->scope_count; i++)
+        if (lab_str_equal(claim->scope[i], point))
+            return;
+    const char **grown = (const char **)claim->scope;
+    if ((claim->scope_count & (claim->scope_count - 1)) == 0) { /* room doubles when it is full */
+        grown = lab_arena_alloc(arena, 2 * (size_t)claim->scope_count + 1, sizeof *grown);
+        for (int i = 0; i < claim->scope_count; i++)
+            grown[i] = claim->scope[i];
+    }
+    grown[claim->scope_count++] = point;
+    claim->scope = grown;
+}
+
 const char *lab_claim_verdict_name(enum lab_claim_verdict verdict) {
     static const char *const names[] = {[LAB_CLAIM_NOT_TESTED] = "not_tested",
                                         [LAB_CLAIM_YES] = "yes",

@@ -55,6 +55,9 @@ struct lab_claim {
 
 extern const struct lab_claim lab_claim_none; /* not tested */
 
+/* Adds a point to the scope, unless it is there. */
+void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena);
+
 const char *lab_claim_verdict_name(enum lab_claim_verdict verdict); /* "not_tested" */
 
 /* From the interval and `p`, which for one of many is the family's adjusted one: sets `verdict` and

@@ -157,14 +157,12 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
                                     enum lab_study_figure figure) {
     struct lab_claim claim = lab_claim_none;
     int fewest = contrast->count > 0 ? INT_MAX : 0, blocks;
-    const char **scope = NULL;
     for (int t = 0; t < contrast->count; t++) {
         const struct lab_study_point *point = contrast->terms[t].point;
         int values = count_values(contrast, point, figure);
         fewest = values < fewest ? values : fewest;
-        LAB_ADD(scope, claim.scope_count, contrast->arena) = point->name;
+        lab_claim_add_scope(&claim, point->name, contrast->arena);
     }
-    claim.scope = scope;
     claim.n = fewest;
     if (fewest == 0)
         return claim;

@@ -189,11 +189,13 @@ static void make_recovery(struct contention *made, struct contention_phase *phas
                                           .quantity = "time",
                                           .phase = phase->number,
                                           .against = phases->concurrent};
-    phase->recovery = lab_claim_none;
+    phase->recovery = phase->throughput = lab_claim_none;
     phase->recovered = NAN;
-    if (phase->number != phases->concurrent && phases->mitigations[phase->number][0] &&
-        lab_phases_cover(phases, phases->concurrent, phase->number))
-        phase->recovery = lab_phases_ask(phases, &question);
+    if (phase->number == phases->concurrent || !phases->mitigations[phase->number][0] ||
+        !lab_phases_cover(phases, phases->concurrent, phase->number))
+        return;
+    phase->recovery = lab_phases_ask(phases, &question);
+    phase->throughput = lab_phases_total(phases, phase->number, phases->concurrent);
 }
 
 static struct contention_phase make_phase(struct contention *made, int number,
@@ -229,6 +231,7 @@ static void adjust(struct contention *made) {
         for (int i = 0; i < phase->device_count; i++)
             LAB_ADD(devices, of_devices, made->arena) = &phase->devices[i].change;
         LAB_ADD(recoveries, of_recoveries, made->arena) = &phase->recovery;
+        LAB_ADD(recoveries, of_recoveries, made->arena) = &phase->throughput;
         LAB_ADD(costs, of_costs, made->arena) = &phase->tuning.cost;
     }
     lab_claim_adjust(found, n);

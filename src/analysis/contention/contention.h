@@ -47,6 +47,7 @@ struct contention_phase {
     double power_w, power_limit_w; /* means of what the probes read; NaN = unknown */
     struct lab_claim slowdown;     /* "contention.slowdown": all kernels and devices */
     struct lab_claim recovery;     /* "contention.recovery": of time, against the main phase */
+    struct lab_claim throughput;   /* "contention.throughput": of the machine, likewise */
     double recovered; /* of the main phase's slow-down, a share; NaN = none for certain */
     struct lab_phase_tuning tuning; /* .cost is "contention.tuning" */
 };

@@ -15,6 +15,7 @@
 
 #define SPREAD_NEGLIGIBLE 0.1 /* as a share: deciles of a run's iterations vary by a few percent */
 #define SPREAD_LEAST      10  /* iterations */
+#define GROUPS_MOST       4   /* that are named */
 #define NORMAL_DECILES    2.5631031310892007 /* from the first to the last decile, in σ */
 
 /* --- runs --- */
@@ -221,21 +222,56 @@ static const char *list_in(const struct lab_value *map, const char *key, struct 
     return text;
 }
 
+static const char *devices_of(const struct lab_study_run *run) {
+    const char *device = run->ranks[0].device;
+    return lab_str_starts(device, "sim:")   ? "GPUs"
+           : strchr(device, '/')            ? "slices"
+           : lab_str_starts(device, "cpu:") ? "CPU devices"
+                                            : "GPUs";
+}
+
 /* "4 GPUs at once", "2 slices at once, isolated (process, numa)", "with a neighbour (membw)" */
 static const char *title_of(const struct lab_phases *phases, int phase,
                             const struct lab_study_run *run) {
-    const char *name = phases->names[phase], *device = run->ranks[0].device;
+    const char *name = phases->names[phase];
     if (phases->disturb[phase][0])
         return lab_arena_printf(phases->arena, "with a neighbour (%s)", phases->disturb[phase]);
     if (phases->mitigations[phase][0] && strcmp(phases->mitigations[phase], name) != 0)
         return lab_arena_printf(phases->arena, "%s (%s)", name, phases->mitigations[phase]);
     if (!phases->mitigations[phase][0] && lab_str_equal(text_in(run->test, "place"), "together"))
-        return lab_arena_printf(phases->arena, "%d %s at once", run->rank_count,
-                                lab_str_starts(device, "sim:")   ? "GPUs"
-                                : strchr(device, '/')            ? "slices"
-                                : lab_str_starts(device, "cpu:") ? "CPU devices"
-                                                                 : "GPUs");
+        return lab_arena_printf(phases->arena, "%d %s at once", run->rank_count, devices_of(run));
     return strcmp(name, "baseline") == 0 ? "alone" : name;
+}
+
+/* "GPUs 0+2, then 1": groups that run one after another; NULL = all run at once. */
+static const char *groups_of(const struct lab_phases *phases, int phase) {
+    const struct lab_study_run *groups[LAB_PHASES_MAX];
+    int count = 0;
+    const char *text = "";
+    for (int i = 0; i < phases->run_count && count < LAB_PHASES_MAX; i++) {
+        const struct lab_study_run *run = phases->runs[i];
+        bool known = strcmp(phases->run_phases[i], phases->names[phase]) != 0;
+        int at = 0;
+        for (int k = 0; k < count; k++) {
+            known |= groups[k]->ranks[0].gpu_id == run->ranks[0].gpu_id;
+            at += groups[k]->ranks[0].gpu_id < run->ranks[0].gpu_id;
+        }
+        if (known)
+            continue;
+        memmove(&groups[at + 1], &groups[at], (size_t)(count++ - at) * sizeof *groups);
+        groups[at] = run;
+    }
+    for (int k = 0; k < count; k++)
+        for (int r = 0; r < groups[k]->rank_count; r++)
+            text = lab_arena_printf(phases->arena, "%s%s%d", text,
+                                    r       ? "+"
+                                    : k > 0 ? ", then "
+                                            : "",
+                                    groups[k]->ranks[r].gpu_id);
+    return count < 2 ? NULL
+           : count > GROUPS_MOST
+               ? lab_arena_printf(phases->arena, "%d groups in turn", count)
+               : lab_arena_printf(phases->arena, "%s %s", devices_of(groups[0]), text);
 }
 
 static void describe_phases(struct lab_phases *phases) {
@@ -249,6 +285,13 @@ static void describe_phases(struct lab_phases *phases) {
         phases->disturb[p] = text_in(run->test, "disturb");
         phases->mitigations[p] = list_in(run->test, "apart", phases->arena);
         phases->titles[p] = title_of(phases, p, run);
+    }
+    for (int p = 0; p < phases->count && phases->concurrent >= 0; p++) {
+        bool idle = phases->mitigations[p][0] && ranks[p] < ranks[phases->concurrent];
+        const char *groups = idle ? groups_of(phases, p) : NULL;
+        if (groups)
+            phases->titles[p] =
+                lab_arena_printf(phases->arena, "%s (%s)", phases->names[p], groups);
     }
 }
 

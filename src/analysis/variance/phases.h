@@ -63,6 +63,9 @@ struct lab_phase_question {
 /* Block by block over all units that ran in both phases; not tested where there is none. */
 struct lab_claim lab_phases_ask(const struct lab_phases *phases,
                                 const struct lab_phase_question *question);
+/* "contention.throughput": of all devices together, per second of wall time. Devices of a phase
+ * that runs them in groups, one after another, idle meanwhile. */
+struct lab_claim lab_phases_total(const struct lab_phases *phases, int phase, int against);
 /* Whether every unit of `phase` ran in the other one as well. */
 bool lab_phases_cover(const struct lab_phases *phases, int phase, int other);
 
