@@ -176,6 +176,14 @@ static bool is_choice(const struct lab_claim *claim, bool *ret_better) {
     return false;
 }
 
+/* One batch is advised, one list of settings: the first that gains (recommend.h). */
+static bool has_level(const struct lab_advice *advice, const struct lab_claim *claim) {
+    for (int i = 0; i < advice->choice_count && lab_str_starts(claim->kind, "recommend."); i++)
+        if (lab_str_equal(advice->choices[i].kind, claim->kind))
+            return true;
+    return false;
+}
+
 static void add_choices(struct lab_advice *advice, const struct lab_study_table *study,
                         struct lab_arena *arena) {
     static const char *const names[] = {"recommend", "contention", "peers"};
@@ -192,7 +200,7 @@ static void add_choices(struct lab_advice *advice, const struct lab_study_table 
             if (!is_choice(claim, &better) || claim->verdict == LAB_CLAIM_NOT_TESTED)
                 continue;
             add_claim(&advice->tested, &advice->tested_count, *claim, arena);
-            if (claim->verdict == LAB_CLAIM_YES && better != avoided)
+            if (claim->verdict == LAB_CLAIM_YES && better != avoided && !has_level(advice, claim))
                 add_claim(&advice->choices, &advice->choice_count, *claim, arena);
         }
     }

@@ -103,10 +103,10 @@ static const char *reference_of(const struct lab_choices *placements, enum lab_f
 
 static bool is_reference(const struct lab_choice *placement, enum lab_factor factor,
                          const char *level, const char *against) {
-    if (factor != LAB_FACTOR_DEVICE)
-        return !*placement->levels[factor];
-    return against ? lab_str_equal(placement->levels[factor], against)
-                   : !lab_str_equal(placement->levels[factor], level);
+    if (against)
+        return lab_str_equal(placement->levels[factor], against);
+    return factor == LAB_FACTOR_DEVICE ? !lab_str_equal(placement->levels[factor], level)
+                                       : !*placement->levels[factor];
 }
 
 struct sides { /* of placements alike in all else */
@@ -162,11 +162,13 @@ static const char *subject_of(const struct lab_choices *placements,
             models++;
         }
     return placements->model_count == 1 ? row->level
-           : models == 1 ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
-                         : lab_arena_printf(arena, "%s, mean of %d models", row->level, models);
+           : models == 1
+               ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
+               : lab_arena_printf(arena, "%s, mean of %s", row->level,
+                                  lab_study_count_words(placements->study, models, arena));
 }
 
-/* `against`: of two devices the first; NULL = all others. */
+/* `against`: another level; NULL = the reference, of devices all others. */
 static void compare_level(const struct lab_choices *placements, struct lab_factor_row *row,
                           const char *against, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
@@ -276,6 +278,61 @@ static void judge_rows(struct lab_choices *placements, struct lab_arena *arena) 
     lab_claim_adjust(single, single_count);
 }
 
+static bool is_gain(const struct lab_factor_row *row) {
+    return row->claim.verdict == LAB_CLAIM_YES && row->claim.effect > 0;
+}
+
+/*
+ * Of levels that gain over the reference, the first that no other one beats: levels are compared
+ * with each other, and verdicts hold together. So the largest of many isn't taken for the best by
+ * chance, and of batches that don't differ it is the smallest. It comes first among its rows.
+ */
+static void choose_level(const struct lab_choices *placements, struct lab_factor_row *rows,
+                         int count, struct lab_arena *arena) {
+    struct lab_factor_row *pairs =
+        lab_arena_alloc(arena, (size_t)count * (size_t)count + 1, sizeof *pairs);
+    struct lab_claim **claims = NULL;
+    int claim_count = 0, chosen = -1;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < count; k++) {
+            struct lab_factor_row *pair = &pairs[i * count + k];
+            *pair = rows[i];
+            pair->claim = lab_claim_none;
+            if (i <= k || !is_gain(&rows[i]) || !is_gain(&rows[k]))
+                continue;
+            compare_level(placements, pair, rows[k].level, arena);
+            LAB_ADD(claims, claim_count, arena) = &pair->claim;
+        }
+    lab_claim_adjust(claims, claim_count);
+    for (int i = 0; i < count && chosen < 0; i++) {
+        bool beaten = !is_gain(&rows[i]);
+        for (int k = 0; k < count; k++) {
+            const struct lab_claim *pair = &pairs[k > i ? k * count + i : i * count + k].claim;
+            beaten |= pair->verdict == LAB_CLAIM_YES && (pair->effect > 0) == (k > i);
+        }
+        chosen = beaten ? -1 : i;
+    }
+    if (chosen < 0)
+        return;
+    struct lab_factor_row row = rows[chosen];
+    row.chosen = true;
+    memmove(&rows[1], &rows[0], (size_t)chosen * sizeof *rows);
+    rows[0] = row;
+}
+
+/* Of batches and settings, which have many levels: for all models together and each by itself. */
+static void choose_levels(struct lab_choices *placements, struct lab_arena *arena) {
+    for (int i = 0, end; i < placements->row_count; i = end) {
+        struct lab_factor_row *first = &placements->rows[i];
+        for (end = i + 1; end < placements->row_count &&
+                          placements->rows[end].factor == first->factor &&
+                          placements->rows[end].model == first->model;)
+            end++;
+        if (first->factor == LAB_FACTOR_BATCH || first->factor == LAB_FACTOR_SETTINGS)
+            choose_level(placements, first, end - i, arena);
+    }
+}
+
 bool lab_choice_is_default(const struct lab_choice *placement) {
     return !*placement->levels[LAB_FACTOR_NODE] && !*placement->levels[LAB_FACTOR_BATCH] &&
            !*placement->levels[LAB_FACTOR_COMPILE] && !*placement->levels[LAB_FACTOR_SETTINGS];
@@ -334,6 +391,7 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
                 !(f == LAB_FACTOR_DEVICE && add_peers(placements, model, arena)))
                 add_rows(placements, (enum lab_factor)f, model, arena);
     judge_rows(placements, arena);
+    choose_levels(placements, arena);
     compare_placements(placements, arena);
 }
 
@@ -348,8 +406,9 @@ static double gain_of(const struct lab_choices *placements, int model, enum lab_
         bool own = row->model == model;
         if (row->factor != factor || (row->model >= 0 && !own) || !lab_str_equal(row->level, level))
             continue;
+        bool many = factor == LAB_FACTOR_BATCH || factor == LAB_FACTOR_SETTINGS;
         if (row->claim.verdict == LAB_CLAIM_YES)
-            gain = row->claim.effect;
+            gain = many && is_gain(row) && !row->chosen ? 0 : row->claim.effect;
         else if (own && row->claim.verdict == LAB_CLAIM_NO)
             gain = 0;
     }

@@ -45,6 +45,7 @@ struct lab_factor_row { /* a level of a factor */
     int model; /* -1 = over all */
     const char *choice, *model_name, *level, *reference;
     bool of_peers;          /* the claim is that of `gpulab analyze peers` */
+    bool chosen;            /* of batches and settings: it gains, and no other level beats it */
     int pairs;              /* that are alike in all else */
     struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */
 };

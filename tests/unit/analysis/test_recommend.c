@@ -140,6 +140,26 @@ LAB_TEST(each_choice_is_measured_over_the_others) {
 }
 
 /* The same models as `analyze compile`: one that only copies counted there as compiled at +0%. */
+/* Batches 2 to 16 gain 8, 12, 12 and 12.05%: the first of those that aren't beaten is chosen. */
+LAB_TEST(the_smallest_batch_that_is_not_beaten_is_chosen) {
+    static const double gains[] = {0, .08, .12, .12, .1205};
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    for (int i = 0; i < 5; i++)
+        repeat(&given,
+               (struct given_run){
+                   .model = "m",
+                   .rate = 1000 * (1 + gains[i]),
+                   .suffix = lab_arena_printf(&given.arena, "_batch%d", 1 << i),
+                   .options = lab_arena_printf(&given.arena, "{\"batch_size\": %d}", 1 << i)},
+               5, .003);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_says(result.answer, "Batch 4: ");
+    assert_string_equal(result.claims[0].subject, "Batch 4");
+    assert_contains(figure(&result, 0, "best")->text, "batch 4");
+    given_end(&given);
+}
+
 LAB_TEST(a_model_without_arithmetic_is_not_compiled) {
     struct given_study given;
     given_begin(&given, "compile_study");
@@ -238,6 +258,16 @@ LAB_TEST(other_work_is_another_model) {
     assert_string_equal(result.parts[1].name, "m, memory_size_mb 1024");
     assert_int_equal(result.chart_count, 0);
     assert_says(result.answer, "Not tested");
+    for (int large = 0; large < 2; large++) /* settings aren't counted as models */
+        repeat(&given,
+               (struct given_run){.model = "m",
+                                  .rate = large ? 80 : 800,
+                                  .node = 1,
+                                  .suffix = large ? "_memory_size_mb1024" : NULL,
+                                  .options = large ? LARGE_IMAGES : OPTIONS},
+               2, .01);
+    result = when_asked(&given, "recommend", NULL);
+    claim_of(&result, "recommend.node", "Remote NUMA nodes, mean of 2 points");
     given_end(&given);
 }
 
