@@ -106,21 +106,23 @@ static int list_kernels(const struct contention_phase *phase, enum lab_claim_ver
     return count;
 }
 
-/* What more runs would show, where something is inconclusive. */
-static void add_needed(const struct contention_phase *phase, struct lab_str *out) {
-    int needed = 0;
-    bool open = false;
+/* What more runs would show, where something is inconclusive: all kernels together, as in
+ * variance; else the kernel that varies most. */
+static void add_needed(const struct contention_phase *phase, struct lab_str *out,
+                       struct lab_arena *arena) {
+    const struct lab_claim *open = &phase->slowdown;
     for (int k = 0; k < phase->kernel_count; k++) {
         const struct lab_claim *claim = &phase->kernels[k].change;
-        open |= claim->verdict == LAB_CLAIM_INCONCLUSIVE;
-        needed = claim->verdict == LAB_CLAIM_INCONCLUSIVE && claim->needed > needed ? claim->needed
-                                                                                    : needed;
+        if (phase->slowdown.verdict != LAB_CLAIM_INCONCLUSIVE &&
+            claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
+            (open == &phase->slowdown || claim->needed > open->needed))
+            open = claim;
     }
-    if (open && phase->slowdown.n == 1)
+    const char *next = lab_claim_next(open, arena);
+    if (open->verdict == LAB_CLAIM_INCONCLUSIVE && phase->slowdown.n == 1)
         lab_str_add(out, " experiment.repeat=5 gives a verdict.");
-    else if (open && needed > phase->slowdown.n)
-        lab_str_printf(out, " %d runs per point detect %g%% (80%% power).", needed,
-                       100 * LAB_CLAIM_DETECT);
+    else if (*next)
+        lab_str_printf(out, " %s.", lab_words_capital(next, arena));
 }
 
 /* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (…), 5 runs each." */
@@ -155,7 +157,7 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
     else if (count > 0)
         lab_str_add(out, " inconclusive");
     lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
-    add_needed(phase, out);
+    add_needed(phase, out, arena);
 }
 
 /* "memory bandwidth, 27.0% lower (95% CI [25.1, 28.8]%)" */

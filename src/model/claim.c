@@ -134,6 +134,16 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
     }
 }
 
+const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || claim->needed <= claim->n)
+        return "";
+    if (claim->needed > LAB_CLAIM_RUNS_MOST)
+        return lab_arena_printf(arena, "too noisy here (±%s%%): quiet the machine",
+                                percent((claim->high - claim->low) / 2, arena));
+    return lab_arena_printf(arena, "%d runs per point detect %g%% (80%% power)", claim->needed,
+                            100 * LAB_CLAIM_DETECT);
+}
+
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->unit)
         return estimate_sentence(claim, arena);
@@ -151,13 +161,11 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
                                 rounded_up(claim->bound, arena), claim->quantity, claim->subject,
                                 claim->reference, runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
-        return lab_arena_printf(
-            arena, "%s and %s: inconclusive (%s)%s", claim->subject, claim->reference,
-            runs(claim, arena),
-            claim->needed > claim->n
-                ? lab_arena_printf(arena, "; %d runs per point detect %g%% (80%% power)",
-                                   claim->needed, 100 * LAB_CLAIM_DETECT)
-                : "");
+        return lab_arena_printf(arena, "%s and %s: inconclusive (%s)%s", claim->subject,
+                                claim->reference, runs(claim, arena),
+                                *lab_claim_next(claim, arena)
+                                    ? lab_arena_printf(arena, "; %s", lab_claim_next(claim, arena))
+                                    : "");
     default:
         return lab_arena_printf(arena, "%s: not tested", claim->subject);
     }

@@ -30,6 +30,7 @@ enum lab_claim_verdict {
  * second. */
 #define LAB_CLAIM_NEGLIGIBLE 0.005
 #define LAB_CLAIM_DETECT     0.02
+#define LAB_CLAIM_RUNS_MOST  50   /* that anybody would run of a point */
 #define LAB_CLAIM_LEVEL      0.05 /* of a false claim, over all claims of a family */
 
 struct lab_claim {
@@ -73,6 +74,10 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  *   GPU 0: compute rate 52.1 TFLOP/s (95% CI [51.3, 52.9] TFLOP/s, 30 runs)
  */
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
+
+/* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "too noisy here
+ * (±9.6%): quiet the machine"; "" = unknown, or it isn't inconclusive. */
+const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena);
 
 /* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested",
  * "52.1 TFLOP/s [51.3, 52.9]"; "reference" of a subject against itself. */

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-#define REPEATS     5  /* where nothing is known of the spread yet */
-#define REPEATS_MAX 50 /* more aren't worth what they would show */
+#define REPEATS 5 /* where nothing is known of the spread yet */
 
 /* --- the devices that gpu_ids count --- */
 
@@ -164,7 +163,7 @@ static int wanted_repeats(const struct lab_choices *placements, int model) {
         if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || (row->model >= 0 && row->model != model))
             continue;
         int needed = claim->needed > claim->n ? claim->needed : claim->n < REPEATS ? REPEATS : 0;
-        wanted = needed > wanted && needed <= REPEATS_MAX ? needed : wanted;
+        wanted = needed > wanted && needed <= LAB_CLAIM_RUNS_MOST ? needed : wanted;
     }
     return wanted;
 }

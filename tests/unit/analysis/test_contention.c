@@ -198,7 +198,7 @@ LAB_TEST(blocks_that_differ_are_inconclusive) {
         {{0.99, 1.01, 1.00, 1.01, 0.99}, LAB_CLAIM_NO, "is unchanged", LAB_ANALYSIS_FINDS_NOTHING},
         {{0.95, 1.04, 1.06, 0.94, 1.02},
          LAB_CLAIM_INCONCLUSIVE,
-         "runs per point detect 2%",
+         "Too noisy here (±6.5%): quiet the machine.",
          LAB_ANALYSIS_CANT_TELL},
         {{0.85, 1.30, 1.20, 0.95, 1.15},
          LAB_CLAIM_INCONCLUSIVE,
@@ -221,6 +221,28 @@ LAB_TEST(blocks_that_differ_are_inconclusive) {
         assert_int_equal(result.finding, rows[i].finding);
         given_end(&given);
     }
+}
+
+/* The noisiest kernel alone would need more. */
+LAB_TEST(one_comparison_needs_one_number_of_runs) {
+    struct given_study given;
+    struct phase_given noisy = {.name = "baseline_again",
+                                .place = "alone",
+                                .slower = 1,
+                                .times = {0.95, 1.04, 1.03, 0.94, 1.02}},
+                       quiet = {.name = "baseline_again", .place = "alone", .slower = 1};
+    given_begin(&given, "contention");
+    for (int i = 0; i < 2; i++) {
+        given_kernel(&given, i ? "gemm" : "softmax", 0, &baseline, FIRST_CHOICE);
+        given_kernel(&given, i ? "gemm" : "softmax", 0, i ? &quiet : &noisy, FIRST_CHOICE);
+    }
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    const char *next = lab_claim_next(claim_of(&result, "contention.slowdown", ""), &given.arena);
+    assert_says(next, "runs per point detect 2%");
+    assert_says(result.answer, next);
+    result = when_asked(&given, "variance", NULL);
+    assert_says(result.answer, next);
+    given_end(&given);
 }
 
 /* Their probes share PCIe, which is nothing to a kernel that copies nothing. */
