@@ -4,14 +4,17 @@
 #include "base/str.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- ranks --- */
 
-/* A number in front of anything else: Slurm writes "4(x2)". */
-static int read_number(const char *text) {
-    char *end;
-    long number = text ? strtol(text, &end, 10) : -1;
-    return text && end != text && number >= 0 && number < 1 << 20 ? (int)number : -1;
+/* Digits, up to the end or one of `ends`: Slurm writes "4(x2)" and "4,3". -1 = anything else. */
+static int read_number(const char *text, const char *ends) {
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    if (digits == 0 || (text[digits] && !strchr(ends, text[digits])))
+        return -1;
+    long number = strtol(text, NULL, 10);
+    return number < 1 << 20 ? (int)number : -1;
 }
 
 struct lab_bind_rank lab_bind_find_rank(struct lab_arena *arena) {
@@ -27,10 +30,10 @@ struct lab_bind_rank lab_bind_find_rank(struct lab_arena *arena) {
     };
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
         const char *text = getenv(launchers[i].rank);
-        if (!text)
+        if (!text || !*text) /* a job script may have cleared it so */
             continue;
-        struct lab_bind_rank rank = {.rank = read_number(text),
-                                     .ranks = read_number(getenv(launchers[i].ranks)),
+        struct lab_bind_rank rank = {.rank = read_number(text, ""),
+                                     .ranks = read_number(getenv(launchers[i].ranks), "(,"),
                                      .variable = launchers[i].rank};
         if (rank.rank < 0)
             rank.note = lab_arena_printf(arena, "%s is '%.40s', not a rank", rank.variable, text);

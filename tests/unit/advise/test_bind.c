@@ -126,6 +126,12 @@ LAB_TEST(launchers_are_known_by_their_variables) {
     rank = lab_bind_find_rank(&test_arena);
     assert_int_equal(rank.rank, -1);
     assert_string_equal(rank.note, "LOCAL_RANK is 'one', not a rank");
+    setenv("LOCAL_RANK", "2abc", 1);
+    assert_int_equal(lab_bind_find_rank(&test_arena).rank, -1);
+    setenv("LOCAL_RANK", "", 1); /* as good as unset */
+    rank = lab_bind_find_rank(&test_arena);
+    assert_int_equal(rank.rank, 3);
+    assert_string_equal(rank.variable, "SLURM_LOCALID");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up};
