@@ -3,8 +3,9 @@
  * isn't there. Each is a study as `gpulab run` carries it out, with a process for each run.
  *
  * The runs of a study are named in several ways (as devices and NUMA nodes, as settings, as phases,
- * as gangs), at random within each block, and every analysis that a report would have makes its
- * claims. So each kind of claim is tried, whoever adds one.
+ * as gangs, …), at random within each block, and every analysis that a report would have makes its
+ * claims. A kind counts once a study, under one naming: the study is the independent unit. The
+ * namings begin with another one in each study.
  */
 #ifndef LAB_CAMPAIGN_SELFTEST_H
 #define LAB_CAMPAIGN_SELFTEST_H
@@ -15,10 +16,11 @@
 #define LAB_SELFTEST_POINTS 8 /* names in a study */
 
 struct lab_selftest_kind {
-    const char *kind;  /* of claims: "numa.penalty" */
-    int claims, wrong; /* wrong: verdict YES */
-    int studies;       /* that made such claims */
-    int wrong_studies; /* with a wrong one: at most a share of LAB_CLAIM_LEVEL */
+    const char *kind;            /* of claims: "numa.penalty" */
+    int claims, wrong;           /* wrong: verdict YES */
+    int studies;                 /* that made such claims */
+    int wrong_studies;           /* with a wrong one: at most a share of LAB_CLAIM_LEVEL */
+    int last_study, last_naming; /* that counted; from 1 on */
 };
 
 struct lab_selftest_tally { /* zeroed = empty; strings lie in the arena of whoever judges */
@@ -35,6 +37,10 @@ unsigned lab_selftest_needs(void);
 bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
                         struct lab_selftest_tally *tally, struct lab_arena *arena);
 void lab_selftest_release(struct lab_selftest_tally *tally);
+
+/* Kinds of claim that no study made yet; ends with NULL. */
+const char *const *lab_selftest_uncovered(const struct lab_selftest_tally *tally,
+                                          struct lab_arena *arena);
 
 /* All kinds together. */
 struct lab_selftest_kind lab_selftest_sum(const struct lab_selftest_tally *tally);
