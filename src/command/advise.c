@@ -218,16 +218,80 @@ static const char *why_nothing(const struct lab_command_call *call, const char *
                             model);
 }
 
+struct other_question { /* that a study answers, though it compares no placements */
+    const char *answer, *title, *command;
+};
+
+/* "model=medium", "widths=50-64-3" of a run that trains. */
+static const char *model_word(const struct lab_study_run *run, struct lab_arena *arena) {
+    const char *widths = lab_value_get_text(run->options, "widths", "");
+    return *widths ? lab_arena_printf(arena, "widths=%s", widths)
+                   : lab_arena_printf(arena, "model=%s",
+                                      lab_value_get_text(run->options, "model", "medium"));
+}
+
+static struct other_question ask_devices(const struct lab_study_table *table,
+                                         struct lab_arena *arena) {
+    const struct lab_study_run *run = &table->runs[0];
+    LAB_AUTO(str, line);
+    lab_str_printf(&line, "gpulab advise --workload %s --study ", run->run->workload);
+    lab_str_add_shell(&line, lab_study_view_shorten(table->folder, arena));
+    lab_str_printf(&line, " %s batch_size=%.0f", model_word(run, arena), run->work.samples);
+    return (struct other_question){
+        "This study compares one device with several: ask for a model and a batch.",
+        "On how many devices to train", lab_arena_strdup(arena, line.text)};
+}
+
+static struct other_question ask_mitigations(const struct lab_study_table *table,
+                                             struct lab_arena *arena) {
+    const struct lab_study_run *most = &table->runs[0];
+    const char **words = lab_arena_alloc(arena, 5, sizeof *words), *ids = "";
+    int count = 0;
+    for (int i = 0; i < table->run_count; i++)
+        most = table->runs[i].rank_count > most->rank_count ? &table->runs[i] : most;
+    for (int r = 0; r < most->rank_count; r++)
+        ids = lab_arena_printf(arena, "%s%s%d", ids, r ? "," : "", most->ranks[r].gpu_id);
+    words[count++] = lab_config_study_for("contention", arena);
+    if (table->simulated) /* "sim:l40s-10" of "sim:l40s-10:3" */
+        words[count++] =
+            lab_arena_printf(arena, "device=%.*s",
+                             (int)(strrchr(most->ranks[0].device, ':') - most->ranks[0].device),
+                             most->ranks[0].device);
+    words[count++] = lab_arena_printf(arena, "experiment.hardware.gpu_ids=[%s]", ids);
+    words[count++] = "experiment.phases=[baseline,concurrent,isolated]";
+    return (struct other_question){
+        "Nothing is advised: this study tests no mitigation.",
+        lab_arena_printf(arena, "A study that does, %d runs per point", REPEATS),
+        lab_run_command(words, arena)};
+}
+
+/* Of a study that has been run; an answer of NULL = none. */
+static struct other_question find_other(const struct lab_advise_studies *studies,
+                                        struct lab_arena *arena) {
+    for (int i = 0; i < studies->count; i++)
+        if (studies->tables[i].run_count > 0 &&
+            studies->tables[i].failed_count < studies->tables[i].planned_count)
+            return lab_study_trains(&studies->tables[i]) ? ask_devices(&studies->tables[i], arena)
+                   : lab_study_has_phases(&studies->tables[i])
+                       ? ask_mitigations(&studies->tables[i], arena)
+                       : (struct other_question){0};
+    return (struct other_question){0};
+}
+
 static void print_nothing(const struct lab_command_call *call, const struct lab_machine *machine,
                           const struct wanted *wanted, const struct lab_advise_studies *studies) {
     /* a study that was named may be another machine's */
     const char *named = wanted->study_count > 0 ? wanted->studies[0] : NULL, *study = NULL;
-    const char *command = named ? NULL : study_to_run(call, machine, wanted);
+    struct other_question other = find_other(studies, call->arena);
+    const char *command =
+        named || other.command ? other.command : study_to_run(call, machine, wanted);
     for (int i = 0; i < studies->count && !study; i++)
         if (studies->tables[i].run_count > 0)
             study = lab_study_view_shorten(studies->tables[i].folder, call->arena);
-    const char *answer = why_nothing(
-        call, named, study || studies->count > studies->first_simulated, wanted, studies);
+    const char *answer =
+        other.answer ? other.answer
+                     : why_nothing(call, named, study || studies->count > studies->first_simulated,
+                                   wanted, studies);
     struct lab_doc *doc = lab_doc_open("Advice", call->arena);
     lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
     lab_doc_data(doc, "study", text_or_null(study, call->arena));
@@ -238,7 +302,10 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
         lab_doc_text(doc, LAB_DOC_WHOLE, "Study: %s", study);
     if (command) {
         lab_doc_gap(doc);
-        lab_doc_text(doc, LAB_DOC_TITLE, "A study that compares, %d runs per point", REPEATS);
+        if (other.title)
+            lab_doc_text(doc, LAB_DOC_TITLE, "%s", other.title);
+        else
+            lab_doc_text(doc, LAB_DOC_TITLE, "A study that compares, %d runs per point", REPEATS);
         lab_doc_code(doc, NULL, command);
     }
     lab_doc_print(doc, call->console);

@@ -67,4 +67,17 @@ json '[c["quantity"] for c in d["claims"] if c["kind"] == "contention.cause" and
        and c["verdict"] == "yes"] == ["PCIe bandwidth"]'
 json '{c["verdict"] for c in d["claims"] if c["kind"] in ("contention.tuning", "variance.different_configurations",
        "variance.suboptimal_convergence")} == {"not_tested"}'
+
+# 6. A phase that idles devices loses throughput: it isn't advised, nor is it when measured again
+claims contention l40s-10 '[0,1,2]' 'experiment.workload=[memcpy]' 'experiment.phases=[baseline,concurrent,topology]' \
+    experiment.repeat=3 experiment.duration=2s
+for verify in '' --verify; do
+    run advise $verify
+    expect_out 'topology \(GPUs 0\+2, then 1\): 2[678].[0-9]% lower total'
+done
+claims contention l40s-10 '[0,1]' 'experiment.workload=[memcpy]' 'experiment.phases=[baseline,concurrent]' \
+    experiment.repeat=2 experiment.duration=1s
+run advise
+expect_out 'this study tests no mitigation'
+expect_out '^  gpulab run contention .*isolated'
 finish
