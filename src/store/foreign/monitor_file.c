@@ -1,6 +1,8 @@
 /* monitor_file.c: a whole recording in one of the formats of other monitors. */
 #include "store/foreign/monitor_file_writer.h"
 
+#include "base/log.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -160,6 +162,60 @@ static void add_tail(struct state *state) {
         lab_str_add(&state->sink->text, "\n]}\n");
 }
 
+static void set_up(struct state *state, const struct lab_recording *recording,
+                   enum lab_monitor_format format, int gpu) {
+    lab_monitor_writer_init(&state->writer, format, &state->sink->text);
+    state->writer.gpu = gpu;
+    state->writer.recording = recording;
+    state->writer.interval_ns = interval_of(recording, format);
+    state->writer.begun = first_time(recording, &state->writer.begin_ns);
+    state->writer.host_bytes = host_bytes(recording);
+    state->writer.simulated_column = recording->simulated;
+}
+
+/* Knowing what the survey found. */
+static void start_again(struct state *state) {
+    struct lab_monitor_survey found = state->writer.survey;
+    const struct lab_recording *recording = state->writer.recording;
+    lab_monitor_writer_release(&state->writer);
+    set_up(state, recording, LAB_MONITOR_EXPERIMENT, -1);
+    state->writer.survey = found;
+}
+
+/* Which fields an experiment has, and whether there are records of all GPUs. */
+static int survey(struct state *state, const struct lab_monitor_player *player) {
+    const struct lab_recording *recording = state->writer.recording;
+    state->writer.survey.open = true;
+    state->writer.survey.first_ns = state->writer.begin_ns;
+    state->writer.survey.seen =
+        lab_mem_alloc((size_t)recording->track_count + 1, sizeof *state->writer.survey.seen);
+    int result = lab_monitor_play(recording, player);
+    lab_monitor_writer_end(&state->writer);
+    start_again(state);
+    state->writer.survey.open = false;
+    return result;
+}
+
+static int write_records(struct state *state, const struct lab_monitor_player *player) {
+    const struct lab_recording *recording = state->writer.recording;
+    int result = lab_monitor_play(recording, player);
+    lab_monitor_writer_end(&state->writer);
+    if (result == 0 && state->writer.survey.left_out > 0 && state->writer.records == 0) {
+        start_again(state); /* all GPUs were there, but never with all values */
+        state->writer.survey.whole = state->writer.survey.left_out = 0;
+        result = lab_monitor_play(recording, player);
+        lab_monitor_writer_end(&state->writer);
+    }
+    return result;
+}
+
+static void warn_left_out(const struct lab_monitor_writer *writer) {
+    if (writer->survey.left_out > 0)
+        lab_log(LAB_LOG_WARNING,
+                "%zu of %zu records left out: not all GPUs were sampled; --format multi has them",
+                writer->survey.left_out, writer->survey.left_out + writer->records);
+}
+
 int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_format format,
                        int gpu, struct lab_doc_sink *sink, struct lab_err *err) {
     if (check_content(recording, format, gpu, err) < 0)
@@ -172,20 +228,17 @@ int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_f
         .wants = wants,
         .pass = pass_on,
         .state = &state};
-    lab_monitor_writer_init(&state.writer, format, &sink->text);
-    state.writer.gpu = gpu;
-    state.writer.recording = recording;
-    state.writer.interval_ns = interval_of(recording, format);
-    state.writer.begun = first_time(recording, &state.writer.begin_ns);
-    state.writer.host_bytes = host_bytes(recording);
-    state.writer.simulated_column = recording->simulated;
+    set_up(&state, recording, format, gpu);
+    int result = format == LAB_MONITOR_EXPERIMENT ? survey(&state, &player) : 0;
     add_head(&state);
-    int result = lab_monitor_play(recording, &player);
+    if (result == 0)
+        result = write_records(&state, &player);
     if (result == 0) {
-        lab_monitor_writer_end(&state.writer);
         add_tail(&state);
+        warn_left_out(&state.writer);
         result = lab_doc_sink_flush(sink);
     }
+    lab_mem_free(state.writer.survey.seen);
     lab_monitor_writer_release(&state.writer);
     return result;
 }

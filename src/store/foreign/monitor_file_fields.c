@@ -37,7 +37,7 @@ const struct lab_monitor_field lab_monitor_gpu_fields[] = {
     {NULL},
 };
 
-const struct lab_monitor_field lab_monitor_experiment_fields[] = {
+const struct lab_monitor_field lab_monitor_experiment_fields[LAB_MONITOR_EXPERIMENT_FIELDS + 1] = {
     {"gpu_util", LAB_METRIC_UTILIZATION, 1, 0},
     {"mem_util", LAB_METRIC_MEMORY_UTILIZATION, 1, 0},
     {"mem_used_gb", LAB_METRIC_MEMORY_USED, GIB, 7},

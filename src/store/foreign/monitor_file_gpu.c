@@ -31,15 +31,19 @@ static void add_reasons(struct lab_str *out, const struct lab_entity *entity,
     lab_str_add(out, "]");
 }
 
-/* All fields of a GPU but its number, each with a comma before it. */
-static void add_fields(struct lab_str *out, const struct lab_monitor_field *fields,
-                       const struct lab_monitor_source *source, const struct lab_tick *tick) {
-    for (const struct lab_monitor_field *field = fields; field->key; field++) {
+/* Each with a comma before it. */
+static void add_fields(struct lab_str *out, const struct lab_monitor_source *source,
+                       const struct lab_tick *tick) {
+    for (const struct lab_monitor_field *field = lab_monitor_gpu_fields; field->key; field++) {
         double value =
             lab_monitor_gpu_value(&source->gpu, &source->entity, tick, field->metric) / field->unit;
         lab_str_printf(out, ", \"%s\": ", field->key);
         lab_monitor_add_number(out, value, field->decimals, "null");
     }
+}
+
+static void add_rest(struct lab_str *out, const struct lab_monitor_source *source,
+                     const struct lab_tick *tick) {
     add_reasons(out, &source->entity, tick);
     lab_str_add(out, ", \"gpu_uuid\": ");
     lab_monitor_add_string(out, source->entity.id);
@@ -51,7 +55,8 @@ static void add_gpu(struct lab_str *out, const struct lab_monitor_source *source
                     const struct lab_tick *tick) {
     lab_str_printf(out, "\"gpu_index\": %d, \"gpu_name\": ", source->entity.index);
     lab_monitor_add_string(out, source->entity.name);
-    add_fields(out, lab_monitor_gpu_fields, source, tick);
+    add_fields(out, source, tick);
+    add_rest(out, source, tick);
 }
 
 static void add_stamp(struct lab_monitor_writer *writer, int64_t time_ns) {
@@ -139,11 +144,26 @@ static int compare_sources(const void *a, const void *b) {
 }
 
 /* Of a GPU that the recording knows nothing of: its number alone. */
-static void add_place(struct lab_str *out, int index) {
-    lab_str_printf(out, "{\"gpu_id\": %d", index);
-    for (const struct lab_monitor_field *field = lab_monitor_experiment_fields; field->key; field++)
-        lab_str_printf(out, ", \"%s\": null", field->key);
-    lab_str_add(out, "}, ");
+static void add_place(struct lab_monitor_writer *writer, int index) {
+    lab_str_printf(writer->out, "{\"gpu_id\": %d", index);
+    for (int i = 0; i < LAB_MONITOR_EXPERIMENT_FIELDS; i++)
+        if (writer->survey.shown[i])
+            lab_str_printf(writer->out, ", \"%s\": null", lab_monitor_experiment_fields[i].key);
+    lab_str_add(writer->out, "}, ");
+}
+
+/* Counters are read less often than ticks come: until the next reading a field keeps its value.
+ * What never has one is left out. */
+static void add_held(struct lab_monitor_writer *writer, const struct lab_monitor_source *source) {
+    for (int i = 0; i < LAB_MONITOR_EXPERIMENT_FIELDS; i++) {
+        const struct lab_monitor_field *field = &lab_monitor_experiment_fields[i];
+        if (!writer->survey.shown[i])
+            continue;
+        lab_str_printf(writer->out, ", \"%s\": ", field->key);
+        lab_monitor_add_number(writer->out,
+                               source->in_group ? source->held[i] / field->unit : (double)NAN,
+                               field->decimals, "null");
+    }
 }
 
 static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_source *source) {
@@ -152,7 +172,8 @@ static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_so
         return;
     }
     lab_str_printf(writer->out, "\"gpu_id\": %d", source->entity.index);
-    add_fields(writer->out, lab_monitor_experiment_fields, source, &source->tick);
+    add_held(writer, source);
+    add_rest(writer->out, source, &source->tick);
     lab_str_add(writer->out, ", \"gpu_name\": ");
     lab_monitor_add_string(writer->out, source->entity.name);
 }
@@ -161,35 +182,52 @@ static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_so
 
 #define EARLY_NS (2 * LAB_NS_PER_S) /* what has no value by then is not waited for */
 
-static bool has_later(const struct lab_track *track, int column, int64_t time_ns) {
-    for (size_t i = 0; track->values[column] && i < track->count; i++)
-        if (track->times_ns[i] > time_ns && track->valid[column][i])
-            return true;
-    return false;
-}
-
-static bool is_awaited(const struct lab_monitor_writer *writer, int number,
-                       enum lab_metric_id metric) {
-    const struct lab_monitor_source *source = &writer->sources[number];
-    int column = lab_entity_column(&source->entity, metric, -1);
-    return column >= 0 && !lab_valid_get(source->tick.valid, column) &&
-           number < writer->recording->track_count &&
-           has_later(&writer->recording->tracks[number], column, source->tick.time_ns);
-}
-
-/* Some GPU of the group has no value yet of what scripts plot, and gets one later. Rates need two
- * readings; the monitor whose files these are waits for its first ones. */
+/* Some GPU has no value yet of a field of which it gets one later. Rates need two readings; the
+ * monitor whose files these are waits for its first ones. */
 static bool is_early(const struct lab_monitor_writer *writer) {
-    static const enum lab_metric_id metrics[] = {LAB_METRIC_UTILIZATION, LAB_METRIC_PCIE_TX_RATE,
-                                                 LAB_METRIC_PCIE_RX_RATE};
-    if (writer->format != LAB_MONITOR_EXPERIMENT || writer->records > 0 || !writer->recording ||
-        writer->group_time_ns - writer->begin_ns >= EARLY_NS)
+    const struct lab_monitor_survey *survey = &writer->survey;
+    if (writer->records > 0 || writer->group_time_ns - survey->first_ns >= EARLY_NS)
         return false;
     for (int i = 0; i < writer->source_count; i++)
-        for (size_t m = 0; writer->sources[i].in_group && m < sizeof metrics / sizeof *metrics; m++)
-            if (is_awaited(writer, i, metrics[m]))
+        for (int f = 0; writer->sources[i].in_group && f < LAB_MONITOR_EXPERIMENT_FIELDS; f++)
+            if (survey->seen[i][f] && isnan(writer->sources[i].held[f]))
                 return true;
     return false;
+}
+
+/* Whether all GPUs that the recording has ticks of are in the group. */
+static bool is_whole(const struct lab_monitor_writer *writer) {
+    for (int i = 0; i < writer->source_count; i++)
+        if (writer->sources[i].told && !writer->sources[i].in_group && writer->recording &&
+            i < writer->recording->track_count && writer->recording->tracks[i].count > 0)
+            return false;
+    return true;
+}
+
+/* Takes note of the group's values. True: no record of an experiment is written of it. */
+static bool is_left_out(struct lab_monitor_writer *writer) {
+    struct lab_monitor_survey *survey = &writer->survey;
+    if (writer->format != LAB_MONITOR_EXPERIMENT)
+        return false;
+    for (int i = 0; i < writer->source_count; i++)
+        for (int f = 0; writer->sources[i].in_group && f < LAB_MONITOR_EXPERIMENT_FIELDS; f++) {
+            struct lab_monitor_source *source = &writer->sources[i];
+            double value = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick,
+                                                 lab_monitor_experiment_fields[f].metric);
+            source->held[f] = isnan(value) ? source->held[f] : value;
+            survey->shown[f] |= !isnan(value);
+            survey->seen[i][f] |= !isnan(value);
+        }
+    bool whole = is_whole(writer);
+    if (survey->open) {
+        survey->first_ns = survey->whole > 0 || !whole ? survey->first_ns : writer->group_time_ns;
+        survey->whole += whole;
+        return true;
+    }
+    if (whole || survey->whole == 0) /* else no record would be left */
+        return is_early(writer);
+    survey->left_out++;
+    return true;
 }
 
 /* --- a group --- */
@@ -223,7 +261,7 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer) {
     int count = find_members(writer, members);
     for (int i = 0; i < count; i++)
         lab_monitor_gpu_pass(&members[i]->gpu, &members[i]->entity, &members[i]->tick);
-    if (is_early(writer)) {
+    if (is_left_out(writer)) {
         lab_mem_free(members);
         return;
     }
@@ -238,7 +276,7 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer) {
     for (int i = 0, place = 0; i < count; i++, place++) {
         lab_str_add(writer->out, i ? ", " : "");
         for (; !multi && place < members[i]->entity.index; place++)
-            add_place(writer->out, place);
+            add_place(writer, place);
         lab_str_add(writer->out, "{");
         add_element(writer, members[i]);
         lab_str_add(writer->out, "}");

@@ -56,8 +56,9 @@ struct lab_monitor_field {
 };
 
 extern const struct lab_monitor_field lab_monitor_gpu_fields[]; /* single and multi */
+#define LAB_MONITOR_EXPERIMENT_FIELDS 17
 extern const struct lab_monitor_field
-    lab_monitor_experiment_fields[]; /* both end with a NULL key */
+    lab_monitor_experiment_fields[LAB_MONITOR_EXPERIMENT_FIELDS + 1]; /* both end with a NULL key */
 
 /* Counters of a NUMA node's pages: numastat's row, the key of the object. */
 enum { LAB_MONITOR_PAGES = 4 };
