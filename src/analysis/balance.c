@@ -80,10 +80,11 @@ struct balance { /* of one recording */
     bool steady; /* no window differs from the whole by a point, and there is no trend */
 };
 
-#define WINDOWS 10  /* of a recording, unless told otherwise */
-#define LEAST_S 1.0 /* of a recording that is graded: utilisation is a mean over some of that */
-#define POINT   0.01
-#define ALPHA   0.05
+#define WINDOWS    10 /* of a recording, unless told otherwise */
+#define CONFIDENCE 0.95
+#define LEAST_S    1.0 /* of a recording that is graded: utilisation is a mean over some of that */
+#define POINT      0.01
+#define ALPHA      0.05
 
 static bool is_graded(const struct lab_recording_stats *stats) {
     return !stats->idle && stats->duration_s >= LEAST_S;
@@ -253,26 +254,67 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
     return lab_arena_strdup(arena, text.text);
 }
 
-/* "3 recordings: the worst balance is that of b: poor in utilisation (CV 24.0 %)." */
+/* Mean CV over the recordings that are graded, with its interval over them; how many. */
+static int pool(const struct balance *balances, int count, int metric, struct lab_arena *arena,
+                double *ret_mean, struct lab_interval *ret_interval) {
+    double *values = lab_arena_alloc(arena, (size_t)count + 1, sizeof *values);
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (balances[i].figures.grades[metric])
+            values[n++] = balances[i].figures.cv[metric];
+    *ret_mean = n > 0 ? lab_stats_mean(values, (size_t)n) : (double)NAN;
+    *ret_interval = lab_stats_mean_interval(values, (size_t)n, CONFIDENCE);
+    return n;
+}
+
+/* One that holds at both ends of the interval. */
+static const char *pooled_grade(double mean, const struct lab_interval *interval) {
+    const char *grade = lab_recording_stats_grade(mean);
+    bool sure = isnan(interval->low) ||
+                (lab_str_equal(lab_recording_stats_grade(fmax(0, interval->low)), grade) &&
+                 lab_str_equal(lab_recording_stats_grade(interval->high), grade));
+    return sure ? grade : "inconclusive";
+}
+
+/* "Balance, mean of 3 recordings: poor in utilisation (CV 30.0%, 95% CI [28.1, 31.9]%), excellent
+ * in memory (…)." The worst metric first; the worst recording is in the table. */
 static const char *answer_for_all(const struct balance *balances, int count,
                                   struct lab_arena *arena) {
-    const struct balance *worst = NULL;
-    int metric = -1;
-    for (int i = 0; i < count; i++) {
-        int own = worst_metric(&balances[i]);
-        if (own >= 0 && (!worst || balances[i].figures.cv[own] > worst->figures.cv[metric])) {
-            worst = &balances[i];
-            metric = own;
-        }
+    struct {
+        double mean;
+        struct lab_interval interval;
+        int n;
+    } pooled[BALANCED];
+    bool told[BALANCED] = {0};
+    int most = 0, parts = 0;
+    LAB_AUTO(str, text);
+    for (int m = 0; m < BALANCED; m++) {
+        pooled[m].n = pool(balances, count, m, arena, &pooled[m].mean, &pooled[m].interval);
+        most = pooled[m].n > most ? pooled[m].n : most;
     }
-    if (!worst)
+    if (most == 0)
         return lab_arena_printf(arena,
                                 "Not graded: %d recordings, none of %.0f s with two GPUs in use.",
                                 count, LEAST_S);
-    return lab_arena_printf(
-        arena, "%d recordings: the worst balance is that of %s: %s in %s (CV %.1f %%).", count,
-        worst->stats->source->name, worst->figures.grades[metric],
-        lab_recording_stats_kinds[metric].noun, 100 * worst->figures.cv[metric]);
+    lab_str_printf(&text, "Balance, mean of %d recording%s: ", most, most == 1 ? "" : "s");
+    for (int i = 0; i < BALANCED; i++) {
+        int worst = -1;
+        for (int m = 0; m < BALANCED; m++)
+            if (!told[m] && pooled[m].n > 0 && (worst < 0 || pooled[m].mean > pooled[worst].mean))
+                worst = m;
+        if (worst < 0)
+            break;
+        told[worst] = true;
+        lab_str_printf(&text, "%s%s in %s (CV %.1f%%", parts++ ? ", " : "",
+                       pooled_grade(pooled[worst].mean, &pooled[worst].interval),
+                       lab_recording_stats_kinds[worst].noun, 100 * pooled[worst].mean);
+        if (pooled[worst].n > 1)
+            lab_str_printf(&text, ", 95%% CI [%.1f, %.1f]%%",
+                           100 * fmax(0, pooled[worst].interval.low),
+                           100 * pooled[worst].interval.high);
+        lab_str_add(&text, ")");
+    }
+    return lab_arena_printf(arena, "%s.", text.text);
 }
 
 /* --- tables --- */
