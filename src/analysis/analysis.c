@@ -129,6 +129,23 @@ static enum lab_analysis_finding finding_of(const struct lab_claim *claims, int 
     return none ? LAB_ANALYSIS_FINDS_NOTHING : LAB_ANALYSIS_CANT_TELL;
 }
 
+/* A claim that names no points rests on all that were analysed. */
+static void fill_scopes(const struct lab_analysis_input *input, struct lab_claim *const *claims,
+                        int count, struct lab_arena *arena) {
+    struct lab_claim all = {0};
+    for (int s = 0; s < input->study_count; s++)
+        for (int i = 0; i < input->studies[s].run_count; i++)
+            if (input->studies[s].runs[i].used)
+                lab_claim_add_scope(&all, input->studies[s].runs[i].point, arena);
+    for (int i = 0; i < input->recording_count && input->study_count == 0; i++)
+        lab_claim_add_scope(&all, input->recordings[i].name, arena);
+    for (int i = 0; i < count; i++)
+        if (claims[i]->scope_count == 0 && claims[i]->verdict != LAB_CLAIM_NOT_TESTED) {
+            claims[i]->scope = all.scope;
+            claims[i]->scope_count = all.scope_count;
+        }
+}
+
 int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
                      const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_analysis_result *ret_result, struct lab_err *err) {
@@ -142,6 +159,7 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
         claims[i] = &ret_result->claims[i];
         claims[i]->simulated = ret_result->simulated;
     }
+    fill_scopes(input, claims, count, arena);
     /* of several studies, the same names are different things */
     lab_claims_check(claims, count, input->study_count <= 1, &ret_result->faults, arena);
     /* unless it says so itself, from several kinds of claims; an estimate in a unit is neither

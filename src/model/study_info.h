@@ -38,7 +38,7 @@ struct lab_study_info {
     int left_unknown; /* runs that are guessed, in left_s by what others took */
     const struct lab_study_info_metric *metrics; /* run by run; for the reports alone */
     int metric_count;
-    const char *report; /* its main file; NULL = report/report.md of the folder */
+    const char *report; /* its main file; NULL = report/report.md of the folder; "" = none */
 };
 
 #endif

@@ -28,10 +28,15 @@ for study in $studies; do
               and "." in c["kind"] and "." not in c["subject"][-1:] for c in d["claims"])'
     json 'all(c["low"] <= c["effect"] <= c["high"] for c in d["claims"] if c["low"] is not None)'
     json 'all(c["runs"] > 1 for c in d["claims"] if c["verdict"] in ("yes", "no"))'
+    json 'all(c["scope"] for c in d["claims"] if c["verdict"] != "not_tested")'
+    json 'all(len(set(c["scope"])) == len(c["scope"]) for c in d["claims"] if c["kind"] != "stability.drift")'
     cp "$work/out" "$study.json"
 done
 python3 -c 'import json; assert len(json.load(open("numa_study.json"))["claims"]) > 10' || fail "numa_study has no claims"
 run show numa_study --claims
 expect_out '^ *Kind +Subject +Compared with +Effect +Runs +Verdict$'
+rm -r "$work"/outputs/numa_*study/*/*/report && run show numa_study
+grep -q '^  Report ' "$work/out" && fail "$what: names a report that isn't there"
+run show numa_study --claims
 expect_out '^ *numa.penalty +NUMA nodes at distance .* -?[0-9.]+% \[-?[0-9.]+, -?[0-9.]+\] +2 +[a-z]+$'
 finish

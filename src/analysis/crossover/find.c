@@ -86,11 +86,9 @@ static void claim_crossover(const struct lab_study_group *from, const struct cro
                             struct crossover_series *series, struct lab_arena *arena) {
     const struct lab_study_point **points =
         lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *points);
-    const char **scope = lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *scope);
     int *repeats;
     for (int m = 0; m < series->count; m++) {
         points[m] = series->models[m]->point;
-        scope[m] = points[m]->name;
     }
     int blocks = lab_stage_blocks(points, series->count, arena, &repeats);
     double *values = lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *values);
@@ -108,8 +106,8 @@ static void claim_crossover(const struct lab_study_group *from, const struct cro
                                 ? lab_arena_printf(arena, "%s, %s", group->title, series->title)
                                 : group->title;
     series->claim.quantity = "crossover at";
-    series->claim.scope = scope;
-    series->claim.scope_count = series->count;
+    for (int m = 0; m < series->count; m++)
+        lab_claim_add_scope(&series->claim, points[m]->name, arena);
     series->claim.simulated = group->simulated;
 }
 

@@ -288,6 +288,8 @@ struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_la
     claim.subject =
         gpu < 0 ? second->name : lab_arena_printf(arena, "%s, GPU %d", second->name, gpu);
     claim.reference = first->name;
+    lab_claim_add_scope(&claim, first->name, arena);
+    lab_claim_add_scope(&claim, second->name, arena);
     claim.quantity = lab_recording_stats_kinds[metric].noun;
     claim.simulated = first->all_stats[0]->source->recording->simulated ||
                       second->all_stats[0]->source->recording->simulated;

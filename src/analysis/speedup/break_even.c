@@ -232,7 +232,6 @@ static struct lab_break_even make_even(const struct lab_gangs *gangs, const stru
         .until = exp(line->places[line->count - 1].x),
         .claim = lab_claim_none};
     struct lab_claim *claim = &even.claim;
-    const char **scope = NULL;
     claim->kind = lab_arena_printf(arena, "%s.break_even", gangs->analysis);
     claim->subject = lab_arena_printf(arena, "%s, %s", gang->names, even.where);
     claim->quantity = lab_arena_printf(arena, "break-even %s", even.over);
@@ -240,8 +239,7 @@ static struct lab_break_even make_even(const struct lab_gangs *gangs, const stru
     claim->n = line->blocks;
     claim->simulated = gangs->study->simulated;
     for (int p = 0; p < line->count; p++)
-        LAB_ADD(scope, claim->scope_count, arena) = line->places[p].gang->point->name;
-    claim->scope = scope;
+        lab_claim_add_scope(claim, line->places[p].gang->point->name, arena);
     if (is_dense(line) && line->blocks > 0)
         find_interval(line, claim, &even.rising);
     claim->effect = exp(claim->effect);

@@ -246,10 +246,10 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
     }
     if (study->running)
         lab_doc_line(doc, "Running", "%s", study->holder ? study->holder : "");
-    else if (study->report) /* it is written at the end */
-        lab_doc_line_whole(doc, "Report", "%s", study->report);
-    else
+    else if (!study->report) /* it is written at the end */
         lab_doc_line_whole(doc, "Report", "%s/report/report.md", study->folder);
+    else if (*study->report)
+        lab_doc_line_whole(doc, "Report", "%s", study->report);
     add_next(doc, end);
 }
 

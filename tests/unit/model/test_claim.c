@@ -48,6 +48,10 @@ LAB_TEST(no_effect_comes_with_its_bound) {
            "No difference larger than 0.8% in throughput between NUMA node 2 and NUMA node 0 (5 "
            "runs each)");
     assert_true(claim.bound == 0.0078);
+    claim.subject =
+        "Remote NUMA nodes"; /* a name begins with a capital only where a sentence does */
+    assert_contains(lab_claim_sentence(&claim, &test_arena),
+                    "between remote NUMA nodes and NUMA node 0");
     /* certain, but too small for anybody to act on */
     assert_int_equal(given(-0.003, -0.004, -0.002, 1e-6, 5).verdict, LAB_CLAIM_NO);
     assert_int_equal(given(0.004, 0.002, 0.0052, 0.001, 3).verdict, LAB_CLAIM_NO);
