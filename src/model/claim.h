@@ -43,9 +43,9 @@ struct lab_claim {
     double effect;                /* NaN = unknown */
     double low, high, confidence; /* the interval over runs; NaN = there is none */
     bool at_least; /* it covers at least as often: a prediction's has the model's error besides */
-    double p;                     /* of no effect; NaN = unknown */
-    double negligible;            /* an effect this small is none; 0 = LAB_CLAIM_NEGLIGIBLE */
-    int n;                        /* runs of the point that has fewest */
+    double p;      /* of no effect; NaN = unknown */
+    double negligible; /* an effect this small is none; 0 = LAB_CLAIM_NEGLIGIBLE */
+    int n;             /* runs of the point that has fewest */
     int needed; /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
     enum lab_claim_verdict verdict;
     double bound;             /* of NO: no effect is larger; else NaN */

@@ -31,7 +31,8 @@ struct plan_test { /* the keys of `test` that are the study's own; an axis may c
 struct plan_keys { /* what lab_plan_keys fills */
     const char *device, *output_dir, *tracker;
     int64_t seed;
-    const char *name, *question, *workload, *answers, *order, *processes, *profiler, *disturb, *gpu_mode;
+    const char *name, *question, *workload, *answers, *order, *processes, *profiler, *disturb,
+        *gpu_mode;
     bool resume, fail_fast, trace, monitor;
     int64_t max_workers, runs_per_device, max_retries, repeat;
     double budget_s, cooldown_s, duration_s;

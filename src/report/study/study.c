@@ -250,6 +250,8 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
         lab_doc_line_whole(doc, "Report", "%s/report/report.md", study->folder);
     else if (*study->report)
         lab_doc_line_whole(doc, "Report", "%s", study->report);
+    else if (!end->verbose)
+        lab_doc_line_whole(doc, "Folder", "%s", study->folder);
     add_next(doc, end);
 }
 
