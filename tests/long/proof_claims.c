@@ -254,7 +254,8 @@ static unsigned conditions_of(const struct pair *pair) {
     int repeats = pair->drawn.repeats;
     unsigned noise = level < 0.003  ? PROOF_NOISE_LOW
                      : level < 0.01 ? PROOF_NOISE_MEDIUM
-                                    : PROOF_NOISE_HIGH;
+                     : level < 0.05 ? PROOF_NOISE_HIGH
+                                    : PROOF_NOISE_LOUD;
     unsigned conditions = repeats >= 2 ? 1u << (PROOF_REPEATS_2 + repeats - 2) : 0;
     return conditions | 1u << noise | (machine->noise.within > 0) << PROOF_AUTOCORRELATED |
            (machine->noise.tail_per_s > 0) << PROOF_HEAVY_TAILS |

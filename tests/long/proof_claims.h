@@ -87,6 +87,7 @@ enum { /* under which intervals are counted by themselves */
        PROOF_NOISE_LOW,
        PROOF_NOISE_MEDIUM,
        PROOF_NOISE_HIGH,
+       PROOF_NOISE_LOUD,
        PROOF_AUTOCORRELATED,
        PROOF_HEAVY_TAILS,
        PROOF_BLOCK_DRIFT,

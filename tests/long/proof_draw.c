@@ -31,6 +31,7 @@ static int whole(struct proof_random *random, int low, int high) {
 /* --- a machine --- */
 
 #define NOTHING (1.0 / 3)
+#define LOUD    0.05 /* share of machines whose runs differ by 5 to 20% */
 #define WIDE    4000 /* GB/s of a link that slows nobody */
 
 static void draw_nodes(struct proof_random *random, struct proof_drawn_machine *machine) {
@@ -87,6 +88,10 @@ static void draw_noise(struct proof_random *random, struct proof_drawn_machine *
     double level = log_between(random, 0.002, 0.03);
     machine->noise.compute = level * between(random, 0.5, 1);
     machine->noise.copy = level * between(random, 0.5, 1);
+    if (chance(random, LOUD)) {
+        machine->noise.compute = log_between(random, 0.05, 0.2);
+        machine->noise.copy = log_between(random, 0.05, 0.2);
+    }
     if (chance(random, 0.5)) {
         machine->noise.within = level * between(random, 0.3, 1.5);
         machine->noise.within_s = log_between(random, 2e-4, 5e-2);

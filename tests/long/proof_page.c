@@ -175,6 +175,7 @@ static const char *const conditions[PROOF_CONDITIONS] = {
     [PROOF_NOISE_LOW] = "noise below 0.3%",
     [PROOF_NOISE_MEDIUM] = "noise of 0.3 to 1%",
     [PROOF_NOISE_HIGH] = "noise of 1 to 3%",
+    [PROOF_NOISE_LOUD] = "noise of 5 to 20%",
     [PROOF_AUTOCORRELATED] = "autocorrelated within runs",
     [PROOF_HEAVY_TAILS] = "heavy tails",
     [PROOF_BLOCK_DRIFT] = "drift between blocks",
