@@ -283,6 +283,17 @@ static void add_model(struct all *all, const struct pair *pair) {
     LAB_ADD(all->models, all->model_count, all->arena) = row;
 }
 
+/* Over all models and by model: one family. What compiling gains makes it no easier to find that
+ * NUMA nodes change it: that is another question. */
+static void judge(struct all *all) {
+    struct lab_claim **family = NULL;
+    int count = 0;
+    LAB_ADD(family, count, all->arena) = &all->gain;
+    for (int i = 0; i < all->model_count; i++)
+        LAB_ADD(family, count, all->arena) = &all->models[i].gain;
+    lab_claim_adjust(family, count);
+}
+
 static struct all look_at(const struct lab_study_table *study, struct lab_arena *arena) {
     struct all all = {.study = study, .arena = arena};
     struct lab_study_point *points;
@@ -290,9 +301,6 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
     list_pairs(&all, points, count);
     for (int i = 0; i < all.pair_count; i++)
         add_model(&all, &all.pairs[i]);
-    lab_rows_adjust(&LAB_ROWS(model_fields, all.models, all.model_count), "gain", arena);
-    for (int i = 0; i < all.model_count; i++)
-        claim_costs(&all, &all.models[i]);
     all.gain =
         claim_gain(&all, NULL, -1, "compile.gain",
                    all.model_count == 1
@@ -300,6 +308,9 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
                        : lab_arena_printf(arena, "Compiled, mean of %s",
                                           lab_study_count_words(study, all.model_count, arena)));
     all.numa = claim_numa(&all, points, count);
+    judge(&all);
+    for (int i = 0; i < all.model_count; i++)
+        claim_costs(&all, &all.models[i]);
     return all;
 }
 

@@ -141,10 +141,16 @@ static void claim_drifts(struct stability *made) {
                              .drift = claim_drift(made, made->rows, made->row_count, row->device,
                                                   "stability.device", row->device)};
     }
-    lab_rows_adjust(&LAB_ROWS(row_fields, made->rows, made->row_count), "drift", arena);
-    lab_rows_adjust(&LAB_ROWS(device_fields, made->devices, made->device_count), "drift", arena);
     made->drift =
         claim_drift(made, made->rows, made->row_count, NULL, "stability.drift", "All runs");
+    struct lab_claim **family = NULL;
+    int count = 0;
+    LAB_ADD(family, count, arena) = &made->drift;
+    for (int i = 0; i < made->row_count; i++)
+        LAB_ADD(family, count, arena) = &made->rows[i].drift;
+    for (int i = 0; i < made->device_count; i++)
+        LAB_ADD(family, count, arena) = &made->devices[i].drift;
+    lab_claim_adjust(family, count);
 }
 
 /* It was observed or not: there is nothing to estimate. */

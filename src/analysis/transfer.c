@@ -138,7 +138,6 @@ static void add_copies(const struct adding *to, const struct lab_transfer_copies
     if (remote)
         part->answer = lab_arena_printf(to->arena, "%s %s.", part->answer,
                                         lab_claim_sentence(&remote->change, to->arena));
-    lab_rows_adjust(&paths, "change", to->arena);
     lab_rows_add_table(part, "paths", "Time of a copy = latency + bytes/bandwidth", &paths,
                        to->arena);
     lab_rows_add_table(part, look->table, "By size", &sizes, to->arena);
@@ -157,7 +156,6 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
     part->answer = lab_arena_printf(
         to->arena, "%s.",
         lab_words_capital(lab_claim_sentence(&answer->pooled, to->arena), to->arena));
-    lab_rows_adjust(&rows, "change", to->arena);
     struct lab_doc_table *table =
         lab_rows_add_table(part, look->table, look->name, &rows, to->arena);
     lab_analysis_own_columns(table, to->arena)[1].title = look->x;
@@ -185,28 +183,56 @@ static int keep_single(const struct lab_study_point *points, int count,
     return kept;
 }
 
+#define NODES LAB_TRANSFER_QUESTIONS /* of the families */
+
+/* A family for each of what is asked: nodes, batches, pools; over all models and by model. That one
+ * matters makes it no easier to find another. */
+static void judge(struct lab_transfer_copies *copies, struct lab_transfer_answer *answers,
+                  struct lab_arena *arena) {
+    static const int pooled[] = {LAB_TRANSFER_BATCH, LAB_TRANSFER_POOL, LAB_TRANSFER_POOL},
+                     single[] = {LAB_TRANSFER_BATCH, LAB_TRANSFER_POOL, NODES};
+    struct lab_claim **families[NODES + 1] = {NULL};
+    int counts[NODES + 1] = {0};
+    for (int d = 0; d < LAB_TRANSFER_DIRECTIONS; d++)
+        for (int i = 0; i < copies[d].path_count && copies[d].size_count > 1; i++)
+            LAB_ADD(families[NODES], counts[NODES], arena) = &copies[d].paths[i].change;
+    for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++) {
+        int of_pooled = pooled[q], of_single = single[q];
+        LAB_ADD(families[of_pooled], counts[of_pooled], arena) = &answers[q].pooled;
+        for (int i = 0; i < answers[q].count; i++)
+            LAB_ADD(families[of_single], counts[of_single], arena) = &answers[q].rows[i].change;
+    }
+    for (int f = 0; f <= NODES; f++)
+        lab_claim_adjust(families[f], counts[f]);
+}
+
 /* Returns the study's headline; NULL = nothing in it can be compared. */
 static const char *add_study(const struct adding *to) {
     struct lab_study_point *points;
     int count = lab_study_points(to->study, to->arena, &points);
     struct lab_study_point *single = lab_arena_alloc(to->arena, (size_t)count + 1, sizeof *single);
     int single_count = keep_single(points, count, single);
+    struct lab_transfer_copies copies[LAB_TRANSFER_DIRECTIONS];
+    struct lab_transfer_answer answers[LAB_TRANSFER_QUESTIONS];
+    for (int d = 0; d < LAB_TRANSFER_DIRECTIONS; d++)
+        copies[d] = lab_transfer_copies_make(to->study, single, single_count,
+                                             (enum lab_transfer_direction)d, to->arena);
+    for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++)
+        answers[q] =
+            lab_transfer_ask(to->study, points, count, (enum lab_transfer_question)q, to->arena);
+    judge(copies, answers, to->arena);
     LAB_AUTO(str, text);
     for (int d = 0; d < LAB_TRANSFER_DIRECTIONS; d++) {
-        struct lab_transfer_copies copies = lab_transfer_copies_make(
-            to->study, single, single_count, (enum lab_transfer_direction)d, to->arena);
-        if (copies.size_count < 2)
+        if (copies[d].size_count < 2)
             continue;
-        add_copies(to, &copies, &copy_looks[d]);
+        add_copies(to, &copies[d], &copy_looks[d]);
         if (text.length == 0)
             lab_str_add(&text, to->result->parts[to->result->part_count - 1].answer);
     }
     for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++) {
-        struct lab_transfer_answer answer =
-            lab_transfer_ask(to->study, points, count, (enum lab_transfer_question)q, to->arena);
-        if (answer.count == 0)
+        if (answers[q].count == 0)
             continue;
-        add_question(to, &answer, &looks[q]);
+        add_question(to, &answers[q], &looks[q]);
         if (text.length == 0 || q == LAB_TRANSFER_PRESSURE)
             lab_str_printf(&text, "%s%s", text.length ? " " : "",
                            to->result->parts[to->result->part_count - 1].answer);

@@ -110,17 +110,16 @@ static struct phase make_phase(const struct lab_phases *phases,
     return phase;
 }
 
-/* Verdicts of spreads hold together, and so do those of single devices. */
+/* Verdicts of all spreads hold together; those of times are of `gpulab analyze contention`. */
 static void adjust(struct phase *list, int count, struct lab_arena *arena) {
-    struct lab_claim **pooled = NULL, **cells = NULL;
-    int of_pooled = 0, of_cells = 0;
+    struct lab_claim **spreads = NULL;
+    int n = 0;
     for (int p = 0; p < count; p++) {
-        LAB_ADD(pooled, of_pooled, arena) = &list[p].figures.spread;
+        LAB_ADD(spreads, n, arena) = &list[p].figures.spread;
         for (int i = 0; i < list[p].count; i++)
-            LAB_ADD(cells, of_cells, arena) = &list[p].pairs[i].spread_change;
+            LAB_ADD(spreads, n, arena) = &list[p].pairs[i].spread_change;
     }
-    lab_claim_adjust(pooled, of_pooled);
-    lab_claim_adjust(cells, of_cells);
+    lab_claim_adjust(spreads, n);
 }
 
 /* --- the whole --- */

@@ -1,6 +1,5 @@
 /* rows.c: cells and charts from members of structs. */
 #include "analysis/claims/rows.h"
-#include "analysis/claims/contrast.h"
 
 #include "base/str.h"
 
@@ -146,14 +145,6 @@ void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_ro
                 !(claim->subject[0] && lab_str_equal(claim->subject, claim->reference)))
                 lab_analysis_add_claim(result, claim, arena);
         }
-}
-
-void lab_rows_adjust(const struct lab_rows *rows, const char *key, struct lab_arena *arena) {
-    const struct lab_field *field = find_field(rows, key);
-    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)rows->count + 1, sizeof *claims);
-    for (int r = 0; r < rows->count; r++)
-        claims[r] = (struct lab_claim *)at(rows, r, field);
-    lab_claim_adjust(claims, rows->count);
 }
 
 /* --- charts --- */

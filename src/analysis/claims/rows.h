@@ -95,9 +95,6 @@ void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field
 void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_rows *rows,
                          struct lab_arena *arena);
 
-/* The claims of a column as a family (lab_claim_adjust); the items aren't constant. */
-void lab_rows_adjust(const struct lab_rows *rows, const char *key, struct lab_arena *arena);
-
 /* --- charts; fields are named by their keys --- */
 
 /*

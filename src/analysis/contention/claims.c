@@ -217,10 +217,10 @@ static struct contention_phase make_phase(struct contention *made, int number,
     return phase;
 }
 
-/* Slow-downs and resources are one family, since either is a finding. */
+/* One family, since each is a finding. */
 static void adjust(struct contention *made) {
-    struct lab_claim **found = NULL, **devices = NULL, **recoveries = NULL, **costs = NULL;
-    int n = 0, of_devices = 0, of_recoveries = 0, of_costs = 0;
+    struct lab_claim **found = NULL;
+    int n = 0;
     for (int p = 0; p < made->count; p++) {
         struct contention_phase *phase = &made->list[p];
         LAB_ADD(found, n, made->arena) = &phase->slowdown;
@@ -229,15 +229,12 @@ static void adjust(struct contention *made) {
         for (int r = 0; r < CONTENTION_RESOURCES; r++)
             LAB_ADD(found, n, made->arena) = &phase->resources[r].change;
         for (int i = 0; i < phase->device_count; i++)
-            LAB_ADD(devices, of_devices, made->arena) = &phase->devices[i].change;
-        LAB_ADD(recoveries, of_recoveries, made->arena) = &phase->recovery;
-        LAB_ADD(recoveries, of_recoveries, made->arena) = &phase->throughput;
-        LAB_ADD(costs, of_costs, made->arena) = &phase->tuning.cost;
+            LAB_ADD(found, n, made->arena) = &phase->devices[i].change;
+        LAB_ADD(found, n, made->arena) = &phase->recovery;
+        LAB_ADD(found, n, made->arena) = &phase->throughput;
+        LAB_ADD(found, n, made->arena) = &phase->tuning.cost;
     }
     lab_claim_adjust(found, n);
-    lab_claim_adjust(devices, of_devices);
-    lab_claim_adjust(recoveries, of_recoveries);
-    lab_claim_adjust(costs, of_costs);
 }
 
 /* On one device alone it is the same claim as of the kernel. */

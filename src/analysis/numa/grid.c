@@ -216,15 +216,15 @@ static int next_distance(const struct lab_numa_grid *grid, int below) {
 }
 
 static void claim_all(struct lab_numa_grid *grid, struct lab_arena *arena) {
-    struct lab_claim **cells = NULL, **devices = NULL, **pooled = NULL;
-    int cell_count = 0, device_count = 0, pooled_count = 0;
+    struct lab_claim **family = NULL;
+    int count = 0;
     for (int d = 0; d < grid->device_count; d++) {
         struct lab_numa_device *device = &grid->devices[d];
         claim_device(grid, device, arena);
         for (int i = 0; i < grid->model_count * device->node_count; i++)
-            LAB_ADD(cells, cell_count, arena) = &device->cells[i].claim;
+            LAB_ADD(family, count, arena) = &device->cells[i].claim;
         for (int n = 0; n < device->node_count; n++)
-            LAB_ADD(devices, device_count, arena) = &device->nodes[n].claim;
+            LAB_ADD(family, count, arena) = &device->nodes[n].claim;
     }
     for (int distance = INT_MAX; (distance = next_distance(grid, distance)) >= 0;)
         for (int m = 0; m < grid->model_count; m++) {
@@ -233,10 +233,8 @@ static void claim_all(struct lab_numa_grid *grid, struct lab_arena *arena) {
                 LAB_ADD(grid->pooled, grid->pooled_count, arena) = one;
         }
     for (int i = 0; i < grid->pooled_count; i++)
-        LAB_ADD(pooled, pooled_count, arena) = &grid->pooled[i].claim;
-    lab_claim_adjust(cells, cell_count);
-    lab_claim_adjust(devices, device_count);
-    lab_claim_adjust(pooled, pooled_count);
+        LAB_ADD(family, count, arena) = &grid->pooled[i].claim;
+    lab_claim_adjust(family, count);
 }
 
 struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, const char *prefix,

@@ -58,7 +58,7 @@ struct lab_numa_grid {
     int gangs; /* points of several devices, which are left out */
 };
 
-/* Everything compared; verdicts of cells, of devices and of the pooled claims hold together, each.
+/* Everything compared; all verdicts hold together, those of cells, of devices and the pooled ones.
  * `prefix` before the devices' names. */
 struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, const char *prefix,
                                         struct lab_arena *arena);

@@ -196,12 +196,22 @@ static bool has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang
     return false;
 }
 
-static void judge_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_claim **claims = NULL;
-    int count = 0;
+/* Gangs against one device are a family, gangs against each other another: that two devices are
+ * faster than one makes it no easier to find a bridge that slows them. */
+static void judge(struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_claim **alone = NULL, **rivals = NULL;
+    int count = 0, rival_count = 0;
     for (int i = 0; i < gangs->count; i++)
-        LAB_ADD(claims, count, arena) = &gangs->items[i].claim;
-    lab_claim_adjust(claims, count);
+        LAB_ADD(alone, count, arena) = &gangs->items[i].claim;
+    for (int i = 0; i < gangs->pool_count; i++)
+        LAB_ADD(alone, count, arena) = &gangs->pools[i].claim;
+    for (int i = 0; i < gangs->rival_count; i++)
+        LAB_ADD(rivals, rival_count, arena) = &gangs->rivals[i].claim;
+    lab_claim_adjust(alone, count);
+    lab_claim_adjust(rivals, rival_count);
+}
+
+static void describe_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
     for (int i = 0; i < gangs->count; i++) {
         struct lab_gang *gang = &gangs->items[i];
         gang->speedup = ratio_of(&gang->claim, 1);
@@ -246,8 +256,7 @@ static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices
 }
 
 static void make_pools(struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct lab_claim **claims = NULL;
-    int count = 0, most = 0;
+    int most = 0;
     for (int i = 0; i < gangs->count; i++)
         most = gangs->items[i].devices > most ? gangs->items[i].devices : most;
     for (int devices = 2; devices <= most; devices++) {
@@ -255,9 +264,6 @@ static void make_pools(struct lab_gangs *gangs, struct lab_arena *arena) {
         if (pool.cells > 0)
             LAB_ADD(gangs->pools, gangs->pool_count, arena) = pool;
     }
-    for (int i = 0; i < gangs->pool_count; i++)
-        LAB_ADD(claims, count, arena) = &gangs->pools[i].claim;
-    lab_claim_adjust(claims, count);
     for (int i = 0; i < gangs->pool_count; i++) {
         struct lab_effect ratio = ratio_of(&gangs->pools[i].claim, 1);
         gangs->pools[i].times =
@@ -331,8 +337,7 @@ static struct lab_gang_rival rival_of(const struct lab_gangs *gangs, struct lab_
 
 static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
     struct lab_contrast pooled = {.arena = arena};
-    struct lab_claim **claims = NULL;
-    int count = 0, sharing = 0;
+    int sharing = 0;
     LAB_ADD(gangs->rivals, gangs->rival_count, arena) = (struct lab_gang_rival){0}; /* pooled */
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i], *reference = find_reference(gangs, gang);
@@ -364,9 +369,6 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
         gangs->rivals++;
         gangs->rival_count--;
     }
-    for (int i = sharing > 1; i < gangs->rival_count; i++)
-        LAB_ADD(claims, count, arena) = &gangs->rivals[i].claim;
-    lab_claim_adjust(claims, count);
 }
 
 /* --- the whole --- */
@@ -406,9 +408,10 @@ struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char 
             LAB_ADD(gangs.items, gangs.count, arena) = make_gang(&gangs, &points, i, arena);
     if (gangs.count > 0)
         qsort(gangs.items, (size_t)gangs.count, sizeof *gangs.items, by_work);
-    judge_cells(&gangs, arena);
     make_pools(&gangs, arena);
     make_rivals(&gangs, arena);
+    judge(&gangs, arena);
+    describe_cells(&gangs, arena);
     lab_gangs_find_break_even(&gangs, arena);
     return gangs;
 }
