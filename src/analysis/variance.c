@@ -151,7 +151,7 @@ static const char *make_answer(const struct phase *main, const struct lab_indica
         const char *state = NULL;
         int count = 0;
         for (int i = 0; i < LAB_INDICATORS; i++)
-            if (indicators[i].claim.verdict == order[v]) {
+            if (indicators[i].verdict == order[v]) {
                 state = indicators[i].state;
                 count++;
             }
@@ -169,7 +169,8 @@ static void add_parts(struct lab_analysis_result *result, const struct contentio
     for (int p = 0; p < made->count; p++)
         list[p] = make_phase(&made->phases, &made->list[p]);
     adjust(list, made->count, arena);
-    lab_phases_indicators(&made->phases, &made->list[0].tuning, indicators);
+    lab_phases_indicators(&made->phases, &list[0].figures.spread, &made->list[0].tuning,
+                          indicators);
     result->answer = make_answer(&list[0], indicators, arena);
     for (int p = 0; p < made->count; p++)
         if (list[p].count > 0)
@@ -213,7 +214,7 @@ const struct lab_analysis lab_analysis_variance = {
     .description =
         "Each phase of a study compared with its baseline, block by block: iteration time and its "
         "spread, first over all kernels and devices, then for each. Intervals are over blocks, at "
-        "95%; verdicts of cells hold together. Five indicators of contention are met, not met, "
+        "95%; verdicts hold together. Five indicators of contention are met, not met, "
         "inconclusive or not testable. Several studies without phases are taken as phases, the "
         "first as the baseline.",
     .options = variance_options,

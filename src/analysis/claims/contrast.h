@@ -62,8 +62,8 @@ struct lab_claim lab_claim_from_amounts(const double *values, int count, const c
 struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
                                         int other_count);
 
-/* Verdicts of a family hold together; all comparisons of an analysis are one. The share of false ones among YES stays below
- * LAB_CLAIM_LEVEL (Benjamini and Hochberg). */
+/* Verdicts of a family hold together: the share of false ones among YES stays below
+ * LAB_CLAIM_LEVEL (Benjamini and Hochberg). All comparisons that answer one question are one. */
 void lab_claim_adjust(struct lab_claim *const *claims, int count);
 
 #endif

@@ -17,37 +17,41 @@
 #define BUDGET      300000 /* windows × resources of all devices */
 #define DEVICES_MAX 64
 
-/* Only more of it counts; none where no more than `most` is possible. */
-static void judge_rise(struct lab_claim *claim, double most) {
-    if (claim->verdict == LAB_CLAIM_NOT_TESTED ||
-        (claim->verdict == LAB_CLAIM_YES && claim->effect > 0))
-        return;
-    bool none = claim->high <= most;
-    claim->verdict = none ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
-    claim->bound = none ? fmax(claim->high, 0) : (double)NAN;
+/* Only more of it meets the indicator; it isn't met where no more than `most` is possible. The claim
+ * is of both directions, and so is its bound. */
+static void judge_rise(struct lab_indicator *indicator, double most) {
+    struct lab_claim *claim = &indicator->claim;
+    double farther = fmax(fabs(claim->low), fabs(claim->high));
+    bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+    indicator->verdict = open && claim->high <= most                             ? LAB_CLAIM_NO
+                         : claim->verdict == LAB_CLAIM_YES && claim->effect <= 0 ? LAB_CLAIM_NO
+                                                                                 : claim->verdict;
+    if (open && farther <= most) {
+        claim->verdict = LAB_CLAIM_NO;
+        claim->bound = farther;
+    }
 }
 
-static const char *rise_words(const struct lab_claim *claim, const char *what, const char *lacking,
-                              struct lab_arena *arena) {
-    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
+static const char *rise_words(const struct lab_indicator *indicator, const char *what,
+                              const char *lacking, struct lab_arena *arena) {
+    const struct lab_claim *claim = &indicator->claim;
+    if (indicator->verdict == LAB_CLAIM_NOT_TESTED)
         return lacking;
-    if (claim->verdict == LAB_CLAIM_NO)
-        return lab_arena_printf(arena, "%s at most %.1f%% higher", what, 100 * claim->bound);
+    if (indicator->verdict == LAB_CLAIM_NO)
+        return lab_arena_printf(arena, "%s at most %.1f%% higher", what,
+                                100 * fmax(claim->high, 0));
     if (isnan(claim->low))
         return lab_arena_printf(arena, "%s %+.1f%%", what, 100 * claim->effect);
     return lab_arena_printf(arena, "%s %+.1f%% [%.1f, %.1f]", what, 100 * claim->effect,
                             100 * claim->low, 100 * claim->high);
 }
 
-static void judge_spread(const struct lab_phases *phases, struct lab_indicator *indicator) {
-    struct lab_phase_question question = {.phase = phases->concurrent,
-                                          .against = phases->base,
-                                          .spread = true,
-                                          .quantity = "spread of iteration times"};
-    indicator->claim = lab_phases_ask(phases, &question);
-    judge_rise(&indicator->claim, MORE_SPREAD);
-    indicator->evidence = rise_words(&indicator->claim, "spread",
-                                     "no iterations kept, or they don't vary", phases->arena);
+static void judge_spread(const struct lab_phases *phases, const struct lab_claim *spread,
+                         struct lab_indicator *indicator) {
+    indicator->claim = *spread;
+    judge_rise(indicator, MORE_SPREAD);
+    indicator->evidence =
+        rise_words(indicator, "spread", "no iterations kept, or they don't vary", phases->arena);
 }
 
 /* --- tuning --- */
@@ -65,13 +69,14 @@ static void judge_tuning(const struct lab_phases *phases, const struct lab_phase
                          struct lab_indicator *choices, struct lab_indicator *cost) {
     const char *lacking = why_not_tuned(tuning, phases->arena);
     choices->claim = tuning->choices;
+    choices->verdict = tuning->choices.verdict;
     choices->evidence = tuning->tunings > 0
                             ? lab_arena_printf(phases->arena, "another in %d of %d tunings",
                                                tuning->other, tuning->tunings)
                             : lacking;
     cost->claim = tuning->cost;
-    judge_rise(&cost->claim, SLOWER);
-    cost->evidence = rise_words(&cost->claim, "time on the idle device", lacking, phases->arena);
+    judge_rise(cost, SLOWER);
+    cost->evidence = rise_words(cost, "time on the idle device", lacking, phases->arena);
 }
 
 /* --- resources --- */
@@ -159,6 +164,7 @@ static void judge_correlation(const struct candidate *chosen, const char *lackin
                      : seen                           ? LAB_CLAIM_YES
                                                       : LAB_CLAIM_NO;
     claim->bound = claim->verdict == LAB_CLAIM_NO ? fmax(least, claim->high) : (double)NAN;
+    indicator->verdict = claim->verdict;
     indicator->evidence =
         seen ? lab_arena_printf(arena, "%s, %s", claim->subject, lab_claim_short(claim, arena))
              : lab_arena_printf(arena, "none of %d (|ρ| ≥ %.2f detectable)", chosen->count, least);
@@ -187,6 +193,7 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
     if (!best || !(p[at] <= LAB_CLAIM_LEVEL))
         return false;
     indicator->claim = lab_claim_of_spikes(of, best, arena);
+    indicator->verdict = indicator->claim.verdict;
     indicator->evidence =
         lab_arena_printf(arena, "%s: time %s in %d spikes", indicator->claim.subject,
                          lab_claim_short(&indicator->claim, arena), best->events);
@@ -195,7 +202,8 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
 
 /* --- all of them --- */
 
-void lab_phases_indicators(const struct lab_phases *phases, const struct lab_phase_tuning *tuning,
+void lab_phases_indicators(const struct lab_phases *phases, const struct lab_claim *spread,
+                           const struct lab_phase_tuning *tuning,
                            struct lab_indicator *ret_indicators) {
     static const struct lab_indicator asked[LAB_INDICATORS] = {
         {.key = "higher_variance", .title = "Higher variance of iteration times"},
@@ -212,7 +220,7 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_pha
     struct sampled *sampled = lab_arena_alloc(arena, 1, sizeof *sampled);
     memcpy(ret_indicators, asked, sizeof asked);
     sample(phases, sampled);
-    judge_spread(phases, &ret_indicators[0]);
+    judge_spread(phases, spread, &ret_indicators[0]);
     judge_tuning(phases, tuning, &ret_indicators[1], &ret_indicators[4]);
     struct candidate pcie = choose(sampled, is_traffic, arena),
                      cpu = choose(sampled, is_cpu, arena);
@@ -224,6 +232,6 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_pha
     for (int i = 0; i < LAB_INDICATORS; i++) {
         ret_indicators[i].claim.kind = lab_arena_printf(arena, "variance.%s", asked[i].key);
         ret_indicators[i].claim.simulated = phases->simulated;
-        ret_indicators[i].state = states[ret_indicators[i].claim.verdict];
+        ret_indicators[i].state = states[ret_indicators[i].verdict];
     }
 }

@@ -109,13 +109,15 @@ const char *lab_phases_chosen(const struct lab_phase_point *base,
 
 struct lab_indicator {
     const char *key, *title;
-    struct lab_claim claim; /* YES = met, NO = not met */
-    const char *state;      /* "met", "not met", "inconclusive", "not testable" */
+    struct lab_claim claim;
+    enum lab_claim_verdict verdict; /* YES = met, NO = not met: a fall is no rise */
+    const char *state;              /* "met", "not met", "inconclusive", "not testable" */
     const char *evidence;   /* a few words: a value, or why it isn't testable */
 };
 
-/* `tuning`: of the concurrent phase. */
-void lab_phases_indicators(const struct lab_phases *phases, const struct lab_phase_tuning *tuning,
+/* `spread`, `tuning`: of the concurrent phase. */
+void lab_phases_indicators(const struct lab_phases *phases, const struct lab_claim *spread,
+                           const struct lab_phase_tuning *tuning,
                            struct lab_indicator *ret_indicators);
 
 /* --- the chart --- */
