@@ -65,7 +65,7 @@ static void add_model(const struct scaling_group *group, struct lab_arena *arena
     const struct lab_claim *launch = &group->parameters[SCALING_LAUNCH],
                            *rate = &group->parameters[SCALING_COMPUTE],
                            *memory = &group->parameters[SCALING_MEMORY];
-    lab_str_printf(text, "%s: ", group->title);
+    lab_str_printf(text, "%s%s: ", text->length ? " " : "", group->title);
     if (group->count < SCALING_MODELS_LEAST) {
         lab_str_printf(text, "no cost model: %d models, at least %d needed.", group->count,
                        SCALING_MODELS_LEAST);
@@ -95,22 +95,22 @@ static void add_model(const struct scaling_group *group, struct lab_arena *arena
     }
 }
 
-/* The sentence before has named the group. */
+/* The cost model's sentence names the group. */
 static void add_claim(const struct lab_claim *claim, const char *subject, struct lab_arena *arena,
                       struct lab_str *text) {
     struct lab_claim shorter = *claim;
     shorter.subject = subject;
     if (claim->verdict != LAB_CLAIM_NOT_TESTED)
-        lab_str_printf(text, " %s.", lab_claim_sentence(&shorter, arena));
+        lab_str_printf(text, "%s%s.", text->length ? " " : "", lab_claim_sentence(&shorter, arena));
 }
 
 static const char *make_answer(const struct scaling_group *group,
                                const struct scaling_prediction *predictions, int count,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    add_model(group, arena, &text);
     add_claim(&group->by_depth, "Doubled depth", arena, &text);
     add_claim(&group->by_width, "Doubled width", arena, &text);
+    add_model(group, arena, &text);
     struct lab_interval range = scaling_predictable(group);
     for (int i = 0; i < count; i++)
         if (predictions[i].time.verdict == LAB_CLAIM_NOT_TESTED)
@@ -126,8 +126,8 @@ static const char *make_answer(const struct scaling_group *group,
 static void add_claims(struct lab_analysis_result *result, const struct scaling_group *group,
                        const struct lab_rows *predictions, struct lab_arena *arena) {
     const struct lab_claim *const claims[] = {
-        &group->parameters[SCALING_COMPUTE], &group->parameters[SCALING_LAUNCH],
-        &group->parameters[SCALING_MEMORY], &group->by_depth, &group->by_width};
+        &group->by_depth, &group->by_width, &group->parameters[SCALING_COMPUTE],
+        &group->parameters[SCALING_LAUNCH], &group->parameters[SCALING_MEMORY]};
     for (int i = 0; i < LAB_COUNT_OF(claims); i++)
         lab_analysis_add_claim(result, claims[i], arena);
     lab_rows_add_claims(result, predictions, arena);
@@ -185,7 +185,7 @@ static void add_pooled(struct lab_analysis_result *result, const struct scaling_
     claim.quantity = "compute rate";
     claim.simulated = result->simulated;
     lab_analysis_add_claim(result, &claim, arena);
-    result->answer = lab_arena_printf(arena, "%s%s. ", result->answer ? result->answer : "",
+    result->answer = lab_arena_printf(arena, "%s %s.", result->answer ? result->answer : "",
                                       lab_claim_sentence(&claim, arena));
 }
 
@@ -205,10 +205,10 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
         if (group.count >= MODELS_LEAST)
             LAB_ADD(made, made_count, arena) = group;
     }
-    add_pooled(result, made, made_count, arena);
     for (int g = 0; g < made_count; g++)
         if (add_group(config, study, &made[g], prefix, g < GROUPS_CHARTED, arena, result, err) < 0)
             return -1;
+    add_pooled(result, made, made_count, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);
     return 0;
 }
@@ -224,8 +224,8 @@ static int scaling_run(const void *opaque, const struct lab_analysis_input *inpu
             return -1;
     ret_result->answer =
         ret_result->part_count > 0
-            ? lab_arena_printf(arena, "%s%s", ret_result->answer ? ret_result->answer : "",
-                               ret_result->parts[0].answer)
+            ? lab_arena_printf(arena, "%s%s", ret_result->parts[0].answer,
+                               ret_result->answer ? ret_result->answer : "")
             : "Not tested: fewer than 2 models ran on the same device and NUMA node.";
     return 0;
 }

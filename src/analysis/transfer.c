@@ -133,15 +133,21 @@ static void add_copies(const struct adding *to, const struct lab_transfer_copies
     struct lab_analysis_part *part = add_part(to, look, &figures);
     struct lab_rows sizes = LAB_ROWS(size_fields, copies->sizes, copies->size_count),
                     paths = LAB_ROWS(path_fields, copies->paths, copies->path_count);
+    struct lab_rows changes = paths; /* what a node costs comes first */
+    changes.fields += LAB_COUNT_OF(path_fields) - 1;
+    changes.field_count = 1;
+    paths.field_count--;
+    lab_rows_add_claims(to->result, &changes, to->arena);
+    lab_rows_add_claims(to->result, &paths, to->arena);
+    paths.field_count++;
     part->answer =
         lab_arena_printf(to->arena, "%s.", lab_claim_sentence(find_first(copies), to->arena));
     if (remote)
-        part->answer = lab_arena_printf(to->arena, "%s %s.", part->answer,
-                                        lab_claim_sentence(&remote->change, to->arena));
+        part->answer = lab_arena_printf(
+            to->arena, "%s. %s", lab_claim_sentence(&remote->change, to->arena), part->answer);
     lab_rows_add_table(part, "paths", "Time of a copy = latency + bytes/bandwidth", &paths,
                        to->arena);
     lab_rows_add_table(part, look->table, "By size", &sizes, to->arena);
-    lab_rows_add_claims(to->result, &paths, to->arena);
     lab_rows_add_claims(to->result, &sizes, to->arena);
     add_chart(to, look, lab_axis_from("Bandwidth [GB/s]", 0), &sizes, "size_mb",
               "bandwidth_gb_per_s", "path");
