@@ -4,6 +4,8 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 const char *lab_words_si(double value, const char *unit, struct lab_arena *arena) {
     LAB_AUTO(str, text);
@@ -42,4 +44,35 @@ const char *lab_words_number(double value, struct lab_arena *arena) {
 double lab_words_bound_percent(double share) {
     double tenths = ceil(1000 * share - 1e-9);
     return tenths <= 0 ? 0 : tenths / 10; /* ceil of a little less than 0 is −0 */
+}
+
+/* Of "GPU 3": 3; -1 = it has another name. */
+static int gpu_number(const char *name) {
+    int number = -1, length = 0;
+    return sscanf(name, "GPU %d%n", &number, &length) == 1 && !name[length] ? number : -1;
+}
+
+const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char **parts = NULL;
+    int part_count = 0;
+    bool numbered = count > 1;
+    for (int i = 0; i < count; i++)
+        numbered = numbered && gpu_number(names[i]) >= 0;
+    for (int i = 0, next; i < count; i = next) {
+        next = i + 1;
+        while (numbered && next < count &&
+               gpu_number(names[next]) == gpu_number(names[next - 1]) + 1)
+            next++;
+        next = next < i + 3 ? i + 1 : next; /* a range is of three */
+        LAB_ADD(parts, part_count, arena) =
+            !numbered      ? names[i]
+            : next > i + 1 ? lab_arena_printf(arena, "%d–%d", gpu_number(names[i]),
+                                              gpu_number(names[next - 1]))
+                           : lab_arena_printf(arena, "%d", gpu_number(names[i]));
+    }
+    LAB_ADD(parts, part_count, arena) = NULL;
+    lab_str_add(&text, numbered ? "GPUs " : "");
+    lab_str_add_list(&text, parts, "and");
+    return lab_arena_strdup(arena, text.text);
 }

@@ -19,4 +19,7 @@ const char *lab_words_number(double value, struct lab_arena *arena);
 /* A bound as "no difference larger than" has it: in percent, rounded up since it has to hold. */
 double lab_words_bound_percent(double share);
 
+/* "GPU 3", "GPUs 0–3 and 7", "GPUs 0 and 1"; other names as they are. */
+const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena);
+
 #endif

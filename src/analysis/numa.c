@@ -115,7 +115,7 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
 
 /* --- the headline --- */
 
-/* "Bind GPU 0 and GPU 1 to NUMA node 0." of devices for which another node is slower for
+/* "Bind GPUs 0–3 to NUMA node 0." of devices for which another node is slower for
  * certain. */
 static void add_binding(const struct lab_numa_grid *grid, struct lab_arena *arena,
                         struct lab_str *text) {
@@ -137,10 +137,8 @@ static void add_binding(const struct lab_numa_grid *grid, struct lab_arena *aren
         }
         if (count == 0)
             continue;
-        LAB_ADD(names, count, arena) = NULL;
-        lab_str_printf(text, "%sBind ", text->length ? " " : "");
-        lab_str_add_list(text, names, "and");
-        lab_str_printf(text, " to NUMA node %d.", best);
+        lab_str_printf(text, "%sBind %s to NUMA node %d.", text->length ? " " : "",
+                       lab_words_devices(names, count, arena), best);
     }
 }
 
@@ -154,13 +152,16 @@ static void add_devices(const struct lab_numa_grid *grid, struct lab_arena *aren
                                lab_claim_sentence(&grid->devices[d].nodes[n].claim, arena));
 }
 
-/* The model with least arithmetic, from the farthest nodes: chosen before anything was measured. */
+/* Models that are transfer-bound; where none is, or that isn't known, the one with least
+ * arithmetic. From the farthest nodes. */
 static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena,
                        struct lab_str *text) {
     const struct lab_numa_pooled *first = &grid->pooled[0];
+    const struct lab_claim *claim = &grid->transfer_bound;
     int last = 0;
-    lab_str_printf(text, "%s%s.", text->length ? " " : "",
-                   lab_claim_sentence(&first->claim, arena));
+    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
+        claim = &first->claim;
+    lab_str_printf(text, "%s%s.", text->length ? " " : "", lab_claim_sentence(claim, arena));
     while (last < grid->pooled_count && grid->pooled[last].distance == first->distance)
         last++;
     int from = last;
@@ -169,7 +170,7 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         from--;
         bound = fmax(bound, grid->pooled[from].claim.bound);
     }
-    if (from < last && first->claim.verdict != LAB_CLAIM_NO)
+    if (from < last && claim->verdict != LAB_CLAIM_NO)
         lab_str_printf(text, " No difference larger than %.1f%% from %s up.",
                        lab_words_bound_percent(bound), grid->pooled[from].model);
 }
@@ -185,7 +186,7 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
         if (count > 1)
             lab_str_printf(&text, "%s%s: ", text.length ? " " : "", grids[g].study->name);
         LAB_AUTO(str, one);
-        bool found = false;
+        bool found = grids[g].transfer_bound.verdict == LAB_CLAIM_YES;
         for (int i = 0; i < grids[g].pooled_count; i++)
             found |= grids[g].pooled[i].claim.verdict == LAB_CLAIM_YES;
         if (found)
@@ -204,6 +205,8 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
 
 static void add_claims(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                        struct lab_arena *arena) {
+    if (grid->transfer_bound.verdict != LAB_CLAIM_NOT_TESTED)
+        lab_analysis_add_claim(result, &grid->transfer_bound, arena);
     for (int i = 0; i < grid->pooled_count; i++)
         lab_analysis_add_claim(result, &grid->pooled[i].claim, arena);
     for (int d = 0; d < grid->device_count; d++) {
@@ -282,8 +285,8 @@ const struct lab_analysis lab_analysis_numa = {
     .description =
         "For each device and model of a study, the throughput from each NUMA node, compared with "
         "the local node, or the nearest one that was tested. First comes the mean over devices, by "
-        "distance; then each device and each cell. Intervals are over runs, at 95%; verdicts of "
-        "devices and cells hold for all of them together.\n\n"
+        "distance; then each device and each cell. Intervals are over runs, at 95%; verdicts "
+        "hold for all of them together.\n\n"
         "One run a point gives values and no verdict: gpulab run numa_study experiment.repeat=5 "
         "gives both.",
     .options = numa_options,

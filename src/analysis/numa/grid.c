@@ -1,6 +1,7 @@
 /* grid.c: a study's points by device, model and NUMA node, and what they show together. */
 #include "analysis/analysis_build.h"
 #include "analysis/numa/numa.h"
+#include "analysis/stages/stages.h"
 
 #include "base/str.h"
 
@@ -165,6 +166,39 @@ static void claim_device(const struct lab_numa_grid *grid, struct lab_numa_devic
     }
 }
 
+/* That the node's claims are against: "the local node". */
+static const char *pooled_reference(bool local) {
+    return local ? "the local node" : "the nearest node tested";
+}
+
+/* The model's pairs of all devices from nodes so far away; returns of how many devices. `ret_local`
+ * becomes false where a reference isn't the device's local node. */
+static int add_pairs(const struct lab_numa_grid *grid, int model, int distance,
+                     struct lab_contrast *contrast, bool *ret_local) {
+    int devices = 0;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        int nodes = 0;
+        for (int n = 0; n < device->node_count; n++)
+            if (device->nodes[n].distance == distance && has_pair(device, model, n)) {
+                add_pair(contrast, device, model, n, 1);
+                nodes++;
+            }
+        devices += nodes > 0;
+        if (nodes > 0 && device->nodes[device->reference].number != device->home)
+            *ret_local = false;
+    }
+    return devices;
+}
+
+static void divide(struct lab_contrast *contrast) {
+    double pairs = 0;
+    for (int t = 0; t < contrast->count; t++)
+        pairs += fmax(contrast->terms[t].weight, 0);
+    for (int t = 0; t < contrast->count && pairs > 0; t++)
+        contrast->terms[t].weight /= pairs;
+}
+
 /* A model's mean over all devices and nodes that are so far away. */
 static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, int distance,
                                    struct lab_arena *arena) {
@@ -174,22 +208,8 @@ static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, 
                                      .far = distance > 0 ? distance : (double)NAN};
     struct lab_contrast contrast = {.arena = arena};
     bool local = true;
-    for (int d = 0; d < grid->device_count; d++) {
-        const struct lab_numa_device *device = &grid->devices[d];
-        int nodes = 0;
-        for (int n = 0; n < device->node_count; n++)
-            if (device->nodes[n].distance == distance && has_pair(device, model, n)) {
-                add_pair(&contrast, device, model, n, 1);
-                nodes++;
-            }
-        pooled.devices += nodes > 0;
-        local = local && (nodes == 0 || device->nodes[device->reference].number == device->home);
-    }
-    int pairs = 0;
-    for (int t = 0; t < contrast.count; t++)
-        pairs += contrast.terms[t].weight > 0;
-    for (int t = 0; t < contrast.count && pairs > 0; t++)
-        contrast.terms[t].weight /= pairs;
+    pooled.devices = add_pairs(grid, model, distance, &contrast, &local);
+    divide(&contrast);
     const char *who =
         pooled.devices == 1 ? "1 device" : lab_arena_printf(arena, "%d devices", pooled.devices);
     const char *nodes = distance > 0
@@ -199,8 +219,68 @@ static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, 
                                 : "distance unknown";
     pooled.claim = make_claim(grid, &contrast, "numa.penalty",
                               lab_arena_printf(arena, "%s, %s, %s", nodes, pooled.model, who),
-                              local ? "the local node" : "the nearest node tested");
+                              pooled_reference(local));
     return pooled;
+}
+
+/* --- transfer-bound models --- */
+
+/* By the stages' times from the reference nodes, not by what was found of remote ones. */
+static bool is_transfer_bound(const struct lab_numa_grid *grid, int model) {
+    double transfer_s = 0, compute_s = 0;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        const struct lab_study_point *point =
+            lab_numa_cell_at(device, model, device->reference)->point;
+        for (int i = 0; point && i < point->count; i++) {
+            struct lab_stage_times times = lab_stage_times_of(point->runs[i]);
+            transfer_s += lab_stage_transfer_s(&times);
+            compute_s += times.compute_s;
+        }
+    }
+    return transfer_s > (grid->models[model].complexity > 0 ? compute_s : 0);
+}
+
+/* "NUMA node 2" where all devices have that one so far away, or as their reference; else NULL. */
+static const char *common_node(const struct lab_numa_grid *grid, int distance, bool reference,
+                               struct lab_arena *arena) {
+    int number = -1;
+    for (int d = 0; d < grid->device_count; d++)
+        for (int n = 0; n < grid->devices[d].node_count; n++) {
+            const struct lab_numa_device *device = &grid->devices[d];
+            if ((n == device->reference) != reference ||
+                (!reference && device->nodes[n].distance != distance))
+                continue;
+            if (number >= 0 && device->nodes[n].number != number)
+                return NULL;
+            number = device->nodes[n].number;
+        }
+    return number < 0 ? NULL : node_title(number, arena);
+}
+
+static struct lab_claim claim_transfer_bound(const struct lab_numa_grid *grid,
+                                             struct lab_arena *arena) {
+    struct lab_contrast contrast = {.arena = arena};
+    int distance = grid->pooled[0].distance, models = 0, last = 0;
+    bool local = true;
+    for (int m = 0; m < grid->model_count; m++)
+        if (is_transfer_bound(grid, m) && add_pairs(grid, m, distance, &contrast, &local) > 0) {
+            models++;
+            last = m;
+        }
+    divide(&contrast);
+    const char *node = common_node(grid, distance, false, arena),
+               *reference = common_node(grid, distance, true, arena);
+    struct lab_claim claim =
+        make_claim(grid, &contrast, "numa.transfer_bound",
+                   node           ? node
+                   : distance > 0 ? lab_arena_printf(arena, "NUMA nodes at distance %d", distance)
+                                  : "Other NUMA nodes",
+                   reference ? reference : pooled_reference(local));
+    claim.quantity =
+        models == 1 ? lab_arena_printf(arena, "throughput on %s", grid->models[last].name)
+                    : lab_arena_printf(arena, "throughput on %d transfer-bound models", models);
+    return claim;
 }
 
 /* The largest distance below `below` of a node that isn't a reference; -1 = there is none. */
@@ -234,12 +314,16 @@ static void claim_all(struct lab_numa_grid *grid, struct lab_arena *arena) {
         }
     for (int i = 0; i < grid->pooled_count; i++)
         LAB_ADD(family, count, arena) = &grid->pooled[i].claim;
+    if (grid->pooled_count > 0) {
+        grid->transfer_bound = claim_transfer_bound(grid, arena);
+        LAB_ADD(family, count, arena) = &grid->transfer_bound;
+    }
     lab_claim_adjust(family, count);
 }
 
 struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, const char *prefix,
                                         struct lab_arena *arena) {
-    struct lab_numa_grid grid = {.study = study};
+    struct lab_numa_grid grid = {.study = study, .transfer_bound = lab_claim_none};
     struct lab_study_point *points;
     int count = lab_study_points(study, arena, &points), kept = 0;
     for (int i = 0; i < count; i++) { /* of one device each */

@@ -123,7 +123,7 @@ LAB_TEST(test_the_headline_is_pooled) {
     struct lab_analysis_result result = analyze(&given);
     assert_int_equal(result.part_count, 4);
     assert_has(result.answer,
-               "Bind GPU 0 and GPU 1 to NUMA node 0. Bind GPU 2 and GPU 3 to NUMA node 1.");
+               "Bind GPUs 0 and 1 to NUMA node 0. Bind GPUs 2 and 3 to NUMA node 1.");
     assert_string_equal(result.claims[0].kind, "numa.penalty");
     assert_string_equal(result.claims[0].subject, "NUMA nodes at distance 21, vit0x0x0, 4 devices");
     assert_true(result.claims[0].low <= -0.3 && -0.3 <= result.claims[0].high);
@@ -231,7 +231,7 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
                                              .rate = (gpu == 3 ? 1000 : 1100) * (node ? 0.8 : 1) *
                                                      exp(0.002 * given_normal(&given))});
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "Bind GPU 2 and GPU 3 to NUMA node 0.");
+    assert_has(result.answer, "Bind GPUs 2 and 3 to NUMA node 0.");
     assert_has(result.answer, "than the nearest node tested");
     assert_string_equal(result.parts[1].notes[0], "GPU 3: its local node (2) was not tested.");
     assert_null(result.parts[0].notes);
