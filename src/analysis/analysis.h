@@ -46,7 +46,8 @@ enum lab_analysis_finding {
 };
 
 struct lab_analysis_result {
-    const char *answer; /* the first sentence */
+    const char *answer;  /* the first sentence */
+    const char *command; /* a line to paste that follows from its claims; NULL = none does */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */

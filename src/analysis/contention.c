@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define AT_LIMIT     0.9 /* of the power limit, as it swings: then power lowers the clock */
@@ -226,6 +227,61 @@ static const char *make_answer(const struct contention *made) {
     return lab_arena_strdup(made->arena, text.text);
 }
 
+/* --- what to do --- */
+
+/* Devices that a phase runs at once. */
+static int count_at_once(const struct lab_phases *phases, const char *name) {
+    int most = 0;
+    for (int i = 0; i < phases->run_count; i++)
+        if (strcmp(phases->run_phases[i], name) == 0 && phases->runs[i]->rank_count > most)
+            most = phases->runs[i]->rank_count;
+    return most;
+}
+
+/* The one that gains most throughput of all devices together: groups that wait for each other are
+ * faster each, and slower in all. NULL = none gains for certain. */
+static const struct contention_phase *best_mitigation(const struct contention *made) {
+    const struct contention_phase *best = NULL;
+    double most = 1, all = count_at_once(&made->phases, made->list[0].name);
+    for (int p = 1; p < made->count; p++) {
+        const struct contention_phase *phase = &made->list[p];
+        double total = count_at_once(&made->phases, phase->name) / all / (1 + phase->recovery.high);
+        if (phase->recovery.verdict == LAB_CLAIM_YES && total > most) {
+            most = total;
+            best = phase;
+        }
+    }
+    return best;
+}
+
+/* A process for each GPU, on its NUMA node where that is part of it. NULL = nothing to paste. */
+static const char *make_command(const struct contention *made) {
+    const struct contention_phase *best = best_mitigation(made);
+    const struct lab_study_run *widest = NULL;
+    LAB_AUTO(str, list);
+    for (int i = 0; best && i < made->phases.run_count; i++)
+        if (strcmp(made->phases.run_phases[i], best->name) == 0 &&
+            (!widest || made->phases.runs[i]->rank_count > widest->rank_count))
+            widest = made->phases.runs[i];
+    bool numa = best && strstr(best->mitigations, "numa");
+    if (!widest || (!numa && !strstr(best->mitigations, "process")))
+        return NULL;
+    for (int r = 0; r < widest->rank_count; r++) {
+        const struct lab_study_rank *rank = &widest->ranks[r];
+        int gpu, length = 0;
+        const char *title = lab_study_device_title(rank->device, made->arena);
+        if (sscanf(title, "GPU %d%n", &gpu, &length) != 1 || title[length] ||
+            (numa && rank->device_node < 0))
+            return NULL;
+        lab_str_printf(&list, numa ? " %d:%d" : " %d", gpu, rank->device_node);
+    }
+    return lab_arena_printf(made->arena,
+                            numa ? "for g in%s; do CUDA_VISIBLE_DEVICES=${g%%:*} numactl "
+                                   "--cpunodebind=${g#*:} --membind=${g#*:} PROGRAM & done; wait"
+                                 : "for g in%s; do CUDA_VISIBLE_DEVICES=$g PROGRAM & done; wait",
+                            list.text);
+}
+
 /* --- for scripts --- */
 
 /* Of the main phase and those with a neighbour: something is slower, or less of a resource. */
@@ -378,6 +434,7 @@ static int contention_run(const void *config, const struct lab_analysis_input *i
             add_part(ret_result, &made, &made.list[p]);
     if (made.count > 0) {
         ret_result->answer = make_answer(&made);
+        ret_result->command = make_command(&made);
         ret_result->finding = find(&made);
         add_recoveries(ret_result, &made);
         add_chart(ret_result, &made);

@@ -40,7 +40,7 @@ truth=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["claims
 held=0
 for seed in 1 2 3; do
     claims numa_study l40s-10 '[0,1]' "${numa[@]}" "seed=$seed"
-    json 'd["claims"][0]["kind"] == "numa.penalty" and d["claims"][0]["subject"].endswith("2 devices")'
+    json 'd["claims"][0]["kind"] == "numa.transfer_bound" and len(d["claims"][0]["scope"]) % 4 == 0'
     python3 -c 'import json, sys
 c = json.load(open(sys.argv[1]))["claims"][0]
 sys.exit(not c["low"] <= float(sys.argv[2]) <= c["high"])' "$work/out" "$truth" && held=$((held + 1))

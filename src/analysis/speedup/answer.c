@@ -137,3 +137,14 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
         lab_str_printf(&text, " %s", even);
     return lab_arena_strdup(arena, text.text);
 }
+
+const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
+    int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
+    if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
+        return NULL;
+    if (!best)
+        return gangs->count > 0 && single == gangs->count ? "CUDA_VISIBLE_DEVICES=0 PROGRAM" : NULL;
+    return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
+                            best->devices);
+}

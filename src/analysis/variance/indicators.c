@@ -17,8 +17,8 @@
 #define BUDGET      300000 /* windows × resources of all devices */
 #define DEVICES_MAX 64
 
-/* Only more of it meets the indicator; it isn't met where no more than `most` is possible. The claim
- * is of both directions, and so is its bound. */
+/* Only more of it meets the indicator; it isn't met where no more than `most` is possible. The
+ * claim is of both directions, and so is its bound. */
 static void judge_rise(struct lab_indicator *indicator, double most) {
     struct lab_claim *claim = &indicator->claim;
     double farther = fmax(fabs(claim->low), fabs(claim->high));

@@ -112,6 +112,19 @@ static int add_choices_shown(const struct page_build *build, const struct lab_ad
     return shown;
 }
 
+/* Lines that follow from other analyses; whether there is one. */
+static bool add_commands(const struct page_build *build) {
+    bool any = false;
+    for (int i = 0; i < build->page->analysis_count; i++) {
+        const struct lab_analysis_result *result = build->page->analyses[i].result;
+        if (!result || !result->command)
+            continue;
+        lab_doc_command(build->doc, result->command, NULL);
+        any = true;
+    }
+    return any;
+}
+
 void page_add_actions(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
     const struct lab_advice *advice = build->page->advice;
@@ -125,6 +138,7 @@ void page_add_actions(const struct page_build *build) {
         lab_doc_marked(doc, LAB_DOC_FAINT,
                        "%d more choices: [best_practices.md](best_practices.md)",
                        advice->choice_count - shown);
+    advised = add_commands(build) || advised;
     if (build->digest) {
         add_failure(build);
         add_next(build, advised);
