@@ -55,8 +55,8 @@ struct lab_numa_grid {
     int device_count;
     struct lab_numa_pooled *pooled; /* the farthest nodes first, then by model */
     int pooled_count;
-    /* "numa.transfer_bound": all devices on the models that are, from the farthest nodes; not tested
-     * where no model is */
+    /* "numa.transfer_bound": all devices on the models that are, from the farthest nodes; not
+     * tested where no model is */
     struct lab_claim transfer_bound;
     int gangs; /* points of several devices, which are left out */
 };

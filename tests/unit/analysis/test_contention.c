@@ -285,7 +285,9 @@ LAB_TEST(the_answer_has_slow_down_cause_recovery_and_tuning) {
     double back = cell(&result, 0, "recoveries", 0, "recovered")->value;
     assert_true(back > 0.8 && back < 0.97);
     assert_int_equal(claim_of(&result, "contention.tuning", "at once")->verdict, LAB_CLAIM_YES);
-    assert_says(result.command, "PROGRAM & done; wait");
+    assert_string_equal(result.command,
+                        "for g in 0:0; do CUDA_VISIBLE_DEVICES=${g%:*} numactl "
+                        "--cpunodebind=${g#*:} --membind=${g#*:} PROGRAM & done; wait");
     assert_true(has_note(result.notes, "phase mps is left out"));
     given_end(&given);
 }

@@ -1,4 +1,5 @@
 /* Whether `variance` tells phases apart as the runs carry, kernel by kernel and GPU by GPU. */
+#include "analysis/claims/check.h"
 #include "resource_fixture.h"
 
 struct phase_run {
@@ -99,6 +100,23 @@ LAB_TEST(test_nothing_is_claimed_where_nothing_is) {
     /* not tuned, nothing sampled */
     for (int i = 1; i < 5; i++)
         assert_string_equal(state_of(&result, i), "not testable");
+    given_end(&given);
+}
+
+/* Less spread doesn't meet the indicator, and its claim is of a fall. */
+LAB_TEST(test_a_fall_of_the_spread_is_no_rise) {
+    static const double less[] = {0.01, 0.005, 0.01};
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int gpu = 0; gpu < 4; gpu++)
+        given_phases(&given, "softmax", gpu, same, less, NULL);
+    struct lab_analysis_result result = when_asked(&given, "variance");
+    struct lab_claim claim = *claim_of(&result, "variance.higher_variance", ""), *list = &claim;
+    const char *const *faults = NULL;
+    lab_claims_check(&list, 1, false, &faults, &given.arena);
+    assert_null(faults);
+    assert_true(claim.verdict == LAB_CLAIM_YES && claim.effect < -0.3);
+    assert_string_equal(state_of(&result, 0), "not met");
     given_end(&given);
 }
 
