@@ -113,6 +113,38 @@ LAB_TEST(test_nothing_is_claimed_where_there_is_nothing) {
     given_end(&given);
 }
 
+/* The headline is the mean over all models that copy for longer than they compute. */
+LAB_TEST(test_transfer_bound_models_are_pooled) {
+    static const char *const stages[MODELS] = {
+        "{\"h2d_gb_per_s\": 6, \"d2h_gb_per_s\": 6}",
+        "{\"h2d_gb_per_s\": 6, \"d2h_gb_per_s\": 6, \"compute_utilization\": 0.1}",
+        "{\"h2d_gb_per_s\": 60, \"d2h_gb_per_s\": 60, \"compute_utilization\": 0.9}",
+        "{\"h2d_gb_per_s\": 60, \"d2h_gb_per_s\": 60, \"compute_utilization\": 0.9}"};
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int i = 0; i < 4 * MODELS * 2 * 5; i++) {
+        int gpu = i / 5 % 4, m = i / 20 % MODELS, node = i / 20 / MODELS;
+        double rate = (m < 2 ? 10000 : 1000) * (node && m < 2 ? 0.88 : 1);
+        given_add(&given, (struct given_run){.model = models[m],
+                                             .gpu = gpu,
+                                             .node = node,
+                                             .repeat = i % 5,
+                                             .rate = rate * exp(0.002 * given_normal(&given)),
+                                             .flops = 10e9 * gflop[m],
+                                             .bytes = 6e6,
+                                             .result = stages[m]});
+    }
+    struct lab_analysis_result result = analyze(&given);
+    const struct lab_claim *first = &result.claims[0];
+    assert_has(result.answer, "Bind GPUs 0–3 to NUMA node 0. NUMA node 1: 12.");
+    assert_has(result.answer, "% lower throughput on 2 transfer-bound models than NUMA node 0 (");
+    assert_has(result.answer, "% from vit32x6x512 up.");
+    assert_string_equal(first->kind, "numa.transfer_bound");
+    assert_true(first->low < -0.119 && first->high > -0.121);
+    assert_int_equal(first->scope_count, 2 * 4 * 2);
+    given_end(&given);
+}
+
 /* The largest of many is large by chance as well: the headline is the mean over devices, of the
  * model that was chosen beforehand. */
 LAB_TEST(test_the_headline_is_pooled) {
