@@ -20,7 +20,7 @@ test: setup-test build ## set up, build, and run every test
 	$(CTEST) release -LE long
 
 .PHONY: check
-check: ## format, layers, headers, banned functions, static analysis, gcc and clang with -Werror
+check: ## format, layers, language, headers, banned functions, static analysis, gcc and clang with -Werror
 	@tools/setup build check
 	@tools/check
 

@@ -206,7 +206,9 @@ static const struct {
 } rows[] = {
     {"local", local_line, "local NUMA node, which the study left out"},
     {"openmp", threads_line, "cores per device: its share of the NUMA node's"},
-    {"taskset", taskset_line, "the same cores without numactl; first touch places memory"},
+    {"taskset", taskset_line,
+     "the same cores without numactl; first touch decides where memory "
+     "is"},
     {"bridge", bridge_line, "one job at a time: these GPUs share a PCIe bridge"},
     {"nccl_p2p", peer_line, "NCCL: peer-to-peer copies between NUMA nodes, too"},
     {"nccl_socket", socket_line, "NCCL on several hosts: network card of the GPU's NUMA node"},

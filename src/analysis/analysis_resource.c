@@ -57,7 +57,7 @@ const char *lab_resource_title(const struct lab_resource *resource, struct lab_a
         title = replace(title, "[n]",
                         lab_arena_printf(arena, "%s%d",
                                          strstr(title, "node [n]")           ? ""
-                                         : resource->kind == LAB_ENTITY_NUMA ? "on node "
+                                         : resource->kind == LAB_ENTITY_NUMA ? "on NUMA node "
                                                                              : "of CPU ",
                                          resource->instance),
                         arena);

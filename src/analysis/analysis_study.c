@@ -271,8 +271,8 @@ void lab_study_add_notes(const struct lab_study_table *study, const char *prefix
     if (study->all_invalid && study->run_count > 0)
         lab_analysis_note(
             &own, arena,
-            "No run is valid: another process used the device, or heat lowered its clocks. All "
-            "of them are used nevertheless, so take every figure with care.");
+            "No run is valid: another process used the device, or heat lowered its clocks. All of "
+            "them are used nevertheless, so take every value with care.");
     else if (study->invalid_count > 0)
         lab_analysis_note(&own, arena, "%d run%s done but not valid, and left out.",
                           study->invalid_count, are(study->invalid_count));

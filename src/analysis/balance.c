@@ -170,7 +170,7 @@ static const char *make_advice(const struct balance *balance, struct lab_arena *
     const char *title = lab_recording_stats_kinds[worst].title;
     for (int m = 0; m < BALANCED && cv < 0.05; m++)
         if (balance->figures.drift[m] > 0)
-            return lab_arena_printf(arena, "nothing to change yet; %s grows apart",
+            return lab_arena_printf(arena, "nothing to change yet; %s diverges",
                                     lab_recording_stats_kinds[m].noun);
     if (cv < 0.05)
         return "nothing to change";
@@ -244,9 +244,9 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
             continue;
         lab_str_add(&text, told++ ? ", " : grade ? "CV " : "");
         if (grade)
-            lab_str_printf(&text, "%.1f %% in %s", cv, noun);
+            lab_str_printf(&text, "%.1f%% in %s", cv, noun);
         else
-            lab_str_printf(&text, "%s in %s (CV %.1f %%)", balance->figures.grades[m], noun, cv);
+            lab_str_printf(&text, "%s in %s (CV %.1f%%)", balance->figures.grades[m], noun, cv);
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
     if (told && unused)
@@ -346,7 +346,7 @@ static const char *balance_line(const struct balance *balance, int metric,
         return "Balance: needs two GPUs";
     if (isnan(cv))
         return "Balance: – (nothing to compare)";
-    return lab_arena_printf(arena, "Balance: CV = %.1f %% (%s)", 100 * cv,
+    return lab_arena_printf(arena, "Balance: CV = %.1f%% (%s)", 100 * cv,
                             grade ? grade : "not graded");
 }
 
@@ -360,6 +360,7 @@ static const char *const *metric_lines(const struct balance *balance, int metric
     const struct lab_recording_stats *stats = balance->stats;
     const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
     const char **lines = lab_arena_alloc(arena, (size_t)stats->gpu_count + 3, sizeof *lines);
+    const char *gap = *kind->unit == '%' ? "" : " "; /* 84.0%, 100.0 W */
     int count = 0, label = 0, width = 0;
     for (int g = 0; g < stats->gpu_count; g++) {
         double mean = stats->gpus[g].figures[metric].mean;
@@ -373,11 +374,11 @@ static const char *const *metric_lines(const struct balance *balance, int metric
         const char *name = lab_arena_printf(arena, "%s:", stats->gpus[g].name);
         lines[count++] = figures->count == 0
                              ? lab_arena_printf(arena, "%-*s –", label, name)
-                             : lab_arena_printf(arena, "%-*s %*.1f %s (±%.1f)", label, name, width,
-                                                figures->mean, kind->unit, figures->deviation);
+                             : lab_arena_printf(arena, "%-*s %*.1f%s%s (±%.1f)", label, name, width,
+                                                figures->mean, gap, kind->unit, figures->deviation);
     }
-    lines[count++] = lab_arena_printf(arena, "%s  %.1f %s", kind->adds_up ? "Total:" : "Mean: ",
-                                      balance->figures.together[metric], kind->unit);
+    lines[count++] = lab_arena_printf(arena, "%s  %.1f%s%s", kind->adds_up ? "Total:" : "Mean: ",
+                                      balance->figures.together[metric], gap, kind->unit);
     lines[count++] = balance_line(balance, metric, arena);
     return lines;
 }
@@ -440,11 +441,10 @@ const struct lab_analysis lab_analysis_balance = {
     .summary = "whether GPUs carry the same load: memory, utilisation, power",
     .description =
         "Of each recording: every GPU's mean with its deviation, and the coefficient of variation "
-        "between them (population standard deviation over mean): below 5% excellent, below 10% "
-        "good, below 20% fair, else poor; the same over time. Where no GPU was used above 5%, "
-        "or less than 1 s was recorded, nothing is graded. A path is a recording, a file of "
-        "another monitor, a study, or a folder "
-        "of them.",
+        "between them (population standard deviation over mean). Below 5% is excellent, below 10% "
+        "good, below 20% fair, else poor. The same over time. Where no GPU was used above 5%, or "
+        "less than 1 s was recorded, nothing is graded. A path is a recording, a file of another "
+        "monitor, a study, or a folder of them.",
     .options = balance_options,
     .config_size = sizeof(struct balance_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,

@@ -460,12 +460,12 @@ const struct lab_analysis lab_analysis_contention = {
     .name = "contention",
     .summary = "what running side by side costs, the likely cause, and what recovers it",
     .description =
-        "The phases of a study compared with its baseline, block by block: how much longer each "
-        "kernel takes, how the measured resources of each device change (compute rate, memory "
-        "bandwidth, PCIe, clock), what each mitigation recovers, and what configurations tuned "
-        "under load cost on the idle device. Intervals are over blocks, at 95%. A cause is named "
-        "only if its own measured value fell and explains the slow-down. Tuning counts from three "
-        "configurations on.\n\n"
+        "The phases of a study compared with its baseline, by block: kernel times and measured "
+        "resources of each device (compute rate, memory bandwidth, PCIe, clock). Then what each "
+        "mitigation recovers, and how configurations tuned under load perform on the idle device. "
+        "Intervals are over blocks, at 95%. A cause is named only if its own measured value fell "
+        "and explains the slow-down. Tuning counts from three configurations on.\n"
+        "\n"
         "One block gives values and no verdict: experiment.repeat=5 gives both.",
     .options = contention_options,
     .config_size = 1,

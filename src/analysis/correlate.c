@@ -338,9 +338,9 @@ const struct lab_analysis lab_analysis_correlate = {
     .name = "correlate",
     .summary = "which sampled resources correlate with iteration times or their spread",
     .description =
-        "Spearman's and Pearson's correlation of every sampled resource with the mean time of the "
-        "iterations and with their spread, for each device, over windows between samples and "
-        "corrected for autocorrelation; and spikes, compared with just before each. The false "
+        "Spearman's and Pearson's correlation of every sampled resource with the mean and the "
+        "spread of iteration times, for each device. Windows lie between samples; tests are "
+        "corrected for autocorrelation. Spikes are compared with just before each. The false "
         "discovery rate is 5% over all possible causes of all devices. A cause has ρ ≥ 0.3. GPUs "
         "of one run are no causes of each other's times. Points are compared with themselves "
         "alone. One run of each point gives values and no verdict.",

@@ -211,10 +211,10 @@ const struct lab_analysis lab_analysis_memory = {
     .name = "memory",
     .summary = "how much memory of the GPUs each label takes",
     .description =
-        "Recordings by label, the least memory first, compared with the first label: mean and "
-        "peak of each GPU and of all together, next to the sum of the single peaks. A label is a "
-        "file's name, a folder's, a run's of a study, or what is written before it: LABEL=PATH. "
-        "Intervals are over the recordings of a label; one of each gives values and no verdict.",
+        "Recordings by label, the least memory first, compared with the first label. Mean and peak "
+        "of each GPU and of all together, next to the sum of the single peaks. A label is a file's "
+        "name, a folder's, a run's of a study, or what is written before it: LABEL=PATH. Intervals "
+        "are over the recordings of a label; one of each gives values and no verdict.",
     .options = memory_options,
     .config_size = sizeof(struct memory_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,

@@ -315,8 +315,8 @@ static int metrics_run(const void *opaque, const struct lab_analysis_input *inpu
         return -1;
     if (input->study_count > 1)
         return lab_err_set(err, LAB_ERR_USER,
-                           "metrics is about one study, not %d: settings of several can't be told "
-                           "apart by their names",
+                           "metrics is about one study, not %d: settings of several have the same "
+                           "names",
                            input->study_count);
     const struct lab_study_table *study = &input->studies[0];
     struct metric *metrics;
@@ -353,9 +353,9 @@ const struct lab_analysis lab_analysis_metrics = {
     .name = "metrics",
     .summary = "which setting of your own program gives the best values, and for what memory",
     .description =
-        "Of a study that runs programs (test_matrix): the last value of each metric that they "
-        "printed, by setting, the best first where the metric's name tells which way is better "
-        "(accuracy, loss, …), with the spread of its repeats, and the memory that it took.",
+        "For a study of programs (test_matrix): the last printed value of each metric by setting, "
+        "the spread of its repeats, and the peak memory. The best is first where the metric's name "
+        "implies a direction (accuracy, loss, …).",
     .options = metrics_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

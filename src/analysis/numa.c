@@ -20,7 +20,7 @@ struct figures { /* of a device */
 
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, best_node, "best_node", "NUMA node to use", LAB_UNIT_COUNT,
-              "Node to use"),
+              "NUMA node to use"),
     LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
               "Local node"),
     LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node", LAB_UNIT_COUNT),
@@ -105,10 +105,10 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
         for (int n = 0; n < device->node_count; n++)
             if (lab_numa_cell_at(device, m, n)->point)
                 LAB_ADD(rows, count, arena) = make_row(grid, device, m, n, arena);
-    lab_rows_add_table(part, "penalties", "By model, in GFLOP a sample, and node",
+    lab_rows_add_table(part, "penalties", "By model, in GFLOP a sample, and NUMA node",
                        &LAB_ROWS(row_fields, rows, count), arena);
     if (!lab_numa_home_tested(device))
-        lab_analysis_note(&part->notes, arena, "%s: its local node (%d) was not tested.",
+        lab_analysis_note(&part->notes, arena, "%s: its local NUMA node (%d) was not tested.",
                           device->title, device->home);
     return part;
 }

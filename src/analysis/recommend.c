@@ -307,12 +307,13 @@ const struct lab_analysis lab_analysis_recommend = {
     .summary = "which NUMA node, device, batch and compilation to use, and what each gains",
     .description =
         "Points of a study that did the same work are placements to choose from. Each choice is "
-        "compared with a fixed reference over all pairs of placements that are alike otherwise: "
-        "remote NUMA nodes with the local one, a device with the others, a batch with the "
-        "smallest, compiled with uncompiled, settings with NCCL's defaults. First over all "
-        "models, then by model. Intervals are over runs, at 95%; verdicts hold together.\n\n"
-        "The placement to use is the default unless a claim favours another: local node, smallest "
-        "batch, uncompiled. One run a point gives values and no verdict.",
+        "compared with a fixed reference over all pairs of placements that are alike otherwise. "
+        "Remote NUMA nodes with the local one, a device with the others, a batch with the "
+        "smallest, compiled with uncompiled, settings with NCCL's defaults. First over all models, "
+        "then by model. Intervals are over runs, at 95%; verdicts hold together.\n"
+        "\n"
+        "The placement to use is the default unless a claim favours another: local NUMA node, "
+        "smallest batch, uncompiled. One run a point gives values and no verdict.",
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -257,9 +257,9 @@ const struct lab_analysis lab_analysis_scaling = {
     .description =
         "Fits a cost model to the models of a study that ran on the same device from the same NUMA "
         "node. A kernel takes its launch, then the larger of FLOPs / compute rate and bytes / "
-        "memory bandwidth; an iteration takes the longest of compute and the copies in each "
-        "direction. The model is fitted once for each repeat; intervals are over repeats, at "
-        "95%.\n\n"
+        "memory bandwidth. An iteration takes the longest of compute and the copies in each "
+        "direction. The model is fitted once for each repeat; intervals are over repeats, at 95%.\n"
+        "\n"
         "Parameters that these models don't determine are inconclusive. Each model is predicted "
         "from all others; above a leave-one-out error of 10% no cost model is shown. Models that "
         "weren't run (predict=vit32x10x512) are predicted up to twice the work that was.",

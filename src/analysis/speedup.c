@@ -66,10 +66,10 @@ const struct lab_analysis lab_analysis_speedup = {
         "same workload. First comes the mean over all workloads, by number of devices; then each "
         "point, with its efficiency and the all-reduce's share of an iteration. Devices that share "
         "a PCIe bridge are compared with others, as many. Break-even over batches and models is "
-        "given within the tested range. Intervals are over runs, at 95%.\n\n"
+        "given within the tested range. Intervals are over runs, at 95%.\n"
+        "\n"
         "Grades: beneficial from 1.10×, faster above 1 and across 1.10, stay single below 1, "
-        "marginal "
-        "from 0.95× to 1.10×, else inconclusive; the whole interval must lie there.",
+        "marginal from 0.95× to 1.10×, else inconclusive. The whole interval must lie there.",
     .options = speedup_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

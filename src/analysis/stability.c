@@ -417,7 +417,7 @@ const struct lab_analysis lab_analysis_stability = {
     .name = "stability",
     .summary = "whether runs stay as fast as they began: drift, throttling, change points",
     .description =
-        "Drift: how much longer iterations take at the end of a run than at its start, as the mean "
+        "Drift: how much longer iterations take at the end of a run than at its start. As the mean "
         "over all points, by device and by point, with intervals over runs at 95%. Change points: "
         "where iteration times of a run change for good by 1% or more (PELT), certain for all runs "
         "together whatever their autocorrelation. Throttling: for how long, and by what.",

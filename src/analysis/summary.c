@@ -292,7 +292,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
                                const struct figures *figures, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     if (!isnan(figures->utilization.value))
-        lab_str_printf(&text, " GPUs %.1f %% busy,", figures->utilization.value);
+        lab_str_printf(&text, " GPUs %.1f%% busy,", figures->utilization.value);
     if (!isnan(figures->memory.value))
         lab_str_printf(&text, " %.1f MB of memory,", figures->memory.value);
     if (!isnan(figures->energy.value)) {
@@ -300,7 +300,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
         lab_str_add_si(&text, figures->energy.value, "J");
     }
     if (text.length == 0 && !isnan(figures->cpu.value))
-        lab_str_printf(&text, " CPUs %.1f %% busy,", figures->cpu.value);
+        lab_str_printf(&text, " CPUs %.1f%% busy,", figures->cpu.value);
     if (isnan(figures->utilization.value) && !isnan(figures->host.value))
         lab_str_printf(&text, " at most %.1f MB of the host's memory", figures->host.value);
     lab_str_add(&text, text.length == 0 ? " no values of a GPU" : "");
@@ -368,7 +368,7 @@ static int summary_run(const void *opaque, const struct lab_analysis_input *inpu
 
 const struct lab_analysis lab_analysis_summary = {
     .name = "summary",
-    .summary = "what many recordings tell, by label and by GPU, on a page",
+    .summary = "many recordings summarized, by label and by GPU, on a page",
     .description =
         "Time, memory, utilisation, power, energy, heat, throttling and gaps of all recordings of "
         "a "

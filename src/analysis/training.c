@@ -201,14 +201,15 @@ const struct lab_analysis lab_analysis_training = {
     .name = "training",
     .summary = "whether several devices train a model faster than one",
     .description =
-        "Throughput of several devices compared with one, by model and batch: first the mean over "
-        "all of them, then each, with intervals over runs at 95%. Break-even over batches and "
-        "sizes of models is given within the tested range. What a step is made of is measured: "
-        "forward, backward, all-reduce as far as the backward pass doesn't hide it, update. With "
-        "gpu_mode=auto, the number of devices that it chose is compared with one device.\n\n"
+        "Throughput of several devices compared with one, by model and batch: first pooled, then "
+        "each, with intervals over runs at 95%. Break-even over batches and sizes of models is "
+        "given within the tested range. What a step is made of is measured: forward, backward, "
+        "all-reduce as far as the backward pass doesn't hide it, update. With gpu_mode=auto, the "
+        "number of devices that it chose is compared with one device.\n"
+        "\n"
         "A cost model of a step (launches, arithmetic, rounds and bytes of the all-reduce) is "
-        "checked by predicting each point from all the others. 'gpulab advise --workload mlp' "
-        "uses it within the tested range.",
+        "checked by predicting each point from all the others. 'gpulab advise --workload mlp' uses "
+        "it within the tested range.",
     .options = training_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -281,11 +281,11 @@ const struct lab_analysis lab_analysis_transfer = {
     .name = "transfer",
     .summary = "bandwidth of copies by size and NUMA node; throughput by batch and pool",
     .description =
-        "Bandwidth and latency of copies in each direction, for each device and NUMA node, of time "
-        "= latency + bytes/bandwidth, with the remote nodes compared with the local one. Then "
-        "the throughput by batch size and by size of the pinned input pool, and whether a larger "
-        "pool changes the penalty of a remote node. Points are compared that agree in all else. "
-        "Intervals are over runs, at 95%.",
+        "Bandwidth and latency of copies in each direction, for each device and NUMA node (time = "
+        "latency + bytes/bandwidth). Remote NUMA nodes are compared with the local one. Then the "
+        "throughput by batch size and pinned input pool, and whether a larger pool changes the "
+        "penalty of a remote NUMA node. Points are compared that agree in all else. Intervals are "
+        "over runs, at 95%.",
     .options = transfer_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -20,12 +20,12 @@
                                                                                                    \
     /* how a process ended */                                                                      \
     ROW(PROGRAM_KILLED, "program_killed",                                                          \
-        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells.", NULL)   \
+        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.", NULL)   \
     ROW(PROGRAM_FAILED, "program_failed", "The end of its logs/<run>.stderr says why.", NULL)      \
     ROW(WORKER_KILLED, "worker_killed",                                                            \
-        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells. It "      \
+        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows. It "      \
         "takes less with {less}.",                                                                 \
-        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells.")         \
+        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.")         \
     ROW(WORKER_CRASHED, "worker_crashed",                                                          \
         "The end of its logs/<run>.stderr may say why. If it is gpulab that crashed, report a "    \
         "bug with it.",                                                                            \
@@ -45,8 +45,8 @@
     /* memory */                                                                                   \
     ROW(OUT_OF_MEMORY, "out_of_memory", "Give {less}.", NULL)                                      \
     ROW(OUT_OF_DEVICE_MEMORY, "out_of_device_memory", "Give {less}{model}.", NULL)                 \
-    ROW(OUT_OF_HOST_MEMORY, "out_of_host_memory", "Give {less}, or free memory on that node.",     \
-        "Free memory on that node.")                                                               \
+    ROW(OUT_OF_HOST_MEMORY, "out_of_host_memory",                                                  \
+        "Give {less}, or free memory on that NUMA node.", "Free memory on that NUMA node.")        \
     ROW(OUT_OF_VERIFY_MEMORY, "out_of_verify_memory",                                              \
         "The check before the measurement needs room too: give {less}, or free memory.",           \
         "The check before the measurement needs room too: free memory.")                           \
@@ -56,26 +56,26 @@
                                                                                                    \
     /* placement */                                                                                \
     ROW(NUMA_NODE, "numa_node",                                                                    \
-        "Give nodes that it may use to experiment.hardware.numa_nodes=[…]: `gpulab devices` "    \
-        "shows them.",                                                                             \
+        "Give NUMA nodes that it may use to experiment.hardware.numa_nodes=[…]: `gpulab "        \
+        "devices` shows them.",                                                                    \
         NULL)                                                                                      \
     ROW(CPUSET, "cpuset",                                                                          \
         "Its cpuset (taskset, numactl, container or job) leaves that core out: give it more "      \
-        "cores, or other nodes with experiment.hardware.numa_nodes=[…].",                          \
+        "cores, or other NUMA nodes with experiment.hardware.numa_nodes=[…].",                     \
         NULL)                                                                                      \
     ROW(THREAD_MOVED, "thread_moved",                                                              \
         "Something moved the thread, a cpuset or a daemon that balances CPUs: stop it, or give "   \
-        "other nodes with experiment.hardware.numa_nodes=[…].",                                    \
+        "other NUMA nodes with experiment.hardware.numa_nodes=[…].",                               \
         NULL)                                                                                      \
     ROW(MEMORY_MOVED, "memory_moved",                                                              \
-        "The node was full or the kernel moved pages: free memory there, or switch NUMA "          \
+        "The NUMA node was full or the kernel moved pages: free memory there, or switch NUMA "     \
         "balancing off (kernel.numa_balancing=0).",                                                \
         NULL)                                                                                      \
     ROW(MOVE_PAGES_FORBIDDEN, "move_pages_forbidden",                                              \
         "Give the container --cap-add SYS_NICE, or run it outside of one.", NULL)                  \
                                                                                                    \
     ROW(WRONG_RESULTS, "wrong_results",                                                            \
-        "Its results are wrong, so it was not timed: see whether `gpulab bench` with the same "    \
+        "Its results are wrong, so it was not timed. See whether `gpulab bench` with the same "    \
         "keys says so too, and report a bug with what it prints.",                                 \
         NULL)
 

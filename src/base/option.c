@@ -280,8 +280,9 @@ static int take_letters(struct line *line) {
         }
         if (c[1])
             return lab_err_set(line->err, LAB_ERR_USER,
-                               "'%.80s': the value of -%c stands apart: -%c %.80s", word, *c, *c,
-                               c + 1 + (c[1] == '='));
+                               "'%.80s': write the value of -%c after a space: -%c "
+                               "%.80s",
+                               word, *c, *c, c + 1 + (c[1] == '='));
         return take_next(line, row, lab_arena_printf(line->arena, "-%c", *c));
     }
     return 0;

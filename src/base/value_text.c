@@ -273,7 +273,7 @@ static int parse_key(struct lab_value_text *p, const char **ret_key) {
         return -1;
     lab_value_text_skip_spaces(p);
     if (p->text[p->at] != ':')
-        return lab_value_text_fail(p, p->at, "':' and a value belong behind the key '%.40s'",
+        return lab_value_text_fail(p, p->at, "':' and a value belong after the key '%.40s'",
                                    p->scratch.text);
     if (p->at == start)
         return lab_value_text_fail(p, start, "a key is missing before ':'");
@@ -391,7 +391,7 @@ int lab_value_text_read(struct lab_value_text *p, const char *stops, struct lab_
     char c = p->text[p->at];
     if (c && !strchr(stops, c))
         return lab_value_text_fail(
-            p, p->at, "text behind the end of %s; quote all of it if it is a string",
+            p, p->at, "text after the end of %s; quote all of it if it is a string",
             value->quoted ? "a quoted string" : lab_value_type_name(value->type));
     *ret_value = value;
     return 0;

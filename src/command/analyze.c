@@ -44,7 +44,7 @@ static const struct lab_option analyze_options[] = {
 
 static void list_analyses(const struct lab_command_call *call) {
     static const struct lab_doc_column columns[] = {{"name", "Analysis", .align = LAB_ALIGN_WHOLE},
-                                                    {"summary", "What it tells"}};
+                                                    {"summary", "What it shows"}};
     struct lab_doc *doc = lab_doc_open("Analyses", call->arena);
     lab_doc_rows(doc, "analyses", NULL, columns, 2);
     for (int i = 0; lab_analyses[i]; i++) {
@@ -375,7 +375,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
      "what differs between two labels of two recordings each"},
     {"gpulab analyze correlate numa_study recording.db",
-     "a study against what was recorded beside it, by the time of day"},
+     "a study against what was recorded at the same time, by time of day"},
     {"gpulab analyze variance baseline=a.json,b.json concurrent=c.json,d.json",
      "what tuners left: with and without neighbours"},
     {"gpulab analyze summary test_matrix_results/", "all recordings below a folder, by label"},
@@ -384,7 +384,7 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_analyze = {
     .name = "analyze",
-    .summary = "analyse studies, traces and recordings: what they tell, and how sure that is",
+    .summary = "analyse studies, traces and recordings: values, verdicts and their intervals",
     .usage = "[NAME PATH... [key=value...]]",
     .description =
         "Without words, lists the analyses. With a name, analyses what the paths hold: "

@@ -27,7 +27,7 @@ struct bench_config {
 static const struct lab_option bench_options[] = {
     {"repeat", LAB_OPTION_INT, offsetof(struct bench_config, repeat), .fallback = "1", .min = 1,
      .max = 1000, .letter = 'r', .value_name = "N",
-     .help = "open and measure so many times afresh; the interval is then the one across runs"},
+     .help = "number of independent runs; the interval is then the one across runs"},
     {"node", LAB_OPTION_INT, offsetof(struct bench_config, node), .fallback = "-1", .min = -1,
      .max = 1 << 20, .letter = 'n', .value_name = "N",
      .help = "NUMA node of the host thread and host memory; -1 is the device's own"},
@@ -40,10 +40,10 @@ static const struct lab_option bench_options[] = {
              "warm-up's share, a third, is limited"},
     {"iterations", LAB_OPTION_INT, offsetof(struct bench_config, iterations), .fallback = "0",
      .min = 0, .max = ITERATIONS_MOST, .value_name = "N",
-     .help = "measure exactly so many, however long it takes; 0 is until precise"},
+     .help = "measure exactly n, however long it takes; 0 is until precise"},
     {"warmup", LAB_OPTION_INT, offsetof(struct bench_config, warmup), .fallback = "-1", .min = -1,
      .max = 1e9, .letter = 'w', .value_name = "N",
-     .help = "drop exactly so many iterations first; -1 is until steady"},
+     .help = "drop exactly n iterations first; -1 is until steady"},
     {"verify", LAB_OPTION_FLAG, offsetof(struct bench_config, verify), .fallback = "true",
      .help = "check the results against double precision before measuring"},
     {"limits", LAB_OPTION_FLAG, offsetof(struct bench_config, limits), .fallback = "true",
@@ -64,10 +64,10 @@ struct sample_config {
 static const struct lab_option sample_keys[] = {
     {"num_samples", LAB_OPTION_INT, offsetof(struct sample_config, num_samples), .fallback = "0",
      .min = 0, .max = 1e12,
-     .help = "measure exactly so many samples, rounded up to whole batches; 0 is until precise"},
+     .help = "measure exactly n samples, rounded up to whole batches; 0 is until precise"},
     {"warmup_samples", LAB_OPTION_INT, offsetof(struct sample_config, warmup_samples),
      .fallback = "-1", .min = -1, .max = 1e12,
-     .help = "drop exactly so many samples first; -1 is until steady"},
+     .help = "drop exactly n samples first; -1 is until steady"},
 };
 
 #define SAMPLE_KEY_COUNT (sizeof sample_keys / sizeof *sample_keys)
@@ -266,24 +266,26 @@ static const struct lab_manual_section *bench_sections(struct lab_arena *arena, 
 static const struct lab_manual_example examples[] = {
     {"gpulab bench vit depth=4 dim=512 patch_size=32", "a ViT pipeline on the best device here"},
     {"gpulab bench gemm m=2048 n=2048 k=2048 --device cpu:0/2 --repeat 5",
-     "five runs on half of node 0's cores"},
+     "five runs on half of NUMA node 0's cores"},
     {"gpulab bench memcpy direction=both --node 1 --json",
-     "copies from node 1's memory, for a program to read"},
+     "copies from NUMA node 1's memory, for a program to read"},
     {NULL},
 };
 
 const struct lab_command lab_command_bench = {
     .name = "bench",
-    .summary = "run one workload now and tell how fast it is",
+    .summary = "run one workload now and report its throughput",
     .usage = "[WORKLOAD [key=value...]]",
     .description =
-        "Binds to the NUMA node, checks the workload's results against double precision, warms up "
-        "until the times are steady, and measures until the median is known precisely or the limit "
-        "is reached. Without a word it lists the workloads.\n\n"
+        "Binds to the NUMA node, checks the workload's results against double precision and warms "
+        "up until the times are steady. Then it measures until the median is known precisely or "
+        "the limit is reached. Without a word it lists the workloads.\n"
+        "\n"
         "While a study, a tuning or another bench measures on the device, it says which one and "
-        "waits for it; Ctrl-C ends that.\n\n"
+        "waits for it; Ctrl-C ends that.\n"
+        "\n"
         "Iterations of one run depend on each other, so the interval of a single run says little "
-        "about the next one: use --repeat 5 or more before two figures are compared.",
+        "about the next one. To compare two values, use --repeat 5 or more.",
     .options = bench_options,
     .config_size = sizeof(struct bench_config),
     .uses_device = true,

@@ -176,17 +176,16 @@ const struct lab_command lab_command_bind = {
         "Binds CPUs and memory to the NUMA node of the rank's GPU, then becomes the program. The "
         "rank on this host comes from LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID, "
         "MPI_LOCALRANKID, MV2_COMM_WORLD_LOCAL_RANK or PALS_LOCAL_RANKID, in this order, or from "
-        "--rank; rank N uses the N-th GPU of CUDA_VISIBLE_DEVICES. A process that sees one GPU "
-        "uses "
-        "that one. Memory is preferred on the node, not forced: a full node doesn't end the "
-        "program.\n\n"
-        "It refuses nothing that it can't improve: without a GPU, without a rank, or where the job "
-        "has no cores on that node, the program starts as it would have, after a note on standard "
-        "error.\n\n"
-        "With --report it stays beside the program and prints at the end, on standard error or "
-        "with --json on standard output: rank, device, NUMA node, CPUs, and the share of its "
-        "memory "
-        "that was on the node. The program's exit status is passed on.",
+        "--rank. Rank N uses the N-th GPU of CUDA_VISIBLE_DEVICES. A process that sees one GPU "
+        "uses that one. Memory is preferred on the NUMA node, not forced: a full NUMA node doesn't "
+        "end the program.\n"
+        "\n"
+        "Without a GPU, a rank, or cores of the job on that NUMA node, the program starts unbound, "
+        "after a note on standard error.\n"
+        "\n"
+        "--report prints rank, device, NUMA node, CPUs and the share of local memory when the "
+        "program ends. It prints on standard error, with --json on standard output. The program's "
+        "exit status is passed on.",
     .options = bind_options,
     .config_size = sizeof(struct bind_config),
     .uses_device = true,

@@ -152,12 +152,12 @@ const struct lab_command lab_command_cache = {
     .description =
         "Kernels for GPUs are compiled when they are first needed and kept in "
         "$XDG_CACHE_HOME/gpulab/kernels (~/.cache/gpulab/kernels), one file for each, by source, "
-        "options, compiler and architecture. Nothing else is lost when they are removed.\n\n"
-        "Configurations that 'gpulab tune' has found are kept in $XDG_CACHE_HOME/gpulab/tuning.db "
-        "and hold for the kernel's version, the shape's class, the dtype and the device with its "
-        "driver, compiler and power limit. An export can be taken in on another machine; it is "
-        "used "
-        "there where all of that is the same.",
+        "options, compiler and architecture. Nothing else is lost when they are removed.\n"
+        "\n"
+        "Configurations that 'gpulab tune' has found are kept in $XDG_CACHE_HOME/gpulab/tuning.db. "
+        "Each is valid for the kernel's version, the shape's class, the dtype and the device with "
+        "its driver, compiler and power limit. An export can be taken in on another machine; it is "
+        "used there where all of that is the same.",
     .min_words = 2,
     .max_words = 3,
     .examples = examples,

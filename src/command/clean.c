@@ -231,10 +231,11 @@ const struct lab_command lab_command_clean = {
     .usage = "[PATH...]",
     .description =
         "Lists what would be removed, with sizes and the total; --yes removes it. Without --traces "
-        "and --logs, whole studies go. PATH is a study's folder or the beginning of its name; "
-        "without it, all of your studies on this machine are looked at, and --older-than, --keep, "
-        "--traces or --logs must say what goes. Conditions add up: a study goes if it is older "
-        "and not among the newest.\n\n"
+        "and --logs, whole studies go. PATH is a study's folder or the beginning of its name. "
+        "Without PATH, all of your studies on this machine are candidates; --older-than, --keep, "
+        "--traces or --logs must select. Conditions add up: a study goes if it is older and not "
+        "among the newest.\n"
+        "\n"
         "A study that runs stays. So does every file that gpulab didn't write, and the folder that "
         "it lies in. Values remain without traces and logs: reports and analyses still work, but "
         "for 'gpulab analyze latency', which reads traces.",

@@ -126,7 +126,7 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
         return lab_command_show_help(&call, command,
                                      command->sections && call.word_count ? words[0] : NULL, err);
     if (call.rest && call.rest[0] && !command->takes_rest && !command->takes_program)
-        return lab_err_set(err, LAB_ERR_USER, "%s takes nothing behind '--'", command->name);
+        return lab_err_set(err, LAB_ERR_USER, "%s takes nothing after '--'", command->name);
     if (check_word_count(command, call.word_count, err) < 0)
         return -1;
     start_log(call.shared->log_level);

@@ -112,8 +112,8 @@ static const struct lab_manual_section *devices_sections(struct lab_arena *arena
     int count = lab_device_definitions(arena, &names, &titles);
     lab_str_clear(&text);
     lab_str_add(&text,
-                "Models for planning and teaching; nothing runs on them, and every figure of "
-                "theirs says so. machine/NAME.yaml in ~/.config/gpulab adds one.");
+                "Models for planning and teaching; nothing runs on them, and every value of theirs "
+                "is marked. machine/NAME.yaml in ~/.config/gpulab adds one.");
     for (int i = 0; i < count; i++)
         lab_str_printf(&text, "\n\nsim:%s: %s", names[i], titles[i]);
     section[1].title = "Simulated machines";
@@ -122,9 +122,9 @@ static const struct lab_manual_section *devices_sections(struct lab_arena *arena
 }
 
 static const struct lab_manual_example examples[] = {
-    {"gpulab devices", "nodes, devices and the links between them"},
+    {"gpulab devices", "NUMA nodes, devices and the links between them"},
     {"gpulab devices --map", "the same as a drawing"},
-    {"gpulab devices --device cpu:0/4", "node 0 in four slices: which cores each has"},
+    {"gpulab devices --device cpu:0/4", "NUMA node 0 in four slices: which cores each has"},
     {"gpulab devices --device sim:l40s-10", "a simulated machine: what runs can be planned for"},
     {"gpulab devices --topology server.xml --map", "a machine recorded elsewhere by lstopo"},
     {NULL},
@@ -135,17 +135,14 @@ const struct lab_command lab_command_devices = {
     .summary = "show this machine: NUMA nodes, cores, devices and their links",
     .usage = "",
     .description =
-        "Shows NUMA nodes with their cores and memory, the PCI devices with the node that feeds "
-        "them, how GPUs and network cards reach each other, the names that --device takes, and "
-        "which "
-        "of the vendor's libraries were found.",
+        "Shows NUMA nodes with their cores and memory, PCI devices with their local NUMA node, and "
+        "links between GPUs and network cards. Then the names that --device takes, and which of "
+        "the vendor's libraries were found.",
     .options = devices_options,
     .config_size = sizeof(struct devices_config),
     .uses_device = true,
-    .device_help = "list these devices instead of all: cuda:0 (a GPU), cuda:0/4 (in four slices), "
-                   "cpu:1 (a NUMA "
-                   "node), cpu:0/2 (node 0 in halves), sim:l40s-10 (a simulated machine, which is "
-                   "then shown)",
+    .device_help = "list these devices only: cuda:0 (a GPU), cuda:0/4 (in four slices), cpu:1 (a "
+                   "NUMA node), cpu:0/2 (in halves), sim:l40s-10 (a simulated machine)",
     .examples = examples,
     .sections = devices_sections,
     .run = devices_run,

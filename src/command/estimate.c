@@ -155,7 +155,7 @@ static int estimate_run(const struct lab_command_call *call, int *ret_status, st
 }
 
 static const struct lab_manual_example examples[] = {
-    {"gpulab estimate", "what is left of all studies that run or were interrupted"},
+    {"gpulab estimate", "time left for all studies that run or were interrupted"},
     {"gpulab estimate outputs/numa_locality_study/2026-11-15/10-42-03", "of one of them"},
     {"gpulab estimate quick_test experiment.test.num_samples=5000",
      "what a study would take before it starts"},
@@ -169,11 +169,12 @@ const struct lab_command lab_command_estimate = {
     .summary = "show how long studies take, run by run",
     .usage = "[PATH | STUDY [key=value...]]",
     .description =
-        "Without a word, or with a study's folder, it shows for each run how far it is, what it "
-        "took or what is left of it, and by what that is known: its own 'progress' once it is past "
-        "5%, before that the 'same run', the same keys 'scaled' to its iterations, other keys by "
-        "their 'work', or 'similar' runs. The study's own runs outweigh earlier studies. Below it "
-        "stands the memory that each device has in use, and had at most.\n\n"
+        "Without a word, or with a study's folder, it shows for each run its progress, the time it "
+        "took or has left, and the basis. The basis is its own 'progress' from 5% on. Before that "
+        "it is the 'same run', the same keys 'scaled' to its iterations, other keys by their "
+        "'work', or 'similar' runs. The study's own runs outweigh earlier studies. Below it stands "
+        "the memory that each device has in use, and had at most.\n"
+        "\n"
         "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
         "take of time and disk. Where nothing like its runs is known, a few short runs are "
         "measured first, in some seconds; not with --quiet. Simulated studies are estimated in "

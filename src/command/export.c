@@ -30,7 +30,7 @@ static const struct lab_option export_options[] = {
              "unless --json is given"},
     {"what", LAB_OPTION_CHOICE, offsetof(struct export_config, what), .choices = what_choices,
      .letter = 'w',
-     .help = "which table of a study, runs unless told; in JSON, iterations adds every iteration's "
+     .help = "which table of a study, runs by default; in JSON, iterations adds every iteration's "
              "times to the runs"},
     {"gpu", LAB_OPTION_INT, offsetof(struct export_config, gpu), .fallback = "-1", .min = -1,
      .max = 32767, .value_name = "N", .help = "of --format single, which GPU; -1 = the first"},
@@ -192,7 +192,7 @@ static int check_words(const struct lab_command_call *call, struct lab_err *err)
         return lab_err_set(err, LAB_ERR_USER, "--format %s and --json exclude each other",
                            config->format);
     if (config->gpu >= 0 && !lab_str_equal(config->format, "single"))
-        return lab_err_set(err, LAB_ERR_USER, "--gpu goes with --format single only");
+        return lab_err_set(err, LAB_ERR_USER, "--gpu needs --format single");
     if (config->output && !*config->output)
         return lab_err_set(err, LAB_ERR_USER,
                            "--output needs a file's name, or - for standard output");
@@ -247,18 +247,18 @@ const struct lab_command lab_command_export = {
         "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "
         "shows it; the newest such one is meant. Without it, the newest of all. A study that is "
         "still running can be exported, too. Or PATH is a recording, or a file that another "
-        "monitor wrote in one of the formats below, whole or cut off.\n\n"
-        "The table of runs has a line for each run: where it ran, what became of it, its rate with "
-        "the interval within the run, latencies, bandwidths, and a column for each of its "
-        "settings. "
-        "The tables of iterations and metrics are long: a line for each value. The JSON document "
-        "holds "
-        "study, machine, summary and runs, with the fields that results.json has.\n\n"
+        "monitor wrote in one of the formats below, whole or cut off.\n"
+        "\n"
+        "The table of runs has a line for each run: placement, outcome, rate with the interval "
+        "within the run, latencies, bandwidths, and each setting. The tables of iterations and "
+        "metrics are long: a line for each value. The JSON document holds study, machine, summary "
+        "and runs, with the fields that results.json has.\n"
+        "\n"
         "Of a recording, csv is a line for each device and tick with every metric, and json is "
         "everything. The other formats are those of the published guides' monitors, field for "
-        "field, of recordings and of what was recorded during a study: single and multi (a GPU, or "
-        "all of them with their sums), experiment (GPUs by seconds since the start), system "
-        "(cores, memory, NUMA nodes, processes) and pcie-csv (rates in MB/s).",
+        "field. They apply to recordings and to what was recorded during a study. single and "
+        "multi: a GPU, or all of them with their sums. experiment: GPUs by seconds since the "
+        "start. system: cores, memory, NUMA nodes, processes. pcie-csv: rates in MB/s.",
     .options = export_options,
     .config_size = sizeof(struct export_config),
     .max_words = 1,

@@ -192,8 +192,7 @@ static void say_what_is_missing(struct exporter *exporter) {
 static void say_where(const struct exporter *exporter) {
     const struct lab_command_call *call = exporter->call;
     if (!exporter->place.loopback)
-        lab_console_note("other machines can reach %s, and nobody is asked for a password",
-                         exporter->place.url);
+        lab_console_note("other machines can reach %s, without a password", exporter->place.url);
     if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena);
         const char *url = lab_arena_printf(call->arena, "%s/metrics", exporter->place.url);
@@ -279,7 +278,7 @@ static int exporter_run(const struct lab_command_call *call, int *ret_status, st
 static const struct lab_manual_example examples[] = {
     {"gpulab exporter", "everything, for a Prometheus on this machine"},
     {"gpulab exporter --listen :9400", "for one on another machine"},
-    {"gpulab exporter --listen 0 --json", "on any free port, told as JSON"},
+    {"gpulab exporter --listen 0 --json", "on any free port, printed as JSON"},
     {"gpulab exporter --device cuda:0,1 --interval 200ms", "two GPUs, five times a second"},
     {"gpulab exporter --demo", "simulated GPUs, to build a dashboard without one"},
     {NULL},
@@ -291,14 +290,14 @@ const struct lab_command lab_command_exporter = {
     .usage = "",
     .description =
         "Samples GPUs, CPUs, memory, NUMA nodes and the processes on GPUs, and answers at "
-        "http://ADDRESS/metrics in Prometheus's text format until it is stopped (Ctrl-C or TERM; "
-        "the exit status is then 0). GPUs have dcgm-exporter's names and labels, so that "
-        "dashboards made for it work; every metric also has a name of ours, gpulab_*, in base "
-        "units. What isn't known is left out; of a GPU that is lost only gpulab_device_up 0 "
-        "remains, until it is back.\n\n"
-        "It listens on 127.0.0.1:9400 unless told otherwise. There is no authentication: with an "
-        "address that other machines can reach, everybody there can read the measurements and the "
-        "names of processes, but no command lines.",
+        "http://ADDRESS/metrics in Prometheus's text format. Ctrl-C or TERM ends it with exit "
+        "status 0. GPUs have dcgm-exporter's names and labels, so that dashboards made for it "
+        "work; every metric also has a name of ours, gpulab_*, in base units. What isn't known is "
+        "left out; of a GPU that is lost only gpulab_device_up 0 remains, until it is back.\n"
+        "\n"
+        "It listens on 127.0.0.1:9400 by default. There is no authentication. With an address that "
+        "other machines can reach, their users can read measurements and process names, but no "
+        "command lines.",
     .options = exporter_options,
     .config_size = sizeof(struct exporter_config),
     .uses_device = true,

@@ -15,7 +15,7 @@ struct list_config {
 
 static const struct lab_option list_options[] = {
     {"limit", LAB_OPTION_INT, offsetof(struct list_config, limit), .fallback = "20", .min = 1,
-     .max = 1000000, .letter = 'n', .help = "show so many of the newest"},
+     .max = 1000000, .letter = 'n', .help = "show the newest n"},
     {"all", LAB_OPTION_FLAG, offsetof(struct list_config, all), .letter = 'a',
      .help = "show all of them"},
     {NULL},

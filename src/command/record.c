@@ -75,7 +75,7 @@ static const char *new_name(struct lab_arena *arena) {
 static int check_words(const struct lab_command_call *call, struct lab_err *err) {
     const struct record_config *config = call->config;
     if (call->word_count)
-        return lab_err_set(err, LAB_ERR_USER, "a command stands behind '--': gpulab record -- %s%s",
+        return lab_err_set(err, LAB_ERR_USER, "a command stands after '--': gpulab record -- %s%s",
                            call->words[0], call->word_count > 1 ? " ..." : "");
     if (call->rest && !call->rest[0])
         return lab_err_set(err, LAB_ERR_USER, "no command follows '--'");
@@ -254,7 +254,8 @@ static int record_run(const struct lab_command_call *call, int *ret_status, stru
 }
 
 static const struct lab_manual_example examples[] = {
-    {"gpulab record -- python train.py", "a training run with everything that happens meanwhile"},
+    {"gpulab record -- python train.py", "a training run with everything that happens during the "
+                                         "recording"},
     {"gpulab record --duration 10s --interval 20ms -o idle.db", "ten seconds of this machine"},
     {"gpulab record --stats-file gpu_stats.json -- make train",
      "also the JSON files that other monitors write"},
@@ -271,16 +272,18 @@ const struct lab_command lab_command_record = {
     .summary = "sample GPUs, CPUs, memory and processes into a file",
     .usage = "[-- COMMAND...]",
     .description =
-        "Samples everything that can be seen into a new file, until Ctrl-C or TERM, until the "
-        "duration is over, or until the command behind '--' has ended. The file is written each "
-        "second: a crash loses at most the last one. 'gpulab top FILE' plays it again, 'gpulab "
-        "analyze' and 'gpulab export' read it.\n\n"
+        "Samples every available metric into a new file, until Ctrl-C or TERM, the end of the "
+        "duration, or the end of the command after '--'. The file is written each second: a crash "
+        "loses at most the last one. 'gpulab top FILE' plays it again, 'gpulab analyze' and "
+        "'gpulab export' read it.\n"
+        "\n"
         "The command keeps the terminal, standard input and output, and gets Ctrl-C as it would by "
-        "itself; signals that are sent to gpulab are handed on to it. Its exit status is passed on "
+        "itself. Signals that are sent to gpulab are passed on to it. Its exit status is passed on "
         "(128 + the signal that ended it; 127 if there is no such command). A summary follows on "
-        "standard error, or as JSON on standard output with --json.\n\n"
+        "standard error, or as JSON on standard output with --json.\n"
+        "\n"
         "Existing recordings are never overwritten. If the disk is full, sampling goes on, and the "
-        "recording tells what is missing.",
+        "recording shows what is missing.",
     .options = record_options,
     .config_size = sizeof(struct record_config),
     .uses_device = true,

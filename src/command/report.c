@@ -216,7 +216,7 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
         lab_report_add_study(doc, &view->report, &made->page, call->console->style,
                              ((const struct report_config *)call->config)->verbose);
     } else if (answers == 0) {
-        lab_doc_text(doc, LAB_DOC_WHOLE, "Nothing could be told from this.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No result: nothing to report from this.");
     }
     add_place(call, is_study, made, doc);
     lab_doc_print(doc, call->console);

@@ -470,7 +470,7 @@ static const struct lab_manual_section *run_sections(struct lab_arena *arena, co
     all = lab_command_topic_section("Studies", topics,
                                     "'gpulab help run STUDY' says more about one.", arena);
     all[1].title = "Keys";
-    all[1].text = "Beside these, experiment.test and experiment.vit_configs take the workload's: "
+    all[1].text = "In addition, experiment.test and experiment.vit_configs take the workload's: "
                   "see 'gpulab help bench vit'.";
     all[1].keys = lab_plan_keys;
     return all;
@@ -483,7 +483,7 @@ static const struct lab_manual_example examples[] = {
      "what it would do on this machine, and how long it takes"},
     {"gpulab run numa_study device=cpu:0/2 experiment.hardware.gpu_ids=[0,1] "
      "experiment.hardware.numa_nodes=[0]",
-     "with keys changed: on two halves of node 0's cores"},
+     "with keys changed: on two halves of NUMA node 0's cores"},
     {"gpulab run -m scaling_study experiment.test.compile_model=true,false",
      "a sweep: the study once for each value"},
     {"gpulab run numa_study --quick", "one run of each point: a first look, no verdict"},
@@ -497,23 +497,26 @@ const struct lab_command lab_command_run = {
     .summary = "carry out a whole study, each run in a process of its own",
     .usage = "[STUDY] [key=value...]",
     .description =
-        "Composes the study's config from its file, those that it builds on, and the words behind "
-        "it, checks every key and whether the devices, NUMA nodes and memory are there, plans the "
-        "runs, and carries them out. 'numa_study' is short for experiment=numa_study, which is "
-        "also "
-        "meant where only keys are given. Without a word it lists the studies.\n\n"
-        "Results go to <output_dir>/<study>/<date>/<time>. Whatever ends it, a result that was "
-        "reported is kept, and the same command goes on with what is left, failed runs included; "
-        "when all is done it starts a new folder, and so it does with experiment.resume=false. "
-        "--dry-run measures a few short runs where nothing like them has run, unless --quiet. "
-        "Ctrl-C once finishes the run that is under way, twice ends it. 'gpulab status' shows from "
-        "another terminal how far it is.\n\n"
-        "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes, and with "
-        "-m a key may take several values (key=1,2 or key=range(1,9)), or several keys may move "
-        "together: zip(key=[1,2],other=[3,4]).\n\n"
+        "Composes the study's config from its file, those that it builds on, and the words after "
+        "it. Checks every key and whether the devices, NUMA nodes and memory are there. Then plans "
+        "the runs and carries them out. 'numa_study' is short for experiment=numa_study, which is "
+        "also meant where only keys are given. Without a word it lists the studies.\n"
+        "\n"
+        "Results go to <output_dir>/<study>/<date>/<time>. Whatever ends it, finished results are "
+        "kept. The same command continues with the runs left, failed ones included. When all is "
+        "done, or with experiment.resume=false, it starts a new folder. --dry-run measures a few "
+        "short runs where nothing like them has run, unless --quiet. Ctrl-C once finishes the run "
+        "that is under way, twice ends it. 'gpulab status' shows from another terminal how far it "
+        "is.\n"
+        "\n"
+        "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes. With -m a "
+        "key may take several values (key=1,2 or key=range(1,9)), or several keys may move "
+        "together: zip(key=[1,2],other=[3,4]).\n"
+        "\n"
         "Runs = points × repeat. Studies that compare have 5 runs of each point, in blocks of all "
         "points: a verdict needs several. repeat=n sets another number, --quick one, which gives "
-        "values and no verdict.\n\n"
+        "values and no verdict.\n"
+        "\n"
         "The exit status is 0 if every run succeeded, 1 if some failed, 2 if it couldn't begin, "
         "and 130 after Ctrl-C.",
     .options = run_options,

@@ -276,11 +276,12 @@ const struct lab_command lab_command_status = {
     .summary = "show how far studies are that run or were interrupted",
     .usage = "[PATH]",
     .description =
-        "Shows for each study the runs that are done, failed and left, what runs at the moment and "
-        "how far it is, the time left, and who runs it; for one that was interrupted, the command "
-        "that goes on with it. Without a PATH it shows every study of this user that runs or was "
+        "Shows for each study the runs that are done, failed and left, the current run with its "
+        "progress, the time left, and the user. For one that was interrupted it shows the command "
+        "that continues it. Without a PATH it shows every study of this user that runs or was "
         "interrupted, the newest first. PATH is a study's folder, anything in it, or the beginning "
-        "of its name as 'gpulab list' shows it; the newest such one is meant.\n\n"
+        "of its name as 'gpulab list' shows it; the newest such one is meant.\n"
+        "\n"
         "With --follow it draws this anew each second until the study has ended; q or Ctrl-C "
         "leaves it, which doesn't disturb the study. Without a terminal it prints a line whenever "
         "a run begins, ends or enters another phase. The exit status is then 1 if the study ended "

@@ -170,7 +170,7 @@ static int check(const struct lab_command_call *call, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_USER,
                            "--device chooses what to sample; a recording shows all that it holds");
     if (!file && config->at_s > 0)
-        return lab_err_set(err, LAB_ERR_USER, "--at is a place in a recording: name its file");
+        return lab_err_set(err, LAB_ERR_USER, "--at is a time in a recording: name its file");
     return 0;
 }
 
@@ -212,18 +212,20 @@ const struct lab_command lab_command_top = {
     .usage = "[FILE]",
     .description =
         "Shows all devices at a glance, a page of charts for each, the processes, and the NUMA "
-        "nodes with the GPUs that they feed. A letter behind a GPU says that its clocks are held "
-        "back, and why: P power limit, T heat, H hardware, B power brake, S other GPUs' clocks. A "
-        "process whose cores or memory are on another node than its GPU is marked (!cores, "
-        "!memory, !both), and the line that mends it is shown. A GPU that doesn't answer is shown "
-        "as such, and comes back by itself. Without a GPU the CPUs are the device.\n\n"
+        "nodes with their local GPUs. A letter after a GPU shows why its clocks are throttled: P "
+        "power limit, T heat, H hardware, B power brake, S other GPUs' clocks. A process with "
+        "cores or memory on a NUMA node remote to its GPU is marked (!cores, !memory, !both). The "
+        "command that corrects it is shown. A GPU that doesn't answer is shown as such, and comes "
+        "back by itself. Without a GPU the CPUs are the device.\n"
+        "\n"
         "F2 to F5 or Tab change pages, digits and arrows select, Enter opens a device, / filters, "
-        "s sorts, k ends a process, p pauses, w quits and leaves a summary and a picture, ? shows "
-        "all keys, q quits.\n\n"
+        "s sorts. k ends a process, p pauses, w quits and leaves a summary and a picture. ? shows "
+        "all keys, q quits.\n"
+        "\n"
         "FILE is a recording, a study's folder, or a file of another monitor in a format that "
-        "'gpulab "
-        "export' knows. Space pauses it, the arrows go 10 seconds back or on (with Shift a "
-        "minute), + and - change the speed, Home and End go to its ends.\n\n"
+        "'gpulab export' knows. Space pauses it, the arrows go 10 seconds back or on (with Shift a "
+        "minute). + and - change the speed, Home and End go to its ends.\n"
+        "\n"
         "Where the output is no terminal, one snapshot is printed.",
     .options = top_options,
     .config_size = sizeof(struct top_config),

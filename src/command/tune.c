@@ -128,7 +128,7 @@ static void add_cached(struct lab_doc *doc, const struct lab_command_call *call,
     lab_str_add_time(&time, entry->time_s);
     lab_doc_text(doc, LAB_DOC_WHOLE, "%s on %s was tuned on %s: %s, %s%s", entry->shape,
                  entry->device, when.text, entry->config, time.text,
-                 entry->certain ? "." : ", though others could not be told apart.");
+                 entry->certain ? "." : ", though others are statistically indistinguishable.");
     if (!call->console->quiet)
         lab_doc_text(doc, LAB_DOC_WHOLE, "The same command with --again tunes anew.");
 }
@@ -210,13 +210,12 @@ const struct lab_command lab_command_tune = {
     .summary = "find a kernel's fastest configuration on a device and keep it",
     .usage = "[KERNEL [key=value...]]",
     .description =
-        "Verifies each configuration against double precision, times those that are right in turn "
-        "with the caches emptied, leaves the slower ones behind, and runs the finalists side by "
-        "side. A winner is named only with its interval; otherwise the set that can't be told "
-        "apart. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by bench and "
-        "run (config=tuned), also for vit's products. After Ctrl-C the same command goes on. "
-        "Without a word it lists the "
-        "kernels.",
+        "Verifies each configuration against double precision, then times the correct ones in turn "
+        "with cold caches. It drops the slower ones and runs the finalists side by side. A winner "
+        "is named only with its interval; otherwise the set that is statistically "
+        "indistinguishable. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by "
+        "bench and run (config=tuned), also for vit's products. After Ctrl-C the same command goes "
+        "on. Without a word it lists the kernels.",
     .options = tune_options,
     .config_size = sizeof(struct tune_config),
     .uses_device = true,

@@ -21,8 +21,9 @@ const struct lab_command lab_command_worker = {
     .summary = "carry out one run of a study, as its runner says",
     .usage = "",
     .description =
-        "'gpulab run' starts one for each run and speaks with it on descriptor 3: a run that\n"
-        "crashes, hangs or is killed can then harm nothing but itself. It ends with its runner\n"
+        "'gpulab run' starts one for each run and communicates with it on descriptor 3.\n"
+        "A run that crashes, hangs or is killed then affects no other run. It ends with its "
+        "runner\n"
         "and is of no use by hand; 'gpulab bench' measures a single workload.",
     .hidden = true,
     .run = worker_run,

@@ -92,7 +92,7 @@ static const char *choice_name(struct expansion *e, const char *group, const cha
 static int fail_entry(struct expansion *e, const struct lab_value *item, const char *text) {
     lab_err_set(e->err, LAB_ERR_USER,
                 "%s: an entry of a defaults list is `name`, `_self_`, or `group: option` with "
-                "`optional` or `override` before it and `@package` behind the group",
+                "`optional` or `override` before it and `@package` after the group",
                 text);
     return lab_config_blame(item, e->err);
 }

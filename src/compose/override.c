@@ -106,7 +106,7 @@ static int read_keyed(struct lab_override_reader *reader, struct lab_override *o
 static int check_zip_key(struct lab_value_text *t, size_t at, const struct lab_override *o,
                          const struct lab_zip_column *column) {
     if (t->text[t->at] != '=')
-        return lab_value_text_fail(t, t->at, "'=' and a list belong behind the key '%.80s'",
+        return lab_value_text_fail(t, t->at, "'=' and a list belong after the key '%.80s'",
                                    column->key);
     if (o->column_count == ZIP_KEYS)
         return lab_value_text_fail(t, at, "zip() takes up to %d keys", ZIP_KEYS);
@@ -179,7 +179,7 @@ static int read_zip(struct lab_override_reader *reader, struct lab_override *o) 
     t->at++;
     lab_value_text_skip_spaces(t);
     if (t->text[t->at])
-        return lab_value_text_fail(t, t->at, "text behind zip()'s ')'");
+        return lab_value_text_fail(t, t->at, "text after zip()'s ')'");
     return 0;
 }
 

@@ -424,7 +424,7 @@ int lab_override_read(struct lab_override_reader *reader, const char *stops,
     char c = t->text[t->at];
     if (c && !strchr(stops, c))
         return lab_value_text_fail(t, t->at,
-                                   "text behind a ')'; parentheses in text need quotes or a "
+                                   "text after a ')'; parentheses in text need quotes or a "
                                    "backslash");
     return 0;
 }

@@ -60,7 +60,7 @@ static int read_index(struct lab_value_text *t, struct parts *parts) {
     const char *digits = t->text + start;
     size_t length = strspn(digits, "0123456789");
     if (length == 0 || digits[length] != ']' || (length > 1 && *digits == '0'))
-        return lab_value_text_fail(t, start, "a whole number from 0 and ']' belong behind '['");
+        return lab_value_text_fail(t, start, "a whole number from 0 and ']' belong after '['");
     t->at += length + 1;
     if (parts)
         parts->names[parts->count++] = lab_arena_strndup(t->arena, digits, length);

@@ -123,7 +123,7 @@ int lab_override_range_count(struct lab_value_text *t, size_t at,
         if (steps > LAB_SWEEP_MAX)
             return fail_too_long(t, at);
         return lab_value_text_fail(t, at,
-                                   "the range's numbers are too far apart to be counted exactly");
+                                   "the range's numbers span too much to be counted exactly");
     }
     __int128 distance = stop - range->first, stride = range->stride;
     if (stride < 0) {

@@ -45,7 +45,7 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         lab_str_add_time(out, value);
         break;
     case LAB_UNIT_SHARE:
-        lab_str_printf(out, "%.1f %%", 100 * value);
+        lab_str_printf(out, "%.1f%%", 100 * value);
         break;
     case LAB_UNIT_RATIO:
         lab_str_printf(out, "%.2f×", value);
@@ -60,7 +60,7 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         lab_str_add_duration(out, value, LAB_DURATION_PRECISE);
         break;
     case LAB_UNIT_PERCENT:
-        lab_str_printf(out, "%.1f %%", value);
+        lab_str_printf(out, "%.1f%%", value);
         break;
     case LAB_UNIT_MEBIBYTES:
         if (value >= LARGE_MIB)
@@ -81,7 +81,7 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         lab_str_printf(out, "%.1f %s", value, name ? name : "samples/s");
         break;
     case LAB_UNIT_CHANGE:
-        lab_str_printf(out, "%+.1f %%", 100 * value);
+        lab_str_printf(out, "%+.1f%%", 100 * value);
         break;
     case LAB_UNIT_DATE:
         add_date(value, out);
@@ -133,11 +133,11 @@ void lab_doc_add_cell(const struct lab_doc_cell *cell, const struct lab_doc_colu
         return;
     double farther = fmax(cell->value - cell->low, cell->high - cell->value) / fabs(cell->value);
     if (farther > 1)
-        lab_str_add(out, " ± > 100 %");
+        lab_str_add(out, " ± > 100%");
     else
-        lab_str_printf(out, " ± %.1f %%", 100 * farther);
+        lab_str_printf(out, " ± %.1f%%", 100 * farther);
     if (!sure)
-        lab_str_printf(out, " at %.0f %%", 100 * cell->confidence);
+        lab_str_printf(out, " at %.0f%%", 100 * cell->confidence);
 }
 
 bool lab_doc_cell_is_shown(const struct lab_doc_cell *cell, const struct lab_doc_column *column) {

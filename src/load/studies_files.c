@@ -120,8 +120,8 @@ int lab_studies_sort(const char *const *words, int count, struct lab_arena *aren
     if (result == 0 && sorted.study_count == 0 && sorted.timing_count == 0 &&
         sorted.recording_count > 0)
         result = lab_err_set(err, LAB_ERR_USER,
-                             "%s is a recording: name a study or a file of timings with it, whose "
-                             "times it shall be held against",
+                             "%s is a recording: name a study or a file of timings with it, to "
+                             "compare it with its times",
                              sorted.recordings[0].path);
     if (result == 0)
         *ret_words = (struct lab_studies_words){

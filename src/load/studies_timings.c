@@ -269,7 +269,7 @@ static const char *const *make_notes(const struct reading *reading) {
     if (reading->unstamped > 0)
         notes[count++] = lab_arena_printf(
             reading->arena,
-            "%d file%s timings without time stamps, which no recording can be held against.",
+            "%d file%s timings without time stamps, which no recording can be compared with.",
             reading->unstamped, reading->unstamped == 1 ? " has" : "s have");
     return notes;
 }

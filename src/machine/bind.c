@@ -57,7 +57,7 @@ int lab_bind_thread_to_node(const struct lab_machine *machine, int node, struct 
         return -1;
     const struct lab_cpus *cpus = &machine->nodes[lab_machine_node_index(machine, node)].cpus;
     if (cpus->count == 0) {
-        lab_log(LAB_LOG_INFO, "node %d has no cores for this process: its thread may use any",
+        lab_log(LAB_LOG_INFO, "NUMA node %d has no cores for this process: its thread may use any",
                 node);
         cpus = &topology_of(machine)->all_cpus;
     }
@@ -120,8 +120,8 @@ static int wrong_place(const struct lab_machine *machine, const struct lab_node 
     lab_cpus_write(allowed, &may);
     lab_cpus_write(&node->cpus, &should);
     lab_err_set(err, LAB_ERR_WRONG,
-                "the thread is not bound to node %d: it runs on CPU %d of node %d and may run on "
-                "CPUs %s, node %d has CPUs %s",
+                "not bound to NUMA node %d: the thread is on CPU %d of node %d and may use CPUs "
+                "%s; node %d has CPUs %s",
                 node->number, cpu, node_of_cpu(machine, cpu), may.text, node->number, should.text);
     return lab_err_hint(err, LAB_HINT_THREAD_MOVED);
 }

@@ -47,7 +47,7 @@ static void lend_memory(int node, struct lab_affinity_guard *guard) {
     set_bit(wanted, node);
     if (syscall(SYS_get_mempolicy, &guard->policy, guard->nodes, NODE_BITS(guard), NULL, 0) < 0 ||
         syscall(SYS_set_mempolicy, MPOL_PREFERRED, wanted, NODE_BITS(guard)) < 0) {
-        lab_log(LAB_LOG_INFO, "a program's memory can't be asked to lie on node %d: %s", node,
+        lab_log(LAB_LOG_INFO, "can't bind a program's memory to NUMA node %d: %s", node,
                 strerrordesc_np(errno));
         return;
     }

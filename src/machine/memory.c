@@ -30,7 +30,7 @@ static size_t round_up(size_t size_bytes, size_t unit) {
 static const char *place_name(int node, char *buffer, size_t size) {
     if (node < 0)
         return "this machine";
-    snprintf(buffer, size, "node %d", node);
+    snprintf(buffer, size, "NUMA node %d", node);
     return buffer;
 }
 
@@ -96,10 +96,10 @@ static int bind_strictly(const struct lab_machine *machine, int node, void *memo
         return 0;
     if (why == EPERM)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "binding memory to node %d is forbidden here: a container needs "
+                           "binding memory to NUMA node %d is forbidden here: a container needs "
                            "--cap-add SYS_NICE",
                            node);
-    return lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding memory to node %d", node);
+    return lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding memory to NUMA node %d", node);
 }
 
 static int touch(int node, char *memory, size_t size_bytes, struct lab_err *err) {
@@ -124,7 +124,7 @@ static void lock(void *memory, size_t size_bytes) {
 
 int lab_memory_map(const struct lab_machine *machine, int node, size_t size_bytes, unsigned flags,
                    void **ret_memory, struct lab_err *err) {
-    if (topology_require_live(machine, "memory on a node", err) < 0 ||
+    if (topology_require_live(machine, "memory on a NUMA node", err) < 0 ||
         (node != -1 && lab_machine_require_node(machine, node, err) < 0) ||
         check_free(machine, node, size_bytes, err) < 0)
         return -1;

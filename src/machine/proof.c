@@ -119,7 +119,7 @@ static void write_census(const struct lab_machine *machine, const struct lab_pag
             joiner = ", ";
         }
     if (census->elsewhere > 0) {
-        lab_str_printf(out, "%s%lld on nodes that this process may not use", joiner,
+        lab_str_printf(out, "%s%lld on NUMA nodes that this process may not use", joiner,
                        (long long)census->elsewhere);
         joiner = ", ";
     }
@@ -139,7 +139,7 @@ int lab_memory_prove(const struct lab_machine *machine, const void *memory, size
         return 0;
     LAB_AUTO(str, text);
     write_census(machine, &census, &text);
-    lab_err_set(err, LAB_ERR_WRONG, "memory is not on node %d: of %lld pages %s", node,
+    lab_err_set(err, LAB_ERR_WRONG, "memory is not on NUMA node %d: of %lld pages %s", node,
                 (long long)census.pages, text.text);
     return lab_err_hint(err, LAB_HINT_MEMORY_MOVED);
 }

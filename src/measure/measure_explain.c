@@ -83,7 +83,7 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
     const struct lab_summary *s = lab_measure_primary(m);
     size_t count = severe(s);
     /* times, since intervals are fewer than iterations */
-    lab_str_printf(out, "%zu of %zu measured times (%.1f %%) %s, ", count, s->n,
+    lab_str_printf(out, "%zu of %zu measured times (%.1f%%) %s, ", count, s->n,
                    100 * severe_share(s),
                    count == 1 ? "is a severe outlier" : "are severe outliers");
     if (s->outliers.high_severe > 0)
@@ -119,7 +119,7 @@ static void explain_not_steady(const struct lab_measurement *m, struct lab_str *
     double drift = drift_of(m);
     if (drift != 0) {
         lab_str_printf(out,
-                       "iterations became %.1f %% %s from the first half of the measurement to the "
+                       "iterations became %.1f%% %s from the first half of the measurement to the "
                        "second: clocks, temperature or memory still change; warm up longer",
                        100 * fabs(drift), drift > 0 ? "longer" : "shorter");
         return;
@@ -135,11 +135,11 @@ static void explain_not_steady(const struct lab_measurement *m, struct lab_str *
 
 static void explain_not_precise(const struct lab_measurement *m, struct lab_str *out) {
     if (isnan(m->precision))
-        lab_str_printf(out, "the limit came after %zu iteration%s, too few to tell the spread",
+        lab_str_printf(out, "the limit came after %zu iteration%s, too few to estimate the spread",
                        m->count, m->count == 1 ? "" : "s");
     else
         lab_str_printf(out,
-                       "the limit came after %zu iterations, when the median was known to ±%.2g %%",
+                       "the limit came after %zu iterations, when the median was known to ±%.2g%%",
                        m->count, 100 * m->precision);
     lab_str_add(out, "; a longer limit gives more precision");
 }
@@ -150,7 +150,7 @@ static void explain_load(const struct lab_measurement *m, struct lab_str *out) {
         lab_str_printf(out, "%.2f other threads per CPU were ready to run before it began",
                        c->load_before);
     else
-        lab_str_printf(out, "other processes took %.1f %% of the machine's CPU time meanwhile",
+        lab_str_printf(out, "other processes took %.1f%% of the machine's CPU time during the run",
                        100 * c->foreign_cpu);
     lab_str_add(out, "; try again on a quiet machine");
 }
@@ -177,14 +177,14 @@ void lab_measure_explain(const struct lab_measurement *m, enum lab_measure_warni
         break;
     case LAB_WARN_STEAL:
         lab_str_printf(out,
-                       "the hypervisor took %.1f %% of the machine's CPU time away; figures of a "
-                       "shared virtual machine vary with its neighbours",
+                       "the hypervisor took %.1f%% of the machine's CPU time; values of a shared "
+                       "virtual machine vary with its neighbours",
                        100 * m->conditions.steal);
         break;
     case LAB_WARN_CLOCK:
         lab_str_printf(out,
-                       "the device's clock went between %.0f and %.0f MHz meanwhile: times at one "
-                       "clock can't be compared with those at another; fix it, or let it cool",
+                       "the device's clock varied from %.0f to %.0f MHz during the run; lock the "
+                       "clock, or let the device cool",
                        m->clock_min_mhz, m->clock_max_mhz);
         break;
     case LAB_WARN_SHORT:

@@ -216,7 +216,7 @@ int lab_iterations_unpack(const void *bytes, size_t length, size_t max_count,
                                "packed iterations: number %zu of %zu is cut off or damaged", i + 1,
                                count);
     if (packed.at != packed.end)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: %zu bytes too many behind %zu",
+        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: %zu bytes too many after %zu",
                            (size_t)(packed.end - packed.at), count);
     *ret_items = items;
     *ret_count = count;

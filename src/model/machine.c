@@ -150,7 +150,7 @@ const char *lab_link_explanation(enum lab_link link) {
         "the PCIe host bridge, usually the CPU",
         "several host bridges of one NUMA node",
         "the interconnect between NUMA nodes",
-        "the topology doesn't tell",
+        "unknown to the topology",
     };
     return texts[link];
 }

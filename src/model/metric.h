@@ -68,12 +68,12 @@ enum lab_metric_kind {
     X(ROWS_REMAPPED, "rows_remapped", "", COUNTER, 1, "Memory rows remapped")                      \
     X(ROWS_PENDING, "rows_pending", "", GAUGE, 1, "Memory rows to be remapped at the next reset")  \
     X(ROWS_FAILED, "rows_failed", "", GAUGE, 1, "Memory rows that could not be remapped")          \
-    X(THROTTLED_POWER, "throttled_power", "s", COUNTER, 1e-6, "Held back by the power limit")      \
-    X(THROTTLED_SYNC, "throttled_sync", "s", COUNTER, 1e-6, "Held back by others' clocks")         \
-    X(THROTTLED_THERMAL, "throttled_thermal", "s", COUNTER, 1e-6, "Held back by heat (driver)")    \
+    X(THROTTLED_POWER, "throttled_power", "s", COUNTER, 1e-6, "Throttled by the power limit")      \
+    X(THROTTLED_SYNC, "throttled_sync", "s", COUNTER, 1e-6, "Throttled by others' clocks")         \
+    X(THROTTLED_THERMAL, "throttled_thermal", "s", COUNTER, 1e-6, "Throttled by heat (driver)")    \
     X(THROTTLED_HW_THERMAL, "throttled_hw_thermal", "s", COUNTER, 1e-6,                            \
-      "Held back by heat (hardware)")                                                              \
-    X(THROTTLED_BRAKE, "throttled_brake", "s", COUNTER, 1e-6, "Held back by the power brake")      \
+      "Throttled by heat (hardware)")                                                              \
+    X(THROTTLED_BRAKE, "throttled_brake", "s", COUNTER, 1e-6, "Throttled by the power brake")      \
     X(XIDS, "xids", "", COUNTER, 1, "Errors that the driver reported")                             \
     X(LAST_XID, "last_xid", "", GAUGE, 1, "The last of them")                                      \
     X(RECOVERY_ACTION, "recovery_action", "", GAUGE, 1, "What the driver asks for to recover")     \
@@ -98,13 +98,13 @@ enum lab_metric_kind {
     X(HOST_CACHED, "host_memory_cached", "B", GAUGE, 1024, "Host memory that caches files")        \
     X(SWAP_USED, "swap_used", "B", GAUGE, 1024, "Swap used")                                       \
     /* NUMA nodes; [n] = the kernel's number of a node */                                          \
-    X(NODE_TOTAL, "node_memory_total", "B", GAUGE, 1024, "Memory of node [n]")                     \
-    X(NODE_FREE, "node_memory_free", "B", GAUGE, 1024, "Free memory of node [n]")                  \
+    X(NODE_TOTAL, "node_memory_total", "B", GAUGE, 1024, "Memory of NUMA node [n]")                \
+    X(NODE_FREE, "node_memory_free", "B", GAUGE, 1024, "Free memory of NUMA node [n]")             \
     X(NODE_HIT, "node_hit", "", COUNTER, 1, "Pages taken where they were wanted [n]")              \
     X(NODE_MISS, "node_miss", "", COUNTER, 1, "Pages taken here though wanted elsewhere [n]")      \
     X(NODE_FOREIGN, "node_foreign", "", COUNTER, 1, "Pages wanted here but taken elsewhere [n]")   \
-    X(NODE_OTHER, "node_other", "", COUNTER, 1, "Pages for processes of other nodes [n]")          \
-    X(NODE_UTILIZATION, "node_utilization", "%", GAUGE, 0.01, "CPU utilisation of node [n]")
+    X(NODE_OTHER, "node_other", "", COUNTER, 1, "Pages for remote processes [n]")                  \
+    X(NODE_UTILIZATION, "node_utilization", "%", GAUGE, 0.01, "CPU utilisation of NUMA node [n]")
 
 enum lab_metric_id {
 #define LAB_METRIC_ID(id, name, unit, kind, scale, title) LAB_METRIC_##id,

@@ -108,7 +108,7 @@ enum {
     V(compute_utilization, "compute_utilization", NUMBER, "1", SLOWEST, BOTH, CSV, 52,             \
       "Compute utilisation", "share of the time in which the device computes")                     \
     V(overlap, "overlap", NUMBER, "1", SLOWEST, BOTH, CSV, 53, "Overlap",                          \
-      "share of the copies' time that is hidden behind compute")                                   \
+      "share of the copies' time that is overlapped by compute")                                   \
     V(gang_overlap, "gang_overlap", NUMBER, "1", OWN, RUN, CSV, 54, "Gang overlap",                \
       "share of the measured time in which all ranks measured")                                    \
     V(latency_ms_mean, "latency_ms.mean", NUMBER, "ms", SLOWEST, BOTH, PLAIN, 30, "Mean latency",  \
@@ -249,7 +249,7 @@ enum {
       "the rank has a slice of it")                                                                \
     V(gpu_simulated, "gpu.simulated", FLAG, "", NONE, RANK, OPTIONAL, 0, "Simulated GPU", "")      \
     L(throttled_s, "gpu.throttled_s", throttle, BOTH, PLAIN, 64, "Throttled",                      \
-      "how long clocks were held back, by reason")                                                 \
+      "how long clocks were throttled, by reason")                                                 \
     L(xids, "gpu.xids", xid, RANK, PLAIN, 0, "Xids", "errors that the driver reported")            \
     L(foreign_processes, "gpu.foreign_processes", process, BOTH, PLAIN, 65,                        \
       "Co-located processes", "that used the GPU during the run")

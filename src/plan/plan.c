@@ -329,8 +329,8 @@ static int check_apart(const struct planner *p, struct lab_err *err) {
             if (why)
                 return lab_err_set(
                     err, LAB_ERR_USER,
-                    "%s: %s would run beside others of its %s in a process of its "
-                    "own, but %s; leave %s out",
+                    "%s: %s would run with others of its %s in a process of its own, but %s; leave "
+                    "%s out",
                     p->book.option, ref->name, ref->simulated ? "machine" : "GPU", why,
                     gangs ? "experiment.processes=per_rank" : "experiment.max_workers");
         }

@@ -133,7 +133,8 @@ bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
     why = lab_plan_why_one(work->cost.parameters, work->cost.samples);
     if (!why) {
         plan_note(book,
-                  "gpu_mode=auto tries several devices for %s: by a published rule they may pay",
+                  "gpu_mode=auto tries several devices for %s: by a published rule they may pay "
+                  "off",
                   work->label);
         return false;
     }

@@ -355,9 +355,9 @@ static int check_choices(const struct lab_plan_phase *phases, int count,
     for (int i = 0; i < count && !chosen; i++) {
         if (phases[i].regret)
             return plan_refuse(list, err,
-                               "%s times what other phases chose against what "
-                               "baseline chose: add baseline, and those that it shall be held "
-                               "against, such as [baseline, concurrent, %s]",
+                               "%s times what other phases chose against what baseline chose: add "
+                               "baseline, and those to compare with it, such as [baseline, "
+                               "concurrent, %s]",
                                phases[i].name, phases[i].name);
         if (phases[i].mitigations & LAB_PLAN_TUNING_CACHE)
             return plan_refuse(list, err, "%s runs with what baseline chose: add baseline",

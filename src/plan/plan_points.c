@@ -132,7 +132,7 @@ static int make_ranks(const struct walk *w, const struct point *point, struct la
     int count = count_of(point->gang), nodes = count_of(point->nodes);
     if (nodes != 1 && nodes != count)
         return plan_refuse(point->nodes, w->err,
-                           "experiment.hardware.numa_nodes: an inner list has a node for each "
+                           "experiment.hardware.numa_nodes: an inner list has a NUMA node for each "
                            "device of the gang: %d nodes, but %d device%s",
                            nodes, count, count == 1 ? "" : "s");
     for (int i = 0; i < count; i++) {

@@ -72,7 +72,7 @@ static int memory_read(void *state, int lane, enum lab_probe_when when,
     if (probe_file_read(memory->fd, text, sizeof text) <= 0 || !find(text, "MemTotal:", &total) ||
         !find(text, "MemFree:", &free_kib))
         return lab_err_set(err, LAB_ERR_SYSTEM,
-                           "/proc/meminfo doesn't tell how much memory there is");
+                           "/proc/meminfo doesn't show how much memory there is");
     find(text, "Buffers:", &buffers);
     bool caches = find(text, "Cached:", &cached);
     find(text, "Shmem:", &shared);

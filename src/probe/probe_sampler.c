@@ -137,8 +137,8 @@ static int check_interval(int64_t interval_ns, struct lab_err *err) {
     if (interval_ns < INTERVAL_MIN_NS)
         return lab_err_set(
             err, LAB_ERR_USER,
-            "an interval of %g ms is too short: the least is 1 ms (drivers renew most "
-            "figures every 20 to 100 ms)",
+            "an interval of %g ms is too short: the least is 1 ms (drivers renew most values every "
+            "20 to 100 ms)",
             (double)interval_ns / 1e6);
     if (interval_ns > INTERVAL_MAX_NS)
         return lab_err_set(err, LAB_ERR_USER, "an interval of %g s is too long: the most is a day",

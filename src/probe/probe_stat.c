@@ -186,6 +186,6 @@ int probe_nodes_read(struct probe_nodes *nodes, const struct lab_probe_setup *se
     while (nodes->cpu_limit > 0 && nodes->of_cpu[nodes->cpu_limit - 1] < 0)
         nodes->cpu_limit--;
     if (nodes->count == 0)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "this kernel doesn't tell of NUMA nodes");
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "this kernel doesn't report NUMA nodes");
     return 0;
 }

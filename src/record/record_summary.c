@@ -164,7 +164,7 @@ static void add_whole(struct lab_doc *doc, double value, const char *unit) {
     if (isnan(value))
         lab_doc_cell(doc, "–");
     else
-        lab_doc_cell(doc, "%.0f %s", value, unit);
+        lab_doc_cell(doc, "%.0f%s", value, unit);
 }
 
 static void add_table(struct lab_doc *doc, const struct lab_record_summary *summary) {
@@ -172,7 +172,7 @@ static void add_table(struct lab_doc *doc, const struct lab_record_summary *summ
         {NULL, "GPU", LAB_UNIT_FIGURE},      {NULL, "Model"},
         {NULL, "Utilised", LAB_UNIT_FIGURE}, {NULL, "Peak memory", LAB_UNIT_SIZE},
         {NULL, "Power", LAB_UNIT_FIGURE},    {NULL, "Energy", LAB_UNIT_JOULES},
-        {NULL, "Hottest", LAB_UNIT_CELSIUS}, {NULL, "Held back", LAB_UNIT_FIGURE}};
+        {NULL, "Hottest", LAB_UNIT_CELSIUS}, {NULL, "Throttled", LAB_UNIT_FIGURE}};
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < summary->gpu_count; i++) {
         const struct lab_record_gpu *gpu = &summary->gpus[i];
@@ -182,7 +182,7 @@ static void add_table(struct lab_doc *doc, const struct lab_record_summary *summ
                      mig ? mig : gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
         add_whole(doc, mean(gpu->utilization_sum, gpu->utilization_count), "%");
         lab_doc_figure(doc, gpu->peak_memory_bytes);
-        add_whole(doc, mean(gpu->power_sum_w, gpu->power_count), "W");
+        add_whole(doc, mean(gpu->power_sum_w, gpu->power_count), " W");
         lab_doc_figure(doc, lab_energy_of(&gpu->energy).joules);
         lab_doc_figure(doc, gpu->hottest_c);
         add_whole(doc, 100 * mean((double)gpu->throttled, gpu->reason_ticks), "%");
@@ -199,7 +199,7 @@ static void add_remarks(struct lab_doc *doc, const struct lab_record_gpu *gpu) {
             lab_str_printf(&reasons, "%s %s", reasons.length ? "," : "", reason->words);
     if (gpu->throttled)
         lab_doc_code(doc, NULL,
-                     lab_arena_printf(lab_doc_arena(doc), "GPU %d was held back by%s", gpu->index,
+                     lab_arena_printf(lab_doc_arena(doc), "GPU %d was throttled:%s", gpu->index,
                                       reasons.text));
     if (gpu->gaps || !gpu->ticks)
         lab_doc_code(doc, NULL,
@@ -215,7 +215,7 @@ void lab_record_summary_add(struct lab_doc *doc, const struct lab_record_summary
         add_remarks(doc, &summary->gpus[i]);
     if (summary->cpu_count)
         lab_doc_code(doc, NULL,
-                     lab_arena_printf(lab_doc_arena(doc), "CPUs: %.1f %% utilised on average",
+                     lab_arena_printf(lab_doc_arena(doc), "CPUs: %.1f%% utilised on average",
                                       mean(summary->cpu_sum, summary->cpu_count)));
     if (summary->simulated)
         lab_doc_code(doc, NULL, "These are simulated devices.");

@@ -31,7 +31,7 @@ static void add_interval(struct lab_str *text, struct lab_interval interval) {
     lab_str_add_time(text, interval.low);
     lab_str_add(text, ", ");
     lab_str_add_time(text, interval.high);
-    lab_str_printf(text, "] at %.0f %%", 100 * interval.confidence);
+    lab_str_printf(text, "] at %.0f%%", 100 * interval.confidence);
     lab_text_keep(text, from);
 }
 
@@ -105,7 +105,7 @@ static void add_share(struct lab_str *text, double rate, double limit, const cha
     if (beyond)
         lab_str_add(text, "(above the ");
     else
-        lab_str_printf(text, "(%.0f %% of the ", 100 * rate / limit);
+        lab_str_printf(text, "(%.0f%% of the ", 100 * rate / limit);
     lab_str_add_si(text, limit, unit);
     lab_text_keep(text, from);
     lab_str_add(text,
@@ -167,14 +167,13 @@ static void add_overlap(const struct lines *lines) {
     if (isnan(compute) || !copies)
         return;
     LAB_AUTO(str, text);
-    lab_str_printf(&text, "%.0f %% of the time", 100 * compute);
+    lab_str_printf(&text, "%.0f%% of the time", 100 * compute);
     if (!report->info.overlaps)
         lab_str_printf(&text, ", no overlap with copies: %s",
                        report->info.overlap_why_not ? report->info.overlap_why_not
                                                     : "the device can't");
     else if (!isnan(overlap))
-        lab_str_printf(&text, ", overlap: %.0f %% of the copying lies under compute",
-                       100 * overlap);
+        lab_str_printf(&text, ", overlap: %.0f%% of the copying lies under compute", 100 * overlap);
     lab_doc_line(lines->doc, "Compute", "%s", text.text);
 }
 
@@ -234,7 +233,7 @@ static void add_stop(struct lab_str *text, const struct lab_bench_report *report
     if (stop == LAB_MEASURE_LIMIT && precision > 0)
         lab_str_add(text, " with the median known");
     if (stop == LAB_MEASURE_PRECISE || (stop == LAB_MEASURE_LIMIT && precision > 0))
-        lab_str_printf(text, precision > 0 ? " to ±%.2g %%" : " to one tick of the clock",
+        lab_str_printf(text, precision > 0 ? " to ±%.2g%%" : " to one tick of the clock",
                        100 * precision);
 }
 

@@ -51,7 +51,7 @@ static void add_title(struct lab_doc *doc, const struct lab_machine *machine) {
     if (machine->numa_in_kernel)
         add_count(&line, machine->node_count, "NUMA node", "NUMA nodes");
     else
-        lab_str_add(&line, "no NUMA in the kernel: one node stands for the whole machine");
+        lab_str_add(&line, "no NUMA in the kernel: one NUMA node stands for the whole machine");
     lab_doc_text(doc, LAB_DOC_PLAIN, "%s", line.text);
 }
 
@@ -125,7 +125,7 @@ static void add_distances(struct lab_doc *doc, const struct lab_machine *machine
         return;
     lab_doc_gap(doc);
     if (!known) {
-        lab_doc_text(doc, LAB_DOC_PLAIN, "Distances between the nodes are unknown");
+        lab_doc_text(doc, LAB_DOC_PLAIN, "Distances between NUMA nodes are unknown");
         return;
     }
     struct lab_doc_column *columns = lab_arena_alloc(arena, (size_t)count + 1, sizeof *columns);
@@ -133,7 +133,8 @@ static void add_distances(struct lab_doc *doc, const struct lab_machine *machine
     for (int j = 0; j < count; j++)
         columns[j + 1] = (struct lab_doc_column){
             NULL, lab_arena_printf(arena, "to %d", machine->nodes[j].number), LAB_UNIT_FIGURE};
-    lab_doc_begin(doc, (struct lab_doc_section){.title = "Distances between nodes (10 = local)"});
+    lab_doc_begin(doc, (struct lab_doc_section){.title = "Distances between NUMA nodes (10 = "
+                                                         "local)"});
     lab_doc_rows(doc, NULL, NULL, columns, count + 1);
     for (int i = 0; i < count; i++) {
         lab_doc_figure(doc, machine->nodes[i].number);

@@ -118,7 +118,7 @@ static int gpus_on_node(const struct lab_machine *machine, int node, struct lab_
 
 static void describe_node(const struct lab_machine *machine, int index, struct lab_str *line) {
     const struct lab_node *node = &machine->nodes[index];
-    lab_str_printf(line, "node %d ", node->number);
+    lab_str_printf(line, "NUMA node %d ", node->number);
     if (node->cpus.count) {
         lab_str_add(line, "(CPUs ");
         lab_cpus_write(&node->cpus, line);
@@ -128,7 +128,7 @@ static void describe_node(const struct lab_machine *machine, int index, struct l
     lab_str_add(line, "(memory only");
     int nearest = nearest_with_cores(machine, index);
     if (nearest >= 0) {
-        lab_str_printf(line, "; the nearest cores are node %d's, CPUs ",
+        lab_str_printf(line, "; nearest cores: NUMA node %d, CPUs ",
                        machine->nodes[nearest].number);
         lab_cpus_write(&machine->nodes[nearest].cpus, line);
     }
@@ -146,10 +146,9 @@ void report_add_feeding(struct lab_doc *doc, const struct lab_machine *machine) 
         LAB_AUTO(str, line);
         lab_str_add_list(&line, names, "and");
         if (unknown) {
-            lab_str_add(&line, ": the firmware doesn't say which node feeds ");
-            lab_str_add(&line, count == 1 ? "it" : "them");
+            lab_str_add(&line, ": the firmware doesn't report the local NUMA node");
         } else {
-            lab_str_printf(&line, " %s fed by ", count == 1 ? "is" : "are");
+            lab_str_add(&line, ": local ");
             describe_node(machine, node, &line);
         }
         lab_doc_text(doc, LAB_DOC_FREE, "%s", line.text);

@@ -184,8 +184,8 @@ static struct box make_node_box(const struct map *map, int index) {
 
 /* Returns false if every device has a node. */
 static bool make_unknown_box(const struct map *map, struct box *ret_box) {
-    *ret_box = (struct box){.rule = -1, .title = lab_arena_strdup(map->arena, "node unknown")};
-    box_add(map, ret_box, "the firmware doesn't say which node");
+    *ret_box = (struct box){.rule = -1, .title = lab_arena_strdup(map->arena, "NUMA node unknown")};
+    box_add(map, ret_box, "the firmware doesn't report where");
     box_add(map, ret_box, "these devices sit on");
     ret_box->rule = ret_box->count;
     return add_devices(map, ret_box, -1) > 0;

@@ -89,7 +89,7 @@ static void add_timeline(struct report_found *found, const struct lab_chart *cha
                                            .charts = chart,
                                            .chart_count = 1};
     found->items[found->count++] = (struct lab_page_analysis){
-        .name = "resources", .summary = "what the machine did meanwhile", .result = result};
+        .name = "resources", .summary = "what the machine did during the run", .result = result};
 }
 
 /* --- studies --- */

@@ -52,7 +52,7 @@ static const char *one_point(const struct lab_study_point *point, struct lab_are
             lab_stats_median_interval(point->rates, (size_t)point->count, CONFIDENCE);
         bool once = is_once(run);
         sureness = lab_arena_printf(
-            arena, "%d runs, between %s and %s at %.0f %%; nothing to compare with", point->count,
+            arena, "%d runs, between %s and %s at %.0f%%; nothing to compare with", point->count,
             figure(once ? interval.high : interval.low, run, arena),
             figure(once ? interval.low : interval.high, run, arena), 100 * interval.confidence);
     }

@@ -17,7 +17,7 @@ static void add_time(struct lab_str *text, const struct lab_trial *trial, double
         lab_str_add_time(text, trial->low_s);
         lab_str_add(text, ", ");
         lab_str_add_time(text, trial->high_s);
-        lab_str_printf(text, "] at %.0f %%", 100 * confidence);
+        lab_str_printf(text, "] at %.0f%%", 100 * confidence);
     }
     lab_text_keep(text, from);
 }
@@ -35,15 +35,18 @@ static void add_verdict(struct lab_doc *doc, const struct lab_tuning_result *res
         lab_str_add(&text, is_default ? "; it is the default" : "");
         lab_doc_line(doc, "Winner", "%s", text.text);
     } else {
-        lab_str_printf(&text, "; %d configurations can't be told apart, so %s", result->alike_count,
-                       is_default ? "the default stays" : "the fastest of them is taken");
+        lab_str_printf(&text,
+                       "; %d configurations are statistically indistinguishable, so "
+                       "%s",
+                       result->alike_count,
+                       is_default ? "the default stays" : "the fastest of them is used");
         lab_doc_line(doc, "No winner", "%s", text.text);
     }
     lab_str_clear(&text);
     if (isfinite(result->speedup)) {
         lab_str_printf(&text, "%.2f × as fast as the default", result->speedup);
         if (isfinite(result->speedup_high))
-            lab_str_printf(&text, " [%.2f, %.2f] at %.0f %%", result->speedup_low,
+            lab_str_printf(&text, " [%.2f, %.2f] at %.0f%%", result->speedup_low,
                            result->speedup_high, 100 * result->confidence);
         lab_doc_line(doc, "", "%s", text.text);
     }

@@ -93,8 +93,7 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
     if (lab_store_open(database, LAB_STORE_READ, &store, &err) < 0 ||
         lab_store_study(store, &arena, &study, &err) < 0 ||
         lab_store_count(store, counts, &err) < 0) {
-        lab_log(LAB_LOG_WARNING, "can't tell whether a study could go on, passing it over: %s",
-                err.text);
+        lab_log(LAB_LOG_WARNING, "unknown whether a study could go on, skipping it: %s", err.text);
     } else {
         left += access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, path), F_OK) == 0;
         for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
@@ -257,11 +256,10 @@ static int refuse_place(int reason, const char *path, struct lab_err *err) {
     if (reason == ENOTDIR)
         return lab_err_set(err, LAB_ERR_USER,
                            "%s is a file, but a study needs a directory there: move it, or choose "
-                           "another place with output_dir=…",
+                           "another directory with output_dir=…",
                            path);
     return lab_err_set_errno(err, full ? LAB_ERR_SYSTEM : LAB_ERR_USER, reason,
-                             "can't make the study's directory (output_dir=… chooses another "
-                             "place): %s",
+                             "can't make the study's directory (output_dir=… chooses another): %s",
                              path);
 }
 

@@ -510,10 +510,12 @@ static void set_strangers(struct answer *answer) {
         return;
     const struct lab_result_process *first = answer->result->foreign_processes.items;
     add_sentence(answer, true,
-                 lab_arena_printf(
-                     answer->arena, "%d other process%s used the GPU meanwhile, %s (%lld) first",
-                     count, count > 1 ? "es" : "",
-                     first->name ? first->name : "of another name space", (long long)first->pid));
+                 lab_arena_printf(answer->arena,
+                                  "%d other process%s used the GPU during the run, %s (%lld) "
+                                  "first",
+                                  count, count > 1 ? "es" : "",
+                                  first->name ? first->name : "of another name space",
+                                  (long long)first->pid));
 }
 
 /* Time without an answer of the GPU, of what was measured. */
@@ -530,7 +532,7 @@ static void set_gaps(struct answer *answer) {
     for (size_t i = 0; i < whole->count; i++)
         any |= whole->times_ns[i] >= answer->from_ns && whole->times_ns[i] <= answer->until_ns;
     if (!why && !any && answer->until_ns - answer->from_ns > LONG_NS)
-        why = "it gave nothing meanwhile";
+        why = "it gave no samples during the run";
     if (why)
         add_sentence(answer, false,
                      lab_arena_printf(answer->arena, "the GPU could not be watched: %s", why));
@@ -569,7 +571,7 @@ void lab_run_monitor_answer(struct lab_run_monitor *monitor,
                                         .from_ns = question->start_ns - BEFORE_NS,
                                         .until_ns = question->now_ns};
     if (lab_recording_read_store(monitor->store, &query, arena, &recording, &err) < 0) {
-        lab_log(LAB_LOG_WARNING, "what the GPUs did meanwhile isn't known: %s", err.text);
+        lab_log(LAB_LOG_WARNING, "no GPU samples of this run: %s", err.text);
         return;
     }
     for (int i = 0; i < question->rank_count; i++) {

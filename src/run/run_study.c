@@ -45,7 +45,7 @@ static int expand_word(const struct lab_config_path *path, const char *word, con
         return 0;
     if (*study)
         return lab_err_set(err, LAB_ERR_USER,
-                           "'%.80s' behind '%.80s': one study at a time; its keys are changed by "
+                           "'%.80s' after '%.80s': one study at a time; its keys are changed by "
                            "key=value",
                            word, *study);
     /* a sweep of studies is for the grammar to read */

@@ -364,7 +364,7 @@ static void open_watch(struct runner *runner) {
                                           .simulated = runner->simulated};
     if (lab_run_monitor_open(&wanted, &runner->monitor, &err) < 0) {
         runner->monitor = NULL;
-        runner_warn(runner, NULL, "the machine isn't watched meanwhile: %s", err.text);
+        runner_warn(runner, NULL, "the machine isn't recorded during the study: %s", err.text);
     }
 }
 

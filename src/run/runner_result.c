@@ -275,15 +275,15 @@ static void add_sentences(const struct merge *merge, const char *profiler) {
     if (profiler)
         lab_result_warn(run, merge->arena,
                         lab_arena_printf(merge->arena,
-                                         "%s recorded it meanwhile: its times include what that "
-                                         "costs",
+                                         "profiled by %s: its times include the profiler's "
+                                         "overhead",
                                          profiler));
     if (merge->count > 1)
         run->gang_overlap = find_overlap(merge);
     if (run->gang_overlap < OVERLAP_LEAST)
         lab_result_warn(run, merge->arena,
                         lab_arena_printf(merge->arena,
-                                         "its ranks measured at the same time for only %.0f %% of "
+                                         "its ranks measured at the same time for only %.0f%% of "
                                          "the time",
                                          100 * run->gang_overlap));
     run->valid = run->invalid.count == 0;

@@ -130,7 +130,7 @@ static void fail_ended(struct runner_run *run, const struct runner_worker *worke
         if (child->signal == SIGKILL) {
             int64_t kills = read_oom_kills(&run->arena);
             why = kills > run->oom_kills && run->oom_kills >= 0
-                      ? "; meanwhile the kernel killed for want of memory"
+                      ? "; the kernel's out-of-memory killer was active"
                       : "; not by gpulab: out of memory?";
         }
         lab_err_set(&err, LAB_ERR_SYSTEM, "the worker was ended by signal %d (%s)%s", child->signal,

@@ -56,8 +56,8 @@ static void write_help(const struct lab_metric *metric, struct lab_str *out) {
         return;
     }
     size_t length = (size_t)(mark - metric->title);
-    bool node = length >= 5 && strncmp(mark - 5, "node ", 5) == 0;
-    lab_str_add_bytes(out, metric->title, length - (node ? 5 : 1));
+    bool node = length >= 10 && strncmp(mark - 10, "NUMA node ", 10) == 0;
+    lab_str_add_bytes(out, metric->title, length - (node ? 10 : 1));
     lab_str_add(out, node ? "a NUMA node" : "");
     lab_str_add(out, lab_str_starts(metric->name, "core_") ? " of a logical CPU" : "");
 }

@@ -202,7 +202,7 @@ static void write_info(const struct lab_scrape *scrape, const struct scrape_labe
         if (entity->node >= 0)
             add_number_label("node", entity->node, &more);
         if (!begun)
-            scrape_add_header(name, "gauge", "What it is, and the NUMA node that feeds it", out);
+            scrape_add_header(name, "gauge", "Name, PCI address and local NUMA node", out);
         begun = true;
         scrape_add_sample(name, labels[i].own, more.text, 1, out);
     }
@@ -224,7 +224,9 @@ static void write_sampler(const struct lab_scrape *scrape, struct lab_str *out) 
                  (double)stats->ticks, out);
     write_single("gpulab_sampler_missed_ticks_total", "counter",
                  "Ticks skipped since a reading took too long", (double)stats->missed, out);
-    write_single("gpulab_sampler_dropped_ticks_total", "counter", "Ticks that nobody took in time",
+    write_single("gpulab_sampler_dropped_ticks_total", "counter",
+                 "Ticks dropped since the queue "
+                 "was full",
                  (double)stats->dropped, out);
     write_single("gpulab_sampler_lanes", "gauge", "Parts of the machine that are read",
                  stats->lanes, out);

@@ -333,7 +333,7 @@ static void collect_warnings(struct bench *bench) {
     if (bench->warning)
         list[count++] = bench->warning;
     if (bench->report->interrupted)
-        list[count++] = "stopped by the user: these are the figures so far";
+        list[count++] = "stopped by the user: these are the values so far";
     if (!bench->request->verify)
         list[count++] = "the results were not verified (--no-verify)";
     for (int bit = 0; bit < WARNING_BITS; bit++) {

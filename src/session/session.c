@@ -277,7 +277,7 @@ void lab_session_prove(struct lab_session *session) {
     if (node >= 0) {
         session->thread_proven = lab_bind_prove_thread(session->machine, node, &err) == 0;
         if (!session->thread_proven)
-            add_invalid(session, "the host thread left its node", &err);
+            add_invalid(session, "the host thread left its NUMA node", &err);
     }
     if (workload->prove_placement && !workload->external) {
         session->memory_proven = workload->prove_placement(session->state, &err) == 0;

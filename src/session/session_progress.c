@@ -42,7 +42,7 @@ enum figures { SHARE, SHARE_AND_TIME, ALL_FIGURES };
 
 static void add_figures(const struct lab_measure_progress *now, double fraction,
                         enum figures figures, struct lab_str *out) {
-    lab_str_printf(out, " %3.0f %%", 100 * fraction);
+    lab_str_printf(out, " %3.0f%%", 100 * fraction);
     if (figures >= SHARE_AND_TIME && isfinite(now->left_s) && now->left_s >= 0)
         lab_str_printf(out, "  %.0f s left", ceil(now->left_s));
     if (figures < ALL_FIGURES || !isfinite(now->median_s))
@@ -50,7 +50,7 @@ static void add_figures(const struct lab_measure_progress *now, double fraction,
     lab_str_add(out, "  ");
     lab_str_add_time(out, now->median_s);
     if (isfinite(now->precision))
-        lab_str_printf(out, " ± %.1f %%", 100 * now->precision);
+        lab_str_printf(out, " ± %.1f%%", 100 * now->precision);
 }
 
 void lab_progress_line(const struct lab_progress *progress, const struct lab_measure_progress *now,

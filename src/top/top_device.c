@@ -66,7 +66,7 @@ static void add_identity(const struct top_entity *e, struct lab_str *line) {
     if (!isnan(generation) && !isnan(width))
         add_part(line, "PCIe %.0f x%.0f", generation, width);
     if (e->entity.node >= 0)
-        add_part(line, "fed by node %d", e->entity.node);
+        add_part(line, "NUMA node %d", e->entity.node);
     double state = top_latest(e, LAB_METRIC_PERFORMANCE_STATE, -1);
     if (!isnan(state))
         add_part(line, "P%.0f", state);
@@ -84,7 +84,7 @@ static void add_energy(const struct top_entity *e, struct lab_str *line) {
                  top_energy(all, other));
     double held = top_held_back_s(e);
     if (!isnan(held))
-        add_part(line, "held back for %s", top_seconds(held, text));
+        add_part(line, "throttled for %s", top_seconds(held, text));
 }
 
 static void add_health(const struct top_entity *e, struct lab_str *line, bool *bad) {
@@ -127,11 +127,11 @@ static bool add_reasons(const struct top_entity *e, struct lab_str *line) {
     }
     bool harmful = harm.length > 0;
     if (harmful)
-        lab_str_printf(line, "! clocks held back: %s", harm.text);
+        lab_str_printf(line, "! clocks throttled: %s", harm.text);
     if (rest.length)
         lab_str_printf(line, "%sclocks lowered: %s", line->length ? "; " : "", rest.text);
     if (!line->length)
-        lab_str_add(line, "clocks not held back");
+        lab_str_add(line, "clocks not throttled");
     return harmful;
 }
 

@@ -65,7 +65,7 @@ static int draw_fed(const struct lab_top_history *history, const struct lab_top_
             continue;
         bool gap = top_gap(history, e, view->now_ns, reason, sizeof reason) != NULL;
         column = top_put(grid, row, column, grid->columns - column, LAB_TOP_DIM,
-                         shown++ ? ", " : "feeds ");
+                         shown++ ? ", " : "local ");
         column = top_print(grid, row, column, grid->columns - column, LAB_TOP_BOLD, "%s%d",
                            shown == 1 ? "GPU " : "", e->entity.index);
         column = top_print(
@@ -73,7 +73,7 @@ static int draw_fed(const struct lab_top_history *history, const struct lab_top_
             gap ? "away" : top_percent(top_latest(e, LAB_METRIC_UTILIZATION, -1), text));
     }
     if (!shown)
-        column = top_put(grid, row, column, grid->columns - column, LAB_TOP_DIM, "feeds no GPU");
+        column = top_put(grid, row, column, grid->columns - column, LAB_TOP_DIM, "no local GPU");
     return column;
 }
 
@@ -105,7 +105,7 @@ static int draw_node(const struct lab_top_history *history, const struct lab_top
     if (row < last) {
         at = draw_fed(history, view, node, row, 3, grid);
         double remote = remote_share(numa, node);
-        const char *words = "of its pages taken by other nodes";
+        const char *words = "of its pages used by remote CPUs";
         if (at + 8 + lab_str_columns(words) > grid->columns)
             words = "remote pages";
         if (!isnan(remote))

@@ -270,7 +270,7 @@ static void add_held_words(const struct top_entity *e, struct lab_str *out) {
     uint64_t harmful = reasons ? lab_clock_harmful((uint64_t)reasons->value) : 0;
     for (const struct lab_clock_reason *r = lab_clock_reasons; r->bit; r++)
         if (harmful & r->bit)
-            lab_str_printf(out, "%s%s", out->length ? ", " : "held back: ", r->words);
+            lab_str_printf(out, "%s%s", out->length ? ", " : "throttled: ", r->words);
 }
 
 /* Shares, then what there is room for in whole words: why clocks are held back comes before links

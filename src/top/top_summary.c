@@ -31,11 +31,13 @@ void lab_top_snapshot(const struct lab_top_history *history, const struct lab_to
                            : p->placement == LAB_PLACEMENT_BOTH   ? "runs and has its memory"
                                                                   : NULL;
         if (what)
-            lab_str_printf(out, "%s%d %s %s on another node than its GPU's; this mends it:\n",
+            lab_str_printf(out, "%s%d %s %s on a NUMA node remote to its GPU; this corrects it:\n",
                            said ? "" : "\n", p->pid, p->name, what);
         else
-            lab_str_printf(out, "%s%d %s could be kept beside its GPU:\n", said ? "" : "\n", p->pid,
-                           p->name);
+            lab_str_printf(out,
+                           "%s%d %s is not bound to its GPU's NUMA node; this binds "
+                           "it:\n",
+                           said ? "" : "\n", p->pid, p->name);
         lab_str_printf(out, "  %s\n", p->advice);
         said++;
     }
@@ -68,7 +70,7 @@ static void add_devices(const struct lab_top_history *history, struct lab_style 
         {NULL, "device", .align = LAB_ALIGN_WHOLE}, {NULL, "utilised", LAB_UNIT_FIGURE},
         {NULL, "memory", LAB_UNIT_FIGURE},          {NULL, "power", LAB_UNIT_FIGURE},
         {NULL, "temperature", LAB_UNIT_FIGURE},     {NULL, "energy", LAB_UNIT_FIGURE},
-        {NULL, "held back", LAB_UNIT_FIGURE}};
+        {NULL, "throttled", LAB_UNIT_FIGURE}};
     int devices[TOP_DEVICES_MAX], count = top_devices(history, devices);
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, name);

@@ -72,7 +72,7 @@ static void draw(const struct run *run, const struct lab_tune_progress *now) {
     int filled = (int)(now->fraction * BAR_COLUMNS + 0.5);
     lab_str_add_repeat(&line, run->request->unicode ? "█" : "#", filled);
     lab_str_add_repeat(&line, run->request->unicode ? "░" : ".", BAR_COLUMNS - filled);
-    lab_str_printf(&line, " %3.0f %%", 100 * now->fraction);
+    lab_str_printf(&line, " %3.0f%%", 100 * now->fraction);
     if (isfinite(now->left_s))
         lab_str_printf(&line, "  %.0f s left", ceil(now->left_s));
     if (now->best) {

@@ -124,8 +124,7 @@ void tune_judge(struct tuner *tuner, const struct finals *finals) {
     if (tuner->yardstick_max_s > (1 + YARDSTICK_MOST) * tuner->yardstick_min_s)
         tune_warn(tuner,
                   lab_arena_printf(tuner->arena,
-                                   "the default's own time moved by %.0f %% from one race to the "
-                                   "next: clocks or neighbours changed meanwhile, and only what "
-                                   "was timed side by side can be compared",
+                                   "the default's time changed by %.0f%% between races (clocks or "
+                                   "co-located processes); compare only configurations of one race",
                                    100 * (tuner->yardstick_max_s / tuner->yardstick_min_s - 1)));
 }

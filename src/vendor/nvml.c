@@ -151,9 +151,10 @@ int lab_nvml_use_demo(struct lab_err *err) {
                              "demonstration");
     else if (!folder)
         result = lab_err_set(err, LAB_ERR_SYSTEM,
-                             "the demonstration's library (" SONAME ") is neither in fake/ beside "
-                             "the program nor in ../lib/gpulab/demo: install gpulab with `make "
-                             "install`");
+                             "the demonstration's library (" SONAME ") is neither in fake/ next to "
+                             "the program nor in "
+                             "../lib/gpulab/demo: install "
+                             "gpulab with `make install`");
     else if ((size_t)snprintf(demo_path, sizeof demo_path, "%s/" SONAME, folder) >=
              sizeof demo_path) {
         *demo_path = '\0';

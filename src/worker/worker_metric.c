@@ -59,13 +59,13 @@ void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena
     if (rank->metrics_waited)
         lab_result_warn(result, arena,
                         lab_arena_printf(arena,
-                                         "it printed more than %d figures a second and was slowed "
+                                         "it printed more than %d values a second and was slowed "
                                          "down; print fewer",
                                          (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS)));
     if (rank->metric_count > RANK_MOST)
         lab_result_warn(result, arena,
                         lab_arena_printf(arena,
-                                         "it printed %lld figures, of which the first %d are kept; "
+                                         "it printed %lld values, of which the first %d are kept; "
                                          "print fewer",
                                          (long long)rank->metric_count, RANK_MOST));
 }

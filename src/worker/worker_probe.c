@@ -349,7 +349,7 @@ void worker_probe(struct rank *rank) {
         rank->result.capacity_power_limit_w = power_limit_w(rank);
     } else {
         worker_warn(rank,
-                    lab_arena_printf(&rank->arena, "what is left of its resources isn't known: %s",
+                    lab_arena_printf(&rank->arena, "its available resources were not measured: %s",
                                      failed ? err.text : "another rank's probe failed"));
     }
     prober_close(&prober);

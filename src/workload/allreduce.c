@@ -398,18 +398,19 @@ const struct lab_workload lab_workload_allreduce = {
     .help = "the sum of a vector over several devices, which all of them then have",
     .description =
         "An iteration is one all-reduce of a vector on each device. Slices of one GPU sum in its\n"
-        "memory, by a kernel each; GPUs by NCCL where it is there; CPUs, and GPUs without it, in "
-        "a\n"
-        "ring through host memory: each device sums a part, which then go round.\n"
-        "hierarchical: the first device gathers all, sums and gives back.\n"
+        "memory, by a kernel each. GPUs use NCCL where it is installed. CPUs, and GPUs without "
+        "NCCL,\n"
+        "use a ring through host memory: each device sums a part, which then go round.\n"
+        "hierarchical: the first device gathers all, sums and distributes the result.\n"
         "\n"
-        "The devices are the ranks of a study's gang; in a benchmark those that --device names\n"
-        "(cuda, cuda:0/4), or devices=…; of one slice all sisters take part.\n"
+        "The devices are the ranks of a study's gang. In a benchmark they are those that --device "
+        "names\n"
+        "(cuda, cuda:0/4), or devices=…; one slice stands for all slices of its GPU.\n"
         "\n"
         "algorithm_gb_per_s and bus_gb_per_s are algbw and busbw of nccl-tests: bytes of a vector\n"
         "over the time, and 2·(n − 1)/n times that. With flush=true vectors take turns, so that\n"
         "none is in a cache when its sum begins. Where the host can't launch as fast as devices\n"
-        "sum, graph=N has a device do N sums by one launch, each of which counts as the N-th part.",
+        "sum, graph=N does N sums in one launch; each counts as the N-th part.",
     .options = options,
     .config_size = sizeof(struct allreduce_config),
     .version = 2,

@@ -320,12 +320,14 @@ static int command_verify(void *opaque, uint64_t seed, struct lab_verification *
 
 const struct lab_workload lab_workload_command = {
     .name = "command",
-    .help = "runs a program of your own, bound and timed, and reads the figures that it prints",
+    .help = "runs a program of your own, bound and timed, and reads the values that it prints",
     .description =
         "An iteration is one run of the program from its start to its exit. It runs on the "
         "device's\n"
-        "cores and with the node's memory; CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS and, in a gang,\n"
-        "RANK, LOCAL_RANK and WORLD_SIZE say where. No shell is started.\n\n"
+        "cores and with the NUMA node's memory; CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS and, in a "
+        "gang,\n"
+        "RANK, LOCAL_RANK and WORLD_SIZE say where. No shell is started.\n"
+        "\n"
         "{gpu_id}, {numa_node}, {seed}, {run_id}, {rank}, {world_size}, {device} and {output_dir}\n"
         "in command and env are filled in, as are the names of matrix; {{ is a brace.",
     .options = options,

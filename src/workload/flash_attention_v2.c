@@ -131,7 +131,7 @@ const struct lab_workload lab_workload_flash_attention_v2 = {
     .help = "attention forward of any sequence length, without the scores in memory",
     .description =
         "Its rate counts the two products, 4·batch·heads·seq²·head_dim, and half of them where it "
-        "is causal, as all who publish such figures do.",
+        "is causal, as is usual in publications.",
     .options = options,
     .config_size = sizeof(struct flash_config),
     .check = flash_attention_v2_check,

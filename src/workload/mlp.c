@@ -41,7 +41,7 @@ static const struct lab_option options[] = {
      .help = "number format of products; parameters and sums are fp32 in any case"},
     {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
      .help = "a step as one operation in a captured graph instead of three launches; with several "
-             "ranks, all of it that comes before the sums is one"},
+             "ranks, all of it before the sums"},
     {"allreduce", LAB_OPTION_CHOICE, AT(allreduce), .fallback = "auto",
      .choices = allreduce_choices,
      .help = "how several ranks sum their gradients; none: each trains a model of its own"},
@@ -235,18 +235,19 @@ const struct lab_workload lab_workload_mlp = {
         "loss\n"
         "is the mean of squared errors, the update Adam's as Keras does it. medium has 54,403\n"
         "parameters, large 2,021,379. 10,000 samples of 50 features and 3 targets lie on the "
-        "device,\n"
-        "shuffled anew for each of eight epochs, which are then gone through again; what doesn't\n"
-        "fill a batch is left out of an epoch.\n"
+        "device.\n"
+        "They are shuffled for each of eight epochs, which then repeat. An epoch leaves out "
+        "samples\n"
+        "that don't fill a batch.\n"
         "\n"
-        "Several ranks of a study train one model: each does its rows of a batch, the gradients "
+        "Several ranks of a study train one model: each does its rows of a batch. The gradients "
         "are\n"
-        "summed over all of them and each updates its own copy. communication_time_ms is what the\n"
-        "sums of a step take, exposed_communication_ms what of it the backward pass didn't hide.\n"
+        "summed over all of them and each updates its own copy. communication_time_ms is the time "
+        "of a\n"
+        "step's sums, exposed_communication_ms the part that the backward pass didn't overlap.\n"
         "\n"
-        "What is dropped depends on the seed, the step, the layer, the row and the column alone, "
-        "so\n"
-        "the same run gives the same losses again, on one device or several. Results are checked\n"
+        "Dropout depends on seed, step, layer, row and column alone: the same run gives the same\n"
+        "losses again, on one device or several. Results are checked\n"
         "over up to 100 steps in double precision.",
     .options = options,
     .config_size = sizeof(struct mlp_config),

@@ -47,7 +47,7 @@ static const struct lab_option options[] = {
      .unit = "cores",
      .help = "cores that compute leaves to copies on a CPU; -1 = as many as are busy with them"},
     {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
-     .help = "copies run beside compute; false = one stage after the other"},
+     .help = "copies overlap compute; false = one stage after the other"},
     {"forward", LAB_OPTION_FLAG, AT(forward), .fallback = "true", .later = true,
      .help = "false = the copies alone, the same bytes each way: what the link would allow"},
     {LAB_WORKLOAD_CONFIG, LAB_OPTION_STRING, AT(config), .fallback = LAB_CONFIG_TUNED,
@@ -211,13 +211,15 @@ const struct lab_workload lab_workload_vit = {
     .name = "vit",
     .help = "inference with a vision transformer: host → device → model → host, pipelined",
     .description =
-        "Images from a pinned pool on the NUMA node are copied to the device, go through a vision\n"
-        "transformer, and its output is copied back, on three streams with two buffers. The model\n"
+        "Images from a pinned pool on the NUMA node are copied to the device and go through a "
+        "vision\n"
+        "transformer. Its output is copied back. Three streams with two buffers overlap these. The "
+        "model\n"
         "is vit-pytorch's without its head; heads are 64 wide and weights are drawn from the "
         "seed.\n"
         "\n"
         "depth=0 leaves the model out: the input is copied there and back, which loads both\n"
-        "directions of the link. overlap=false runs the same stages one after the other; "
+        "directions of the link. overlap=false runs the same stages one after the other. "
         "forward=false\n"
         "copies what the model's input and output take and computes nothing.",
     .options = options,

@@ -92,7 +92,7 @@ PATH=/usr/bin:/bin run analyze latency "$work/a.nsys-rep"
 if ! PATH=/usr/bin:/bin command -v nsys >/dev/null; then
     expect_status 2
     expect_one_line
-    expect_err 'a.nsys-rep can only be read by nsys, which .*install Nsight Systems.*nsys export --type sqlite'
+    expect_err 'a.nsys-rep needs nsys, which .*install Nsight Systems.*nsys export --type sqlite'
 fi
 mkdir "$work/bin" "$work/tmp"
 # shellcheck disable=SC2016 # the stand-in expands it

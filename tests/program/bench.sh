@@ -26,7 +26,7 @@ expect_out "one device has nothing to sum"
 run bench gemm m=64 n=64 k=64 "${quick[@]}"
 expect_status 0
 expect_out "^gemm.* on (cpu|cuda):"
-expect_out "median .*\[.*\] at [0-9]+ %, within one run"
+expect_out "median .*\[.*\] at [0-9]+%, within one run"
 expect_out "FLOP/s"
 expect_out "Verification +passed: relative error"
 grep -q $'\033' "$work/out" "$work/err" && fail "escapes in a file"

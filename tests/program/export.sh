@@ -125,7 +125,7 @@ run export "$work/own.json"
 csv 'len(d) == 2 and d[0]["power_w"] == "150"'
 refuse "no GPU 7, but 0, 1" "$work/gpus.dat" -q -f single --gpu 7
 refuse "no CPUs, memory or NUMA nodes" "$work/gpus.dat" -q -f system
-refuse "goes with --format single" "$work/gpus.dat" -q --gpu 1
+refuse "needs --format single" "$work/gpus.dat" -q --gpu 1
 refuse "about the runs of a study" "$work/gpus.dat" -q --what runs
 refuse "choose another name" "$work/gpus.dat" -q -o "$work/gpus.dat"
 

@@ -81,9 +81,9 @@ expect_status 3
 "${fake[@]}" "$gpulab" record "${fast[@]}" -o four.db --stats-file gpu_monitoring.json -- sleep 0.4 >out 2>err
 status=$? what="gpulab record -- sleep 0.4"
 expect_status 0
-expect_err '^    0  Fake 90 +85 % +12.5 GiB +100 W +[0-9.]+ J +40 °C +0 %$'
+expect_err '^    0  Fake 90 +85% +12.5 GiB +100 W +[0-9.]+ J +40 °C +0%$'
 expect_err '^    1  Fake 90 .* 100 %$'
-expect_err '^  GPU 1 was held back by power limit$'
+expect_err '^  GPU 1 was throttled: power limit$'
 expect_err '^  These are simulated devices'
 expect_err '^  See it again: gpulab top four.db$'
 for command in "analyze summary" top; do # cut off before its first ticks, it says so
@@ -199,7 +199,7 @@ expect_status 2
 expect_err "no command follows"
 run record sleep 1
 expect_status 2
-expect_err "a command stands behind '--': gpulab record -- sleep"
+expect_err "a command stands after '--': gpulab record -- sleep"
 for words in "127 no-such-command" "127 ./no-such" "126 /etc/passwd" "126 /"; do
     run record -o x.db --stats-file y -- "${words#* }"
     expect_status "${words%% *}"

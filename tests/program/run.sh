@@ -21,7 +21,7 @@ for line in "run" "run --list"; do
     grep -q "_base" "$work/out" && fail "$what lists _base"
 done
 run run --list --json
-json '"Which NUMA node should feed which device?" in [s["summary"] for s in d["studies"]]'
+json '"Which NUMA node should each device use?" in [s["summary"] for s in d["studies"]]'
 
 # a study's file, to the byte
 for file in conf/experiment/[a-z]*.yaml; do

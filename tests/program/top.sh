@@ -15,7 +15,7 @@ run top monday.json
 expect_status 0
 expect_out '^   0 H100 .* 77% '
 expect_out '^   1 H100 .*no answer for 10 s: GPU is lost'
-expect_out '602 serve runs and has its memory on another node'
+expect_out '602 serve runs and has its memory on a NUMA node remote'
 expect_out '^  taskset -acp 16-31 602 && migratepages 602 0 1$'
 run top monday.json --at 40s --json
 expect_status 0

@@ -222,8 +222,8 @@ int lab_recording_stats_all(const struct lab_analysis_input *input,
                            "utilisation nor power; record their GPUs",
                            name, others);
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s%s: no GPU was recorded; 'gpulab analyze summary' tells of the host",
-                       name, others);
+                       "%s%s: no GPU was recorded; 'gpulab analyze summary' shows the host", name,
+                       others);
 }
 
 /* --- over time --- */

@@ -68,7 +68,7 @@ struct lab_recording_stats_config {
 #define LAB_RECORDING_STATS_OPTIONS(config)                                                        \
     {                                                                                              \
         "gpus", LAB_OPTION_INTS, offsetof(struct config, stats.gpus),                              \
-            .max = 4096, .help = "only these GPUs, by their index; all unless told otherwise"      \
+            .max = 4096, .help = "only these GPUs, by their index; all by default"                 \
     }
 
 /* Index of a column that was read, or -1. */

@@ -121,7 +121,7 @@ static void add_gap(const char *const **notes, const char *prefix,
     else
         lab_analysis_note(
             notes, arena,
-            "%s%s gave nothing for %.1f %% of the time (%d gap%s): its figures are over the rest",
+            "%s%s gave no samples for %.1f%% of the time (%d gap%s): its values are over the rest",
             prefix, gpu->name, 100 * share, gpu->gap_count, gpu->gap_count == 1 ? "" : "s");
 }
 
@@ -138,11 +138,11 @@ void lab_recording_stats_add_notes(const struct lab_recording_stats *const *all_
         if (stats->mig_count > 0)
             lab_analysis_note(
                 notes, arena,
-                "%s%d MIG instance%s recorded: figures are those of whole GPUs; how their "
-                "load is shared among instances can't be told",
+                "%s%d MIG instance%s recorded: values are those of whole GPUs; the load by "
+                "instance is unknown",
                 prefix, stats->mig_count, stats->mig_count == 1 ? " was" : "s were");
         if (stats->gpu_count == 0)
-            lab_analysis_note(notes, arena, "%sno GPU was recorded: only its host can be told of",
+            lab_analysis_note(notes, arena, "%sno GPU was recorded: only its host is shown",
                               prefix);
     }
 }

@@ -43,7 +43,7 @@ static const int tiles[] = {1, 8, 16, 64}; /* rows */
 
 _Static_assert(sizeof candidates / sizeof *candidates * sizeof tiles / sizeof *tiles ==
                    LAB_TRAINING_LAWS,
-               "room for all laws");
+               "room for all models");
 
 /* --- terms --- */
 

@@ -154,7 +154,7 @@ static void add_row(const struct asked *asked, int first, double value,
     if (pairs == 0)
         return;
     if (asked->question == LAB_TRANSFER_PRESSURE) {
-        subject = lab_arena_printf(asked->arena, "The farthest node, %s", subject);
+        subject = lab_arena_printf(asked->arena, "The farthest NUMA node, %s", subject);
         reference = "the nearest node";
     } else if (value == asked->values[0]) {
         subject = reference;

@@ -55,7 +55,7 @@ static int next(struct reader *r, yaml_event_t *event) {
 
 static int count_node(struct reader *r, yaml_mark_t mark) {
     if (++r->nodes > r->limits.max_nodes)
-        return fail(r, mark, "too many values: at most %d, those behind aliases included",
+        return fail(r, mark, "too many values: at most %d, those of aliases included",
                     r->limits.max_nodes);
     return 0;
 }

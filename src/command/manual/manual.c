@@ -178,7 +178,7 @@ void lab_manual_overview(const struct lab_manual *manual, int columns, enum lab_
     for (int i = 0; manual->pages[i]; i++)
         add_row(&page, manual->pages[i]->name, manual->pages[i]->summary);
     lab_str_clear(&title);
-    lab_str_printf(&title, "`%s help COMMAND` tells all about one.", manual->program);
+    lab_str_printf(&title, "`%s help COMMAND` shows all about one.", manual->program);
     lab_str_add(out, "\n");
     lab_manual_wrap(out, title.text, 0, 0, page.columns);
 }

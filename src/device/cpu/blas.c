@@ -100,9 +100,8 @@ int cpu_blas_check(struct lab_err *err) {
         return 0;
     return lab_err_set(
         err, LAB_ERR_UNSUPPORTED,
-        "the OpenBLAS found here is a threaded build, whose threads can't be kept on "
-        "the device's cores; take its folder out of LD_LIBRARY_PATH, so that the "
-        "serial one is found");
+        "this OpenBLAS is a threaded build, whose threads can't be bound to the device's cores; "
+        "remove its folder from LD_LIBRARY_PATH to use the serial one");
 }
 
 static pthread_once_t probe_once = PTHREAD_ONCE_INIT;

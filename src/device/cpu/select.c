@@ -94,7 +94,9 @@ int cpu_select(const struct lab_machine *machine, const char *rest, struct lab_a
         return no_such_node(machine, rest, part.unit, err);
     int slices = part.slices < 0 ? 1 : part.slices;
     if (slices > cores)
-        return lab_err_set(err, LAB_ERR_USER, "cpu%s: node %d has %d core%s, so at most %d slice%s",
+        return lab_err_set(err, LAB_ERR_USER,
+                           "cpu%s: NUMA node %d has %d core%s, so at most %d "
+                           "slice%s",
                            rest, part.unit, cores, cores == 1 ? "" : "s", cores,
                            cores == 1 ? "" : "s");
     int first = part.slice < 0 ? 0 : part.slice;

@@ -77,7 +77,7 @@ static const char *advice(lab_cu_result result) {
     case LAB_CU_OPERATING_SYSTEM:
         return "the operating system refused; in a container check its devices and limits";
     case LAB_CU_UNKNOWN:
-        return "nvidia-smi and the kernel's log (dmesg, 'Xid') may tell more";
+        return "nvidia-smi and the kernel's log (dmesg, 'Xid') may show more";
     default:
         return NULL;
     }

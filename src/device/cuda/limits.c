@@ -210,7 +210,7 @@ static int measure(struct probe *probe, enum lab_dtype dtype, struct lab_device_
         measure_copies(probe, limits, err))
         return -1;
     limits->how = lab_arena_printf(
-        &probe->device->arena, "%s; copies of %zu MiB, pinned memory on the GPU's node",
+        &probe->device->arena, "%s; copies of %zu MiB, pinned memory on the GPU's NUMA node",
         lab_cublaslt_ready() ? "a product of 4096 x 4096 matrices by cuBLASLt"
                              : "flops unknown: cuBLASLt wasn't found",
         COPY_BYTES >> 20);

@@ -196,7 +196,7 @@ const struct lab_op lab_op_gemm_bias_gelu = {
 
 const struct lab_op lab_op_gemm_bias_add = {
     .name = "gemm_bias_add",
-    .help = "linear layer and the residual beside it",
+    .help = "linear layer with its residual",
     .inputs = 4,
     .over = 1 << 3,
     .check = check_bias_add,

@@ -224,11 +224,11 @@ static int read_nodes(const struct sim_reader *reader, const struct lab_value *t
         if (sim_read_map(reader, list->items[i], "node", node_keys, NULL, node) < 0)
             return -1;
         if (i > 0 && node->number <= machine->nodes[i - 1].number)
-            return sim_refuse(reader, list->items[i], "node %lld must come before node %lld",
+            return sim_refuse(reader, list->items[i], "NUMA node %lld must come before node %lld",
                               (long long)node->number, (long long)machine->nodes[i - 1].number);
         if (node->bandwidth_gb_s <= 0 || node->memory_gb <= 0)
             return sim_refuse(reader, list->items[i],
-                              "node %lld: memory_gb and bandwidth_gb_s must be above 0",
+                              "NUMA node %lld: memory_gb and bandwidth_gb_s must be above 0",
                               (long long)node->number);
         machine->node_count++;
     }
@@ -247,7 +247,7 @@ static int read_distances(const struct sim_reader *reader, const struct lab_valu
     if (sim_need(reader, rows, "distances", LAB_VALUE_LIST) < 0)
         return -1;
     if (rows->count != count)
-        return sim_refuse(reader, rows, "distances: %d rows for %d nodes", rows->count, count);
+        return sim_refuse(reader, rows, "distances: %d rows for %d NUMA nodes", rows->count, count);
     for (int i = 0; i < count; i++) {
         const struct lab_value *row = rows->items[i];
         if (row->type != LAB_VALUE_LIST || row->count != count)
@@ -256,7 +256,8 @@ static int read_distances(const struct sim_reader *reader, const struct lab_valu
             int64_t value = row->items[j]->type == LAB_VALUE_INT ? row->items[j]->integer : 0;
             if (value < 10 || value > 254 || (i == j) != (value == 10))
                 return sim_refuse(reader, row->items[j],
-                                  "distances: a node is 10 from itself and 11 to 254 from others");
+                                  "distances: a NUMA node is 10 from itself and 11 to 254 from "
+                                  "others");
             machine->distances[i * count + j] = (int)value;
         }
     }
@@ -272,11 +273,11 @@ static int check_link(const struct sim_reader *reader, const struct lab_value *v
     if (link->bandwidth_gb_s <= 0)
         return sim_refuse(reader, value, "link %.60s: bandwidth_gb_s must be above 0", link->name);
     if (link->joins.count != 0 && link->joins.count != 2)
-        return sim_refuse(reader, value, "link %.60s: joins must be two nodes, such as [0, 1]",
+        return sim_refuse(reader, value, "link %.60s: joins must be two NUMA nodes, such as [0, 1]",
                           link->name);
     for (int i = 0; i < link->joins.count; i++)
         if (node_index(machine, link->joins.items[i]) < 0)
-            return sim_refuse(reader, value, "link %.60s joins node %lld, which isn't there",
+            return sim_refuse(reader, value, "link %.60s joins NUMA node %lld, which isn't there",
                               link->name, (long long)link->joins.items[i]);
     return 0;
 }
@@ -405,7 +406,10 @@ static int read_gpus(struct sim_reader *reader, const struct lab_value *tree) {
             return -1;
         gpu->node = node_index(machine, row.node);
         if (gpu->node < 0)
-            return sim_refuse(reader, item, "%s: there is no node %lld", what, (long long)row.node);
+            return sim_refuse(reader, item,
+                              "%s: there is no NUMA node "
+                              "%lld",
+                              what, (long long)row.node);
         machine->gpu_count++;
     }
     return 0;
@@ -416,7 +420,7 @@ static void add_links(const struct sim_reader *reader) {
     struct sim_machine *machine = reader->machine;
     for (int i = 0; i < machine->node_count; i++)
         machine->links[machine->link_count++] =
-            (struct sim_link){.name = lab_arena_printf(reader->arena, "memory of node %lld",
+            (struct sim_link){.name = lab_arena_printf(reader->arena, "memory of NUMA node %lld",
                                                        (long long)machine->nodes[i].number),
                               .bandwidth_gb_s = machine->nodes[i].bandwidth_gb_s,
                               .both = true};
@@ -434,7 +438,7 @@ static int check_routes(const struct sim_reader *reader, const struct lab_value 
         for (int node = 0; node < machine->node_count; node++)
             if (sim_route(machine, node, gpu, true, &route) < 0)
                 return sim_refuse(reader, tree,
-                                  "no links join node %lld and node %lld, where GPU %d is",
+                                  "no links join NUMA nodes %lld and %lld, where GPU %d is",
                                   (long long)machine->nodes[node].number,
                                   (long long)machine->nodes[machine->gpus[gpu].node].number, gpu);
     return 0;
@@ -494,7 +498,7 @@ static int read_neighbour(const struct sim_reader *reader, const struct lab_valu
                   &neighbour->link_count) < 0)
         return -1;
     if (node_index(machine, neighbour->node) < 0)
-        return sim_refuse(reader, map, "neighbour: there is no node %lld",
+        return sim_refuse(reader, map, "neighbour: there is no NUMA node %lld",
                           (long long)neighbour->node);
     neighbour->there = true;
     return 0;

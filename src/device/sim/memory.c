@@ -38,7 +38,7 @@ static int take(struct sim_device *device, const struct lab_buffer *buffer, int 
     if (size <= left)
         world->node_used[node] += size;
     pthread_mutex_unlock(&world->lock);
-    snprintf(where, sizeof where, "node %lld", (long long)place->number);
+    snprintf(where, sizeof where, "NUMA node %lld", (long long)place->number);
     return size <= left ? 0 : refuse(buffer, where, left, err);
 }
 
@@ -60,7 +60,7 @@ static int node_of(const struct sim_device *device, const struct lab_buffer *buf
         return device->host_node;
     int node = lab_machine_node_index(device->machine->shown, buffer->node);
     if (node < 0)
-        lab_err_set(err, LAB_ERR_USER, "sim:%s has no node %d", device->machine->name,
+        lab_err_set(err, LAB_ERR_USER, "sim:%s has no NUMA node %d", device->machine->name,
                     buffer->node);
     return node;
 }

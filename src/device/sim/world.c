@@ -246,9 +246,8 @@ int sim_world_wait(struct sim_device *device, struct sim_point point, struct lab
     while (host->state == SIM_HOST_BLOCKED) {
         if (may_move(world)) {
             if (!sim_engine_run(world)) {
-                result =
-                    lab_err_set(err, LAB_ERR_SYSTEM, "%s waits for something that nobody will do",
-                                device->base.ref.name);
+                result = lab_err_set(err, LAB_ERR_SYSTEM, "%s waits for an event that never comes",
+                                     device->base.ref.name);
                 break;
             }
             pthread_cond_broadcast(&world->moved);

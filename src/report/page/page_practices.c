@@ -163,7 +163,7 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice) 
         lab_doc_add(doc, lab_cell_text(line->device));
         lab_doc_figure(doc, line->numa_node);
         lab_doc_add(doc, lab_cell_text(line->cpus ? line->cpus
-                                                  : lab_arena_printf(arena, "all of node %d",
+                                                  : lab_arena_printf(arena, "all of NUMA node %d",
                                                                      line->numa_node)));
         lab_doc_add(doc, lab_cell_text(lab_claim_short(&line->gain, arena)));
         lab_doc_add(doc, lab_cell_text(line->gain.reference));

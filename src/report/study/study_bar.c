@@ -47,7 +47,7 @@ static void add_before(const struct lab_report_bar *bar, const struct shape *sha
         lab_str_add(out, " ");
     study_add_bar(bar->fraction, shape->bar, style.unicode, out);
     if (!shape->bar)
-        lab_str_printf(out, " %.0f %%", floor(100 * clamp(bar->fraction)));
+        lab_str_printf(out, " %.0f%%", floor(100 * clamp(bar->fraction)));
 }
 
 static void add_behind(const struct lab_report_bar *bar, const struct shape *shape,

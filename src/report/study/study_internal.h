@@ -138,10 +138,10 @@ void study_add_repeat_command(const struct lab_study_info *study, int repeat, st
 void study_add_next(const struct study_digest *digest, struct lab_str *out);
 
 #define STUDY_CONCURRENT                                                                           \
-    "shared the machine with other runs of the study (experiment.max_workers or runs_per_device "  \
-    "above 1) and disturbed each other; to compare their figures, run them one at a time"
+    "shared the machine with other runs (experiment.max_workers or runs_per_device "               \
+    "above 1) and disturbed each other; to compare values, run them one at a time"
 #define STUDY_NOTHING_VALID                                                                        \
-    "no run of this study is valid, so the figures of all are shown: don't use them"
+    "no run of this study is valid, so the values of all are shown: don't use them"
 
 /* --- parts of documents --- */
 

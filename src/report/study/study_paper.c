@@ -52,7 +52,7 @@ static void add_interval(const struct study_row *row, struct lab_str *out) {
     lab_str_add(out, " to ");
     add_figure(out, time ? row->low : row->high, row->unit);
     if (row->rate_count > 1)
-        lab_str_printf(out, ", %.0f %%", 100 * row->confidence);
+        lab_str_printf(out, ", %.0f%%", 100 * row->confidence);
 }
 
 static void add_state(const struct study_digest *digest, const struct study_row *row,
@@ -67,7 +67,7 @@ static void add_state(const struct study_digest *digest, const struct study_row 
     lab_str_printf(out, "%s%s", done && remark.length ? ", " : "", remark.text);
     double overlap = lab_run_result(row->run[0])->gang_overlap;
     if (row->run[0]->rank_count > 1 && row->rate_count && !isnan(overlap))
-        lab_str_printf(out, "; ranks overlap %.0f %%", 100 * overlap);
+        lab_str_printf(out, "; ranks overlap %.0f%%", 100 * overlap);
 }
 
 static void add_row(struct lab_doc *doc, const struct study_digest *digest,
@@ -278,7 +278,7 @@ void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest
                        "It is running%s%s. `gpulab status --follow` shows where it stands.",
                        held ? ": " : "", held ? lab_doc_escape(study->holder, arena) : "");
     }
-    lab_doc_text(doc, LAB_DOC_PLAIN, "All figures, here and for other programs:");
+    lab_doc_text(doc, LAB_DOC_PLAIN, "All values, here and for other programs:");
     lab_doc_code(doc, NULL,
                  lab_arena_printf(arena, "gpulab show %s\ngpulab export %s --format csv",
                                   study->folder, study->folder));

@@ -282,7 +282,7 @@ static void add_times(struct lab_doc *doc, const struct lab_run *run, bool simul
     if (run->attempts > 1)
         lab_str_printf(&text, ", attempt %d", run->attempts);
     if (run->concurrent)
-        lab_str_add(&text, ", beside other runs of the study");
+        lab_str_add(&text, ", with other runs of the study at the same time");
     lab_doc_line(doc, "Started", "%s", text.text);
 }
 

@@ -116,7 +116,7 @@ static void draw_bar(const void *state, struct lab_style style, struct lab_str *
     int columns = style.columns - INDENT - SHARE;
     lab_str_add(out, "  ");
     study_add_bar(fraction, columns < BAR_COLUMNS ? columns : BAR_COLUMNS, style.unicode, out);
-    lab_str_printf(out, " %.0f %%\n", floor(100 * fraction));
+    lab_str_printf(out, " %.0f%%\n", floor(100 * fraction));
 }
 
 void lab_report_add_status(struct lab_doc *doc, const struct lab_study_info *study) {

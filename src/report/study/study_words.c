@@ -154,7 +154,7 @@ void study_add_who(const struct study_note *note, int of, struct lab_str *out) {
         if (note->run[0]->attempts > 1)
             lab_str_printf(out, " (%d attempts)", note->run[0]->attempts);
     } else if (!note->exact)
-        lab_str_printf(out, "%s (%s%d other%s with other figures)", first,
+        lab_str_printf(out, "%s (%s%d other%s with other values)", first,
                        note->run_count == of && others > 1 ? "and all " : "and ", others,
                        study_plural(others));
     else if (note->run_count == of)

@@ -391,7 +391,7 @@ static void finish_track(struct lab_monitor_builder *builder, struct track *trac
 
 static void finish_notes(struct lab_monitor_builder *builder, struct lab_recording *recording) {
     if (builder->relative)
-        lab_monitor_builder_note(builder, "when it was recorded isn't told: times count from 1970");
+        lab_monitor_builder_note(builder, "its date is unknown: times count from 1970");
     for (int i = 0; i < builder->odd_count; i++)
         lab_monitor_builder_note(builder,
                                  lab_arena_printf(builder->arena, "left out: %s (%zu)",

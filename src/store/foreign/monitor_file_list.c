@@ -103,7 +103,7 @@ static int look_at_file(struct lab_monitor_list *list, enum lab_monitor_format f
         while (lab_monitor_scan_next(&scan, &text, &length) != LAB_MONITOR_PART_END)
             continue;
         list->end = scan.record_end;
-        lab_log(LAB_LOG_WARNING, "%s was cut off: it goes on behind its last whole record",
+        lab_log(LAB_LOG_WARNING, "%s was cut off: it continues after its last whole record",
                 list->path);
     }
     lab_monitor_scan_release(&scan);

@@ -106,7 +106,7 @@ static void note_open(struct lab_store *store, bool has_wal, struct lab_recordin
         if (!has_wal)
             lab_recording_note(notes,
                                "the end: the file was not closed, and %s-wal, which had its last "
-                               "samples, is not beside it",
+                               "samples, is missing",
                                store->path);
         else if (application == LAB_RECORDING_APPLICATION_ID)
             lab_recording_note(notes,

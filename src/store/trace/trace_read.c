@@ -184,9 +184,9 @@ static int export_report(const char *path, const char *database, struct lab_aren
             return lab_err_set(err, started.code, "%s: %s", path, started.text);
         return lab_err_set(
             err, LAB_ERR_USER,
-            "%s can only be read by nsys, which isn't on PATH: install Nsight Systems "
-            "(developer.nvidia.com/nsight-systems), or export it where it was made: "
-            "nsys export --type sqlite %s",
+            "%s needs nsys, which isn't on PATH: install Nsight Systems "
+            "(developer.nvidia.com/nsight-systems), or run where it was made: nsys export --type "
+            "sqlite %s",
             path, path);
     }
     if (result.exit_status == 0 && access(database, F_OK) == 0)

@@ -29,7 +29,7 @@ static const char *line(const struct given *f, const char *key, int number) {
     return found->lines[number];
 }
 
-/* The published example: 0.2148 % by R, printed there as 0.3 %. Deviation of 40 values that are 45
+/* The published example: 0.2148% by R, printed there as 0.3 %. Deviation of 40 values that are 45
  * off their mean: 45 · √(40/39) = 45.57. */
 LAB_TEST_WITH(the_published_example_is_excellent, given_setup, given_teardown) {
     struct given *f = *state;
@@ -40,11 +40,11 @@ LAB_TEST_WITH(the_published_example_is_excellent, given_setup, given_teardown) {
     assert_string_equal(line(f, "memory", 2), "GPU 2: 12825.0 MB (±45.6)");
     assert_string_equal(line(f, "memory", 3), "GPU 3: 12780.0 MB (±45.6)");
     assert_string_equal(line(f, "memory", 4), "Total:  51155.0 MB");
-    assert_string_equal(line(f, "memory", 5), "Balance: CV = 0.2 % (excellent)");
+    assert_string_equal(line(f, "memory", 5), "Balance: CV = 0.2% (excellent)");
     assert_near(figure(f, 0, "memory_cv")->value, 0.002148105, 1e-9);
     assert_near(figure(f, 0, "memory_total_mib")->value, 51155, 1e-9);
     assert_near(cell(f, 0, "memory", 2, "peak_mib")->value, 12870, 1e-9);
-    assert_string_equal(line(f, "utilization", 4), "Mean:   85.0 %");
+    assert_string_equal(line(f, "utilization", 4), "Mean:   85.0%");
     assert_string_equal(line(f, "power", 4), "Total:  600.0 W");
     assert_null(table(f, 0, "windows")->title); /* the same throughout */
     assert_false(has_note(f->result.parts[0].notes, "GPU"));
@@ -93,7 +93,7 @@ LAB_TEST_WITH(one_gpu_has_no_balance, given_setup, given_teardown) {
     assert_null(advice(f));
 }
 
-/* Of two equal GPUs "poor, CV 32.9 %" was said, from two samples of 10 ms. */
+/* Of two equal GPUs "poor, CV 32.9%" was said, from two samples of 10 ms. */
 LAB_TEST_WITH(short_recordings_are_not_graded, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "short", "short");
@@ -108,7 +108,7 @@ LAB_TEST_WITH(short_recordings_are_not_graded, given_setup, given_teardown) {
     assert_null(advice(f));
 }
 
-/* Of GPUs at 0.1 % use "poor, CV 81.8 %" was said. */
+/* Of GPUs at 0.1% use "poor, CV 81.8%" was said. */
 LAB_TEST_WITH(idle_gpus_are_not_graded, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "idle", "idle");
@@ -142,7 +142,7 @@ LAB_TEST_WITH(a_gap_is_not_filled, given_setup, given_teardown) {
     when_analysed(f, "balance", NULL);
     assert_near(cell(f, 0, "memory", 1, "mean_mib")->value, (10 * 1000 + 20 * 1100) / 30.0, 1e-6);
     assert_true(
-        has_note(f->result.parts[0].notes, "GPU 1 gave nothing for 25.6 % of the time (1 gap)"));
+        has_note(f->result.parts[0].notes, "GPU 1 gave no samples for 25.6% of the time (1 gap)"));
     /* ten windows of 3.9 s; the fourth and fifth lie within the gap */
     assert_true(isnan(cell(f, 0, "windows", 3, "memory_cv")->value));
     assert_near(cell(f, 0, "windows", 0, "memory_cv")->value, 0, 1e-12);
@@ -156,10 +156,10 @@ LAB_TEST_WITH(an_early_end_is_a_gap, given_setup, given_teardown) {
     add_flat(given_gpu(f, 0), 41, 1000, 50, 100);
     add_flat(given_gpu(f, 1), 21, 1000, 50, 100);
     when_analysed(f, "balance", NULL);
-    assert_true(has_note(f->result.parts[0].notes, "GPU 1 gave nothing for 50.0 % of the time"));
+    assert_true(has_note(f->result.parts[0].notes, "GPU 1 gave no samples for 50.0% of the time"));
 }
 
-/* GPU 1's load falls from 90 % to 45 % while GPU 0 stays: the balance gets worse from window to
+/* GPU 1's load falls from 90% to 45% while GPU 0 stays: the balance gets worse from window to
  * window. */
 LAB_TEST_WITH(drift_is_told, given_setup, given_teardown) {
     struct given *f = *state;
@@ -178,7 +178,7 @@ LAB_TEST_WITH(drift_is_told, given_setup, given_teardown) {
     assert_int_equal(table(f, 0, "windows")->row_count, 10);
 }
 
-/* From 0 to 3.6 % and so excellent throughout, but on its way: that is worth watching. */
+/* From 0 to 3.6% and so excellent throughout, but on its way: that is worth watching. */
 LAB_TEST_WITH(slow_drift_is_worth_watching, given_setup, given_teardown) {
     struct given *f = *state;
     given_recording(f, "leak", "leak");
@@ -189,7 +189,7 @@ LAB_TEST_WITH(slow_drift_is_worth_watching, given_setup, given_teardown) {
     }
     when_analysed(f, "balance", NULL);
     assert_string_equal(figure(f, 0, "memory_grade")->text, "excellent");
-    assert_string_equal(advice(f), "nothing to change yet; memory grows apart");
+    assert_string_equal(advice(f), "nothing to change yet; memory diverges");
 }
 
 LAB_TEST_WITH(unused_gpus_can_be_left_out, given_setup, given_teardown) {

@@ -265,7 +265,7 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
     struct lab_analysis_result result = analyze(&given);
     assert_has(result.answer, "Bind GPUs 2 and 3 to NUMA node 0.");
     assert_has(result.answer, "than the nearest node tested");
-    assert_string_equal(result.parts[1].notes[0], "GPU 3: its local node (2) was not tested.");
+    assert_string_equal(result.parts[1].notes[0], "GPU 3: its local NUMA node (2) was not tested.");
     assert_null(result.parts[0].notes);
     given_end(&given);
 }
@@ -365,7 +365,7 @@ LAB_TEST(test_it_can_be_shown) {
                   (struct lab_style){.columns = 100, .unicode = true}, &text);
     lab_doc_write(lab_report_analysis("numa", &result, &given.arena), "markdown",
                   (struct lab_style){0}, &text);
-    assert_has(text.text, "Node to use");
+    assert_has(text.text, "NUMA node to use");
     assert_has(text.text, "Over all devices, by distance");
     struct lab_value *value =
         lab_doc_value(lab_report_analysis("numa", &result, &given.arena), &given.arena);

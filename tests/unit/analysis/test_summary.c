@@ -90,7 +90,7 @@ LAB_TEST(energy_from_power_leaves_gaps_out) {
     assert_near(figure(f, 0, "energy_j")->value, 2000, 1e-6);
     assert_near(figure(f, 0, "missing_s")->value, 19, 1e-9);
     assert_int_equal((int)cell(f, 0, "gpus", 0, "gaps")->value, 1);
-    assert_true(has_note(f->result.parts[0].notes, "GPU 0 gave nothing for 47.5 % of the time"));
+    assert_true(has_note(f->result.parts[0].notes, "GPU 0 gave no samples for 47.5% of the time"));
 }
 
 /* Clocks are held back by power from second 4 to 7, by power and heat at 8, and idle later, which
@@ -137,7 +137,7 @@ LAB_TEST(a_host_without_gpus_has_a_summary) {
     assert_near(figure(f, 0, "cpu_percent")->value, 15, 1e-9);
     assert_near(figure(f, 0, "host_memory_peak_mib")->value, 1027, 1e-9);
     assert_string_equal(f->result.answer,
-                        "host: CPUs 15.0 % busy, at most 1027.0 MB of the host's memory in 3.0 s.");
+                        "host: CPUs 15.0% busy, at most 1027.0 MB of the host's memory in 3.0 s.");
     assert_true(has_note(f->result.parts[0].notes, "no GPU was recorded"));
     assert_null(table(f, 0, "gpus"));
 }

@@ -295,7 +295,7 @@ LAB_TEST(letters) {
     assert_int_equal(config.repeat, 5);
     take_line("-jr|7");
     assert_int_equal(config.repeat, 7);
-    refuse_line("-r5", "'-r5': the value of -r stands apart: -r 5");
+    refuse_line("-r5", "'-r5': write the value of -r after a space: -r 5");
     refuse_line(
         "-x", "unknown option '-x'; there are --depth, --repeat, --scale, --rate, --wait, --limit, "
               "--pool, --name, --dtype, --shape, --json and --quiet");

@@ -140,7 +140,7 @@ LAB_TEST(quotes) {
     reads_string("'\\\\\\''", "\\'");
     refuses("'open", "column 1: the quote (') is never closed");
     refuses("'open\\'", "never closed");
-    refuses("'a' b", "text behind the end of a quoted string");
+    refuses("'a' b", "text after the end of a quoted string");
 }
 
 LAB_TEST(interpolations_stay_as_they_are) {
@@ -169,7 +169,7 @@ LAB_TEST(lists) {
     refuses("[a,]", "column 4: a value is missing before ']'");
     refuses("[,a]", "a value is missing before ','");
     refuses("[a}", "'}' where ',' or ']' belongs");
-    refuses("[a]b", "text behind the end of a list");
+    refuses("[a]b", "text after the end of a list");
     refuses("]", "']'");
 }
 
@@ -186,7 +186,7 @@ LAB_TEST(maps) {
     assert_null(lab_value_get(NULL, "z"));
     assert_null(lab_value_get(lab_value_get(map, "a"), "z"));
     assert_int_equal(parse("{}")->count, 0);
-    refuses("{a}", "':' and a value belong behind the key 'a'");
+    refuses("{a}", "':' and a value belong after the key 'a'");
     refuses("{a:}", "a value is missing before '}'");
     refuses("{:1}", "a key is missing");
     refuses("{a:1,a:2}", "the key 'a' is there twice");

@@ -119,7 +119,7 @@ LAB_TEST(an_overview) {
                                   "  run      runs a workload\n"
                                   "  version  says which\n"
                                   "\n"
-                                  "`lab help COMMAND` tells all about one.\n");
+                                  "`lab help COMMAND` shows all about one.\n");
 }
 
 LAB_TEST(help_for_a_command) {

@@ -57,7 +57,7 @@ LAB_TEST(keys_reach_into_lists) {
     is_word("list.0=v", LAB_OVERRIDE_CHANGE, "list.0", NULL, "v");
     is_word("list[0]=v", LAB_OVERRIDE_CHANGE, "list[0]", NULL, "v");
     is_word("a.b[10][2].c=v", LAB_OVERRIDE_CHANGE, "a.b[10][2].c", NULL, "v");
-    refuses("list[]=1", "column 6: a whole number from 0 and ']' belong behind '['");
+    refuses("list[]=1", "column 6: a whole number from 0 and ']' belong after '['");
     refuses("list[-1]=1", "column 6: a whole number from 0");
     refuses("list[01]=1", "column 6: a whole number from 0");
     refuses("list[x]=1", "column 6: a whole number from 0");
@@ -177,7 +177,7 @@ LAB_TEST(quotes) {
     assert_string_equal(parse("k='a\\nb\\\\'").value->string, "a\\nb\\");
     assert_true(parse("k='10'").value->quoted);
     refuses("k='a", "column 3: the quote (') is never closed");
-    refuses("k='a'b", "column 6: text behind the end of a quoted string");
+    refuses("k='a'b", "column 6: text after the end of a quoted string");
     refuses("k=a'b'", "column 4: a quote inside of unquoted text");
 }
 
@@ -189,8 +189,8 @@ LAB_TEST(lists_and_dicts) {
     is_one("[int('3'),str(4),sort([2,1])]", "[3,'4',[1,2]]");
     is_one("{a:float(1)}", "{a:1.0}");
     refuses("k=[a", "column 3: '[' without its ']'");
-    refuses("k=[a]b", "column 6: text behind the end of a list");
-    refuses("k={a}", "column 5: ':' and a value belong behind the key 'a'");
+    refuses("k=[a]b", "column 6: text after the end of a list");
+    refuses("k={a}", "column 5: ':' and a value belong after the key 'a'");
     refuses("k=[a(b)]", "column 4: 'a' is no function");
     refuses("k=[choice(a,b)]", "column 4: a sweep can't stand inside of a list or dict");
     refuses("k={a:range(3)}", "column 6: a sweep can't stand inside of a list or dict");

@@ -19,10 +19,10 @@ LAB_TEST(choice) {
     refuses("k=choice(a,", "column 9: '(' without its ')'");
     refuses("k=choice(a,)", "column 12: a value is missing before ')'");
     refuses("k=choice(,a)", "column 10: a value is missing before ','");
-    refuses("k=choice(a)b", "column 12: text behind a ')'");
+    refuses("k=choice(a)b", "column 12: text after a ')'");
     refuses("k=choice(a=b)", "column 10: choice() has no argument 'a'; '=' in text needs quotes");
     refuses("k=choice([a)]", "column 12: ')' needs quotes or a backslash");
-    refuses("k=choice('a'b)", "column 13: text behind the end of a quoted string");
+    refuses("k=choice('a'b)", "column 13: text after the end of a quoted string");
 }
 
 LAB_TEST(ranges_are_half_open) {
@@ -100,7 +100,7 @@ LAB_TEST(ranges_that_are_refused) {
     refuses("k=range(1,5,0.0)", "the range's step is 0");
     refuses("k=range(inf)", "a range needs finite numbers");
     refuses("k=range(0,nan)", "a range needs finite numbers");
-    refuses("k=range(1e-300,1,0.5)", "too far apart to be counted exactly");
+    refuses("k=range(1e-300,1,0.5)", "span too much to be counted exactly");
     refuses("k=range(a)", "column 9: range() takes numbers: range(5), range(1,5)");
     refuses("k=range(1,'5')", "column 11: range() takes numbers");
     refuses("k=range(true)", "column 9: range() takes numbers");
@@ -150,7 +150,7 @@ LAB_TEST(globs_wait_for_the_config) {
     refuses("g=glob(3)", "column 8: glob() takes patterns, which are text");
     refuses("g=glob([a,[b]])", "column 8: glob() takes patterns");
     refuses("g=glob(choice(a,b))", "column 8: glob() takes patterns, not a sweep");
-    refuses("g=glob([a-c]*)", "column 13: text behind the end of a list");
+    refuses("g=glob([a-c]*)", "column 13: text after the end of a list");
     refuses("g=sort(glob(*))", "column 8: sort() can't order a glob");
     refuses("g=str(glob(*))", "column 3: str() can't be made of a glob");
 }
@@ -353,10 +353,10 @@ LAB_TEST(zips_that_are_refused) {
     refuses("zip()", "column 5: ')' can't stand in a key");
     refuses("zip(", "column 5: a key is missing at the end");
     refuses("zip([1,2],[x,y])", "column 5: a key is missing before '['");
-    refuses("zip(a", "column 6: '=' and a list belong behind the key 'a'");
+    refuses("zip(a", "column 6: '=' and a list belong after the key 'a'");
     refuses("zip(a=[1]", "column 4: '(' without its ')'");
     refuses("zip(a=[1],)", "column 11: ')' can't stand in a key");
-    refuses("zip(a=[1])b", "column 11: text behind zip()'s ')'");
+    refuses("zip(a=[1])b", "column 11: text after zip()'s ')'");
     refuses("~zip(a=[1])", "column 2: zip() sets keys; it can't delete them");
     refuses("zip(a=range(600000),b=range(600000))", "zip() takes up to 1000000 values in all");
 }

@@ -141,7 +141,7 @@ LAB_TEST(bad_selectors_are_told_what_is_right) {
         {"cpu:99999999999999999999", "write cpu, cpu:NUMBER"},
         {"cpu:2", "there is no NUMA node 2; nodes with cores: cpu:0, cpu:1, cpu:6"},
         {"cpu:4", "NUMA node 4 has memory but no cores; nodes with cores: cpu:0, cpu:1, cpu:6"},
-        {"cpu:0/5", "cpu:0/5: node 0 has 4 cores, so at most 4 slices"},
+        {"cpu:0/5", "cpu:0/5: NUMA node 0 has 4 cores, so at most 4 slices"},
         {"cpu:6/2.1", "node 6 has 1 core, so at most 1 slice"},
         {"cpu:0/0", "at least 1"},
         {"cpu:0/2.2", "the last of 2 is cpu:0/2.1"},

@@ -173,7 +173,7 @@ LAB_TEST(memory_is_that_of_the_model) {
     ASSERT_SAYS(lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, 2, (size_t)9 << 30, &buffer, err),
                 "node 2, which has 7.45 GiB free");
     ASSERT_SAYS(lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, 1, 1, &buffer, err),
-                "has no node 1");
+                "has no NUMA node 1");
     lab_device_close(device);
 }
 

@@ -143,7 +143,7 @@ LAB_TEST(what_cannot_be_is_refused_with_its_reason) {
     assert_refused(launch, "way=0,block_m=64", "no tiles to choose");
     assert_refused(launch, "way=2,block_m=192,block_n=160", "registers");
     assert_refused(launch, "way=1,block_m=192,block_n=224", "registers");
-    assert_refused(launch, "way=1,cluster=2,split=2", "split goes with way=1 and cluster=1");
+    assert_refused(launch, "way=1,cluster=2,split=2", "split needs way=1 and cluster=1");
     assert_refused(launch, "way=1,block_n=64,split=4", "split into 4 multiples of 32");
     assert_refused(launch, "way=1,group=16", "are one group");
     assert_refused(product(LAB_BF16, 512, 512, 512, false, false), "way=1,block_n=96",

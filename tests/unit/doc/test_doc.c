@@ -73,14 +73,14 @@ LAB_TEST(text_shows_what_has_a_title) {
                                                 "\n"
                                                 "Devices (2 of them)\n"
                                                 "\n"
-                                                "  Device                Rate\n"
-                                                "  ──────  ──────────────────\n"
-                                                "  cuda:0  25.0 GB/s ± 10.0 %\n"
-                                                "  cuda_1                   –\n"
+                                                "  Device               Rate\n"
+                                                "  ──────  ─────────────────\n"
+                                                "  cuda:0  25.0 GB/s ± 10.0%\n"
+                                                "  cuda_1                  –\n"
                                                 "\n"
                                                 "  ! copies < 1 MiB aren't counted\n");
     assert_contains(write(g, "text", (struct lab_style){.columns = 80}),
-                    "  cuda:0  25.0 GB/s +- 10.0 %\n");
+                    "  cuda:0  25.0 GB/s +- 10.0%\n");
 }
 
 LAB_TEST(markdown_escapes_and_nests) {
@@ -94,7 +94,7 @@ LAB_TEST(markdown_escapes_and_nests) {
                                                     "\n"
                                                     "| Device | Rate |\n"
                                                     "|---|--:|\n"
-                                                    "| cuda:0 | 25.0 GB/s ± 10.0 % |\n"
+                                                    "| cuda:0 | 25.0 GB/s ± 10.0% |\n"
                                                     "| cuda_1 | – |\n"
                                                     "\n"
                                                     "- copies \\< 1 MiB aren't counted\n");
@@ -108,7 +108,7 @@ LAB_TEST(page_takes_nothing_as_code) {
     static const char *const parts[] = {
         "<title>Copies</title>",
         "<p class=\"says\">Copies reach 25 GB/s.</p>",
-        "<td class=\"figure\">25.0 GB/s ± 10.0 %</td>",
+        "<td class=\"figure\">25.0 GB/s ± 10.0%</td>",
         "<li>copies &lt; 1 MiB aren&#39;t counted</li>",
         "<a href=\"../x.json\">x.json</a>, <code>a&lt;b</code>, <strong>so</strong> and *.</p>",
     };

@@ -291,7 +291,7 @@ LAB_TEST(memory_beyond_the_node_is_refused_before_it_is_touched) {
     assert_int_equal(lab_memory_map(machine, node, size_bytes, LAB_MEMORY_TOUCH, &memory, &err),
                      -1);
     assert_int_equal(err.code, LAB_ERR_MEMORY);
-    assert_true(lab_str_starts(err.text, "node 0 has "));
+    assert_true(lab_str_starts(err.text, "NUMA node 0 has "));
     assert_contains(err.text, " free, 1.00 PiB asked for");
     assert_int_equal(err.hint, LAB_HINT_OUT_OF_MEMORY);
     assert_int_equal(lab_memory_map(machine, -1, size_bytes, LAB_MEMORY_TOUCH, &memory, &err), -1);
@@ -362,7 +362,7 @@ static int live_without_numa(void) {
     if (mine->numa_in_kernel || mine->nodes[0].free_bytes <= 0)
         return 2;
     if (lab_machine_require_node(mine, 4711, &err) == 0 ||
-        !strstr(err.text, "the kernel has no NUMA, so node 0 stands for the whole machine"))
+        !strstr(err.text, "the kernel has no NUMA, so NUMA node 0 stands for the whole machine"))
         return 3;
     int result = mine->node_count == 1 ? check_one_node_works(mine) : 0;
     lab_machine_close(mine);

@@ -254,7 +254,7 @@ LAB_TEST(one_node_needs_no_distances) {
     assert_int_equal(lab_machine_require_node(machine, 1, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_contains(err.text, "there is no NUMA node 1: ");
-    assert_contains(err.text, "1node-nogpu.xml has only node 0");
+    assert_contains(err.text, "1node-nogpu.xml has only NUMA node 0");
     lab_machine_close(machine);
 }
 

@@ -47,8 +47,8 @@ LAB_TEST(a_clock_that_moves) {
     assert_int_equal(lab_measure_warn(&m), 0);
     m.clock_min_mhz = 1500;
     assert_explained(m, LAB_WARN_CLOCK,
-                     "the device's clock went between 1500 and 1980 MHz meanwhile: times at one "
-                     "clock can't be compared with those at another; fix it, or let it cool");
+                     "the device's clock varied from 1500 to 1980 MHz during the run; lock the "
+                     "clock, or let the device cool");
     m.clock_min_mhz = m.clock_max_mhz = NAN;
     assert_int_equal(lab_measure_warn(&m), 0);
 }
@@ -58,13 +58,13 @@ LAB_TEST(outliers) {
     m.latency.outliers.high_severe = 3;
     m.latency.max = 0.041;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "3 of 120 measured times (2.5 %) are severe outliers, the longest 4.1 × the "
+                     "3 of 120 measured times (2.5%) are severe outliers, the longest 4.1 × the "
                      "median: something else ran; try again on a quiet machine");
     m.latency.outliers = (struct lab_outlier_count){.low_severe = 2};
     m.latency.max = 0.0101;
     m.latency.min = 0.005;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "2 of 120 measured times (1.7 %) are severe outliers, the shortest 0.50 × the "
+                     "2 of 120 measured times (1.7%) are severe outliers, the shortest 0.50 × the "
                      "median: something else ran; try again on a quiet machine");
 }
 
@@ -73,7 +73,7 @@ LAB_TEST(too_many_to_be_outliers) {
     m.latency.outliers.high_severe = 24;
     m.latency.max = 0.02;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "24 of 120 measured times (20.0 %) are severe outliers, the longest 2.0 × the "
+                     "24 of 120 measured times (20.0%) are severe outliers, the longest 2.0 × the "
                      "median: times fall into groups; clocks, placement or a neighbour switch "
                      "between them");
 }
@@ -84,7 +84,7 @@ LAB_TEST(one_of_nine_is_no_group) {
     m.latency.outliers.high_severe = 1;
     m.latency.max = 0.02;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "1 of 9 measured times (11.1 %) is a severe outlier, the longest 2.0 × the "
+                     "1 of 9 measured times (11.1%) is a severe outlier, the longest 2.0 × the "
                      "median: something else ran; try again on a quiet machine");
 }
 
@@ -141,7 +141,7 @@ LAB_TEST(no_steady_state) {
     for (int i = 60; i < 120; i++)
         records[i].end_ns += 1000000;
     assert_explained(m, LAB_WARN_NOT_STEADY,
-                     "iterations became 10.0 % longer from the first half of the measurement to "
+                     "iterations became 10.0% longer from the first half of the measurement to "
                      "the second: clocks, temperature or memory still change; warm up longer");
 }
 
@@ -150,22 +150,22 @@ LAB_TEST(not_precise) {
     m.stop = LAB_MEASURE_LIMIT;
     m.precision = 0.0321;
     assert_explained(m, LAB_WARN_NOT_PRECISE,
-                     "the limit came after 120 iterations, when the median was known to ±3.2 %; "
+                     "the limit came after 120 iterations, when the median was known to ±3.2%; "
                      "a longer limit gives more precision");
     m.count = 1;
     m.latency.n = 1;
     m.precision = NAN;
     assert_explained(m, LAB_WARN_NOT_PRECISE,
-                     "the limit came after 1 iteration, too few to tell the spread; a longer limit "
-                     "gives more precision");
+                     "the limit came after 1 iteration, too few to estimate the spread; a longer "
+                     "limit gives more precision");
 }
 
 LAB_TEST(load) {
     struct lab_measurement m = quiet();
     m.conditions.foreign_cpu = 0.314;
     assert_explained(m, LAB_WARN_LOAD,
-                     "other processes took 31.4 % of the machine's CPU time meanwhile; try again "
-                     "on a quiet machine");
+                     "other processes took 31.4% of the machine's CPU time during the run; try "
+                     "again on a quiet machine");
     m.conditions.foreign_cpu = NAN;
     m.conditions.load_before = 0.5;
     assert_explained(m, LAB_WARN_LOAD,
@@ -182,8 +182,8 @@ LAB_TEST(steal) {
     struct lab_measurement m = quiet();
     m.conditions.steal = 0.034;
     assert_explained(m, LAB_WARN_STEAL,
-                     "the hypervisor took 3.4 % of the machine's CPU time away; figures of a "
-                     "shared virtual machine vary with its neighbours");
+                     "the hypervisor took 3.4% of the machine's CPU time; values of a shared "
+                     "virtual machine vary with its neighbours");
 }
 
 LAB_TEST(too_short) {
@@ -204,6 +204,6 @@ LAB_TEST(nothing_here_disturbs_what_is_simulated) {
     m.latency.outliers.high_severe = 3;
     m.latency.max = 0.041;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "3 of 120 measured times (2.5 %) are severe outliers, the longest 4.1 × the "
+                     "3 of 120 measured times (2.5%) are severe outliers, the longest 4.1 × the "
                      "median, as the machine is simulated");
 }

@@ -151,7 +151,7 @@ LAB_TEST(what_was_not_packed_so) {
     REFUSES("\x01\x00\x80\x80", 10, "the first start doesn't read");
     REFUSES("\x01\x01\x00\x20\x00\x00", 10, "number 1 of 1 is cut off or damaged");
     REFUSES("\x01\x01\x00\x08\x00\x00", 10, "number 1 of 1 is cut off or damaged");
-    REFUSES("\x01\x00\x00more", 10, "4 bytes too many behind 0");
+    REFUSES("\x01\x00\x00more", 10, "4 bytes too many after 0");
 }
 
 LAB_TEST(cut_off_anywhere) {

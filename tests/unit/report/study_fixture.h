@@ -147,7 +147,7 @@ static inline void fixture_quick(struct fixture *f) {
     fixture_done(f, fixture_plan(f, 0, 1, 0, "vit0x0x0"), 3104, "", "");
     fixture_done(
         f, fixture_plan(f, 0, 1, 0, "vit32x2x256"), 124.3,
-        "\"other processes took 12.0 % of the machine's CPU time meanwhile; try again on a "
+        "\"other processes took 12.0% of the machine's CPU time during the run; try again on a "
         "quiet machine\"",
         "");
 }
@@ -175,8 +175,8 @@ static inline void fixture_numa(struct fixture *f, int ended) {
             fixture_done(f, run, rates[vit] * (gpu / 2 == node / 2 ? 1 : 0.9) * (1 + 0.001 * gpu),
                          i % 5 ? ""
                                : lab_arena_printf(&f->arena,
-                                                  "\"other processes took %d.3 %% of the machine's "
-                                                  "CPU time meanwhile; try again on a quiet "
+                                                  "\"other processes took %d.3%% of the machine's "
+                                                  "CPU time during the run; try again on a quiet "
                                                   "machine\"",
                                                   6 + i),
                          "");
@@ -226,10 +226,10 @@ static inline void fixture_gangs(struct fixture *f) {
 static inline void fixture_invalid(struct fixture *f) {
     fixture_init(f, "quick_test", "quick_test");
     fixture_done(f, fixture_plan(f, 0, 1, 0, "vit0x0x0"), 9999, "",
-                 "\"memory is not on node 0: of 1024 pages 512 on node 0, 512 on node 1\"");
+                 "\"memory is not on NUMA node 0: of 1024 pages 512 on node 0, 512 on node 1\"");
     fixture_done(f, fixture_plan(f, 0, 1, 0, "vit32x2x256"), 124.3, "", "");
     fixture_done(f, fixture_plan(f, 0, 1, 0, "vit32x4x512"), 12.4, "",
-                 "\"memory is not on node 0: of 2048 pages 2047 on node 0, 1 on node 1\"");
+                 "\"memory is not on NUMA node 0: of 2048 pages 2047 on node 0, 1 on node 1\"");
 }
 
 static inline void fixture_concurrent(struct fixture *f) {

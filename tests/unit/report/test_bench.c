@@ -118,15 +118,15 @@ LAB_TEST(one_run_says_so) {
     char *text = text_of(&report, 120);
     lab_arena_release(&arena);
     assert_contains(text, "vit32x4x512 on cpu:0 (2 cores of NUMA node 0), batch 10, fp32\n");
-    assert_contains(text, "  Time per batch   median 10.0 ms [9.00 ms, 11.0 ms] at 95 %, within "
+    assert_contains(text, "  Time per batch   median 10.0 ms [9.00 ms, 11.0 ms] at 95%, within "
                           "one run\n");
     assert_contains(text, "  1000 samples/s, ");
-    assert_contains(text, "10.0 GFLOP/s (50 % of the 20.0 GFLOP/s this device reaches)");
-    assert_contains(text, "H2D 1.00 GB/s (25 % of the 4.00 GB/s this device reaches), "
+    assert_contains(text, "10.0 GFLOP/s (50% of the 20.0 GFLOP/s this device reaches)");
+    assert_contains(text, "H2D 1.00 GB/s (25% of the 4.00 GB/s this device reaches), "
                           "D2H 1.00 GB/s\n");
-    assert_contains(text, "40 % of the time, overlap: 50 % of the copying lies under compute\n");
+    assert_contains(text, "40% of the time, overlap: 50% of the copying lies under compute\n");
     assert_contains(text, "100 in 1.00 s after 7 for warm-up, stopped when the median was known "
-                          "to ±0.8 %\n");
+                          "to ±0.8%\n");
     assert_contains(text, "passed: relative error 3.1e-07, against double precision (limit 1e-05)");
     lab_mem_free(text);
 }
@@ -155,12 +155,12 @@ LAB_TEST(the_least_satisfying_stop_counts) {
     struct lab_bench_repetition repetitions[3];
     struct lab_bench_report report = report_of(repetitions, three, 3);
     char *text = text_of(&report, 200);
-    assert_contains(text, ", each stopped when the median was known to ±0.8 %\n");
+    assert_contains(text, ", each stopped when the median was known to ±0.8%\n");
     lab_mem_free(text);
     three[0].stop = LAB_MEASURE_LIMIT;
     three[0].precision = 0.072;
     text = text_of(&report, 200);
-    assert_contains(text, ", 1 of 3 runs stopped at the time limit with the median known to ±7.2 %"
+    assert_contains(text, ", 1 of 3 runs stopped at the time limit with the median known to ±7.2%"
                           "\n");
     lab_mem_free(text);
     struct lab_arena arena;
@@ -183,7 +183,7 @@ LAB_TEST(more_than_the_limit_is_no_share) {
     lab_mem_free(text);
     report.limits.h2d_bytes_per_s = 0.98e9; /* nobody knows it so exactly */
     text = text_of(&report, 200);
-    assert_contains(text, "H2D 1.00 GB/s (102 % of the 980 MB/s this device reaches), ");
+    assert_contains(text, "H2D 1.00 GB/s (102% of the 980 MB/s this device reaches), ");
     lab_mem_free(text);
 }
 

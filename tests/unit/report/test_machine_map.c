@@ -103,9 +103,9 @@ LAB_TEST(every_line_fits) {
 LAB_TEST(unknown_is_said) {
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
-    assert_contains(map, "┌─ node unknown ─");
-    assert_contains(map, "GPU1: the firmware doesn't say which node feeds it\n");
-    assert_contains(map, "GPU0 is fed by node 0 (CPUs 0-1,8-9)\n");
+    assert_contains(map, "┌─ NUMA node unknown ─");
+    assert_contains(map, "GPU1: the firmware doesn't report the local NUMA node\n");
+    assert_contains(map, "GPU0: local NUMA node 0 (CPUs 0-1,8-9)\n");
     assert_contains(map, "Recorded topology box.xml of box\n");
     lab_mem_free(map);
 }

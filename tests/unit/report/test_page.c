@@ -44,14 +44,14 @@ static struct lab_analysis_part make_part(struct lab_arena *arena, const char *n
     }
     tables[0] = (struct lab_doc_table){"models", "By model", row_columns, 2, rows, 2, NULL};
     tables[1] = (struct lab_doc_table){"lines", "To paste", row_columns, 2, rows, 2, lines};
-    return (struct lab_analysis_part){
-        .name = name,
-        .about = "cuda:0",
-        .answer = lab_arena_printf(arena, "%s is best fed from node 1.", name),
-        .cells = cells,
-        .tables = tables,
-        .table_count = 2,
-        .notes = notes};
+    return (struct lab_analysis_part){.name = name,
+                                      .about = "cuda:0",
+                                      .answer =
+                                          lab_arena_printf(arena, "Bind %s to NUMA node 1.", name),
+                                      .cells = cells,
+                                      .tables = tables,
+                                      .table_count = 2,
+                                      .notes = notes};
 }
 
 /* Two devices that are bound to node 1, one node that was not tested. */
@@ -95,8 +95,7 @@ static int begin(void **state) {
     for (int i = 0; i < 3; i++)
         parts[i] = make_part(arena, lab_arena_printf(arena, "GPU %d", i), 0.124 - 0.06 * i);
     g->result = (struct lab_analysis_result){
-        .answer =
-            "GPU 0 is best fed from node 1: node 0 costs 12.4 % [11.4, 13.4], \"<b>\" & more.",
+        .answer = "Bind GPU 0 to NUMA node 1: node 0 has 12.4% lower throughput, \"<b>\" & more.",
         .part_key = "gpus",
         .columns = columns,
         .column_count = 3,

@@ -45,8 +45,8 @@ LAB_TEST(narrow_keeps_figures) {
     assert_line(half, 55, true, "  3/48 ▕██████      ▏ measuring 120/200 · 2 min left");
     assert_line(half, 48, true, "  3/48 ▕██████      ▏ 120/200 · 2 min left");
     assert_line(half, 32, true, "  3/48 ▕████    ▏ · 2 min left");
-    assert_line(half, 26, true, "  3/48 50 % · 2 min left");
-    assert_line(half, 20, true, "  3/48 50 %");
+    assert_line(half, 26, true, "  3/48 50% · 2 min left");
+    assert_line(half, 20, true, "  3/48 50%");
 }
 
 LAB_TEST(fits_any_width) {

@@ -54,7 +54,7 @@ LAB_TEST(every_hint_is_whole) {
 LAB_TEST(keys_of_the_workload) {
     static const enum lab_hint_id killed = LAB_HINT_WORKER_KILLED;
     static const char dmesg[] =
-        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells.";
+        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.";
     char text[256];
     snprintf(text, sizeof text,
              "%s It takes less with a smaller experiment.test.batch_size or "

@@ -202,8 +202,8 @@ LAB_TEST(nothing_valid_has_a_banner) {
     char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
     assert_contains(text, "3 of 3 runs succeeded, but all of them are invalid\n");
     assert_contains(text,
-                    "  Invalid: no run of this study is valid, so the figures of all are shown");
-    assert_contains(text, "  Invalid: 1 run: its figures must not be used; it doesn't say why\n");
+                    "  Invalid: no run of this study is valid, so the values of all are shown");
+    assert_contains(text, "  Invalid: 1 run: its values must not be used; it doesn't say why\n");
     assert_contains(markdown, "\n> **Invalid:** no run of this study is valid");
     lab_mem_free(text);
     lab_mem_free(markdown);

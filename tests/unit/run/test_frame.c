@@ -457,7 +457,7 @@ LAB_TEST(iterations_decode) {
     CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\5\0", "ITERATIONS frame of rank 1: packed");
     CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\xff\xff\xff\xff\x0f\0",
             "4294967295, at most 32768 may be here");
-    CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\0\0?", "1 bytes too many behind 0");
+    CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\0\0?", "1 bytes too many after 0");
     SAY(.type = LAB_FRAME_ITERATIONS, .iterations = {-1, some, 1});
     catches_after_hello("no iteration can have the index -1");
     SAY(.type = LAB_FRAME_ITERATIONS, .iterations = {INT64_MAX - 1, some, 2});

@@ -175,7 +175,7 @@ static const char a_result[] =
     "\"relative_error\": 1.2371e-06, \"tolerance\": 0.0001, \"text\": \"agrees with double "
     "precision\"}, \"placement_proven\": true, \"conditions\": {\"load_before\": 0.12, "
     "\"foreign_cpu\": 0.01, \"steal\": 0, \"governor\": \"performance\", \"frequency_low_mhz\": "
-    "2400, \"frequency_high_mhz\": 3100}, \"warnings\": [\"the CPU's frequency varied by 23 % "
+    "2400, \"frequency_high_mhz\": 3100}, \"warnings\": [\"the CPU's frequency varied by 23% "
     "while it ran; fix it with 'cpupower frequency-set -g performance'\"], \"invalid\": []}";
 
 /* Iterations with three stages and the jitter of a real device, by a small generator. */

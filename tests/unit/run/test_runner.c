@@ -167,7 +167,7 @@ LAB_TEST(a_gang_that_hardly_ran_together_warns) {
     add_run("good.0", "a,b,c"); /* rank 2 begins a fifth later */
     assert_carried_out();
     assert_non_null(strstr(sentences(stored_result(1), "warnings"),
-                           "measured at the same time for only 80 % of the time"));
+                           "measured at the same time for only 80% of the time"));
 }
 
 LAB_TEST(one_rank_fails_and_all_end) {

@@ -22,8 +22,8 @@ LAB_TEST(says_phase_share_median_and_time_left) {
                                        .median_s = 0.0413,
                                        .precision = 0.012};
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm, run 2 of 5: measuring ████████████░░░░░░░░░░░░  50 %  4 s left  "
-                        "41.3 ms ± 1.2 %");
+                        "gemm, run 2 of 5: measuring ████████████░░░░░░░░░░░░  50%  4 s left  "
+                        "41.3 ms ± 1.2%");
 }
 
 LAB_TEST(figures_give_way_to_the_bar) {
@@ -36,14 +36,14 @@ LAB_TEST(figures_give_way_to_the_bar) {
                                        .precision = 0.012};
     progress.columns = 60;
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: measuring █████░░░░░  50 %  4 s left  41.3 ms ± 1.2 %");
+                        "gemm: measuring ██████░░░░░░  50%  4 s left  41.3 ms ± 1.2%");
     progress.columns = 50;
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: measuring █████████░░░░░░░░  50 %  4 s left");
+                        "gemm: measuring █████████░░░░░░░░░  50%  4 s left");
     progress.columns = 40;
-    assert_string_equal(line_of(progress, now, &out), "gemm: measuring █████████░░░░░░░░  50 %");
+    assert_string_equal(line_of(progress, now, &out), "gemm: measuring █████████░░░░░░░░░  50%");
     progress.columns = 24;
-    assert_string_equal(line_of(progress, now, &out), "gemm: measuring   50 %");
+    assert_string_equal(line_of(progress, now, &out), "gemm: measuring   50%");
 }
 
 /* The longest label that workloads have, several runs, and an ordinary terminal. */
@@ -70,5 +70,5 @@ LAB_TEST(leaves_out_what_is_unknown) {
                                        .median_s = NAN,
                                        .precision = NAN};
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: warming up ░░░░░░░░░░░░░░░░░░░░░░░░   0 %");
+                        "gemm: warming up ░░░░░░░░░░░░░░░░░░░░░░░░   0%");
 }

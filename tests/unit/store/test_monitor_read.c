@@ -281,7 +281,7 @@ LAB_TEST(times_may_be_relative) {
     struct lab_recording *recording =
         read_text("[{\"timestamp\": 0.5, \"gpu_index\": 0, \"utilization\": 1}]");
     assert_int_equal(lab_recording_gpu(recording, 0)->times_ns[0], LAB_NS_PER_S / 2);
-    assert_true(is_missing(recording, "when it was recorded isn't told"));
+    assert_true(is_missing(recording, "its date is unknown"));
 }
 
 LAB_TEST(zones_are_understood) {

@@ -219,7 +219,7 @@ LAB_TEST(a_drift_hits_all_alike) {
     assert_non_null(result.warnings[0]);
     bool warned = false;
     for (int i = 0; result.warnings[i]; i++)
-        warned = warned || strstr(result.warnings[i], "default's own time moved");
+        warned = warned || strstr(result.warnings[i], "default's time changed");
     assert_true(warned);
 }
 

@@ -56,7 +56,7 @@ static int hopper_flash_check(const struct lab_launch *launch, struct cuda_capac
                            bytes_max);
     if (values[PINGPONG] && values[BLOCK_M] == GROUP)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "block_m=%d: a single warp group has nobody to take turns with", GROUP);
+                           "block_m=%d: taking turns needs several warp groups", GROUP);
     /* The first group skips as many blocks of keys as lie in the others' part of the diagonal,
      * without waiting for them: a ring of so few stages would count it twice. */
     if (launch->causal && quotient_up(values[BLOCK_M] - GROUP, values[BLOCK_N]) >= values[STAGES])

@@ -122,7 +122,7 @@ static int check_split(const struct shape *shape, const struct tile *tile, int s
     if (tile->split == 1)
         return 0;
     if (tile->in_turns || tile->cluster > 1)
-        return refuse(err, "split goes with way=1 and cluster=1 alone");
+        return refuse(err, "split needs way=1 and cluster=1");
     if (tile->n % (32 * tile->split))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_n=%d can't be split into %d multiples of 32", tile->n,

@@ -119,11 +119,10 @@ static int check_ahead(const struct shape *shape, struct cuda_capacity capacity,
                            "ahead=%d: rows of %lld are too short to gain by it", ahead,
                            (long long)shape->columns);
     if (!ahead || turns * resident_rows(capacity, tuning) > shape->rows)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "turns=%d: goes with rows that come ahead, and enough of them", turns);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "turns=%d: needs ahead, and enough rows",
+                           turns);
     if (!tuning->values[RESIDENT])
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "ahead=%d: goes with a number of resident threads only", ahead);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "ahead=%d: needs resident", ahead);
     if (!shape->vector)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "ahead=%d: x and out lie differently to multiples of 16 bytes", ahead);
@@ -154,7 +153,7 @@ static int check_shape(const struct shape *shape, struct cuda_capacity capacity,
                            resident);
     if (resident && (resident < block || resident / block > BLOCKS_MAX))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "resident=%d: doesn't go with blocks of %d threads", resident, block);
+                           "resident=%d: doesn't fit blocks of %d threads", resident, block);
     int registers = REGISTERS_OTHER + pieces * (shape->vector ? 4 : 1);
     int offered = REGISTERS / (blocks_of(tuning) * block);
     if (registers > offered)
