@@ -45,7 +45,7 @@ square=(gemm m=256 n=256 k=256 --no-verify)
 
 terminal -- bench "${square[@]}" --iterations 200 --warmup 0 --repeat 2
 expect_status 0
-expect_out $'\r\033\\[Kgemm256x256x256, run 2 of 2: measuring [█░]{10,24} +[0-9]+ %'
+expect_out $'\r\033\\[Kgemm256x256x256, run 2 of 2: measuring [█░]{10,24} +[0-9]+%'
 expect_out $'\033\\[1mgemm256x256x256 on '
 settled
 grep -Eq "measuring|warming|█" "$work/settled" && fail "the bar stays: $(cat "$work/settled")"
@@ -58,7 +58,7 @@ grep -q $'\033' "$work/out" && fail "escapes on a dumb terminal"
 terminal -- bench "${square[@]}" --iterations 20 --quiet
 grep -q "measuring" "$work/out" && fail "--quiet, but progress"
 terminal LC_ALL=C -- bench "${square[@]}" --iterations 200 --warmup 0
-expect_out 'measuring [#.]{10,24} +[0-9]+ %'
+expect_out 'measuring [#.]{10,24} +[0-9]+%'
 LC_ALL=C grep -q $'[\x80-\xff]' "$work/out" && fail "LC_ALL=C, but more than ASCII"
 
 terminal --interrupt -- bench "${square[@]}" --iterations 10000000 --warmup 0
