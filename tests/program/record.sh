@@ -82,7 +82,7 @@ expect_status 3
 status=$? what="gpulab record -- sleep 0.4"
 expect_status 0
 expect_err '^    0  Fake 90 +85% +12.5 GiB +100 W +[0-9.]+ J +40 °C +0%$'
-expect_err '^    1  Fake 90 .* 100 %$'
+expect_err '^    1  Fake 90 .* 100%$'
 expect_err '^  GPU 1 was throttled: power limit$'
 expect_err '^  These are simulated devices'
 expect_err '^  See it again: gpulab top four.db$'
