@@ -284,7 +284,7 @@ const struct lab_analysis lab_analysis_numa = {
     .summary = "which NUMA node to bind each device to, and what a remote one costs",
     .description =
         "For each device and model of a study, the throughput from each NUMA node, compared with "
-        "the local node, or the nearest one that was tested. First comes the mean over devices, by "
+        "the local node, or the nearest one tested. First comes the mean over devices, by "
         "distance; then each device and each cell. Intervals are over runs, at 95%; verdicts "
         "hold for all of them together.\n\n"
         "One run a point gives values and no verdict: gpulab run numa_study experiment.repeat=5 "

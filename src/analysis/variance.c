@@ -213,7 +213,8 @@ const struct lab_analysis lab_analysis_variance = {
     .summary = "whether running next to others changes iteration times and their spread",
     .description =
         "Each phase of a study compared with its baseline, block by block: iteration time and its "
-        "spread, first over all kernels and devices, then for each. Intervals are over blocks, at "
+        "spread. First pooled over all kernels and devices, then for each. Intervals are over "
+        "blocks, at "
         "95%; verdicts hold together. Five indicators of contention are met, not met, "
         "inconclusive or not testable. Several studies without phases are taken as phases, the "
         "first as the baseline.",

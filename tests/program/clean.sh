@@ -39,8 +39,8 @@ expect_out '^Would remove traces of 2 studies, [0-9.]+ KiB\. Nothing was removed
 run clean --traces --yes --json
 expect_status 0
 json 'd["removed"] and len(d["studies"]) == 2 and d["total_bytes"] >= 100000'
-[ ! -e "$new/traces/pipeline_a.sqlite" ] && [ -L "$new/traces/pipeline_link" ] || fail "$what: $(ls "$new/traces")"
-[ -e "$new/study.db" ] && [ -e "$new/logs/experiment.log" ] || fail "$what: more than traces is gone"
+if [ -e "$new/traces/pipeline_a.sqlite" ] || [ ! -L "$new/traces/pipeline_link" ]; then fail "$what: $(ls "$new/traces")"; fi
+if [ ! -e "$new/study.db" ] || [ ! -e "$new/logs/experiment.log" ]; then fail "$what: more than traces is gone"; fi
 run clean --traces
 expect_out '^Nothing to remove\.$'
 
@@ -69,7 +69,7 @@ expect_out "^  Kept: outputs/quick_test/2026-11-15/10-42-03/traces/pipeline_link
 expect_out '^Removed 2 studies, '
 [ ! -e "$work/outputs/quick_test/2026-11-13" ] || fail "$what: $(find "$work/outputs")"
 [ "$(cat "$new/notes.txt")" = mine ] || fail "$what: it removed a file of the user's"
-[ -e /etc/passwd ] && [ ! -e "$new/study.db" ] && [ ! -e "$new/report" ] || fail "$what: $(find "$new")"
+if [ ! -e /etc/passwd ] || [ -e "$new/study.db" ] || [ -e "$new/report" ]; then fail "$what: $(find "$new")"; fi
 
 # what is no study is refused
 mkdir -p "$work/plain"

@@ -112,7 +112,7 @@ struct lab_indicator {
     struct lab_claim claim;
     enum lab_claim_verdict verdict; /* YES = met, NO = not met: a fall is no rise */
     const char *state;              /* "met", "not met", "inconclusive", "not testable" */
-    const char *evidence;   /* a few words: a value, or why it isn't testable */
+    const char *evidence;           /* a few words: a value, or why it isn't testable */
 };
 
 /* `spread`, `tuning`: of the concurrent phase. */
