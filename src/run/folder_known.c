@@ -79,6 +79,7 @@ static const char *read_entry(int directory, const char *name, struct lab_arena 
 struct known {
     const char *path;
     const char *date, *time; /* "2026-11-15", "10-42-03_2" */
+    int64_t changed_ns;      /* its database: tells apart what began in the same second */
 };
 
 /* The last `count` parts of a path, from behind the slash before them; NULL where it has fewer. */
@@ -90,7 +91,7 @@ static const char *last_parts(const char *path, int count) {
 }
 
 /* From the folder's name; from the file's age where somebody gave it another one. */
-static void find_time(struct known *known, int64_t changed_s, struct lab_arena *arena) {
+static void find_time(struct known *known, struct lab_arena *arena) {
     const char *tail = last_parts(known->path, 2);
     const char *slash = tail ? strchr(tail, '/') : NULL;
     if (slash && folder_is_time(slash + 1)) {
@@ -101,8 +102,8 @@ static void find_time(struct known *known, int64_t changed_s, struct lab_arena *
     }
     LAB_AUTO(str, date);
     LAB_AUTO(str, time);
-    lab_str_add_clock(&date, changed_s * LAB_NS_PER_S, "%Y-%m-%d");
-    lab_str_add_clock(&time, changed_s * LAB_NS_PER_S, "%H-%M-%S");
+    lab_str_add_clock(&date, known->changed_ns, "%Y-%m-%d");
+    lab_str_add_clock(&time, known->changed_ns, "%H-%M-%S");
     known->date = lab_arena_strdup(arena, date.text);
     known->time = lab_arena_strdup(arena, time.text);
 }
@@ -112,6 +113,8 @@ static int newest_first(const void *a, const void *b) {
     int order = strcmp(second->date, first->date);
     if (!order)
         order = folder_compare_times(second->time, first->time);
+    if (!order)
+        order = (second->changed_ns > first->changed_ns) - (second->changed_ns < first->changed_ns);
     return order ? order : strcmp(first->path, second->path);
 }
 
@@ -120,7 +123,8 @@ static bool still_there(int directory, const char *name, struct known *known,
                         struct lab_arena *arena) {
     struct stat info;
     if (stat(lab_arena_printf(arena, "%s/" FOLDER_DATABASE, known->path), &info) == 0) {
-        find_time(known, info.st_mtime, arena);
+        known->changed_ns = info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec;
+        find_time(known, arena);
         return true;
     }
     if ((errno == ENOENT || errno == ENOTDIR) && stat(known->path, &info) < 0 &&
