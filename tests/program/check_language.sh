@@ -46,5 +46,5 @@ accepted docs/A.md "\`apart\`\n\n\`\`\`\nheld back\n\`\`\`\n| $long | $long |\n"
 refused docs/A.md 'A remote node costs 12 % of throughput.\n' "12.5% without a space"
 
 # comments of configs, by key
-refused conf/a.yaml 'a: 1 # made up\n' "conf/a.yaml:1: 'made up'"
-accepted conf/a.yaml "a: made up # $long\nb: 2    # $long\n"
+refused conf/experiment/a.yaml 'a: 1 # made up\n' "conf/experiment/a.yaml:1: 'made up'"
+accepted conf/experiment/a.yaml "a: made up # $long\nb: 2    # $long\n"

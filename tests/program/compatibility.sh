@@ -52,7 +52,7 @@ check_version() { # FOLDER of fixtures
     # the interrupted study goes on where it stopped: what was done stays
     first=$(sqlite_rows "$(echo v/interrupted/*/*/*/study.db)")
     (cd v/interrupted && mkdir outputs && mv quick_test outputs &&
-        "$gpulab" run quick_test device=sim:l40s-10 experiment.repeat=2 experiment.trace=false --json) \
+        "$gpulab" run quick_test device=sim:l40s-10 numa_nodes=[0] experiment.repeat=2 experiment.trace=false --json) \
         >"$work/out" 2>"$work/err"
     status=$?
     what="gpulab run, resumed from $1"
