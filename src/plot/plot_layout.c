@@ -371,7 +371,7 @@ static void place_rows(struct plot_layout *layout, double top) {
     double line = LINE * layout->format->text, small = LINE * layout->format->small;
     for (int row = 0; row < layout->rows; row++) {
         double height = 0, below = 0, title = 0, y_title = 0;
-        struct plot_panel *first = &layout->panels[row * columns], *end = first;
+        struct plot_panel *first = &layout->panels[(ptrdiff_t)row * columns], *end = first;
         for (; end < layout->panels + count && end < first + columns; end++) {
             height = fmax(height, area_height(layout, end->panel));
             title = has_text(end->panel->title) ? line : title;

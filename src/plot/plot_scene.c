@@ -52,8 +52,8 @@ int plot_sign_corners(const struct plot_mark *sign, double *ret) {
         double turn, size;
     } shapes[] = {{16, 0, 1}, {4, 0.25, 1.2}, {3, -0.5, 1.35}, {4, 0, 1.3}, {3, 0.5, 1.35}};
     int shape = sign->shape % 5, corners = shapes[shape].corners;
-    for (int i = 0; i < corners; i++) {
-        double angle = 3.14159265358979 * (2.0 * i / corners + shapes[shape].turn);
+    for (ptrdiff_t i = 0; i < corners; i++) {
+        double angle = 3.14159265358979 * (2.0 * (double)i / corners + shapes[shape].turn);
         ret[2 * i] = sign->x + sign->size * shapes[shape].size * cos(angle);
         ret[2 * i + 1] = sign->y + sign->size * shapes[shape].size * sin(angle);
     }
@@ -122,11 +122,13 @@ static void add_scale(struct plot_scene *scene, const struct plot_layout *layout
                           lab_arena_printf(scene->arena, "+%.3g", most > 0 ? most : 1)};
     plot_add_text(scene, ends[0], x, y, size, PLOT_START, LAB_COLOUR_AXIS);
     x += plot_text_width(ends[0], size) + 5;
-    for (int i = 0; i < STEPS; i++, x += STEP) {
+    for (int i = 0; i < STEPS; i++) {
         double share = 2.0 * i / (STEPS - 1) - 1;
         enum lab_colour colour = share < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE;
-        plot_add_rect(scene, x, y - 5, STEP, 10, colour)->opacity = fmax(fabs(share), 0.01);
+        plot_add_rect(scene, x + STEP * i, y - 5, STEP, 10, colour)->opacity =
+            fmax(fabs(share), 0.01);
     }
+    x += STEP * STEPS;
     plot_add_text(scene, ends[1], x + 5, y, size, PLOT_START, LAB_COLOUR_AXIS);
     x += 5 + plot_text_width(ends[1], size) + 12;
     const char *title = layout->chart->panels[0].heat->title;

@@ -64,7 +64,7 @@ static void add_points(struct lab_str *out, const struct plot_mark *mark) {
                 : mark->kind == PLOT_SIGN ? plot_sign_corners(mark, corners)
                                           : mark->count;
     bool broken = false, any = false; /* an empty line between points, never two */
-    for (int i = 0; i < count; i++) {
+    for (ptrdiff_t i = 0; i < count; i++) {
         bool gap = isnan(points[2 * i]) || isnan(points[2 * i + 1]);
         if (!gap)
             lab_str_printf(out, "%s%.1f %.1f\n", broken && any ? "\n" : "", points[2 * i],

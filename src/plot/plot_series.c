@@ -101,8 +101,9 @@ static struct path path_of(const struct drawing *d, size_t points) {
 }
 
 static void add_point(struct path *path, double x, double y) {
-    path->points[2 * path->count] = x;
-    path->points[2 * path->count++ + 1] = y;
+    double *point = path->points + (ptrdiff_t)2 * path->count++;
+    point[0] = x;
+    point[1] = y;
 }
 
 /* Of the points [from, until), which lie within a bucket: the uppermost and the lowest. */
@@ -121,7 +122,7 @@ static void add_bucket(struct path *path, const double *xy, size_t from, size_t 
 /* A line needs two ends: one value between gaps is a short one. */
 static struct path show_single(const struct drawing *d, const struct path *path) {
     struct path shown = path_of(d, 2 * (size_t)path->count);
-    for (int i = 0; i < path->count; i++) {
+    for (ptrdiff_t i = 0; i < path->count; i++) {
         double x = path->points[2 * i], y = path->points[2 * i + 1];
         bool single = (i == 0 || isnan(path->points[2 * i - 2])) &&
                       (i + 1 == path->count || isnan(path->points[2 * i + 2]));

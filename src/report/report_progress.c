@@ -236,7 +236,7 @@ void lab_report_progress_event(struct lab_report_progress *view,
 
 static double fraction(const struct lab_report_progress *view) {
     double done = view->done + view->failed;
-    for (int i = 0; i < view->active_count; i++)
+    for (int i = 0; view->active && i < view->active_count; i++)
         if (view->active[i].total > 0)
             done += (double)view->active[i].done / (double)view->active[i].total;
     return view->run_count ? fmin(done / view->run_count, 1) : 1;

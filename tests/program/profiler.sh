@@ -51,7 +51,7 @@ export PATH=$work/bin:$PATH NSYS_LOG=$work/nsys.log
 run run "${tiny[@]}" experiment.profiler=nsys --json
 expect_status 0
 json 'd["summary"]["successful_runs"] == 1 and d["runs"][0]["samples_per_second"] > 0'
-json 'any("nsys recorded it" in w for w in d["runs"][0]["validity"]["warnings"])'
+json 'any("profiled by nsys" in w for w in d["runs"][0]["validity"]["warnings"])'
 folder=$(python3 -c 'import json; print(json.load(open("'"$work/out"'"))["folder"])')
 report=$folder/traces/pipeline_gpu0_numa0_vit0x0x0
 [ "$(cat "$report.nsys-rep")" = report ] || fail "no report: $(find "$folder")"

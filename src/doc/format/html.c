@@ -318,7 +318,7 @@ static void write_part(struct lab_doc_writer *writer, const struct lab_doc_block
     struct lab_str *out = writer->out;
     if (folded) {
         lab_str_add(out, "<details><summary>");
-        add_text(out, section->title);
+        add_text(out, section->title ? section->title : "");
         lab_str_add(out, "</summary>\n");
     } else {
         add_heading(out, 4, NULL, section->title);
@@ -364,7 +364,7 @@ static void write_section(struct lab_doc_writer *writer, const struct lab_doc_bl
     lab_str_add(out, !flows ? begins[section->look] : inner ? "<section>\n" : "");
     writer->level += section->title != NULL;
     if (section->look == LAB_DOC_FOLD) {
-        add_text(out, section->title);
+        add_text(out, section->title ? section->title : "");
         lab_str_add(out, "</summary>\n");
     } else if (section->title) {
         add_heading(out, writer->level, section->id, section->title);
