@@ -181,14 +181,14 @@ LAB_TEST(colours_of_a_map_are_symmetric) {
         .x = given_names("", names, 2), .y = given_names("", names, 2), .heat = &heat};
     struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
     struct plot_scene scene = scene_of(g, &chart, 0);
-    const struct plot_mark *cells[4];
+    struct plot_mark cells[4] = {0};
     int count = 0;
     for (int i = 0; i < scene.count; i++)
         if (scene.marks[i].kind == PLOT_RECT && scene.marks[i].text)
-            cells[count++ % 4] = &scene.marks[i];
+            cells[count++ % 4] = scene.marks[i];
     assert_int_equal(count, 4);
-    assert_true(cells[0]->opacity == cells[1]->opacity && cells[0]->colour != cells[1]->colour);
-    assert_true(cells[2]->opacity < 0.05 && fabs(cells[3]->opacity - 0.5) < 1e-6);
+    assert_true(cells[0].opacity == cells[1].opacity && cells[0].colour != cells[1].colour);
+    assert_true(cells[2].opacity < 0.05 && fabs(cells[3].opacity - 0.5) < 1e-6);
 }
 
 /* --- gaps and long series --- */
