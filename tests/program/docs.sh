@@ -9,5 +9,4 @@ export PATH=$work/bin:$PATH DOCS_WORK=$work GPULAB_LOCK_DIR=$work/locks TMPDIR=$
 mkdir -p "$GPULAB_LOCK_DIR"
 docs=("$source_dir"/docs/{GUIDE,COMPARE}.md "$source_dir/README.md")
 python3 "$source_dir/tests/program/docs.py" EXAMPLES "${docs[@]}" || fail "examples"
-python3 "$source_dir/tests/program/docs.py" TABLE "$source_dir/docs/SOURCES.md" || fail "SOURCES.md"
 finish
