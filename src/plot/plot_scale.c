@@ -96,16 +96,16 @@ static struct range whiskers_most(const struct lab_chart_panel *const *panels, i
 /* Series that stand on each other reach their sum. */
 static void widen_by_stack(struct range *range, const struct lab_chart_panel *panel) {
     for (int s = 0; s < panel->series_count; s++)
-        for (size_t i = 0; i < panel->series[s].count; i++) {
+        for (size_t i = 0; panel->series[s].mark == LAB_CHART_STACK && i < panel->series[s].count;
+             i++) {
             double sum = 0;
             for (int k = 0; k <= s; k++)
-                for (size_t j = 0; j < panel->series[k].count; j++)
-                    if (panel->series[k].mark == LAB_CHART_STACK &&
-                        panel->series[k].x[j] == panel->series[s].x[i] &&
+                for (size_t j = 0;
+                     panel->series[k].mark == LAB_CHART_STACK && j < panel->series[k].count; j++)
+                    if (panel->series[k].x[j] == panel->series[s].x[i] &&
                         isfinite(panel->series[k].y[j]))
                         sum += panel->series[k].y[j];
-            if (panel->series[s].mark == LAB_CHART_STACK)
-                widen(range, sum);
+            widen(range, sum);
         }
 }
 
