@@ -324,7 +324,7 @@ struct sim_device {
     int stream_count, stream_capacity;
     int computing, copies_to, copies_from; /* under way */
     struct lab_buffers buffers;
-    int64_t memory_used;
+    _Atomic(int64_t) memory_used; /* its own rank writes it, whoever samples reads it */
     bool used_op[LAB_OP_COUNT];
     struct lab_op_time op_times[LAB_OP_COUNT];
     struct sim_chance chance;
