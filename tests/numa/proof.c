@@ -133,7 +133,7 @@ static void prove_threads(const struct lab_machine *machine) {
               node);
         int other = (node + 1) % MEMORY;
         char expected[64];
-        snprintf(expected, sizeof expected, "it runs on CPU %d of node %d", cpu, node);
+        snprintf(expected, sizeof expected, "the thread is on CPU %d of node %d", cpu, node);
         result = lab_bind_prove_thread(machine, other, &err);
         claim(failed_with(result, &err, LAB_ERR_WRONG, expected), &err,
               "but not on node %d, and the reason says where it is", other);
@@ -205,7 +205,7 @@ static void prove_placement(const struct lab_machine *machine, int node) {
           &err, "and proven, and numa_maps agrees");
     int other = (node + 1) % NODES;
     char expected[96];
-    snprintf(expected, sizeof expected, "memory is not on node %d: of %d pages %d on node %d",
+    snprintf(expected, sizeof expected, "memory is not on NUMA node %d: of %d pages %d on node %d",
              other, PAGES, PAGES, node);
     result = lab_memory_prove(machine, memory, SIZE_BYTES, other, &err);
     claim(failed_with(result, &err, LAB_ERR_WRONG, expected), &err,
@@ -245,7 +245,7 @@ static void prove_limits(const struct lab_machine *machine) {
     void *memory = NULL;
     int result = lab_memory_map(machine, 2, (size_t)1 << 30, LAB_MEMORY_TOUCH, &memory, &err);
     claim(failed_with(result, &err, LAB_ERR_MEMORY, " free, 1.00 GiB asked for") &&
-              lab_str_starts(err.text, "node 2 has "),
+              lab_str_starts(err.text, "NUMA node 2 has "),
           &err, "more than node 2 has is refused, with both sizes, before the OOM killer answers");
     claim(child_succeeds(fill_most_of_memory_node, machine), NULL,
           "19/20 of what node 3 is said to have free can really be used");

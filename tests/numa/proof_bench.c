@@ -221,6 +221,6 @@ void prove_bench(const struct lab_machine *machine) {
     if (validity)
         lab_json_write(validity, 0, &text);
     claim(status != -1 && validity && !is_true(lab_value_get(validity, "valid")) &&
-              strstr(text.text, "it runs on CPU 0 of node 0"),
+              strstr(text.text, "the thread is on CPU 0 of node 0"),
           &err, "a bench whose host thread was moved to node 0 says that it isn't valid, and why");
 }
