@@ -187,22 +187,6 @@ static int read_sources(const struct lab_command_call *call, const struct lab_tr
 
 /* --- the command --- */
 
-static int print_result(const struct lab_command_call *call, const struct lab_analysis *analysis,
-                        const struct lab_analysis_result *result, struct lab_err *err) {
-    const struct analyze_config *config = call->config;
-    const struct lab_doc *doc = lab_report_analysis(analysis->name, result, call->arena);
-    if (config->output)
-        return lab_doc_save(doc, config->output, call->arena, err);
-    if (!config->markdown) {
-        lab_doc_print(doc, call->console);
-        return 0;
-    }
-    LAB_AUTO(str, text);
-    lab_doc_write(doc, "markdown", call->console->style, &text);
-    lab_console_write(call->console, text.text, text.length);
-    return 0;
-}
-
 /* Pictures that can't be drawn don't take the figures away. */
 static int draw_charts(const struct lab_command_call *call, const char *folder,
                        const struct lab_analysis_result *result, struct lab_err *err) {
@@ -311,7 +295,8 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
     if (status == 0)
         status = lab_analysis_run(analysis, keys, &input, call->arena, &result, err);
     if (status == 0)
-        status = print_result(call, analysis, &result, err);
+        status = lab_doc_output(lab_report_analysis(analysis->name, &result, call->arena),
+                                call->console, config->markdown, config->output, call->arena, err);
     if (status == 0 && config->charts)
         status = draw_charts(call, config->charts, &result, err);
     if (status == 0 && config->fail)

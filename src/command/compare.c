@@ -138,21 +138,6 @@ static int read_limit(const char *text, double *ret_limit, struct lab_err *err) 
 
 /* --- the command --- */
 
-static int print(const struct lab_command_call *call, const struct lab_doc *doc,
-                 struct lab_err *err) {
-    const struct compare_config *config = call->config;
-    if (config->output)
-        return lab_doc_save(doc, config->output, call->arena, err);
-    if (!config->markdown) {
-        lab_doc_print(doc, call->console);
-        return 0;
-    }
-    LAB_AUTO(str, text);
-    lab_doc_write(doc, "markdown", call->console->style, &text);
-    lab_console_write(call->console, text.text, text.length);
-    return 0;
-}
-
 static int compare(const struct lab_command_call *call, struct lab_compare_report *report,
                    const struct lab_turns *turns, int *ret_status, struct lab_err *err) {
     struct lab_comparison *comparisons;
@@ -164,7 +149,8 @@ static int compare(const struct lab_command_call *call, struct lab_compare_repor
         *ret_status = STATUS_SLOWER;
     if (turns)
         lab_turn_process_add(doc, turns);
-    return print(call, doc, err);
+    const struct compare_config *config = call->config;
+    return lab_doc_output(doc, call->console, config->markdown, config->output, call->arena, err);
 }
 
 static int compare_commands(const struct lab_command_call *call, struct lab_compare_report *report,

@@ -222,13 +222,6 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
     lab_doc_print(doc, call->console);
 }
 
-static void print_markdown(const struct lab_command_call *call,
-                           const struct lab_report_made *made) {
-    LAB_AUTO(str, text);
-    lab_doc_write(lab_page_doc(&made->page, call->arena), "markdown", call->console->style, &text);
-    lab_console_write(call->console, text.text, text.length);
-}
-
 /* One path to a line, for programs. */
 static void print_paths(const struct lab_command_call *call, const struct lab_report_made *made,
                         bool pictures) {
@@ -274,7 +267,7 @@ static int report_run(const struct lab_command_call *call, int *ret_status, stru
     if (call->console->json)
         lab_doc_print(lab_page_doc(&made.page, call->arena), call->console);
     else if (lab_str_equal(config->format, "md"))
-        print_markdown(call, &made);
+        lab_doc_print_markdown(lab_page_doc(&made.page, call->arena), call->console);
     else if (lab_str_equal(config->format, "html") || lab_str_equal(config->format, "png"))
         print_paths(call, &made, lab_str_equal(config->format, "png"));
     else

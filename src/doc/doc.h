@@ -214,6 +214,10 @@ int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_arena *
 struct lab_value *lab_doc_value(const struct lab_doc *doc, struct lab_arena *arena);
 /* As the console wants it: JSON, or text in its style. */
 void lab_doc_print(const struct lab_doc *doc, const struct lab_console *console);
+void lab_doc_print_markdown(const struct lab_doc *doc, const struct lab_console *console);
+/* Into the file of --output; without one (NULL) on the console. */
+int lab_doc_output(const struct lab_doc *doc, const struct lab_console *console, bool markdown,
+                   const char *path, struct lab_arena *arena, struct lab_err *err);
 
 /* Text in Markdown, whatever signs are in it. '_' within a word is none. */
 void lab_doc_add_escaped(const char *text, struct lab_str *out);

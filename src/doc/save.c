@@ -1,4 +1,4 @@
-/* save.c: a document as a file, in the format that its name ends in. */
+/* save.c: a document as a file, in the format that its name ends in, or on the console. */
 #include "base/file/out_file.h"
 #include "doc/doc.h"
 
@@ -28,4 +28,21 @@ int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_arena *
         return -1;
     }
     return lab_out_file_finish(&file, err);
+}
+
+void lab_doc_print_markdown(const struct lab_doc *doc, const struct lab_console *console) {
+    LAB_AUTO(str, text);
+    lab_doc_write(doc, "markdown", console->style, &text);
+    lab_console_write(console, text.text, text.length);
+}
+
+int lab_doc_output(const struct lab_doc *doc, const struct lab_console *console, bool markdown,
+                   const char *path, struct lab_arena *arena, struct lab_err *err) {
+    if (path)
+        return lab_doc_save(doc, path, arena, err);
+    if (markdown)
+        lab_doc_print_markdown(doc, console);
+    else
+        lab_doc_print(doc, console);
+    return 0;
 }

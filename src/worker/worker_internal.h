@@ -171,7 +171,7 @@ int worker_configure(struct rank *rank, struct lab_err *err);
  * for one; fills the rank's measurement. */
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
                            void (*ready)(struct rank *rank), struct lab_err *err);
-/* What is left of the device's resources, all ranks of the gang at the same time. */
+/* Measures the device's resources, all ranks of the gang at the same time. */
 void worker_probe(struct rank *rank);
 
 /*

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LINES_MAX  6  /* more in one chart can't be told apart: then they are pooled */
+#define LINES_MAX  6  /* more in one chart are illegible: then they are pooled */
 #define PANELS_MAX 12 /* models: those with the largest changes */
 
 struct remote { /* a model on a device, from a NUMA node */
