@@ -161,7 +161,7 @@ static struct lab_claim claim_throttling(const struct stability *made) {
     claim.quantity = "throttled time";
     claim.simulated = made->study->simulated;
     claim.n = made->throttling_known;
-    claim.effect = claim.low = claim.high = made->throttled_s / made->watched_s;
+    claim.effect = made->throttled_s / made->watched_s;
     if (made->throttled > 0)
         claim.verdict = LAB_CLAIM_YES;
     else if (made->watched_s > 0) {

@@ -63,6 +63,7 @@ struct proof_drawn_study {
 };
 
 void proof_draw_machine(struct proof_random *random, struct proof_drawn_machine *ret_machine);
+bool proof_shares_links(const struct proof_drawn_machine *machine);
 /* Makes `sim:drawn` mean it; all its rates are multiplied by `pace`. */
 void proof_define_drawn(const struct proof_drawn_machine *machine, bool noisy, bool drifts,
                         double pace);

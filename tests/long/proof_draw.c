@@ -119,6 +119,13 @@ void proof_draw_machine(struct proof_random *random, struct proof_drawn_machine 
     draw_noise(random, ret_machine);
 }
 
+bool proof_shares_links(const struct proof_drawn_machine *machine) {
+    bool shares = machine->join_gb_s < WIDE;
+    for (int n = 0; n < machine->nodes; n++)
+        shares |= machine->bridge_gb_s[n] > 0;
+    return shares;
+}
+
 /* --- as a description --- */
 
 static void add_nodes(const struct proof_drawn_machine *machine, double pace, struct lab_str *out) {
