@@ -78,52 +78,44 @@ static void fail(struct lab_group *group, int rank, const struct lab_err *why) {
 }
 
 void lab_group_stop(struct lab_group *group, const struct lab_err *why) {
-    pthread_mutex_lock(&group->mutex);
+    LAB_AUTO_LOCK(&group->mutex);
     fail(group, -1, why);
-    pthread_mutex_unlock(&group->mutex);
 }
 
 int lab_group_check(struct lab_group *group, struct lab_err *err) {
-    pthread_mutex_lock(&group->mutex);
-    bool failed = group->failed;
-    if (failed && err)
+    LAB_AUTO_LOCK(&group->mutex);
+    if (group->failed && err)
         *err = group->why;
-    pthread_mutex_unlock(&group->mutex);
-    return failed ? -1 : 0;
+    return group->failed ? -1 : 0;
 }
 
 void lab_group_watch(struct lab_group *group, struct lab_group_watch *watch) {
-    pthread_mutex_lock(&group->mutex);
+    LAB_AUTO_LOCK(&group->mutex);
     watch->next = group->watches;
     group->watches = watch;
     if (group->failed)
         watch->failed(watch->state);
-    pthread_mutex_unlock(&group->mutex);
 }
 
 void lab_group_unwatch(struct lab_group *group, struct lab_group_watch *watch) {
-    pthread_mutex_lock(&group->mutex);
+    LAB_AUTO_LOCK(&group->mutex);
     struct lab_group_watch **link = &group->watches;
     while (*link && *link != watch)
         link = &(*link)->next;
     if (*link)
         *link = watch->next;
-    pthread_mutex_unlock(&group->mutex);
 }
 
 void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why) {
     if (!group)
         return;
-    pthread_mutex_lock(&group->mutex);
+    LAB_AUTO_LOCK(&group->mutex);
     fail(group, rank, why);
-    pthread_mutex_unlock(&group->mutex);
 }
 
 int lab_group_failed_rank(struct lab_group *group) {
-    pthread_mutex_lock(&group->mutex);
-    int rank = group->failed_rank;
-    pthread_mutex_unlock(&group->mutex);
-    return rank;
+    LAB_AUTO_LOCK(&group->mutex);
+    return group->failed_rank;
 }
 
 /* --- meeting --- */
@@ -221,9 +213,8 @@ int lab_group_exchange(struct lab_group *group, int rank, struct lab_device *dev
 /* --- holding and parting --- */
 
 void lab_group_hold(struct lab_group *group) {
-    pthread_mutex_lock(&group->mutex);
+    LAB_AUTO_LOCK(&group->mutex);
     group->holding++;
-    pthread_mutex_unlock(&group->mutex);
 }
 
 /* Under the lock. Whether all have parted by then. */

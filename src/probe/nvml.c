@@ -85,10 +85,8 @@ static void nvml_close(void *state) {
 }
 
 static bool is_closed(struct nvml_probe *probe) {
-    pthread_mutex_lock(&probe->lock);
-    bool closed = probe->closed;
-    pthread_mutex_unlock(&probe->lock);
-    return closed;
+    LAB_AUTO_LOCK(&probe->lock);
+    return probe->closed;
 }
 
 /* --- opening --- */

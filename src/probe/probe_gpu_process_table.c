@@ -4,7 +4,8 @@
  */
 #include "probe/probe_gpu_process_table.h"
 
-#include <pthread.h>
+#include "base/cond.h"
+
 #include <string.h>
 
 struct entry {
@@ -43,7 +44,7 @@ static struct entry *find(struct lab_gpu_process_table *table, int entity) {
 
 void lab_gpu_process_table_add(struct lab_gpu_process_table *table, int entity,
                                const struct lab_entity *details) {
-    pthread_mutex_lock(&table->mutex);
+    LAB_AUTO_LOCK(&table->mutex);
     struct entry *entry = find(table, entity);
     if (!entry) {
         LAB_MEM_GROW(&table->entries, table->count, &table->capacity);
@@ -53,12 +54,11 @@ void lab_gpu_process_table_add(struct lab_gpu_process_table *table, int entity,
     entry->gpu.node = details->node;
     entry->gpu.index = details->index;
     entry->gpu.mig = details->kind == LAB_ENTITY_MIG;
-    pthread_mutex_unlock(&table->mutex);
 }
 
 void lab_gpu_process_table_tell(struct lab_gpu_process_table *table, int entity,
                                 const struct lab_gpu_process *items, int count) {
-    pthread_mutex_lock(&table->mutex);
+    LAB_AUTO_LOCK(&table->mutex);
     struct entry *entry = find(table, entity);
     if (entry) {
         if (count > entry->capacity) {
@@ -69,7 +69,6 @@ void lab_gpu_process_table_tell(struct lab_gpu_process_table *table, int entity,
             memcpy(entry->gpu.items, items, (size_t)count * sizeof *items);
         entry->gpu.count = count;
     }
-    pthread_mutex_unlock(&table->mutex);
 }
 
 int lab_gpu_process_table_read(struct lab_gpu_process_table *table, struct lab_arena *arena,
@@ -77,7 +76,7 @@ int lab_gpu_process_table_read(struct lab_gpu_process_table *table, struct lab_a
     *ret_items = NULL;
     if (!table)
         return 0;
-    pthread_mutex_lock(&table->mutex);
+    LAB_AUTO_LOCK(&table->mutex);
     int count = table->count;
     struct lab_gpu_processes *copy = lab_arena_alloc(arena, (size_t)count, sizeof *copy);
     for (int i = 0; i < count; i++) {
@@ -86,7 +85,6 @@ int lab_gpu_process_table_read(struct lab_gpu_process_table *table, struct lab_a
         void *items = lab_arena_alloc(arena, bytes, 1);
         copy[i].items = bytes ? memcpy(items, copy[i].items, bytes) : items;
     }
-    pthread_mutex_unlock(&table->mutex);
     *ret_items = copy;
     return count;
 }

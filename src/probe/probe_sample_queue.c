@@ -214,12 +214,11 @@ void sample_queue_put_tick(struct sample_queue *queue, const struct sample_queue
 void sample_queue_take(struct sample_queue *queue) {
     assert(!queue->taken.notes.first && queue->taken.ring.count == 0);
     struct sample_queue_ring empty = queue->taken.ring;
-    pthread_mutex_lock(&queue->mutex);
+    LAB_AUTO_LOCK(&queue->mutex);
     queue->taken.ring = queue->ring;
     queue->taken.notes = queue->notes;
     queue->ring = empty;
     queue->notes = (struct sample_queue_notes){0};
-    pthread_mutex_unlock(&queue->mutex);
 }
 
 void sample_queue_next(struct sample_queue *queue, struct sample_queue_tick **ret_tick,

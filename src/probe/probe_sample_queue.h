@@ -10,10 +10,9 @@
 #ifndef LAB_PROBE_PROBE_SAMPLE_QUEUE_H
 #define LAB_PROBE_PROBE_SAMPLE_QUEUE_H
 
+#include "base/cond.h"
 #include "base/mem.h"
 #include "model/sample.h"
-
-#include <pthread.h>
 
 /* A tick as it lies in the ring; values, then the words of valid, follow. */
 struct sample_queue_tick {

@@ -84,10 +84,8 @@ bool sampler_wants_gpu(const struct lab_sampler *sampler, int index) {
 }
 
 int sampler_next_number(struct lab_sampler *sampler) {
-    pthread_mutex_lock(&sampler->mutex);
-    int number = sampler->entity_numbers++;
-    pthread_mutex_unlock(&sampler->mutex);
-    return number;
+    LAB_AUTO_LOCK(&sampler->mutex);
+    return sampler->entity_numbers++;
 }
 
 static void add_lanes(struct sampler_probe *probe, struct lanes *lanes) {
@@ -164,31 +162,28 @@ static void refuse(struct sampler_probe *probe, const char *why) {
     atomic_store(&probe->refusal, text);
 }
 
-const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *name) {
+static const struct sampler_probe *find_probe(const struct lab_sampler *sampler, const char *name) {
     for (int i = 0; i < sampler->probe_count; i++)
         if (strcmp(sampler->probes[i].probe->name, name) == 0)
-            return atomic_load(&sampler->probes[i].refusal);
-    return "there is no such probe";
+            return &sampler->probes[i];
+    return NULL;
+}
+
+const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *name) {
+    const struct sampler_probe *probe = find_probe(sampler, name);
+    return probe ? atomic_load(&probe->refusal) : "there is no such probe";
 }
 
 bool lab_sampler_awaits(struct lab_sampler *sampler, const char *name) {
-    bool awaits = false;
-    pthread_mutex_lock(&sampler->mutex);
-    for (int i = 0; i < sampler->probe_count; i++)
-        if (strcmp(sampler->probes[i].probe->name, name) == 0)
-            awaits = sampler->probes[i].opening == SAMPLER_LATE;
-    pthread_mutex_unlock(&sampler->mutex);
-    return awaits;
+    LAB_AUTO_LOCK(&sampler->mutex);
+    const struct sampler_probe *probe = find_probe(sampler, name);
+    return probe && probe->opening == SAMPLER_LATE;
 }
 
 bool lab_sampler_retries(struct lab_sampler *sampler, const char *name) {
-    bool retries = false;
-    pthread_mutex_lock(&sampler->mutex);
-    for (int i = 0; i < sampler->probe_count; i++)
-        if (strcmp(sampler->probes[i].probe->name, name) == 0)
-            retries = sampler->probes[i].opening == SAMPLER_LATE && sampler->probes[i].failed;
-    pthread_mutex_unlock(&sampler->mutex);
-    return retries;
+    LAB_AUTO_LOCK(&sampler->mutex);
+    const struct sampler_probe *probe = find_probe(sampler, name);
+    return probe && probe->opening == SAMPLER_LATE && probe->failed;
 }
 
 static void tell_event(struct lab_sampler *sampler, enum lab_event_kind kind, int64_t number,
@@ -216,7 +211,7 @@ static int count_wanted(const struct lanes *lanes) {
 /* Puts the lanes beside the others; false = the sampler has ended, or there is no room. */
 static bool publish(struct sampler_probe *probe, const struct lanes *lanes) {
     struct lab_sampler *sampler = probe->sampler;
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     bool joins = !sampler->stop && lanes->count <= sampler->late_room;
     if (joins) {
         int before = atomic_load(&sampler->lane_count), wanted = count_wanted(lanes);
@@ -229,7 +224,6 @@ static bool publish(struct sampler_probe *probe, const struct lanes *lanes) {
         sampler->late_room -= lanes->count;
     }
     probe->opening = SAMPLER_SETTLED;
-    pthread_mutex_unlock(&sampler->mutex);
     return joins;
 }
 
@@ -384,21 +378,18 @@ static int open_all(struct lab_sampler *sampler, const struct sampler_parts *par
             probe->opening = SAMPLER_OPENED;
         }
     }
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     wait_for_openings(sampler,
                       config->open_patience_ns > 0 ? config->open_patience_ns : OPEN_PATIENCE_NS);
-    int result = settle(sampler, err);
-    pthread_mutex_unlock(&sampler->mutex);
-    return result;
+    return settle(sampler, err);
 }
 
 /* A driver that failed doesn't count: whoever names GPUs is told so at once. */
 static bool is_opening(struct lab_sampler *sampler) {
     bool opening = false;
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     for (int i = 0; i < sampler->probe_count; i++)
         opening |= sampler->probes[i].opening != SAMPLER_SETTLED && !sampler->probes[i].failed;
-    pthread_mutex_unlock(&sampler->mutex);
     return opening;
 }
 

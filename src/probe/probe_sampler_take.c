@@ -23,9 +23,8 @@ static void wake_taker(struct lab_sampler *sampler) {
 }
 
 void sampler_wake_taker(struct lab_sampler *sampler) {
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     wake_taker(sampler);
-    pthread_mutex_unlock(&sampler->mutex);
 }
 
 static void end_round(struct lab_sampler *sampler) {
@@ -39,15 +38,14 @@ static void end_round(struct lab_sampler *sampler) {
 void sampler_reading(struct lab_sampler *sampler, struct sampler_lane *lane) {
     if (!lane->rests) /* only this thread ever changes it */
         return;
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     sampler->present++;
     lane->rests = false;
-    pthread_mutex_unlock(&sampler->mutex);
 }
 
 void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news,
                        bool rests) {
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     if (lane->delivered) /* before others did once: they are for the next round */
         end_round(sampler);
     lane->delivered = !rests;
@@ -57,13 +55,11 @@ void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, b
     sampler->news = sampler->news || news;
     if (sampler->delivered >= sampler->present)
         end_round(sampler);
-    pthread_mutex_unlock(&sampler->mutex);
 }
 
 void sampler_count_present(struct lab_sampler *sampler, int by) {
-    pthread_mutex_lock(&sampler->mutex);
+    LAB_AUTO_LOCK(&sampler->mutex);
     sampler->present += by;
-    pthread_mutex_unlock(&sampler->mutex);
 }
 
 int lab_sampler_fd(struct lab_sampler *sampler) {
@@ -154,10 +150,8 @@ void sampler_watch(struct lab_sampler *sampler) {
 }
 
 static bool is_stopped(struct lab_sampler *sampler) {
-    pthread_mutex_lock(&sampler->mutex);
-    bool stop = sampler->stop;
-    pthread_mutex_unlock(&sampler->mutex);
-    return stop;
+    LAB_AUTO_LOCK(&sampler->mutex);
+    return sampler->stop;
 }
 
 void sampler_watch_run(struct lab_sampler *sampler) {

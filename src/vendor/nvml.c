@@ -4,10 +4,10 @@
  */
 #include "vendor/nvml.h"
 
+#include "base/cond.h"
 #include "base/str.h"
 #include "vendor/vendor.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -111,12 +111,10 @@ static int initialise(struct lab_err *err) {
 
 const struct lab_nvml *lab_nvml_open(struct lab_err *err) {
     lab_nvml_load(NULL);
-    pthread_mutex_lock(&open_lock);
+    LAB_AUTO_LOCK(&open_lock);
     if (!initialised)
         initialised = initialise(err) == 0;
-    bool opened = initialised;
-    pthread_mutex_unlock(&open_lock);
-    return opened ? &nvml : NULL;
+    return initialised ? &nvml : NULL;
 }
 
 /* --- the demonstration --- */

@@ -4,8 +4,6 @@
 #include "base/clock.h"
 #include "base/cond.h"
 
-#include <pthread.h>
-
 #define ENTER_WAIT_NS   LAB_NS_PER_S
 #define RESTART_WAIT_NS (100 * LAB_NS_PER_MS)
 #define UNHOLD_WAIT_NS  LAB_NS_PER_S

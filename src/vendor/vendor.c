@@ -111,7 +111,7 @@ static void find(const struct lab_vendor_search *search, struct lab_dl_report *r
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct lab_arena arena; /* never released: its strings are given out for good */
     int major = lab_cuda_version() / 1000;
-    pthread_mutex_lock(&lock);
+    LAB_AUTO_LOCK(&lock);
     struct folders folders = {.arena = &arena};
     folders_read(&folders);
     const char *names[MAX_SONAMES] = {NULL};
@@ -124,7 +124,6 @@ static void find(const struct lab_vendor_search *search, struct lab_dl_report *r
     if (!ret_report->handle)
         find_among(search, search->sonames, all, &folders, ret_report);
     lab_mem_free(folders.items);
-    pthread_mutex_unlock(&lock);
 }
 
 void lab_vendor_load(struct lab_vendor_search *search, const struct lab_dl_report **ret_report) {

@@ -5,9 +5,9 @@
 #ifndef LAB_VENDOR_VENDOR_H
 #define LAB_VENDOR_VENDOR_H
 
+#include "base/cond.h"
 #include "base/dl.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct lab_vendor_library {

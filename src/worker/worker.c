@@ -39,11 +39,10 @@ bool worker_write(int fd, bool is_socket, const char *bytes, size_t length) {
 }
 
 void worker_send(struct worker *worker, const struct lab_frame *frame) {
-    pthread_mutex_lock(&worker->send_mutex);
+    LAB_AUTO_LOCK(&worker->send_mutex);
     lab_str_clear(&worker->outgoing);
     lab_frame_write(frame, &worker->outgoing);
     worker_write(worker->fd, true, worker->outgoing.text, worker->outgoing.length);
-    pthread_mutex_unlock(&worker->send_mutex);
 }
 
 static void send_hello(struct worker *worker, int rank, int rank_count) {
@@ -62,17 +61,15 @@ static void send_failure(struct worker *worker, int rank, const struct lab_err *
 
 bool worker_stop(struct worker *worker) {
     bool first = !atomic_exchange(&worker->stopping, true);
-    pthread_mutex_lock(&worker->mutex);
+    LAB_AUTO_LOCK(&worker->mutex);
     pthread_cond_broadcast(&worker->changed);
-    pthread_mutex_unlock(&worker->mutex);
     return first;
 }
 
 bool worker_wait_go(struct worker *worker) {
-    pthread_mutex_lock(&worker->mutex);
+    LAB_AUTO_LOCK(&worker->mutex);
     while (!worker->go && !atomic_load(&worker->stopping))
         pthread_cond_wait(&worker->changed, &worker->mutex);
-    pthread_mutex_unlock(&worker->mutex);
     return !atomic_load(&worker->stopping);
 }
 
@@ -129,13 +126,11 @@ int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_
 
 static bool wait_acknowledged(struct worker *worker) {
     int64_t until_ns = lab_clock_now(lab_clock_system()) + ACK_WITHIN_S * LAB_NS_PER_S;
-    pthread_mutex_lock(&worker->mutex);
+    LAB_AUTO_LOCK(&worker->mutex);
     int status = 0;
     while (!worker->acknowledged && !atomic_load(&worker->stopping) && status != ETIMEDOUT)
         status = lab_cond_wait_until(&worker->changed, &worker->mutex, until_ns);
-    bool acknowledged = worker->acknowledged;
-    pthread_mutex_unlock(&worker->mutex);
-    return acknowledged;
+    return worker->acknowledged;
 }
 
 /* --- the job --- */

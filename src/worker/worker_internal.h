@@ -15,6 +15,7 @@
 #ifndef LAB_WORKER_WORKER_INTERNAL_H
 #define LAB_WORKER_WORKER_INTERNAL_H
 
+#include "base/cond.h"
 #include "base/str.h"
 #include "machine/machine.h"
 #include "measure/measure.h"
@@ -23,7 +24,6 @@
 #include "session/session.h"
 #include "workload/workload.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -15,7 +15,7 @@
 static bool take_place(struct worker *worker) {
     const struct lab_clock *clock = lab_clock_system();
     bool waits = false;
-    pthread_mutex_lock(&worker->metric_mutex);
+    LAB_AUTO_LOCK(&worker->metric_mutex);
     int64_t now_ns = lab_clock_now(clock), end_ns = worker->metric_window_ns + WINDOW_NS;
     if (now_ns < end_ns && worker->metric_count >= WINDOW_MOST) {
         waits = true;
@@ -28,7 +28,6 @@ static bool take_place(struct worker *worker) {
         worker->metric_count = 0;
     }
     worker->metric_count++;
-    pthread_mutex_unlock(&worker->metric_mutex);
     return waits;
 }
 

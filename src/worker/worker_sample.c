@@ -66,13 +66,12 @@ void worker_tell_samples(struct rank *rank) {
     struct lab_sink_samples sink = {.entity = on_entity, .tick = on_tick, .state = &taker};
     if (!rank->session.ref.simulated)
         return;
-    pthread_mutex_lock(&rank->worker->sample_mutex);
+    LAB_AUTO_LOCK(&rank->worker->sample_mutex);
     lab_device_samples(rank->session.device, &sink);
     for (int i = 0; i < taker.count; i++) {
         send_ticks(&taker.items[i]);
         lab_mem_free(taker.items[i].times_ns);
         lab_mem_free(taker.items[i].values);
     }
-    pthread_mutex_unlock(&rank->worker->sample_mutex);
     lab_mem_free(taker.items);
 }

@@ -8,9 +8,9 @@
  */
 #include "workload/allreduce/allreduce.h"
 
+#include "base/cond.h"
 #include "base/random.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct allreduce_config, field)
@@ -94,12 +94,10 @@ static void do_task(struct member *member) {
 
 /* Waits for the next task; false: there will be none. */
 static bool next_task(struct allreduce *all, uint64_t seen) {
-    pthread_mutex_lock(&all->mutex);
+    LAB_AUTO_LOCK(&all->mutex);
     while (all->tasks == seen && !all->ending)
         pthread_cond_wait(&all->changed, &all->mutex);
-    bool ending = all->ending;
-    pthread_mutex_unlock(&all->mutex);
-    return !ending;
+    return !all->ending;
 }
 
 static void *member_main(void *argument) {

@@ -26,10 +26,9 @@ void cpu_counter_add(struct cpu_counter *counter, uint64_t amount) {
     uint64_t value = atomic_fetch_add(&counter->value, amount) + amount;
     if (value < atomic_load(&counter->wake_at))
         return;
-    pthread_mutex_lock(&counter->lock);
+    LAB_AUTO_LOCK(&counter->lock);
     atomic_store(&counter->wake_at, UINT64_MAX); /* those not yet served write it again */
     pthread_cond_broadcast(&counter->moved);
-    pthread_mutex_unlock(&counter->lock);
 }
 
 static inline void relax(void) {
@@ -58,7 +57,7 @@ static bool look_for(struct cpu_counter *counter, uint64_t target, int64_t spin_
 void cpu_counter_wait(struct cpu_counter *counter, uint64_t target, int64_t spin_ns) {
     if (look_for(counter, target, spin_ns))
         return;
-    pthread_mutex_lock(&counter->lock);
+    LAB_AUTO_LOCK(&counter->lock);
     for (;;) {
         if (atomic_load(&counter->wake_at) > target)
             atomic_store(&counter->wake_at, target);
@@ -66,5 +65,4 @@ void cpu_counter_wait(struct cpu_counter *counter, uint64_t target, int64_t spin
             break;
         pthread_cond_wait(&counter->moved, &counter->lock);
     }
-    pthread_mutex_unlock(&counter->lock);
 }

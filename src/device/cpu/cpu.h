@@ -17,11 +17,11 @@
 #ifndef LAB_DEVICE_CPU_CPU_H
 #define LAB_DEVICE_CPU_CPU_H
 
+#include "base/cond.h"
 #include "device/buffers.h"
 #include "device/device.h"
 #include "device/trace_log.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>

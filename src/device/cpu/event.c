@@ -93,8 +93,7 @@ int cpu_event_time(struct lab_event *base, int64_t *ret_time_ns, struct lab_err 
     if (!event->last.stream)
         return lab_err_set(err, LAB_ERR_SYSTEM, "the event was never recorded, so it has no time");
     cpu_event_sync(base, err);
-    pthread_mutex_lock(&event->lock);
+    LAB_AUTO_LOCK(&event->lock);
     *ret_time_ns = event->time_ns;
-    pthread_mutex_unlock(&event->lock);
     return 0;
 }

@@ -23,7 +23,7 @@ static struct {
 
 void lab_device_set_folders(const char *const *folders) {
     int count = 0;
-    pthread_mutex_lock(&known.lock);
+    LAB_AUTO_LOCK(&known.lock);
     for (int i = 0; known.folders && known.folders[i]; i++)
         lab_mem_free(known.folders[i]);
     lab_mem_free(known.folders);
@@ -32,31 +32,26 @@ void lab_device_set_folders(const char *const *folders) {
     known.folders = folders ? lab_mem_alloc((size_t)count + 1, sizeof *known.folders) : NULL;
     for (int i = 0; i < count; i++)
         known.folders[i] = lab_mem_strdup(folders[i]);
-    pthread_mutex_unlock(&known.lock);
 }
 
 void lab_device_define(const char *name, const char *definition) {
-    pthread_mutex_lock(&known.lock);
+    LAB_AUTO_LOCK(&known.lock);
     lab_mem_free(known.name);
     lab_mem_free(known.definition);
     known.name = name ? lab_mem_strdup(name) : NULL;
     known.definition = name ? lab_mem_strdup(definition) : NULL;
-    pthread_mutex_unlock(&known.lock);
 }
 
 static const char *defined(const char *name, struct lab_arena *arena) {
-    pthread_mutex_lock(&known.lock);
-    const char *text = known.name && lab_str_equal(known.name, name)
-                           ? lab_arena_strdup(arena, known.definition)
-                           : NULL;
-    pthread_mutex_unlock(&known.lock);
-    return text;
+    LAB_AUTO_LOCK(&known.lock);
+    return known.name && lab_str_equal(known.name, name) ? lab_arena_strdup(arena, known.definition)
+                                                         : NULL;
 }
 
 /* Those that were set, or the user's own: looked up only where a description is asked for. */
 static const char *const *folders_of(struct lab_arena *arena) {
     int count = 0;
-    pthread_mutex_lock(&known.lock);
+    LAB_AUTO_LOCK(&known.lock);
     while (known.folders && known.folders[count])
         count++;
     const char **copy = lab_arena_alloc(arena, (size_t)count + 2, sizeof *copy);
@@ -64,7 +59,6 @@ static const char *const *folders_of(struct lab_arena *arena) {
         copy[i] = lab_arena_strdup(arena, known.folders[i]);
     if (!known.folders)
         copy[0] = lab_file_config_folder(arena);
-    pthread_mutex_unlock(&known.lock);
     return copy;
 }
 

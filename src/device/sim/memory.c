@@ -47,9 +47,8 @@ static void give(struct sim_device *device, const struct lab_buffer_span *span) 
         device->memory_used -= (int64_t)span->size_bytes;
         return;
     }
-    pthread_mutex_lock(&device->world->lock);
+    LAB_AUTO_LOCK(&device->world->lock);
     device->world->node_used[span->node] -= (int64_t)span->size_bytes;
-    pthread_mutex_unlock(&device->world->lock);
 }
 
 static int node_of(const struct sim_device *device, const struct lab_buffer *buffer,

@@ -238,11 +238,10 @@ static void tell_row(struct sim_world *world, const struct row *row,
 
 void sim_samples(struct lab_device *base, const struct lab_sink_samples *sink) {
     struct sim_world *world = ((struct sim_device *)base)->world;
-    pthread_mutex_lock(&world->lock);
+    LAB_AUTO_LOCK(&world->lock);
     keep_all(world); /* up to now, so that a run's end isn't cut off */
     memset(world->rows->told, 0, sizeof world->rows->told);
     for (int i = 0; i < world->rows->count; i++)
         tell_row(world, &world->rows->rows[i], sink);
     world->rows->count = world->rows->value_count = 0;
-    pthread_mutex_unlock(&world->lock);
 }

@@ -59,18 +59,14 @@ static int sim_limits(struct lab_device *base, enum lab_dtype dtype,
 
 static double sim_clock_mhz(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
-    pthread_mutex_lock(&device->world->lock);
-    double clock_mhz = device->condition.clock_mhz;
-    pthread_mutex_unlock(&device->world->lock);
-    return clock_mhz;
+    LAB_AUTO_LOCK(&device->world->lock);
+    return device->condition.clock_mhz;
 }
 
 static double sim_device_power_w(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
-    pthread_mutex_lock(&device->world->lock);
-    double power_w = device->condition.power_w;
-    pthread_mutex_unlock(&device->world->lock);
-    return power_w;
+    LAB_AUTO_LOCK(&device->world->lock);
+    return device->condition.power_w;
 }
 
 static void sim_op_times(const struct lab_device *base,

@@ -29,13 +29,13 @@
 #ifndef LAB_DEVICE_SIM_SIM_H
 #define LAB_DEVICE_SIM_SIM_H
 
+#include "base/cond.h"
 #include "base/option.h"
 #include "device/buffers.h"
 #include "device/device.h"
 #include "device/trace_log.h"
 #include "model/sample.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* --- a machine's description: conf/machine/NAME.yaml; docs/SIMULATOR.md lists the keys --- */

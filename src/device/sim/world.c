@@ -240,7 +240,7 @@ int sim_world_wait(struct sim_device *device, struct sim_point point, struct lab
     struct sim_host *host = &device->host;
     int result = 0;
     sim_host_spend(device, 1e-6 * device->gpu->model->call_us);
-    pthread_mutex_lock(&world->lock);
+    LAB_AUTO_LOCK(&world->lock);
     host->wait = point;
     host->state = sim_point_is_passed(point) ? SIM_HOST_RUNNING : SIM_HOST_BLOCKED;
     while (host->state == SIM_HOST_BLOCKED) {
@@ -259,17 +259,15 @@ int sim_world_wait(struct sim_device *device, struct sim_point point, struct lab
         }
     }
     host->state = SIM_HOST_RUNNING;
-    pthread_mutex_unlock(&world->lock);
     return result;
 }
 
 void sim_world_rest(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
     struct sim_world *world = device->world;
-    pthread_mutex_lock(&world->lock);
+    LAB_AUTO_LOCK(&world->lock);
     device->host.state = SIM_HOST_RESTING;
     pthread_cond_broadcast(&world->moved);
-    pthread_mutex_unlock(&world->lock);
 }
 
 /* The first to wake wakes all: those whose threads are still on their way hold the world
@@ -277,7 +275,7 @@ void sim_world_rest(struct lab_device *base) {
 void sim_world_wake(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
     struct sim_world *world = device->world;
-    pthread_mutex_lock(&world->lock);
+    LAB_AUTO_LOCK(&world->lock);
     int64_t time_ns = world->time_ns;
     if (device->host.state == SIM_HOST_RESTING) {
         for (int i = 0; i < world->device_count; i++) {
@@ -293,5 +291,4 @@ void sim_world_wake(struct lab_device *base) {
             host->time_ns = time_ns;
         }
     }
-    pthread_mutex_unlock(&world->lock);
 }

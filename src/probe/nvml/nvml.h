@@ -14,10 +14,10 @@
 #ifndef LAB_PROBE_NVML_NVML_H
 #define LAB_PROBE_NVML_NVML_H
 
+#include "base/cond.h"
 #include "probe/probe.h"
 #include "vendor/nvml_session.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define NVML_MIG_MAX     16
