@@ -78,7 +78,7 @@ int lab_str_compare(const void *a, const void *b) {
 }
 
 int lab_str_find(const char *word, const char *const *words) {
-    for (int i = 0; words[i]; i++)
+    for (int i = 0; words && words[i]; i++)
         if (lab_str_equal(words[i], word))
             return i;
     return -1;

@@ -88,7 +88,7 @@ void lab_str_add_clock(struct lab_str *str, int64_t wall_ns, const char *format)
 
 /* For qsort, of texts. */
 int lab_str_compare(const void *a, const void *b);
-/* Which of the words it is (NULL-terminated); -1 = none. */
+/* Which of the words it is (NULL-terminated; NULL = there are none); -1 = none. */
 int lab_str_find(const char *word, const char *const *words);
 
 #endif

@@ -11,10 +11,8 @@
 const char *const lab_sum_ways[] = {"auto", "ring", "hierarchical", "nccl", NULL};
 
 enum lab_sum_way lab_sum_way_find(const char *name) {
-    for (int i = 0; lab_sum_ways[i]; i++)
-        if (lab_str_equal(lab_sum_ways[i], name))
-            return (enum lab_sum_way)i;
-    return LAB_SUM_AUTO;
+    int way = lab_str_find(name, lab_sum_ways);
+    return way < 0 ? LAB_SUM_AUTO : (enum lab_sum_way)way;
 }
 
 struct lab_sum {

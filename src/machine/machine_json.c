@@ -13,7 +13,7 @@
 
 #define COUNT_MAX 100000 /* of nodes, CPUs and devices that are read */
 
-static const char *const pci_kinds[] = {"gpu", "network", "storage", "other"};
+static const char *const pci_kinds[] = {"gpu", "network", "storage", "other", NULL};
 
 /* --- writing --- */
 
@@ -195,10 +195,8 @@ static void read_nodes(struct lab_machine *machine, const struct lab_value *list
 }
 
 static enum lab_pci_kind kind_of(const char *name) {
-    for (int kind = LAB_PCI_GPU; kind < LAB_PCI_OTHER; kind++)
-        if (lab_str_equal(name, pci_kinds[kind]))
-            return (enum lab_pci_kind)kind;
-    return LAB_PCI_OTHER;
+    int kind = lab_str_find(name, pci_kinds);
+    return kind < 0 ? LAB_PCI_OTHER : (enum lab_pci_kind)kind;
 }
 
 static void read_bridges(struct lab_pci *pci, const struct lab_value *names,

@@ -215,17 +215,10 @@ static bool fit(struct plan_book *book, struct lab_plan_phase *phase) {
 
 /* --- reading --- */
 
-static int find_bit(const char *name) {
-    for (int bit = 0; lab_plan_mitigations[bit]; bit++)
-        if (lab_str_equal(lab_plan_mitigations[bit], name))
-            return bit;
-    return -1;
-}
-
 static int read_apart(const struct lab_value *list, struct lab_plan_phase *phase,
                       struct lab_err *err) {
     for (int i = 0; i < list->count; i++) {
-        int bit = list->items[i]->type == LAB_VALUE_STRING ? find_bit(list->items[i]->string) : -1;
+        int bit = lab_str_find(lab_value_as_text(list->items[i], ""), lab_plan_mitigations);
         if (bit < 0) {
             LAB_AUTO(str, names);
             lab_str_add_list(&names, lab_plan_mitigations, "and");
@@ -242,15 +235,11 @@ static int read_map(const struct plan_book *book, const struct lab_value *map,
     static const char *const keys[] = {"name", "place", "apart", NULL};
     const struct lab_value *name = lab_value_get(map, "name"), *place = lab_value_get(map, "place"),
                            *apart = lab_value_get(map, "apart");
-    for (int i = 0; i < map->count; i++) {
-        bool is_key = false;
-        for (int k = 0; keys[k]; k++)
-            is_key |= lab_str_equal(keys[k], map->keys[i]);
-        if (!is_key)
+    for (int i = 0; i < map->count; i++)
+        if (lab_str_find(map->keys[i], keys) < 0)
             return plan_refuse(map->items[i], err,
                                "unknown key '%.80s' of a phase: there are name, place and apart",
                                map->keys[i]);
-    }
     if (!name || name->type != LAB_VALUE_STRING || !*name->string)
         return plan_refuse(name ? name : map, err, "a phase needs a name");
     if (strspn(name->string, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name->string))
@@ -293,9 +282,8 @@ static int check_disturb(const struct plan_book *book, const struct plan_job *jo
     static const char *const of_gpus[] = {"pcie", "membw", "sm", "power", NULL};
     bool cpus = device_at(book, 0)->cpus.count > 0;
     const char *const *kinds = cpus ? of_cpus : of_gpus;
-    for (int i = 0; kinds[i]; i++)
-        if (lab_str_equal(kinds[i], job->keys.disturb))
-            return 0;
+    if (lab_str_find(job->keys.disturb, kinds) >= 0)
+        return 0;
     LAB_AUTO(str, names);
     lab_str_add_list(&names, kinds, "or");
     plan_refuse(lab_value_get(job->experiment, "disturb"), err,

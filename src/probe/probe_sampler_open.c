@@ -46,10 +46,7 @@ void sampler_probe_close(struct sampler_probe *probe) {
 static bool is_asked_for(const struct lab_sampler_config *config, const char *name) {
     if (!config->probes)
         return strcmp(name, "replay") != 0;
-    for (int i = 0; config->probes[i]; i++)
-        if (strcmp(config->probes[i], name) == 0)
-            return true;
-    return false;
+    return lab_str_find(name, config->probes) >= 0;
 }
 
 int sampler_check_names(const struct sampler_parts *parts, const struct lab_sampler_config *config,

@@ -49,9 +49,9 @@ static void gemm_launch(const void *opaque, struct lab_launch *ret_launch) {
                                 .transpose_a = config->layout[0] == 't',
                                 .transpose_b = config->layout[1] == 't'};
     int64_t m = config->m, n = config->n, k = config->k;
-    for (int i = 0; epilogues[i]; i++)
-        if (lab_str_equal(config->epilogue, epilogues[i]))
-            launch.op = epilogue_ops[i];
+    int epilogue = lab_str_find(config->epilogue, epilogues);
+    if (epilogue >= 0)
+        launch.op = epilogue_ops[epilogue];
     launch.in[A] = launch.transpose_a ? lab_tensor(NULL, dtype, 2, (int64_t[]){k, m})
                                       : lab_tensor(NULL, dtype, 2, (int64_t[]){m, k});
     launch.in[B] = launch.transpose_b ? lab_tensor(NULL, dtype, 2, (int64_t[]){n, k})

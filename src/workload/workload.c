@@ -10,10 +10,7 @@
 #include <math.h>
 
 static bool is_called(const struct lab_workload *workload, const char *name) {
-    for (int i = 0; workload->aliases && workload->aliases[i]; i++)
-        if (lab_str_equal(workload->aliases[i], name))
-            return true;
-    return lab_str_equal(workload->name, name);
+    return lab_str_find(name, workload->aliases) >= 0 || lab_str_equal(workload->name, name);
 }
 
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err) {

@@ -50,10 +50,7 @@ const char *cpu_blas_better_core(const char *core) {
         return NULL;
     /* AMD's first CPUs with AVX-512 are known as Zen, whose kernels serve them well */
     const char *const *list = lab_str_equal(core, "Zen") ? wide_256 : family->as_good;
-    for (; *list; list++)
-        if (lab_str_equal(*list, core))
-            return NULL;
-    return family->name;
+    return lab_str_find(core, list) < 0 ? family->name : NULL;
 }
 
 #else

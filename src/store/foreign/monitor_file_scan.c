@@ -252,13 +252,11 @@ static bool in_list(struct lab_monitor_scan *scan, const char **ret_text, size_t
 }
 
 static bool is_section(const struct lab_monitor_scan *scan, const char *key) {
-    static const char *const sections[] = {"epochs", "entities", "ticks", "events", "processes"};
+    static const char *const sections[] = {"epochs", "entities",  "ticks",
+                                           "events", "processes", NULL};
     if (!scan->own)
         return lab_str_equal(key, "samples");
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        if (lab_str_equal(key, sections[i]))
-            return true;
-    return false;
+    return lab_str_find(key, sections) >= 0;
 }
 
 static bool says_own(const struct lab_monitor_scan *scan, const char *key, size_t length) {
