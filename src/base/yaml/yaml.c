@@ -49,6 +49,9 @@ static int fail_syntax(struct reader *r) {
     return fail(r, mark, "no valid YAML: %s", p->problem ? p->problem : "trouble");
 }
 
+/* An event that releases itself. `next` fills it at once, or empties it where it fails. */
+#define AUTO_EVENT __attribute__((cleanup(yaml_event_delete))) yaml_event_t
+
 static int next(struct reader *r, yaml_event_t *event) {
     return yaml_parser_parse(&r->parser, event) ? 0 : fail_syntax(r);
 }
@@ -127,17 +130,13 @@ static int read_scalar(struct reader *r, const yaml_event_t *event, struct lab_v
 
 static int read_list(struct reader *r, int depth, struct lab_value *list) {
     for (;;) {
-        yaml_event_t event;
+        AUTO_EVENT event;
+        struct lab_value *item = NULL;
         if (next(r, &event) < 0)
             return -1;
-        if (event.type == YAML_SEQUENCE_END_EVENT) {
-            yaml_event_delete(&event);
+        if (event.type == YAML_SEQUENCE_END_EVENT)
             return 0;
-        }
-        struct lab_value *item = NULL;
-        int result = read_node(r, &event, depth + 1, &item);
-        yaml_event_delete(&event);
-        if (result < 0)
+        if (read_node(r, &event, depth + 1, &item) < 0)
             return -1;
         lab_value_append(r->arena, list, item);
     }
@@ -177,30 +176,24 @@ static int read_map(struct reader *r, int depth, struct lab_value *map) {
     struct lab_value *merged = NULL;
     yaml_mark_t merged_mark = {0};
     for (;;) {
-        yaml_event_t event;
-        if (next(r, &event) < 0)
+        AUTO_EVENT name;
+        if (next(r, &name) < 0)
             return -1;
-        if (event.type == YAML_MAPPING_END_EVENT) {
-            yaml_event_delete(&event);
+        if (name.type == YAML_MAPPING_END_EVENT)
             return merged ? merge(r, map, merged, merged_mark) : 0;
-        }
         const char *key = NULL;
-        int result = read_key(r, &event, map, &key);
-        bool is_merge = result == 0 && event.data.scalar.plain_implicit && strcmp(key, "<<") == 0;
-        if (is_merge && merged)
-            result = fail(r, event.start_mark, "the key '<<' is there twice");
-        yaml_event_delete(&event);
-        if (result < 0 || next(r, &event) < 0)
+        if (read_key(r, &name, map, &key) < 0)
             return -1;
+        bool is_merge = name.data.scalar.plain_implicit && strcmp(key, "<<") == 0;
+        if (is_merge && merged)
+            return fail(r, name.start_mark, "the key '<<' is there twice");
+        AUTO_EVENT content;
         struct lab_value *item = NULL;
-        yaml_mark_t mark = event.start_mark;
-        result = read_node(r, &event, depth + 1, &item);
-        yaml_event_delete(&event);
-        if (result < 0)
+        if (next(r, &content) < 0 || read_node(r, &content, depth + 1, &item) < 0)
             return -1;
         if (is_merge) {
             merged = item;
-            merged_mark = mark;
+            merged_mark = content.start_mark;
         } else {
             lab_value_set(r->arena, map, key, item);
         }
@@ -257,22 +250,17 @@ static int read_node(struct reader *r, yaml_event_t *event, int depth,
 static int read_stream(struct reader *r, struct lab_value **ret_value) {
     struct lab_value *value = NULL;
     for (;;) {
-        yaml_event_t event;
+        AUTO_EVENT event;
         if (next(r, &event) < 0)
             return -1;
-        int result = 0;
-        yaml_event_type_t type = event.type;
-        if (type == YAML_DOCUMENT_START_EVENT && value)
-            result =
-                fail(r, event.start_mark, "a second document begins here; a file holds only one");
-        else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT &&
-                 type != YAML_DOCUMENT_START_EVENT && type != YAML_DOCUMENT_END_EVENT)
-            result = read_node(r, &event, 0, &value);
-        yaml_event_delete(&event);
-        if (result < 0)
-            return -1;
-        if (type == YAML_STREAM_END_EVENT)
+        if (event.type == YAML_STREAM_END_EVENT)
             break;
+        if (event.type == YAML_DOCUMENT_START_EVENT && value)
+            return fail(r, event.start_mark,
+                        "a second document begins here; a file holds only one");
+        if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
+            event.type != YAML_DOCUMENT_END_EVENT && read_node(r, &event, 0, &value) < 0)
+            return -1;
     }
     if (!value) {
         value = lab_value_null(r->arena);

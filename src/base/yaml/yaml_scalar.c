@@ -89,8 +89,7 @@ static int read_number(const char *text, enum kind kind, struct lab_arena *arena
         return 0;
     }
     int base = kind == WHOLE ? base_of(c) : 10;
-    struct lab_str digits;
-    lab_str_init(&digits);
+    LAB_AUTO(str, digits);
     lab_str_add(&digits, negative ? "-" : "");
     for (c += base == 10 ? 0 : 2; *c; c++)
         if (*c != '_')
@@ -100,9 +99,7 @@ static int read_number(const char *text, enum kind kind, struct lab_arena *arena
         *ret_value = lab_value_int(arena, strtoll(digits.text, NULL, base));
     else
         *ret_value = lab_value_float(arena, strtod(digits.text, NULL));
-    bool too_large = errno == ERANGE && (kind == WHOLE || isinf((*ret_value)->number));
-    lab_str_release(&digits);
-    if (!too_large)
+    if (errno != ERANGE || (kind != WHOLE && !isinf((*ret_value)->number)))
         return 0;
     lab_str_printf(problem, "%.40s is too large for a number; put it in quotes if it is text",
                    text);
