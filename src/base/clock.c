@@ -5,11 +5,15 @@
 #include <stddef.h>
 #include <time.h>
 
+static int64_t read_clock(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * LAB_NS_PER_S + now.tv_nsec;
+}
+
 static int64_t system_now(const struct lab_clock *clock) {
     (void)clock;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * LAB_NS_PER_S + now.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 static void system_sleep_until(const struct lab_clock *clock, int64_t time_ns) {
@@ -41,7 +45,9 @@ struct lab_clock lab_clock_manual(int64_t *time_ns) {
 }
 
 int64_t lab_clock_wall_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * LAB_NS_PER_S + now.tv_nsec;
+    return read_clock(CLOCK_REALTIME);
+}
+
+int64_t lab_clock_thread_ns(void) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -38,4 +38,7 @@ static inline void lab_clock_sleep(const struct lab_clock *clock, int64_t durati
 /* Nanoseconds since 1970, for anchoring a recording; may jump. */
 int64_t lab_clock_wall_ns(void);
 
+/* CPU time of the calling thread. */
+int64_t lab_clock_thread_ns(void);
+
 #endif

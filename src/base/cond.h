@@ -1,6 +1,6 @@
 /*
- * cond.h: locks held to the end of a scope, and conditions whose waits go by the machine's own clock
- * (lab_clock_system), which no change of the wall clock moves.
+ * cond.h: locks held to the end of a scope, and conditions whose waits go by the machine's own
+ * clock (lab_clock_system), which no change of the wall clock moves.
  */
 #ifndef LAB_BASE_COND_H
 #define LAB_BASE_COND_H
