@@ -4,6 +4,8 @@
  *     LAB_AUTO(str, text);      a struct lab_str, ready for use
  *     LAB_AUTO(arena, arena);   a struct lab_arena
  *     LAB_AUTO_FREE double *x = lab_mem_alloc(n, sizeof *x);
+ *     LAB_AUTO_LOCK(&mutex);    held (cond.h)
+ *     LAB_AUTO_CLOSE int fd = open(path, flags);   likewise LAB_AUTO_CLOSEDIR (file/file.h)
  *
  * Only for what the function itself owns to its end; what is returned or stored is initialised and
  * released by hand. A declaration inside a switch or after a label needs a block of its own.

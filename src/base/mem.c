@@ -99,11 +99,16 @@ char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length
     return copy;
 }
 
-void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size) {
-    void *copy = lab_arena_alloc(arena, count + 1, size);
+void *lab_arena_grow(struct lab_arena *arena, const void *items, size_t count, size_t capacity,
+                     size_t size) {
+    void *copy = lab_arena_alloc(arena, capacity, size);
     if (count > 0)
         memcpy(copy, items, count * size);
     return copy;
+}
+
+void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size) {
+    return lab_arena_grow(arena, items, count, count + 1, size);
 }
 
 char *lab_arena_strdup(struct lab_arena *arena, const char *text) {

@@ -45,6 +45,18 @@ void lab_arena_release(struct lab_arena *arena); /* accepts a released arena */
 void *lab_arena_alloc(struct lab_arena *arena, size_t count, size_t size); /* zeroed, 16-aligned */
 /* A copy of an array, with a zeroed item behind it; `items` may be NULL where there are none. */
 void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size);
+/* Grows `*array` in the arena so that index `count` can be written, with a zeroed item behind it;
+ * `*capacity` is kept by the caller, 0 at first, and the array NULL while it is empty. */
+#define LAB_ARENA_GROW(arena, array, count, capacity)                                              \
+    do {                                                                                           \
+        if ((count) + 1 >= *(capacity)) {                                                          \
+            *(capacity) = *(capacity) ? 2 * *(capacity) : 8;                                       \
+            *(array) = lab_arena_grow((arena), *(array), (size_t)(count), (size_t) * (capacity),   \
+                                      sizeof **(array));                                           \
+        }                                                                                          \
+    } while (0)
+void *lab_arena_grow(struct lab_arena *arena, const void *items, size_t count, size_t capacity,
+                     size_t size);
 char *lab_arena_strdup(struct lab_arena *arena, const char *text);
 char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length);
 char *lab_arena_printf(struct lab_arena *arena, const char *format, ...)

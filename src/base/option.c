@@ -184,7 +184,7 @@ static int note_given(struct line *line, const struct lab_option *row) {
     for (int i = 0; i < line->given_count; i++)
         if (line->given[i] == row && row->once)
             return lab_err_set(line->err, LAB_ERR_USER, "--%s is given twice", row->name);
-    LAB_MEM_GROW(&line->given, line->given_count, &line->given_capacity);
+    LAB_ARENA_GROW(line->arena, &line->given, line->given_count, &line->given_capacity);
     line->given[line->given_count++] = row;
     return 0;
 }
@@ -332,9 +332,8 @@ int lab_options_parse(const struct lab_option *const *tables, void *config, stru
                         .ends_at_word = ends_at_word,
                         .err = err};
     const char **words = lab_arena_alloc(arena, (size_t)argc + 1, sizeof *words);
-    int result = take_line(&line, words, ret_count, ret_rest);
-    lab_mem_free(line.given);
-    if (result == 0)
-        *ret_words = words;
-    return result;
+    if (take_line(&line, words, ret_count, ret_rest) < 0)
+        return -1;
+    *ret_words = words;
+    return 0;
 }

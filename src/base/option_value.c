@@ -5,7 +5,6 @@
 #include "base/option_value.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

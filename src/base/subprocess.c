@@ -6,6 +6,7 @@
 #include "base/subprocess.h"
 
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -39,12 +40,6 @@ struct child {
     int64_t start_ns, end_ns; /* end: when it was seen to have ended */
     int64_t stop_ns;          /* when TERM was sent; 0 = not yet */
 };
-
-static void close_fd(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
 
 /* Moves a descriptor out of 0 to 2, where the child's redirections would trample it. */
 static int lift(int *fd) {
@@ -154,7 +149,7 @@ static void feed(struct child *child) {
             break;
         child->fed += (size_t)put;
     }
-    close_fd(&in->fd);
+    lab_file_close(&in->fd);
 }
 
 /* Reads once: a flood must not keep the loop from looking at the time. */
@@ -164,7 +159,7 @@ static void drain(struct child *child, int which) {
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (got <= 0) {
-        close_fd(&child->watched[which].fd);
+        lab_file_close(&child->watched[which].fd);
         return;
     }
     const struct lab_subprocess_watcher *watcher = child->spec->watcher;
@@ -252,8 +247,8 @@ static void watch(struct child *child, const struct lab_clock *clock) {
         if (!child->ended && has_ended(child->pid)) {
             child->ended = true;
             child->end_ns = now;
-            close_fd(&child->watched[CHILD].fd);
-            close_fd(&child->watched[IN].fd);
+            lab_file_close(&child->watched[CHILD].fd);
+            lab_file_close(&child->watched[IN].fd);
         }
         enforce(child, now);
         if (child->ended && (!output_is_open(child) || now >= next_deadline(child, now)))
@@ -297,11 +292,11 @@ static void reap(struct child *child, struct lab_subprocess_result *result) {
 
 static void release(struct child *child) {
     for (int i = 0; i < PIPES; i++) {
-        close_fd(&child->theirs[i]);
+        lab_file_close(&child->theirs[i]);
         lab_str_release(&child->kept[i]);
     }
     for (int i = 0; i < WATCHED; i++)
-        close_fd(&child->watched[i].fd);
+        lab_file_close(&child->watched[i].fd);
 }
 
 static int run(struct child *child, struct lab_arena *arena, struct lab_subprocess_result *result,
@@ -319,7 +314,7 @@ static int run(struct child *child, struct lab_arena *arena, struct lab_subproce
         return lab_err_set_errno(err, not_there ? LAB_ERR_USER : LAB_ERR_SYSTEM, problem,
                                  "can't start '%s'", child->spec->argv[0]);
     for (int i = 0; i < PIPES; i++)
-        close_fd(&child->theirs[i]);
+        lab_file_close(&child->theirs[i]);
     /* may be missing (Linux before 5.3): then the loop looks every few milliseconds */
     child->watched[CHILD].fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
     if (child->watched[CHILD].fd >= 0)

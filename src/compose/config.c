@@ -141,15 +141,13 @@ static int find_base(struct lab_composer *composer, const struct lab_override *c
         lab_value_get(composer->base_index, base_key(words, count, &key));
     assert(!known || composer->bases);
     struct lab_config_base *base = known ? composer->bases[known->integer] : NULL;
-    int result = 0;
     if (!base) {
-        result = make_base(composer, words, count, &base, err);
-        if (result == 0)
-            keep_base(composer, key.text, base);
+        if (make_base(composer, words, count, &base, err) < 0)
+            return -1;
+        keep_base(composer, key.text, base);
     }
-    if (result == 0)
-        *ret_base = base;
-    return result;
+    *ret_base = base;
+    return 0;
 }
 
 /* --- composing --- */
@@ -173,26 +171,22 @@ static int apply_values(const struct lab_override *words, const bool *is_choice,
 int lab_composer_compose(struct lab_composer *composer, const struct lab_override *overrides,
                          int count, struct lab_arena *arena, struct lab_config *ret_config,
                          struct lab_err *err) {
-    const struct lab_override **choosing = lab_mem_alloc((size_t)count + 1, sizeof(*choosing));
-    bool *is_choice = lab_mem_alloc((size_t)count + 1, sizeof *is_choice);
+    LAB_AUTO_FREE const struct lab_override **choosing =
+        lab_mem_alloc((size_t)count + 1, sizeof(*choosing));
+    LAB_AUTO_FREE bool *is_choice = lab_mem_alloc((size_t)count + 1, sizeof *is_choice);
     int choosing_count = 0;
-    const struct lab_config_base *base = NULL;
-    int result = split_words(composer, overrides, count, choosing, &choosing_count, is_choice, err);
-    if (result == 0)
-        result = find_base(composer, choosing, choosing_count, &base, err);
-    struct lab_value *tree = base ? base->tree : NULL;
-    bool interpolates = base && base->interpolates;
-    if (result == 0)
-        result = apply_values(overrides, is_choice, count, arena, &tree, &interpolates, err);
-    if (result == 0 && interpolates)
-        result = lab_config_resolve(tree, composer->wall_s, arena, &tree, err);
-    lab_mem_free(choosing);
-    lab_mem_free(is_choice);
-    assert(result < 0 || base);
-    if (result == 0)
-        *ret_config = (struct lab_config){
-            .tree = tree, .choices = base->choices, .choice_count = base->choice_count};
-    return result;
+    const struct lab_config_base *base;
+    if (split_words(composer, overrides, count, choosing, &choosing_count, is_choice, err) < 0 ||
+        find_base(composer, choosing, choosing_count, &base, err) < 0)
+        return -1;
+    struct lab_value *tree = base->tree;
+    bool interpolates = base->interpolates;
+    if (apply_values(overrides, is_choice, count, arena, &tree, &interpolates, err) < 0 ||
+        (interpolates && lab_config_resolve(tree, composer->wall_s, arena, &tree, err) < 0))
+        return -1;
+    *ret_config = (struct lab_config){
+        .tree = tree, .choices = base->choices, .choice_count = base->choice_count};
+    return 0;
 }
 
 int lab_config_compose(const struct lab_config_path *path, const char *primary,

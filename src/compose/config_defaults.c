@@ -182,7 +182,7 @@ static struct override *find_override(struct expansion *e, const char *group, co
 }
 
 static void add_override(struct expansion *e, struct override override) {
-    LAB_MEM_GROW(&e->overrides, e->override_count, &e->override_capacity);
+    LAB_ARENA_GROW(e->arena, &e->overrides, e->override_count, &e->override_capacity);
     e->overrides[e->override_count++] = override;
 }
 
@@ -300,7 +300,7 @@ static int check_level(struct expansion *e, const struct level *level, const str
 
 static void add_item(struct expansion *e, const struct level *level, const char *option,
                      bool overridden) {
-    LAB_MEM_GROW(&e->items, e->item_count, &e->item_capacity);
+    LAB_ARENA_GROW(e->arena, &e->items, e->item_count, &e->item_capacity);
     e->items[e->item_count++] = (struct lab_config_item){
         .choice = {.group = level->up ? level->group : NULL,
                    .option = option,
@@ -431,22 +431,13 @@ int lab_config_expand(struct lab_composer *composer, const struct lab_override *
                           .choices_seen = lab_value_map(composer->arena),
                           .err = err};
     struct level primary = {.group = "", .package = ""};
-    int result = lab_config_source(composer, composer->primary, &primary.source, err);
-    if (result == 0)
-        result = note_words(&e, words, word_count);
-    if (result == 0)
-        result = expand(&e, &primary);
-    if (result == 0)
-        result = check_used(&e);
-    if (result == 0) {
-        struct lab_config_item *items =
-            lab_arena_alloc(e.arena, (size_t)e.item_count, sizeof *items);
-        for (int i = 0; i < e.item_count; i++)
-            items[i] = e.items[e.item_count - 1 - i];
-        *ret_items = items;
-        *ret_count = e.item_count;
-    }
-    lab_mem_free(e.overrides);
-    lab_mem_free(e.items);
-    return result;
+    if (lab_config_source(composer, composer->primary, &primary.source, err) < 0 ||
+        note_words(&e, words, word_count) < 0 || expand(&e, &primary) < 0 || check_used(&e) < 0)
+        return -1;
+    struct lab_config_item *items = lab_arena_alloc(e.arena, (size_t)e.item_count, sizeof *items);
+    for (int i = 0; i < e.item_count; i++)
+        items[i] = e.items[e.item_count - 1 - i];
+    *ret_items = items;
+    *ret_count = e.item_count;
+    return 0;
 }

@@ -129,19 +129,18 @@ static void add_option(struct names *names, const char *file_name, struct lab_ar
     if (length <= suffix || strcmp(file_name + length - suffix, SUFFIX) != 0 ||
         strchr("._", file_name[0]) || strchr(file_name, '/'))
         return;
-    LAB_MEM_GROW(&names->items, names->count, &names->capacity);
+    LAB_ARENA_GROW(arena, &names->items, names->count, &names->capacity);
     names->items[names->count++] = lab_arena_strndup(arena, file_name, length - suffix);
 }
 
 static void add_folder(struct names *names, const char *folder, const char *group,
                        struct lab_arena *arena) {
-    DIR *directory = opendir(lab_arena_printf(arena, "%s/%s", folder, group));
+    LAB_AUTO_CLOSEDIR DIR *directory = opendir(lab_arena_printf(arena, "%s/%s", folder, group));
     if (!directory)
         return;
     for (const struct dirent *entry; (entry = readdir(directory));)
         if (entry->d_type != DT_DIR)
             add_option(names, entry->d_name, arena);
-    closedir(directory);
 }
 
 const char *const *lab_config_options(const struct lab_config_path *path, const char *group,
@@ -161,7 +160,6 @@ const char *const *lab_config_options(const struct lab_config_path *path, const 
     for (int i = 0; i < names.count; i++)
         if (i == 0 || strcmp(names.items[i], names.items[i - 1]) != 0)
             options[count++] = names.items[i];
-    lab_mem_free(names.items);
     return options;
 }
 

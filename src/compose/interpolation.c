@@ -368,16 +368,12 @@ static int read_call(struct resolver *r, const struct place *place, const char *
 
 static int read_reference(struct resolver *r, const struct place *place, const char **text,
                           struct lab_value **ret_value) {
-    struct lab_str out;
-    lab_str_init(&out);
-    int result = expand(r, place, text, "}", &out);
-    const char *key = trimmed(r, &out);
-    lab_str_release(&out);
-    if (result < 0)
+    LAB_AUTO(str, out);
+    if (expand(r, place, text, "}", &out) < 0)
         return -1;
     if (**text != '}')
         return fail(r, "'${' without its '}'");
-    return look_up(r, place, key, true, ret_value);
+    return look_up(r, place, trimmed(r, &out), true, ret_value);
 }
 
 /* One interpolation, from its "${" to behind its "}". */
@@ -417,16 +413,13 @@ static int resolve_text(struct resolver *r, const struct place *place,
         }
     }
     LAB_AUTO(str, out);
-    int result = value ? add_text(r, value, &out) : 0;
-    if (result == 0)
-        result = expand(r, place, &text, "", &out);
-    if (result == 0) {
-        *ret_value = lab_value_string(r->arena, out.text);
-        (*ret_value)->quoted = true; /* text, whatever it looks like now */
-        (*ret_value)->origin = place->value->origin;
-        (*ret_value)->line = place->value->line;
-    }
-    return result;
+    if ((value && add_text(r, value, &out) < 0) || expand(r, place, &text, "", &out) < 0)
+        return -1;
+    *ret_value = lab_value_string(r->arena, out.text);
+    (*ret_value)->quoted = true; /* text, whatever it looks like now */
+    (*ret_value)->origin = place->value->origin;
+    (*ret_value)->line = place->value->line;
+    return 0;
 }
 
 static int resolve_children(struct resolver *r, const struct place *place,

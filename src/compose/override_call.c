@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <limits.h>
 #include <string.h>
 
 #define PARAMETERS 3

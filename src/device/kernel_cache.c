@@ -169,7 +169,7 @@ int lab_kernel_cache_list(const char *folder, struct lab_arena *arena,
                           struct lab_kernel_cache_entry **ret_entries, int *ret_count,
                           struct lab_err *err) {
     int status, count = 0, capacity = 0;
-    DIR *directory = open_folder(folder, &status, err);
+    LAB_AUTO_CLOSEDIR DIR *directory = open_folder(folder, &status, err);
     if (status)
         return -1;
     struct lab_kernel_cache_entry *entries = NULL;
@@ -177,15 +177,12 @@ int lab_kernel_cache_list(const char *folder, struct lab_arena *arena,
     while (directory && (item = readdir(directory))) {
         if (!is_entry(item->d_name))
             continue;
-        LAB_MEM_GROW(&entries, count, &capacity);
+        LAB_ARENA_GROW(arena, &entries, count, &capacity);
         read_entry(dirfd(directory), folder, item->d_name, arena, &entries[count++]);
     }
-    if (directory)
-        closedir(directory);
     if (count)
         qsort(entries, (size_t)count, sizeof *entries, compare_entries);
-    *ret_entries = lab_arena_copy(arena, entries, (size_t)count, sizeof *entries);
-    lab_mem_free(entries);
+    *ret_entries = entries;
     *ret_count = count;
     return 0;
 }
@@ -194,7 +191,7 @@ int lab_kernel_cache_clear(const char *folder, int *ret_count, int64_t *ret_byte
                            struct lab_err *err) {
     int status, count = 0;
     int64_t bytes = 0;
-    DIR *directory = open_folder(folder, &status, err);
+    LAB_AUTO_CLOSEDIR DIR *directory = open_folder(folder, &status, err);
     if (status)
         return -1;
     const struct dirent *item;
@@ -211,8 +208,6 @@ int lab_kernel_cache_clear(const char *folder, int *ret_count, int64_t *ret_byte
             status = lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s/%s", folder, item->d_name);
         }
     }
-    if (directory)
-        closedir(directory);
     *ret_count = count;
     *ret_bytes = bytes;
     return status;

@@ -6,7 +6,6 @@
 #include "base/yaml/yaml.h"
 #include "load/study_file.h"
 
-#include <math.h>
 #include <string.h>
 
 /* --- points --- */

@@ -86,9 +86,9 @@ const char *lab_recordings_split(const char *word, struct lab_arena *arena, cons
 /* --- files --- */
 
 static void add(struct found *found, const char *path, const char *label, bool study, bool named) {
-    if (lab_walk_again(&found->seen, path))
+    if (lab_walk_again(&found->seen, path, found->arena))
         return;
-    LAB_MEM_GROW(&found->items, found->count, &found->capacity);
+    LAB_ARENA_GROW(found->arena, &found->items, found->count, &found->capacity);
     found->items[found->count++] =
         (struct lab_recording_source){.path = path, .label = label, .study = study, .named = named};
 }
@@ -181,15 +181,11 @@ int lab_recordings_find(const char *const *words, int count, struct lab_arena *a
                         struct lab_recording_source **ret_sources, int *ret_count,
                         struct lab_err *err) {
     struct found found = {.arena = arena};
-    int result = 0;
-    for (int i = 0; i < count && result == 0; i++)
-        result = take_word(&found, words, count, i, err);
-    if (result == 0) {
-        make_names(&found);
-        *ret_sources = lab_arena_copy(arena, found.items, (size_t)found.count, sizeof *found.items);
-        *ret_count = found.count;
-    }
-    lab_mem_free(found.items);
-    lab_walk_forget(&found.seen);
-    return result;
+    for (int i = 0; i < count; i++)
+        if (take_word(&found, words, count, i, err) < 0)
+            return -1;
+    make_names(&found);
+    *ret_sources = found.items;
+    *ret_count = found.count;
+    return 0;
 }

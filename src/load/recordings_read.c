@@ -19,7 +19,7 @@ struct reading {
 
 static void add(struct reading *reading, const char *name, const char *label,
                 const struct lab_recording *recording, double rate, const char *rate_unit) {
-    LAB_MEM_GROW(&reading->items, reading->count, &reading->capacity);
+    LAB_ARENA_GROW(reading->arena, &reading->items, reading->count, &reading->capacity);
     reading->items[reading->count++] =
         (struct lab_labelled_recording){name, label, recording, rate, rate_unit};
 }
@@ -154,13 +154,13 @@ int lab_recordings_read(const struct lab_recording_source *sources, int count,
                         struct lab_arena *arena, struct lab_labelled_recording **ret_recordings,
                         int *ret_count, int *ret_status, struct lab_err *err) {
     struct reading reading = {.arena = arena};
-    int result = 0, left_out = 0;
-    for (int i = 0; i < count && result == 0; i++) {
+    int left_out = 0;
+    for (int i = 0; i < count; i++) {
         struct lab_err refused = LAB_ERR_INIT;
         if (read_source(&reading, &sources[i], count == 1, &refused) == 0)
             continue;
         if (sources[i].named || count == 1) {
-            result = lab_err_set(err, refused.code, "%s", refused.text);
+            return lab_err_set(err, refused.code, "%s", refused.text);
         } else if (refused.code == LAB_ERR_USER) {
             left_out++;
         } else {
@@ -168,13 +168,9 @@ int lab_recordings_read(const struct lab_recording_source *sources, int count,
             *ret_status = lab_err_exit_status(refused.code);
         }
     }
-    if (result == 0)
-        result = finish(&reading, sources, count, left_out, err);
-    if (result == 0) {
-        *ret_recordings =
-            lab_arena_copy(arena, reading.items, (size_t)reading.count, sizeof *reading.items);
-        *ret_count = reading.count;
-    }
-    lab_mem_free(reading.items);
-    return result;
+    if (finish(&reading, sources, count, left_out, err) < 0)
+        return -1;
+    *ret_recordings = reading.items;
+    *ret_count = reading.count;
+    return 0;
 }

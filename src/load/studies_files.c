@@ -31,19 +31,20 @@ static bool is_timing(const char *path) {
 /* False: neither timings nor a recording. */
 static bool take_file(struct sorted *sorted, const char *path, const char *phase, bool named) {
     if (lab_monitor_is_file(path)) {
-        LAB_MEM_GROW(&sorted->recordings, sorted->recording_count, &sorted->recording_room);
+        LAB_ARENA_GROW(sorted->arena, &sorted->recordings, sorted->recording_count,
+                       &sorted->recording_room);
         sorted->recordings[sorted->recording_count++] = (struct lab_studies_recording){path, named};
         return true;
     }
     if (!is_timing(path))
         return false;
-    LAB_MEM_GROW(&sorted->timings, sorted->timing_count, &sorted->timing_room);
+    LAB_ARENA_GROW(sorted->arena, &sorted->timings, sorted->timing_count, &sorted->timing_room);
     sorted->timings[sorted->timing_count++] = (struct lab_studies_timing){path, phase};
     return true;
 }
 
 static void take_study(struct sorted *sorted, const char *word) {
-    LAB_MEM_GROW(&sorted->studies, sorted->study_count, &sorted->study_room);
+    LAB_ARENA_GROW(sorted->arena, &sorted->studies, sorted->study_count, &sorted->study_room);
     sorted->studies[sorted->study_count++] = word;
 }
 
@@ -114,30 +115,18 @@ static int take_word(struct sorted *sorted, const char *word, struct lab_err *er
 int lab_studies_sort(const char *const *words, int count, struct lab_arena *arena,
                      struct lab_studies_words *ret_words, struct lab_err *err) {
     struct sorted sorted = {.arena = arena};
-    int result = 0;
-    for (int i = 0; i < count && result == 0; i++)
-        result = take_word(&sorted, words[i], err);
-    if (result == 0 && sorted.study_count == 0 && sorted.timing_count == 0 &&
-        sorted.recording_count > 0)
-        result = lab_err_set(err, LAB_ERR_USER,
-                             "%s is a recording: name a study or a file of timings with it, to "
-                             "compare it with its times",
-                             sorted.recordings[0].path);
-    if (result == 0)
-        *ret_words = (struct lab_studies_words){
-            lab_arena_copy(arena, sorted.studies, (size_t)sorted.study_count,
-                           sizeof *sorted.studies),
-            sorted.study_count,
-            lab_arena_copy(arena, sorted.timings, (size_t)sorted.timing_count,
-                           sizeof *sorted.timings),
-            sorted.timing_count,
-            lab_arena_copy(arena, sorted.recordings, (size_t)sorted.recording_count,
-                           sizeof *sorted.recordings),
-            sorted.recording_count};
-    lab_mem_free(sorted.studies);
-    lab_mem_free(sorted.timings);
-    lab_mem_free(sorted.recordings);
-    return result;
+    for (int i = 0; i < count; i++)
+        if (take_word(&sorted, words[i], err) < 0)
+            return -1;
+    if (sorted.study_count == 0 && sorted.timing_count == 0 && sorted.recording_count > 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is a recording: name a study or a file of timings with it, to "
+                           "compare it with its times",
+                           sorted.recordings[0].path);
+    *ret_words =
+        (struct lab_studies_words){sorted.studies,      sorted.study_count, sorted.timings,
+                                   sorted.timing_count, sorted.recordings,  sorted.recording_count};
+    return 0;
 }
 
 /* --- tables --- */

@@ -18,9 +18,9 @@ struct found {
 };
 
 static void add(struct found *found, const char *folder) {
-    if (lab_walk_again(&found->seen, folder))
+    if (lab_walk_again(&found->seen, folder, found->arena))
         return;
-    LAB_MEM_GROW(&found->items, found->count, &found->capacity);
+    LAB_ARENA_GROW(found->arena, &found->items, found->count, &found->capacity);
     found->items[found->count++] = folder;
 }
 
@@ -66,14 +66,10 @@ static int take_word(struct found *found, const char *word, struct lab_err *err)
 int lab_studies_find(const char *const *words, int count, struct lab_arena *arena,
                      const char *const **ret_folders, int *ret_count, struct lab_err *err) {
     struct found found = {.arena = arena};
-    int result = 0;
-    for (int i = 0; i < count && result == 0; i++)
-        result = take_word(&found, words[i], err);
-    if (result == 0) {
-        *ret_folders = lab_arena_copy(arena, found.items, (size_t)found.count, sizeof *found.items);
-        *ret_count = found.count;
-    }
-    lab_mem_free(found.items);
-    lab_walk_forget(&found.seen);
-    return result;
+    for (int i = 0; i < count; i++)
+        if (take_word(&found, words[i], err) < 0)
+            return -1;
+    *ret_folders = found.items;
+    *ret_count = found.count;
+    return 0;
 }

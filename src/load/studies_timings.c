@@ -88,7 +88,8 @@ static int device_id(struct reading *reading, const char *device) {
     while (id < reading->device_count && !lab_str_equal(reading->devices[id], device))
         id++;
     if (id == reading->device_count) {
-        LAB_MEM_GROW(&reading->devices, reading->device_count, &reading->device_room);
+        LAB_ARENA_GROW(reading->arena, &reading->devices, reading->device_count,
+                       &reading->device_room);
         reading->devices[reading->device_count++] = device;
     }
     return id;
@@ -184,7 +185,7 @@ static void add_run(struct reading *reading, const struct about *about, const ch
         run->start_ns = run->start_wall_ns = iterations[0].start_ns;
         run->end_ns = iterations[count - 1].end_ns;
     }
-    LAB_MEM_GROW(&table->runs, table->run_count, &reading->capacity);
+    LAB_ARENA_GROW(reading->arena, &table->runs, table->run_count, &reading->capacity);
     table->runs[table->run_count++] =
         (struct lab_study_run){.run = run,
                                .options = lab_value_map(arena),
@@ -283,21 +284,14 @@ int lab_studies_read_timings(const struct lab_studies_timing *timings, int count
                                     .option = "",
                                     .work_of = lab_studies_work};
     struct reading reading = {.table = &table, .needs = needs, .arena = arena};
-    int result = 0;
-    for (int i = 0; i < count && result == 0; i++)
-        result = read_file(&reading, &timings[i], err);
-    struct lab_study_run *made = table.runs;
-    if (result == 0) {
-        table.runs = lab_arena_alloc(arena, (size_t)table.run_count + 1, sizeof *table.runs);
-        if (table.run_count > 0)
-            memcpy(table.runs, made, (size_t)table.run_count * sizeof *made);
+    for (int i = 0; i < count; i++)
+        if (read_file(&reading, &timings[i], err) < 0)
+            return -1;
+    if (table.run_count > 0)
         qsort(table.runs, (size_t)table.run_count, sizeof *table.runs, by_start);
-        table.planned_count = table.run_count;
-        table.repeated = is_repeated(&table);
-        table.notes = make_notes(&reading);
-        *ret_table = table;
-    }
-    lab_mem_free(made);
-    lab_mem_free(reading.devices);
-    return result;
+    table.planned_count = table.run_count;
+    table.repeated = is_repeated(&table);
+    table.notes = make_notes(&reading);
+    *ret_table = table;
+    return 0;
 }

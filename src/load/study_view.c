@@ -7,7 +7,6 @@
 #include "machine/machine_json.h"
 #include "workload/workload.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,11 +155,10 @@ static void estimate(struct lab_study_view *view, struct lab_history *history) {
     for (int i = 0; i < report->run_count; i++)
         lab_history_add(history, &report->runs[i]);
     int count;
-    struct lab_run *runs = runs_to_estimate(view, &count);
+    LAB_AUTO_FREE struct lab_run *runs = runs_to_estimate(view, &count);
     view->estimate =
         lab_history_estimate(history, runs, count, report->progress, report->progress_count,
                              lab_clock_now(lab_clock_system()), view->max_workers);
-    lab_mem_free(runs);
     if (report->simulated) {
         view->estimate.left_s = left_by_pace_s(view);
         view->estimate.unknown = view->estimate.guessed = 0;
@@ -259,8 +257,7 @@ static int add_metrics(struct lab_study_view *view, const struct lab_run *run,
     if (lab_study_file_metrics(view->file, run, &last, &count, err) < 0)
         return -1;
     for (int i = 0; i < count; i++) {
-        LAB_MEM_GROW(metrics, view->report.metric_count, capacity);
-        assert(*metrics);
+        LAB_ARENA_GROW(view->file->arena, metrics, view->report.metric_count, capacity);
         (*metrics)[view->report.metric_count++] = (struct lab_study_info_metric){
             run->id, last[i].name, last[i].unit, last[i].rank, last[i].value};
     }
@@ -284,8 +281,7 @@ int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     for (size_t i = 0; result == 0 && i < run_count; i++)
         if (sorted[i]->state == LAB_RUN_DONE)
             result = add_metrics(view, sorted[i], &metrics, &capacity, err);
-    report->metrics = lab_arena_copy(arena, metrics, (size_t)report->metric_count, sizeof *metrics);
-    lab_mem_free(metrics);
+    report->metrics = metrics;
     return result;
 }
 

@@ -89,19 +89,17 @@ int lab_bind_read_cpus(pid_t tid, struct lab_cpus *ret_cpus, struct lab_err *err
     LAB_AUTO(arena, arena);
     char *text;
     size_t length;
-    int result = lab_file_read(path, STATUS_MAX_BYTES, &arena, &text, &length, err);
-    if (result == 0) {
-        static const char key[] = "\nCpus_allowed_list:";
-        const char *at = strstr(text, key);
-        struct lab_cpus cpus = {0};
-        if (at)
-            parse_list(at + sizeof key - 1 + strspn(at + sizeof key - 1, " \t"), &cpus);
-        if (cpus.count > 0)
-            *ret_cpus = cpus;
-        else
-            result = lab_err_set(err, LAB_ERR_SYSTEM, "%s doesn't list the CPUs allowed", path);
-    }
-    return result;
+    if (lab_file_read(path, STATUS_MAX_BYTES, &arena, &text, &length, err) < 0)
+        return -1;
+    static const char key[] = "\nCpus_allowed_list:";
+    const char *at = strstr(text, key);
+    struct lab_cpus cpus = {0};
+    if (at)
+        parse_list(at + sizeof key - 1 + strspn(at + sizeof key - 1, " \t"), &cpus);
+    if (cpus.count == 0)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s doesn't list the CPUs allowed", path);
+    *ret_cpus = cpus;
+    return 0;
 }
 
 /* --- proof --- */

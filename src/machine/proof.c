@@ -1,6 +1,7 @@
 /*
  * proof.c: where pages lie, as the kernel tells, not as was asked for.
  */
+#include "base/file/file.h"
 #include "base/str.h"
 #include "machine/topology.h"
 
@@ -63,26 +64,22 @@ static int ask_move_pages(const struct lab_machine *machine, const struct range 
 /* With one node all that exists is there; only what exists is left to ask, and pagemap tells. */
 static int ask_pagemap(const struct range *range, struct lab_page_census *census,
                        struct lab_err *err) {
-    int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    LAB_AUTO_CLOSE int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "/proc/self/pagemap");
-    int result = 0;
-    for (int64_t done = 0; done < range->pages && result == 0;) {
+    for (int64_t done = 0; done < range->pages;) {
         uint64_t entries[BATCH];
         size_t count = (size_t)(range->pages - done < BATCH ? range->pages - done : BATCH);
         uintptr_t page = (uintptr_t)range->start / range->page_bytes + (uintptr_t)done;
         ssize_t got =
             pread(file, entries, count * sizeof entries[0], (off_t)(page * sizeof entries[0]));
-        if (got != (ssize_t)(count * sizeof entries[0])) {
-            result = lab_err_set(err, LAB_ERR_SYSTEM, "/proc/self/pagemap ends too early");
-            break;
-        }
+        if (got != (ssize_t)(count * sizeof entries[0]))
+            return lab_err_set(err, LAB_ERR_SYSTEM, "/proc/self/pagemap ends too early");
         for (size_t i = 0; i < count; i++)
             *(entries[i] >> 63 ? &census->on_node[0] : &census->absent) += 1;
         done += (int64_t)count;
     }
-    close(file);
-    return result;
+    return 0;
 }
 
 int lab_memory_census(const struct lab_machine *machine, const void *memory, size_t size_bytes,

@@ -259,13 +259,12 @@ static int warm_once(struct loop *loop, struct track *track, struct lab_err *err
         track->warm = track->warmup_iterations >= loop->plan->warmup_iterations;
         return 0;
     }
-    double *series = lab_mem_resize(NULL, (size_t)size, sizeof *series);
+    LAB_AUTO_FREE double *series = lab_mem_resize(NULL, (size_t)size, sizeof *series);
     add_values(&track->warm_latencies, series,
                lab_measure_latencies(track->records, (size_t)size, series));
     if (!track->subject->before)
         add_values(&track->warm_intervals, series,
                    lab_measure_intervals(track->records, &size, 1, series));
-    lab_mem_free(series);
     /* clocks take tens of milliseconds to rise: a whole stretch must have passed before it is asked
      * (or a clock that hardly moves have been read often enough) */
     if (track->warmup_s >= loop->plan->chunk_s || track->warmup_iterations >= STRETCH_MOST)
@@ -287,7 +286,8 @@ static bool enough(const struct loop *loop, const struct track *track) {
 /* Median and precision so far, by the interval that will be reported. */
 static void check_precision(const struct loop *loop, struct track *track) {
     track->checked = track->count;
-    double *x = lab_mem_resize(NULL, 2 * track->count, sizeof *x), *sorted = x + track->count;
+    LAB_AUTO_FREE double *x = lab_mem_resize(NULL, 2 * track->count, sizeof *x);
+    double *sorted = x + track->count;
     size_t n = lab_measure_intervals(track->records, track->ends, track->end_count, x);
     if (!lab_measure_by_intervals(n, track->count))
         n = lab_measure_latencies(track->records, track->count, x);
@@ -298,7 +298,6 @@ static void check_precision(const struct loop *loop, struct track *track) {
     track->precision = lab_measure_relative_width(interval, track->median_s);
     track->precise = enough(loop, track) && interval.confidence >= confidence &&
                      track->precision <= loop->plan->precision;
-    lab_mem_free(x);
 }
 
 static bool done(const struct loop *loop, const struct track *track) {

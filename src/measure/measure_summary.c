@@ -105,7 +105,7 @@ static double covered_ns(const struct lab_span *copies, size_t copy_count,
 }
 
 double lab_measure_overlap(const struct lab_iteration *records, size_t count) {
-    struct lab_span *spans = lab_mem_resize(NULL, 2 * count, sizeof *spans);
+    LAB_AUTO_FREE struct lab_span *spans = lab_mem_resize(NULL, 2 * count, sizeof *spans);
     struct lab_span *computes = spans, *copies = spans + count;
     size_t compute_count = join(computes, collect(records, count, LAB_STAGE_COMPUTE, computes));
     const enum lab_stage directions[] = {LAB_STAGE_H2D, LAB_STAGE_D2H};
@@ -116,7 +116,6 @@ double lab_measure_overlap(const struct lab_iteration *records, size_t count) {
         for (size_t i = 0; i < copy_count; i++)
             total += (double)(copies[i].end_ns - copies[i].start_ns);
     }
-    lab_mem_free(spans);
     return compute_count == 0 || total == 0 ? NAN : covered / total;
 }
 

@@ -103,11 +103,8 @@ static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
 
 static int plan_jobs(struct planner *p, struct lab_err *err) {
     for (int64_t i = 0; i < p->sweep->job_count; i++) {
-        struct lab_arena scratch;
-        lab_arena_init(&scratch);
-        int result = plan_job(p, i, &scratch, err);
-        lab_arena_release(&scratch);
-        if (result < 0)
+        LAB_AUTO(arena, scratch);
+        if (plan_job(p, i, &scratch, err) < 0)
             return -1;
     }
     return 0;
@@ -196,13 +193,13 @@ static int stage_of(const struct plan_draft *draft, int block) {
 
 /* Stable: the order within a stage stays as it was drawn. */
 static void sort_stages(const struct plan_book *book, int *order, int block) {
-    int *sorted = lab_mem_alloc((size_t)book->draft_count, sizeof *sorted), count = 0;
+    LAB_AUTO_FREE int *sorted = lab_mem_alloc((size_t)book->draft_count, sizeof *sorted);
+    int count = 0;
     for (int stage = 0; stage <= 2; stage++)
         for (int i = 0; i < book->draft_count; i++)
             if (stage_of(&book->drafts[order[i]], block) == stage)
                 sorted[count++] = order[i];
     memcpy(order, sorted, (size_t)count * sizeof *order);
-    lab_mem_free(sorted);
 }
 
 static void make_runs(const struct planner *p, struct lab_plan *plan) {

@@ -5,8 +5,6 @@
  */
 #include "plan/plan_internal.h"
 
-#include <stdio.h>
-
 struct variation { /* of all works with one label */
     const char *label;
     int first;               /* work */

@@ -275,16 +275,13 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
 static int set_names(const struct lab_option *row, const char **field, struct lab_arena *arena,
                      const struct lab_value *list, struct lab_err *err) {
     LAB_AUTO(str, names);
-    int result = 0;
-    for (int i = 0; i < list->count && result == 0; i++) {
+    for (int i = 0; i < list->count; i++) {
         if (list->items[i]->type != LAB_VALUE_STRING)
-            result = plan_refuse(list->items[i], err, "%s: must be names", row->name);
-        else
-            lab_str_printf(&names, "%s%s", i ? "," : "", list->items[i]->string);
+            return plan_refuse(list->items[i], err, "%s: must be names", row->name);
+        lab_str_printf(&names, "%s%s", i ? "," : "", list->items[i]->string);
     }
-    if (result == 0)
-        *field = lab_arena_strdup(arena, names.text);
-    return result;
+    *field = lab_arena_strdup(arena, names.text);
+    return 0;
 }
 
 static int read_top(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {

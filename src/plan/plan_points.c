@@ -415,7 +415,8 @@ static int walk_product(const struct walk *w, const struct plan_series *series) 
                            "shorter",
                            w->book->option, (double)w->book->point_count + size,
                            LAB_PLAN_POINTS_MAX);
-    int *at = lab_mem_alloc((size_t)product->count, sizeof *at), result = 0;
+    LAB_AUTO_FREE int *at = lab_mem_alloc((size_t)product->count, sizeof *at);
+    int result = 0;
     for (int moved = 0; moved >= 0 && result == 0;) {
         result = series ? take_place(w, series, at) : take_own_place(w, at);
         for (moved = product->count - 1; moved >= 0; moved--) {
@@ -424,7 +425,6 @@ static int walk_product(const struct walk *w, const struct plan_series *series) 
             at[moved] = 0;
         }
     }
-    lab_mem_free(at);
     return result;
 }
 

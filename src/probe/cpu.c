@@ -6,6 +6,7 @@
  * The kernel counts CPU time in steps of 10 ms, so shares of less than 100 ms would be noise: ticks
  * that come faster are left out. What is slow or changes slowly is read each second.
  */
+#include "base/file/file.h"
 #include "probe/cpu/frequency.h"
 #include "probe/probe_host.h"
 
@@ -94,9 +95,9 @@ static void cpu_close(void *state) {
     struct cpu *cpu = state;
     probe_stat_close(&cpu->stat);
     frequency_close(&cpu->frequency);
-    probe_file_close(&cpu->load_fd);
+    lab_file_close(&cpu->load_fd);
     for (int i = 0; i < 3; i++)
-        probe_file_close(&cpu->pressure_fds[i]);
+        lab_file_close(&cpu->pressure_fds[i]);
     lab_mem_free(cpu->each_before);
     probe_row_release(&cpu->row);
     lab_mem_free(cpu);

@@ -1,4 +1,5 @@
 /* memory.c: the probe `memory`: the host's memory, from /proc/meminfo. */
+#include "base/file/file.h"
 #include "probe/probe_host.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static int memory_open(const struct lab_probe_setup *setup, void **ret_state, st
 
 static void memory_close(void *state) {
     struct memory *memory = state;
-    probe_file_close(&memory->fd);
+    lab_file_close(&memory->fd);
     lab_mem_free(memory);
 }
 

@@ -3,6 +3,7 @@
  * are. A machine has up to dozens of nodes with two files each, and nothing in them hurries: twice
  * a second is enough.
  */
+#include "base/file/file.h"
 #include "probe/probe_host.h"
 
 #include <string.h>
@@ -71,8 +72,8 @@ static int numa_open(const struct lab_probe_setup *setup, void **ret_state, stru
 static void numa_close(void *state) {
     struct numa *numa = state;
     for (int i = 0; i < numa->nodes.count; i++) {
-        probe_file_close(&numa->each[i].meminfo_fd);
-        probe_file_close(&numa->each[i].numastat_fd);
+        lab_file_close(&numa->each[i].meminfo_fd);
+        lab_file_close(&numa->each[i].numastat_fd);
     }
     probe_stat_close(&numa->stat);
     probe_row_release(&numa->row);

@@ -7,6 +7,8 @@
  */
 #include "probe/nvml/nvml.h"
 
+#include "base/file/file.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -43,8 +45,7 @@ static void release_gpu(struct nvml_gpu *gpu) {
     lab_mem_free(gpu->process_items);
     lab_mem_free(gpu->use_items);
     lab_mem_free(gpu->metrics);
-    if (gpu->status_fd >= 0)
-        close(gpu->status_fd);
+    lab_file_close(&gpu->status_fd);
 }
 
 /* From NVML's session, before a restart, and at the end; nobody reads. */
@@ -65,8 +66,7 @@ static void destroy(struct nvml_probe *probe) {
     }
     for (int i = 0; i < probe->gpu_count; i++)
         release_gpu(&probe->gpus[i]);
-    if (probe->meminfo_fd >= 0)
-        close(probe->meminfo_fd);
+    lab_file_close(&probe->meminfo_fd);
     pthread_mutex_destroy(&probe->lock);
     lab_mem_free(probe->gpus);
     lab_mem_free(probe->root);

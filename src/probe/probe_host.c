@@ -1,6 +1,8 @@
 /* probe_host.c: files, numbers, periods and rows for the probes of the host. */
 #include "probe/probe_host.h"
 
+#include "base/file/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,12 +33,6 @@ int probe_file_open(const char *root, const char *format, ...) {
     return open_below(root, tail, length);
 }
 
-void probe_file_close(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 ssize_t probe_file_read(int fd, char *buffer, size_t size) {
     ssize_t length = fd < 0 ? -1 : pread(fd, buffer, size - 1, 0);
     buffer[length > 0 ? length : 0] = '\0';
@@ -49,10 +45,8 @@ ssize_t probe_file_slurp(char *buffer, size_t size, const char *root, const char
     va_start(args, format);
     int tail_length = vsnprintf(tail, sizeof tail, format, args);
     va_end(args);
-    int fd = open_below(root, tail, tail_length);
-    ssize_t length = probe_file_read(fd, buffer, size);
-    probe_file_close(&fd);
-    return length;
+    LAB_AUTO_CLOSE int fd = open_below(root, tail, tail_length);
+    return probe_file_read(fd, buffer, size);
 }
 
 /* --- text --- */

@@ -18,7 +18,6 @@
 /* Below the setup's root; -1 with errno. */
 int probe_file_open(const char *root, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void probe_file_close(int *fd);
 
 /* From its start, as much as fits, with a NUL behind it; -1 = it can't be read. One call: the
  * kernel gives these files whole. */

@@ -67,6 +67,7 @@ static void write_nodes(uint64_t nodes, struct lab_str *out) {
 
 /* The cores of several nodes, ascending, as one list. */
 static void write_cores(const struct lab_machine *machine, uint64_t nodes, struct lab_str *out) {
+    LAB_AUTO(arena, arena);
     struct lab_cpus cpus = {0};
     int capacity = 0;
     for (int i = 0; i < machine->node_count; i++) {
@@ -75,7 +76,7 @@ static void write_cores(const struct lab_machine *machine, uint64_t nodes, struc
             continue;
         for (int j = 0; j < node->cpus.count; j++) {
             int place = cpus.count;
-            LAB_MEM_GROW(&cpus.items, cpus.count, &capacity);
+            LAB_ARENA_GROW(&arena, &cpus.items, cpus.count, &capacity);
             for (; place > 0 && cpus.items[place - 1] > node->cpus.items[j]; place--)
                 cpus.items[place] = cpus.items[place - 1];
             cpus.items[place] = node->cpus.items[j];
@@ -83,7 +84,6 @@ static void write_cores(const struct lab_machine *machine, uint64_t nodes, struc
         }
     }
     lab_cpus_write(&cpus, out);
-    lab_mem_free(cpus.items);
 }
 
 static uint64_t nodes_with_memory(const struct verdict *verdict,

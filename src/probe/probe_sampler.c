@@ -5,6 +5,7 @@
 #include "probe/probe_sampler.h"
 
 #include "base/cond.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -252,9 +253,7 @@ void lab_sampler_close(struct lab_sampler *sampler) {
     }
     pthread_mutex_lock(&sampler->mutex);
     wait_for_threads(sampler);
-    if (sampler->event_fd >= 0)
-        close(sampler->event_fd);
-    sampler->event_fd = -1;
+    lab_file_close(&sampler->event_fd);
     pthread_mutex_unlock(&sampler->mutex);
     for (int i = 0; i < sampler->probe_count; i++)
         sampler_probe_close(&sampler->probes[i]);

@@ -4,6 +4,7 @@
  *
  * What a reading finds is staged until the reading is over, since only then its cost is known.
  */
+#include "base/clock.h"
 #include "probe/probe_sampler.h"
 
 #include "base/str.h"
@@ -289,12 +290,6 @@ struct pace {
     int64_t backoff_ns; /* 0 = the last reading was good */
 };
 
-static int64_t thread_time_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * LAB_NS_PER_S + time.tv_nsec;
-}
-
 /*
  * A tick that is late by less than half an interval is still worth reading; those before it are
  * missed.
@@ -391,9 +386,9 @@ static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_pro
     err.code = LAB_ERR_NONE;
     err.text[0] = '\0';
     sampler_reading(lane->sampler, lane);
-    int64_t before_ns = thread_time_ns();
+    int64_t before_ns = lab_clock_thread_ns();
     int result = lane->probe->probe->read(lane->probe->state, lane->index, when, &lane->sink, &err);
-    int64_t cost_ns = thread_time_ns() - before_ns;
+    int64_t cost_ns = lab_clock_thread_ns() - before_ns;
     pthread_mutex_lock(&lane->queue.mutex);
     bool news = lane->staged_bytes > 0 || lane->staged_notes.first;
     bool urgent = settle(lane, pace, result, &err, cost_ns);

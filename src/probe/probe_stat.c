@@ -1,4 +1,5 @@
 /* probe_stat.c: the CPUs' times from /proc/stat, and the NUMA nodes' CPUs from /sys. */
+#include "base/file/file.h"
 #include "probe/probe_host.h"
 
 #include <dirent.h>
@@ -77,7 +78,7 @@ int probe_stat_open(struct probe_stat *stat, const char *root, struct lab_err *e
 }
 
 void probe_stat_close(struct probe_stat *stat) {
-    probe_file_close(&stat->fd);
+    lab_file_close(&stat->fd);
     lab_mem_free(stat->numbers);
     lab_mem_free(stat->each);
     lab_mem_free(stat->online);
@@ -165,7 +166,7 @@ int probe_nodes_read(struct probe_nodes *nodes, const struct lab_probe_setup *se
         nodes->of_cpu[i] = -1;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/sys/devices/system/node", setup->root);
-    DIR *folder = opendir(path);
+    LAB_AUTO_CLOSEDIR DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         const char *at = entry->d_name + 4;
         int64_t number;
@@ -173,8 +174,6 @@ int probe_nodes_read(struct probe_nodes *nodes, const struct lab_probe_setup *se
             *at == '\0' && number >= 0 && number <= INT16_MAX)
             add_node(nodes, (int)number);
     }
-    if (folder)
-        closedir(folder);
     if (nodes->count > 0) {
         bool *marks = lab_mem_alloc(PROBE_CPU_NUMBERS, sizeof *marks);
         read_cpus(nodes, setup->root, marks);

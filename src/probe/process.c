@@ -4,6 +4,8 @@
  * a GPU comes from the board (probe.h), the rest from /proc. A list each second; a process that
  * ends between two files of it is no error.
  */
+#include "base/clock.h"
+#include "base/file/file.h"
 #include "probe/placement.h"
 #include "probe/probe_host.h"
 #include "probe/process/details.h"
@@ -123,7 +125,7 @@ static int choose(struct known **others, int count) {
 static void list_others(struct listing *listing) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/proc", listing->process->setup->root);
-    DIR *folder = opendir(path);
+    LAB_AUTO_CLOSEDIR DIR *folder = opendir(path);
     struct known **others = NULL;
     int count = 0, capacity = 0;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
@@ -134,11 +136,9 @@ static void list_others(struct listing *listing) {
         struct known *known = meet(listing, (int32_t)pid, false);
         if (!known || known->missing || known->kernel)
             continue;
-        LAB_MEM_GROW(&others, count, &capacity);
+        LAB_ARENA_GROW(listing->arena, &others, count, &capacity);
         others[count++] = known;
     }
-    if (folder)
-        closedir(folder);
     int chosen = choose(others, count);
     listing->left_out = count - chosen;
     struct known **all =
@@ -149,7 +149,6 @@ static void list_others(struct listing *listing) {
         memcpy(all + listing->count, others, (size_t)chosen * sizeof(struct known *));
     listing->items = all;
     listing->count += chosen;
-    lab_mem_free(others);
 }
 
 /* --- what is told of each --- */
@@ -247,17 +246,11 @@ static void tell(struct listing *listing, const struct lab_probe_sink *sink) {
     sink->processes(sink->state, &list);
 }
 
-static int64_t thread_time_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * LAB_NS_PER_S + time.tv_nsec;
-}
-
 static int process_read(void *state, int lane, enum lab_probe_when when,
                         const struct lab_probe_sink *sink, struct lab_err *err) {
     struct process *process = state;
     (void)lane, (void)err;
-    int64_t now_ns = lab_clock_now(process->setup->clock), before_ns = thread_time_ns();
+    int64_t now_ns = lab_clock_now(process->setup->clock), before_ns = lab_clock_thread_ns();
     if (!probe_due(&process->next_ns, now_ns, PERIOD_NS, process->setup, when))
         return 0;
     LAB_AUTO(arena, arena);
@@ -269,7 +262,7 @@ static int process_read(void *state, int lane, enum lab_probe_when when,
         list_others(&listing);
     tell(&listing, sink);
     known_forget(&process->table, process->round);
-    int64_t earliest_ns = now_ns + COST_SHARE * (thread_time_ns() - before_ns);
+    int64_t earliest_ns = now_ns + COST_SHARE * (lab_clock_thread_ns() - before_ns);
     if (process->next_ns < earliest_ns)
         process->next_ns = earliest_ns;
     return 0;

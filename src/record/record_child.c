@@ -1,6 +1,7 @@
 /* record_child.c: the program that `record -- CMD` runs and samples. */
 #include "record/record_child.h"
 
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -93,7 +94,5 @@ int lab_record_child_status(const struct lab_record_child *child) {
 }
 
 void lab_record_child_release(struct lab_record_child *child) {
-    if (child->pidfd >= 0)
-        close(child->pidfd);
-    child->pidfd = -1;
+    lab_file_close(&child->pidfd);
 }

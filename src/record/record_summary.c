@@ -1,8 +1,6 @@
 /* record_summary.c: what a recording found, as text and JSON. */
 #include "record/record_summary.h"
 
-#include "base/clock.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -180,11 +180,9 @@ static int remove_file(int study, const char *path, struct lab_err *err) {
     char part[16] = "";
     const char *slash = strchr(path, '/');
     snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    int fd = openat(study, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    LAB_AUTO_CLOSE int fd = openat(study, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int result = fd < 0 ? -1 : unlinkat(fd, slash ? slash + 1 : path, 0);
     int error = errno;
-    if (fd >= 0)
-        close(fd);
     return result == 0 || error == ENOENT
                ? 0
                : lab_err_set_errno(err, LAB_ERR_SYSTEM, error, "%s", path);
@@ -213,7 +211,7 @@ int lab_clean_remove(const char *folder, const struct lab_clean *clean, struct l
     int lock = hold(folder, err), result = 0;
     if (lock < 0)
         return -1;
-    int study = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    LAB_AUTO_CLOSE int study = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (study < 0)
         result = lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", folder);
     for (int i = 0; result == 0 && i < clean->file_count; i++)
@@ -221,8 +219,6 @@ int lab_clean_remove(const char *folder, const struct lab_clean *clean, struct l
     if (result == 0 && clean->file_count &&
         strcmp(clean->files[clean->file_count - 1], FOLDER_LOCK) == 0)
         remove_folders(folder);
-    if (study >= 0)
-        close(study);
     close(lock);
     return result;
 }

@@ -33,12 +33,6 @@
 #define TURN_PAUSE_NS (5 * LAB_NS_PER_MS)
 #define ATTEMPTS      100 /* at a name that nobody else has */
 
-static void end_turn(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 static int open_lock(const char *path, int more_flags) {
     return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | more_flags, 0666);
 }
@@ -219,11 +213,9 @@ static void remove_stale(const char *date, struct lab_arena *arena) {
     for (int i = 0; i < count; i++) {
         const char *path = lab_arena_printf(arena, "%s/%s", date, names[i]);
         const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
-        int fd = open_lock(lock, O_CREAT);
+        LAB_AUTO_CLOSE int fd = open_lock(lock, O_CREAT);
         if (fd >= 0 && lab_lock_try(fd, lock) == LAB_LOCK_TAKEN)
             lab_folder_remove(path);
-        if (fd >= 0)
-            close(fd);
     }
 }
 
@@ -312,7 +304,7 @@ static int take_turn(const struct lab_folder_request *request, struct lab_arena 
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
         bool busy = errno == EWOULDBLOCK || errno == EINTR;
         if (!busy || lab_clock_now(lab_clock_system()) >= until_ns)
-            end_turn(&fd);
+            lab_file_close(&fd);
         else
             lab_clock_sleep(lab_clock_system(), TURN_PAUSE_NS);
     }
@@ -331,10 +323,8 @@ static int check_name(const char *study, struct lab_err *err) {
 }
 
 static char *absolute(const char *path) {
-    char *real = realpath(path, NULL);
-    char *copy = lab_mem_strdup(real ? real : path);
-    free(real);
-    return copy;
+    LAB_AUTO_FREE char *real = realpath(path, NULL);
+    return lab_mem_strdup(real ? real : path);
 }
 
 /* The same with another last part. */
@@ -360,7 +350,7 @@ int lab_folder_open(const struct lab_folder_request *request, struct lab_folder 
     if (found == 0)
         result = make(&here, &arena, &path, &time, &fd, err);
     if (result < 0 || found)
-        end_turn(&turn_fd);
+        lab_file_close(&turn_fd);
     if (result == 0) {
         char *real = absolute(path);
         *ret_folder = (struct lab_folder){
@@ -421,7 +411,7 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
             return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "naming the study's directory %s",
                                      place.text);
     }
-    end_turn(&folder->turn_fd);
+    lab_file_close(&folder->turn_fd);
     lab_failpoint("after-publish");
     sync_upwards(place.text);
     lab_mem_free(folder->path);
@@ -446,9 +436,8 @@ static void take_back(const struct lab_folder *folder) {
 void lab_folder_close(struct lab_folder *folder) {
     if (folder->path && strcmp(folder->path, folder->place) != 0)
         take_back(folder);
-    end_turn(&folder->turn_fd);
-    if (folder->lock_fd >= 0)
-        close(folder->lock_fd);
+    lab_file_close(&folder->turn_fd);
+    lab_file_close(&folder->lock_fd);
     lab_mem_free(folder->path);
     lab_mem_free(folder->place);
     *folder = LAB_FOLDER_INIT;

@@ -47,7 +47,7 @@ static const char *registry_path(struct lab_arena *arena) {
 void lab_folder_register(const char *path) {
     LAB_AUTO(arena, arena);
     const char *registry = registry_path(&arena), *refused;
-    char *real = realpath(path, NULL);
+    LAB_AUTO_FREE char *real = realpath(path, NULL);
     if (registry && real && lab_file_make_folders(registry, 0777, &arena, &refused) == 0) {
         const char *entry =
             lab_arena_printf(&arena, "%s/%016llx", registry,
@@ -56,7 +56,6 @@ void lab_folder_register(const char *path) {
         if (access(entry, F_OK) < 0)
             lab_file_write_atomic(entry, real, strlen(real), &ignored);
     }
-    free(real);
 }
 
 /* A path of it, or NULL: what isn't an absolute path in a file of the right name is nobody's. */
@@ -64,11 +63,10 @@ static const char *read_entry(int directory, const char *name, struct lab_arena 
     char path[PATH_MAX + 1];
     if (strspn(name, "0123456789abcdef") != NAME_DIGITS || name[NAME_DIGITS])
         return NULL;
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LAB_AUTO_CLOSE int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return NULL;
     ssize_t length = read(fd, path, sizeof path);
-    close(fd);
     if (length <= 1 || length > PATH_MAX || path[0] != '/' || memchr(path, '\0', (size_t)length))
         return NULL;
     return lab_arena_strndup(arena, path, (size_t)length);
@@ -134,10 +132,10 @@ static bool still_there(int directory, const char *name, struct known *known,
 }
 
 void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_count) {
-    struct known *all = NULL;
+    LAB_AUTO_FREE struct known *all = NULL;
     int count = 0, capacity = 0;
     const char *registry = registry_path(arena);
-    DIR *directory = registry ? opendir(registry) : NULL;
+    LAB_AUTO_CLOSEDIR DIR *directory = registry ? opendir(registry) : NULL;
     for (const struct dirent *entry; directory && (entry = readdir(directory));) {
         struct known known = {.path = read_entry(dirfd(directory), entry->d_name, arena)};
         if (!known.path || !still_there(dirfd(directory), entry->d_name, &known, arena))
@@ -145,14 +143,11 @@ void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, in
         LAB_MEM_GROW(&all, count, &capacity);
         all[count++] = known;
     }
-    if (directory)
-        closedir(directory);
     if (count)
         qsort(all, (size_t)count, sizeof *all, newest_first);
     const char **paths = lab_arena_alloc(arena, (size_t)count + 1, sizeof *paths);
     for (int i = 0; i < count; i++)
         paths[i] = all[i].path;
-    lab_mem_free(all);
     *ret_paths = paths;
     *ret_count = count;
 }
@@ -167,11 +162,10 @@ static bool has_database(const char *folder, struct lab_arena *arena) {
 
 /* The study that a path is, or lies in: study.db itself, results.json, logs/….stderr. */
 static const char *study_of_path(const char *word, struct lab_arena *arena) {
-    char *real = realpath(word, NULL);
+    LAB_AUTO_FREE char *real = realpath(word, NULL);
     if (!real)
         return NULL;
     char *path = lab_arena_strdup(arena, real);
-    free(real);
     for (int level = 0; level < 3 && *path; level++) {
         if (has_database(path, arena))
             return path;
@@ -233,13 +227,12 @@ static int refuse_word(const char *word, const char *const *paths, int count,
 
 /* The newest study somewhere below a directory, "outputs/quick_test"; NULL where there is none. */
 static const char *newest_below(const char *word, const char *const *paths, int count) {
-    char *real = realpath(word, NULL);
+    LAB_AUTO_FREE char *real = realpath(word, NULL);
     size_t length = real ? strlen(real) : 0;
     const char *found = NULL;
     for (int i = 0; length > 1 && i < count && !found; i++)
         if (lab_str_starts(paths[i], real) && paths[i][length] == '/')
             found = paths[i];
-    free(real);
     return found;
 }
 

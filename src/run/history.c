@@ -58,34 +58,33 @@ static struct group **find_slot(const struct groups *groups, uint64_t key) {
     return &groups->slots[at];
 }
 
-static void grow(struct groups *groups) {
+static void grow(struct groups *groups, struct lab_arena *arena) {
     struct groups larger = {.slot_count = groups->slot_count * 2, .count = groups->count};
     if (!groups->slot_count)
         larger.slot_count = FIRST_SLOTS;
-    larger.slots = lab_mem_alloc((size_t)larger.slot_count, sizeof *larger.slots);
+    larger.slots = lab_arena_alloc(arena, (size_t)larger.slot_count, sizeof *larger.slots);
     for (int i = 0; i < groups->slot_count; i++)
         if (groups->slots[i])
             *find_slot(&larger, groups->slots[i]->key) = groups->slots[i];
-    lab_mem_free(groups->slots);
     *groups = larger;
 }
 
 /* The group with this key; a new one where there was none. */
-static struct group *take_group(struct groups *groups, uint64_t key) {
+static struct group *take_group(struct groups *groups, uint64_t key, struct lab_arena *arena) {
     if (2 * groups->count >= groups->slot_count)
-        grow(groups);
+        grow(groups, arena);
     struct group **slot = find_slot(groups, key);
     if (!*slot) {
-        *slot = lab_mem_alloc(1, sizeof **slot);
+        *slot = lab_arena_alloc(arena, 1, sizeof **slot);
         (*slot)->key = key;
         groups->count++;
     }
     return *slot;
 }
 
-static void add_value(struct groups *groups, uint64_t key, double value) {
-    struct group *group = take_group(groups, key);
-    LAB_MEM_GROW(&group->values, group->count, &group->capacity);
+static void add_value(struct groups *groups, uint64_t key, double value, struct lab_arena *arena) {
+    struct group *group = take_group(groups, key, arena);
+    LAB_ARENA_GROW(arena, &group->values, group->count, &group->capacity);
     group->values[group->count++] = value;
 }
 
@@ -99,15 +98,6 @@ static double median_of(const struct groups *groups, uint64_t key) {
         group->median_count = group->count;
     }
     return group->median;
-}
-
-static void release(struct groups *groups) {
-    for (int i = 0; i < groups->slot_count; i++)
-        if (groups->slots[i]) {
-            lab_mem_free(groups->slots[i]->values);
-            lab_mem_free(groups->slots[i]);
-        }
-    lab_mem_free(groups->slots);
 }
 
 /* --- what runs share --- */
@@ -177,6 +167,7 @@ struct known {
 };
 
 struct lab_history {
+    struct lab_arena *arena; /* of all groups */
     struct known tiers[TIER_COUNT];
     struct groups *work;          /* by options: of an iteration; filled when it is asked for */
     struct groups device_step;    /* by options: seconds on the device's clock */
@@ -204,9 +195,9 @@ static double count_work(const struct lab_run *run) {
 
 static double work_of(const struct lab_history *history, const struct lab_run *run,
                       uint64_t options) {
-    struct group *group = take_group(history->work, options);
+    struct group *group = take_group(history->work, options, history->arena);
     if (!group->count)
-        add_value(history->work, options, count_work(run));
+        add_value(history->work, options, count_work(run), history->arena);
     return group->values[0];
 }
 
@@ -214,6 +205,7 @@ static double expect_by(const struct lab_history *history, enum tier tier,
                         const struct lab_run *run, enum lab_history_basis *ret_basis);
 
 static void add(struct lab_history *history, enum tier tier, const struct lab_run *run) {
+    struct lab_arena *arena = history->arena;
     double duration_s = NS_TO_S(run->end_ns - run->start_ns);
     if (run->state != LAB_RUN_DONE || !(duration_s > 0))
         return;
@@ -221,7 +213,7 @@ static void add(struct lab_history *history, enum tier tier, const struct lab_ru
     uint64_t one = lab_hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
     one = lab_hash_bytes(one, &run->start_ns, sizeof run->start_ns);
     one = lab_hash_bytes(one, &tier, sizeof tier);
-    if (take_group(&history->seen, one)->count++)
+    if (take_group(&history->seen, one, arena)->count++)
         return;
     struct keys keys = keys_of(run);
     struct known *known = &history->tiers[tier];
@@ -231,20 +223,20 @@ static void add(struct lab_history *history, enum tier tier, const struct lab_ru
         history->own_s += duration_s;
         history->own_expected_s += expected_s;
     }
-    add_value(&known->same, keys.same, duration_s);
-    add_value(&known->workload, keys.workload, duration_s);
+    add_value(&known->same, keys.same, duration_s, arena);
+    add_value(&known->workload, keys.workload, duration_s, arena);
     if (!(steps_of(run) > 0))
         return;
     int64_t first_ns, last_ns;
     double each_s = step_s(run, duration_s), device_s = span_s(run, &first_ns, &last_ns);
-    add_value(&known->step, keys.options, each_s);
-    add_value(&known->fixed, keys.options, duration_s - each_s * steps_of(run));
-    add_value(&known->steps, keys.kind, each_s);
-    add_value(&known->fixeds, keys.kind, duration_s - each_s * steps_of(run));
-    add_value(&known->amounts, keys.kind, work_of(history, run, keys.options));
+    add_value(&known->step, keys.options, each_s, arena);
+    add_value(&known->fixed, keys.options, duration_s - each_s * steps_of(run), arena);
+    add_value(&known->steps, keys.kind, each_s, arena);
+    add_value(&known->fixeds, keys.kind, duration_s - each_s * steps_of(run), arena);
+    add_value(&known->amounts, keys.kind, work_of(history, run, keys.options), arena);
     if (device_s > 0 && run->iterations > 0 && run->rank_count > 0 &&
         !lab_run_device_is_simulated(run->ranks[0].device))
-        add_value(&history->device_step, keys.options, device_s / (double)run->iterations);
+        add_value(&history->device_step, keys.options, device_s / (double)run->iterations, arena);
 }
 
 void lab_history_add(struct lab_history *history, const struct lab_run *run) {
@@ -277,7 +269,8 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
 
 struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own) {
     struct lab_history *history = lab_mem_alloc(1, sizeof *history);
-    history->work = lab_mem_alloc(1, sizeof *history->work);
+    history->arena = lab_mem_alloc(1, sizeof *history->arena);
+    history->work = lab_arena_alloc(history->arena, 1, sizeof *history->work);
     LAB_AUTO(arena, arena);
     const char *const *paths;
     int count = 0;
@@ -292,20 +285,8 @@ struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies,
 void lab_history_close(struct lab_history *history) {
     if (!history)
         return;
-    for (int i = 0; i < TIER_COUNT; i++) {
-        struct known *known = &history->tiers[i];
-        release(&known->same);
-        release(&known->workload);
-        release(&known->step);
-        release(&known->fixed);
-        release(&known->steps);
-        release(&known->fixeds);
-        release(&known->amounts);
-    }
-    release(history->work);
-    lab_mem_free(history->work);
-    release(&history->device_step);
-    release(&history->seen);
+    lab_arena_release(history->arena);
+    lab_mem_free(history->arena);
     lab_mem_free(history);
 }
 
@@ -401,7 +382,7 @@ double lab_history_expect(const struct lab_history *history, const struct lab_ru
 
 void lab_history_add_device_step(struct lab_history *history, const struct lab_run *run,
                                  double seconds) {
-    add_value(&history->device_step, keys_of(run).options, seconds);
+    add_value(&history->device_step, keys_of(run).options, seconds, history->arena);
 }
 
 double lab_history_work(const struct lab_history *history, const struct lab_run *run) {
@@ -474,7 +455,7 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
                                          const struct lab_run_progress *progress,
                                          int progress_count, int64_t now_ns, int max_workers) {
     struct lab_estimate estimate = {0};
-    struct outlook *unknown = lab_mem_alloc((size_t)count + 1, sizeof *unknown);
+    LAB_AUTO_FREE struct outlook *unknown = lab_mem_alloc((size_t)count + 1, sizeof *unknown);
     struct sums sums = {0};
     int done = 0;
     for (int i = 0; i < count; i++) {
@@ -503,7 +484,6 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
     double mean_s = sums.known ? sums.known_s / sums.known : NAN;
     for (int i = 0; i < estimate.unknown && sums.known; i++)
         count_run(&sums, fmax(0, mean_s - unknown[i].spent_s));
-    lab_mem_free(unknown);
     /* a run can't be shared: the longest one ends last, however many work */
     estimate.left_s = fmax(sums.left_s / (max_workers > 1 ? max_workers : 1), sums.longest_s);
     if (sums.open > 0 && !sums.known)

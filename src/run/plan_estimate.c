@@ -55,7 +55,7 @@ double lab_run_plan_estimate_run(const struct lab_plan *plan, const struct lab_r
 /* How many runs can be under way at once: a gang takes a place on a device for each of its
  * ranks. */
 static double busy_workers(const struct lab_plan *plan) {
-    bool *used = lab_mem_alloc((size_t)plan->devices.count + 1, sizeof *used);
+    LAB_AUTO_FREE bool *used = lab_mem_alloc((size_t)plan->devices.count + 1, sizeof *used);
     int64_t ranks = 0;
     int devices = 0;
     for (int i = 0; i < plan->run_count; i++) {
@@ -66,7 +66,6 @@ static double busy_workers(const struct lab_plan *plan) {
             used[id] = true;
         }
     }
-    lab_mem_free(used);
     double places = (double)devices * plan->runs_per_device;
     double gangs = ranks ? places * plan->run_count / (double)ranks : 1;
     return fmax(1, fmin(fmin(plan->max_workers, plan->run_count), floor(gangs)));

@@ -22,9 +22,7 @@ static void complain(const struct runner *runner, const struct runner_run *run,
     if (!log->complained)
         runner_warn(runner, run, "%s can't be written: %s", log->path, strerror(problem));
     log->complained = true;
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = -1;
+    lab_file_close(&log->fd);
 }
 
 static void put(const struct runner *runner, const struct runner_run *run, struct runner_log *log,
@@ -99,8 +97,6 @@ void runner_logs_close(const struct runner *runner, struct runner_run *run) {
             put_line(runner, run, log, lab_arena_printf(&run->arena, "\n=== %s ===\n", text));
             runner_warn(runner, run, "%s", text);
         }
-        if (log->fd >= 0)
-            close(log->fd);
-        log->fd = -1;
+        lab_file_close(&log->fd);
     }
 }

@@ -8,7 +8,6 @@
 #include "tune/tuned.h"
 #include "workload/workload.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

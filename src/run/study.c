@@ -51,16 +51,14 @@ static int write_config(const struct lab_study *study, const struct lab_study_re
                         struct lab_arena *arena, struct lab_err *err) {
     LAB_AUTO(str, text);
     lab_yaml_write(request->plan->config, &text);
-    int result = write_file(study, "config.yaml", &text, arena, err);
-    if (result == 0) {
-        lab_str_clear(&text);
-        lab_yaml_write(lab_value_strings(arena, request->overrides), &text);
-        result = write_file(study, "overrides.yaml", &text, arena, err);
-    }
-    if (result == 0)
-        result = lab_file_write_atomic(file_of(study, "machine.json", arena), request->machine_json,
-                                       strlen(request->machine_json), err);
-    return result;
+    if (write_file(study, "config.yaml", &text, arena, err) < 0)
+        return -1;
+    lab_str_clear(&text);
+    lab_yaml_write(lab_value_strings(arena, request->overrides), &text);
+    if (write_file(study, "overrides.yaml", &text, arena, err) < 0)
+        return -1;
+    return lab_file_write_atomic(file_of(study, "machine.json", arena), request->machine_json,
+                                 strlen(request->machine_json), err);
 }
 
 static const char *words_text(const struct lab_study_request *request, struct lab_arena *arena) {
@@ -189,12 +187,9 @@ static void log_event(const struct lab_study *study, const struct lab_runner_eve
 static void keep_room(const struct lab_study *study) {
     LAB_AUTO(arena, arena);
     const char *path = file_of(study, LAB_FOLDER_ROOM, &arena);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        if (posix_fallocate(fd, 0, ROOM_BYTES) != 0 && ftruncate(fd, 0) < 0)
-            lab_log(LAB_LOG_DEBUG, "%s: %s", path, strerror(errno));
-        close(fd);
-    }
+    LAB_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && posix_fallocate(fd, 0, ROOM_BYTES) != 0 && ftruncate(fd, 0) < 0)
+        lab_log(LAB_LOG_DEBUG, "%s: %s", path, strerror(errno));
 }
 
 static bool give_room(const struct lab_study *study) {
@@ -365,8 +360,7 @@ void lab_study_close(struct lab_study *study) {
         give_room(study); /* before the database becomes one file, which takes space, too */
     lab_store_close(study->store);
     lab_lease_release(&study->lease);
-    if (study->log_fd >= 0)
-        close(study->log_fd);
+    lab_file_close(&study->log_fd);
     lab_folder_close(&study->folder);
     *study = (struct lab_study){.folder = LAB_FOLDER_INIT, .log_fd = -1};
 }
@@ -402,10 +396,9 @@ static bool on_full(void *opaque) {
 
 static int lease_devices(struct lab_study *study, const struct lab_study_listener *listener,
                          struct lab_err *err) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     if (study->machine->simulated) /* there are as many of it as anybody wants */
         return 0;
-    lab_arena_init(&arena);
     int count = 0, ranks = 0;
     for (int i = 0; i < study->item_count; i++)
         ranks += study->items[i].planned->rank_count;
@@ -417,10 +410,7 @@ static int lease_devices(struct lab_study *study, const struct lab_study_listene
     }
     struct lab_holder self;
     lab_holder_self(study->command, study->folder.path, &self);
-    int result =
-        lab_lease_take(names, count, &self, listener->wait, listener->state, &study->lease, err);
-    lab_arena_release(&arena);
-    return result;
+    return lab_lease_take(names, count, &self, listener->wait, listener->state, &study->lease, err);
 }
 
 /* A simulated study's time may be ahead of the machine's: what goes on begins behind it. */
@@ -438,7 +428,7 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
     if (lease_devices(study, listener, err) < 0)
         return -1;
     int inherited_count = study->lease.count + 1;
-    int *inherited = lab_mem_alloc((size_t)inherited_count, sizeof *inherited);
+    LAB_AUTO_FREE int *inherited = lab_mem_alloc((size_t)inherited_count, sizeof *inherited);
     inherited[0] = study->folder.lock_fd;
     for (int i = 0; i < study->lease.count; i++)
         inherited[i + 1] = study->lease.fds[i];
@@ -468,7 +458,6 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
         study->complained = true;
         result = -1;
     }
-    lab_mem_free(inherited);
     lab_lease_release(&study->lease);
     return result;
 }

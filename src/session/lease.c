@@ -111,11 +111,8 @@ struct taking {
 };
 
 static void drop_all(struct taking *taking) {
-    for (int i = 0; i < taking->count; i++) {
-        if (taking->fds[i] >= 0)
-            close(taking->fds[i]);
-        taking->fds[i] = -1;
-    }
+    for (int i = 0; i < taking->count; i++)
+        lab_file_close(&taking->fds[i]);
 }
 
 /* 1 = taken, 0 = somebody else has it, -1. */

@@ -236,8 +236,8 @@ int lab_session_measure(struct lab_session *session, const struct lab_measure_pl
                         const struct lab_session_choice *choices, int count,
                         struct lab_arena *arena, struct lab_measurement *ret, struct lab_err *err) {
     assert(count == 1 || choices);
-    struct lab_subject *subjects = lab_mem_alloc((size_t)count, sizeof *subjects);
-    struct subject *states = lab_mem_alloc((size_t)count, sizeof *states);
+    LAB_AUTO_FREE struct lab_subject *subjects = lab_mem_alloc((size_t)count, sizeof *subjects);
+    LAB_AUTO_FREE struct subject *states = lab_mem_alloc((size_t)count, sizeof *states);
     for (int i = 0; i < count; i++) {
         states[i] = (struct subject){session, i};
         subjects[i] = (struct lab_subject){.name = choices ? choices[i].name : "measuring",
@@ -255,8 +255,6 @@ int lab_session_measure(struct lab_session *session, const struct lab_measure_pl
     int result = lab_measure(&own, subjects, count, arena, ret, err);
     session->choices = NULL;
     session->chunk = NULL;
-    lab_mem_free(states);
-    lab_mem_free(subjects);
     return result;
 }
 

@@ -41,6 +41,12 @@ struct lab_sql_cell {
 
 #define LAB_ROW_NONE ((const struct lab_sql_cell[]){{.type = LAB_SQL_END}})
 
+/* A statement that is finalized at the end of its scope: LAB_AUTO_STATEMENT *row = NULL; */
+#define LAB_AUTO_STATEMENT __attribute__((cleanup(lab_sql_finalize))) sqlite3_stmt
+static inline void lab_sql_finalize(sqlite3_stmt **statement) {
+    sqlite3_finalize(*statement);
+}
+
 /* From parameter 1 on. A text that is NULL counts as "", a number that is NaN as NULL. Texts and
  * bytes must live until the statement is reset. */
 void lab_sql_bind(sqlite3_stmt *statement, const struct lab_sql_cell *row);

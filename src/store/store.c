@@ -74,24 +74,22 @@ int lab_store_check_path(const char *path, enum lab_store_mode mode, const char 
 
 int lab_store_read_number(struct lab_store *store, const char *sql, int64_t *ret_number,
                           struct lab_err *err) {
-    sqlite3_stmt *statement;
+    LAB_AUTO_STATEMENT *statement = NULL;
     if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL))
         return lab_store_fail(store, err);
     int got = lab_store_step(store, statement, err);
     if (got > 0)
         *ret_number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
     return got < 0 ? -1 : 0;
 }
 
 int lab_store_refuse_newer(struct lab_store *store, const char *sql, int64_t version, int known,
                            struct lab_err *err) {
-    sqlite3_stmt *statement = NULL;
+    LAB_AUTO_STATEMENT *statement = NULL;
     char maker[64] = "a later version";
     if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
         snprintf(maker, sizeof maker, "%s", (const char *)sqlite3_column_text(statement, 0));
-    sqlite3_finalize(statement);
     const char *number = lab_str_starts(maker, "gpulab ") ? maker + strlen("gpulab ") : maker;
     return lab_err_set(err, LAB_ERR_USER,
                        "%s was written by gpulab %s (file version %lld): gpulab %s reads up to "

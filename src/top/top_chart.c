@@ -241,7 +241,7 @@ void top_draw_chart(const struct lab_top_history *history, const struct lab_top_
     draw_heading(&plot, chart, chart->scale == TOP_CHART_MEMORY ? plot.most : limit, row, column,
                  width);
     draw_axis(&plot, chart, limit);
-    uint8_t *dots = lab_mem_alloc((size_t)plot.width * (size_t)plot.height, 1);
+    LAB_AUTO_FREE uint8_t *dots = lab_mem_alloc((size_t)plot.width * (size_t)plot.height, 1);
     for (int i = TOP_LINES - 1; i >= 0; i--) { /* the first on top */
         const struct top_column *past = charted(entity, chart, i);
         if (past && view->unicode)
@@ -249,5 +249,4 @@ void top_draw_chart(const struct lab_top_history *history, const struct lab_top_
         else if (past)
             draw_ascii(&plot, past, i > 0);
     }
-    lab_mem_free(dots);
 }

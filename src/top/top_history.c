@@ -339,7 +339,7 @@ static void start_recording(struct lab_top_history *history,
 static void load_track(struct lab_top_history *history, int index, int64_t until_ns) {
     const struct lab_track *track = &history->recording->tracks[index];
     int columns = track->entity.column_count;
-    int64_t *values = lab_mem_alloc((size_t)columns + 1, sizeof *values);
+    LAB_AUTO_FREE int64_t *values = lab_mem_alloc((size_t)columns + 1, sizeof *values);
     LAB_AUTO_FREE uint64_t *valid =
         lab_mem_alloc((size_t)LAB_VALID_WORDS(columns) + 1, sizeof *valid);
     size_t *next = &history->next_tick[index];
@@ -357,7 +357,6 @@ static void load_track(struct lab_top_history *history, int index, int64_t until
                                               .values = values,
                                               .valid = valid});
     }
-    lab_mem_free(values);
 }
 
 void lab_top_history_load(struct lab_top_history *history, const struct lab_recording *recording,

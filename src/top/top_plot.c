@@ -162,7 +162,7 @@ static void add_title(const struct lab_top_history *history, const struct lab_to
 
 static void write_script(const struct lab_top_history *history, const struct lab_top_view *view,
                          const char *path, struct lab_str *out) {
-    struct lines *lines = lab_mem_alloc(PANEL_COUNT, sizeof *lines);
+    LAB_AUTO_FREE struct lines *lines = lab_mem_alloc(PANEL_COUNT, sizeof *lines);
     int shown = 0;
     for (int i = 0; i < PANEL_COUNT; i++) {
         find_lines(history, &panels[i], &lines[i]);
@@ -187,7 +187,6 @@ static void write_script(const struct lab_top_history *history, const struct lab
         if (lines[i].count)
             add_panel(history, &panels[i], &lines[i], i, out);
     lab_str_add(out, "unset multiplot\n");
-    lab_mem_free(lines);
 }
 
 /* The picture was named by the user, the script beside it was not: one of his own is kept. */

@@ -134,7 +134,7 @@ int lab_cache_export_tuning(const struct lab_console *console, struct lab_arena 
                             const char *file, struct lab_err *err) {
     struct lab_tuning_cache *cache = NULL;
     struct lab_value *value;
-    struct lab_str text;
+    LAB_AUTO(str, text);
     const char *path;
     int count;
     if (open_cache(arena, false, &cache, &path, err))
@@ -143,15 +143,13 @@ int lab_cache_export_tuning(const struct lab_console *console, struct lab_arena 
     lab_tuning_cache_close(cache);
     if (result)
         return -1;
-    lab_str_init(&text);
     lab_json_write(value, 2, &text);
     lab_str_add(&text, "\n");
-    result = lab_file_write_atomic(file, text.text, text.length, err);
-    lab_str_release(&text);
-    if (result == 0)
-        say(console, arena, "exported", count, file,
-            lab_arena_printf(arena, "Wrote %d %s to %s.", count, plural(count), file));
-    return result;
+    if (lab_file_write_atomic(file, text.text, text.length, err) < 0)
+        return -1;
+    say(console, arena, "exported", count, file,
+        lab_arena_printf(arena, "Wrote %d %s to %s.", count, plural(count), file));
+    return 0;
 }
 
 int lab_cache_import_tuning(const struct lab_console *console, struct lab_arena *arena,

@@ -94,7 +94,8 @@ static double clock_mhz(void *device) {
 static int measure_once(struct tuner *tuner, struct heat *heat, struct lab_measure_plan *plan,
                         struct entrant *const *entrants, int count, struct lab_arena *arena,
                         struct lab_measurement *ret, struct lab_err *err) {
-    struct lab_session_choice *choices = lab_mem_alloc((size_t)count, sizeof *choices);
+    LAB_AUTO_FREE struct lab_session_choice *choices =
+        lab_mem_alloc((size_t)count, sizeof *choices);
     for (int i = 0; i < count; i++)
         choices[i] = (struct lab_session_choice){entrants[i]->trial->config, entrants[i]->tuning};
     heat->entrants = count;
@@ -106,9 +107,7 @@ static int measure_once(struct tuner *tuner, struct heat *heat, struct lab_measu
     plan->seed = tuner->session->rank.seed;
     plan->clock_mhz = clock_mhz;
     plan->clock_state = tuner->session->device;
-    int result = lab_session_measure(tuner->session, plan, choices, count, arena, ret, err);
-    lab_mem_free(choices);
-    return result;
+    return lab_session_measure(tuner->session, plan, choices, count, arena, ret, err);
 }
 
 static bool is_standing(const struct entrant *entrant) {
@@ -203,7 +202,7 @@ static int run_rung(struct tuner *tuner, struct entrant *const *standing, int co
     for (int i = 0; i < count; i++)
         if (standing[i]->trial->rung < rung)
             fresh[fresh_count++] = standing[i];
-    struct lab_measurement *found =
+    LAB_AUTO_FREE struct lab_measurement *found =
         lab_mem_alloc((size_t)(fresh_count ? fresh_count : 1), sizeof *found);
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
     struct heat heat = {.until_s = NARROW_SHARE * tuner->plan->budget_s, .from = from, .to = to};
@@ -212,7 +211,6 @@ static int run_rung(struct tuner *tuner, struct entrant *const *standing, int co
         fresh_count ? measure(tuner, &heat, &plan, fresh, &fresh_count, &arena, found, err) : 0;
     for (int i = 0; i < fresh_count && result == 0; i++)
         take_times(tuner, fresh[i], &found[i], false);
-    lab_mem_free(found);
     return result;
 }
 

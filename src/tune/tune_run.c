@@ -59,7 +59,7 @@ static void keep(const struct lab_trial *trial, void *state) {
     struct run *run = state;
     if (!run->cache || run->refused)
         return;
-    LAB_MEM_GROW(&run->found, run->found_count, &run->found_capacity);
+    LAB_ARENA_GROW(run->arena, &run->found, run->found_count, &run->found_capacity);
     run->found[run->found_count++] = trial;
     write_found(run, false);
 }
@@ -223,7 +223,6 @@ static int tune_on(struct run *run, struct lab_err *err) {
                          known_count);
     int result = lab_tune(&plan, run->arena, &run->outcome->result, err);
     write_found(run, true);
-    lab_mem_free(run->found);
     if (result < 0 && err->code == LAB_ERR_INTERRUPTED && run->cache && !run->refused)
         lab_err_set(err, err->code, "%s; the same command goes on from there",
                     lab_arena_strdup(run->arena, err->text));

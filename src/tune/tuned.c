@@ -10,11 +10,9 @@
 /* Of a launch that can be tuned, on a device with that identity. */
 static void write_key(const struct lab_device_identity *identity, struct lab_arena *arena,
                       struct lab_tuned_key *key) {
-    struct lab_str shape;
-    lab_str_init(&shape);
+    LAB_AUTO(str, shape);
     lab_tunable_shape_name(&key->launch, &shape);
     key->shape = lab_arena_strdup(arena, shape.text);
-    lab_str_release(&shape);
     key->kernel = lab_arena_printf(arena, "%s %s", key->tunable->kernel, key->tunable->version);
     key->device = lab_arena_printf(arena, "%s, %d unit%s", identity->model, identity->compute_units,
                                    identity->compute_units == 1 ? "" : "s");

@@ -111,14 +111,13 @@ int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_
         *ret_least = own;
         return 0;
     }
-    int64_t **all = lab_mem_alloc((size_t)worker->job.rank_count, sizeof(int64_t *));
+    LAB_AUTO_FREE int64_t **all = lab_mem_alloc((size_t)worker->job.rank_count, sizeof(int64_t *));
     *shown = own;
     rank->shown_next = !rank->shown_next;
     int failed = lab_group_exchange(worker->group, rank->job->index, rank->session.device, shown,
                                     (void **)all, err);
     for (int i = 0; i < worker->job.rank_count && !failed; i++)
         least = *all[i] < least ? *all[i] : least;
-    lab_mem_free(all);
     if (!failed)
         *ret_least = least;
     return failed;
@@ -213,7 +212,7 @@ static void run_ranks(struct worker *worker) {
     if (is_collective(worker))
         worker->group = lab_group_open(&(struct lab_group_setup){
             .ranks = job->rank_count, .limit_s = LAB_GROUP_LIMIT_S, .stopped = &worker->stopping});
-    struct rank *ranks = lab_mem_alloc((size_t)job->rank_count, sizeof *ranks);
+    LAB_AUTO_FREE struct rank *ranks = lab_mem_alloc((size_t)job->rank_count, sizeof *ranks);
     int started = 0;
     for (; started < job->rank_count; started++) {
         struct rank *rank = &ranks[started];
@@ -232,7 +231,6 @@ static void run_ranks(struct worker *worker) {
         pthread_join(ranks[i].thread, NULL);
     lab_group_close(worker->group);
     worker->group = NULL;
-    lab_mem_free(ranks);
 }
 
 /* Returns the exit status. */

@@ -8,6 +8,7 @@
  * So does SIGTERM, unless the workload is somebody's program: that is asked in its turn, and may
  * still save what it has and say so.
  */
+#include "base/file/file.h"
 #include "run/launch/process_tree.h"
 #include "worker/worker_internal.h"
 
@@ -207,9 +208,6 @@ void worker_guard_stop(struct worker *worker) {
         pthread_join(worker->guard, NULL);
     }
     worker->guarded = false;
-    if (worker->signal_fd >= 0)
-        close(worker->signal_fd);
-    if (worker->wake_fd >= 0)
-        close(worker->wake_fd);
-    worker->signal_fd = worker->wake_fd = -1;
+    lab_file_close(&worker->signal_fd);
+    lab_file_close(&worker->wake_fd);
 }

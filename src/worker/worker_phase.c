@@ -5,7 +5,6 @@
  */
 #include "worker/worker_internal.h"
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "device/tunable.h"

@@ -17,6 +17,7 @@ struct taker {
     struct rank *rank;
     struct outgoing *items; /* by entity */
     int count, capacity;
+    struct lab_arena *arena;
 };
 
 static void send_ticks(struct outgoing *outgoing) {
@@ -38,14 +39,15 @@ static void on_entity(void *state, int number, const struct lab_entity *entity) 
                 &(struct lab_frame){.type = LAB_FRAME_ENTITY,
                                     .rank = taker->rank->job->index,
                                     .entity = {.number = number, .entity = *entity}});
-    LAB_MEM_GROW(&taker->items, taker->count, &taker->capacity);
+    LAB_ARENA_GROW(taker->arena, &taker->items, taker->count, &taker->capacity);
     struct outgoing *item = &taker->items[taker->count++];
     *item = (struct outgoing){
         .rank = taker->rank,
         .number = number,
         .column_count = entity->column_count,
-        .times_ns = lab_mem_alloc(ROWS_MOST, sizeof *item->times_ns),
-        .values = lab_mem_alloc(ROWS_MOST * (size_t)entity->column_count, sizeof *item->values)};
+        .times_ns = lab_arena_alloc(taker->arena, ROWS_MOST, sizeof *item->times_ns),
+        .values = lab_arena_alloc(taker->arena, ROWS_MOST * (size_t)entity->column_count,
+                                  sizeof *item->values)};
 }
 
 static void on_tick(void *state, const struct lab_tick *tick) {
@@ -62,16 +64,13 @@ static void on_tick(void *state, const struct lab_tick *tick) {
 }
 
 void worker_tell_samples(struct rank *rank) {
-    struct taker taker = {.rank = rank};
+    LAB_AUTO(arena, arena);
+    struct taker taker = {.rank = rank, .arena = &arena};
     struct lab_sink_samples sink = {.entity = on_entity, .tick = on_tick, .state = &taker};
     if (!rank->session.ref.simulated)
         return;
     LAB_AUTO_LOCK(&rank->worker->sample_mutex);
     lab_device_samples(rank->session.device, &sink);
-    for (int i = 0; i < taker.count; i++) {
+    for (int i = 0; i < taker.count; i++)
         send_ticks(&taker.items[i]);
-        lab_mem_free(taker.items[i].times_ns);
-        lab_mem_free(taker.items[i].values);
-    }
-    lab_mem_free(taker.items);
 }

@@ -63,19 +63,26 @@ static int read_all(int fd, const char *path, size_t max_bytes, struct lab_str *
 int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, char **ret_text,
                   size_t *ret_length, struct lab_err *err) {
     /* without O_NONBLOCK, opening a pipe would wait for its writer */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return fail(err, errno, path);
     LAB_AUTO(str, text);
-    int result = check_kind(fd, path, max_bytes, err);
-    if (result == 0)
-        result = read_all(fd, path, max_bytes, &text, err);
-    if (result == 0) {
-        *ret_text = lab_arena_strndup(arena, text.text, text.length);
-        *ret_length = text.length;
-    }
-    close(fd);
-    return result;
+    if (check_kind(fd, path, max_bytes, err) < 0 || read_all(fd, path, max_bytes, &text, err) < 0)
+        return -1;
+    *ret_text = lab_arena_strndup(arena, text.text, text.length);
+    *ret_length = text.length;
+    return 0;
+}
+
+void lab_file_close(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void lab_file_closedir(DIR **folder) {
+    if (*folder)
+        closedir(*folder);
 }
 
 int lab_file_write_all(int fd, const char *bytes, size_t length) {
@@ -106,13 +113,11 @@ int lab_file_open_beside(const char *directory, struct lab_arena *arena, const c
 }
 
 int lab_file_sync_directory(const char *path) {
-    int fd = open(path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    LAB_AUTO_CLOSE int fd = open(path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -1;
     /* some file systems can't, and say EINVAL */
-    int result = fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
-    close(fd);
-    return result;
+    return fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
 }
 
 static int write_and_rename(int fd, const char *temporary, const char *path, const char *bytes,
@@ -135,15 +140,13 @@ static int write_file(const char *path, const char *bytes, size_t length, bool d
     size_t prefix = slash ? (size_t)(slash - path) + 1 : 0;
     const char *directory = lab_arena_strndup(&arena, path, prefix);
     const char *temporary = NULL;
-    int fd = lab_file_open_beside(directory, &arena, &temporary);
+    LAB_AUTO_CLOSE int fd = lab_file_open_beside(directory, &arena, &temporary);
     bool renamed = fd >= 0 && write_and_rename(fd, temporary, path, bytes, length, durable) == 0;
     int result = 0;
     if (!renamed || (durable && lab_file_sync_directory(directory) < 0))
         result = fail(err, errno, path);
     if (fd >= 0 && !renamed)
         unlink(temporary);
-    if (fd >= 0)
-        close(fd);
     return result;
 }
 
@@ -156,12 +159,11 @@ int lab_file_replace(const char *path, const char *bytes, size_t length, struct 
 }
 
 int lab_file_read_int(const char *path, int64_t *ret_value) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return -1;
     char text[64];
     ssize_t got = read_some(fd, text, sizeof text - 1);
-    close(fd);
     if (got <= 0)
         return -1;
     text[got] = '\0';

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +26,13 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
 
 /* Writes everything, in as many calls as it takes; -1 with errno. */
 int lab_file_write_all(int fd, const char *bytes, size_t length);
+
+/* Closes a descriptor, unless it is -1, and makes it -1; a folder, unless it is NULL.
+ * LAB_AUTO_CLOSE and LAB_AUTO_CLOSEDIR do so at the end of the variable's scope. */
+void lab_file_close(int *fd);
+void lab_file_closedir(DIR **folder);
+#define LAB_AUTO_CLOSE    __attribute__((cleanup(lab_file_close)))
+#define LAB_AUTO_CLOSEDIR __attribute__((cleanup(lab_file_closedir)))
 
 /* Opens a new file in the directory ("" or with a slash at its end) under a name of its own;
  * mkstemp ignores the umask. A descriptor, or -1 with errno. */

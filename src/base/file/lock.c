@@ -9,6 +9,7 @@
 #include "base/file/lock.h"
 
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -139,7 +140,7 @@ void lab_holder_describe(const struct lab_holder *holder, struct lab_str *out) {
 }
 
 bool lab_lock_held(const char *path, struct lab_holder *ret_holder) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     if (ret_holder)
         *ret_holder = (struct lab_holder){0};
     if (fd < 0)
@@ -148,6 +149,5 @@ bool lab_lock_held(const char *path, struct lab_holder *ret_holder) {
     bool held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     if (held && ret_holder)
         lab_lock_read(fd, ret_holder);
-    close(fd);
     return held;
 }

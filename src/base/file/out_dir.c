@@ -46,17 +46,10 @@ struct lab_out_dir {
 
 /* --- names --- */
 
-static bool has_name(const struct names *names, const char *name) {
-    for (int i = 0; i < names->count; i++)
-        if (lab_str_equal(names->items[i], name))
-            return true;
-    return false;
-}
-
-static void add_name(struct names *names, const char *name) {
-    if (has_name(names, name))
+static void add_name(struct names *names, const char *name, struct lab_arena *arena) {
+    if (lab_str_find(name, names->items) >= 0)
         return;
-    LAB_MEM_GROW(&names->items, names->count, &names->capacity);
+    LAB_ARENA_GROW(arena, &names->items, names->count, &names->capacity);
     names->items[names->count++] = name;
 }
 
@@ -84,31 +77,27 @@ static const char *manifest_name(const struct lab_out_dir *dir) {
 }
 
 static void read_manifest(struct lab_out_dir *dir) {
-    int fd = openat(dir->fd, manifest_name(dir),
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    LAB_AUTO_CLOSE int fd = openat(dir->fd, manifest_name(dir),
+                                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return;
-    char *text = lab_mem_alloc(MANIFEST_MAX_BYTES + 1, 1);
+    LAB_AUTO_FREE char *text = lab_mem_alloc(MANIFEST_MAX_BYTES + 1, 1);
     ssize_t length = is_own_file(fd) ? read(fd, text, MANIFEST_MAX_BYTES) : -1;
-    close(fd);
     char *rest = text, *line = length > 0 ? strsep(&rest, "\n") : NULL;
     /* one that was cut off may end in half a name */
     dir->listed = line && lab_str_equal(line, MANIFEST_HEAD) && (size_t)length < MANIFEST_MAX_BYTES;
     while (dir->listed && (line = strsep(&rest, "\n")))
         if (is_plain_name(line))
-            add_name(&dir->manifest, lab_arena_strdup(&dir->arena, line));
-    lab_mem_free(text);
+            add_name(&dir->manifest, lab_arena_strdup(&dir->arena, line), &dir->arena);
 }
 
 static bool is_empty(int fd) {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+    LAB_AUTO_CLOSEDIR DIR *entries = copy < 0 ? NULL : fdopendir(copy);
     bool empty = true;
     for (struct dirent *entry; entries && empty && (entry = readdir(entries));)
         empty = lab_str_equal(entry->d_name, ".") || lab_str_equal(entry->d_name, "..") ||
                 lab_str_starts(entry->d_name, LAB_FILE_TEMPORARY);
-    if (entries)
-        closedir(entries);
     return empty;
 }
 
@@ -224,10 +213,8 @@ int lab_out_dir_open(const struct lab_out_dir_spec *spec, struct lab_out_dir **r
 }
 
 const char *lab_out_dir_resolve(const char *path, struct lab_arena *arena) {
-    char *real = path ? realpath(path, NULL) : NULL;
-    const char *resolved = real ? lab_arena_strdup(arena, real) : path;
-    free(real);
-    return resolved;
+    LAB_AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
+    return real ? lab_arena_strdup(arena, real) : path;
 }
 
 /* --- staging --- */
@@ -239,7 +226,7 @@ static int check_name(struct lab_out_dir *dir, const char *name, struct lab_err 
         return lab_err_set(err, LAB_ERR_USER, "'%s' is no name of a file in %s", name, spec->path);
     if (fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : fail(dir, name, err);
-    bool known = has_name(&dir->manifest, name) || (spec->owner && !dir->listed);
+    bool known = lab_str_find(name, dir->manifest.items) >= 0 || (spec->owner && !dir->listed);
     bool directory = S_ISDIR(info.st_mode);
     if (directory || (!known && !spec->forced))
         return lab_err_set(err, LAB_ERR_USER,
@@ -281,7 +268,7 @@ int lab_out_dir_add(struct lab_out_dir *dir, const char *name, const char *bytes
                     struct lab_err *err) {
     if (check_name(dir, name, err) < 0)
         return -1;
-    LAB_MEM_GROW(&dir->files, dir->file_count, &dir->file_capacity);
+    LAB_ARENA_GROW(&dir->arena, &dir->files, dir->file_count, &dir->file_capacity);
     struct staged *file = &dir->files[dir->file_count];
     if (write_temporary(dir, bytes, length, file->temporary) < 0)
         return fail(dir, name, err);
@@ -295,10 +282,9 @@ int lab_out_dir_add_copy(struct lab_out_dir *dir, const char *name, const char *
     LAB_AUTO(arena, arena);
     char *bytes;
     size_t length;
-    int result = lab_file_read(from, COPY_MAX_BYTES, &arena, &bytes, &length, err);
-    if (result == 0)
-        result = lab_out_dir_add(dir, name, bytes, length, err);
-    return result;
+    if (lab_file_read(from, COPY_MAX_BYTES, &arena, &bytes, &length, err) < 0)
+        return -1;
+    return lab_out_dir_add(dir, name, bytes, length, err);
 }
 
 /* --- committing --- */
@@ -308,9 +294,9 @@ static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err
     LAB_AUTO(str, text);
     char temporary[TEMPORARY_BYTES];
     for (int i = 0; i < dir->manifest.count && with_old; i++)
-        add_name(&names, dir->manifest.items[i]);
+        add_name(&names, dir->manifest.items[i], &dir->arena);
     for (int i = 0; i < dir->file_count; i++)
-        add_name(&names, dir->files[i].name);
+        add_name(&names, dir->files[i].name, &dir->arena);
     lab_str_add(&text, MANIFEST_HEAD "\n");
     for (int i = 0; i < names.count; i++)
         lab_str_printf(&text, "%s\n", names.items[i]);
@@ -322,7 +308,6 @@ static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err
     } else if (result < 0) {
         fail(dir, manifest_name(dir), err);
     }
-    lab_mem_free(names.items);
     return result;
 }
 
@@ -349,10 +334,7 @@ void lab_out_dir_close(struct lab_out_dir *dir) {
     for (int i = 0; i < dir->file_count; i++)
         if (dir->files[i].temporary[0])
             unlinkat(dir->fd, dir->files[i].temporary, 0);
-    if (dir->fd >= 0)
-        close(dir->fd);
-    lab_mem_free(dir->files);
-    lab_mem_free(dir->manifest.items);
+    lab_file_close(&dir->fd);
     lab_arena_release(&dir->arena);
     lab_mem_free(dir);
 }

@@ -35,10 +35,9 @@ int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_
     if (exists && !S_ISREG(old.st_mode)) {
         file.fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     } else {
-        char *real = exists ? realpath(path, NULL) : NULL;
+        LAB_AUTO_FREE char *real = exists ? realpath(path, NULL) : NULL;
         if (real)
             file.place = lab_arena_strdup(arena, real);
-        free(real);
         file.fd = lab_file_open_beside(folder_of(file.place, arena), arena, &file.temporary);
         if (file.fd >= 0 && exists && fchmod(file.fd, old.st_mode & 07777) < 0 && errno != EPERM) {
             fail(&file, err);
@@ -74,8 +73,7 @@ int lab_out_file_finish(struct lab_out_file *file, struct lab_err *err) {
 void lab_out_file_drop(struct lab_out_file *file) {
     if (file->temporary)
         unlink(file->temporary);
-    if (file->fd >= 0)
-        close(file->fd);
+    lab_file_close(&file->fd);
     file->temporary = NULL;
     file->fd = -1;
 }

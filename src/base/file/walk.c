@@ -78,7 +78,7 @@ static bool is_wanted_file(const struct walking *walking, const char *folder, co
 }
 
 static void add(struct walking *walking, struct lab_walk_find find) {
-    LAB_MEM_GROW(&walking->finds, walking->count, &walking->capacity);
+    LAB_ARENA_GROW(walking->arena, &walking->finds, walking->count, &walking->capacity);
     walking->finds[walking->count++] = find;
 }
 
@@ -112,31 +112,23 @@ static int walk(struct walking *walking, const char *folder, const char *below, 
 int lab_walk(const char *folder, const struct lab_walk *wanted, struct lab_arena *arena,
              struct lab_walk_find **ret_finds, int *ret_count, struct lab_err *err) {
     struct walking walking = {.wanted = wanted, .arena = arena};
-    int result = walk(&walking, folder, "", 0, err);
-    if (result == 0) {
-        *ret_finds =
-            lab_arena_copy(arena, walking.finds, (size_t)walking.count, sizeof *walking.finds);
-        *ret_count = walking.count;
-    }
-    lab_mem_free(walking.finds);
-    return result;
+    if (walk(&walking, folder, "", 0, err) < 0)
+        return -1;
+    *ret_finds = walking.finds;
+    *ret_count = walking.count;
+    return 0;
 }
 
 /* --- files that are named twice --- */
 
-bool lab_walk_again(struct lab_walk_seen *seen, const char *path) {
+bool lab_walk_again(struct lab_walk_seen *seen, const char *path, struct lab_arena *arena) {
     struct stat info;
     if (stat(path, &info) < 0)
         return false;
     for (int i = 0; i < seen->count; i++)
         if (seen->items[i].device == info.st_dev && seen->items[i].inode == info.st_ino)
             return true;
-    LAB_MEM_GROW(&seen->items, seen->count, &seen->capacity);
+    LAB_ARENA_GROW(arena, &seen->items, seen->count, &seen->capacity);
     seen->items[seen->count++] = (struct lab_walk_id){info.st_dev, info.st_ino};
     return false;
-}
-
-void lab_walk_forget(struct lab_walk_seen *seen) {
-    lab_mem_free(seen->items);
-    *seen = (struct lab_walk_seen){0};
 }

@@ -53,8 +53,8 @@ struct lab_walk_seen { /* zeroed at first */
     int count, capacity;
 };
 
-/* Whether it is there and was seen before, under this name or another. */
-bool lab_walk_again(struct lab_walk_seen *seen, const char *path);
-void lab_walk_forget(struct lab_walk_seen *seen);
+/* Whether it is there and was seen before, under this name or another; what was seen is in the
+ * arena. */
+bool lab_walk_again(struct lab_walk_seen *seen, const char *path, struct lab_arena *arena);
 
 #endif

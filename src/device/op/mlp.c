@@ -297,7 +297,7 @@ static void backward(const struct lab_launch *launch, const double *x, const dou
     struct op_layers range = op_mlp_range(mlp);
     int64_t step = step_of(mlp, state), widest = widest_of(mlp);
     double *from, *weights = weights_of(launch, state, &from);
-    double *memory = lab_mem_alloc((size_t)(2 * widest * mlp->rows), sizeof *memory);
+    LAB_AUTO_FREE double *memory = lab_mem_alloc((size_t)(2 * widest * mlp->rows), sizeof *memory);
     double *deltas[2] = {memory, memory + widest * mlp->rows};
     memcpy(deltas[0], delta, (size_t)(mlp->rows * mlp->widths[range.end]) * sizeof *delta);
     for (int l = range.end - 1; l >= range.begin; l--) {
@@ -308,7 +308,6 @@ static void backward(const struct lab_launch *launch, const double *x, const dou
                       outputs + lab_mlp_output_at(mlp, l - 1) + row * mlp->widths[l],
                       before + row * mlp->widths[l]);
     }
-    lab_mem_free(memory);
     lab_mem_free(weights);
     if (range.end < lab_mlp_layers(mlp))
         return;

@@ -78,15 +78,10 @@ static void add_name(struct names *names, const char *file, struct lab_arena *ar
     if (!ends_with(file, SUFFIX) || strchr("._", file[0]))
         return;
     const char *name = lab_arena_strndup(arena, file, strlen(file) - strlen(SUFFIX));
-    for (int i = 0; i < names->count; i++)
-        if (lab_str_equal(names->items[i], name))
-            return;
-    LAB_MEM_GROW(&names->items, names->count, &names->capacity);
+    if (lab_str_find(name, names->items) >= 0)
+        return;
+    LAB_ARENA_GROW(arena, &names->items, names->count, &names->capacity);
     names->items[names->count++] = name;
-}
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static const char *const *list_names(struct lab_arena *arena, int *ret_count) {
@@ -100,13 +95,9 @@ static const char *const *list_names(struct lab_arena *arena, int *ret_count) {
     for (const struct sim_file *file = lab_machine_files; file->path; file++)
         add_name(&names, file->path, arena);
     if (names.count)
-        qsort(names.items, (size_t)names.count, sizeof *names.items, by_name);
-    const char **list = lab_arena_alloc(arena, (size_t)names.count + 1, sizeof *list);
-    for (int i = 0; i < names.count; i++)
-        list[i] = names.items[i];
+        qsort(names.items, (size_t)names.count, sizeof *names.items, lab_str_compare);
     *ret_count = names.count;
-    lab_mem_free(names.items);
-    return list;
+    return names.items;
 }
 
 int lab_device_definitions(struct lab_arena *arena, const char *const **ret_names,

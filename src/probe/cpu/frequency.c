@@ -1,6 +1,7 @@
 /* frequency.c: the CPUs' frequencies. */
 #include "probe/cpu/frequency.h"
 
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "probe/probe_host.h"
 
@@ -50,7 +51,7 @@ static void read_info_line(struct frequency *frequency, const char *line, const 
 static void read_cpuinfo(struct frequency *frequency, const char *root, const int *cpus,
                          int count) {
     int fd = probe_file_open(root, "/proc/cpuinfo"), index = 0;
-    char *text = lab_mem_alloc(INFO_BYTES, 1);
+    LAB_AUTO_FREE char *text = lab_mem_alloc(INFO_BYTES, 1);
     size_t used = 0;
     for (;;) {
         ssize_t got = fd < 0 ? 0 : read(fd, text + used, INFO_BYTES - 1 - used);
@@ -68,8 +69,7 @@ static void read_cpuinfo(struct frequency *frequency, const char *root, const in
             used = 0; /* a line that long is none of ours */
         memmove(text, line, used);
     }
-    lab_mem_free(text);
-    probe_file_close(&fd);
+    lab_file_close(&fd);
 }
 
 static bool any_fresh(const struct frequency *frequency, int count) {

@@ -5,6 +5,7 @@
  */
 #include "probe/nvml/nvml.h"
 
+#include "base/file/file.h"
 #include "base/str.h"
 #include "vendor/visible.h"
 
@@ -81,9 +82,7 @@ static int find_node(const struct nvml_gpu *gpu) {
 static void open_status(struct nvml_gpu *gpu) {
     char path[512], text[32];
     const struct nvml_probe *probe = gpu->probe;
-    if (gpu->status_fd >= 0)
-        close(gpu->status_fd);
-    gpu->status_fd = -1;
+    lab_file_close(&gpu->status_fd);
     if (probe->simulated && !*probe->root)
         return; /* another device may have its address */
     snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/power/runtime_status", probe->root,
@@ -92,8 +91,8 @@ static void open_status(struct nvml_gpu *gpu) {
     ssize_t length = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
     if (length > 0 && strncmp(text, "unsupported", 11) != 0)
         gpu->status_fd = fd;
-    else if (fd >= 0)
-        close(fd);
+    else
+        lab_file_close(&fd);
 }
 
 /* --- MIG --- */
@@ -266,16 +265,14 @@ static int choose_lanes(struct nvml_probe *probe, const struct candidates *list,
                         struct lab_err *err) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     size_t size = (size_t)list->count;
-    struct lab_visible_gpu *gpus = lab_mem_alloc(size, sizeof *gpus);
-    int *order = lab_mem_alloc(size, sizeof *order);
+    LAB_AUTO_FREE struct lab_visible_gpu *gpus = lab_mem_alloc(size, sizeof *gpus);
+    LAB_AUTO_FREE int *order = lab_mem_alloc(size, sizeof *order);
     bool twice = false;
     for (int i = 0; i < list->count; i++)
         gpus[i] = (struct lab_visible_gpu){list->items[i].uuid, list->items[i].parent};
     int count = lab_visible_order(visible, gpus, list->count, order, &twice);
     probe->gpus = lab_mem_alloc(size, sizeof *probe->gpus);
     make_lanes(probe, list, order, count);
-    lab_mem_free(order);
-    lab_mem_free(gpus);
     if (count)
         return 0;
     return lab_err_set(err, LAB_ERR_UNSUPPORTED, "CUDA_VISIBLE_DEVICES='%s' %sleaves no GPU",

@@ -1,6 +1,7 @@
 /* details.c: who a process is and where it runs, from its files in /proc. */
 #include "probe/process/details.h"
 
+#include "base/file/file.h"
 #include "base/str.h"
 
 #include <dirent.h>
@@ -178,7 +179,7 @@ static int busiest_node(const struct known *known, const char *root,
     int counts[PROBE_NODES_MAX] = {0}, looked_at = 0;
     int main_node = node_of(nodes, known->processor), best = main_node, best_count = 0;
     snprintf(path, sizeof path, "%s/proc/%d/task", root, known->is.pid);
-    DIR *folder = opendir(path);
+    LAB_AUTO_CLOSEDIR DIR *folder = opendir(path);
     for (struct dirent *entry; folder && looked_at < THREADS_MAX && (entry = readdir(folder));) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || strlen(entry->d_name) > 16)
             continue;
@@ -187,8 +188,6 @@ static int busiest_node(const struct known *known, const char *root,
         for (int i = 0; i < nodes->count; i++)
             counts[i] += nodes->numbers[i] == node;
     }
-    if (folder)
-        closedir(folder);
     for (int i = 0; i < nodes->count; i++)
         if (counts[i] > best_count ||
             (counts[i] == best_count && counts[i] > 0 && nodes->numbers[i] == main_node)) {

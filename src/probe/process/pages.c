@@ -2,13 +2,13 @@
 #include "probe/process/pages.h"
 
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "probe/placement.h"
 #include "probe/probe_host.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PERIOD_NS     (5 * LAB_NS_PER_S)
@@ -22,7 +22,7 @@ void pages_init(struct pages *pages) {
 }
 
 void pages_release(struct pages *pages) {
-    probe_file_close(&pages->fd);
+    lab_file_close(&pages->fd);
     lab_mem_free(pages->bytes);
     lab_mem_free(pages->so_far);
     lab_mem_free(pages->rest);
@@ -102,7 +102,7 @@ static void end(struct pages *pages) {
     int64_t *spare = pages->bytes;
     pages->bytes = pages->so_far;
     pages->so_far = spare;
-    probe_file_close(&pages->fd);
+    lab_file_close(&pages->fd);
 }
 
 /* A page's worth of lines; false = that was all. */
@@ -125,12 +125,6 @@ static bool read_piece(struct pages *pages, const struct lab_machine *machine) {
     return true;
 }
 
-static int64_t thread_time_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * LAB_NS_PER_S + time.tv_nsec;
-}
-
 bool pages_read(struct pages *pages, const char *root, int32_t pid,
                 const struct lab_machine *machine, int64_t now_ns, struct pages_budget *budget) {
     if (pages->fd < 0 && now_ns < pages->due_ns)
@@ -141,9 +135,9 @@ bool pages_read(struct pages *pages, const char *root, int32_t pid,
         return true;
     bool more = true;
     while (more && budget->left_ns > 0) {
-        int64_t before_ns = thread_time_ns();
+        int64_t before_ns = lab_clock_thread_ns();
         more = read_piece(pages, machine);
-        budget->left_ns -= thread_time_ns() - before_ns;
+        budget->left_ns -= lab_clock_thread_ns() - before_ns;
     }
     if (!more)
         end(pages);

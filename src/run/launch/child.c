@@ -5,6 +5,7 @@
 #include "run/launch/child.h"
 
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/subprocess.h"
 #include "run/frame.h"
@@ -30,12 +31,6 @@
 #define CLEAN_LOOKS      2 /* in a row: who starts others while the tree is read may hide in one */
 #define PAUSE_MIN_NS     (2 * LAB_NS_PER_MS)
 #define PAUSE_MAX_NS     (100 * LAB_NS_PER_MS)
-
-static void close_fd(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
 
 /* --- starting --- */
 
@@ -136,11 +131,11 @@ int lab_child_start(struct lab_child *child, const struct lab_child_spec *spec,
              (long long)lab_clock_now(lab_clock_system()), (long long)++children->started_count);
     int result = start_child(child, &start, err);
     for (int i = 0; i < ENDS; i++) {
-        close_fd(&start.ours[i]);
-        close_fd(&start.theirs[i]);
+        lab_file_close(&start.ours[i]);
+        lab_file_close(&start.theirs[i]);
     }
     for (int i = 0; i < spec->inherit_count; i++)
-        close_fd(&start.inherited[i]);
+        lab_file_close(&start.inherited[i]);
     lab_mem_free(start.inherited);
     if (result < 0)
         return -1;
@@ -224,7 +219,7 @@ static bool is_dead_orphan(const struct lab_children *children, const struct lab
 static void look(struct lab_children *children) {
     int64_t start_ns = lab_clock_now(lab_clock_system());
     lab_process_tree_read(&children->tree);
-    struct lab_child **owners =
+    LAB_AUTO_FREE struct lab_child **owners =
         lab_mem_alloc((size_t)children->tree.count + 1, sizeof(struct lab_child *));
     for (int i = 0; i < children->tree.count; i++)
         owners[i] = find_owner(children, &children->tree.items[i]);
@@ -243,7 +238,6 @@ static void look(struct lab_children *children) {
         child->seen[child->seen_count].pid = process->pid;
         child->seen[child->seen_count++].start = process->start;
     }
-    lab_mem_free(owners);
     int64_t now_ns = lab_clock_now(lab_clock_system());
     children->tree_cost_ns = now_ns - start_ns;
     int64_t pause_ns = children->tree_cost_ns * LOOK_SHARE;
@@ -334,7 +328,7 @@ static void tend_running(struct lab_child *child, int64_t now_ns) {
     if (has_ended(child)) {
         child->state = LAB_CHILD_ENDED;
         child->ended_ns = child->sweep_ns = now_ns;
-        close_fd(&child->pidfd);
+        lab_file_close(&child->pidfd);
     } else if (grace_is_over(child, now_ns) && !child->killed) {
         child->killed = true;
         look(child->children);
@@ -420,10 +414,10 @@ void lab_child_release(struct lab_child *child) {
         return;
     if (child->state == LAB_CHILD_RUNNING)
         kill(-child->pid, SIGKILL);
-    close_fd(&child->socket);
-    close_fd(&child->out);
-    close_fd(&child->err);
-    close_fd(&child->pidfd);
+    lab_file_close(&child->socket);
+    lab_file_close(&child->out);
+    lab_file_close(&child->err);
+    lab_file_close(&child->pidfd);
     for (struct lab_child **link = &child->children->first; *link; link = &(*link)->next) {
         if (*link == child) {
             *link = child->next;

@@ -4,6 +4,7 @@
  */
 #include "run/launch/process_tree.h"
 
+#include "base/file/file.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -21,7 +22,7 @@
 static ssize_t read_proc(pid_t pid, const char *file, char *buffer, size_t size) {
     char path[128];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
     size_t length = 0;
@@ -33,7 +34,6 @@ static ssize_t read_proc(pid_t pid, const char *file, char *buffer, size_t size)
             break;
         length += (size_t)got;
     }
-    close(fd);
     return got < 0 ? -1 : (ssize_t)length;
 }
 
@@ -69,7 +69,7 @@ static int by_pid(const void *a, const void *b) {
 
 void lab_process_tree_read(struct lab_process_tree *tree) {
     tree->count = 0;
-    DIR *listing = opendir("/proc");
+    LAB_AUTO_CLOSEDIR DIR *listing = opendir("/proc");
     if (!listing)
         return;
     for (const struct dirent *entry; (entry = readdir(listing));) {
@@ -81,7 +81,6 @@ void lab_process_tree_read(struct lab_process_tree *tree) {
         if (read_process((pid_t)pid, &tree->items[tree->count]))
             tree->count++;
     }
-    closedir(listing);
     if (tree->count > 0)
         qsort(tree->items, (size_t)tree->count, sizeof *tree->items, by_pid);
 }
@@ -100,7 +99,7 @@ const struct lab_process *lab_process_tree_find(const struct lab_process_tree *t
 
 void lab_process_signal(const struct lab_process *process, int signal) {
     /* the pidfd first: whoever it refers to then keeps its start, whatever happens to the number */
-    int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    LAB_AUTO_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     struct lab_process now;
     if (read_process(process->pid, &now) && now.start == process->start) {
         if (pidfd >= 0)
@@ -108,8 +107,6 @@ void lab_process_signal(const struct lab_process *process, int signal) {
         else
             kill(process->pid, signal);
     }
-    if (pidfd >= 0)
-        close(pidfd);
 }
 
 static bool holds(const char *environment, ssize_t length, const char *variable, bool beginning) {
@@ -128,7 +125,7 @@ bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
     char path[64];
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *threads = opendir(path);
+    LAB_AUTO_CLOSEDIR DIR *threads = opendir(path);
     if (!threads)
         return false;
     LAB_AUTO_FREE char *environment = lab_mem_alloc(ENVIRONMENT_MAX, 1);
@@ -141,6 +138,5 @@ bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
         length = read_proc(pid, path, environment, ENVIRONMENT_MAX);
         found = holds(environment, length, variable, beginning);
     }
-    closedir(threads);
     return found;
 }

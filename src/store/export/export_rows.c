@@ -54,19 +54,15 @@ struct runs_table {
 };
 
 static void add_column(struct runs_table *table, struct lab_doc_column column) {
-    LAB_MEM_GROW(&table->columns, table->count, &table->capacity);
+    LAB_ARENA_GROW(table->arena, &table->columns, table->count, &table->capacity);
     table->columns[table->count++] = column;
-}
-
-static int compare_keys(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static const char **add_keys(struct runs_table *table, const char *prefix,
                              const struct lab_value *set) {
     size_t count = (size_t)set->count;
     const char **keys = lab_arena_copy(table->arena, set->keys, count, sizeof *keys);
-    qsort(keys, count, sizeof *keys, compare_keys);
+    qsort(keys, count, sizeof *keys, lab_str_compare);
     for (const char **key = keys; *key; key++)
         add_column(table,
                    (struct lab_doc_column){lab_arena_printf(table->arena, "%s.%s", prefix, *key)});
@@ -207,13 +203,12 @@ int lab_export_runs(const struct lab_run *runs, int count, const struct lab_doc_
     struct lab_doc_stream stream;
     make_columns(&table, runs, count);
     lab_doc_stream_begin(&stream, format, table.columns, table.count, &sink->text);
-    int result = 0;
-    for (int i = 0; i < count && result == 0; i++) {
+    for (int i = 0; i < count; i++) {
         add_run(&stream, &runs[i], &table);
-        result = lab_doc_sink_pass(sink);
+        if (lab_doc_sink_pass(sink) < 0)
+            return -1;
     }
-    lab_mem_free(table.columns);
-    return result < 0 ? -1 : lab_doc_sink_flush(sink);
+    return lab_doc_sink_flush(sink);
 }
 
 /* --- iterations --- */

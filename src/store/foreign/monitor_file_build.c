@@ -56,29 +56,9 @@ struct lab_monitor_builder {
 };
 
 struct lab_monitor_builder *lab_monitor_builder_new(struct lab_arena *arena) {
-    struct lab_monitor_builder *builder = lab_mem_alloc(1, sizeof *builder);
+    struct lab_monitor_builder *builder = lab_arena_alloc(arena, 1, sizeof *builder);
     builder->arena = arena;
     return builder;
-}
-
-void lab_monitor_builder_free(struct lab_monitor_builder *builder) {
-    for (int i = 0; i < builder->track_count; i++) {
-        struct track *track = &builder->tracks[i];
-        for (int k = 0; k < track->column_count; k++) {
-            lab_mem_free(track->columns[k].values);
-            lab_mem_free(track->columns[k].valid);
-        }
-        lab_mem_free(track->columns);
-        lab_mem_free(track->kinds);
-        lab_mem_free(track->times_ns);
-    }
-    lab_mem_free(builder->tracks);
-    lab_mem_free(builder->events);
-    lab_mem_free(builder->lists);
-    lab_mem_free(builder->epochs);
-    lab_mem_free(builder->odd);
-    lab_mem_free(builder->notes);
-    lab_mem_free(builder);
 }
 
 struct lab_arena *lab_monitor_builder_arena(struct lab_monitor_builder *builder) {
@@ -100,12 +80,12 @@ void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *te
             return;
         }
     }
-    LAB_MEM_GROW(&builder->odd, builder->odd_count, &builder->odd_capacity);
+    LAB_ARENA_GROW(builder->arena, &builder->odd, builder->odd_count, &builder->odd_capacity);
     builder->odd[builder->odd_count++] = (struct odd){text, times};
 }
 
 void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text) {
-    LAB_MEM_GROW(&builder->notes, builder->note_count, &builder->note_capacity);
+    LAB_ARENA_GROW(builder->arena, &builder->notes, builder->note_count, &builder->note_capacity);
     builder->notes[builder->note_count++] = lab_arena_strdup(builder->arena, text);
 }
 
@@ -128,7 +108,8 @@ int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_ent
     }
     if (builder->track_count >= ENTITIES_MAX || index < 0 || index > INT16_MAX)
         return -1;
-    LAB_MEM_GROW(&builder->tracks, builder->track_count, &builder->track_capacity);
+    LAB_ARENA_GROW(builder->arena, &builder->tracks, builder->track_count,
+                   &builder->track_capacity);
     struct track *track = &builder->tracks[builder->track_count];
     *track = (struct track){.step_ns = LAB_NS_PER_S};
     track->entity = (struct lab_entity){.kind = kind,
@@ -155,31 +136,28 @@ struct lab_entity *lab_monitor_builder_facts(struct lab_monitor_builder *builder
 
 /* --- ticks --- */
 
-static void grow(struct track *track) {
+static void grow(struct track *track, struct lab_arena *arena) {
     if (track->count < track->capacity)
         return;
     size_t capacity = track->capacity ? 2 * track->capacity : 64;
-    track->times_ns = lab_mem_resize(track->times_ns, capacity, sizeof *track->times_ns);
+    track->times_ns =
+        lab_arena_grow(arena, track->times_ns, track->count, capacity, sizeof *track->times_ns);
     for (int i = 0; i < track->column_count; i++) {
         struct column *column = &track->columns[i];
-        column->values = lab_mem_resize(column->values, capacity, sizeof *column->values);
-        column->valid = lab_mem_resize(column->valid, capacity, 1);
+        column->values =
+            lab_arena_grow(arena, column->values, track->count, capacity, sizeof *column->values);
+        column->valid = lab_arena_grow(arena, column->valid, track->count, capacity, 1);
     }
     track->capacity = capacity;
 }
 
-static void add_tick(struct track *track, int64_t time_ns) {
-    grow(track);
+static void add_tick(struct track *track, int64_t time_ns, struct lab_arena *arena) {
+    grow(track, arena);
     if (track->count && time_ns < track->times_ns[track->count - 1])
         track->unsorted = true;
     else if (track->count && time_ns > track->times_ns[track->count - 1])
         track->step_ns = time_ns - track->times_ns[track->count - 1];
-    track->times_ns[track->count] = time_ns;
-    for (int i = 0; i < track->column_count; i++) {
-        track->columns[i].values[track->count] = 0;
-        track->columns[i].valid[track->count] = 0;
-    }
-    track->count++;
+    track->times_ns[track->count++] = time_ns;
 }
 
 void lab_monitor_builder_start(struct lab_monitor_builder *builder, int64_t wall_ns) {
@@ -189,7 +167,8 @@ void lab_monitor_builder_start(struct lab_monitor_builder *builder, int64_t wall
 
 void lab_monitor_builder_epoch(struct lab_monitor_builder *builder,
                                const struct lab_recording_epoch *epoch) {
-    LAB_MEM_GROW(&builder->epochs, builder->epoch_count, &builder->epoch_capacity);
+    LAB_ARENA_GROW(builder->arena, &builder->epochs, builder->epoch_count,
+                   &builder->epoch_capacity);
     struct lab_recording_epoch *copy = &builder->epochs[builder->epoch_count++];
     *copy = *epoch;
     copy->host = lab_monitor_builder_text(builder, epoch->host);
@@ -237,7 +216,7 @@ int lab_monitor_builder_tick(struct lab_monitor_builder *builder, int entity,
             return -1;
         steady_ns = set_back(builder, track, time_ns);
     }
-    add_tick(track, steady_ns);
+    add_tick(track, steady_ns, builder->arena);
     return 0;
 }
 
@@ -253,7 +232,7 @@ int lab_monitor_builder_tick_at(struct lab_monitor_builder *builder, int entity,
             lab_monitor_builder_epoch(
                 builder, &(struct lab_recording_epoch){.from_ns = time_ns, .offset_ns = offset_ns});
     }
-    add_tick(&builder->tracks[entity], time_ns);
+    add_tick(&builder->tracks[entity], time_ns, builder->arena);
     return 0;
 }
 
@@ -262,7 +241,8 @@ int64_t lab_monitor_builder_time(const struct lab_monitor_builder *builder, int 
     return track->count ? track->times_ns[track->count - 1] : 0;
 }
 
-static int find_column(struct track *track, enum lab_metric_id metric, int instance) {
+static int find_column(struct lab_monitor_builder *builder, struct track *track,
+                       enum lab_metric_id metric, int instance) {
     for (int i = 0; i < track->column_count; i++) {
         int at = (track->hint + 1 + i) % track->column_count;
         if (track->kinds[at].metric == (int)metric && track->kinds[at].instance == instance)
@@ -270,20 +250,20 @@ static int find_column(struct track *track, enum lab_metric_id metric, int insta
     }
     if (track->column_count >= LAB_COLUMNS_MAX || instance > INT16_MAX)
         return -1;
-    LAB_MEM_GROW(&track->kinds, track->column_count, &track->kind_capacity);
-    LAB_MEM_GROW(&track->columns, track->column_count, &track->column_capacity);
+    LAB_ARENA_GROW(builder->arena, &track->kinds, track->column_count, &track->kind_capacity);
+    LAB_ARENA_GROW(builder->arena, &track->columns, track->column_count, &track->column_capacity);
     track->kinds[track->column_count] =
         (struct lab_column){.metric = (int16_t)metric, .instance = (int16_t)instance};
     track->columns[track->column_count] =
-        (struct column){lab_mem_alloc(track->capacity, sizeof(int64_t)),
-                        lab_mem_alloc(track->capacity, sizeof(uint8_t))};
+        (struct column){lab_arena_alloc(builder->arena, track->capacity, sizeof(int64_t)),
+                        lab_arena_alloc(builder->arena, track->capacity, sizeof(uint8_t))};
     return track->hint = track->column_count++;
 }
 
 void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
                              enum lab_metric_id metric, int instance, int64_t value) {
     struct track *track = &builder->tracks[entity];
-    int column = track->count ? find_column(track, metric, instance) : -1;
+    int column = track->count ? find_column(builder, track, metric, instance) : -1;
     if (column < 0)
         return;
     track->columns[column].values[track->count - 1] = value;
@@ -294,7 +274,8 @@ void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
 
 void lab_monitor_builder_event(struct lab_monitor_builder *builder,
                                const struct lab_sample_event *event) {
-    LAB_MEM_GROW(&builder->events, builder->event_count, &builder->event_capacity);
+    LAB_ARENA_GROW(builder->arena, &builder->events, builder->event_count,
+                   &builder->event_capacity);
     struct lab_sample_event *copy = &builder->events[builder->event_count++];
     *copy = *event;
     copy->text = lab_monitor_builder_text(builder, event->text);
@@ -302,7 +283,7 @@ void lab_monitor_builder_event(struct lab_monitor_builder *builder,
 
 void lab_monitor_builder_processes(struct lab_monitor_builder *builder,
                                    const struct lab_process_list *list) {
-    LAB_MEM_GROW(&builder->lists, builder->list_count, &builder->list_capacity);
+    LAB_ARENA_GROW(builder->arena, &builder->lists, builder->list_count, &builder->list_capacity);
     builder->lists[builder->list_count++] = *list;
 }
 
@@ -347,31 +328,28 @@ static struct order *sort_times(const void *times, size_t stride, size_t count) 
 /* A copy in the arena, in that order; the source is freed. */
 static void *settle(struct lab_arena *arena, void *items, size_t count, size_t size,
                     const struct order *order) {
-    char *copy = lab_arena_alloc(arena, count ? count : 1, size);
-    if (!order && count)
-        memcpy(copy, items, count * size);
-    for (size_t i = 0; order && i < count; i++)
+    if (!order)
+        return items;
+    char *copy = lab_arena_alloc(arena, count, size);
+    for (size_t i = 0; i < count; i++)
         memcpy(copy + i * size, (char *)items + order[i].index * size, size);
-    lab_mem_free(items);
     return copy;
 }
 
 /* The same for what begins with its time. */
 static void *settle_by_time(struct lab_arena *arena, void *items, size_t count, size_t size) {
-    struct order *order = sort_times(items, size, count);
-    void *settled = settle(arena, items, count, size, order);
-    lab_mem_free(order);
-    return settled;
+    LAB_AUTO_FREE struct order *order = sort_times(items, size, count);
+    return settle(arena, items, count, size, order);
 }
 
 static void finish_track(struct lab_monitor_builder *builder, struct track *track,
                          struct lab_track *ret) {
     struct lab_arena *arena = builder->arena;
     size_t columns = (size_t)track->column_count;
-    struct order *order =
+    LAB_AUTO_FREE struct order *order =
         track->unsorted ? sort_times(track->times_ns, sizeof *track->times_ns, track->count) : NULL;
     *ret = (struct lab_track){.entity = track->entity, .count = track->count};
-    ret->entity.columns = settle(arena, track->kinds, columns, sizeof *track->kinds, NULL);
+    ret->entity.columns = track->kinds;
     ret->entity.column_count = track->column_count;
     if (!*ret->entity.id)
         ret->entity.id = lab_arena_printf(arena, "%s%d", lab_entity_kind_name(track->entity.kind),
@@ -384,9 +362,6 @@ static void finish_track(struct lab_monitor_builder *builder, struct track *trac
             settle(arena, track->columns[i].values, track->count, sizeof(int64_t), order);
         ret->valid[i] = settle(arena, track->columns[i].valid, track->count, 1, order);
     }
-    lab_mem_free(track->columns);
-    lab_mem_free(order);
-    *track = (struct track){0};
 }
 
 static void finish_notes(struct lab_monitor_builder *builder, struct lab_recording *recording) {
@@ -396,9 +371,7 @@ static void finish_notes(struct lab_monitor_builder *builder, struct lab_recordi
         lab_monitor_builder_note(builder,
                                  lab_arena_printf(builder->arena, "left out: %s (%zu)",
                                                   builder->odd[i].text, builder->odd[i].times));
-    if (builder->note_count)
-        recording->missing = lab_arena_copy(builder->arena, builder->notes,
-                                            (size_t)builder->note_count, sizeof *builder->notes);
+    recording->missing = builder->notes;
 }
 
 static void finish_epochs(struct lab_monitor_builder *builder, struct lab_recording *recording) {
@@ -439,8 +412,4 @@ void lab_monitor_builder_finish(struct lab_monitor_builder *builder,
     recording->process_count = builder->list_count;
     finish_epochs(builder, recording);
     finish_notes(builder, recording);
-    builder->events = NULL;
-    builder->lists = NULL;
-    builder->epochs = NULL;
-    builder->track_count = 0;
 }

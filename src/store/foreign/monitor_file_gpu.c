@@ -255,16 +255,14 @@ static int find_members(const struct lab_monitor_writer *writer,
 
 void lab_monitor_write_group(struct lab_monitor_writer *writer) {
     bool multi = writer->format == LAB_MONITOR_MULTI;
-    struct lab_monitor_source **members =
+    LAB_AUTO_FREE struct lab_monitor_source **members =
         lab_mem_alloc((size_t)writer->source_count, sizeof(struct lab_monitor_source *));
     struct sums sums = {0};
     int count = find_members(writer, members);
     for (int i = 0; i < count; i++)
         lab_monitor_gpu_pass(&members[i]->gpu, &members[i]->entity, &members[i]->tick);
-    if (is_left_out(writer)) {
-        lab_mem_free(members);
+    if (is_left_out(writer))
         return;
-    }
     begin_record(writer);
     if (multi) {
         add_stamp(writer, writer->group_time_ns);
@@ -287,5 +285,4 @@ void lab_monitor_write_group(struct lab_monitor_writer *writer) {
     else
         lab_str_add(writer->out, "]");
     lab_str_add(writer->out, "}");
-    lab_mem_free(members);
 }

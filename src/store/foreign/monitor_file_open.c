@@ -4,6 +4,7 @@
  */
 #include "store/foreign/monitor_file_reader.h"
 
+#include "base/file/file.h"
 #include "store/recording/recording.h"
 
 #include <errno.h>
@@ -31,35 +32,25 @@ static bool is_study(int fd) {
 
 bool lab_monitor_is_file(const char *path) {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return false;
     bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    bool result = is_file && (is_sqlite(fd) ? !is_study(fd) : lab_monitor_is_text(fd));
-    close(fd);
-    return result;
+    return is_file && (is_sqlite(fd) ? !is_study(fd) : lab_monitor_is_text(fd));
 }
 
 int lab_monitor_read(const char *path, struct lab_arena *arena, struct lab_recording *ret_recording,
                      struct lab_err *err) {
     struct stat info;
     /* without O_NONBLOCK, opening a pipe would wait for its writer */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &info) < 0) {
         bool users = errno == ENOENT || errno == ENOTDIR || errno == EACCES;
-        lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s", path);
-        if (fd >= 0)
-            close(fd);
-        return -1;
+        return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s", path);
     }
-    int result;
     if (!S_ISREG(info.st_mode))
-        result = lab_err_set(err, LAB_ERR_USER, "%s is a %s, not a file", path,
-                             S_ISDIR(info.st_mode) ? "directory" : "device or pipe");
-    else if (is_sqlite(fd))
-        result = lab_recording_read(path, NULL, arena, ret_recording, err);
-    else
-        result = lab_monitor_read_text(fd, path, arena, ret_recording, err);
-    close(fd);
-    return result;
+        return lab_err_set(err, LAB_ERR_USER, "%s is a %s, not a file", path,
+                           S_ISDIR(info.st_mode) ? "directory" : "device or pipe");
+    return is_sqlite(fd) ? lab_recording_read(path, NULL, arena, ret_recording, err)
+                         : lab_monitor_read_text(fd, path, arena, ret_recording, err);
 }

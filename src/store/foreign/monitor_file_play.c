@@ -84,10 +84,11 @@ static int play(struct place *place) {
 
 int lab_monitor_play(const struct lab_recording *recording,
                      const struct lab_monitor_player *player) {
+    LAB_AUTO(arena, arena);
     size_t tracks = (size_t)recording->track_count, columns = 0;
     struct place place = {.recording = recording, .player = player};
-    place.ticks = lab_mem_alloc(tracks + 1, sizeof *place.ticks);
-    place.wanted = lab_mem_alloc(tracks + 1, sizeof *place.wanted);
+    place.ticks = lab_arena_alloc(&arena, tracks + 1, sizeof *place.ticks);
+    place.wanted = lab_arena_alloc(&arena, tracks + 1, sizeof *place.wanted);
     for (size_t i = 0; i < tracks; i++) {
         const struct lab_entity *entity = &recording->tracks[i].entity;
         place.wanted[i] = !player->wants || player->wants(player->state, entity->kind);
@@ -96,12 +97,7 @@ int lab_monitor_play(const struct lab_recording *recording,
         if (place.wanted[i] && player->sink.entity)
             player->sink.entity(player->sink.state, (int)i, entity);
     }
-    place.values = lab_mem_alloc(columns + 1, sizeof *place.values);
-    place.valid = lab_mem_alloc(LAB_VALID_WORDS(columns) + 1, sizeof *place.valid);
-    int result = play(&place);
-    lab_mem_free(place.ticks);
-    lab_mem_free(place.wanted);
-    lab_mem_free(place.values);
-    lab_mem_free(place.valid);
-    return result;
+    place.values = lab_arena_alloc(&arena, columns + 1, sizeof *place.values);
+    place.valid = lab_arena_alloc(&arena, LAB_VALID_WORDS(columns) + 1, sizeof *place.valid);
+    return play(&place);
 }

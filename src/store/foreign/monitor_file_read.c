@@ -160,6 +160,5 @@ int lab_monitor_read_text(int fd, const char *path, struct lab_arena *arena,
         *ret_recording = recording;
     }
     lab_monitor_scan_release(&scan);
-    lab_monitor_builder_free(builder);
     return result;
 }

@@ -45,7 +45,8 @@ struct table {
 static int split(struct table *table, const char *text, size_t length) {
     if (length + 1 > table->line_capacity) {
         table->line_capacity = 2 * (length + 1);
-        table->line = lab_mem_resize(table->line, table->line_capacity, 1);
+        table->line =
+            lab_arena_alloc(lab_monitor_builder_arena(table->builder), table->line_capacity, 1);
     }
     char *to = table->line;
     int count = 0;
@@ -228,31 +229,27 @@ static void read_line(struct table *table, const char *line, size_t length) {
     }
 }
 
-bool lab_monitor_is_csv(struct lab_monitor_scan *scan) {
-    LAB_AUTO(arena, arena);
-    struct lab_monitor_builder *builder = lab_monitor_builder_new(&arena);
-    struct table *table = lab_mem_alloc(1, sizeof *table);
+static bool find_header(struct table *table, struct lab_monitor_scan *scan) {
     const char *line;
     size_t length;
-    table->builder = builder;
-    bool is_one = lab_monitor_scan_line(scan, &line, &length) && length < HEADER_BYTES &&
-                  read_header(table, line, length);
-    lab_mem_free(table->line);
-    lab_mem_free(table);
-    lab_monitor_builder_free(builder);
-    return is_one;
+    return lab_monitor_scan_line(scan, &line, &length) && length < HEADER_BYTES &&
+           read_header(table, line, length);
+}
+
+bool lab_monitor_is_csv(struct lab_monitor_scan *scan) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO_FREE struct table *table = lab_mem_alloc(1, sizeof *table);
+    table->builder = lab_monitor_builder_new(&arena);
+    return find_header(table, scan);
 }
 
 bool lab_monitor_read_csv(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan) {
     const char *line;
     size_t length;
-    struct table *table = lab_mem_alloc(1, sizeof *table);
+    LAB_AUTO_FREE struct table *table = lab_mem_alloc(1, sizeof *table);
     table->builder = builder;
-    bool good = lab_monitor_scan_line(scan, &line, &length) && length < HEADER_BYTES &&
-                read_header(table, line, length);
+    bool good = find_header(table, scan);
     while (good && lab_monitor_scan_line(scan, &line, &length))
         read_line(table, line, length);
-    lab_mem_free(table->line);
-    lab_mem_free(table);
     return good;
 }

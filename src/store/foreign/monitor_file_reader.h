@@ -63,7 +63,6 @@ bool lab_monitor_scan_line(struct lab_monitor_scan *scan, const char **ret_text,
 struct lab_monitor_builder;
 
 struct lab_monitor_builder *lab_monitor_builder_new(struct lab_arena *arena);
-void lab_monitor_builder_free(struct lab_monitor_builder *builder);
 
 /* Something was left out: told once for each text, with how often. The text must last. */
 void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *text, size_t times);

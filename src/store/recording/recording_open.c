@@ -18,7 +18,7 @@ void lab_recording_note(struct lab_recording_notes *notes, const char *format, .
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    LAB_MEM_GROW(&notes->items, notes->count, &notes->capacity);
+    LAB_ARENA_GROW(notes->arena, &notes->items, notes->count, &notes->capacity);
     notes->items[notes->count++] = lab_arena_strdup(notes->arena, text);
 }
 
@@ -96,7 +96,7 @@ static bool is_beside(const char *path, const char *suffix, struct lab_arena *ar
  * open as long as the study runs, and that is told elsewhere.
  */
 static void note_open(struct lab_store *store, bool has_wal, struct lab_recording_notes *notes) {
-    sqlite3_stmt *row;
+    LAB_AUTO_STATEMENT *row = NULL;
     int64_t application = 0;
     lab_store_read_number(store, "PRAGMA application_id", &application, NULL);
     if (sqlite3_prepare_v2(store->db, "PRAGMA journal_mode", -1, &row, NULL))
@@ -113,7 +113,6 @@ static void note_open(struct lab_store *store, bool has_wal, struct lab_recordin
                                "the end: the recording was not closed; it is still being written, "
                                "or was broken off");
     }
-    sqlite3_finalize(row);
 }
 
 int lab_recording_open(const char *path, struct lab_recording_notes *notes, bool *ret_damaged,

@@ -23,7 +23,7 @@ char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena)
  * `each`. */
 static int walk(struct lab_recording_reading *reading, const char *sql, lab_recording_row *each,
                 void *state, int64_t *after) {
-    sqlite3_stmt *row;
+    LAB_AUTO_STATEMENT *row = NULL;
     int code = sqlite3_prepare_v2(reading->store->db, sql, -1, &row, NULL);
     if (code)
         return code;
@@ -32,17 +32,12 @@ static int walk(struct lab_recording_reading *reading, const char *sql, lab_reco
                               SQL_INT(all ? INT64_MAX : reading->query->until_ns)));
     while ((code = sqlite3_step(row)) == SQLITE_ROW) {
         int64_t number = sqlite3_column_int64(row, 0);
-        if (number <= *after) { /* a tree that is no tree */
-            code = SQLITE_CORRUPT;
-            break;
-        }
+        if (number <= *after) /* a tree that is no tree */
+            return SQLITE_CORRUPT;
         *after = number;
-        if (each(reading, row, state) < 0) {
-            code = -1;
-            break;
-        }
+        if (each(reading, row, state) < 0)
+            return -1;
     }
-    sqlite3_finalize(row);
     return code;
 }
 
@@ -107,7 +102,8 @@ static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row,
                     strcmp(last->host, segment.host) == 0 && segment.mono_ns >= last->mono_ns;
         segment.boot = last->boot + !same;
     }
-    LAB_MEM_GROW(&reading->segments, reading->segment_count, &reading->segment_capacity);
+    LAB_ARENA_GROW(reading->arena, &reading->segments, reading->segment_count,
+                   &reading->segment_capacity);
     reading->segments[reading->segment_count++] = segment;
     return 0;
 }
@@ -122,7 +118,7 @@ static int find_query_boot(struct lab_recording_reading *reading, struct lab_err
     reading->query_boot = last->boot;
     if (query->epoch == 0 || reading->damaged)
         return 0;
-    sqlite3_stmt *row;
+    LAB_AUTO_STATEMENT *row = NULL;
     if (sqlite3_prepare_v2(reading->store->db, "SELECT boot_id, host FROM epoch WHERE id = ?", -1,
                            &row, NULL))
         return lab_store_fail(reading->store, err);
@@ -136,7 +132,6 @@ static int find_query_boot(struct lab_recording_reading *reading, struct lab_err
                 strcmp(reading->segments[i].host, host) == 0)
                 reading->query_boot = reading->segments[i].boot;
     }
-    sqlite3_finalize(row);
     return 0;
 }
 
@@ -147,10 +142,6 @@ bool lab_recording_wants(const struct lab_recording_reading *reading,
         return true;
     return (!segment || segment->boot == reading->query_boot) &&
            first_ns <= reading->query->until_ns && last_ns >= reading->query->from_ns;
-}
-
-static int64_t offset_of(const struct lab_recording_segment *segment) {
-    return segment->wall_ns - segment->mono_ns;
 }
 
 /* --- entities --- */
@@ -170,13 +161,14 @@ static bool is_asked_for(const struct lab_recording_query *query, int metric) {
 }
 
 /* The track of an entity: rows with one id are one entity, whatever columns each of them had. */
-static int find_track(struct lab_recording *recording, const struct lab_entity *entity,
+static int find_track(struct lab_recording_reading *reading, const struct lab_entity *entity,
                       int *capacity) {
+    struct lab_recording *recording = reading->recording;
     for (int i = 0; i < recording->track_count; i++)
         if (recording->tracks[i].entity.kind == entity->kind &&
             strcmp(recording->tracks[i].entity.id, entity->id) == 0)
             return i;
-    LAB_MEM_GROW(&recording->tracks, recording->track_count, capacity);
+    LAB_ARENA_GROW(reading->arena, &recording->tracks, recording->track_count, capacity);
     recording->tracks[recording->track_count] = (struct lab_track){.entity = *entity};
     recording->tracks[recording->track_count].entity.column_count = 0;
     return recording->track_count++;
@@ -209,7 +201,7 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
     struct lab_arena *arena = reading->arena;
     if (reading->source_count == SOURCES_MAX)
         return 0;
-    LAB_MEM_GROW(&reading->sources, reading->source_count, &reading->source_capacity);
+    LAB_ARENA_GROW(arena, &reading->sources, reading->source_count, &reading->source_capacity);
     struct lab_recording_columns *source = &reading->sources[reading->source_count++];
     *source = (struct lab_recording_columns){
         .row = sqlite3_column_int64(row, 0), .parent = sqlite3_column_int64(row, 7), .track = -1};
@@ -232,7 +224,7 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
                            entity.id);
         return 0;
     }
-    source->track = find_track(reading->recording, &entity, track_capacity);
+    source->track = find_track(reading, &entity, track_capacity);
     struct lab_track *track = &reading->recording->tracks[source->track];
     entity.column_count = track->entity.column_count;
     entity.columns = track->entity.columns
@@ -251,17 +243,13 @@ static void finish_tracks(struct lab_recording_reading *reading) {
         if (source->track >= 0 && parent && parent->track != source->track)
             recording->tracks[source->track].entity.parent = parent->track;
     }
-    struct lab_track *tracks =
-        lab_arena_alloc(reading->arena, (size_t)recording->track_count, sizeof *tracks);
     for (int i = 0; i < recording->track_count; i++) {
-        tracks[i] = recording->tracks[i];
-        recording->simulated |= tracks[i].entity.simulated;
-        size_t columns = (size_t)tracks[i].entity.column_count;
-        tracks[i].values = lab_arena_alloc(reading->arena, columns, sizeof *tracks[i].values);
-        tracks[i].valid = lab_arena_alloc(reading->arena, columns, sizeof *tracks[i].valid);
+        struct lab_track *track = &recording->tracks[i];
+        size_t columns = (size_t)track->entity.column_count;
+        recording->simulated |= track->entity.simulated;
+        track->values = lab_arena_alloc(reading->arena, columns, sizeof *track->values);
+        track->valid = lab_arena_alloc(reading->arena, columns, sizeof *track->valid);
     }
-    lab_mem_free(recording->tracks);
-    recording->tracks = tracks;
 }
 
 /* --- events --- */
@@ -294,7 +282,7 @@ static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, v
     if (event.kind == LAB_EVENT_KIND_COUNT ||
         !lab_recording_wants(reading, segment, time_ns, time_ns))
         return 0;
-    LAB_MEM_GROW(&events->items, events->count, &events->capacity);
+    LAB_ARENA_GROW(reading->arena, &events->items, events->count, &events->capacity);
     events->items[events->count++] = (struct numbered_event){event, sqlite3_column_int64(row, 0)};
     return 0;
 }
@@ -319,7 +307,6 @@ static void read_events(struct lab_recording_reading *reading) {
         lab_arena_alloc(reading->arena, events.count, sizeof *reading->recording->events);
     for (size_t i = 0; i < events.count; i++)
         reading->recording->events[i] = events.items[i].event;
-    lab_mem_free(events.items);
 }
 
 /* --- epochs, once it is known what names them --- */
@@ -344,7 +331,7 @@ static void finish_epochs(struct lab_recording_reading *reading) {
             segment->first_ns < segment->mono_ns ? segment->first_ns : segment->mono_ns;
         recording->epochs[recording->epoch_count++] = (struct lab_recording_epoch){
             .from_ns = from_ns + segment->shift_ns,
-            .offset_ns = offset_of(segment) - segment->shift_ns,
+            .offset_ns = segment->wall_ns - segment->mono_ns - segment->shift_ns,
             .host = segment->host,
             .boot_id = segment->boot_id,
         };
@@ -402,21 +389,17 @@ static int read_tables(struct lab_recording_reading *reading, struct lab_err *er
     return 0;
 }
 
-static void finish_notes(struct lab_recording_reading *reading) {
-    if (!reading->notes.count)
-        return;
-    reading->recording->missing = lab_arena_copy(reading->arena, reading->notes.items,
-                                                 (size_t)reading->notes.count, sizeof(char *));
-}
-
 /* One transaction, so that a writer's next second doesn't come between two tables. */
-static int read_all(struct lab_recording_reading *reading, struct lab_err *err) {
+static int read_all(struct lab_recording_reading *reading, struct lab_recording *ret_recording,
+                    struct lab_err *err) {
     static const struct lab_recording_query everything;
+    struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
+    reading->recording = recording;
     if (!reading->query)
         reading->query = &everything;
     reading->bytes_left =
         reading->query->max_bytes ? reading->query->max_bytes : three_quarters_of_memory();
-    *reading->recording = (struct lab_recording){
+    *recording = (struct lab_recording){
         .path = lab_arena_strdup(reading->arena, reading->store->path),
         .label = label_of(reading->store->path, reading->arena),
         .maker = "",
@@ -429,41 +412,28 @@ static int read_all(struct lab_recording_reading *reading, struct lab_err *err) 
         if (own)
             sqlite3_exec(reading->store->db, "ROLLBACK", NULL, NULL, NULL);
     }
-    finish_notes(reading);
-    lab_mem_free(reading->notes.items);
-    lab_mem_free(reading->segments);
-    lab_mem_free(reading->sources);
+    recording->missing = reading->notes.items;
+    if (result == 0)
+        *ret_recording = *recording;
     return result;
 }
 
 int lab_recording_read(const char *path, const struct lab_recording_query *query,
                        struct lab_arena *arena, struct lab_recording *ret_recording,
                        struct lab_err *err) {
-    struct lab_recording recording = {0};
     struct lab_recording_reading reading = {
-        .query = query, .arena = arena, .notes = {.arena = arena}, .recording = &recording};
-    if (lab_recording_open(path, &reading.notes, &reading.damaged, &reading.store, err) < 0) {
-        lab_mem_free(reading.notes.items);
+        .query = query, .arena = arena, .notes = {.arena = arena}};
+    if (lab_recording_open(path, &reading.notes, &reading.damaged, &reading.store, err) < 0)
         return -1;
-    }
-    int result = read_all(&reading, err);
+    int result = read_all(&reading, ret_recording, err);
     lab_store_close(reading.store);
-    if (result == 0)
-        *ret_recording = recording;
     return result;
 }
 
 int lab_recording_read_store(struct lab_store *store, const struct lab_recording_query *query,
                              struct lab_arena *arena, struct lab_recording *ret_recording,
                              struct lab_err *err) {
-    struct lab_recording recording = {0};
-    struct lab_recording_reading reading = {.store = store,
-                                            .query = query,
-                                            .arena = arena,
-                                            .notes = {.arena = arena},
-                                            .recording = &recording};
-    int result = read_all(&reading, err);
-    if (result == 0)
-        *ret_recording = recording;
-    return result;
+    struct lab_recording_reading reading = {
+        .store = store, .query = query, .arena = arena, .notes = {.arena = arena}};
+    return read_all(&reading, ret_recording, err);
 }

@@ -74,7 +74,8 @@ static void keep_list(struct processes *processes, const struct lab_process_list
     if (processes->count &&
         list->time_ns + shift_ns < processes->lists[processes->count - 1].time_ns)
         return;
-    LAB_MEM_GROW(&processes->lists, processes->count, &processes->capacity);
+    LAB_ARENA_GROW(processes->reading->arena, &processes->lists, processes->count,
+                   &processes->capacity);
     processes->lists[processes->count] = *list;
     processes->lists[processes->count++].time_ns += shift_ns;
 }
@@ -136,10 +137,8 @@ int lab_recording_read_processes(struct lab_recording_reading *reading) {
                            processes.too_many);
     struct lab_recording *recording = reading->recording;
     recording->process_count = processes.count;
-    recording->processes = lab_arena_copy(reading->arena, processes.lists, processes.count,
-                                          sizeof *recording->processes);
+    recording->processes = processes.lists;
     sqlite3_finalize(processes.find);
     lab_mem_free(processes.cache);
-    lab_mem_free(processes.lists);
     return result;
 }

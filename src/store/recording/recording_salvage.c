@@ -143,11 +143,10 @@ static void look_at_cell(struct lab_recording_reading *reading, const struct pag
     uint64_t payload, row;
     if (!take_varint(&cell, &payload) || !take_varint(&cell, &row) || payload > PAYLOAD_MAX)
         return;
-    uint8_t *record = gather(pages, cell, (int64_t)payload);
+    LAB_AUTO_FREE uint8_t *record = gather(pages, cell, (int64_t)payload);
     struct lab_recording_salvaged found = {.number = (int64_t)row};
     if (record && take_row(record, (int64_t)payload, &found))
         each(reading, &found, state);
-    lab_mem_free(record);
 }
 
 static void look_at_page(struct lab_recording_reading *reading, const struct pages *pages,

@@ -53,7 +53,7 @@ static struct item *add(struct lab_recording_reading *reading, struct items *ite
         return NULL;
     if (segment && is_possible(&item) && item.first_ns < segment->first_ns)
         segment->first_ns = item.first_ns;
-    LAB_MEM_GROW(&items->items, items->count, &items->capacity);
+    LAB_ARENA_GROW(reading->arena, &items->items, items->count, &items->capacity);
     items->items[items->count] = item;
     return &items->items[items->count++];
 }
@@ -79,15 +79,14 @@ static void add_salvaged(struct lab_recording_reading *reading,
         return;
     struct item *item = add(reading, state, found);
     if (item) {
-        item->bytes = lab_mem_alloc(found->size, 1);
+        item->bytes = lab_arena_copy(reading->arena, found->bytes, found->size, 1);
         item->size = found->size;
-        memcpy(item->bytes, found->bytes, found->size);
     }
 }
 
 /* From the index alone, each epoch on its own; false if it doesn't read. */
 static bool list_by_index(struct lab_recording_reading *reading, struct items *items) {
-    sqlite3_stmt *row;
+    LAB_AUTO_STATEMENT *row = NULL;
     if (sqlite3_prepare_v2(reading->store->db,
                            "SELECT number, entity, epoch, first_ns, last_ns, count FROM chunk"
                            " INDEXED BY chunk_time WHERE epoch = ?1 AND first_ns <= ?2"
@@ -104,7 +103,6 @@ static bool list_by_index(struct lab_recording_reading *reading, struct items *i
         while ((code = sqlite3_step(row)) == SQLITE_ROW)
             add_item(reading, row, items);
     }
-    sqlite3_finalize(row);
     return code == SQLITE_DONE;
 }
 
@@ -121,12 +119,9 @@ static int compare_items(const void *a, const void *b) {
 
 static void keep_best(struct items *items) {
     int kept = 0;
-    for (int i = 0; i < items->count; i++) {
-        if (kept && items->items[kept - 1].number == items->items[i].number)
-            lab_mem_free(items->items[i].bytes);
-        else
+    for (int i = 0; i < items->count; i++)
+        if (!kept || items->items[kept - 1].number != items->items[i].number)
             items->items[kept++] = items->items[i];
-    }
     items->count = kept;
 }
 
@@ -330,9 +325,9 @@ static void add_loss(const struct lab_recording_reading *reading, const struct i
 static void unpack_all(struct lab_recording_reading *reading, const struct items *items) {
     struct loss *losses = lab_arena_alloc(
         reading->arena, (size_t)reading->recording->track_count + 1, sizeof *losses);
-    struct lab_chunk_reader *from = lab_mem_alloc(1, sizeof *from);
+    LAB_AUTO_FREE struct lab_chunk_reader *from = lab_mem_alloc(1, sizeof *from);
     lab_chunk_reader_init(from);
-    sqlite3_stmt *row = NULL;
+    LAB_AUTO_STATEMENT *row = NULL;
     sqlite3_prepare_v2(reading->store->db, "SELECT bytes FROM chunk WHERE number = ?", -1, &row,
                        NULL);
     for (int i = 0; i < items->count; i++) {
@@ -352,9 +347,7 @@ static void unpack_all(struct lab_recording_reading *reading, const struct items
         if (!works)
             add_loss(reading, item, losses);
     }
-    sqlite3_finalize(row);
     lab_chunk_reader_release(from);
-    lab_mem_free(from);
     note_losses(reading, losses);
 }
 
@@ -362,11 +355,8 @@ int lab_recording_read_ticks(struct lab_recording_reading *reading, struct lab_e
     struct items items = {0};
     list_items(reading, &items);
     shift_boots(reading, &items);
-    int result = make_all_room(reading, &items, err);
-    if (result == 0)
-        unpack_all(reading, &items);
-    for (int i = 0; i < items.count; i++)
-        lab_mem_free(items.items[i].bytes);
-    lab_mem_free(items.items);
-    return result;
+    if (make_all_room(reading, &items, err) < 0)
+        return -1;
+    unpack_all(reading, &items);
+    return 0;
 }

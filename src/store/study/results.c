@@ -250,8 +250,8 @@ static int compare_ints(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void add_to(struct numbers *numbers, int value) {
-    LAB_MEM_GROW(&numbers->items, numbers->count, &numbers->capacity);
+static void add_to(struct numbers *numbers, int value, struct lab_arena *arena) {
+    LAB_ARENA_GROW(arena, &numbers->items, numbers->count, &numbers->capacity);
     numbers->items[numbers->count++] = value;
 }
 
@@ -264,7 +264,6 @@ static struct lab_value *hand_over_set(struct numbers *numbers, struct lab_arena
         if (i == 0 || numbers->items[i] != numbers->items[i - 1])
             lab_value_append(arena, list, lab_value_int(arena, numbers->items[i]));
     }
-    lab_mem_free(numbers->items);
     return list;
 }
 
@@ -305,9 +304,9 @@ struct lab_value *lab_results_summary(const char *study, const struct lab_run *r
         *(success ? &done_s : &failed_s) += duration_s(&runs[i]);
         invalid += success && !runs[i].valid;
         for (int r = 0; r < runs[i].rank_count; r++) {
-            add_to(&gpus, runs[i].ranks[r].gpu_id);
+            add_to(&gpus, runs[i].ranks[r].gpu_id, arena);
             if (runs[i].ranks[r].numa_node >= 0) /* else the system chose */
-                add_to(&nodes, runs[i].ranks[r].numa_node);
+                add_to(&nodes, runs[i].ranks[r].numa_node, arena);
         }
     }
     struct lab_value *map = lab_value_map(arena);

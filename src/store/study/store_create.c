@@ -109,10 +109,9 @@ static int claim(const char *directory, struct lab_arena *arena, const char **re
     static atomic_uint counter;
     const char *file = lab_arena_printf(arena, "%s.gpulab-%d-%u.tmp", directory, (int)getpid(),
                                         atomic_fetch_add(&counter, 1));
-    int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    LAB_AUTO_CLOSE int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return -1;
-    close(fd);
     *ret_file = file;
     return 0;
 }

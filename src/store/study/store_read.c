@@ -132,7 +132,7 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
     bool same =
         runs->count > 0 && runs->items[runs->count - 1].number == sqlite3_column_int64(row, 0);
     if (!same) {
-        LAB_MEM_GROW(&runs->items, runs->count, &runs->capacity);
+        LAB_ARENA_GROW(arena, &runs->items, runs->count, &runs->capacity);
         if (read_run(row, arena, &runs->items[runs->count]) < 0)
             return -1;
         read_old_result(row, runs->brief, arena, &runs->items[runs->count]);
@@ -140,7 +140,7 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
     }
     if (sqlite3_column_type(row, RANK) == SQLITE_NULL)
         return 0;
-    LAB_MEM_GROW(&runs->ranks, runs->rank_count, &runs->rank_capacity);
+    LAB_ARENA_GROW(arena, &runs->ranks, runs->rank_count, &runs->rank_capacity);
     runs->ranks[runs->rank_count++] = (struct lab_run_rank){
         .gpu_id = sqlite3_column_int(row, RANK + 1),
         .device = lab_sql_text(row, RANK + 2, arena),
@@ -150,17 +150,12 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
     return 0;
 }
 
-static void hand_over_runs(const struct runs *runs, struct lab_arena *arena,
-                           struct lab_run **ret_runs, int *ret_count) {
-    struct lab_run *items = lab_arena_copy(arena, runs->items, (size_t)runs->count, sizeof *items);
-    struct lab_run_rank *ranks =
-        lab_arena_copy(arena, runs->ranks, (size_t)runs->rank_count, sizeof *ranks);
+static void share_out_ranks(struct runs *runs) {
+    struct lab_run_rank *ranks = runs->ranks;
     for (int i = 0; i < runs->count; i++) {
-        items[i].ranks = ranks;
-        ranks += items[i].rank_count;
+        runs->items[i].ranks = ranks;
+        ranks += runs->items[i].rank_count;
     }
-    *ret_runs = items;
-    *ret_count = runs->count;
 }
 
 /* A writer may have upgraded the file since it was opened. */
@@ -202,19 +197,13 @@ int lab_store_runs_with(struct lab_store *store, const char *const *keys, struct
             break;
         }
     }
-    struct lab_run *made;
-    int count;
+    share_out_ranks(&runs);
+    if (got == 0 && !old)
+        got = lab_store_read_results(store, keys, runs.items, runs.count, arena, err);
     if (got == 0) {
-        hand_over_runs(&runs, arena, &made, &count);
-        if (!old)
-            got = lab_store_read_results(store, keys, made, count, arena, err);
+        *ret_runs = runs.items;
+        *ret_count = runs.count;
     }
-    if (got == 0) {
-        *ret_runs = made;
-        *ret_count = count;
-    }
-    lab_mem_free(runs.items);
-    lab_mem_free(runs.ranks);
     return got;
 }
 
@@ -249,7 +238,7 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
         if (!row)
             return -1;
         while ((got = lab_store_step(store, row, err)) > 0) {
-            LAB_MEM_GROW(&items, count, &capacity);
+            LAB_ARENA_GROW(arena, &items, count, &capacity);
             items[count++] = (struct lab_run_progress){
                 .run = sqlite3_column_int64(row, 0),
                 .phase = lab_sql_text(row, 1, arena),
@@ -260,10 +249,9 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
         }
     }
     if (got == 0) {
-        *ret_items = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
+        *ret_items = items;
         *ret_count = count;
     }
-    lab_mem_free(items);
     return got;
 }
 
@@ -346,7 +334,7 @@ int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *ar
     struct lab_store_metric *items = NULL;
     int count = 0, capacity = 0, got = -1;
     while (row && (got = lab_store_step(store, row, err)) > 0) {
-        LAB_MEM_GROW(&items, count, &capacity);
+        LAB_ARENA_GROW(arena, &items, count, &capacity);
         items[count++] = (struct lab_store_metric){
             .name = lab_sql_text(row, 0, arena),
             .unit = lab_sql_text(row, 1, arena),
@@ -356,9 +344,8 @@ int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *ar
         };
     }
     if (got == 0) {
-        *ret_metrics = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
+        *ret_metrics = items;
         *ret_count = count;
     }
-    lab_mem_free(items);
     return got;
 }

@@ -232,15 +232,8 @@ struct results {
 static bool is_wanted(const struct results *results, const char *key) {
     static const char *const always[] = {"rate",      "rate_low", "rate_high",
                                          "rate_unit", "valid",    NULL};
-    if (!results->keys)
-        return true;
-    for (const char *const *wanted = results->keys; *wanted; wanted++)
-        if (strcmp(*wanted, key) == 0)
-            return true;
-    for (const char *const *wanted = always; *wanted; wanted++)
-        if (strcmp(*wanted, key) == 0)
-            return true;
-    return false;
+    return !results->keys || lab_str_find(key, results->keys) >= 0 ||
+           lab_str_find(key, always) >= 0;
 }
 
 static int by_number(const void *a, const void *b) {
@@ -359,13 +352,12 @@ static int read_lines(struct lab_store *store, const struct table *table, unsign
                    !of                       ? " ORDER BY run, rank, position"
                    : of == LAB_RESULT_OF_RUN ? " WHERE rank < 0"
                                              : " WHERE rank >= 0 ORDER BY run, rank");
-    sqlite3_stmt *row;
+    LAB_AUTO_STATEMENT *row = NULL;
     if (sqlite3_prepare_v2(store->db, sql.text, -1, &row, NULL))
         return lab_store_fail(store, err);
     int got;
     while ((got = lab_store_step(store, row, err)) > 0)
         take_line(row, table, &columns, results);
-    sqlite3_finalize(row);
     return got;
 }
 

@@ -31,9 +31,9 @@ static const char *make_name(const char *path, bool whole_path, struct lab_arena
 }
 
 static void add(struct found *found, const char *path, bool named) {
-    if (lab_walk_again(&found->seen, path))
+    if (lab_walk_again(&found->seen, path, found->arena))
         return;
-    LAB_MEM_GROW(&found->items, found->count, &found->capacity);
+    LAB_ARENA_GROW(found->arena, &found->items, found->count, &found->capacity);
     found->items[found->count++] = (struct lab_trace_source){.path = path, .named = named};
 }
 
@@ -70,21 +70,17 @@ static int look_in(struct found *found, const char *word, struct lab_err *err) {
 
 /* --- names --- */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void make_names(struct found *found) {
     LAB_AUTO_FREE const char **names = lab_mem_alloc((size_t)found->count + 1, sizeof *names);
     for (int i = 0; i < found->count; i++)
         names[i] = found->items[i].name = make_name(found->items[i].path, false, found->arena);
-    qsort(names, (size_t)found->count, sizeof *names, by_text);
+    qsort(names, (size_t)found->count, sizeof *names, lab_str_compare);
     for (int i = 0; i < found->count; i++) {
         struct lab_trace_source *source = &found->items[i];
         const char **hit =
-            bsearch(&source->name, names, (size_t)found->count, sizeof *names, by_text);
-        bool twice = (hit > names && by_text(hit, hit - 1) == 0) ||
-                     (hit + 1 < names + found->count && by_text(hit, hit + 1) == 0);
+            bsearch(&source->name, names, (size_t)found->count, sizeof *names, lab_str_compare);
+        bool twice = (hit > names && lab_str_compare(hit, hit - 1) == 0) ||
+                     (hit + 1 < names + found->count && lab_str_compare(hit, hit + 1) == 0);
         if (twice)
             source->name = source->path;
     }
@@ -93,22 +89,17 @@ static void make_names(struct found *found) {
 int lab_trace_find(const char *const *words, int count, struct lab_arena *arena,
                    struct lab_trace_source **ret_sources, int *ret_count, struct lab_err *err) {
     struct found found = {.arena = arena};
-    int result = 0;
-    for (int i = 0; i < count && result == 0; i++) {
+    for (int i = 0; i < count; i++) {
         struct stat info;
         if (stat(words[i], &info) < 0)
-            result = lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", words[i]);
-        else if (S_ISDIR(info.st_mode))
-            result = look_in(&found, words[i], err);
-        else
+            return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", words[i]);
+        if (!S_ISDIR(info.st_mode))
             add(&found, words[i], true);
+        else if (look_in(&found, words[i], err) < 0)
+            return -1;
     }
-    if (result == 0) {
-        make_names(&found);
-        *ret_sources = lab_arena_copy(arena, found.items, (size_t)found.count, sizeof *found.items);
-        *ret_count = found.count;
-    }
-    lab_mem_free(found.items);
-    lab_walk_forget(&found.seen);
-    return result;
+    make_names(&found);
+    *ret_sources = found.items;
+    *ret_count = found.count;
+    return 0;
 }

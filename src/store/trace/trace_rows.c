@@ -2,6 +2,7 @@
 #include "store/trace/trace_internal.h"
 
 #include "base/str.h"
+#include "store/sql.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ int trace_fail(const struct trace_reader *reader, struct lab_err *err) {
 }
 
 bool trace_has_table(const struct trace_reader *reader, const char *table) {
-    sqlite3_stmt *rows = NULL;
+    LAB_AUTO_STATEMENT *rows = NULL;
     bool found = false;
     if (sqlite3_prepare_v2(reader->db,
                            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", -1,
@@ -31,37 +32,24 @@ bool trace_has_table(const struct trace_reader *reader, const char *table) {
         sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
         found = sqlite3_step(rows) == SQLITE_ROW;
     }
-    sqlite3_finalize(rows);
     return found;
 }
 
 /* The table's columns; NULL-terminated, in the arena; none where there is no such table. */
 static const char **read_columns(const struct trace_reader *reader, const char *table) {
-    const char **names = NULL;
+    const char **names = lab_arena_alloc(reader->arena, 1, sizeof *names);
     int count = 0, capacity = 0;
-    sqlite3_stmt *rows = NULL;
+    LAB_AUTO_STATEMENT *rows = NULL;
     if (sqlite3_prepare_v2(reader->db, "SELECT name FROM pragma_table_info(?)", -1, &rows, NULL) ==
         SQLITE_OK) {
         sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
         while (sqlite3_step(rows) == SQLITE_ROW) {
             const char *name = (const char *)sqlite3_column_text(rows, 0);
-            LAB_MEM_GROW(&names, count, &capacity);
+            LAB_ARENA_GROW(reader->arena, &names, count, &capacity);
             names[count++] = lab_arena_strdup(reader->arena, name ? name : "");
         }
     }
-    sqlite3_finalize(rows);
-    const char **copy = lab_arena_alloc(reader->arena, (size_t)count + 1, sizeof *copy);
-    for (int i = 0; i < count; i++)
-        copy[i] = names[i];
-    lab_mem_free(names);
-    return copy;
-}
-
-static bool contains(const char *const *names, const char *name) {
-    for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    return names;
 }
 
 int trace_rows_open(const struct trace_reader *reader, const char *table,
@@ -74,7 +62,7 @@ int trace_rows_open(const struct trace_reader *reader, const char *table,
     LAB_AUTO(str, sql);
     lab_str_add(&sql, "SELECT ");
     for (int i = 0; columns[i]; i++) {
-        bool found = contains(present, columns[i]);
+        bool found = lab_str_find(columns[i], present) >= 0;
         if (!found && i < required) {
             return lab_err_set(err, LAB_ERR_USER,
                                "%s is no trace that can be read: its table %s has no column %s",
@@ -104,16 +92,12 @@ int trace_count_rows(const struct trace_reader *reader, const char *table, size_
     if (!trace_has_table(reader, table))
         return 0;
     char sql[128];
-    sqlite3_stmt *rows = NULL;
+    LAB_AUTO_STATEMENT *rows = NULL;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM \"%s\"", table);
     if (sqlite3_prepare_v2(reader->db, sql, -1, &rows, NULL) != SQLITE_OK ||
-        sqlite3_step(rows) != SQLITE_ROW) {
-        trace_fail(reader, err);
-        sqlite3_finalize(rows);
-        return -1;
-    }
+        sqlite3_step(rows) != SQLITE_ROW)
+        return trace_fail(reader, err);
     *ret_count = (size_t)sqlite3_column_int64(rows, 0);
-    sqlite3_finalize(rows);
     return 0;
 }
 

@@ -25,18 +25,16 @@ int lab_tuning_cache_find(struct lab_tuning_cache *cache, const char *key, struc
                           struct lab_tuning_entry *ret_entry, struct lab_err *err) {
     if (!cache->db)
         return 0;
-    sqlite3_stmt *statement =
+    LAB_AUTO_STATEMENT *statement =
         tuning_query(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry WHERE key = ?",
                      LAB_ROW(SQL_TEXT(key)), err);
     if (!statement)
         return -1;
-    int code = sqlite3_step(statement), result = code == SQLITE_ROW ? 1 : 0;
-    if (result)
-        *ret_entry = read_entry(statement, arena);
-    else if (code != SQLITE_DONE)
-        result = tuning_fail(cache, err);
-    sqlite3_finalize(statement);
-    return result;
+    int code = sqlite3_step(statement);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
+    *ret_entry = read_entry(statement, arena);
+    return 1;
 }
 
 static struct lab_sql_cell finite_cell(double value) {
@@ -73,7 +71,7 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
                           struct lab_err *err) {
     struct lab_tuning_entry *items = NULL;
     int count = 0, capacity = 0, code = SQLITE_DONE;
-    sqlite3_stmt *statement = NULL;
+    LAB_AUTO_STATEMENT *statement = NULL;
     if (cache->db) {
         statement = tuning_query(
             cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry ORDER BY tuned_wall_ns DESC, key",
@@ -81,18 +79,15 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
         if (!statement)
             return -1;
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-            LAB_MEM_GROW(&items, count, &capacity);
+            LAB_ARENA_GROW(arena, &items, count, &capacity);
             items[count++] = read_entry(statement, arena);
         }
     }
-    int result = code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
-    sqlite3_finalize(statement);
-    if (result == 0) {
-        *ret_entries = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
-        *ret_count = count;
-    }
-    lab_mem_free(items);
-    return result;
+    if (code != SQLITE_DONE)
+        return tuning_fail(cache, err);
+    *ret_entries = items;
+    *ret_count = count;
+    return 0;
 }
 
 int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struct lab_err *err) {
@@ -161,7 +156,7 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
                             struct lab_err *err) {
     struct lab_trial *items = NULL;
     int count = 0, capacity = 0, code = SQLITE_DONE;
-    sqlite3_stmt *statement = NULL;
+    LAB_AUTO_STATEMENT *statement = NULL;
     if (cache->db) {
         statement = tuning_query(cache,
                                  "SELECT config, state, reason, rung, median_s, low_s, high_s"
@@ -170,18 +165,15 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
         if (!statement)
             return -1;
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-            LAB_MEM_GROW(&items, count, &capacity);
+            LAB_ARENA_GROW(arena, &items, count, &capacity);
             count += read_trial(statement, arena, &items[count]);
         }
     }
-    int result = code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
-    sqlite3_finalize(statement);
-    if (result == 0) {
-        *ret_trials = lab_arena_copy(arena, items, (size_t)count, sizeof *items);
-        *ret_count = count;
-    }
-    lab_mem_free(items);
-    return result;
+    if (code != SQLITE_DONE)
+        return tuning_fail(cache, err);
+    *ret_trials = items;
+    *ret_count = count;
+    return 0;
 }
 
 int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
@@ -189,15 +181,14 @@ int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
     *ret_count = 0;
     if (!cache->db)
         return 0;
-    sqlite3_stmt *statement =
+    LAB_AUTO_STATEMENT *statement =
         tuning_query(cache, "SELECT count(DISTINCT session) FROM trial", LAB_ROW_NONE, err);
     if (!statement)
         return -1;
-    int result = sqlite3_step(statement) == SQLITE_ROW ? 0 : tuning_fail(cache, err);
-    if (result == 0)
-        *ret_count = sqlite3_column_int(statement, 0);
-    sqlite3_finalize(statement);
-    return result;
+    if (sqlite3_step(statement) != SQLITE_ROW)
+        return tuning_fail(cache, err);
+    *ret_count = sqlite3_column_int(statement, 0);
+    return 0;
 }
 
 int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,

@@ -71,26 +71,21 @@ sqlite3_stmt *tuning_query(const struct lab_tuning_cache *cache, const char *sql
 
 int tuning_write(const struct lab_tuning_cache *cache, const char *sql,
                  const struct lab_sql_cell *row, struct lab_err *err) {
-    sqlite3_stmt *statement = tuning_query(cache, sql, row, err);
+    LAB_AUTO_STATEMENT *statement = tuning_query(cache, sql, row, err);
     if (!statement)
         return -1;
-    int result = sqlite3_step(statement) == SQLITE_DONE ? 0 : tuning_fail(cache, err);
-    sqlite3_finalize(statement);
-    return result;
+    return sqlite3_step(statement) == SQLITE_DONE ? 0 : tuning_fail(cache, err);
 }
 
 /* --- opening --- */
 
 static int read_number(const struct lab_tuning_cache *cache, const char *sql, int *ret_number) {
-    sqlite3_stmt *statement = NULL;
-    int result = -1;
-    if (sqlite3_prepare_v2(cache->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        *ret_number = sqlite3_column_int(statement, 0);
-        result = 0;
-    }
-    sqlite3_finalize(statement);
-    return result;
+    LAB_AUTO_STATEMENT *statement = NULL;
+    if (sqlite3_prepare_v2(cache->db, sql, -1, &statement, NULL) ||
+        sqlite3_step(statement) != SQLITE_ROW)
+        return -1;
+    *ret_number = sqlite3_column_int(statement, 0);
+    return 0;
 }
 
 enum kind { KIND_NEW, KIND_OURS, KIND_FOREIGN, KIND_DAMAGED, KIND_UNKNOWN };
@@ -115,10 +110,8 @@ static enum kind kind_of_failure(const struct lab_tuning_cache *cache, enum kind
 }
 
 static bool can_prepare(const struct lab_tuning_cache *cache, const char *sql) {
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(cache->db, sql, -1, &statement, NULL);
-    sqlite3_finalize(statement);
-    return code == SQLITE_OK;
+    LAB_AUTO_STATEMENT *statement = NULL;
+    return sqlite3_prepare_v2(cache->db, sql, -1, &statement, NULL) == SQLITE_OK;
 }
 
 static struct finding look_at(const struct lab_tuning_cache *cache) {
@@ -143,7 +136,7 @@ static struct finding look_at(const struct lab_tuning_cache *cache) {
 /* All of its pages: too long for a look-up, nothing beside a tuning. */
 static struct finding look_through(const struct lab_tuning_cache *cache) {
     struct finding finding = look_at(cache);
-    sqlite3_stmt *statement = NULL;
+    LAB_AUTO_STATEMENT *statement = NULL;
     if (finding.kind != KIND_OURS)
         return finding;
     if (sqlite3_prepare_v2(cache->db, "PRAGMA quick_check(1)", -1, &statement, NULL) ||
@@ -151,7 +144,6 @@ static struct finding look_through(const struct lab_tuning_cache *cache) {
         finding.kind = kind_of_failure(cache, KIND_DAMAGED);
     else if (!lab_str_equal((const char *)sqlite3_column_text(statement, 0), "ok"))
         finding.kind = KIND_DAMAGED;
-    sqlite3_finalize(statement);
     return finding;
 }
 
@@ -245,7 +237,7 @@ static int open_for_writing(struct lab_tuning_cache *cache, struct lab_arena *ar
     if (make_folder(cache->path, arena, err))
         return -1;
     const char *lock = lab_arena_printf(arena, "%s.lock", cache->path);
-    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    LAB_AUTO_CLOSE int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be opened", lock);
     int result;
@@ -254,7 +246,6 @@ static int open_for_writing(struct lab_tuning_cache *cache, struct lab_arena *ar
     result = open_writable(cache, arena, ret_note, err);
     if (result == 1)
         result = open_writable(cache, arena, ret_note, err);
-    close(fd);
     return result;
 }
 

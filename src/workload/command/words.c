@@ -41,21 +41,19 @@ struct splitter {
 };
 
 static void add_word(struct splitter *s, const char *text) {
-    LAB_MEM_GROW(&s->words, s->count + 1, &s->capacity);
+    LAB_ARENA_GROW(s->arena, &s->words, s->count, &s->capacity);
     s->words[s->count++] = lab_arena_strdup(s->arena, text);
-    s->words[s->count] = NULL;
 }
 
 /* What stands bare and would mean something to a shell. */
 static int refuse_operator(const struct splitter *s, const char *word) {
     static const char *const operators[] = {"|",  "||", "|&", "&",  "&&",  ";",    ">",   ">>", "<",
                                             "<<", "2>", "&>", ">&", ">>&", "2>&1", "2>>", NULL};
-    for (int i = 0; operators[i]; i++)
-        if (strcmp(operators[i], word) == 0)
-            return command_refuse(s->command, s->err,
-                                  "command: no shell is started that would understand '%s'; put it "
-                                  "in quotes, or start one: [sh, -c, \"…\"]",
-                                  word);
+    if (lab_str_find(word, operators) >= 0)
+        return command_refuse(s->command, s->err,
+                              "command: no shell is started that would understand '%s'; put it "
+                              "in quotes, or start one: [sh, -c, \"…\"]",
+                              word);
     return 0;
 }
 
@@ -139,10 +137,9 @@ int command_words(const struct lab_value *command, struct lab_arena *arena, cons
     if (result == 0 && (s.count == 0 || !*s.words[0]))
         result = command_refuse(command, err, "command: is empty; it begins with a program's name");
     if (result == 0) {
-        *ret_words = lab_arena_copy(arena, s.words, (size_t)s.count, sizeof **ret_words);
+        *ret_words = s.words;
         *ret_count = s.count;
     }
     lab_str_release(&s.word);
-    lab_mem_free(s.words);
     return result;
 }

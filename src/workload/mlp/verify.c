@@ -75,11 +75,11 @@ static double needed_bytes(const struct check *check) {
 static int download(const struct check *check, const struct lab_buffer *from, int64_t count,
                     double *to, struct lab_err *err) {
     LAB_AUTO_FREE float *values = lab_mem_alloc((size_t)count, sizeof *values);
-    int failed =
-        lab_data_download(check->training->stream, from->data, LAB_FP32, count, values, err);
-    for (int64_t i = 0; i < count && !failed; i++)
+    if (lab_data_download(check->training->stream, from->data, LAB_FP32, count, values, err))
+        return -1;
+    for (int64_t i = 0; i < count; i++)
         to[i] = (double)values[i];
-    return failed ? -1 : 0;
+    return 0;
 }
 
 static double *doubles(const struct check *check, int64_t count) {

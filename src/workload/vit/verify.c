@@ -196,16 +196,13 @@ static int compare_output(struct check *check, struct lab_err *err) {
     choose_images(check);
     if (lab_verify_room(check->pipeline->device, verification_bytes(check), err))
         return -1;
-    float *outputs =
+    LAB_AUTO_FREE float *outputs =
         lab_mem_alloc((size_t)(VIT_BUFFERS * check->shape->output_elements), sizeof *outputs);
-    int failed = read_outputs(check, outputs, err);
-    if (!failed) {
-        double *references = make_references(check);
-        compare_checked(check, outputs, references);
-        lab_mem_free(references);
-    }
-    lab_mem_free(outputs);
-    return failed;
+    if (read_outputs(check, outputs, err))
+        return -1;
+    LAB_AUTO_FREE double *references = make_references(check);
+    compare_checked(check, outputs, references);
+    return 0;
 }
 
 int vit_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {

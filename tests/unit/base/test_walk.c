@@ -153,14 +153,13 @@ LAB_TEST(file_is_known_again_by_any_name) {
     given_file("b");
     assert_int_equal(link(in_root("a"), in_root("hard")), 0);
     assert_int_equal(symlink(in_root("a"), in_root("soft")), 0);
-    assert_false(lab_walk_again(&seen, in_root("a")));
-    assert_false(lab_walk_again(&seen, in_root("b")));
-    assert_true(lab_walk_again(&seen, in_root("a")));
-    assert_true(lab_walk_again(&seen, in_root("hard")));
-    assert_true(lab_walk_again(&seen, in_root("soft")));
-    assert_false(lab_walk_again(&seen, in_root("nothing")));
-    assert_false(lab_walk_again(&seen, in_root("nothing")));
-    lab_walk_forget(&seen);
+    assert_false(lab_walk_again(&seen, in_root("a"), &arena));
+    assert_false(lab_walk_again(&seen, in_root("b"), &arena));
+    assert_true(lab_walk_again(&seen, in_root("a"), &arena));
+    assert_true(lab_walk_again(&seen, in_root("hard"), &arena));
+    assert_true(lab_walk_again(&seen, in_root("soft"), &arena));
+    assert_false(lab_walk_again(&seen, in_root("nothing"), &arena));
+    assert_false(lab_walk_again(&seen, in_root("nothing"), &arena));
 }
 
 LAB_TEST(slashes_at_the_end_go) {
