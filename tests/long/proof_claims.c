@@ -56,25 +56,25 @@ static int run_block(struct pair *pair, struct proof_random *random, int repeat,
 
 /* Devices that compete for a link wait for each other in every iteration as long as none is faster.
  * Noise pulls them apart, and one copies while the other computes: all of them are faster with
- * noise than without. Their truth is a mean over noise. */
-static bool is_shifted(const struct pair *pair, const struct proof_drawn_point *point) {
-    return !pair->drawn.in_step && point->count > 1 && proof_shares_links(&pair->machine) &&
-           !point->ranks[0].phase;
+ * noise than without. The truth of such a study is a mean over noise, for all its points alike. */
+static bool is_shifted(const struct pair *pair) {
+    bool shared = false;
+    for (int i = 0; i < pair->drawn.count; i++)
+        shared |= pair->drawn.points[i].count > 1 && !pair->drawn.points[i].ranks[0].phase;
+    return shared && !pair->drawn.in_step && proof_shares_links(&pair->machine);
 }
 
 static int run_quiet(struct pair *pair, const int *order, struct lab_err *err) {
     const struct proof_drawn_study *drawn = &pair->drawn;
-    int blocks = 1;
-    for (int i = 0; i < drawn->count; i++)
-        blocks = is_shifted(pair, &drawn->points[i]) ? TRUTH_BLOCKS : blocks;
-    for (int k = 0; k < blocks * drawn->count; k++) {
+    bool shifted = is_shifted(pair);
+    proof_define_drawn(&pair->machine, shifted, drawn->drifts, 1);
+    for (int k = 0; k < (shifted ? TRUTH_BLOCKS : 1) * drawn->count; k++) {
         const struct proof_drawn_point *point = &drawn->points[order[k % drawn->count]];
-        proof_define_drawn(&pair->machine, is_shifted(pair, point), drawn->drifts, 1);
         if (proof_study_add_gang(&pair->quiet, point->ranks, point->count, k / drawn->count, err) <
             0)
             return -1;
     }
-    if (drawn->repeats > 1 && blocks == 1)
+    if (drawn->repeats > 1 && !shifted)
         proof_study_double(&pair->quiet);
     return 0;
 }
