@@ -35,6 +35,17 @@ const char *study_cut_line(const char *text, int columns, bool unicode, struct l
     return lab_arena_strdup(arena, cut.text);
 }
 
+/* Whole clauses, as many as fit; where not even the first does, as much of it as does. */
+static const char *cut_clauses(const char *text, int columns, bool unicode,
+                               struct lab_arena *arena) {
+    size_t kept = 0;
+    for (size_t i = 1; text[i] && lab_str_columns(text) > columns; i++)
+        if (strchr(",;:", text[i]) && text[i + 1] == ' ' && i <= (size_t)columns && i > 20)
+            kept = i;
+    return kept ? lab_arena_strndup(arena, text, kept)
+                : study_cut_line(text, columns, unicode, arena);
+}
+
 static int count_lines(const char *text, int columns) {
     LAB_AUTO(str, wrapped);
     int lines = 1;
@@ -119,7 +130,7 @@ static void add_note(struct lab_doc *doc, const struct end *end, const char *wor
     lab_doc_said(doc, word, tone, "%s",
                  end->verbose
                      ? line.text
-                     : study_cut_line(line.text, room, end->style.unicode, lab_doc_arena(doc)));
+                     : cut_clauses(line.text, room, end->style.unicode, lab_doc_arena(doc)));
 }
 
 static void add_notes(struct lab_doc *doc, const struct end *end, const char *word,
@@ -199,12 +210,6 @@ static const struct lab_claim *undecided(const struct end *end) {
     return open && end->digest.study->command && *end->digest.study->command ? first : NULL;
 }
 
-static bool is_about_placement(const struct lab_page *page) {
-    static const char *const names[] = {"numa", "transfer", "recommend", "peers", NULL};
-    return page && page->analysis_count && page->analyses[0].result &&
-           lab_str_find(page->analyses[0].name, names) >= 0;
-}
-
 static void add_next(struct lab_doc *doc, const struct end *end) {
     const struct lab_study_info *study = end->digest.study;
     LAB_AUTO(str, resume);
@@ -224,7 +229,7 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
             lab_doc_line(doc, "", "%d runs per point detect 2%% (80%% power).", open->needed);
         else
             lab_doc_line(doc, "", STUDY_NO_VERDICT ".");
-    } else if (is_about_placement(end->page)) {
+    } else if (end->page && end->page->advice && end->page->advice->line_count > 0) {
         lab_doc_line_whole(doc, "Next", "gpulab bind -- CMD");
         lab_doc_line(doc, "", "'gpulab advise' has the lines for numactl, srun and mpirun.");
     } else if (end->claims.count) {

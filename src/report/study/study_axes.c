@@ -116,6 +116,7 @@ static const char *value_of(const struct finder *f, enum study_axis_kind kind, c
         /* a label that has the batch in it names no model */
         return lab_value_get_text(f->options[at], "model", run->label ? run->label : "");
     case STUDY_AXIS_KEY:
+    case STUDY_AXIS_SETTINGS:
         break;
     }
     return key_value(f->options[at], key, f->arena);
@@ -211,6 +212,57 @@ static void add_keys(struct finder *f) {
     }
 }
 
+#define SETTINGS_MOST  4 /* columns of settings; more become one */
+#define SETTINGS_NAMED 3 /* of a run, in that one */
+
+/* The value that most runs have; there are few distinct ones. */
+static const char *usual_value(const struct study_axis *axis, int count, struct lab_arena *arena) {
+    int *first = lab_arena_alloc(arena, (size_t)count, sizeof *first), known = 0, usual = 0;
+    int *runs = lab_arena_alloc(arena, (size_t)count, sizeof *runs);
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < known && strcmp(axis->values[first[at]], axis->values[i]) != 0)
+            at++;
+        if (at == known)
+            first[known++] = i;
+        usual = ++runs[at] > runs[usual] ? at : usual;
+    }
+    return axis->values[first[usual]];
+}
+
+/* One column with what differs from what is usual, "nccl_algo ring", in place of many, unless most
+ * runs differ in several. */
+static void merge_settings(struct finder *f) {
+    int first = 0, unusual = 0;
+    while (first < f->axes.count && f->axes.items[first].kind != STUDY_AXIS_KEY)
+        first++;
+    if (f->axes.count - first <= SETTINGS_MOST)
+        return;
+    const char **merged = lab_arena_alloc(f->arena, (size_t)f->count + 1, sizeof *merged);
+    const char **lead = lab_arena_alloc(f->arena, (size_t)f->count + 1, sizeof *lead);
+    int *counts = lab_arena_alloc(f->arena, (size_t)f->count + 1, sizeof *counts);
+    for (int a = first; a < f->axes.count; a++) {
+        const struct study_axis *axis = &f->axes.items[a];
+        const char *usual = usual_value(axis, f->count, f->arena);
+        for (int i = 0; i < f->count; i++)
+            if (strcmp(axis->values[i], usual) != 0) {
+                unusual++;
+                merged[i] = lab_arena_printf(f->arena, "%s%s%s %s", merged[i] ? merged[i] : "",
+                                             merged[i] ? ", " : "", axis->title, axis->values[i]);
+                lead[i] = counts[i]++ == 0 ? merged[i] : lead[i];
+            }
+    }
+    if (unusual > 2 * f->count)
+        return;
+    for (int i = 0; i < f->count; i++)
+        merged[i] = counts[i] == 0 ? "default"
+                    : counts[i] <= SETTINGS_NAMED
+                        ? merged[i]
+                        : lab_arena_printf(f->arena, "%s and %d more", lead[i], counts[i] - 1);
+    f->axes.items[first] = (struct study_axis){STUDY_AXIS_SETTINGS, "Settings", merged};
+    f->axes.count = first + 1;
+}
+
 struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
                                   struct lab_arena *arena) {
     struct finder f = {.runs = runs, .count = count, .arena = arena};
@@ -232,6 +284,7 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
     bool model = lab_value_get(f.options[0], "depth") || lab_value_get(f.options[0], "model");
     add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, false);
     add_keys(&f);
+    merge_settings(&f);
     if (f.axes.count == 0)
         add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, true);
     return f.axes;
@@ -240,7 +293,8 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
 void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out) {
     const char *value = axis->values[run];
     bool named = axis->kind == STUDY_AXIS_GPU && strcmp(axis->title, "Device") == 0; /* "cpu:2" */
-    if (named || axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_PHASE)
+    if (named || axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_PHASE ||
+        axis->kind == STUDY_AXIS_SETTINGS)
         lab_str_add(out, *value ? value : "–");
     else if (axis->kind != STUDY_AXIS_GPUS)
         lab_str_printf(out, "%s %s", axis->title, value);

@@ -18,7 +18,8 @@ enum study_axis_kind {
     STUDY_AXIS_NODE,
     STUDY_AXIS_PHASE,
     STUDY_AXIS_MODEL,
-    STUDY_AXIS_KEY, /* of the workload's options */
+    STUDY_AXIS_KEY,      /* of the workload's options */
+    STUDY_AXIS_SETTINGS, /* several of them */
 };
 
 struct study_axis {

@@ -6,6 +6,8 @@
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
+#include "model/result.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,14 +34,14 @@ struct sheet {
 
 struct ranked {
     const char *value;
-    double rate; /* of models, which are sorted by it: small ones first */
+    double size; /* of models, which are sorted by it: small ones first */
     int row;
 };
 
 static int by_value(const void *a, const void *b) {
     const struct ranked *x = a, *y = b;
-    if (x->rate != y->rate)
-        return x->rate > y->rate ? -1 : 1;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
     int order = strverscmp(x->value, y->value);
     return order ? order : x->row - y->row;
 }
@@ -50,15 +52,21 @@ static int by_name(const void *a, const void *b) {
     return order ? order : x->row - y->row;
 }
 
-/* The highest rate of each model, for all of its rows. */
-static void rate_models(struct ranked *items, int count, const struct sheet *sheet) {
+/* Its arithmetic per sample; of what has none that is known, the time. */
+static double size_of(const struct study_row *row) {
+    double flops = lab_run_result(row->run[0])->flops_per_second / row->run[0]->rate;
+    return isfinite(flops) ? (float)flops : 1 / row->rate;
+}
+
+/* The least size of each model, for all of its rows. */
+static void size_models(struct ranked *items, int count, const struct sheet *sheet) {
     qsort(items, (size_t)count, sizeof *items, by_name);
     for (int from = 0, to; from < count; from = to) {
-        double most = 0;
+        double least = INFINITY;
         for (to = from; to < count && strcmp(items[to].value, items[from].value) == 0; to++)
-            most = fmax(most, sheet->rows[items[to].row]->rate);
+            least = fmin(least, size_of(sheet->rows[items[to].row]));
         for (int i = from; i < to; i++)
-            items[i].rate = most;
+            items[i].size = least;
     }
 }
 
@@ -68,7 +76,7 @@ static void rank_axis(struct sheet *sheet, int axis) {
     for (int i = 0; i < sheet->count; i++)
         items[i] = (struct ranked){.value = item->values[i], .row = i};
     if (item->kind == STUDY_AXIS_MODEL && sheet->digest->range_count == 1)
-        rate_models(items, sheet->count, sheet);
+        size_models(items, sheet->count, sheet);
     qsort(items, (size_t)sheet->count, sizeof *items, by_value);
     int *ranks = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *ranks);
     int rank = 0;
@@ -309,7 +317,9 @@ static void add_axis_columns(const struct sheet *sheet, struct lab_doc_column *c
         if (sheet->order[i] != sheet->across)
             columns[at++] = (struct lab_doc_column){
                 NULL, axis->title,
-                .align = axis->kind == STUDY_AXIS_MODEL ? LAB_ALIGN_NAME : LAB_ALIGN_LEFT};
+                .align = axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_SETTINGS
+                             ? LAB_ALIGN_NAME
+                             : LAB_ALIGN_LEFT};
     }
 }
 
