@@ -140,6 +140,16 @@ static bool tells(const struct lab_page_analysis *item) {
     return item->result && item->result->part_count > 0 && !item->result->lacks;
 }
 
+/* Whether some point has runs to compare; of one run each there are values and no verdict. */
+static bool has_repeats(const struct lab_study_table *study, struct lab_arena *arena) {
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points);
+    bool repeats = count == 0;
+    for (int i = 0; i < count; i++)
+        repeats |= points[i].count > 1;
+    return repeats;
+}
+
 static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
     struct lab_study_table study, *whole = lab_arena_alloc(found->arena, 1, sizeof *whole);
     struct lab_analysis_choice chosen[REPORT_ANALYSES_MOST];
@@ -167,7 +177,7 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
         told = told || ((named || chosen[i].interest >= INTEREST_TO_OPEN) &&
                         found->count > before && tells(&found->items[before]));
     }
-    if (!told)
+    if (!told || !has_repeats(whole, found->arena))
         found->answer = report_runs_answer(whole, found->arena);
     found->advice = lab_arena_alloc(found->arena, 1, sizeof *found->advice);
     *found->advice = lab_advice_make(whole, NULL, found->arena);

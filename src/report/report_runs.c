@@ -73,9 +73,17 @@ const char *report_runs_answer(const struct lab_study_table *study, struct lab_a
     }
     if (count < 2)
         return count == 1 ? one_point(points, arena) : NULL;
-    return lab_arena_printf(
-        arena, "%d points %s from %s (%s) to %s (%s).", count,
-        is_once(points[0].runs[0]) ? "take" : "run at",
-        figure(median(&points[low]), points[low].runs[0], arena), points[low].name,
-        figure(median(&points[high]), points[high].runs[0], arena), points[high].name);
+    bool single = true;
+    int used = 0;
+    for (int i = 0; i < count; i++) {
+        single &= points[i].count == 1;
+        used += points[i].count;
+    }
+    return lab_arena_printf(arena, "%d of %d runs valid: %s (%s) to %s (%s).%s", used,
+                            study->run_count,
+                            figure(median(&points[low]), points[low].runs[0], arena),
+                            lab_study_point_model(&points[low], arena),
+                            figure(median(&points[high]), points[high].runs[0], arena),
+                            lab_study_point_model(&points[high], arena),
+                            single ? " 1 run of each point: values and no verdict." : "");
 }
