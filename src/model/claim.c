@@ -134,8 +134,7 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
     }
 }
 
-/* Within a sentence: "compiled" of "Compiled"; "GPU 3" and "NUMA node 2" stay. */
-static const char *within(const char *name, struct lab_arena *arena) {
+const char *lab_claim_within(const char *name, struct lab_arena *arena) {
     char *copy = lab_arena_strdup(arena, name);
     if (copy[0] >= 'A' && copy[0] <= 'Z' && copy[1] >= 'a' && copy[1] <= 'z')
         copy[0] = (char)(copy[0] - 'A' + 'a');
@@ -164,10 +163,11 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
                                 percent(claim->effect, arena), direction, claim->quantity,
                                 claim->reference, interval(claim, arena), runs(claim, arena));
     case LAB_CLAIM_NO:
-        return lab_arena_printf(
-            arena, "No difference larger than %s%% in %s between %s and %s (%s)",
-            rounded_up(claim->bound, arena), claim->quantity, within(claim->subject, arena),
-            within(claim->reference, arena), runs(claim, arena));
+        return lab_arena_printf(arena,
+                                "No difference larger than %s%% in %s between %s and %s (%s)",
+                                rounded_up(claim->bound, arena), claim->quantity,
+                                lab_claim_within(claim->subject, arena),
+                                lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
         return lab_arena_printf(arena, "%s and %s: inconclusive (%s)%s", claim->subject,
                                 claim->reference, runs(claim, arena),

@@ -75,6 +75,9 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  */
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
 
+/* A subject within a sentence: "compiled" of "Compiled"; "GPU 3" and "NUMA node 2" stay. */
+const char *lab_claim_within(const char *name, struct lab_arena *arena);
+
 /* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "too noisy here
  * (±9.6%): quiet the machine"; "" = unknown, or it isn't inconclusive. */
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena);

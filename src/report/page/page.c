@@ -7,6 +7,7 @@
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
 #define LEAD_SENTENCES 2
+#define LEAD_MOST      230 /* characters of them */
 #define SUBJECTS_SHOWN 3
 
 /* One without parts has only said what it lacks. */
@@ -67,18 +68,19 @@ static const char *question(const struct page_build *build) {
 static int count_alike(const struct lab_analysis_result *result, int first) {
     int count = 0;
     for (int c = first + 1; c < result->claim_count; c++)
-        count += result->claims[c].verdict == LAB_CLAIM_NOT_TESTED &&
+        count += result->claims[c].verdict == LAB_CLAIM_NOT_TESTED && !result->claims[c].unit &&
                  lab_str_equal(result->claims[c].kind, result->claims[first].kind);
     return count;
 }
 
-/* What no run shows, a part for each kind of claim: "GPU 3, NUMA node 1 (local)". */
+/* What no run shows, a part for each kind of claim: "GPU 3, NUMA node 1 (local)". A parameter in a
+ * unit that the runs don't determine is no gap of the study. */
 static void add_untested(const struct lab_analysis_result *result, struct lab_str *text) {
     const char *kinds[SUBJECTS_SHOWN] = {NULL};
     int count = 0;
     for (int c = 0; c < result->claim_count && count < SUBJECTS_SHOWN; c++) {
         const struct lab_claim *claim = &result->claims[c];
-        bool known = claim->verdict != LAB_CLAIM_NOT_TESTED || !claim->subject;
+        bool known = claim->verdict != LAB_CLAIM_NOT_TESTED || !claim->subject || claim->unit;
         for (int k = 0; k < count && !known; k++)
             known = lab_str_equal(kinds[k], claim->kind);
         if (known)
@@ -155,8 +157,12 @@ static void add_verdict(const struct page_build *build) {
     size_t first = headline_length(answer), end = first;
     lab_doc_text(doc, LAB_DOC_QUESTION, "%s", question(build));
     lab_doc_text(doc, LAB_DOC_ANSWER, "%.*s", (int)first, answer);
-    for (int i = 0; i < LEAD_SENTENCES && answer[end]; i++)
-        end += sentence_length(answer + end + 1) + 1;
+    for (int i = 0; i < LEAD_SENTENCES && answer[end]; i++) {
+        size_t more = end + sentence_length(answer + end + 1) + 1;
+        if (more - first > LEAD_MOST)
+            break;
+        end = more;
+    }
     if (end > first)
         lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
 }
