@@ -36,6 +36,8 @@ static int speedup_run(const void *config, const struct lab_analysis_input *inpu
                                   lab_gangs_count(&gangs, "inconclusive")};
         part->answer = lab_gangs_answer(&gangs, arena);
         LAB_PART_FIGURES(part, figure_fields, &figures, arena);
+        if (!ret_result->command && gangs.rival_count > 0)
+            ret_result->command = lab_gangs_command(&gangs, arena);
         lab_gangs_add(ret_result, part, &gangs, arena);
         lab_gangs_add_chart(ret_result, &gangs,
                             lab_arena_printf(arena, "speedup%s", lab_analysis_suffix(i, arena)),

@@ -118,6 +118,23 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
                    independent ? "the throughput of one" : "as fast as one", what, claim->n);
 }
 
+/* Whether devices that share a PCIe bridge are slower for certain. */
+static bool finds_rivals(const struct lab_gangs *gangs) {
+    const struct lab_gang_rival *rival = gangs->rivals;
+    return gangs->rival_count > 0 && rival->shares && rival->claim.verdict == LAB_CLAIM_YES &&
+           rival->claim.effect < 0;
+}
+
+/* "Use GPU 0 and GPU 2, not GPU 0 and GPU 1. GPU 0 and GPU 1 (shared PCIe bridge …): 27.5% …" */
+static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
+                       struct lab_str *text) {
+    const struct lab_gang_rival *rival = gangs->rivals;
+    int named = (int)strcspn(rival->gangs, "(");
+    if (rival->gangs[named] && strstr(rival->reference, "GPU "))
+        lab_str_printf(text, "Use %s, not %.*s. ", rival->reference, named - 1, rival->gangs);
+    lab_str_printf(text, "%s. ", lab_claim_sentence(&rival->claim, arena));
+}
+
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
     if (gangs->point_count == 0)
         return "Not tested: no run is done.";
@@ -127,15 +144,23 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
         return lab_arena_printf(arena, "Not tested: nothing was run both on one %s and on several.",
                                 gangs->unit);
     LAB_AUTO(str, text);
+    if (finds_rivals(gangs))
+        add_rivals(gangs, arena, &text);
     const struct lab_gang_pool *pool = add_action(gangs, &text);
     add_speedup(gangs, pool, &text, arena);
-    if (gangs->rival_count > 0 && gangs->rivals[0].shares &&
-        gangs->rivals[0].claim.verdict == LAB_CLAIM_YES)
-        lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals[0].claim, arena));
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
     if (even)
         lab_str_printf(&text, " %s", even);
     return lab_arena_strdup(arena, text.text);
+}
+
+/* "0,2" of "GPU 0 and GPU 2" */
+static const char *gpu_list(const char *names, struct lab_arena *arena) {
+    LAB_AUTO(str, list);
+    for (const char *at = strstr(names, "GPU "); at; at = strstr(at + 1, "GPU "))
+        lab_str_printf(&list, "%s%.*s", list.length ? "," : "", (int)strspn(at + 4, "0123456789"),
+                       at + 4);
+    return lab_arena_strdup(arena, list.text);
 }
 
 const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *arena) {
@@ -143,6 +168,10 @@ const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *a
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
+    if (best && finds_rivals(gangs))
+        return lab_arena_printf(arena,
+                                "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM",
+                                gpu_list(gangs->rivals[0].reference, arena));
     if (!best)
         return gangs->count > 0 && single == gangs->count ? "CUDA_VISIBLE_DEVICES=0 PROGRAM" : NULL;
     return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
