@@ -149,11 +149,11 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     if (!result->command)
         result->command = lab_gangs_command(&gangs, arena);
     lab_gangs_add(result, part, &gangs, arena);
+    lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),
+                              arena);
     training_add_steps(result, part, set, study->simulated, suffix, arena);
     add_predictions(part, &training, &gangs, &figures, arena);
     add_published(part, &gangs, arena);
-    lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),
-                              arena);
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     lab_analysis_drop_empty(part);
     if (study->simulated && gangs.pool_count > 0)
