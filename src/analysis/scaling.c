@@ -104,12 +104,23 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
         lab_str_printf(text, "%s%s.", text->length ? " " : "", lab_claim_sentence(&shorter, arena));
 }
 
+/* "Doubled depth (mean, 2 to 20)": by how much isn't the same everywhere. */
+static const char *doubled(const char *what, const struct lab_stage_series *series,
+                           struct lab_arena *arena) {
+    int last = series->count - 1;
+    return last < 1 ? lab_arena_printf(arena, "Doubled %s", what)
+                    : lab_arena_printf(
+                          arena, "Doubled %s (mean, %g to %g)", what,
+                          lab_study_setting_number(series->points[0]->runs[0], series->key),
+                          lab_study_setting_number(series->points[last]->runs[0], series->key));
+}
+
 static const char *make_answer(const struct scaling_group *group,
                                const struct scaling_prediction *predictions, int count,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    add_claim(&group->by_depth, "Doubled depth", arena, &text);
-    add_claim(&group->by_width, "Doubled width", arena, &text);
+    add_claim(&group->by_depth, doubled("depth", &group->depth, arena), arena, &text);
+    add_claim(&group->by_width, doubled("width", &group->width, arena), arena, &text);
     add_model(group, arena, &text);
     struct lab_interval range = scaling_predictable(group);
     for (int i = 0; i < count; i++)

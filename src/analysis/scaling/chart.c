@@ -98,13 +98,15 @@ static void add_series(struct lab_chart_panel *panel, const struct lab_rows *row
 }
 
 static void add_panel(struct lab_chart *chart, const struct lab_rows *rows,
-                      const struct lab_rows *fitted, const struct lab_rows *predicted,
+                      const struct lab_rows *fitted, bool line, const struct lab_rows *predicted,
                       const char *x, const char *title, struct lab_arena *arena) {
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, NULL, lab_axis_log(title), lab_axis_log("Samples/s"), arena);
     add_series(panel, rows, x, LAB_CHART_POINTS, "measured", 0, arena);
-    add_series(panel, fitted, x, LAB_CHART_DASHES, "cost model", 1, arena);
-    add_series(panel, fitted, x, LAB_CHART_BAND, "95% interval of a prediction", 1, arena);
+    if (line) {
+        add_series(panel, fitted, x, LAB_CHART_DASHES, "cost model", 1, arena);
+        add_series(panel, fitted, x, LAB_CHART_BAND, "95% interval of a prediction", 1, arena);
+    }
     add_series(panel, predicted, x, LAB_CHART_POINTS, "not run, predicted", 5, arena);
 }
 
@@ -113,9 +115,9 @@ void scaling_add_charts(struct lab_analysis_result *result, const struct scaling
                         const char *suffix, struct lab_arena *arena) {
     static const struct {
         const char *key, *title;
-    } axes[] = {{"gflop", "Work of a sample [GFLOP]"},
-                {"depth", "Depth [blocks]"},
-                {"dim", "Width [values]"}};
+    } axes[] = {{"depth", "Depth [blocks]"},
+                {"dim", "Width [values]"},
+                {"gflop", "Work of a sample [GFLOP]"}};
     struct lab_chart chart = {.name = lab_arena_printf(arena, "scaling_throughput%s", suffix),
                               .title =
                                   lab_arena_printf(arena, "Throughput by model, %s", group->title),
@@ -123,14 +125,16 @@ void scaling_add_charts(struct lab_analysis_result *result, const struct scaling
                               .simulated = group->simulated};
     struct scaling_group none = {0}; /* its models: what wasn't run, alone */
     struct lab_rows all = LAB_ROWS(fields, group->models, group->count);
-    const struct lab_stage_series *series[] = {NULL, &group->depth, &group->width};
+    const struct lab_stage_series *series[] = {&group->depth, &group->width, NULL};
     for (int a = 0; a < LAB_COUNT_OF(axes); a++) {
         struct lab_rows rows = series[a] ? rows_of(group, series[a], arena) : all;
         struct lab_rows fitted = fit(group, predictions, prediction_count, series[a], arena);
         struct lab_rows predicted =
             fit(&none, predictions, series[a] ? 0 : prediction_count, NULL, arena);
+        /* models of two series have no order by work that a line could follow */
+        bool line = series[a] || group->depth.count == 0 || group->width.count == 0;
         if (!series[a] || rows.count > 1)
-            add_panel(&chart, &rows, &fitted, &predicted, axes[a].key, axes[a].title, arena);
+            add_panel(&chart, &rows, &fitted, line, &predicted, axes[a].key, axes[a].title, arena);
     }
     chart.columns = chart.panel_count > 1 ? 2 : 1;
     lab_analysis_add_chart(result, chart, arena);

@@ -139,7 +139,7 @@ LAB_TEST(the_planted_rates_come_back) {
         result.answer,
         "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3 µs [3, 3] + max(FLOPs / 50 "
         "TFLOP/s [50, 50], bytes / 700 GB/s [700, 700]) (95% CI, 3 runs; R² 1.00; leave-one-out");
-    assert_true(lab_str_starts(result.answer, "Doubled depth: 4"));
+    assert_true(lab_str_starts(result.answer, "Doubled depth (mean, "));
     given_end(&given);
 }
 
@@ -350,8 +350,10 @@ LAB_TEST(charts_show_what_was_measured_and_the_model) {
     assert_int_equal(throughput->panel_count, 3);
     for (int p = 0; p < 3; p++) {
         const struct lab_chart_panel *panel = &throughput->panels[p];
-        assert_int_equal((int)panel->series[0].count, p == 0 ? MODELS : 5);
+        assert_int_equal((int)panel->series[0].count, p == 2 ? MODELS : 5);
         assert_string_equal(panel->series[0].title, "measured");
+        if (p == 2) /* both series by work: no line has their order */
+            break;
         assert_string_equal(panel->series[1].title, "cost model");
         assert_int_equal(panel->series[2].mark, LAB_CHART_BAND);
         /* models that weren't run are on the curve */
