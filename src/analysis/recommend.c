@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct recommend_config {
     const char *model;
@@ -139,9 +140,28 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
     if (same == count)
         lab_str_printf(rest, "No difference larger than %.1f%% between %s.",
                        lab_words_bound_percent(bound), plural[factor]);
+    else if (same > 0)
+        lab_str_printf(rest, "%s: no difference larger than %.1f%% for %d of %d, %d inconclusive.",
+                       lab_words_capital(plural[factor], arena), lab_words_bound_percent(bound),
+                       same, count, count - same);
     else
         lab_str_printf(rest, "%s: inconclusive (%d run%s each).",
                        lab_words_capital(plural[factor], arena), runs, runs == 1 ? "" : "s");
+}
+
+/* That settings of NCCL changed nothing since it wasn't there; NULL = it was. */
+static const char *lack_of_nccl(const struct lab_study_table *study, struct lab_arena *arena) {
+    static const char start[] = "allreduce=nccl: "; /* after the rank */
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_result *result = study->runs[i].result;
+        for (int w = 0; w < result->warnings.count; w++) {
+            const char *note = strstr(result->warnings.items[w].text, start);
+            if (note)
+                return lab_arena_printf(arena, "Not tested: NCCL was not used. %s.",
+                                        lab_words_capital(note + strlen(start), arena));
+        }
+    }
+    return NULL;
 }
 
 /* Effects before what has none. */
@@ -149,6 +169,9 @@ static const char *make_answer(const struct lab_choices *placements, int model,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
+    const char *lack = lack_of_nccl(placements->study, arena);
+    if (lack)
+        return lack;
     for (int f = 0; f < LAB_FACTORS; f++)
         add_factor(placements, model, (enum lab_factor)f, arena, &text, &rest);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", rest.text);
@@ -227,8 +250,10 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         int count = list_rows(placements, m, arena, &rows);
         if (count < 2)
             continue;
-        struct lab_chart_panel *panel = lab_chart_add_panel(
-            chart, placements->models[m], lab_axis(""), lab_axis("Throughput [samples/s]"), arena);
+        const char *unit = placements->items[0].point->runs[0]->run->rate_unit;
+        struct lab_chart_panel *panel =
+            lab_chart_add_panel(chart, placements->models[m], lab_axis(""),
+                                lab_axis(lab_arena_printf(arena, "Throughput [%s]", unit)), arena);
         lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement", "rate_per_s",
                             "use", LAB_CHART_POINTS, arena);
         for (int s = 0; s < panel->series_count; s++) /* blue among grey */
