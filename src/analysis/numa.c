@@ -171,8 +171,12 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         bound = fmax(bound, grid->pooled[from].claim.bound);
     }
     if (from < last && claim->verdict != LAB_CLAIM_NO)
-        lab_str_printf(text, " No difference larger than %.1f%% from %s up.",
-                       lab_words_bound_percent(bound), grid->pooled[from].model);
+        lab_str_printf(
+            text, " No difference larger than %.1f%% from %s up%s.", lab_words_bound_percent(bound),
+            grid->pooled[from].model,
+            grid->pooled[from].devices < 2
+                ? ""
+                : lab_arena_printf(arena, " (mean of %d devices)", grid->pooled[from].devices));
 }
 
 static const char *make_answer(const struct lab_numa_grid *grids, int count,

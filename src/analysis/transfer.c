@@ -232,14 +232,17 @@ static const char *add_study(const struct adding *to) {
         if (copies[d].size_count < 2)
             continue;
         add_copies(to, &copies[d], &copy_looks[d]);
-        if (text.length == 0)
+        const struct lab_transfer_path *remote = find_remote(&copies[d]);
+        if (text.length == 0 && remote)
+            lab_str_printf(&text, "%s.", lab_claim_sentence(&remote->change, to->arena));
+        else if (text.length == 0)
             lab_str_add(&text, to->result->parts[to->result->part_count - 1].answer);
     }
     for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++) {
         if (answers[q].count == 0)
             continue;
         add_question(to, &answers[q], &looks[q]);
-        if (text.length == 0 || q == LAB_TRANSFER_PRESSURE)
+        if (text.length == 0 || q != LAB_TRANSFER_POOL)
             lab_str_printf(&text, "%s%s", text.length ? " " : "",
                            to->result->parts[to->result->part_count - 1].answer);
     }

@@ -138,7 +138,7 @@ LAB_TEST(test_transfer_bound_models_are_pooled) {
     const struct lab_claim *first = &result.claims[0];
     assert_has(result.answer, "Bind GPUs 0–3 to NUMA node 0. NUMA node 1: 12.");
     assert_has(result.answer, "% lower throughput on 2 transfer-bound models than NUMA node 0 (");
-    assert_has(result.answer, "% from vit32x6x512 up.");
+    assert_has(result.answer, "% from vit32x6x512 up (mean of 4 devices).");
     assert_string_equal(first->kind, "numa.transfer_bound");
     assert_true(first->low < -0.119 && first->high > -0.121);
     assert_int_equal(first->scope_count, 2 * 4 * 2);

@@ -81,7 +81,7 @@ LAB_TEST(a_path_has_its_bandwidth_and_latency) {
     const struct lab_claim *remote = claim_of(&result, "transfer.node", "GPU 0, NUMA node 1");
     assert_int_equal(remote->verdict, LAB_CLAIM_YES);
     assert_near(remote->effect, -REMOTE, 0.01);
-    assert_says(result.answer,
+    assert_says(result.parts[0].answer,
                 "GPU 0, NUMA node 0, host to device: copy bandwidth 25 GB/s (95% CI");
     assert_says(result.answer, "% lower copy bandwidth than NUMA node 0 (95% CI [");
     assert_string_equal(cell(&result, 0, "sizes", 0, "example")->text,
