@@ -253,6 +253,7 @@ static void claim_costs(const struct all *all, struct row *row) {
     row->cost.scope = row->gain.scope;
     row->cost.scope_count = row->gain.scope_count;
     struct lab_claim none = lab_claim_none;
+    none.unit = "samples";
     bool gains = row->gain.verdict == LAB_CLAIM_YES && row->gain.effect > 0;
     row->break_even = name_claim(all, gains ? claim_break_even(costs_s, saved_s, cost_count) : none,
                                  "compile.break_even", row->name, "", "break-even after");

@@ -4,6 +4,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 const struct lab_claim lab_claim_none = {
     .kind = "",
@@ -169,7 +170,8 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
                                 lab_claim_within(claim->subject, arena),
                                 lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
-        return lab_arena_printf(arena, "%s and %s: inconclusive (%s)%s", claim->subject,
+        return lab_arena_printf(arena, "%s%s%s: inconclusive (%s)%s", claim->subject,
+                                strchr(claim->subject, ',') ? ", compared with " : " and ",
                                 claim->reference, runs(claim, arena),
                                 *lab_claim_next(claim, arena)
                                     ? lab_arena_printf(arena, "; %s", lab_claim_next(claim, arena))

@@ -196,6 +196,8 @@ static void add_y_axis(struct plot_scene *scene, const struct plot_layout *layou
     add_line(scene, made->left, made->bottom, made->right, made->bottom, LAB_COLOUR_AXIS);
 }
 
+#define BOLD 1.15 /* times as wide */
+
 /* From where the ticks' texts begin: what is above them is free. */
 static void add_titles(struct plot_scene *scene, const struct plot_layout *layout,
                        const struct plot_panel *made, double until) {
@@ -215,15 +217,15 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
     for (int p = 0; p < layout->chart->panel_count; p++)
         above |= layout->panels[p].top == made->top && layout->panels[p].y_title;
     if (panel->title && *panel->title)
-        plot_scene_add(scene,
-                       (struct plot_mark){.kind = PLOT_TEXT,
-                                          .x = left,
-                                          .y = y - (above ? 1.35 * small : 0) - text * 0.6,
-                                          .size = text,
-                                          .bold = true,
-                                          .colour = LAB_COLOUR_INK,
-                                          .text = plot_text_cut(panel->title, text * 1.08,
-                                                                until - left, scene->arena)});
+        plot_scene_add(
+            scene, (struct plot_mark){.kind = PLOT_TEXT,
+                                      .x = left,
+                                      .y = y - (above ? 1.35 * small : 0) - text * 0.6,
+                                      .size = text,
+                                      .bold = true,
+                                      .colour = LAB_COLOUR_INK,
+                                      .text = plot_text_cut(panel->title, text * BOLD,
+                                                            until - left - text, scene->arena)});
     if (!plot_has_values(panel))
         plot_add_text(scene, "no data", (made->left + made->right) / 2,
                       (made->top + made->bottom) / 2, text, PLOT_MIDDLE, LAB_COLOUR_AXIS);

@@ -280,9 +280,14 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     bool upright = width > slot - 1;
     bool up = end <= base;
     double need = (upright ? width : size) + 4;
-    if (slot < 0.85 * size ||
-        (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2))
+    if (slot < 0.85 * size)
         return;
+    if (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2) {
+        end = at_y(d, value); /* next to a whisker that leaves the chart */
+        x += width / 2 + 4;
+        if (upright || (up ? end - need < d->made->top : end + need > d->made->bottom))
+            return;
+    }
     plot_scene_add(d->scene,
                    (struct plot_mark){.kind = PLOT_TEXT,
                                       .x = x,

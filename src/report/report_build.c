@@ -150,6 +150,19 @@ static bool has_repeats(const struct lab_study_table *study, struct lab_arena *a
     return repeats;
 }
 
+/* Why nothing that was run answers the study's question: "Not tested: each device …"; NULL = it is
+ * answered. */
+static const char *lacking_answer(const struct lab_study_table *study, struct lab_arena *arena) {
+    const char *name = study->answers ? study->answers[0] : NULL;
+    const struct lab_analysis *analysis = name ? lab_analysis_find(name, NULL) : NULL;
+    struct lab_analysis_input input = {.studies = study, .study_count = 1};
+    struct lab_analysis_result result;
+    if (!analysis || !analysis->interest || analysis->interest(study) != 0 ||
+        lab_analysis_run(analysis, NULL, &input, arena, &result, NULL) < 0)
+        return NULL;
+    return lab_str_starts(result.answer, "Not tested") ? result.answer : NULL;
+}
+
 static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
     struct lab_study_table study, *whole = lab_arena_alloc(found->arena, 1, sizeof *whole);
     struct lab_analysis_choice chosen[REPORT_ANALYSES_MOST];
@@ -177,7 +190,8 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
         told = told || ((named || chosen[i].interest >= INTEREST_TO_OPEN) &&
                         found->count > before && tells(&found->items[before]));
     }
-    if (!told || !has_repeats(whole, found->arena))
+    found->answer = lacking_answer(whole, found->arena);
+    if (!found->answer && (!told || !has_repeats(whole, found->arena)))
         found->answer = report_runs_answer(whole, found->arena);
     found->advice = lab_arena_alloc(found->arena, 1, sizeof *found->advice);
     *found->advice = lab_advice_make(whole, NULL, found->arena);

@@ -124,6 +124,7 @@ void lab_gangs_add_chart(struct lab_analysis_result *result, const struct lab_ga
 void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                                const char *name, struct lab_arena *arena) {
     struct lab_chart chart = chart_of(gangs, name);
+    chart.caption = "Bands are 95% intervals over runs.";
     for (int i = 0, next; i < gangs->count; i = next) {
         const struct lab_gang *first = &gangs->items[i];
         double low = INFINITY, high = 0;

@@ -180,8 +180,8 @@ struct lab_phase_tuning lab_phases_tuning(const struct lab_phases *phases,
     tuning.choices.quantity = "share of other configurations chosen";
     tuning.cost.quantity = "time on the idle device";
     tuning.choices.subject = tuning.cost.subject =
-        lab_arena_printf(phases->arena, "tuned %s", phases->titles[phase]);
-    tuning.choices.reference = tuning.cost.reference = "tuned alone";
+        lab_arena_printf(phases->arena, "kernels tuned with %s", phases->titles[phase]);
+    tuning.choices.reference = tuning.cost.reference = "kernels tuned alone";
     tuning.choices.simulated = tuning.cost.simulated = phases->simulated;
     return tuning;
 }

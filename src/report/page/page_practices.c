@@ -3,6 +3,7 @@
  * from the advice that `gpulab advise` prints of the study.
  */
 #include "report/page/page_internal.h"
+#include "report/report_build.h"
 
 #include <math.h>
 
@@ -58,6 +59,24 @@ static void add_failure(const struct page_build *build) {
                  study_plural(note->run_count), note->text, hint ? hint : "");
 }
 
+/* The command that may decide an open verdict: with more runs, or on a quiet machine. */
+static const char *add_repeat(const struct page_build *build, struct lab_str *command) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const struct lab_study_info *study = build->digest->study;
+    int count;
+    struct lab_claim *const *claims = lab_report_claims(build->page, arena, &count);
+    if (count == 0 || claims[0]->verdict != LAB_CLAIM_INCONCLUSIVE || !study->command ||
+        !*study->command)
+        return NULL;
+    if (claims[0]->needed > claims[0]->n && claims[0]->needed <= LAB_CLAIM_RUNS_MOST) {
+        study_add_repeat_command(study, claims[0]->needed, command);
+        return lab_arena_printf(
+            arena, "Inconclusive. %d runs per point detect 2%% (80%% power):", claims[0]->needed);
+    }
+    lab_str_add(command, study->command);
+    return "Inconclusive: too noisy. Quiet the machine, then run it again:";
+}
+
 /* What goes on with the study, or repeats it for a verdict; else what shows all of it. */
 static void add_next(const struct page_build *build, bool advised) {
     struct lab_doc *doc = build->doc;
@@ -73,7 +92,10 @@ static void add_next(const struct page_build *build, bool advised) {
         words = "Finish the study:";
     } else if (command.length) {
         words = "For a verdict, 5 runs per point:";
-    } else if (!advised && study->folder) {
+    } else if (!advised) {
+        words = add_repeat(build, &command);
+    }
+    if (!words && !advised && study->folder) {
         bool tested = build->page->advice && build->page->advice->tested_count > 0;
         words = tested ? "No setting to change: no tested choice has a certain gain. Every value:"
                        : "No setting to change follows from this study. Every value:";
