@@ -32,6 +32,28 @@ static struct lab_rows rows_of(const struct crossover_series *series, struct lab
     return LAB_ROWS(fields, rows, count);
 }
 
+#define STEPS 8 /* of a line between two models */
+
+/* The straight lines that the crossover is found on, which logarithmic axes bend. */
+static struct lab_rows lines_of(const struct lab_rows *models, struct lab_arena *arena) {
+    const struct drawn *from = models->items;
+    struct drawn *rows = NULL;
+    int count = 0;
+    for (int i = 0; i < models->count; i++) {
+        bool last = i + 1 == models->count || from[i + 1].stage != from[i].stage;
+        for (int k = 0; k < (last ? 1 : STEPS); k++) {
+            double part = (double)k / STEPS;
+            LAB_ADD(rows, count, arena) =
+                last
+                    ? from[i]
+                    : (struct drawn){
+                          from[i].stage, from[i].gflop + part * (from[i + 1].gflop - from[i].gflop),
+                          from[i].time_us + part * (from[i + 1].time_us - from[i].time_us)};
+        }
+    }
+    return LAB_ROWS(fields, rows, count);
+}
+
 static int by_crossover(const void *a, const void *b) {
     const struct crossover_series *x = *(const struct crossover_series *const *)a,
                                   *y = *(const struct crossover_series *const *)b;
@@ -67,7 +89,12 @@ static void add_panel(struct lab_chart *chart, const struct crossover_series *se
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, series->claim.subject, lab_axis_log("Work of a sample [GFLOP]"),
                             lab_axis_log("Time of a sample [µs]"), arena);
-    lab_rows_add_series(panel, &rows, "gflop", "time_us", "stage", LAB_CHART_LINE_POINTS, arena);
+    struct lab_rows lines = lines_of(&rows, arena);
+    lab_rows_add_series(panel, &rows, "gflop", "time_us", "stage", LAB_CHART_POINTS, arena);
+    int stages = panel->series_count;
+    lab_rows_add_series(panel, &lines, "gflop", "time_us", "stage", LAB_CHART_LINE, arena);
+    for (int s = stages; s < panel->series_count; s++)
+        ((struct lab_chart_series *)panel->series)[s].colour = panel->series[s - stages].colour;
     if (series->claim.verdict != LAB_CLAIM_YES)
         return;
     struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);

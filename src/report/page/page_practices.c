@@ -119,14 +119,15 @@ static bool is_best(const struct lab_advice *advice, int index) {
     return true;
 }
 
-/* "Use batch 32, mean of 12 points: 0.6% higher throughput …"; of a device that is slower than its
- * peers, what was found. */
+/* "Use batch 32, mean of 12 points: 0.6% higher throughput …", "Check GPU 7, …: 3.2% lower …" */
 static const char *choice_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
     struct lab_claim chosen = *claim;
     if (lab_str_equal(claim->kind, "recommend.compile"))
         return lab_arena_printf(arena, "Compile the model (%s)", lab_claim_short(claim, arena));
     if (lab_str_starts(claim->kind, "recommend."))
         chosen.subject = lab_arena_printf(arena, "Use %s", lab_claim_within(claim->subject, arena));
+    if (lab_str_equal(claim->kind, "peers.device"))
+        chosen.subject = lab_arena_printf(arena, "Check %s", claim->subject);
     return lab_claim_sentence(&chosen, arena);
 }
 

@@ -14,6 +14,7 @@
 #define ROWS_LEAST   6
 #define ROWS_MOST    16
 #define NOTES_SHOWN  3
+#define METRICS_MOST 4 /* runs, of programs that report values */
 
 struct end {
     struct study_digest digest;
@@ -266,6 +267,7 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
 static int rows_most(const struct end *end, const char *verdict) {
     enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 3 };
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
+    left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
     if (end->verbose)
         return INT32_MAX;
@@ -289,7 +291,7 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
                     (struct study_room){.rows = rows_most(&end, verdict),
                                         .columns = style.columns,
                                         .unicode = style.unicode});
-    study_add_last_metrics(doc, study);
+    study_add_last_metrics(doc, study, verbose ? INT32_MAX : METRICS_MOST);
     add_problems(doc, &end);
     add_place(doc, &end);
     study_digest_release(&end.digest);

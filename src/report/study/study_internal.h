@@ -150,7 +150,7 @@ void study_add_failures(struct lab_doc *doc, const struct study_digest *digest);
 /* The command that goes on with it, where anything is left. */
 void study_add_command(struct lab_doc *doc, const struct study_digest *digest);
 /* A table of what the runs said, as much as a terminal shows; nothing where they said nothing. */
-void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study);
+void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study, int rows_most);
 /* The same on paper and on a page; the runs' names are shown as they stand. */
 void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study);
 /* A row for each point, at most so many; the others "are in runs.csv". */

@@ -94,12 +94,13 @@ static struct lab_doc_table *add_sheet(struct lab_doc *doc, const struct lab_stu
     return table;
 }
 
-void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study) {
+void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study,
+                            int rows_most) {
     if (!study->metric_count)
         return;
     lab_doc_gap(doc);
     lab_doc_text(doc, LAB_DOC_PLAIN, "Last reported values:");
-    add_sheet(doc, study, ROWS_SHOWN, false)->more = "There is more of it in report/report.md.";
+    add_sheet(doc, study, rows_most, false)->more = "There is more of it in report/report.md.";
 }
 
 void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study) {

@@ -417,7 +417,7 @@ static const char *reference_of(const struct sheet *sheet) {
     for (int i = 0; i < sheet->count; i++) {
         const struct lab_claim *claim = sheet->claims[i];
         if (claim && reference && !lab_str_equal(claim->reference, reference))
-            return "the value of its group";
+            return "the reference of the same group";
         reference = claim ? claim->reference : reference;
     }
     return reference;
