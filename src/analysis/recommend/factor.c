@@ -195,13 +195,15 @@ static void compare_level(const struct lab_choices *placements, struct lab_facto
     row->claim.simulated = placements->study->simulated;
 }
 
-static void add_rows(struct lab_choices *placements, enum lab_factor factor, int model,
+/* `gangs`: only of several devices at once. */
+static void add_rows(struct lab_choices *placements, enum lab_factor factor, int model, bool gangs,
                      struct lab_arena *arena) {
     const char **levels = NULL, *against = NULL;
     int count = 0;
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        bool seen = !*item->levels[factor] || (model >= 0 && item->model != model);
+        bool seen = !*item->levels[factor] || (model >= 0 && item->model != model) ||
+                    (gangs && item->point->runs[0]->rank_count == 1);
         for (int k = 0; k < count && !seen; k++)
             seen = lab_str_equal(levels[k], item->levels[factor]);
         if (!seen)
@@ -387,9 +389,10 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
     for (int model = -1; model < (placements->model_count > 1 ? placements->model_count : 0);
          model++)
         for (int f = 0; f < LAB_FACTORS; f++)
-            if (placements->varies[f] &&
-                !(f == LAB_FACTOR_DEVICE && add_peers(placements, model, arena)))
-                add_rows(placements, (enum lab_factor)f, model, arena);
+            if (placements->varies[f]) {
+                bool peers = f == LAB_FACTOR_DEVICE && add_peers(placements, model, arena);
+                add_rows(placements, (enum lab_factor)f, model, peers, arena);
+            }
     judge_rows(placements, arena);
     choose_levels(placements, arena);
     compare_placements(placements, arena);

@@ -93,6 +93,7 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
     chart->columns = made > COLUMNS ? COLUMNS : 1;
     if (shown > made) {
         chart->title = lab_arena_printf(arena, "%s, %d of %d shown", chart->title, made, shown);
-        chart->caption = lab_arena_printf(arena, "%d of %d runs: those with the largest change points.", made, shown);
+        chart->caption = lab_arena_printf(
+            arena, "%d of %d runs; the largest change points come first.", made, shown);
     }
 }
