@@ -187,12 +187,25 @@ static int by_choice(const void *a, const void *b) {
     return order ? order : strcmp(x->settings, y->settings);
 }
 
+/* Small models first, on one device before several. */
+static int by_work(const void *a, const void *b) {
+    const struct lab_study_point *x = a, *y = b;
+    const struct lab_study_run *p = x->runs[0], *q = y->runs[0];
+    int order = p->rank_count - q->rank_count;
+    order = order ? order
+                  : lab_study_order(lab_study_complexity(p), p->model, lab_study_complexity(q),
+                                    q->model);
+    return order ? order : strverscmp(x->name, y->name);
+}
+
 struct lab_choices lab_choices_make(const struct lab_study_table *study, const char *model,
                                     struct lab_arena *arena) {
     struct lab_choices placements = {.study = study};
     struct lab_study_point *points;
     const struct lab_study_run **first = NULL;
     int count = lab_study_points(study, arena, &points);
+    if (count > 0)
+        qsort(points, (size_t)count, sizeof *points, by_work);
     for (int i = 0; i < count; i++) {
         const struct lab_study_run *run = points[i].runs[0];
         int at = 0;

@@ -168,12 +168,12 @@ void page_add_actions(const struct page_build *build) {
     bool advised = advice && advice->line_count + advice->choice_count > 0;
     if (advice && advice->line_count > 0)
         add_lines(build, advice);
+    advised = add_commands(build) || advised;
     int shown = advice ? add_choices_shown(build, advice) : 0;
     if (advice && advice->choice_count > shown)
         lab_doc_marked(doc, LAB_DOC_FAINT,
                        "%d more choices: [best_practices.md](best_practices.md)",
                        advice->choice_count - shown);
-    advised = add_commands(build) || advised;
     if (build->digest) {
         add_failure(build);
         add_next(build, advised);
