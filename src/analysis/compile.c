@@ -325,26 +325,11 @@ static int count_gains(const struct all *all, bool higher) {
     return count;
 }
 
-/* " Higher for 11 of 13 models, at most 25.1% (vit32x6x256); lower for 0." */
-static const char *count_words(const struct all *all, struct lab_arena *arena) {
-    const struct row *most = &all->models[0];
-    int higher = count_gains(all, true);
-    for (int i = 1; i < all->model_count; i++)
-        if (all->models[i].gain.verdict == LAB_CLAIM_YES &&
-            !(most->gain.verdict == LAB_CLAIM_YES &&
-              most->gain.effect >= all->models[i].gain.effect))
-            most = &all->models[i];
-    const char *where = higher == 0 ? ""
-                                    : lab_arena_printf(arena, ", at most %.1f%% (%s)",
-                                                       100 * most->gain.effect, most->name);
-    return lab_arena_printf(arena, " Higher for %d of %d models%s; lower for %d.", higher,
-                            all->model_count, where, count_gains(all, false));
-}
-
 static const char *make_answer(const struct all *all, struct lab_arena *arena) {
     const char *text = lab_arena_printf(arena, "%s.", lab_claim_sentence(&all->gain, arena));
-    if (all->model_count > 1 && count_gains(all, true) + count_gains(all, false) > 0)
-        text = lab_arena_printf(arena, "%s%s", text, count_words(all, arena));
+    if (all->model_count > 1 && all->gain.n > 1)
+        text = lab_arena_printf(arena, "%s Higher for %d of %d models, lower for %d.", text,
+                                count_gains(all, true), all->model_count, count_gains(all, false));
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED)
         text = lab_arena_printf(arena, "%s %s.", text,
                                 lab_words_capital(lab_claim_sentence(&all->numa, arena), arena));

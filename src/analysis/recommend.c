@@ -149,17 +149,15 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                        lab_words_capital(plural[factor], arena), runs, runs == 1 ? "" : "s");
 }
 
-/* That settings of NCCL changed nothing since it wasn't there; NULL = it was. */
-static const char *lack_of_nccl(const struct lab_study_table *study, struct lab_arena *arena) {
-    static const char start[] = "allreduce=nccl: "; /* after the rank */
+/* That settings of NCCL change nothing, since it only sums between whole NVIDIA GPUs; NULL = it was
+ * used, or not asked for. */
+static const char *lack_of_nccl(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++) {
-        const struct lab_result *result = study->runs[i].result;
-        for (int w = 0; w < result->warnings.count; w++) {
-            const char *note = strstr(result->warnings.items[w].text, start);
-            if (note)
-                return lab_arena_printf(arena, "Not tested: NCCL was not used. %s.",
-                                        lab_words_capital(note + strlen(start), arena));
-        }
+        const struct lab_study_run *run = &study->runs[i];
+        bool whole =
+            lab_str_starts(run->ranks[0].device, "cuda:") && !strchr(run->ranks[0].device, '/');
+        if (lab_str_equal(lab_study_text(run, "options.allreduce"), "nccl") && !whole)
+            return "Not tested: NCCL was not used. It sums between whole NVIDIA GPUs alone.";
     }
     return NULL;
 }
@@ -169,7 +167,7 @@ static const char *make_answer(const struct lab_choices *placements, int model,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
-    const char *lack = lack_of_nccl(placements->study, arena);
+    const char *lack = lack_of_nccl(placements->study);
     if (lack)
         return lack;
     for (int f = 0; f < LAB_FACTORS; f++)

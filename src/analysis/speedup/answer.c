@@ -129,9 +129,8 @@ static bool finds_rivals(const struct lab_gangs *gangs) {
 static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
                        struct lab_str *text) {
     const struct lab_gang_rival *rival = gangs->rivals;
-    int named = (int)strcspn(rival->gangs, "(");
-    if (rival->gangs[named] && strstr(rival->reference, "GPU "))
-        lab_str_printf(text, "Use %s, not %.*s. ", rival->reference, named - 1, rival->gangs);
+    if (rival->gang)
+        lab_str_printf(text, "Use %s, not %s. ", rival->base->names, rival->gang->names);
     lab_str_printf(text, "%s. ", lab_claim_sentence(&rival->claim, arena));
 }
 
@@ -154,13 +153,12 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     return lab_arena_strdup(arena, text.text);
 }
 
-/* "0,2" of "GPU 0 and GPU 2" */
-static const char *gpu_list(const char *names, struct lab_arena *arena) {
-    LAB_AUTO(str, list);
-    for (const char *at = strstr(names, "GPU "); at; at = strstr(at + 1, "GPU "))
-        lab_str_printf(&list, "%s%.*s", list.length ? "," : "", (int)strspn(at + 4, "0123456789"),
-                       at + 4);
-    return lab_arena_strdup(arena, list.text);
+/* "0,2": numbers in PCI order */
+static const char *gpu_list(const struct lab_study_run *run, struct lab_arena *arena) {
+    const char *list = "";
+    for (int i = 0; i < run->rank_count; i++)
+        list = lab_arena_printf(arena, "%s%s%d", list, i ? "," : "", run->ranks[i].gpu);
+    return list;
 }
 
 const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *arena) {
@@ -168,10 +166,10 @@ const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *a
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
-    if (best && finds_rivals(gangs))
+    if (best && finds_rivals(gangs) && gangs->rivals->base)
         return lab_arena_printf(arena,
                                 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM",
-                                gpu_list(gangs->rivals[0].reference, arena));
+                                gpu_list(gangs->rivals->base->point->runs[0], arena));
     if (!best)
         return gangs->count > 0 && single == gangs->count ? "CUDA_VISIBLE_DEVICES=0 PROGRAM" : NULL;
     return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",

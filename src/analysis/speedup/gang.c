@@ -351,12 +351,15 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
         for (int t = 0; gang->bridge && t < contrast.count; t++)
             lab_contrast_add(&pooled, contrast.terms[t].point, contrast.terms[t].weight);
         sharing += gang->bridge != NULL;
-        LAB_ADD(gangs->rivals, gangs->rival_count, arena) =
+        struct lab_gang_rival rival =
             rival_of(gangs, &contrast,
                      gang->bridge ? lab_arena_printf(arena, "%s (shared PCIe bridge %s)",
                                                      gang->names, gang->bridge)
                                   : gang->names,
                      reference->names, gang->bridge != NULL);
+        rival.gang = gang;
+        rival.base = reference;
+        LAB_ADD(gangs->rivals, gangs->rival_count, arena) = rival;
     }
     if (sharing > 1) {
         scale(&pooled, 1.0 / sharing);

@@ -48,10 +48,11 @@ struct lab_gang_pool { /* all gangs of a size */
     struct lab_claim claim; /* "<analysis>.devices" */
 };
 
-struct lab_gang_rival {            /* gangs of one size, over all workloads of both */
-    const char *gangs, *reference; /* "GPU 0 and GPU 1 (shared PCIe bridge 0000:3a:00.0)" */
-    bool shares;                   /* a bridge; the reference has none */
-    struct lab_claim claim;        /* "<analysis>.gang": throughput per device */
+struct lab_gang_rival {                 /* gangs of one size, over all workloads of both */
+    const char *gangs, *reference;      /* "GPU 0 and GPU 1 (shared PCIe bridge 0000:3a:00.0)" */
+    const struct lab_gang *gang, *base; /* the first of each; NULL = several are pooled */
+    bool shares;                        /* a bridge; the reference has none */
+    struct lab_claim claim;             /* "<analysis>.gang": throughput per device */
 };
 
 struct lab_break_even { /* where so many devices are as fast as one */
