@@ -133,6 +133,7 @@ static void add_published(struct lab_analysis_part *part, const struct lab_gangs
 static void add_part(struct lab_analysis_result *result, const struct lab_study_table *study,
                      struct lab_training_set *set, struct lab_arena *arena) {
     const char *suffix = lab_analysis_suffix(result->part_count, arena);
+    int before = result->claim_count;
     const char *name =
         set->what[0] ? lab_arena_printf(arena, "%s, %s", study->name, set->what) : study->name;
     struct lab_study_table *own = lab_arena_alloc(arena, 1, sizeof *own);
@@ -160,6 +161,9 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
         lab_analysis_note(&part->notes, arena, "%s", LAB_TRAINING_SIMULATED_SUMS);
     if (training.pair_count > 0 && training.law_count == 0)
         lab_analysis_note(&part->notes, arena, "No predictions: %s.", training.lacks);
+    for (int i = before; i < result->claim_count && set->what[0]; i++) /* one set of several */
+        result->claims[i].subject =
+            lab_arena_printf(arena, "%s, %s", result->claims[i].subject, set->what);
 }
 
 static int training_run(const void *config, const struct lab_analysis_input *input,

@@ -79,11 +79,8 @@ const char *report_runs_answer(const struct lab_study_table *study, struct lab_a
         single &= points[i].count == 1;
         used += points[i].count;
     }
-    return lab_arena_printf(arena, "%d of %d runs valid: %s (%s) to %s (%s).%s", used,
-                            study->run_count,
+    return lab_arena_printf(arena, "%d of %d runs valid: %s to %s.%s", used, study->run_count,
                             figure(median(&points[low]), points[low].runs[0], arena),
-                            lab_study_point_model(&points[low], arena),
                             figure(median(&points[high]), points[high].runs[0], arena),
-                            lab_study_point_model(&points[high], arena),
                             single ? " 1 run of each point: values and no verdict." : "");
 }
