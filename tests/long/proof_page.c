@@ -261,9 +261,9 @@ static const char legend[] =
 
 static const char method[] =
     "\n## How it was done\n\n"
-    "- **Machines are drawn at random**: 1 to 8 GPUs, 1 to 4 NUMA nodes, rates, links, latencies, "
-    "remote penalties, slow devices, drift within runs, shared bridges. In a third of them nothing "
-    "is planted.\n"
+    "- **Machines are drawn at random**: 1 to 8 GPUs, 1 to 4 NUMA nodes, rates, links, latencies. "
+    "Planted: remote penalties, slow devices, drift within runs, shared bridges; in a third of "
+    "them nothing.\n"
     "- **So is noise**: 0.2 to 3% between runs, autocorrelated, heavy-tailed and sloping within "
     "runs, drift of up to 5% between blocks.\n"
     "- **So are studies**: every shipped kind, 2 to 6 runs a point, in blocks of random order.\n"
