@@ -38,11 +38,11 @@ static const char *why_missing(const struct lab_study_rank *ranks, int count,
             return lab_arena_printf(arena, "%s is a slice of %s, which gpulab alone can address",
                                     name, is_cpu(rank) ? "a NUMA node's cores" : "a GPU");
         if (!is_cpu(rank) && rank->gpu < 0 && !rank->uuid)
-            return lab_arena_printf(arena, "which GPU %s was isn't known", name);
+            return lab_arena_printf(arena, "the GPU of %s is unknown", name);
         if (rank->numa_node < 0 || rank->numa_node >= NODES_MAX)
-            return lab_arena_printf(arena, "the NUMA node that fed %s isn't known", name);
+            return lab_arena_printf(arena, "the NUMA node of %s is unknown", name);
     }
-    return count > 0 ? NULL : "where it ran isn't known";
+    return count > 0 ? NULL : "its placement is unknown";
 }
 
 /* --- GPUs --- */

@@ -48,7 +48,7 @@ static struct lab_bind_place unbound(const char *note) {
     return (struct lab_bind_place){.node = -1, .note = note};
 }
 
-/* The one NUMA node that all devices sit on; -1 = there are several, or it isn't known. */
+/* The one NUMA node that all devices sit on; -1 = there are several, or it is unknown. */
 static int common_node(const struct lab_device_list *devices) {
     for (int i = 1; i < devices->count; i++)
         if (devices->items[i].node != devices->items[0].node)
@@ -108,7 +108,7 @@ static struct lab_bind_place on_node(const struct lab_machine *machine,
                                      const struct lab_cpus *allowed, struct lab_arena *arena) {
     int index = lab_machine_node_index(machine, node);
     if (node < 0 || index < 0)
-        return unbound(lab_arena_printf(arena, "the NUMA node of %s isn't known", device->name));
+        return unbound(lab_arena_printf(arena, "the NUMA node of %s is unknown", device->name));
     struct lab_bind_place place = {
         .node = node, .cpus = {lab_arena_alloc(arena, (size_t)allowed->count + 1, sizeof(int)), 0}};
     add_allowed(&place.cpus, &machine->nodes[index].cpus, allowed);

@@ -31,7 +31,7 @@ struct lab_resource {
     uint64_t bit; /* of a FLAGS metric, one resource for each; 0 otherwise */
 };
 
-/* "utilisation of CPU 3", "power draw of GPU 0", "clock limit of GPU 1 by heat" */
+/* "utilisation of CPU 3", "power draw of GPU 0", "clock limit of GPU 1 by power limit" */
 const char *lab_resource_title(const struct lab_resource *resource, struct lab_arena *arena);
 /* For programs: "core_utilization:3", "gpu0.power" */
 const char *lab_resource_key(const struct lab_resource *resource, struct lab_arena *arena);

@@ -269,10 +269,9 @@ void lab_study_add_notes(const struct lab_study_table *study, const char *prefix
         lab_analysis_note(&own, arena, "%d of %d runs%s still to be done.", open,
                           study->planned_count, open == 1 ? " is" : " are");
     if (study->all_invalid && study->run_count > 0)
-        lab_analysis_note(
-            &own, arena,
-            "No run is valid: another process used the device, or heat lowered its clocks. All of "
-            "them are used nevertheless, so take every value with care.");
+        lab_analysis_note(&own, arena,
+                          "No run is valid: co-located processes or thermal throttling. All runs "
+                          "are used; do not rely on these values.");
     else if (study->invalid_count > 0)
         lab_analysis_note(&own, arena, "%d run%s done but not valid, and left out.",
                           study->invalid_count, are(study->invalid_count));

@@ -20,9 +20,7 @@ struct balance_config {
 static const struct lab_option balance_options[] = {
     LAB_RECORDING_STATS_OPTIONS(balance_config),
     {"window", LAB_OPTION_DURATION, offsetof(struct balance_config, window_s), .fallback = "0",
-     .max = 1e9,
-     .help = "how long a stretch of time is that has a balance of its own; 0 takes a "
-             "tenth of the recording"},
+     .max = 1e9, .help = "averaging window of the balance over time; 0 = a tenth of the recording"},
     {NULL},
 };
 
@@ -438,7 +436,7 @@ static int balance_run(const void *opaque, const struct lab_analysis_input *inpu
 
 const struct lab_analysis lab_analysis_balance = {
     .name = "balance",
-    .summary = "whether GPUs carry the same load: memory, utilisation, power",
+    .summary = "load balance between GPUs: memory, utilisation, power",
     .description =
         "Of each recording: every GPU's mean with its deviation, and the coefficient of variation "
         "between them (population standard deviation over mean). Below 5% is excellent, below 10% "

@@ -458,7 +458,7 @@ static const struct lab_option contention_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_contention = {
     .name = "contention",
-    .summary = "what running side by side costs, the likely cause, and what recovers it",
+    .summary = "slow-down of concurrent devices, its likely cause, and what recovers it",
     .description =
         "The phases of a study compared with its baseline, by block: kernel times and measured "
         "resources of each device (compute rate, memory bandwidth, PCIe, clock). Then what each "

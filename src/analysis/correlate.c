@@ -342,7 +342,8 @@ const struct lab_analysis lab_analysis_correlate = {
         "spread of iteration times, for each device. Windows lie between samples; tests are "
         "corrected for autocorrelation. Spikes are compared with just before each. The false "
         "discovery rate is 5% over all possible causes of all devices. A cause has ρ ≥ 0.3. GPUs "
-        "of one run are no causes of each other's times. Points are compared with themselves "
+        "of one run don't count as causes of each other's times. Points are compared with "
+        "themselves "
         "alone. One run of each point gives values and no verdict.",
     .options = correlate_options,
     .config_size = sizeof(struct correlate_config),

@@ -121,12 +121,11 @@ static void add_notes(const char *const **notes, const struct lab_trace *trace,
                           pipeline->whole_graphs);
     if (pipeline->stages[LAB_STAGE_COMPUTE].commands && pipeline->preparation.count == 0)
         lab_analysis_note(notes, arena,
-                          "no calls were recorded for the kernels: preparation isn't known");
+                          "no calls were recorded for the kernels: preparation is unknown");
     if (trace->dropped > 0)
-        lab_analysis_note(
-            notes, arena,
-            "%lld commands found no room in the trace and are missing: busy times are too low",
-            (long long)trace->dropped);
+        lab_analysis_note(notes, arena,
+                          "the trace lacks %lld commands (buffer full): busy times are too low",
+                          (long long)trace->dropped);
     if (pipelines->broken)
         lab_analysis_note(notes, arena, "%zu records have no valid times and were left out",
                           pipelines->broken);
@@ -257,12 +256,12 @@ static const char *why_nothing(const struct lab_analysis_trace *trace,
     const struct lab_trace *t = trace->trace;
     size_t commands = t->kernel_count + t->copy_count + t->fill_count;
     if (commands == 0)
-        return lab_arena_printf(arena, "%s holds no work of a device", trace->name);
+        return lab_arena_printf(arena, "%s has no device activity", trace->name);
     if (commands == pipelines->broken)
         return lab_arena_printf(arena, "%s: none of its %zu records has valid times", trace->name,
                                 commands);
     return lab_arena_printf(arena,
-                            "%s: no work of a device in its range '%s'; window=NAME takes another "
+                            "%s: no device activity in its range '%s'; window=NAME takes another "
                             "one, window= the whole trace",
                             trace->name, window);
 }

@@ -152,7 +152,7 @@ static void add_devices(const struct lab_numa_grid *grid, struct lab_arena *aren
                                lab_claim_sentence(&grid->devices[d].nodes[n].claim, arena));
 }
 
-/* Models that are transfer-bound; where none is, or that isn't known, the one with least
+/* Models that are transfer-bound; where none is, or that is unknown, the one with least
  * arithmetic. From the farthest nodes. */
 static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena,
                        struct lab_str *text) {
@@ -285,7 +285,7 @@ static const struct lab_option numa_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_numa = {
     .name = "numa",
-    .summary = "which NUMA node to bind each device to, and what a remote one costs",
+    .summary = "which NUMA node to bind each device to, and the penalty of a remote one",
     .description =
         "For each device and model of a study, the throughput from each NUMA node, compared with "
         "the local node, or the nearest one tested. First comes the mean over devices, by "

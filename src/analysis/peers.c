@@ -247,8 +247,9 @@ const struct lab_analysis lab_analysis_peers = {
     .description =
         "Compares each device with the mean of the other devices of its model, on the same "
         "workloads, from NUMA nodes at the same distance. Intervals are over runs, at 95%; "
-        "verdicts hold for all devices together. A device that differs is no reference for the "
-        "others. Clocks, temperature, power, PCIe link, throttling and errors are those of its "
+        "verdicts hold for all devices together. A device that differs is not used as a reference "
+        "for the others. Clocks, temperature, power, PCIe link, throttling and errors are those of "
+        "its "
         "own runs.\n\n"
         "It needs three devices of one model; one run a point gives values and no verdict.",
     .options = peers_options,

@@ -415,7 +415,7 @@ static const struct lab_option stability_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_stability = {
     .name = "stability",
-    .summary = "whether runs stay as fast as they began: drift, throttling, change points",
+    .summary = "whether iteration times are stable: drift, throttling, change points",
     .description =
         "Drift: how much longer iterations take at the end of a run than at its start. As the mean "
         "over all points, by device and by point, with intervals over runs at 95%. Change points: "

@@ -225,7 +225,7 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, host, "host_memory_peak_mib", "Host memory", LAB_UNIT_MEBIBYTES),
 };
 
-/* "power limit and heat (driver)" */
+/* "power limit and thermal limit (driver)" */
 static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
     const char *words[16] = {0};
     int count = 0;
@@ -278,7 +278,7 @@ static struct figures describe(const struct lab_recording_stats_label *label,
         .temperature = at[TEMPERATURE],
         .throttled = lab_cell_remark(at[THROTTLED], reasons_text(reasons, arena)),
         .missing = lab_cell_remark(at[MISSING] > 0 ? at[MISSING] : (double)NAN,
-                                   "of all GPUs' time gave nothing"),
+                                   "of all GPUs' time without samples"),
         .balance = lab_cell_remark(at[BALANCE], balance_text(at[BALANCE], idle, arena)),
         .cpu = lab_cell_remark(at[CPU], "busy on average"),
         .host = lab_cell_remark(at[HOST], "at its peak")};
@@ -370,7 +370,8 @@ const struct lab_analysis lab_analysis_summary = {
     .name = "summary",
     .summary = "many recordings summarized, by label and by GPU, on a page",
     .description =
-        "Time, memory, utilisation, power, energy, heat, throttling and gaps of all recordings of "
+        "Time, memory, utilisation, power, energy, temperature, throttling and gaps of all "
+        "recordings of "
         "a "
         "folder or study. All files of a label count, the newest comes first. A label is a file's "
         "name, a folder's, a run's of a study, or what is written before it: LABEL=PATH.",

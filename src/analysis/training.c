@@ -20,7 +20,7 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, speedups, "speedups", "Speed-ups", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, error, "leave_one_out_error", "Prediction error", LAB_UNIT_SHARE,
               "Error"),
-    LAB_FIELD(struct figures, within, "within_interval", "In the interval", LAB_UNIT_SHARE),
+    LAB_FIELD(struct figures, within, "within_interval", "Within interval", LAB_UNIT_SHARE),
 };
 
 /* --- speed-ups of points that the cost model hasn't seen --- */

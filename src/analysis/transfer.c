@@ -177,7 +177,7 @@ static int by_device(const void *a, const void *b) {
     return strverscmp(x->name, y->name);
 }
 
-/* Points on one device each, for copies: of several the bandwidth of one isn't known. */
+/* Points on one device each, for copies: of several the bandwidth of one is unknown. */
 static int keep_single(const struct lab_study_point *points, int count,
                        struct lab_study_point *ret_points) {
     int kept = 0;

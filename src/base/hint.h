@@ -10,12 +10,11 @@
 #define LAB_BASE_HINT_H
 
 #define LAB_HINTS(ROW)                                                                             \
-    ROW(OUT_OF_SPACE, "out_of_space",                                                              \
-        "Free some space there and give the same command again: it goes on where it stopped.",     \
+    ROW(OUT_OF_SPACE, "out_of_space", "Free disk space there and repeat the command: it resumes.", \
         NULL)                                                                                      \
     ROW(OPEN_FILES, "open_files", "Raise the limit with `ulimit -n 65536` and try again.", NULL)   \
-    ROW(PERMISSION, "permission", "Check who may read or run what the message names.", NULL)       \
-    ROW(NO_SUCH_FILE, "no_such_file", "Check the path: it is looked up from where gpulab runs.",   \
+    ROW(PERMISSION, "permission", "Check the permissions of what the message names.", NULL)        \
+    ROW(NO_SUCH_FILE, "no_such_file", "Check the path: it is relative to the working directory.",  \
         NULL)                                                                                      \
                                                                                                    \
     /* how a process ended */                                                                      \
@@ -38,7 +37,7 @@
         "experiment.test.num_samples=…",                                                           \
         NULL)                                                                                      \
     ROW(TIMEOUT_VERIFYING, "timeout_verifying",                                                    \
-        "Comparing a large model with double precision takes long: give it more time with "        \
+        "Verifying a large model takes long: give it more time with "                              \
         "experiment.test.timeout_s=…",                                                             \
         NULL)                                                                                      \
                                                                                                    \
@@ -48,8 +47,8 @@
     ROW(OUT_OF_HOST_MEMORY, "out_of_host_memory",                                                  \
         "Give {less}, or free memory on that NUMA node.", "Free memory on that NUMA node.")        \
     ROW(OUT_OF_VERIFY_MEMORY, "out_of_verify_memory",                                              \
-        "The check before the measurement needs room too: give {less}, or free memory.",           \
-        "The check before the measurement needs room too: free memory.")                           \
+        "Verification needs memory too: give {less}, or free memory.",                             \
+        "Verification needs memory too: free memory.")                                             \
     ROW(MEMORY_LIMIT, "memory_limit",                                                              \
         "Raise the memory limit of the container or job, or give {less}.",                         \
         "Raise the memory limit of the container or job.")                                         \

@@ -41,12 +41,12 @@ int lab_json_parse(const char *text, size_t length, const char *origin, struct l
                    struct lab_value **ret_value, struct lab_err *err) {
     /* jansson skips NUL bytes instead of refusing them */
     if (memchr(text, '\0', length))
-        return lab_err_set(err, LAB_ERR_USER, "%s: no valid JSON: NUL bytes, so this is no text",
+        return lab_err_set(err, LAB_ERR_USER, "%s: invalid JSON: NUL bytes",
                            origin ? origin : "text");
     json_error_t problem;
     json_t *json = json_loadb(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &problem);
     if (!json)
-        return lab_err_set(err, LAB_ERR_USER, "%s:%d: no valid JSON: %s", origin ? origin : "text",
+        return lab_err_set(err, LAB_ERR_USER, "%s:%d: invalid JSON: %s", origin ? origin : "text",
                            problem.line > 0 ? problem.line : 1, problem.text);
     *ret_value = convert(json, origin ? lab_arena_strdup(arena, origin) : NULL, arena);
     json_decref(json);

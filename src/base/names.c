@@ -111,7 +111,7 @@ static struct name find_shared(const struct name *names, int count, struct lab_a
     return shared;
 }
 
-/* What is left of a name; where nothing is, it is the plainest of them, and keeps its last term. */
+/* A name without the shared terms; its last term where none remains. */
 static const char *join(const struct name *name, const struct name *shared,
                         struct lab_arena *arena) {
     const char *text = "";
@@ -121,7 +121,7 @@ static const char *join(const struct name *name, const struct name *shared,
     return *text ? text : name->terms[name->count - 1];
 }
 
-static bool are_told_apart(const char *const *before, const char *const *after, int count) {
+static bool are_distinct(const char *const *before, const char *const *after, int count) {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < i; k++)
             if (lab_str_equal(after[i], after[k]) && !lab_str_equal(before[i], before[k]))
@@ -162,7 +162,7 @@ const char **lab_names_shorten(const char *const *names, int count, int columns,
     for (int i = 0; i < count; i++)
         if (split_names[i].count > 0)
             shown[i] = join(&split_names[i], &shared, arena);
-    if (!are_told_apart(names, shown, count))
+    if (!are_distinct(names, shown, count))
         memcpy(shown, names, (size_t)count * sizeof *shown);
     return shown;
 }

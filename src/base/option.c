@@ -137,7 +137,7 @@ int lab_options_set_word(const struct lab_option *table, void *config, struct la
     if (row)
         return lab_err_set(err, LAB_ERR_USER, "'%s' needs a value: %s=%s", word, word,
                            row->type == LAB_OPTION_FLAG ? "true" : lab_option_value_name(row));
-    return lab_err_set(err, LAB_ERR_USER, "'%.80s' is no key=value", word);
+    return lab_err_set(err, LAB_ERR_USER, "'%.80s' is not key=value", word);
 }
 
 struct lab_value *lab_options_to_map(const struct lab_option *table, const void *config,

@@ -327,7 +327,7 @@ static int set_size(const struct lab_option *row, void *field,
     if (!take_quantity(source->value, size_units, &bytes))
         return refuse_kind(row, source, err);
     if (fabs(bytes - round(bytes)) > 1e-6)
-        return refuse(row, source, "is no whole number of bytes", err);
+        return refuse(row, source, "is not a whole number of bytes", err);
     if (bytes < 0 || bytes >= 0x1p63)
         return refuse_kind(row, source, err);
     if (check_range(row, source, bytes, err) < 0)

@@ -69,7 +69,7 @@ static int fail_at_character(struct lab_value_text *p, size_t at) {
         return lab_value_text_fail(
             p, at, "'%c' needs quotes or a backslash (a sweep such as range(5) needs `run -m`)", c);
     case '#':
-        return lab_value_text_fail(p, at, "'#' can stand only in quotes");
+        return lab_value_text_fail(p, at, "'#' needs quotes");
     case '\'':
     case '"':
         return lab_value_text_fail(p, at, "a quote inside of unquoted text; quote all of it");
@@ -298,7 +298,7 @@ static int parse_items(struct lab_value_text *p, struct lab_value **ret_value) {
         if (is_map && parse_key(p, &key) < 0)
             return -1;
         if (is_map && lab_value_get(value, key))
-            return lab_value_text_fail(p, key_at, "the key '%.40s' is there twice", key);
+            return lab_value_text_fail(p, key_at, "duplicate key '%.40s'", key);
         if (parse_element(p, &item) < 0)
             return -1;
         if (is_map)

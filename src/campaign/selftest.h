@@ -23,7 +23,7 @@ struct lab_selftest_kind {
     int last_study, last_naming; /* that counted; from 1 on */
 };
 
-struct lab_selftest_tally { /* zeroed = empty; strings lie in the arena of whoever judges */
+struct lab_selftest_tally { /* zeroed = empty; strings lie in the arena of the caller */
     int studies;
     struct lab_selftest_kind *kinds;
     int kind_count, capacity;

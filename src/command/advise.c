@@ -501,8 +501,8 @@ static int advise_run(const struct lab_command_call *call, int *ret_status, stru
 }
 
 static const struct lab_manual_example examples[] = {
-    {"gpulab advise", "where to put what was measured here"},
-    {"gpulab advise --verify", "measure the gain of that again"},
+    {"gpulab advise", "placements for what was measured here"},
+    {"gpulab advise --verify", "measure that gain again"},
     {"gpulab advise --workload vit depth=2 dim=128", "one model"},
     {"gpulab advise --workload mlp widths=50-1024-1024-3 batch_size=64",
      "how many devices to train a model on that was never run"},
@@ -528,7 +528,7 @@ const struct lab_command lab_command_advise = {
         "\n"
         "Without STUDY it takes the newest studies below the working directory, then the newest "
         "elsewhere, all of this machine. A simulated study counts where it is the newest below the "
-        "working directory; it then stands alone. The study is named.\n"
+        "working directory; it is then used alone. The study is named.\n"
         "\n"
         "For a workload that trains a model (mlp) it shows the number of devices to use and the "
         "break-even batch, with intervals. It uses the cost model fitted to the newest "

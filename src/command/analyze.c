@@ -130,7 +130,7 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
                                           [LAB_ANALYSIS_OF_STUDIES] = " or its name"};
     if (count == 0)
         return lab_err_set(err, LAB_ERR_USER,
-                           "what shall be analysed? gpulab analyze %s PATH..., e.g. a study's "
+                           "PATH is missing: gpulab analyze %s PATH..., e.g. a study's "
                            "folder%s",
                            analysis->name, or_what[analysis->source]);
     *ret_paths = paths;
@@ -153,7 +153,7 @@ static int read_source(const struct lab_command_call *call, const struct lab_tra
     if (file.missing && !call->console->quiet)
         lab_console_note("%s has no table %s", source->path, file.missing);
     if (file.trace_count == 0 && !call->console->quiet)
-        lab_console_note("%s holds no work of a device", source->path);
+        lab_console_note("%s has no device activity", source->path);
     for (int i = 0; i < file.trace_count; i++) {
         LAB_MEM_GROW(&inputs->items, inputs->count, &inputs->capacity);
         inputs->items[inputs->count++] = (struct lab_analysis_trace){
@@ -179,7 +179,7 @@ static int read_sources(const struct lab_command_call *call, const struct lab_tr
             *ret_status = lab_err_exit_status(refused.code);
     }
     if (inputs->count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no work of a device in %s%s",
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no device activity in %s%s",
                            count == 1 ? sources[0].path : "any of the traces",
                            count == 1 ? "" : ", or none could be read");
     return 0;
@@ -193,7 +193,7 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
     int count = result->chart_count;
     struct lab_plot *plots = lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *plots);
     if (count == 0) {
-        lab_console_note("there is nothing to draw, so that %s stays as it is", folder);
+        lab_console_note("nothing to draw: %s is unchanged", folder);
         return 0;
     }
     struct lab_out_dir_spec spec = {.path = lab_out_dir_resolve(folder, call->arena), .keep = true};
@@ -259,7 +259,7 @@ static int tell_finding(const struct lab_analysis *analysis,
                         struct lab_err *err) {
     if (result->finding == LAB_ANALYSIS_NOT_REQUESTED && !result->lacks)
         return lab_err_set(err, LAB_ERR_USER,
-                           "--fail: %s says how much, not whether; contention does",
+                           "--fail: %s has no pass or fail verdict; contention has",
                            analysis->name);
     if (result->lacks)
         return lab_err_set(err, LAB_ERR_USER, "--fail: there is nothing to judge");
@@ -352,17 +352,17 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
     {"gpulab analyze numa numa_study", "which NUMA node to bind each device to"},
     {"gpulab analyze crossover outputs/scaling_study/2026-11-15/10-42-03",
-     "which models wait for copies, and from which size on they don't"},
-    {"gpulab analyze numa numa_study --charts plots/", "the same, with its pictures"},
+     "which models are transfer-bound, and the crossover"},
+    {"gpulab analyze numa numa_study --charts plots/", "the same, with its charts"},
     {"gpulab analyze numa numa_study --output numa.html", "the same as a page"},
     {"gpulab analyze balance recording.db", "whether its GPUs carry the same load"},
     {"gpulab analyze memory adamw=a.db sgd=b.db", "which of two optimizers takes less memory"},
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
      "what differs between two labels of two recordings each"},
     {"gpulab analyze correlate numa_study recording.db",
-     "a study against what was recorded at the same time, by time of day"},
+     "a study and a recording made at the same time"},
     {"gpulab analyze variance baseline=a.json,b.json concurrent=c.json,d.json",
-     "what tuners left: with and without neighbours"},
+     "files of tuners, with and without neighbours"},
     {"gpulab analyze summary test_matrix_results/", "all recordings below a folder, by label"},
     {NULL},
 };

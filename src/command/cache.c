@@ -18,8 +18,7 @@ static int check_word(const char *word, const char *const *words, struct lab_err
     if (lab_str_find(word, words) >= 0)
         return 0;
     lab_str_add_list(&list, words, "or");
-    return lab_err_set(err, LAB_ERR_USER, "cache: '%s' isn't known here, must be %s", word,
-                       list.text);
+    return lab_err_set(err, LAB_ERR_USER, "cache: unknown '%s', must be %s", word, list.text);
 }
 
 static const char *folder_of(const struct lab_command_call *call, struct lab_err *err) {
@@ -139,9 +138,9 @@ static const struct lab_manual_example examples[] = {
     {"gpulab cache list kernels",
      "which kernels are kept, how large they are, when they were used"},
     {"gpulab cache clear kernels", "remove them: the next run on a GPU compiles them again"},
-    {"gpulab cache list tuning", "which kernels were tuned, for what, and what came of it"},
+    {"gpulab cache list tuning", "which kernels were tuned, for what, and the result"},
     {"gpulab cache export tuning tuned.json", "what was tuned, for other machines of the kind"},
-    {"gpulab cache import tuning tuned.json", "take it in; of two tunings the later one stands"},
+    {"gpulab cache import tuning tuned.json", "import it; of two tunings the later one is kept"},
     {NULL},
 };
 
@@ -156,8 +155,8 @@ const struct lab_command lab_command_cache = {
         "\n"
         "Configurations that 'gpulab tune' has found are kept in $XDG_CACHE_HOME/gpulab/tuning.db. "
         "Each is valid for the kernel's version, the shape's class, the dtype and the device with "
-        "its driver, compiler and power limit. An export can be taken in on another machine; it is "
-        "used there where all of that is the same.",
+        "its driver, compiler and power limit. An export can be imported on another machine; it is "
+        "used where all of that is the same.",
     .min_words = 2,
     .max_words = 3,
     .examples = examples,

@@ -236,8 +236,8 @@ const struct lab_command lab_command_clean = {
         "--traces or --logs must select. Conditions add up: a study goes if it is older and not "
         "among the newest.\n"
         "\n"
-        "A study that runs stays. So does every file that gpulab didn't write, and the folder that "
-        "it lies in. Values remain without traces and logs: reports and analyses still work, but "
+        "A study that runs stays. So does every file that gpulab didn't write, and its folder. "
+        "Values remain without traces and logs: reports and analyses still work, but "
         "for 'gpulab analyze latency', which reads traces.",
     .options = clean_options,
     .config_size = sizeof(struct clean_config),

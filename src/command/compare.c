@@ -115,7 +115,7 @@ static int read_sets(const struct lab_command_call *call, struct lab_point_set *
     }
     if (count < 2)
         return lab_err_set(err, LAB_ERR_USER,
-                           "what shall be compared? gpulab compare A B, each a study, a baseline "
+                           "A and B are missing: gpulab compare A B, each a study, a baseline "
                            "or a benchmark's JSON; or gpulab compare -- COMMAND -- COMMAND");
     *ret_sets = sets;
     *ret_count = count;
@@ -158,7 +158,7 @@ static int compare_commands(const struct lab_command_call *call, struct lab_comp
     const struct compare_config *config = call->config;
     struct lab_turns turns;
     if (call->word_count)
-        return lab_err_set(err, LAB_ERR_USER, "%s stands before '--': name studies or commands",
+        return lab_err_set(err, LAB_ERR_USER, "%s before '--': name studies or commands",
                            call->words[0]);
     int result = lab_turn_process_run(call, &config->turns, &turns, err);
     bool stopped = result > 0;

@@ -54,7 +54,7 @@ static void print(const struct lab_command_call *call, struct lab_report_estimat
     if (count == 0)
         lab_doc_text(doc, LAB_DOC_WHOLE, "No study is running, and none was interrupted.");
     if (count == 0 && !call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_WHOLE, "'gpulab estimate quick_test' says what one would take.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "'gpulab estimate quick_test' estimates one.");
     lab_doc_print(doc, call->console);
 }
 
@@ -172,8 +172,8 @@ const struct lab_command lab_command_estimate = {
         "Without a word, or with a study's folder, it shows for each run its progress, the time it "
         "took or has left, and the basis. The basis is its own 'progress' from 5% on. Before that "
         "it is the 'same run', the same keys 'scaled' to its iterations, other keys by their "
-        "'work', or 'similar' runs. The study's own runs outweigh earlier studies. Below it stands "
-        "the memory that each device has in use, and had at most.\n"
+        "'work', or 'similar' runs. The study's own runs outweigh earlier studies. Below: memory "
+        "of each device, in use and peak.\n"
         "\n"
         "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
         "take of time and disk. Where nothing like its runs is known, a few short runs are "

@@ -76,7 +76,7 @@ static void tell_event(void *state, const struct lab_sample_event *event) {
         lab_str_equal(event->text, exporter->said))
         exporter->said = NULL; /* as what is missing, when it began */
     else if (event->kind == LAB_EVENT_GAP)
-        lab_console_note("%s gives nothing: %s", name, event->text);
+        lab_console_note("%s has no samples: %s", name, event->text);
     else if (event->kind == LAB_EVENT_BACK)
         lab_console_note("%s is back after %.1f s", name,
                          (double)event->number / (double)LAB_NS_PER_S);
@@ -292,7 +292,7 @@ const struct lab_command lab_command_exporter = {
         "Samples GPUs, CPUs, memory, NUMA nodes and the processes on GPUs, and answers at "
         "http://ADDRESS/metrics in Prometheus's text format. Ctrl-C or TERM ends it with exit "
         "status 0. GPUs have dcgm-exporter's names and labels, so that dashboards made for it "
-        "work; every metric also has a name of ours, gpulab_*, in base units. What isn't known is "
+        "work; every metric also has a name of ours, gpulab_*, in base units. What is unknown is "
         "left out; of a GPU that is lost only gpulab_device_up 0 remains, until it is back.\n"
         "\n"
         "It listens on 127.0.0.1:9400 by default. There is no authentication. With an address that "

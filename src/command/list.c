@@ -73,7 +73,7 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_list = {
     .name = "list",
-    .summary = "list your studies: how far each is, and where it lies",
+    .summary = "list your studies: progress, state, folder",
     .usage = "",
     .description =
         "Lists the studies that you have run on this machine, the newest first, whatever "

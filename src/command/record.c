@@ -31,14 +31,14 @@ static const struct lab_option record_options[] = {
      .fallback = "100ms", .min = 0.001, .max = 3600, .letter = 'i', .help = "between two samples"},
     {"duration", LAB_OPTION_DURATION, offsetof(struct record_config, duration_s), .letter = 't',
      .min = 0, .max = 1e8,
-     .help = "how long; a command that takes longer goes on unrecorded. 0 = to the end"},
+     .help = "how long; a command that takes longer continues unrecorded. 0 = to the end"},
     {"output", LAB_OPTION_STRING, offsetof(struct record_config, output), .letter = 'o',
      .value_name = "FILE",
      .help = "the recording, a new file; recording-DATE-TIME.db unless given"},
     {"stats-file", LAB_OPTION_STRING, offsetof(struct record_config, stats_file),
      .value_name = "NAME.json",
-     .help = "also write the first GPU to this file and all of them to NAME_multi_gpu.json, or go "
-             "on with such files"},
+     .help = "also write the first GPU to this file and all of them to NAME_multi_gpu.json, or "
+             "continue such files"},
     {"csv", LAB_OPTION_STRING, offsetof(struct record_config, csv), .value_name = "FILE",
      .help = "also write a line for each device and sample; - = to standard output"},
     {"processes", LAB_OPTION_CHOICE, offsetof(struct record_config, processes),
@@ -75,7 +75,7 @@ static const char *new_name(struct lab_arena *arena) {
 static int check_words(const struct lab_command_call *call, struct lab_err *err) {
     const struct record_config *config = call->config;
     if (call->word_count)
-        return lab_err_set(err, LAB_ERR_USER, "a command stands after '--': gpulab record -- %s%s",
+        return lab_err_set(err, LAB_ERR_USER, "put the command after '--': gpulab record -- %s%s",
                            call->words[0], call->word_count > 1 ? " ..." : "");
     if (call->rest && !call->rest[0])
         return lab_err_set(err, LAB_ERR_USER, "no command follows '--'");
@@ -254,15 +254,14 @@ static int record_run(const struct lab_command_call *call, int *ret_status, stru
 }
 
 static const struct lab_manual_example examples[] = {
-    {"gpulab record -- python train.py", "a training run with everything that happens during the "
-                                         "recording"},
+    {"gpulab record -- python train.py", "a training run, with GPUs, CPUs and processes"},
     {"gpulab record --duration 10s --interval 20ms -o idle.db", "ten seconds of this machine"},
     {"gpulab record --stats-file gpu_stats.json -- make train",
      "also the JSON files that other monitors write"},
     {"gpulab record --csv - --device cuda:0 | head -20", "lines as they come, of one GPU"},
     {"gpulab record --demo --duration 10s -o demo.db", "eight simulated GPUs, on any machine"},
-    {"gpulab top recording.db", "what was recorded, again"},
-    {"gpulab analyze summary recording.db", "and what it comes to"},
+    {"gpulab top recording.db", "replay it"},
+    {"gpulab analyze summary recording.db", "and its summary"},
     {"gpulab export recording.db --format multi", "a recording in another format, later"},
     {NULL},
 };
@@ -282,8 +281,8 @@ const struct lab_command lab_command_record = {
         "(128 + the signal that ended it; 127 if there is no such command). A summary follows on "
         "standard error, or as JSON on standard output with --json.\n"
         "\n"
-        "Existing recordings are never overwritten. If the disk is full, sampling goes on, and the "
-        "recording shows what is missing.",
+        "Existing recordings are never overwritten. If the disk is full, sampling continues, and "
+        "the recording shows what is missing.",
     .options = record_options,
     .config_size = sizeof(struct record_config),
     .uses_device = true,

@@ -31,7 +31,7 @@ static const struct lab_option report_options[] = {
     {"format", LAB_OPTION_CHOICE, offsetof(struct report_config, format), .fallback = "all",
      .choices = formats, .letter = 'f',
      .help = "all: files, and the answer here; terminal: no files; md: Markdown, here; html, png: "
-             "files, and where the page or the pictures lie"},
+             "files, and the path of the page or the charts"},
     {"output", LAB_OPTION_STRING, offsetof(struct report_config, output), .letter = 'o',
      .value_name = "DIR",
      .help = "write the files to this folder; else report/ of the study, or a folder next to the "
@@ -43,7 +43,7 @@ static const struct lab_option report_options[] = {
     {"verbose", LAB_OPTION_FLAG, offsetof(struct report_config, verbose), .letter = 'v',
      .help = "every row and every analysis's sentence here"},
     {"limit", LAB_OPTION_DURATION, offsetof(struct report_config, limit_s), .fallback = "2min",
-     .max = 1e6, .help = "leave out what isn't done by then"},
+     .max = 1e6, .help = "time limit; leaves out what is unfinished"},
     {NULL},
 };
 
@@ -129,7 +129,7 @@ static int refuse_within(const struct lab_command_call *call, const char *folder
             continue;
         if (stat(path, &info) == 0 && S_ISDIR(info.st_mode) && is_within(folder, path, call->arena))
             return lab_err_set(err, LAB_ERR_USER,
-                               "%s lies in %s, whose own report it would replace: choose a folder "
+                               "%s is inside %s and would replace its report: choose a folder "
                                "outside of it",
                                folder, path);
     }
@@ -216,7 +216,7 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
         lab_report_add_study(doc, &view->report, &made->page, call->console->style,
                              ((const struct report_config *)call->config)->verbose);
     } else if (answers == 0) {
-        lab_doc_text(doc, LAB_DOC_WHOLE, "No result: nothing to report from this.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "No result: nothing to report.");
     }
     add_place(call, is_study, made, doc);
     lab_doc_print(doc, call->console);
@@ -290,13 +290,12 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_report = {
     .name = "report",
-    .summary = "write the report of a study or a recording: page, Markdown, pictures",
+    .summary = "write the report of a study or a recording: page, Markdown, charts",
     .usage = "[PATH...]",
     .description =
         "PATH is a study, by its folder or name, or a recording; without it, the newest study. "
-        "Every "
-        "analysis that has something to say about it has its part; that which says most gives the "
-        "first sentence. index.html is one file that needs no network; report.md and "
+        "Every analysis that applies has a section; the strongest gives the first sentence. "
+        "index.html is one file that needs no network; report.md and "
         "best_practices.md say the same in Markdown. Each chart is there as SVG, PNG and PDF, with "
         "its values. PNG and PDF need gnuplot ('" LAB_PLOT_GET "'). Every 'gpulab "
         "run' ends with the same report. A report replaces files of an earlier report, and no "

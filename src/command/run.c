@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define FIRST_REPLY                                                                                \
-    "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
+    "\r\033[Kfinishing the current run; Ctrl-C again ends it; the same command resumes\n"
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 struct run_config {
@@ -91,7 +91,7 @@ static int print_studies(const struct lab_command_call *call, const struct lab_c
         lab_command_print_topics(call, (const char *const[]){"studies", "study", "summary"}, topics,
                                  0,
                                  "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab "
-                                 "help run STUDY' says more about it.");
+                                 "help run STUDY' explains it.");
     return topics ? 0 : -1;
 }
 
@@ -233,7 +233,7 @@ static const char *const *command_words(const struct lab_command_call *call) {
 static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
     if (plan->tracker && *plan->tracker)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "tracker: this version can't do that yet; leave the key out");
+                           "tracker: not supported in this version; leave the key out");
     return lab_profiler_check(plan, err);
 }
 
@@ -280,7 +280,7 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
     int done = study->run_count - study->item_count;
     const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
     if (study->folder.resumed)
-        lab_console_note("going on in %s: %d of %d runs are done", folder, done, study->run_count);
+        lab_console_note("resuming %s: %d of %d runs are done", folder, done, study->run_count);
     else {
         LAB_AUTO(str, counts);
         lab_report_add_counts(&study->plan, &counts);
@@ -331,7 +331,7 @@ static int run_study(const struct lab_command_call *call, struct lab_study *stud
     if (execution.view.lines && console->err_is_terminal)
         lab_console_say("%s", ""); /* the answer below stands apart */
     if (outcome.budget_used && !console->quiet)
-        lab_console_note("the budget is used up: %d run%s left; the same command goes on",
+        lab_console_note("the budget is used up: %d run%s left; the same command resumes",
                          outcome.left, outcome.left == 1 ? "" : "s");
     if (result < 0)
         return lab_err_context(err, "%s", study->folder.path);
@@ -467,8 +467,8 @@ static const struct lab_manual_section *run_sections(struct lab_arena *arena, co
         return all;
     }
     const struct lab_topic *topics = find_studies(&(struct lab_config_path){0}, arena, err);
-    all = lab_command_topic_section("Studies", topics,
-                                    "'gpulab help run STUDY' says more about one.", arena);
+    all = lab_command_topic_section("Studies", topics, "'gpulab help run STUDY' explains one.",
+                                    arena);
     all[1].title = "Keys";
     all[1].text = "In addition, experiment.test and experiment.vit_configs take the workload's: "
                   "see 'gpulab help bench vit'.";
@@ -488,7 +488,7 @@ static const struct lab_manual_example examples[] = {
      "a sweep: the study once for each value"},
     {"gpulab run numa_study --quick", "one run of each point: a first look, no verdict"},
     {"gpulab run quick_test repeat=5", "five runs of each point, for intervals across runs"},
-    {"gpulab run --show numa_study > mine.yaml", "a study's file, to make one's own of it"},
+    {"gpulab run --show numa_study > mine.yaml", "a study's file, to start your own from"},
     {NULL},
 };
 
@@ -497,15 +497,16 @@ const struct lab_command lab_command_run = {
     .summary = "carry out a whole study, each run in a process of its own",
     .usage = "[STUDY] [key=value...]",
     .description =
-        "Composes the study's config from its file, those that it builds on, and the words after "
-        "it. Checks every key and whether the devices, NUMA nodes and memory are there. Then plans "
+        "Composes the study's config from its file, the files that it builds on, and the "
+        "overrides. Checks every key, and that devices, NUMA nodes and memory are available. Then "
+        "plans "
         "the runs and carries them out. 'numa_study' is short for experiment=numa_study, which is "
         "also meant where only keys are given. Without a word it lists the studies.\n"
         "\n"
         "Results go to <output_dir>/<study>/<date>/<time>. Whatever ends it, finished results are "
         "kept. The same command continues with the runs left, failed ones included. When all is "
         "done, or with experiment.resume=false, it starts a new folder. --dry-run measures a few "
-        "short runs where nothing like them has run, unless --quiet. Ctrl-C once finishes the run "
+        "short runs where no comparable run is known, unless --quiet. Ctrl-C once finishes the run "
         "that is under way, twice ends it. 'gpulab status' shows from another terminal how far it "
         "is.\n"
         "\n"

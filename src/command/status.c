@@ -22,7 +22,7 @@ struct status_config {
 
 static const struct lab_option status_options[] = {
     {"follow", LAB_OPTION_FLAG, offsetof(struct status_config, follow), .letter = 'f',
-     .help = "look again and again until the study has ended; q or Ctrl-C leaves it"},
+     .help = "update until the study has ended; q or Ctrl-C quits"},
     {"interval", LAB_OPTION_DURATION, offsetof(struct status_config, interval_s), .fallback = "1s",
      .min = 0.1, .max = 86400, .help = "how often, with --follow"},
     {"all", LAB_OPTION_FLAG, offsetof(struct status_config, all),
@@ -282,8 +282,8 @@ const struct lab_command lab_command_status = {
         "interrupted, the newest first. PATH is a study's folder, anything in it, or the beginning "
         "of its name as 'gpulab list' shows it; the newest such one is meant.\n"
         "\n"
-        "With --follow it draws this anew each second until the study has ended; q or Ctrl-C "
-        "leaves it, which doesn't disturb the study. Without a terminal it prints a line whenever "
+        "With --follow it redraws each second until the study has ended; q or Ctrl-C quits and "
+        "doesn't disturb the study. Without a terminal it prints a line whenever "
         "a run begins, ends or enters another phase. The exit status is then 1 if the study ended "
         "with runs that failed or never ran.",
     .options = status_options,

@@ -198,7 +198,7 @@ static int top_run(const struct lab_command_call *call, int *ret_status, struct 
 static const struct lab_manual_example examples[] = {
     {"gpulab top", "this machine, live"},
     {"gpulab top --demo", "what it looks like with GPUs, on any machine"},
-    {"gpulab top monday.db", "a recording again, from its beginning"},
+    {"gpulab top monday.db", "replay a recording"},
     {"gpulab top --device cuda:0,1 --readonly", "two GPUs, and no process can be ended"},
     {"gpulab top --once", "one snapshot as text, as nvidia-smi prints it"},
     {"gpulab top --json | jq '.devices[].metrics.power_w'", "the same for programs"},
@@ -213,10 +213,10 @@ const struct lab_command lab_command_top = {
     .description =
         "Shows all devices at a glance, a page of charts for each, the processes, and the NUMA "
         "nodes with their local GPUs. A letter after a GPU shows why its clocks are throttled: P "
-        "power limit, T heat, H hardware, B power brake, S other GPUs' clocks. A process with "
+        "power limit, T thermal, H hardware, B power brake, S other GPUs' clocks. A process with "
         "cores or memory on a NUMA node remote to its GPU is marked (!cores, !memory, !both). The "
-        "command that corrects it is shown. A GPU that doesn't answer is shown as such, and comes "
-        "back by itself. Without a GPU the CPUs are the device.\n"
+        "command that corrects it is shown. A GPU that doesn't answer is marked until it does. "
+        "Without a GPU the CPUs are the device.\n"
         "\n"
         "F2 to F5 or Tab change pages, digits and arrows select, Enter opens a device, / filters, "
         "s sorts. k ends a process, p pauses, w quits and leaves a summary and a picture. ? shows "
@@ -226,7 +226,7 @@ const struct lab_command lab_command_top = {
         "'gpulab export' knows. Space pauses it, the arrows go 10 seconds back or on (with Shift a "
         "minute). + and - change the speed, Home and End go to its ends.\n"
         "\n"
-        "Where the output is no terminal, one snapshot is printed.",
+        "Without a terminal, one snapshot is printed.",
     .options = top_options,
     .config_size = sizeof(struct top_config),
     .uses_device = true,

@@ -23,16 +23,15 @@ struct tune_config {
 static const struct lab_option tune_options[] = {
     {"strategy", LAB_OPTION_CHOICE, offsetof(struct tune_config, strategy),
      .fallback = "successive_halving", .choices = lab_tune_strategies, .letter = 's',
-     .help =
-         "which configurations are timed, and how often: all, the slower half left out again and "
-         "again; all alike; or a random quarter"},
+     .help = "which configurations are timed, and how often: successive halving of all, all "
+             "equally often, or a random quarter"},
     {"budget", LAB_OPTION_DURATION, offsetof(struct tune_config, budget_s), .fallback = "60s",
      .min = 0.1, .max = 86400, .letter = 'b', .value_name = "TIME",
-     .help = "how long it may take in all; the finals get what is left"},
+     .help = "total time; the final round gets the rest"},
     {"again", LAB_OPTION_FLAG, offsetof(struct tune_config, again),
-     .help = "tune though the cache has an answer, and begin an interrupted one anew"},
+     .help = "tune even if the result is cached, and restart an interrupted tuning"},
     {"warm", LAB_OPTION_FLAG, offsetof(struct tune_config, warm),
-     .help = "leave the caches as they are; otherwise they are emptied before each timing"},
+     .help = "keep the caches warm; otherwise they are flushed before each timing"},
     {"seed", LAB_OPTION_INT, offsetof(struct tune_config, seed), .fallback = "42", .min = 0,
      .max = 0x1p53, .value_name = "N", .help = "of the data and of the order"},
     {NULL},
@@ -130,7 +129,7 @@ static void add_cached(struct lab_doc *doc, const struct lab_command_call *call,
                  entry->device, when.text, entry->config, time.text,
                  entry->certain ? "." : ", though others are statistically indistinguishable.");
     if (!call->console->quiet)
-        lab_doc_text(doc, LAB_DOC_WHOLE, "The same command with --again tunes anew.");
+        lab_doc_text(doc, LAB_DOC_WHOLE, "The same command with --again tunes again.");
 }
 
 static void print_outcome(const struct lab_command_call *call,
@@ -148,7 +147,7 @@ static void print_outcome(const struct lab_command_call *call,
                          "Kept: 'gpulab bench' and 'gpulab run' use it from now on.");
         lab_doc_gap(doc);
         if (outcome->result.interrupted && !call->console->quiet)
-            lab_doc_text(doc, LAB_DOC_PLAIN, "The same command goes on from here.");
+            lab_doc_text(doc, LAB_DOC_PLAIN, "The same command resumes.");
     }
     lab_doc_print(doc, call->console);
 }
@@ -200,7 +199,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab tune flash_attention_v2 seq=2048 causal=true",
      "the fastest configuration for this shape on the best device here"},
     {"gpulab tune gemm m=4096 n=4096 k=4096 --strategy exhaustive --budget 5min",
-     "time all of them alike"},
+     "time all of them equally often"},
     {"gpulab tune softmax --device cpu:0/2 --json", "for a program to read"},
     {NULL},
 };
@@ -214,8 +213,8 @@ const struct lab_command lab_command_tune = {
         "with cold caches. It drops the slower ones and runs the finalists side by side. A winner "
         "is named only with its interval; otherwise the set that is statistically "
         "indistinguishable. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by "
-        "bench and run (config=tuned), also for vit's products. After Ctrl-C the same command goes "
-        "on. Without a word it lists the kernels.",
+        "bench and run (config=tuned), also for vit's products. After Ctrl-C the same command "
+        "resumes. Without a word it lists the kernels.",
     .options = tune_options,
     .config_size = sizeof(struct tune_config),
     .uses_device = true,

@@ -268,7 +268,7 @@ static int fail_missing(struct expansion *e, const struct entry *entry, const ch
     else if (strcmp(option, "???") == 0)
         lab_str_printf(&text, "'%s' must be chosen", choice_name(e, entry->group, entry->package));
     else
-        lab_str_printf(&text, "'%s' is no option of '%s'", option, entry->group);
+        lab_str_printf(&text, "'%s' is not an option of '%s'", option, entry->group);
     const char *nearest = lab_str_nearest(option, options);
     if (nearest)
         lab_str_printf(&text, "; did you mean '%s'?", nearest);
@@ -286,7 +286,7 @@ static int check_level(struct expansion *e, const struct level *level, const str
         depth++;
         if (strcmp(up->source->name, level->source->name) != 0 && depth < LAB_CONFIG_MAX_DEPTH)
             continue;
-        lab_err_set(e->err, LAB_ERR_USER, "the config '%s' asks for itself, by way of '%s'",
+        lab_err_set(e->err, LAB_ERR_USER, "the config '%s' includes itself, via '%s'",
                     level->source->name, level->up->source->name);
         return blame_entry(e, entry);
     }
@@ -359,7 +359,7 @@ static int read_list(struct expansion *e, const struct level *level, struct entr
         if (read_entry(e, level, list->items[i], &entry) < 0)
             return -1;
         if (entry.kind == SELF && has_self)
-            return fail_entry(e, list->items[i], "`_self_` is there twice");
+            return fail_entry(e, list->items[i], "duplicate `_self_`");
         has_self |= entry.kind == SELF;
         if (!entry.overrides)
             entries[count++] = entry;

@@ -26,7 +26,7 @@ static bool is_inside(const char *name) {
     }
 }
 
-/* 1 = there, 0 = not there, -1 = can't be told */
+/* 1 = exists, 0 = doesn't, -1 = unknown: stat failed */
 static int look_up(const char *folder, const char *name, struct lab_arena *arena,
                    const char **ret_full, struct stat *ret_info) {
     *ret_full = lab_arena_printf(arena, "%s/%s", folder, name);
@@ -54,7 +54,7 @@ int lab_config_check_path(const struct lab_config_path *path, struct lab_err *er
         if (stat(*folder, &info) < 0)
             return lab_err_set_errno(err, LAB_ERR_USER, errno, "the config folder %s", *folder);
         if (!S_ISDIR(info.st_mode))
-            return lab_err_set(err, LAB_ERR_USER, "the config folder %s is no folder", *folder);
+            return lab_err_set(err, LAB_ERR_USER, "the config folder %s is not a folder", *folder);
     }
     return 0;
 }
@@ -63,7 +63,7 @@ int lab_config_read(const struct lab_config_path *path, const char *name, struct
                     const char **ret_text, size_t *ret_length, const char **ret_origin,
                     struct lab_err *err) {
     if (!is_inside(name))
-        return lab_err_set(err, LAB_ERR_USER, "'%s' is no path below a config folder", name);
+        return lab_err_set(err, LAB_ERR_USER, "'%s' is not a path below a config folder", name);
     if (lab_config_check_path(path, err) < 0)
         return -1;
     for (const char *const *folder = path->folders; folder && *folder; folder++) {

@@ -105,7 +105,8 @@ static int fail_no_key(struct resolver *r, const struct lab_value *value, const 
     else if (value->type == LAB_VALUE_MAP)
         fail(r, "'%s': there is no key '%s'%s", key, part, hint.text);
     else
-        fail(r, "'%s': what should hold '%s' is %s", key, part, lab_value_type_name(value->type));
+        fail(r, "'%s': '%s' must be in a map or list, not in %s", key, part,
+             lab_value_type_name(value->type));
     return -1;
 }
 
@@ -158,7 +159,7 @@ static int look_up(struct resolver *r, const struct place *place, const char *ke
     if (!*name)
         return fail(r, "'%s' names no key", key);
     if (lab_key_split(name, r->arena, &parts, r->err) < 0)
-        return fail(r, "'%.80s' is no key", key);
+        return fail(r, "'%.80s' is not a key", key);
     const struct place *target = NULL;
     if (follow(r, from, parts, key, needed, &target) < 0)
         return -1;
@@ -237,7 +238,7 @@ static int call_now(struct resolver *r, const struct place *place, const struct 
     LAB_AUTO(str, text);
     lab_str_add_clock(&text, r->wall_s * 1000000000, arguments[0].text);
     if (!text.length)
-        return fail(r, "'%.80s' is no format of a date, such as %%Y-%%m-%%d", arguments[0].text);
+        return fail(r, "'%.80s' is not a date format, such as %%Y-%%m-%%d", arguments[0].text);
     *ret_value = lab_value_string(r->arena, text.text);
     return 0;
 }
@@ -273,7 +274,7 @@ static int call(struct resolver *r, const struct place *place, const char *name,
 static int add_text(struct resolver *r, const struct lab_value *value, struct lab_str *out) {
     assert(value);
     if (has_children(value))
-        return fail(r, "%s can't stand inside of a text", lab_value_type_name(value->type));
+        return fail(r, "%s can't be part of a text", lab_value_type_name(value->type));
     if (value->type == LAB_VALUE_STRING)
         lab_str_add(out, value->string);
     else
@@ -448,8 +449,8 @@ static int resolve_children(struct resolver *r, const struct place *place,
 
 static int fail_circle(struct resolver *r, const struct lab_value *value) {
     if (value->type == LAB_VALUE_STRING)
-        return fail(r, "this leads round in a circle, back to '%.120s'", value->string);
-    return fail(r, "this refers to %s that it lies in", lab_value_type_name(value->type));
+        return fail(r, "circular reference to '%.120s'", value->string);
+    return fail(r, "refers to %s that contains it", lab_value_type_name(value->type));
 }
 
 static int resolve(struct resolver *r, const struct place *place, struct lab_value **ret_value) {

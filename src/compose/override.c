@@ -200,7 +200,7 @@ static int read_word(struct lab_override_reader *reader, struct lab_override *o)
     struct lab_value_text *t = &reader->text;
     size_t length = strlen(t->text), valid = lab_str_utf8_prefix(t->text, length);
     if (valid < length)
-        return lab_value_text_fail(t, valid, "the byte 0x%02x is no UTF-8",
+        return lab_value_text_fail(t, valid, "the byte 0x%02x is not UTF-8",
                                    (unsigned)t->text[valid] & 0xff);
     o->kind = read_sign(t);
     size_t name_length = lab_value_text_at_call(t);

@@ -9,11 +9,11 @@
  *     glob(*)  sort(..)  shuffle(.., seed=7)  int(..) float(..) str(..) bool(..)  tag(..)
  *     zip(a=[1,2],b=[x,y])  +zip(..)  ++zip(..)       ours: keys that move together
  *
- * What is ours beside zip: shuffle has a seed, and without one always the same order
+ * Extensions other than zip: shuffle has a seed, and without one always the same order
  * (LAB_SHUFFLE_SEED); str() and bool() of a range cast its values; an empty range is an error. Of
  * tag()'s tags nothing is kept, since only optimisers read them.
  *
- * Whether `x=y` names a group or a key can't be told from the word: the config decides.
+ * Whether `x=y` names a group or a key depends on the config, not on the word.
  */
 #ifndef LAB_COMPOSE_OVERRIDE_H
 #define LAB_COMPOSE_OVERRIDE_H

@@ -266,10 +266,11 @@ static int fail_unknown(struct lab_value_text *t, size_t length) {
             "there is no function '%.40s', but there is %s(); parentheses in "
             "text need quotes or a backslash",
             name, nearest);
-    return lab_value_text_fail(t, t->at,
-                               "'%.40s' is no function, and parentheses in text need quotes or a "
-                               "backslash: \\( \\)",
-                               name);
+    return lab_value_text_fail(
+        t, t->at,
+        "'%.40s' is not a function, and parentheses in text need quotes or a "
+        "backslash: \\( \\)",
+        name);
 }
 
 /* The length of `name` if `name=` stands at the place, and 0 otherwise. */
@@ -435,7 +436,7 @@ int lab_override_read_inner(struct lab_value_text *t, struct lab_value **ret_val
         return -1;
     if (is_sweep(&result))
         return lab_value_text_fail(t, result.at,
-                                   "a sweep can't stand inside of a list or dict; sweep over "
+                                   "a sweep can't be part of a list or dict; sweep over "
                                    "whole ones: [a],[b]");
     *ret_value = result.value;
     return 0;

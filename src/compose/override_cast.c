@@ -84,7 +84,7 @@ static int float_to_int(struct lab_value_text *t, size_t at, struct lab_value *v
     const double limit = 9223372036854775808.0; /* 2^63, the first that doesn't fit */
     if (isnan(number) || number < -limit || number >= limit)
         return fail_cast(t, at, LAB_CAST_INT, value,
-                         isfinite(number) ? ": it is too large" : ", which is no whole number");
+                         isfinite(number) ? ": it is too large" : ", which is not a whole number");
     value->type = LAB_VALUE_INT;
     value->integer = (int64_t)number;
     return 0;

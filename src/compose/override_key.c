@@ -25,13 +25,13 @@ static int fail_at_key_character(struct lab_value_text *t) {
     if (*c == '\'' || *c == '"')
         return lab_value_text_fail(t, t->at, "a key is never quoted; only its value may be");
     if (iscntrl((unsigned char)*c))
-        return lab_value_text_fail(t, t->at, "the control character 0x%02x can't stand in a key",
+        return lab_value_text_fail(t, t->at, "a key can't contain the control character 0x%02x",
                                    (unsigned)*c & 0xff);
     int length = 1;
     while ((c[length] & 0xc0) == 0x80)
         length++;
     return lab_value_text_fail(t, t->at,
-                               "'%.*s' can't stand in a key, which has letters, digits, _ - $, "
+                               "a key can't contain '%.*s': it has letters, digits, _ - $, "
                                "and between names . or / or [index]",
                                length, c);
 }

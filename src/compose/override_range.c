@@ -88,7 +88,7 @@ static int fail_empty(struct lab_value_text *t, size_t at, const struct lab_over
                             "the range from %s to %s is empty; counting up needs a positive step",
                             from.text, to.text);
     else
-        lab_value_text_fail(t, at, "the range from %s to %s is empty; its end is no part of it",
+        lab_value_text_fail(t, at, "the range from %s to %s is empty; its end is excluded",
                             from.text, to.text);
     return -1;
 }

@@ -51,7 +51,7 @@ static int write_out(const struct lab_config_path *path, struct lab_override *wo
                      struct lab_arena *arena, struct lab_err *err) {
     if (!lab_config_has_group(path, word->key)) {
         lab_err_set(err, LAB_ERR_USER,
-                    "glob() chooses among a config group's options, and '%s' is no group",
+                    "glob() chooses among a config group's options, and '%s' is not a group",
                     word->key);
         return lab_config_blame_word(word, err);
     }
@@ -134,7 +134,7 @@ static int count_overrides(const struct lab_sweep *sweep) {
 int lab_sweep_job(const struct lab_sweep *sweep, int64_t index, struct lab_arena *arena,
                   struct lab_override **ret_overrides, int *ret_count, struct lab_err *err) {
     if (index < 0 || index >= sweep->job_count)
-        return lab_err_set(err, LAB_ERR_USER, "there is no job %lld: the sweep has 0 to %lld",
+        return lab_err_set(err, LAB_ERR_USER, "no job %lld: the sweep has 0 to %lld",
                            (long long)index, (long long)sweep->job_count - 1);
     int count = count_overrides(sweep);
     struct lab_override *overrides = lab_arena_alloc(arena, (size_t)count, sizeof *overrides);

@@ -153,7 +153,7 @@ static void wait_for_all(struct lab_group *group, int rank) {
  * there. */
 static void fail_parted(struct lab_group *group) {
     struct lab_err why = LAB_ERR_INIT;
-    lab_err_set(&why, LAB_ERR_SYSTEM, "rank %d has ended its sums while others went on",
+    lab_err_set(&why, LAB_ERR_SYSTEM, "rank %d ended its all-reduces before the others",
                 group->parted_first);
     fail(group, -1, &why);
 }
@@ -167,7 +167,7 @@ static bool arrive(struct lab_group *group, int rank, uint64_t number) {
     if (group->arrived > 0 && group->number != number) {
         struct lab_err why = LAB_ERR_INIT;
         lab_err_set(&why, LAB_ERR_SYSTEM,
-                    "the ranks are out of step: one has failed, or does another number of steps");
+                    "the ranks are out of step: one has failed, or has another number of steps");
         fail(group, -1, &why);
         return false;
     }

@@ -129,7 +129,7 @@ static void keep_note(struct lab_sum *sum, enum lab_sum_way asked, const char *w
                  "simulated sums go through %s; NVLink isn't simulated", sum->kind->through);
     if (asked == LAB_SUM_AUTO || sum->kind->way == asked)
         return;
-    snprintf(sum->note, sizeof sum->note, "allreduce=%s: sums went by %s through %s instead: %s",
+    snprintf(sum->note, sizeof sum->note, "allreduce=%s not available, used %s through %s: %s",
              lab_sum_ways[asked], lab_sum_ways[sum->kind->way], sum->kind->through, why);
 }
 

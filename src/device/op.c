@@ -136,8 +136,7 @@ static int check_overlap(const struct lab_op *op, const struct lab_launch *launc
         return 0;
     if (out < in + lab_tensor_bytes(&launch->in[input]) &&
         in < out + lab_tensor_bytes(&launch->out))
-        return lab_err_set(err, LAB_ERR_USER, "the output lies over input %d, which it must not",
-                           input);
+        return lab_err_set(err, LAB_ERR_USER, "the output must not overlap input %d", input);
     return 0;
 }
 

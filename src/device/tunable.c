@@ -81,7 +81,7 @@ static int find_parameter(const struct lab_tunable *tunable, const char *name, s
     }
     LAB_AUTO(str, text);
     lab_str_add_list(&text, names, "and");
-    lab_err_set(err, LAB_ERR_USER, "'%.*s' is no parameter of %s, which has %s",
+    lab_err_set(err, LAB_ERR_USER, "'%.*s' is not a parameter of %s, which has %s",
                 (int)(length < 40 ? length : 40), name, tunable->kernel, text.text);
     return -1;
 }

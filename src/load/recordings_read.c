@@ -144,8 +144,8 @@ static int finish(struct reading *reading, const struct lab_recording_source *so
                            count == 1 ? sources[0].path : "any of the files",
                            count == 1 ? "" : " that were found");
     if (left_out > 0)
-        lab_console_note(left_out == 1 ? "%d file there is no recording and was left out"
-                                       : "%d files there are no recordings and were left out",
+        lab_console_note(left_out == 1 ? "%d file is not a recording and was left out"
+                                       : "%d files are not recordings and were left out",
                          left_out);
     return 0;
 }

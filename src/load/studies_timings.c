@@ -262,11 +262,11 @@ static const char *const *make_notes(const struct reading *reading) {
     const char **notes = lab_arena_alloc(reading->arena, NOTES_MAX + 1, sizeof *notes);
     int count = 0;
     if (reading->untimed > 0)
-        notes[count++] = lab_arena_printf(
-            reading->arena,
-            "%d file%s no single timings of the best configuration (detailed_timings): how much "
-            "they vary isn't known.",
-            reading->untimed, reading->untimed == 1 ? " has" : "s have");
+        notes[count++] =
+            lab_arena_printf(reading->arena,
+                             "%d file%s no single timings of the best configuration "
+                             "(detailed_timings): their spread is unknown.",
+                             reading->untimed, reading->untimed == 1 ? " has" : "s have");
     if (reading->unstamped > 0)
         notes[count++] = lab_arena_printf(
             reading->arena,

@@ -125,7 +125,7 @@ static int wrong_place(const struct lab_machine *machine, const struct lab_node 
 }
 
 int lab_bind_prove_thread(const struct lab_machine *machine, int node, struct lab_err *err) {
-    if (topology_require_live(machine, "proving where a thread runs", err) < 0 ||
+    if (topology_require_live(machine, "verifying where a thread runs", err) < 0 ||
         lab_machine_require_node(machine, node, err) < 0)
         return -1;
     const struct lab_node *home = &machine->nodes[lab_machine_node_index(machine, node)];

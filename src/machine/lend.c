@@ -22,7 +22,7 @@ static int lend_cpus(const struct lab_cpus *cpus, struct lab_affinity_guard *gua
                      struct lab_err *err) {
     unsigned long wanted[sizeof guard->cpus / sizeof *guard->cpus] = {0};
     if (sched_getaffinity(0, sizeof guard->cpus, (cpu_set_t *)guard->cpus) < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "reading where a thread may run");
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "reading a thread's affinity");
     for (int i = 0; i < cpus->count; i++)
         if (cpus->items[i] >= 0 && cpus->items[i] < (int)(8 * sizeof wanted))
             set_bit(wanted, cpus->items[i]);

@@ -93,15 +93,13 @@ static void read_identity(struct topology *topology, const char *path) {
 
 static void log_what_is_missing(const struct lab_machine *machine) {
     if (!machine->numa_in_kernel)
-        lab_log(LAB_LOG_INFO, "the kernel has no NUMA: NUMA node %d stands for the whole machine",
+        lab_log(LAB_LOG_INFO, "the kernel has no NUMA: NUMA node %d is the whole machine",
                 machine->nodes[0].number);
     else if (machine->node_count == 1)
         lab_log(LAB_LOG_INFO, "%s has one NUMA node: all memory is equally near", machine->source);
     for (int i = 0; i < machine->pci_count; i++)
         if (machine->pci[i].node < 0)
-            lab_log(LAB_LOG_INFO,
-                    "PCI device %s: the firmware doesn't say to which NUMA node it "
-                    "belongs",
+            lab_log(LAB_LOG_INFO, "PCI device %s: the firmware doesn't report its NUMA node",
                     machine->pci[i].address);
 }
 
@@ -170,8 +168,7 @@ int lab_machine_require_node(const struct lab_machine *machine, int node, struct
         return 0;
     LAB_AUTO(str, there);
     if (!machine->numa_in_kernel)
-        lab_str_printf(&there,
-                       "the kernel has no NUMA, so NUMA node %d stands for the whole machine",
+        lab_str_printf(&there, "the kernel has no NUMA, so NUMA node %d is the whole machine",
                        machine->nodes[0].number);
     else if (machine->node_count == 1)
         lab_str_printf(&there, "%s has only NUMA node %d", machine->source,

@@ -84,7 +84,7 @@ static int ask_pagemap(const struct range *range, struct lab_page_census *census
 
 int lab_memory_census(const struct lab_machine *machine, const void *memory, size_t size_bytes,
                       struct lab_page_census *ret_census, struct lab_err *err) {
-    if (topology_require_live(machine, "asking where pages lie", err) < 0)
+    if (topology_require_live(machine, "reading the NUMA nodes of pages", err) < 0)
         return -1;
     struct range range = range_of(memory, size_bytes);
     struct lab_page_census census = {.pages = range.pages};
@@ -94,12 +94,14 @@ int lab_memory_census(const struct lab_machine *machine, const void *memory, siz
         if (ask_pagemap(&range, &census, err) < 0)
             return -1;
     } else if (why == EPERM) {
-        lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                    "asking where pages lie (move_pages) is forbidden here: a container needs "
-                    "--cap-add SYS_NICE or another seccomp profile");
+        lab_err_set(
+            err, LAB_ERR_UNSUPPORTED,
+            "reading the NUMA nodes of pages (move_pages) is forbidden here: a container needs "
+            "--cap-add SYS_NICE or another seccomp profile");
         return lab_err_hint(err, LAB_HINT_MOVE_PAGES_FORBIDDEN);
     } else if (why != 0) {
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "asking where pages lie (move_pages)");
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, why,
+                                 "reading the NUMA nodes of pages (move_pages)");
     }
     *ret_census = census;
     return 0;
@@ -121,13 +123,13 @@ static void write_census(const struct lab_machine *machine, const struct lab_pag
         joiner = ", ";
     }
     if (census->absent > 0)
-        lab_str_printf(out, "%s%lld not there yet", joiner, (long long)census->absent);
+        lab_str_printf(out, "%s%lld not allocated", joiner, (long long)census->absent);
 }
 
 int lab_memory_prove(const struct lab_machine *machine, const void *memory, size_t size_bytes,
                      int node, struct lab_err *err) {
     struct lab_page_census census;
-    if (topology_require_live(machine, "proving where pages lie", err) < 0 ||
+    if (topology_require_live(machine, "verifying the NUMA nodes of pages", err) < 0 ||
         lab_machine_require_node(machine, node, err) < 0 ||
         lab_memory_census(machine, memory, size_bytes, &census, err) < 0)
         return -1;

@@ -75,11 +75,10 @@ int topology_load_recorded(struct topology *topology, const char *path, struct l
         lab_err_context(err, "topology file");
     } else if (!strstr(text, "<topology")) {
         result = lab_err_set(err, LAB_ERR_USER,
-                             "%s is no hwloc topology (lstopo --of xml FILE writes one)", path);
+                             "%s is not a hwloc topology (lstopo --of xml FILE writes one)", path);
     } else if (!survives(text, length) || load_xml(topology, text, length) < 0) {
-        result = lab_err_set(
-            err, LAB_ERR_USER,
-            "%s is a hwloc topology, but a damaged one (lstopo -i FILE must read it)", path);
+        result = lab_err_set(err, LAB_ERR_USER,
+                             "%s is a damaged hwloc topology (lstopo -i FILE must read it)", path);
     }
     return result;
 }

@@ -161,7 +161,7 @@ static int check_records(const struct lab_iteration *records, int count, struct 
     for (int i = 0; i < count; i++) {
         if (records[i].end_ns < records[i].start_ns)
             return lab_err_set(err, LAB_ERR_WRONG,
-                               "iteration %d of a stretch ends %lld ns before it starts", i,
+                               "iteration %d of a chunk ends %lld ns before it starts", i,
                                (long long)(records[i].start_ns - records[i].end_ns));
     }
     return 0;

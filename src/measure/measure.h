@@ -2,9 +2,9 @@
  * measure.h: the one measuring loop. `bench` uses it today; studies and the tuner use the same one,
  * so that a figure means the same wherever it is shown.
  *
- * It asks a subject for iterations in stretches, drops the warm-up by test rather than by count,
+ * It asks a subject for iterations in chunks, drops the warm-up by test rather than by count,
  * and stops when the median is known precisely enough or its limit is reached. Several subjects are
- * interleaved stretch by stretch in a random order, so that drift hits all alike.
+ * interleaved chunk by chunk in a random order, so that drift hits all alike.
  */
 #ifndef LAB_MEASURE_MEASURE_H
 #define LAB_MEASURE_MEASURE_H
@@ -22,7 +22,7 @@
 
 struct lab_subject {
     const char *name;
-    /* `count` iterations in one stretch; the device is idle before and after */
+    /* `count` iterations in one chunk; the device is idle before and after */
     int (*run)(void *state, int count, struct lab_iteration *records, struct lab_err *err);
     void *state;
     /*
@@ -54,22 +54,22 @@ struct lab_measure_plan {
     double duration_s;      /* > 0: so long after the warm-up instead, no stopping rule or limit */
     int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
     int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
-    double chunk_s;            /* how long a stretch should take (0.1) */
-    int64_t chunk_iterations;  /* > 0: a stretch has exactly so many instead, but for the last */
+    double chunk_s;            /* how long a chunk should take (0.1) */
+    int64_t chunk_iterations;  /* > 0: a chunk has exactly so many instead, but for the last */
     uint64_t seed;             /* of the order of subjects */
     const struct lab_clock
         *clock; /* NULL = the machine's; with any other, conditions are unknown */
-    /* optional: how fast the device's clock runs now, in MHz; asked after each stretch, 0 =
+    /* optional: how fast the device's clock runs now, in MHz; asked after each chunk, 0 =
      * unknown */
     double (*clock_mhz)(void *state);
     void *clock_state;
-    /* optional; called between stretches. Returning true stops the measurement: what there is, is
+    /* optional; called between chunks. Returning true stops the measurement: what there is, is
      * used */
     bool (*progress)(const struct lab_measure_progress *progress, void *state);
     void *progress_state;
     /*
-     * optional: asked before each stretch for its size, where this loop would take `own`; at least
-     * 1. For loops side by side whose stretches must be the same. They count `iterations` and
+     * optional: asked before each chunk for its size, where this loop would take `own`; at least
+     * 1. For loops side by side whose chunks must be the same. They count `iterations` and
      * `warmup_iterations`: a limit of time would end each after another number. -1 ends the
      * measurement
      */
@@ -120,24 +120,24 @@ enum lab_measure_warning {
     LAB_WARN_LOAD = 16,       /* others use this machine */
     LAB_WARN_STEAL = 32,      /* the hypervisor took CPU time away */
     LAB_WARN_SHORT = 64,      /* iterations near the clock's resolution */
-    LAB_WARN_CLOCK = 128,     /* the device's clock changed meanwhile */
+    LAB_WARN_CLOCK = 128,     /* the device's clock changed during the run */
 };
 
 struct lab_measurement {
     const char *name;
     struct lab_iteration *iterations; /* measured ones, in order, in the arena */
     size_t count;
-    int *chunk_ends; /* index behind each stretch's last iteration */
+    int *chunk_ends; /* index behind each chunk's last iteration */
     int chunk_count;
     int *round_ends; /* index behind the last iteration of each round; subjects share the rounds */
     int round_count;
-    double clock_min_mhz, clock_max_mhz; /* seen after its stretches; NaN = unknown */
+    double clock_min_mhz, clock_max_mhz; /* seen after its chunks; NaN = unknown */
     int64_t warmup_iterations;           /* dropped */
     double warmup_s;
     double first_s; /* the very first iteration, warm-up or not */
     bool steady;
-    double wall_s; /* Σ over stretches of (last end − first start) */
-    /* docs/NUMBERS.md; intervals pair iterations within a stretch only */
+    double wall_s; /* Σ over chunks of (last end − first start) */
+    /* docs/NUMBERS.md; intervals pair iterations within a chunk only */
     struct lab_summary latency, interval;
     struct lab_summary stages[LAB_STAGE_COUNT]; /* n = 0: no such stage */
     double overlap; /* share of copy time under compute; NaN = no copies or compute */
@@ -152,12 +152,12 @@ struct lab_measurement {
  * Measures all subjects; `ret` has `count` of them, untouched on failure. What the subject's own
  * run says on failure is passed on, with its name in front. Interleaved subjects go on until all of
  * them are precise. A measurement that the user stopped during the warm-up has no iterations (count
- * 0), and its figures are NaN.
+ * 0), and its values are NaN.
  */
 int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *subjects, int count,
                 struct lab_arena *arena, struct lab_measurement *ret, struct lab_err *err);
 
-/* The series whose median decides when it is enough: intervals, or latencies where stretches are
+/* The series whose median decides when it is enough: intervals, or latencies where chunks are
  * single iterations and so have no intervals. */
 const struct lab_summary *lab_measure_primary(const struct lab_measurement *measurement);
 

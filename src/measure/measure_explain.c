@@ -135,11 +135,10 @@ static void explain_not_steady(const struct lab_measurement *m, struct lab_str *
 
 static void explain_not_precise(const struct lab_measurement *m, struct lab_str *out) {
     if (isnan(m->precision))
-        lab_str_printf(out, "the limit came after %zu iteration%s, too few to estimate the spread",
+        lab_str_printf(out, "time limit after %zu iteration%s, too few to estimate the spread",
                        m->count, m->count == 1 ? "" : "s");
     else
-        lab_str_printf(out,
-                       "the limit came after %zu iterations, when the median was known to ±%.2g%%",
+        lab_str_printf(out, "time limit after %zu iterations, with the median known to ±%.2g%%",
                        m->count, 100 * m->precision);
     lab_str_add(out, "; a longer limit gives more precision");
 }

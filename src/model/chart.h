@@ -1,7 +1,7 @@
 /*
  * model/chart.h: a chart as plain data: what is drawn, not how. Analyses make charts next to their
  * tables; src/plot draws them all in one way. Arrays and strings
- * live as long as the arena of whoever made the chart.
+ * live as long as the arena of its maker.
  */
 #ifndef LAB_MODEL_CHART_H
 #define LAB_MODEL_CHART_H

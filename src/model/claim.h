@@ -26,7 +26,7 @@ enum lab_claim_verdict {
     LAB_CLAIM_INCONCLUSIVE, /* more runs are needed; with one run a point always */
 };
 
-/* Effects, as shares: below the first one nobody acts on it; a comparison is to detect the
+/* Effects, as shares: below the first one it is negligible; a comparison is to detect the
  * second. */
 #define LAB_CLAIM_NEGLIGIBLE 0.005
 #define LAB_CLAIM_DETECT     0.02

@@ -1,6 +1,6 @@
 /*
  * model/device_ref.h: a device that isn't open, as plain data: what a selector names. Its backend
- * is a name; whoever opens it looks the backend up (device/device.h).
+ * is a name; opening it looks the backend up (device/device.h).
  */
 #ifndef LAB_MODEL_DEVICE_REF_H
 #define LAB_MODEL_DEVICE_REF_H
@@ -30,7 +30,7 @@ struct lab_device_ref {
 };
 
 struct lab_device_list {
-    struct lab_device_ref *items; /* in the arena of whoever selected them */
+    struct lab_device_ref *items; /* in the arena of the caller */
     int count, capacity;
 };
 

@@ -177,13 +177,13 @@ static int take_count(struct packed *packed, size_t max_count, size_t *ret_count
                       struct lab_err *err) {
     uint64_t count;
     if (packed->at == packed->end)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: no bytes at all");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: empty");
     if (*packed->at != VERSION)
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: version %d, known is %d",
                            *packed->at, VERSION);
     packed->at++;
     if (!take_varint(packed, &count))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: the count doesn't read");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: invalid count");
     if (count > max_count)
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: %llu, at most %zu may be here",
                            (unsigned long long)count, max_count);
@@ -206,7 +206,7 @@ int lab_iterations_unpack(const void *bytes, size_t length, size_t max_count,
     if (take_count(&packed, max_count, &count, err) < 0)
         return -1;
     if (!take_varint(&packed, &origin))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: the first start doesn't read");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: invalid first start");
 
     struct course course = {.time = unzigzag(origin)};
     struct lab_iteration *items = lab_arena_alloc(arena, count, sizeof *items);

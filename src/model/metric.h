@@ -26,7 +26,7 @@ enum lab_metric_kind {
     X(UTILIZATION, "utilization", "%", GAUGE, 1, "GPU utilisation")                                \
     X(MEMORY_UTILIZATION, "memory_utilization", "%", GAUGE, 1, "Memory controller utilisation")    \
     X(MEMORY_USED, "memory_used", "B", GAUGE, 1024, "Memory used")                                 \
-    X(MEMORY_RESERVED, "memory_reserved", "B", GAUGE, 1024, "Memory kept by the driver")           \
+    X(MEMORY_RESERVED, "memory_reserved", "B", GAUGE, 1024, "Memory reserved by the driver")       \
     X(MEMORY_TOTAL, "memory_total", "B", GAUGE, 1024, "Memory")                                    \
     X(POWER, "power", "W", GAUGE, 0.001, "Power draw")                                             \
     X(POWER_INSTANT, "power_instant", "W", GAUGE, 0.001, "Power draw at this instant")             \
@@ -35,7 +35,7 @@ enum lab_metric_kind {
     X(SM_CLOCK, "sm_clock", "MHz", GAUGE, 1, "Multiprocessor clock")                               \
     X(MEMORY_CLOCK, "memory_clock", "MHz", GAUGE, 1, "Memory clock")                               \
     X(FAN, "fan", "%", GAUGE, 1, "Fan speed")                                                      \
-    X(CLOCK_REASONS, "clock_event_reasons", "", FLAGS, 1, "Why clocks are lowered")                \
+    X(CLOCK_REASONS, "clock_event_reasons", "", FLAGS, 1, "Clock event reasons")                   \
     X(PERFORMANCE_STATE, "performance_state", "", GAUGE, 1, "Performance state")                   \
     X(ENCODER, "encoder_utilization", "%", GAUGE, 1, "Encoder utilisation")                        \
     X(DECODER, "decoder_utilization", "%", GAUGE, 1, "Decoder utilisation")                        \
@@ -56,46 +56,45 @@ enum lab_metric_kind {
     /* a GPU, each second and at the edges of runs */                                              \
     X(ENERGY, "energy", "J", COUNTER, 0.001, "Energy used")                                        \
     X(POWER_LIMIT, "power_limit", "W", GAUGE, 0.001, "Power limit")                                \
-    X(PCIE_TX_BYTES, "pcie_tx_bytes", "B", COUNTER, 1024, "PCIe out of the GPU, in all")           \
-    X(PCIE_RX_BYTES, "pcie_rx_bytes", "B", COUNTER, 1024, "PCIe into the GPU, in all")             \
-    X(NVLINK_TX_BYTES, "nvlink_tx_bytes", "B", COUNTER, 1024, "NVLink out of the GPU, in all")     \
-    X(NVLINK_RX_BYTES, "nvlink_rx_bytes", "B", COUNTER, 1024, "NVLink into the GPU, in all")       \
-    X(PCIE_REPLAYS, "pcie_replays", "", COUNTER, 1, "PCIe packets sent again")                     \
+    X(PCIE_TX_BYTES, "pcie_tx_bytes", "B", COUNTER, 1024, "PCIe out of the GPU, total")            \
+    X(PCIE_RX_BYTES, "pcie_rx_bytes", "B", COUNTER, 1024, "PCIe into the GPU, total")              \
+    X(NVLINK_TX_BYTES, "nvlink_tx_bytes", "B", COUNTER, 1024, "NVLink out of the GPU, total")      \
+    X(NVLINK_RX_BYTES, "nvlink_rx_bytes", "B", COUNTER, 1024, "NVLink into the GPU, total")        \
+    X(PCIE_REPLAYS, "pcie_replays", "", COUNTER, 1, "PCIe replays")                                \
     X(PCIE_GENERATION, "pcie_generation", "", GAUGE, 1, "PCIe generation in use")                  \
     X(PCIE_WIDTH, "pcie_width", "", GAUGE, 1, "PCIe lanes in use")                                 \
-    X(ECC_CORRECTED, "ecc_corrected", "", COUNTER, 1, "Memory errors corrected")                   \
-    X(ECC_UNCORRECTED, "ecc_uncorrected", "", COUNTER, 1, "Memory errors that weren't corrected")  \
+    X(ECC_CORRECTED, "ecc_corrected", "", COUNTER, 1, "Memory errors, corrected")                  \
+    X(ECC_UNCORRECTED, "ecc_uncorrected", "", COUNTER, 1, "Memory errors, uncorrected")            \
     X(ROWS_REMAPPED, "rows_remapped", "", COUNTER, 1, "Memory rows remapped")                      \
     X(ROWS_PENDING, "rows_pending", "", GAUGE, 1, "Memory rows to be remapped at the next reset")  \
     X(ROWS_FAILED, "rows_failed", "", GAUGE, 1, "Memory rows that could not be remapped")          \
     X(THROTTLED_POWER, "throttled_power", "s", COUNTER, 1e-6, "Throttled by the power limit")      \
-    X(THROTTLED_SYNC, "throttled_sync", "s", COUNTER, 1e-6, "Throttled by others' clocks")         \
-    X(THROTTLED_THERMAL, "throttled_thermal", "s", COUNTER, 1e-6, "Throttled by heat (driver)")    \
+    X(THROTTLED_SYNC, "throttled_sync", "s", COUNTER, 1e-6, "Throttled by peer GPUs (sync boost)") \
+    X(THROTTLED_THERMAL, "throttled_thermal", "s", COUNTER, 1e-6, "Thermally throttled (driver)")  \
     X(THROTTLED_HW_THERMAL, "throttled_hw_thermal", "s", COUNTER, 1e-6,                            \
-      "Throttled by heat (hardware)")                                                              \
+      "Thermally throttled (hardware)")                                                            \
     X(THROTTLED_BRAKE, "throttled_brake", "s", COUNTER, 1e-6, "Throttled by the power brake")      \
-    X(XIDS, "xids", "", COUNTER, 1, "Errors that the driver reported")                             \
-    X(LAST_XID, "last_xid", "", GAUGE, 1, "The last of them")                                      \
-    X(RECOVERY_ACTION, "recovery_action", "", GAUGE, 1, "What the driver asks for to recover")     \
+    X(XIDS, "xids", "", COUNTER, 1, "Xid errors")                                                  \
+    X(LAST_XID, "last_xid", "", GAUGE, 1, "Last Xid error")                                        \
+    X(RECOVERY_ACTION, "recovery_action", "", GAUGE, 1, "Recovery action of the driver")           \
     X(PROCESSES, "processes", "", GAUGE, 1, "Processes on it")                                     \
     /* the CPUs; [n] = the kernel's number of a logical CPU */                                     \
     X(CPU_UTILIZATION, "cpu_utilization", "%", GAUGE, 0.01, "CPU utilisation")                     \
     X(CPU_SYSTEM, "cpu_system", "%", GAUGE, 0.01, "CPU time in the kernel")                        \
     X(CPU_IOWAIT, "cpu_iowait", "%", GAUGE, 0.01, "CPU time waiting for the disk")                 \
-    X(CPU_STEAL, "cpu_steal", "%", GAUGE, 0.01, "CPU time taken by other virtual machines")        \
+    X(CPU_STEAL, "cpu_steal", "%", GAUGE, 0.01, "CPU steal time")                                  \
     X(CORE_UTILIZATION, "core_utilization", "%", GAUGE, 0.1, "Utilisation [n]")                    \
     X(CORE_FREQUENCY, "core_frequency", "MHz", GAUGE, 1, "Frequency [n]")                          \
     X(CPU_FREQUENCY, "cpu_frequency", "MHz", GAUGE, 1, "Frequency, mean of all")                   \
-    X(LOAD, "load", "", GAUGE, 0.01, "Load, mean over a minute")                                   \
-    X(PRESSURE_CPU, "pressure_cpu", "%", GAUGE, 0.01, "Time in which something waited for a CPU")  \
-    X(PRESSURE_MEMORY, "pressure_memory", "%", GAUGE, 0.01,                                        \
-      "Time in which something waited for memory")                                                 \
-    X(PRESSURE_IO, "pressure_io", "%", GAUGE, 0.01, "Time in which something waited for the disk") \
+    X(LOAD, "load", "", GAUGE, 0.01, "Load average, 1 minute")                                     \
+    X(PRESSURE_CPU, "pressure_cpu", "%", GAUGE, 0.01, "CPU pressure (PSI some)")                   \
+    X(PRESSURE_MEMORY, "pressure_memory", "%", GAUGE, 0.01, "Memory pressure (PSI some)")          \
+    X(PRESSURE_IO, "pressure_io", "%", GAUGE, 0.01, "I/O pressure (PSI some)")                     \
     /* host memory */                                                                              \
     X(HOST_TOTAL, "host_memory_total", "B", GAUGE, 1024, "Host memory")                            \
     X(HOST_USED, "host_memory_used", "B", GAUGE, 1024, "Host memory used")                         \
     X(HOST_AVAILABLE, "host_memory_available", "B", GAUGE, 1024, "Host memory available")          \
-    X(HOST_CACHED, "host_memory_cached", "B", GAUGE, 1024, "Host memory that caches files")        \
+    X(HOST_CACHED, "host_memory_cached", "B", GAUGE, 1024, "Host page cache")                      \
     X(SWAP_USED, "swap_used", "B", GAUGE, 1024, "Swap used")                                       \
     /* NUMA nodes; [n] = the kernel's number of a node */                                          \
     X(NODE_TOTAL, "node_memory_total", "B", GAUGE, 1024, "Memory of NUMA node [n]")                \

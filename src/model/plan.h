@@ -1,7 +1,7 @@
 /*
  * model/plan.h: the runs that a study will carry out, as plain data: made by plan/, carried out by
  * run/, shown by report/. Workloads and devices are named, not pointed at. Strings live in the
- * arena of whoever planned.
+ * arena of the planner.
  */
 #ifndef LAB_MODEL_PLAN_H
 #define LAB_MODEL_PLAN_H
@@ -84,7 +84,7 @@ struct lab_plan {
 struct lab_plan_estimate {
     double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
     int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
-    int guessed;     /* runs that only other work than their own tells about; unknown ones too */
+    int guessed;     /* runs estimated from other workloads; unknown ones too */
     int by_duration; /* runs whose time is what was asked for, whatever ran before */
     double most_s;   /* holds whatever happens: by the time-outs and retries */
     int64_t disk_bytes, store_bytes; /* in all; of it in the database */

@@ -195,7 +195,7 @@ static int parse_point(const struct lab_value *map, const char *origin, struct l
     for (int i = 0; i < values->count; i++) {
         double block = lab_value_as_number(blocks->items[i]);
         if (!(block >= 0 && block < INT_MAX / 2))
-            return lab_err_set(err, LAB_ERR_USER, "%s: a block of point %d is no whole number",
+            return lab_err_set(err, LAB_ERR_USER, "%s: a block of point %d is not a whole number",
                                origin, set->point_count);
         lab_point_add_value(point, lab_value_as_number(values->items[i]), (int)block, arena);
     }

@@ -1,7 +1,7 @@
 /*
  * model/point_set.h: what was measured, point by point, as a comparison takes it: a study, another
  * benchmark's file, one of two commands that were run in turn. A point is known by its axes, not by
- * a name or by its place. Everything lives in the arena of whoever made it.
+ * a name or by its place. Everything lives in the arena of its maker.
  */
 #ifndef LAB_MODEL_POINT_SET_H
 #define LAB_MODEL_POINT_SET_H

@@ -20,7 +20,7 @@ struct lab_track { /* one entity over time */
     struct lab_entity entity;
     size_t count;      /* ticks */
     int64_t *times_ns; /* ascending */
-    /* by column, then by tick; a column that nobody asked for is NULL in both */
+    /* by column, then by tick; a column that was not requested is NULL in both */
     int64_t **values;
     uint8_t **valid; /* 1 = there is a value */
 };

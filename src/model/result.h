@@ -187,7 +187,7 @@ enum {
       "CPU pressure", "share of the time in which something waited for a CPU")                     \
     V(conditions_pressure_memory, "conditions.pressure_memory", NUMBER, "1", SLOWEST, BOTH, PLAIN, \
       0, "Memory pressure", "likewise for memory")                                                 \
-    V(valid, "valid", FLAG, "", OWN, RUN, PLAIN, 0, "Valid", "nothing stands in `invalid`")        \
+    V(valid, "valid", FLAG, "", OWN, RUN, PLAIN, 0, "Valid", "`invalid` is empty")                 \
     L(warnings, "warnings", text, BOTH, PLAIN, 0, "Warnings", "sentences")                         \
     L(invalid, "invalid", text, BOTH, PLAIN, 0, "Invalid",                                         \
       "sentences: why the values must not be used")                                                \
@@ -250,7 +250,7 @@ enum {
     V(gpu_simulated, "gpu.simulated", FLAG, "", NONE, RANK, OPTIONAL, 0, "Simulated GPU", "")      \
     L(throttled_s, "gpu.throttled_s", throttle, BOTH, PLAIN, 64, "Throttled",                      \
       "how long clocks were throttled, by reason")                                                 \
-    L(xids, "gpu.xids", xid, RANK, PLAIN, 0, "Xids", "errors that the driver reported")            \
+    L(xids, "gpu.xids", xid, RANK, PLAIN, 0, "Xids", "Xid errors")                                 \
     L(foreign_processes, "gpu.foreign_processes", process, BOTH, PLAIN, 65,                        \
       "Co-located processes", "that used the GPU during the run")
 
@@ -293,7 +293,7 @@ struct lab_result_regret {
     LAB_RESULT_REGRET_FIELDS(LAB_RESULT_FIELD)
 };
 
-/* A rank's, or a run's with its ranks'. Texts and items live in the arena of whoever made it. */
+/* A rank's, or a run's with its ranks'. Texts and items live in the arena of its maker. */
 struct lab_result {
 #define LAB_RESULT_VALUE(member, key, type, ...) LAB_RESULT_C_##type member;
 #define LAB_RESULT_ITEMS(member, key, item, ...)                                                   \
@@ -398,8 +398,8 @@ struct lab_value *lab_result_json(const char *text, struct lab_arena *arena);
  */
 void lab_result_pack(const struct lab_result *result, size_t most, struct lab_str *out);
 
-/* Trusts nobody. Keys that the table doesn't have are skipped; a value of another type than its
- * row's, a number that isn't finite, JSON that is none, a cut or overlong text are refused. */
+/* Its input is untrusted. Unknown keys are skipped; a value of another type than its row's,
+ * a number that isn't finite, JSON that is none, a cut or overlong text are refused. */
 int lab_result_unpack(const void *bytes, size_t length, struct lab_arena *arena,
                       struct lab_result *ret_result, struct lab_err *err);
 

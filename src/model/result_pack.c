@@ -163,7 +163,7 @@ static int unpack_list(struct packed *packed, const struct target *target,
         return lab_err_set(err, LAB_ERR_SYSTEM, "a list of %llu items, at most %d in %d lists",
                            (unsigned long long)count, LAB_RESULT_ITEMS_MAX, DEPTH_MAX);
     if (row && lab_result_has(target->record, row))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "its %s came a second time", row->key);
+        return lab_err_set(err, LAB_ERR_SYSTEM, "its %s came twice", row->key);
     for (uint64_t i = 0; i < count; i++) {
         struct target item = {.arena = target->arena};
         if (row) /* only a result has lists, no item does */

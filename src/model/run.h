@@ -1,6 +1,6 @@
 /*
  * model/run.h: a run as it is kept: what was asked for, what became of it. Strings live in the
- * arena of whoever made the record.
+ * arena of its maker.
  */
 #ifndef LAB_MODEL_RUN_H
 #define LAB_MODEL_RUN_H
@@ -66,7 +66,7 @@ struct lab_run {
     bool valid;                       /* false: success, but the figures must not be used */
 };
 
-/* Where a run stands, as its runner last heard; for whoever looks from outside. */
+/* Progress of a run, as its runner last stored it, for other processes. */
 struct lab_run_progress {
     int64_t run;         /* number */
     const char *phase;   /* "warm-up"; "" = none known */

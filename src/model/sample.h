@@ -4,7 +4,7 @@
  * as a GPU that was lost. Whoever watches hands these to a sink; recordings, screens and servers
  * are sinks.
  *
- * Times are CLOCK_MONOTONIC nanoseconds. What isn't known is not valid; it is never 0 instead.
+ * Times are CLOCK_MONOTONIC nanoseconds. What is unknown is not valid; it is never 0 instead.
  */
 #ifndef LAB_MODEL_SAMPLE_H
 #define LAB_MODEL_SAMPLE_H
@@ -43,7 +43,7 @@ struct lab_entity {
     const char *pci;  /* "0000:3b:00.0"; "" = has none */
     int node;         /* the kernel's number of the NUMA node that feeds it; -1 = unknown or all */
     int parent;       /* the GPU that a MIG instance is part of, as an entity's number; -1 = none */
-    bool simulated;   /* made up by the demonstration or a simulated machine */
+    bool simulated;   /* of the demonstration or a simulated machine */
     const struct lab_column *columns; /* what its ticks hold; never changes */
     int column_count;
     bool numbered;    /* of a GPU: the driver's own numbers are known, which no variable changes */
@@ -127,7 +127,7 @@ struct lab_process_gpu {
 
 /* Where a process may run, runs and has its memory, against where its GPUs are. */
 enum lab_placement {
-    LAB_PLACEMENT_UNKNOWN,  /* the GPU's node, or the process's, isn't known */
+    LAB_PLACEMENT_UNKNOWN,  /* the GPU's node, or the process's, is unknown */
     LAB_PLACEMENT_ONE_NODE, /* the machine has one node only: nothing to be wrong */
     LAB_PLACEMENT_LOCAL,
     LAB_PLACEMENT_LOOSE,  /* it runs on the right node but nothing keeps it there */

@@ -96,7 +96,7 @@ struct lab_study_table {
     bool all_invalid;                /* so that they are used nevertheless: say so in a note */
     bool simulated;
     bool repeated;            /* some point has more than one run that is used */
-    const char *const *notes; /* of whoever read it; NULL-terminated, NULL = none */
+    const char *const *notes; /* of the reader; NULL-terminated, NULL = none */
     /* The work of something that wasn't run: of this workload with these keys (a map), all others
      * at their defaults; its kernels lie in the arena. NULL = unknown. */
     int (*work_of)(const char *workload, const struct lab_value *options, struct lab_arena *arena,

@@ -2,10 +2,10 @@
  * model/trace.h: what a device did, command by command, as a trace keeps it: kernels, copies,
  * fills, the host's calls that asked for them, and ranges that give stretches of time a name.
  *
- * The records are those of Nsight Systems, less what nobody reads, so that a trace of ours and an
- * export of theirs are the same to whoever analyses them. Times are nanoseconds of one clock within
+ * The records are those of Nsight Systems, without unused fields, so that a trace of ours and an
+ * export of theirs look the same to an analysis. Times are nanoseconds of one clock within
  * a trace: CLOCK_MONOTONIC in ours, the start of the session in Nsight's. What a source doesn't
- * know is 0 or NULL. Arrays are in order of start; strings and arrays live in the arena of whoever
+ * know is 0 or NULL. Arrays are in order of start; strings and arrays live in the arena of whatever
  * made the trace.
  */
 #ifndef LAB_MODEL_TRACE_H

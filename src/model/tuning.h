@@ -48,9 +48,9 @@ struct lab_tuning_result {
     int64_t illegal;            /* combinations that this shape or device rules out */
     const char *illegal_reason; /* of one of them; NULL = there is none */
     int best;                   /* index into trials; -1 = nothing was measured */
-    int *alike; /* those that can't be told apart from the fastest, it among them; by time */
+    int *alike; /* statistically indistinguishable from the fastest, itself included; by time */
     int alike_count;
-    bool certain;    /* only one is alike: `best` has won */
+    bool certain;    /* alike_count is 1: `best` is the winner */
     bool from_cache; /* nothing was run */
     /* how many times as fast as the default; NaN = unknown */
     double speedup, speedup_low, speedup_high;

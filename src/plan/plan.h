@@ -88,13 +88,13 @@ struct lab_plan_question {             /* so much work on so many devices, again
 };
 
 enum lab_plan_choice {
-    LAB_PLAN_UNKNOWN, /* nothing was measured that tells */
-    LAB_PLAN_ONE,     /* one is surely as fast */
-    LAB_PLAN_SEVERAL, /* several are surely faster */
-    LAB_PLAN_TRY,     /* it can't be told */
+    LAB_PLAN_UNKNOWN, /* no measurement */
+    LAB_PLAN_ONE,     /* one is as fast, significantly */
+    LAB_PLAN_SEVERAL, /* several are faster, significantly */
+    LAB_PLAN_TRY,     /* inconclusive */
 };
 
-/* Whoever knows what was measured here, since planning reads no studies. */
+/* Access to earlier measurements: planning itself reads no studies. */
 struct lab_plan_strategy {
     /* `ret_why`: what was found and where, for a sentence; in the arena. Not for
      * LAB_PLAN_UNKNOWN. */

@@ -131,7 +131,7 @@ static int put_axis(const struct reader *r, struct plan_product *product, int fi
         if (shared == 0)
             continue;
         if (i >= fixed)
-            return plan_refuse(entry, r->err, "experiment.axes: %s is there twice", axis->paths[0]);
+            return plan_refuse(entry, r->err, "experiment.axes: duplicate %s", axis->paths[0]);
         if (shared < product->axes[i].key_count)
             return plan_refuse(entry, r->err,
                                "%s moves together with other keys in experiment.axes: name them "

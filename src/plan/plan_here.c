@@ -69,7 +69,7 @@ static int check_element(struct hardware_list *list, const struct lab_value *ele
             return -1;
         for (int k = 0; k < i && strcmp(list->path, PLAN_GPU_IDS) == 0; k++)
             if (numbers[k]->integer == numbers[i]->integer)
-                return plan_refuse(element, err, "experiment.%s: device %lld twice in one gang",
+                return plan_refuse(element, err, "experiment.%s: duplicate device %lld in one gang",
                                    list->path, (long long)numbers[i]->integer);
         if (!list->is_here(list->book, numbers[i]->integer)) {
             note_missing(list, numbers[i]->integer);
@@ -342,26 +342,23 @@ int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
 static int check_rank(const struct plan_book *book, const struct plan_work *work,
                       const struct lab_device_ref *ref, struct lab_err *err) {
     if (work->workload->external && ref->simulated)
-        return lab_err_set(
-            err, LAB_ERR_USER,
-            "%s: %s is simulated, and a program of one's own can't run on it; to run "
-            "it here, add: device=auto",
-            book->option, ref->name);
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s: %s is simulated, and your own program can't run on it; to run "
+                           "it here, add: device=auto",
+                           book->option, ref->name);
     if (work->workload->external) {
         if (ref->slices > 1 && ref->cpus.count == 0)
-            return lab_err_set(
-                err, LAB_ERR_USER,
-                "%s: %s: a program of one's own gets the whole GPU, never a slice of "
-                "it; to run it here, add: device=%s:%d",
-                book->option, ref->name, ref->backend, ref->unit);
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s: %s: your own program needs the whole GPU, not a slice; to run "
+                               "it here, add: device=%s:%d",
+                               book->option, ref->name, ref->backend, ref->unit);
         return 0;
     }
     const char *lacks = work->cost.compute.flops > 0 ? lab_device_lacks(ref, book->arena) : NULL;
     if (!lacks)
         return 0;
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s: %s lacks what computing needs: %s; to run it here without, add: "
-                       "device=cpu",
+                       "%s: %s can't compute: %s; to run it on the CPU, add: device=cpu",
                        book->option, ref->name, lacks);
 }
 

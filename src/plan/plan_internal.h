@@ -126,7 +126,7 @@ struct plan_book {
     const struct lab_sweep *sweep;
     struct lab_arena *arena;
     const struct lab_machine *machine;
-    const struct lab_plan_strategy *strategy; /* NULL = nobody knows what was measured */
+    const struct lab_plan_strategy *strategy; /* NULL = no measurements */
     const char *option;                       /* the study's name, for messages */
     struct lab_device_list devices;
     const struct lab_workload *default_workload; /* whose defaults these are */
@@ -158,7 +158,7 @@ int plan_require(const struct lab_value *value, const char *key, struct lab_err 
 
 /* Everything but axes, series and the workload's keys: what the plan is and how it is done. */
 int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err *err);
-/* The job's constants into job->base, once axes are known; finds keys that nobody knows. */
+/* The job's constants into job->base, once axes are known; finds unknown keys. */
 int plan_constants_read(struct plan_book *book, struct plan_job *job, struct lab_err *err);
 /* One key of the workload, wherever it stands. */
 int plan_set_option(const struct lab_workload *workload, void *config, struct lab_arena *arena,

@@ -49,7 +49,7 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.test.timeout_s", LAB_OPTION_DURATION, AT(test.timeout_s), .fallback = "600",
      .min = 0.001, .max = 30 * DAY_S, .help = "after which a run has failed"},
     {"experiment.resume", LAB_OPTION_FLAG, AT(resume), .fallback = "true",
-     .help = "go on with the newest unfinished directory of the same plan"},
+     .help = "resume the newest unfinished directory of the same plan"},
     {"experiment.max_workers", LAB_OPTION_INT, AT(max_workers), .fallback = "1", .min = 1,
      .max = 1024, .help = "runs at the same time; more than one disturb each other"},
     {"experiment.runs_per_device", LAB_OPTION_INT, AT(runs_per_device), .fallback = "1", .min = 1,
@@ -59,14 +59,14 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.fail_fast", LAB_OPTION_FLAG, AT(fail_fast), .fallback = "false",
      .help = "stop at the first run that failed for good"},
     {"experiment.order", LAB_OPTION_CHOICE, AT(order), .fallback = "random", .choices = orders,
-     .help = "random: in blocks and by the seed, so that drift hits all runs alike"},
+     .help = "random: in blocks and by the seed, so that drift affects all runs alike"},
     {"experiment.repeat", LAB_OPTION_INT, AT(repeat), .fallback = "1", .min = 1, .max = 100000,
      .help = "runs of each point, one block of all points after the other"},
     {"experiment.processes", LAB_OPTION_CHOICE, AT(processes), .choices = process_kinds,
-     .help = "a process for each rank of a gang, or threads of one; absent = what they need"},
+     .help = "ranks of a gang: a process each, or threads of one; absent = what the devices need"},
     {"experiment.gpu_mode", LAB_OPTION_CHOICE, AT(gpu_mode), .choices = gpu_modes,
-     .help = "which gangs gpu_ids come to: one device; all of them; 1, 2, 4, … to compare; auto: "
-             "as the model's size and batch suggest. Absent = as gpu_ids says"},
+     .help = "which gangs gpu_ids forms: one device; all of them; 1, 2, 4, … to compare; auto: by "
+             "model size and batch. Absent = as gpu_ids says"},
     {"experiment.budget", LAB_OPTION_DURATION, AT(budget_s), .min = 0, .max = 365 * DAY_S,
      .help = "start no more runs after this time; 0 = none"},
     {"experiment.monitor", LAB_OPTION_FLAG, AT(monitor), .fallback = "true",
@@ -77,15 +77,15 @@ const struct lab_option lab_plan_keys[] = {
      .choices = profilers, .help = "a profiler around every run; its report is in traces/"},
     {"experiment.disturb", LAB_OPTION_CHOICE, AT(disturb), .fallback = "none",
      .choices = disturbances,
-     .help = "a neighbour on purpose, in a phase of its own: cpu, membw on CPUs; pcie, membw, sm, "
-             "power on GPUs"},
+     .help = "adds a phase with a synthetic neighbour: cpu, membw on CPUs; pcie, membw, sm, power "
+             "on GPUs"},
     {"experiment.cooldown", LAB_OPTION_DURATION, AT(cooldown_s), .min = 0, .max = DAY_S,
      .help =
          "pause between runs; in studies with phases the longest, until the devices are as cool "
          "as before"},
     {"experiment.duration", LAB_OPTION_DURATION, AT(duration_s), .min = 0, .max = 30 * DAY_S,
-     .help = "of a run instead of num_samples, in studies that last a given time; of a phase on a "
-             "device in studies with phases; 0 = none"},
+     .help = "time of a run, instead of num_samples; in studies with phases, of a phase on a "
+             "device; 0 = none"},
     {NULL},
 };
 
@@ -346,8 +346,7 @@ static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct 
         }
         for (int k = 0; k < i; k++)
             if (job->workloads[k] == found)
-                return plan_refuse(value, err, "experiment.workload: %s is there twice",
-                                   found->name);
+                return plan_refuse(value, err, "experiment.workload: duplicate %s", found->name);
         job->workloads[i] = found;
     }
     job->workload_count = most;

@@ -23,8 +23,8 @@ static bool asks_nccl(const struct lab_value *options) {
 static const char *what_needs_several(const struct plan_job *job) {
     if (asks_nccl(job->experiment))
         return "allreduce=nccl sums between whole NVIDIA GPUs, two or more";
-    return is(job, "multi") ? "gpu_mode=multi takes several devices"
-                            : "gpu_mode=compare holds several devices against one";
+    return is(job, "multi") ? "gpu_mode=multi needs several devices"
+                            : "gpu_mode=compare needs several devices";
 }
 
 static int refuse_few(const struct plan_job *job, const struct lab_value *list,
@@ -42,8 +42,7 @@ static int refuse_few(const struct plan_job *job, const struct lab_value *list,
     plan_refuse(list, err, "%s, but device=%s has %d here (0 is %s)%s; to run it here%s, add: %s",
                 what_needs_several(job), job->keys.device, devices->count, name,
                 list->count < devices->count ? " and one is chosen" : "",
-                whole && asks_nccl(job->experiment) ? ", with sums that go another way" : "",
-                hint.text);
+                whole && asks_nccl(job->experiment) ? ", without NCCL" : "", hint.text);
     return -1;
 }
 
@@ -67,7 +66,7 @@ int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct 
     if (given->type != LAB_VALUE_LIST)
         return plan_refuse(given, err, "experiment.hardware.gpu_ids: with gpu_mode a list, or all");
     for (int i = 0; i < given->count; i++)
-        if (given->items[i]->type == LAB_VALUE_LIST) /* gangs that somebody has named already */
+        if (given->items[i]->type == LAB_VALUE_LIST) /* gangs are given explicitly */
             return 0;
     int count = given->count;
     if (count < 2 && !is(job, "single") && !is(job, "auto"))
@@ -150,9 +149,8 @@ void plan_mode_note_nccl(struct plan_book *book, const struct plan_work *work,
         return;
     const struct lab_device_ref *first = &book->devices.items[ranks[0].gpu_id];
     if (!lab_str_equal(first->backend, "cuda") || first->slices > 1)
-        plan_note(
-            book,
-            "allreduce=nccl: NCCL sums between whole NVIDIA GPUs alone; on %s sums go another "
-            "way, and what NCCL's settings seem to be worth is noise",
-            first->name);
+        plan_note(book,
+                  "allreduce=nccl: NCCL needs whole NVIDIA GPUs; %s don't use it, and its settings "
+                  "have no effect there",
+                  first->name);
 }

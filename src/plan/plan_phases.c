@@ -206,7 +206,7 @@ static bool fit(struct plan_book *book, struct lab_plan_phase *phase) {
     if (wanted && !phase->mitigations)
         return false;
     if (phase->together && book->devices.count < 2) {
-        plan_note(book, "phase %s is left out: there is but one device, %s", phase->name,
+        plan_note(book, "phase %s is left out: there is only one device, %s", phase->name,
                   device_at(book, 0)->name);
         return false;
     }
@@ -287,7 +287,7 @@ static int check_disturb(const struct plan_book *book, const struct plan_job *jo
     LAB_AUTO(str, names);
     lab_str_add_list(&names, kinds, "or");
     plan_refuse(lab_value_get(job->experiment, "disturb"), err,
-                "%s has no such resource to share: on %s it must be %s", device_at(book, 0)->name,
+                "not possible on %s: on %s it must be %s", device_at(book, 0)->name,
                 cpus ? "CPUs" : "GPUs", names.text);
     return -1;
 }
@@ -319,7 +319,7 @@ static int check_whole(const struct plan_book *book, const struct plan_job *job,
     bool phased = list && list->type != LAB_VALUE_NULL;
     if (!phased && !lab_str_equal(job->keys.disturb, "none"))
         return plan_refuse(lab_value_get(job->experiment, "disturb"), err,
-                           "a neighbour on purpose needs a study with phases, to compare with: "
+                           "disturb needs a study with phases: "
                            "gpulab run %s experiment.disturb=%s",
                            lab_config_study_for("contention", book->arena), job->keys.disturb);
     if (phased && (list->type != LAB_VALUE_LIST || list->count == 0))
@@ -328,8 +328,7 @@ static int check_whole(const struct plan_book *book, const struct plan_job *job,
                            "concurrent, isolated]");
     if (phased && (job->keys.max_workers > 1 || job->keys.processes))
         return plan_refuse(list, err,
-                           "phases say themselves what runs at the same time: leave "
-                           "experiment.%s out",
+                           "phases define what runs at the same time: leave experiment.%s out",
                            job->keys.processes ? "processes" : "max_workers");
     return phased ? 1 : 0;
 }
@@ -343,12 +342,11 @@ static int check_choices(const struct lab_plan_phase *phases, int count,
     for (int i = 0; i < count && !chosen; i++) {
         if (phases[i].regret)
             return plan_refuse(list, err,
-                               "%s times what other phases chose against what baseline chose: add "
-                               "baseline, and those to compare with it, such as [baseline, "
-                               "concurrent, %s]",
+                               "%s compares the choices of other phases with those of baseline: "
+                               "add them, such as [baseline, concurrent, %s]",
                                phases[i].name, phases[i].name);
         if (phases[i].mitigations & LAB_PLAN_TUNING_CACHE)
-            return plan_refuse(list, err, "%s runs with what baseline chose: add baseline",
+            return plan_refuse(list, err, "%s uses baseline's choices: add baseline",
                                phases[i].name);
     }
     return 0;
@@ -366,7 +364,7 @@ int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_er
             return lab_err_context(err, "experiment.phases");
         for (int k = 0; k < count; k++)
             if (lab_str_equal(phases[k].name, phases[count].name))
-                return plan_refuse(list->items[i], err, "experiment.phases: %s is there twice",
+                return plan_refuse(list->items[i], err, "experiment.phases: duplicate %s",
                                    phases[k].name);
         count++;
     }
@@ -377,7 +375,7 @@ int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_er
         if (fit(book, &phases[i]))
             phases[kept++] = phases[i];
     if (kept == 0)
-        return plan_refuse(list, err, "experiment.phases: none of them can be had here: %s",
+        return plan_refuse(list, err, "experiment.phases: none is possible here: %s",
                            book->notes[0]);
     job->phases = phases;
     job->phase_count = kept;

@@ -121,7 +121,7 @@ static int count_of(const struct lab_value *value) {
     return value->type == LAB_VALUE_LIST ? value->count : 1;
 }
 
-/* Of a device whose node isn't known, the machine's first. */
+/* Of a device whose node is unknown, the machine's first. */
 static int local_node(const struct plan_book *book, int gpu_id) {
     int node = book->devices.items[gpu_id].node;
     return node >= 0 ? node : book->machine->nodes[0].number;

@@ -90,7 +90,7 @@ static void draw(struct lab_plot *plot, const char *folder, int64_t deadline_ns)
     lab_str_init(&script);
     plot->written = write_files(plot, folder, &script, &plot->err) == 0;
     if (plot->written && left_ns <= 0)
-        lab_err_set(&plot->err, LAB_ERR_SYSTEM, "no time was left to draw %s", plot->name);
+        lab_err_set(&plot->err, LAB_ERR_SYSTEM, "%s was skipped for lack of time", plot->name);
     else if (plot->written)
         plot->drawn = lab_plot_run(script.text, plot->name, folder,
                                    left_ns < GNUPLOT_NS ? left_ns : GNUPLOT_NS, &plot->err) == 0;
@@ -183,7 +183,7 @@ const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab
             first = &plots[i];
         if (plots[i].without)
             return "no PNG and PDF: gnuplot isn't installed here. '" LAB_PLOT_GET
-                   "' gets it; or run 'gpulab report' on a machine that has it";
+                   "' installs it; or run 'gpulab report' on a machine that has it";
     }
     if (!first)
         return NULL;

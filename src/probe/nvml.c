@@ -269,7 +269,7 @@ static int read_inside(struct nvml_gpu *gpu, unsigned generation, enum lab_probe
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s (%s: %d)", lab_nvml_words(nvml, gpu->fatal),
                            gpu->fatal_call, gpu->fatal);
     if (says_nothing(gpu))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "the driver answers nothing of what it is asked");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "the driver answers no query");
     return 0;
 }
 
@@ -292,7 +292,7 @@ static int read_lane(struct nvml_gpu *gpu, enum lab_probe_when when,
                      const struct lab_probe_sink *sink, struct lab_err *err) {
     int64_t now_ns = lab_clock_now(gpu->probe->clock);
     if (sleeps(gpu))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "asleep to save power; it is not woken for this");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "in a power-saving state; not woken for sampling");
     restart_if_needed(gpu, now_ns);
     int result = lab_nvml_enter(&gpu->seen, err);
     if (result == 0) {
@@ -326,7 +326,8 @@ static int nvml_read(void *state, int lane, enum lab_probe_when when,
 
 const struct lab_probe lab_probe_nvml = {
     .name = "nvml",
-    .summary = "NVIDIA GPUs: use, memory, power, heat, clocks, links, errors, processes",
+    .summary =
+        "NVIDIA GPUs: utilisation, memory, power, temperature, clocks, links, errors, processes",
     .without = "GPUs",
     .open = nvml_open,
     .driver = true,

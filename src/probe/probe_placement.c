@@ -144,7 +144,7 @@ static enum lab_placement judge(const struct verdict *verdict,
         return LAB_PLACEMENT_UNKNOWN;
     bool memory = memory_is_elsewhere(verdict, process);
     bool wrong = cores == ELSEWHERE || memory;
-    /* elsewhere may be the node of the GPU whose node isn't known */
+    /* elsewhere may be the node of the GPU whose node is unknown */
     if (wrong && (!verdict->all_known || !has_cores(verdict->machine, verdict->local)))
         return LAB_PLACEMENT_UNKNOWN;
     if (cores == ELSEWHERE)

@@ -275,7 +275,7 @@ void lane_watch(struct sampler_lane *lane, int64_t now_ns) {
     pthread_mutex_lock(&lane->queue.mutex);
     if (lane->reading_since_ns >= 0 && lane->gap_since_ns < 0 &&
         now_ns - lane->reading_since_ns > patience_ns) {
-        begin_gap(lane, lane->reading_since_ns + patience_ns, "its reading hangs");
+        begin_gap(lane, lane->reading_since_ns + patience_ns, "its driver call hangs");
         hangs = true;
     }
     pthread_mutex_unlock(&lane->queue.mutex);

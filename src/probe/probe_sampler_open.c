@@ -144,7 +144,7 @@ static int check_gpus(const struct lab_sampler *sampler, const struct lanes *lan
             lab_err_set(err, LAB_ERR_USER, "there is no GPU %d; there %s %s", sampler->gpus[i],
                         count == 1 ? "is GPU" : "are GPUs", names.text);
         else
-            lab_err_set(err, LAB_ERR_USER, "there is no GPU %d; no GPU is seen here at all%s%s",
+            lab_err_set(err, LAB_ERR_USER, "there is no GPU %d; no GPU was found%s%s",
                         sampler->gpus[i], refusal ? ": " : "", refusal ? refusal : "");
         return -1;
     }
@@ -398,9 +398,9 @@ static void let_join(struct lab_sampler *sampler) {
         int64_t waited_ns = lab_clock_now(sampler->clock) - probe->since_ns;
         pthread_mutex_lock(&sampler->mutex);
         if (probe->failed)
-            snprintf(text, sizeof text, "%s; it is asked again", probe->why.text);
+            snprintf(text, sizeof text, "%s; retrying", probe->why.text);
         else
-            snprintf(text, sizeof text, "the driver has not started after %.0f s; it is waited for",
+            snprintf(text, sizeof text, "the driver has not started after %.0f s; still waiting",
                      (double)waited_ns / LAB_NS_PER_S);
         bool opening = probe->opening == SAMPLER_OPENING, opened = probe->opening == SAMPLER_OPENED;
         if (opening) {

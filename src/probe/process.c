@@ -277,7 +277,7 @@ static int64_t process_due(void *state, int lane) {
 const struct lab_probe lab_probe_process = {
     .name = "process",
     .summary = "processes on GPUs, or all: CPU time, memory, user, container, placement",
-    .without = "who uses the GPUs, and from where",
+    .without = "processes on GPUs and their placement",
     .open = process_open,
     .close = process_close,
     .only_lane = "processes",

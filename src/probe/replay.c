@@ -50,7 +50,7 @@ static void find_span(struct replay *replay) {
 static int replay_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
     const struct lab_recording *recording = setup->recording;
     if (!recording)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "there is no recording to be played");
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "no recording to replay");
     double speed = setup->speed == 0 ? 1 : setup->speed;
     if (!(speed > 0) || !isfinite(speed))
         return lab_err_set(err, LAB_ERR_USER, "a recording can't be played at %g times its speed",

@@ -99,7 +99,7 @@ static int open_csv(struct lab_record_session *session, const struct lab_record_
     if (strcmp(request->csv, "-") != 0) {
         fd = session->csv_fd = open(request->csv, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno == EEXIST)
-            return lab_err_set(err, LAB_ERR_USER, "%s is there already: choose another name",
+            return lab_err_set(err, LAB_ERR_USER, "%s exists already: choose another name",
                                request->csv);
         if (fd < 0)
             return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s can't be written", request->csv);
@@ -159,7 +159,7 @@ static void take(struct lab_record_session *session) {
 
 static void tell_once(bool *told, const struct lab_err *err) {
     if (!*told)
-        lab_console_note("%s; sampling goes on", err->text);
+        lab_console_note("%s; sampling continues", err->text);
     *told = true;
 }
 

@@ -201,7 +201,7 @@ static void add_remarks(struct lab_doc *doc, const struct lab_record_gpu *gpu) {
                                       reasons.text));
     if (gpu->gaps || !gpu->ticks)
         lab_doc_code(doc, NULL,
-                     lab_arena_printf(lab_doc_arena(doc), "GPU %d gave nothing%s", gpu->index,
+                     lab_arena_printf(lab_doc_arena(doc), "GPU %d has no samples%s", gpu->index,
                                       !gpu->ticks      ? ""
                                       : gpu->gaps == 1 ? " for a while"
                                                        : " several times"));

@@ -173,7 +173,7 @@ static void add_overlap(const struct lines *lines) {
                        report->info.overlap_why_not ? report->info.overlap_why_not
                                                     : "the device can't");
     else if (!isnan(overlap))
-        lab_str_printf(&text, ", overlap: %.0f%% of the copying lies under compute", 100 * overlap);
+        lab_str_printf(&text, ", overlap: %.0f%% of copy time overlaps compute", 100 * overlap);
     lab_doc_line(lines->doc, "Compute", "%s", text.text);
 }
 

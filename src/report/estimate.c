@@ -55,8 +55,8 @@ static void add_title(struct lab_doc *doc, const struct lab_report_estimate *est
     if (!estimate->folder) {
         lab_str_printf(&title, "%s, ", estimate->counts);
         if (isnan(estimate->left_s)) {
-            lab_str_printf(&title, "%s like them has run here",
-                           estimate->guessed < estimate->run_count ? "too little" : "nothing");
+            lab_str_printf(&title, "time unknown (%s comparable runs)",
+                           estimate->guessed < estimate->run_count ? "too few" : "no");
         } else {
             lab_str_add(&title, "about ");
             lab_str_add_duration(&title, estimate->left_s, LAB_DURATION_ROUNDED);
@@ -166,12 +166,12 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
     }
     lab_str_add(line, comma);
     if (isnan(estimate->left_s)) {
-        lab_str_printf(line, "unknown%s, since ", estimate->folder ? " time left" : "");
+        lab_str_printf(line, "unknown%s: ", estimate->folder ? " time left" : "");
         if (estimate->guessed < estimate->run_count)
-            lab_str_printf(line, "%d of its runs are unlike any that has run here",
+            lab_str_printf(line, "%d of its runs have no comparable run on this machine",
                            estimate->guessed);
         else
-            lab_str_add(line, "nothing like it has run here");
+            lab_str_add(line, "no comparable run on this machine");
     } else if (estimate->folder) {
         add_left(estimate, line);
     } else {
@@ -216,10 +216,10 @@ static void add_summary(struct lab_doc *doc, const struct lab_report_estimate *e
     add_memory(estimate, &memory);
     lab_doc_line(doc, "Total", "%s", total.text);
     if (estimate->guessed && !isnan(estimate->left_s))
-        lab_doc_line(doc, "Guessed",
-                     "%d run%s unlike any that has run here: in the total by what others took, "
-                     "which may be far off",
-                     estimate->guessed, estimate->guessed == 1 ? " is" : "s are");
+        lab_doc_line(
+            doc, "Unknown",
+            "%d run%s no comparable one on this machine: counted as the mean of the others",
+            estimate->guessed, estimate->guessed == 1 ? " has" : "s have");
     if (estimate->disk_bytes)
         lab_doc_line(doc, "Disk", "about %s", disk.text);
     lab_doc_line(doc, "Memory", "%s", memory.text);

@@ -44,7 +44,7 @@ struct lab_report_estimate {
     double taken_s; /* Σ of done runs */
     double left_s;  /* NaN = unknown, or known of too few runs */
     int unknown;    /* runs that nothing is known about, in left_s by the mean of the others */
-    int guessed;    /* those, and runs that only other work than their own tells about */
+    int guessed;    /* those, and runs estimated from other workloads */
     double most_s;  /* of one that hasn't begun: what its timeouts allow; NaN = not said */
     int64_t disk_bytes;
     int64_t now_wall_ns;

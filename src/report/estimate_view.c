@@ -34,7 +34,7 @@ static const struct lab_run_progress *find_progress(const struct lab_study_info 
     return NULL;
 }
 
-/* What is left of one run alone: by the same rule as of the study, so that they agree. */
+/* Time left of one run, by the study's rule, so that the two agree. */
 static double left_s(const struct lab_history *history, const struct lab_run *run,
                      const struct lab_run_progress *progress, int64_t now_ns) {
     return lab_history_estimate(history, run, 1, progress, progress ? 1 : 0, now_ns, 1).left_s;

@@ -1,5 +1,5 @@
 /*
- * machine.c: the machine in words and tables. What isn't known is said, not left out: a GPU without
+ * machine.c: the machine in words and tables. What is unknown is said, not left out: a GPU without
  * a node is the first thing to repair on a machine whose placement is in question.
  */
 #include "report/machine_internal.h"
@@ -51,7 +51,7 @@ static void add_title(struct lab_doc *doc, const struct lab_machine *machine) {
     if (machine->numa_in_kernel)
         add_count(&line, machine->node_count, "NUMA node", "NUMA nodes");
     else
-        lab_str_add(&line, "no NUMA in the kernel: one NUMA node stands for the whole machine");
+        lab_str_add(&line, "no NUMA in the kernel: one NUMA node is the whole machine");
     lab_doc_text(doc, LAB_DOC_PLAIN, "%s", line.text);
 }
 

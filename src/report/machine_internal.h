@@ -4,7 +4,7 @@
 
 #include "report/report.h"
 
-/* Cells: a size, a node's number; what isn't known (below 0) is said. */
+/* Cells: a size, a node's number; what is unknown (below 0) is said. */
 void report_add_size(struct lab_doc *doc, int64_t bytes);
 void report_add_node(struct lab_doc *doc, int number);
 

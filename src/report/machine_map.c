@@ -123,7 +123,7 @@ static void sort_by_bridges(const struct map *map, int *members, int count) {
     }
 }
 
-/* node -1: the devices whose node isn't known. Returns how many there are. */
+/* node -1: the devices whose node is unknown. Returns how many there are. */
 static int add_devices(const struct map *map, struct box *box, int node) {
     const struct lab_machine *machine = map->machine;
     int *members = lab_arena_alloc(map->arena, (size_t)machine->pci_count, sizeof *members);

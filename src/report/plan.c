@@ -89,7 +89,8 @@ static void add_basis(const struct lab_plan *plan, const struct lab_plan_estimat
     if (asked > 0)
         lab_str_printf(line, "; %d of %d runs by experiment.duration", asked, plan->run_count);
     if (estimate->guessed > 0)
-        lab_str_printf(line, "; %d of %d runs guessed", estimate->guessed, plan->run_count);
+        lab_str_printf(line, "; %d of %d runs estimated from others", estimate->guessed,
+                       plan->run_count);
     lab_str_add(line, "), ");
 }
 
@@ -111,7 +112,7 @@ static void add_time(struct lab_doc *doc, const struct lab_plan *plan,
         lab_str_add_duration(&line, plan->budget_s, LAB_DURATION_ROUNDED);
     }
     if (!known)
-        lab_str_add(&line, "; nothing like it has run here yet");
+        lab_str_add(&line, "; no comparable run on this machine");
     lab_doc_line(doc, "Time", "%s", line.text);
 }
 

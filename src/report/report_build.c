@@ -35,7 +35,7 @@ void report_analyse(struct report_found *found, const struct lab_analysis *analy
     *item = (struct lab_page_analysis){.name = analysis->name, .summary = analysis->summary};
     if (found->deadline_ns && now_ns() > found->deadline_ns) {
         item->failure = lab_arena_printf(
-            found->arena, "no time was left for it; 'gpulab analyze %s' does it", analysis->name);
+            found->arena, "skipped for lack of time; 'gpulab analyze %s' runs it", analysis->name);
         return;
     }
     if (lab_analysis_run(analysis, NULL, input, found->arena, result, &err) == 0)
@@ -78,7 +78,7 @@ static bool some_is_simulated(const struct report_found *found) {
     return false;
 }
 
-/* What the machine did meanwhile, where no analysis has drawn it already. */
+/* The machine during the runs, where no analysis has drawn it already. */
 static void add_timeline(struct report_found *found, const struct lab_chart *chart) {
     if (found->count == REPORT_ANALYSES_MOST)
         return;

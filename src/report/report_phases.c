@@ -78,7 +78,7 @@ static bool shares_device(const struct lab_study_run *a, const struct lab_study_
 }
 
 /* Whether phase, device, workload and block tell all runs of its workload apart. */
-static bool is_told_apart(const struct lab_study_table *study, const char *workload) {
+static bool is_distinct(const struct lab_study_table *study, const char *workload) {
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *a = &study->runs[i];
         for (int k = 0; k < i && strcmp(a->run->workload, workload) == 0; k++) {
@@ -173,15 +173,14 @@ void report_phase_files(struct report_found *found, const struct lab_study_table
     int devices = list_devices(study, ids);
     found->files =
         lab_arena_alloc(found->arena, (size_t)(ranks + devices) + 1, sizeof *found->files);
-    bool *told_apart =
-        lab_arena_alloc(found->arena, (size_t)study->run_count + 1, sizeof *told_apart);
+    bool *distinct = lab_arena_alloc(found->arena, (size_t)study->run_count + 1, sizeof *distinct);
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
         int like = 0; /* the first of its workload */
         while (strcmp(study->runs[like].run->workload, run->run->workload) != 0)
             like++;
-        told_apart[i] = like < i ? told_apart[like] : is_told_apart(study, run->run->workload);
-        add_choices(found, run, told_apart[i] ? run->run->workload : shape_of(run, found->arena));
+        distinct[i] = like < i ? distinct[like] : is_distinct(study, run->run->workload);
+        add_choices(found, run, distinct[i] ? run->run->workload : shape_of(run, found->arena));
     }
     add_analysis(found, "variance", NULL, study, "variance_analysis.txt");
     for (int d = 0; d < devices; d++)

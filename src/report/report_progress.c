@@ -170,7 +170,7 @@ static void begin_run(struct lab_report_progress *view, const struct lab_runner_
     view->runs[index].end_ns = 0;
 }
 
-/* The phases are few; those that aren't known here share one name. */
+/* The phases are few; those that are unknown here share one name. */
 static const char *phase_name(const char *text) {
     static const char *const known[] = {"opening",   "tuning",  "verifying", "warm-up",
                                         "measuring", "probing", "tracing",   "waiting for its gang",

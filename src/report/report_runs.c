@@ -46,7 +46,7 @@ static const char *place(const struct lab_study_run *run, struct lab_arena *aren
 
 static const char *one_point(const struct lab_study_point *point, struct lab_arena *arena) {
     const struct lab_study_run *run = point->runs[0];
-    const char *sureness = "one run: nothing to compare with";
+    const char *sureness = "one run: no comparison";
     if (point->count > 1) {
         struct lab_interval interval =
             lab_stats_median_interval(point->rates, (size_t)point->count, CONFIDENCE);

@@ -29,7 +29,7 @@ static void add_verdict(struct lab_doc *doc, const struct lab_tuning_result *res
     lab_str_printf(&text, "%s, ", best->config);
     add_time(&text, best, result->confidence);
     if (result->interrupted) {
-        lab_str_add(&text, "; the finals didn't come to their end, so nothing is decided");
+        lab_str_add(&text, "; the final round was not completed: no verdict");
         lab_doc_line(doc, "Fastest so far", "%s", text.text);
     } else if (result->certain) {
         lab_str_add(&text, is_default ? "; it is the default" : "");
@@ -58,7 +58,7 @@ static void add_tried(struct lab_doc *doc, const struct lab_tuning_result *resul
         enum lab_trial_state state;
         const char *words;
     } parts[] = {{LAB_TRIAL_MEASURED, "timed"},
-                 {LAB_TRIAL_VERIFIED, "right but not timed"},
+                 {LAB_TRIAL_VERIFIED, "correct but not timed"},
                  {LAB_TRIAL_FAILED, "failed"},
                  {LAB_TRIAL_WRONG, "with wrong results"},
                  {LAB_TRIAL_UNTRIED, "not tried"}};
@@ -70,7 +70,7 @@ static void add_tried(struct lab_doc *doc, const struct lab_tuning_result *resul
             lab_str_printf(&text, "%s%d %s", shown++ ? ", " : ": ", count, parts[i].words);
     }
     if (result->illegal)
-        lab_str_printf(&text, "; %lld more can't do this shape here (such as %s)",
+        lab_str_printf(&text, "; %lld more are not legal for this shape (such as %s)",
                        (long long)result->illegal, result->illegal_reason);
     lab_doc_line(doc, "Tried", "%s", text.text);
     int shown = 0;

@@ -136,7 +136,7 @@ static int check_folder(const char *folder, struct lab_err *err) {
     if (info.st_uid != geteuid())
         return lab_err_set(err, LAB_ERR_USER, "%s belongs to another user", folder);
     if (lstat(database.text, &info) < 0 || !S_ISREG(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is no study: it has no %s", folder,
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a study: it has no %s", folder,
                            FOLDER_DATABASE);
     return 0;
 }

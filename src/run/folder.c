@@ -87,7 +87,7 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
     if (lab_store_open(database, LAB_STORE_READ, &store, &err) < 0 ||
         lab_store_study(store, &arena, &study, &err) < 0 ||
         lab_store_count(store, counts, &err) < 0) {
-        lab_log(LAB_LOG_WARNING, "unknown whether a study could go on, skipping it: %s", err.text);
+        lab_log(LAB_LOG_WARNING, "skipping a study that can't be read: %s", err.text);
     } else {
         left += access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, path), F_OK) == 0;
         for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
@@ -117,11 +117,11 @@ static int refuse_held(int fd, const char *path, struct lab_err *err) {
     if (left)
         return lab_err_set(
             err, LAB_ERR_USER,
-            "%s is still held by process %d, which outlived its runner, %s: end it (kill "
+            "%s is locked by process %d, which outlived its runner, %s: end it (kill "
             "%d), or start another with experiment.resume=false",
             path, (int)left, text.text, (int)left);
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s is being worked on by %s: wait for it, or start another with "
+                       "%s is in use by %s: wait for it, or start another with "
                        "experiment.resume=false",
                        path, text.text);
 }

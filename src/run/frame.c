@@ -418,7 +418,7 @@ static int check_header(const struct lab_frame_reader *reader, struct header hea
         return lab_err_set(err, LAB_ERR_SYSTEM, "a frame of type %d came before HELLO",
                            header.type);
     if (reader->rank_count >= 0 && hello)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "HELLO came a second time");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "HELLO came twice");
     if (!hello && header.rank >= reader->rank_count)
         return lab_err_set(err, LAB_ERR_SYSTEM, "a frame of rank %d, but the ranks are 0 to %d",
                            header.rank, reader->rank_count - 1);

@@ -50,11 +50,11 @@ struct lab_estimate {
     double left_s;    /* of all runs that aren't done, cool-downs excluded; NaN = unknown */
     int unknown;      /* runs that nothing is known about; counted as the mean of the known */
     double elapsed_s; /* Σ durations of done runs */
-    int guessed;      /* runs that only other work than their own tells about; unknown ones too */
+    int guessed;      /* runs estimated from other workloads; unknown ones too */
 };
 
 /*
- * What is left of a study. A running run counts by its own progress once it is past 5 % of its
+ * Time left of a study. A running run counts by its own progress once it is past 5 % of its
  * measured iterations, before that from history. `max_workers` runs share the time.
  */
 struct lab_estimate lab_history_estimate(const struct lab_history *history,

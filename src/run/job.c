@@ -199,8 +199,7 @@ static int read_fields(const struct field *fields, const struct lab_value *map, 
         while (known->key && !lab_str_equal(map->keys[i], known->key))
             known++;
         if (!known->key)
-            return lab_err_set(err, LAB_ERR_USER, "'%.80s' is nothing that a worker knows",
-                               map->keys[i]);
+            return lab_err_set(err, LAB_ERR_USER, "unknown key '%.80s'", map->keys[i]);
     }
     for (; fields->key; fields++)
         if (read_field(fields, map, (char *)into + fields->offset, err) < 0)
@@ -291,8 +290,7 @@ static int read_job(const struct lab_value *map, struct lab_arena *arena, struct
         read_part(map, "phase", phase_fields, job, err) < 0)
         return -1;
     if (job->iterations == 0 && job->duration_s <= 0)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "neither 'iterations' nor 'duration_s' says how much to measure");
+        return lab_err_set(err, LAB_ERR_USER, "'iterations' or 'duration_s' is missing");
     if (job->folder && *job->folder && *job->folder != '/')
         return lab_err_set(err, LAB_ERR_USER, "'folder' must be an absolute path, not '%s'",
                            job->folder);

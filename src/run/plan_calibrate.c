@@ -70,7 +70,7 @@ static struct lab_plan_run shorten(const struct lab_plan_run *run, bool simulate
     return brief;
 }
 
-/* One of each kind of work whose own time isn't known, the smallest first. */
+/* One of each kind of work whose own time is unknown, the smallest first. */
 static int choose(const struct lab_plan *plan, struct lab_history *history, bool simulated,
                   struct lab_arena *arena, struct choice **ret_choices) {
     struct choice *choices = lab_arena_alloc(arena, (size_t)plan->run_count + 2, sizeof *choices);

@@ -132,7 +132,7 @@ static void flush(struct lab_run_monitor *monitor, bool force) {
     struct lab_err err = LAB_ERR_INIT;
     bool failed = lab_recorder_flush(monitor->recorder, force, &err) < 0;
     if (failed && !monitor->complained)
-        lab_log(LAB_LOG_WARNING, "samples can't be kept: %s", err.text);
+        lab_log(LAB_LOG_WARNING, "samples can't be stored: %s", err.text);
     monitor->complained = failed;
 }
 
@@ -144,7 +144,7 @@ void lab_run_monitor_close(struct lab_run_monitor *monitor) {
         lab_run_monitor_tend(monitor);
     lab_sampler_close(monitor->sampler);
     if (lab_recorder_close(monitor->recorder, &err) < 0 && !monitor->complained)
-        lab_log(LAB_LOG_WARNING, "the last samples can't be kept: %s", err.text);
+        lab_log(LAB_LOG_WARNING, "the last samples can't be stored: %s", err.text);
     lab_mem_free(monitor->gpus);
     lab_mem_free(monitor);
 }
@@ -514,7 +514,7 @@ static void set_strangers(struct answer *answer) {
                                   "%d other process%s used the GPU during the run, %s (%lld) "
                                   "first",
                                   count, count > 1 ? "es" : "",
-                                  first->name ? first->name : "of another name space",
+                                  first->name ? first->name : "of another namespace",
                                   (long long)first->pid));
 }
 
@@ -532,10 +532,10 @@ static void set_gaps(struct answer *answer) {
     for (size_t i = 0; i < whole->count; i++)
         any |= whole->times_ns[i] >= answer->from_ns && whole->times_ns[i] <= answer->until_ns;
     if (!why && !any && answer->until_ns - answer->from_ns > LONG_NS)
-        why = "it gave no samples during the run";
+        why = "no samples during the run";
     if (why)
         add_sentence(answer, false,
-                     lab_arena_printf(answer->arena, "the GPU could not be watched: %s", why));
+                     lab_arena_printf(answer->arena, "the GPU could not be sampled: %s", why));
 }
 
 static void answer_rank(struct answer *answer) {

@@ -59,7 +59,7 @@ bool lab_run_monitor_is_settled(const struct lab_run_monitor *monitor);
 
 /*
  * How much more memory of the device's GPU is in use than before the study began, by the last
- * reading; 0 = none, or it isn't known: no GPU, none that answers.
+ * reading; 0 = none, or it is unknown: no GPU, none that answers.
  */
 int64_t lab_run_monitor_memory_left(const struct lab_run_monitor *monitor, const char *device);
 

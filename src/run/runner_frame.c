@@ -138,7 +138,7 @@ static int hear_samples(struct runner *runner, struct runner_run *run,
         size_t columns = (size_t)frame->ticks.column_count;
         if (lab_run_monitor_tick(runner->monitor, frame->ticks.number, frame->ticks.times_ns[i],
                                  frame->ticks.values + i * columns, frame->ticks.column_count) < 0)
-            return lab_err_set(err, LAB_ERR_SYSTEM, "it sent samples of nothing that it had named");
+            return lab_err_set(err, LAB_ERR_SYSTEM, "it sent samples of an unknown entity");
         hear_time(run, frame->ticks.times_ns[i]);
     }
     return 0;
@@ -166,7 +166,7 @@ static void hear_metric(struct runner *runner, struct runner_run *run,
 
 static int hear_ready(struct runner_run *run, struct runner_rank *rank, struct lab_err *err) {
     if (rank->ready)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it said READY a second time");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent READY twice");
     rank->ready = true;
     for (int i = 0; i < run->item->planned->rank_count; i++)
         if (!run->ranks[i].ready)
@@ -181,7 +181,7 @@ static int hear_ready(struct runner_run *run, struct runner_rank *rank, struct l
 static int hear_meet(struct runner_run *run, struct runner_worker *worker, bool willing,
                      struct lab_err *err) {
     if (!run->all_ready || worker->waits)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it said MEET out of turn");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent MEET out of turn");
     worker->waits = true;
     run->unwilling |= !willing;
     for (int i = 0; i < run->worker_count; i++)
@@ -199,9 +199,9 @@ static int hear_meet(struct runner_run *run, struct runner_worker *worker, bool 
 static int hear_result(struct runner_run *run, struct runner_rank *rank,
                        const struct lab_frame *frame, struct lab_err *err) {
     if (!run->all_ready)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a RESULT before its START");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent RESULT before START");
     if (rank->result)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a RESULT a second time");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent RESULT twice");
     rank->result = lab_result_copy(frame->result, &run->arena);
     return 0;
 }
@@ -209,10 +209,10 @@ static int hear_result(struct runner_run *run, struct runner_rank *rank,
 static int hear_hello(const struct runner_run *run, const struct lab_frame *frame,
                       struct lab_err *err) {
     if (frame->hello.version != LAB_FRAME_VERSION)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it speaks version %d of the protocol, not %d",
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it uses protocol version %d, not %d",
                            frame->hello.version, LAB_FRAME_VERSION);
     if (frame->hello.rank_count != run->item->planned->rank_count)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it says that the run has %d ranks, but it has %d",
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it reports %d ranks, the run has %d",
                            frame->hello.rank_count, run->item->planned->rank_count);
     return 0;
 }
@@ -232,7 +232,7 @@ static int hear_frame(struct runner *runner, struct runner_run *run, struct runn
     if (frame->type == LAB_FRAME_HELLO)
         return hear_hello(run, frame, err);
     if (frame->rank < worker->first_rank || frame->rank >= worker->first_rank + worker->rank_count)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a frame of rank %d, which isn't its own",
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a frame of rank %d of another worker",
                            frame->rank);
     struct runner_rank *rank = &run->ranks[frame->rank];
     char text[1024];

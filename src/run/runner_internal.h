@@ -207,7 +207,7 @@ bool runner_run_is_shared(const struct runner *runner, const struct lab_plan_run
 double runner_run_duration_s(const struct runner *runner, const struct lab_plan_run *planned);
 
 /* What rank `index` of a run of a phase is told beside its device and node: CPUs of its own, and
- * what other runs chose. Fails where that isn't known since those runs have failed. */
+ * what other runs chose. Fails where that is unknown since those runs have failed. */
 int runner_phase_rank(const struct runner *runner, const struct lab_plan_run *planned, int index,
                       struct lab_arena *arena, struct lab_job_rank *rank, struct lab_err *err);
 

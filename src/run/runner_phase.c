@@ -123,10 +123,10 @@ static int add_choices(const struct runner *runner, const struct lab_plan_run *p
         return -1;
     int base = find_base(found, count);
     if (base < 0)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "what is chosen on the idle device isn't known: no run of phase "
-                           "baseline has tuned %s on %s",
-                           planned->label, rank->device);
+        return lab_err_set(
+            err, LAB_ERR_UNSUPPORTED,
+            "the choice on the idle device is unknown: no run of phase baseline has tuned %s on %s",
+            planned->label, rank->device);
     if (!planned->phase->regret) {
         rank->config = found[base].config;
         return 0;

@@ -111,7 +111,7 @@ void runner_run_fail(struct runner_run *run, const struct runner_worker *worker,
 void runner_run_fail_wrong(struct runner_run *run, const struct runner_worker *worker,
                            struct lab_err *why) {
     why->code = LAB_ERR_SYSTEM;
-    lab_err_context(why, "the worker has gone wrong");
+    lab_err_context(why, "the worker failed");
     lab_err_hint(why, LAB_HINT_WORKER_CRASHED);
     runner_run_fail(run, worker, why);
 }
@@ -352,7 +352,7 @@ static void release_attempt(struct runner *runner, struct runner_run *run) {
         runner_log_take(runner, run, worker, RUNNER_OUT, true);
         runner_log_take(runner, run, worker, RUNNER_ERR, true);
         if (worker->child.stuck)
-            runner_warn(runner, run, "process %d, or what it started, can't be ended",
+            runner_warn(runner, run, "process %d, or a child of it, can't be ended",
                         (int)worker->child.pid);
     }
     runner_logs_close(runner, run);
@@ -397,7 +397,7 @@ static void check_leaving(struct runner *runner, struct runner_run *run, int64_t
         struct lab_child *child = &run->workers[i].child;
         if (child->state != LAB_CHILD_RUNNING || child->stopped)
             continue;
-        runner_warn(runner, run, "the worker didn't end after its last word and was killed");
+        runner_warn(runner, run, "the worker did not exit after its result and was killed");
         lab_child_kill(child, now_ns);
     }
 }

@@ -239,10 +239,10 @@ static int find_items(struct lab_study *study, struct lab_arena *arena, struct l
                                                       &key, planned, (size_t)plan->run_count,
                                                       sizeof *planned, by_identity);
         if (!found)
-            return lab_err_set(err, LAB_ERR_SYSTEM,
-                               "%s holds run %s, which isn't in the plan: start afresh with "
-                               "experiment.resume=false",
-                               study->folder.path, run->id);
+            return lab_err_set(
+                err, LAB_ERR_SYSTEM,
+                "%s holds run %s, which isn't in the plan: start over with experiment.resume=false",
+                study->folder.path, run->id);
         if (run->state != LAB_RUN_DONE)
             study->items[study->item_count++] =
                 (struct lab_runner_item){.planned = *found, .number = run->number};

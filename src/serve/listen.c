@@ -47,7 +47,7 @@ static int set_host(struct place *place, const char *address, const char *host, 
     if (length >= sizeof place->host)
         return refuse("…", "the host's name is too long", err);
     if (!length)
-        return refuse(address, "there is no host in it", err);
+        return refuse(address, "the host is missing", err);
     memcpy(place->host, host, length);
     place->host[length] = '\0';
     return 0;
@@ -163,7 +163,7 @@ static int explain(const char *address, const struct place *place, int code, str
                            "can't listen on '%s': this machine has no such address", address);
     if (code == EACCES)
         return lab_err_set(err, LAB_ERR_USER,
-                           "can't listen on '%s': port %d is kept for root; choose one of 1024 to "
+                           "can't listen on '%s': port %d needs root; choose one of 1024 to "
                            "65535",
                            address, place->port);
     return lab_err_set_errno(err, LAB_ERR_SYSTEM, code, "can't listen on '%s'", address);

@@ -38,7 +38,7 @@ struct lab_scrape {
 };
 
 /* A column that came with so many ticks in a row is one that every tick brings; once so many in a
- * row came without it, it isn't known any more. */
+ * row came without it, it is no longer known. */
 #define SCRAPE_STEADY 10
 
 /* Between two readings of slow values a tick may bring none; after so long an entity is lost. */

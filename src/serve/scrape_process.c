@@ -115,7 +115,8 @@ static void write_placements(const struct lab_scrape *scrape, const struct scrap
         LAB_AUTO(str, state);
         scrape_add_label("placement", placement_names[process->placement], &state);
         if (!begun)
-            scrape_add_header(name, "gauge", "1 for how it lies to the NUMA node of its GPU", out);
+            scrape_add_header(name, "gauge",
+                              "1 for its placement relative to the NUMA node of its GPU", out);
         begun = true;
         scrape_add_sample(name, who[i], state.text, 1, out);
     }
@@ -139,6 +140,7 @@ void scrape_write_processes(const struct lab_scrape *scrape, const struct scrape
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         write_figure(scrape, labels, who, &figures[i], out);
     write_placements(scrape, labels, who, out);
-    scrape_add_header("gpulab_process_left_out", "gauge", "Processes too many to be listed", out);
+    scrape_add_header("gpulab_process_left_out", "gauge", "Processes beyond the limit, not listed",
+                      out);
     scrape_add_sample("gpulab_process_left_out", "", "", scrape->processes.left_out, out);
 }

@@ -228,8 +228,7 @@ static void write_sampler(const struct lab_scrape *scrape, struct lab_str *out) 
                  "Ticks dropped since the queue "
                  "was full",
                  (double)stats->dropped, out);
-    write_single("gpulab_sampler_lanes", "gauge", "Parts of the machine that are read",
-                 stats->lanes, out);
+    write_single("gpulab_sampler_lanes", "gauge", "Probed parts of the machine", stats->lanes, out);
     write_single("gpulab_sampler_lanes_away", "gauge", "Parts that don't answer", stats->lanes_away,
                  out);
     write_single("gpulab_sampler_lateness_p50_seconds", "gauge", "How late ticks are, median",
@@ -239,7 +238,7 @@ static void write_sampler(const struct lab_scrape *scrape, struct lab_str *out) 
     write_single("gpulab_sampler_lateness_max_seconds", "gauge", "How late ticks are, at worst",
                  stats->late_max_ms / 1e3, out);
     write_single("gpulab_sampler_reading_seconds", "gauge",
-                 "Thread time of a reading of the dearest part, mean", stats->cost_ms / 1e3, out);
+                 "CPU time of a reading of the slowest probe, mean", stats->cost_ms / 1e3, out);
 }
 
 void lab_scrape_write(const struct lab_scrape *scrape, struct lab_str *out) {

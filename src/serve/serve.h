@@ -46,7 +46,7 @@ void lab_scrape_set_stats(struct lab_scrape *scrape, const struct lab_sampler_st
 
 /*
  * Appends the text format 0.0.4: dcgm-exporter's names and labels, then our own, gpulab_*, in base
- * units (bytes, seconds, watts, joules, hertz; shares as ratios of 1). What isn't known is left
+ * units (bytes, seconds, watts, joules, hertz; shares as ratios of 1). What is unknown is left
  * out.
  */
 void lab_scrape_write(const struct lab_scrape *scrape, struct lab_str *out);

@@ -130,9 +130,9 @@ static int examine_device(struct bench *bench, struct lab_err *err) {
 static void describe_external(struct bench *bench) {
     struct lab_bench_report *report = bench->report;
     report->limits.how = "not measured: the program opens the device itself";
-    report->info = (struct lab_device_info){
-        .compute_units = bench->session->ref.cpus.count,
-        .overlap_why_not = "the program's copies and computations aren't seen"};
+    report->info = (struct lab_device_info){.compute_units = bench->session->ref.cpus.count,
+                                            .overlap_why_not =
+                                                "copies and kernels of a program aren't recorded"};
     report->verified = bench->request->verify;
     snprintf(report->verification.text, sizeof report->verification.text,
              "a program of your own: its results are not checked");

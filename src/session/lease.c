@@ -1,8 +1,8 @@
 /*
  * lease.c: physical devices are lent to one study at a time, across all users of the machine.
  *
- * A lease is an flock on a file in a directory that everybody may write to, where nobody is
- * trusted: a file there may be a link to somewhere else, a pipe, or locked for ever by a stranger.
+ * A lease is an flock on a file in a directory that everybody may write to, where no one is
+ * trusted: a file there may be a link to another one, a pipe, or locked for ever by another user.
  * What isn't a plain file with one name isn't touched. Files are never removed: two processes could
  * then hold "the same" lock on two of them.
  */
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSE_NS (200 * LAB_NS_PER_MS) /* between two looks at a device that somebody else has */
+#define PAUSE_NS (200 * LAB_NS_PER_MS) /* between two looks at a device in use by another process */
 
 /* --- files --- */
 
@@ -66,7 +66,7 @@ static int open_or_make(const char *path) {
 
 static int refuse_file(const char *path, struct lab_err *err) {
     return lab_err_set(err, LAB_ERR_SYSTEM,
-                       "%s is no plain file of its own: have it removed, or name another directory "
+                       "%s is not a plain file: have it removed, or name another directory "
                        "for locks in GPULAB_LOCK_DIR",
                        path);
 }
@@ -115,7 +115,7 @@ static void drop_all(struct taking *taking) {
         lab_file_close(&taking->fds[i]);
 }
 
-/* 1 = taken, 0 = somebody else has it, -1. */
+/* 1 = taken, 0 = another process has it, -1. */
 static int take_one(struct taking *taking, int index, struct lab_holder *ret_holder,
                     struct lab_err *err) {
     const char *path = taking->paths[index];
@@ -186,7 +186,7 @@ static int refuse_busy(const char *device, const struct lab_holder *holder, stru
     LAB_AUTO(str, text);
     lab_holder_describe(holder, &text);
     lab_err_set(err, LAB_ERR_USER,
-                "%s is in use by %s; two studies on one device would measure each other", device,
+                "%s is in use by %s; two studies on one device would disturb each other", device,
                 text.text);
     return -1;
 }

@@ -280,7 +280,7 @@ void lab_session_prove(struct lab_session *session) {
     if (workload->prove_placement && !workload->external) {
         session->memory_proven = workload->prove_placement(session->state, &err) == 0;
         if (!session->memory_proven)
-            add_invalid(session, "memory isn't where it was asked for", &err);
+            add_invalid(session, "memory is on another NUMA node", &err);
     }
 }
 

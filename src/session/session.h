@@ -3,7 +3,7 @@
  * fills the first part of the struct, then takes the steps in this order:
  *
  *     choose   which device a selector names
- *     lease    the physical device, so that nobody else measures on it; a worker's runner does so
+ *     lease    the physical device, so that no one else measures on it; a worker's runner does so
  *     bind     the calling thread, before anything is allocated; may come before `choose`
  *     open     the device, then the workload; what they allocate lies on the node
  *     verify   the results against double precision

@@ -32,7 +32,7 @@
 #define PANFS_TYPE    0xaad7aaeaUL
 #define ORANGEFS_TYPE 0x20030528UL
 #define VBOXSF_TYPE   0x786f4256UL
-#define FUSE_TYPE     0x65735546UL /* sshfs and others, which can't be told apart */
+#define FUSE_TYPE     0x65735546UL /* sshfs and others: all have this type */
 #define CEPH_TYPE     0x00c36400UL
 #define OCFS2_TYPE    0x7461636fUL
 #define SMB_TYPE      0x517bUL

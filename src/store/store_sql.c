@@ -31,7 +31,7 @@ int lab_store_fail(struct lab_store *store, struct lab_err *err) {
                            "%s: another process is writing to it, and only one can at a time",
                            store->path);
     case SQLITE_NOTADB:
-        return lab_err_set(err, LAB_ERR_USER, "%s is not %s: it is no SQLite database", store->path,
+        return lab_err_set(err, LAB_ERR_USER, "%s is not %s: not an SQLite database", store->path,
                            store->noun);
     case SQLITE_CORRUPT:
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: %s", store->path, text);

@@ -203,7 +203,7 @@ struct lab_value *lab_top_value(const struct lab_top_history *history,
 void lab_top_snapshot(const struct lab_top_history *history, const struct lab_top_view *view,
                       struct lab_str *out);
 
-/* Per device: mean and highest, energy, time held back; for how long. */
+/* Per device: mean and maximum, energy, throttled time; duration. */
 void lab_top_summary(const struct lab_top_history *history, const struct lab_top_view *view,
                      bool unicode, struct lab_str *out);
 

@@ -142,8 +142,7 @@ void top_draw_numa(const struct lab_top_history *history, const struct lab_top_v
     const struct top_entity *numa = top_of_kind(history, LAB_ENTITY_NUMA);
     int last = grid->rows - 1, row = 1, skip = view->scroll;
     if (!numa)
-        top_put(grid, ++row, 2, grid->columns - 2, LAB_TOP_DIM,
-                "nothing is known of NUMA nodes here");
+        top_put(grid, ++row, 2, grid->columns - 2, LAB_TOP_DIM, "NUMA nodes are unknown here");
     for (int i = 0; numa && i < numa->entity.column_count && row < last; i++) {
         if (numa->entity.columns[i].metric != LAB_METRIC_NODE_TOTAL || skip-- > 0)
             continue;

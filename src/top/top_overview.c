@@ -264,7 +264,7 @@ static void draw_cpu(const struct lab_top_history *history, const struct layout 
                   top_whole(top_latest(e, LAB_METRIC_CPU_FREQUENCY, -1), "", text));
 }
 
-/* "held back: power limit, heat (driver)"; nothing where nothing does harm. */
+/* "throttled: power limit, thermal limit (driver)"; nothing where nothing does harm. */
 static void add_held_words(const struct top_entity *e, struct lab_str *out) {
     const struct top_column *reasons = top_column(e, LAB_METRIC_CLOCK_REASONS, -1);
     uint64_t harmful = reasons ? lab_clock_harmful((uint64_t)reasons->value) : 0;
@@ -273,7 +273,7 @@ static void add_held_words(const struct top_entity *e, struct lab_str *out) {
             lab_str_printf(out, "%s%s", out->length ? ", " : "throttled: ", r->words);
 }
 
-/* Shares, then what there is room for in whole words: why clocks are held back comes before links
+/* Shares, then what there is room for in whole words: clock event reasons come before links
  * and energy, but stands behind them, so that columns stay columns. */
 static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid *grid) {
     static const struct {

@@ -170,7 +170,7 @@ static void write_script(const struct lab_top_history *history, const struct lab
     }
     int rows = (shown + 1) / 2;
     const char *slash = strrchr(path, '/');
-    lab_str_add(out, SCRIPT_HEAD ", for gnuplot: `gnuplot FILE.gp` draws it anew.\n");
+    lab_str_add(out, SCRIPT_HEAD ", for gnuplot: `gnuplot FILE.gp` redraws it.\n");
     lab_str_printf(out, "set terminal pngcairo size 1200,%d font \"sans,10\"\nset output ",
                    (rows ? rows : 1) * PANEL_HEIGHT + 60);
     add_quoted(slash ? slash + 1 : path, out);
@@ -199,7 +199,7 @@ static int check_script(const char *path, struct lab_arena *arena, struct lab_er
         lab_str_starts(text, SCRIPT_HEAD))
         return 0;
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s is there and gpulab did not write it: give the picture another name",
+                       "%s exists and was not written by gpulab: give the picture another name",
                        path);
 }
 

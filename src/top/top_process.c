@@ -412,7 +412,7 @@ static int put_lines(const char *text, const char *label, enum lab_top_style sty
     return row;
 }
 
-/* What is to be said of the selected one: its place, and the line that mends it. */
+/* The selected process: its placement, and the command that corrects it. */
 static void draw_selected(const struct lab_top_history *history, const struct lab_process_sample *p,
                           int row, int rows, struct lab_top_grid *grid) {
     const struct lab_machine *machine = history->setup.machine;
@@ -420,12 +420,12 @@ static void draw_selected(const struct lab_top_history *history, const struct la
     lab_str_printf(&about, " · %s%s%d thread%s", p->container, *p->container ? " · " : "",
                    p->threads, p->threads == 1 ? "" : "s");
     if (p->cpu_node >= 0)
-        lab_str_printf(&about, " on node %d", p->cpu_node);
+        lab_str_printf(&about, " on NUMA node %d", p->cpu_node);
     for (int i = 0, said = 0; p->node_bytes && i < p->node_count; i++) {
         char size[TOP_TEXT];
         int node = machine && i < machine->node_count ? machine->nodes[i].number : i;
         if (p->node_bytes[i] > 0)
-            lab_str_printf(&about, "%s%s on node %d", said++ ? ", " : " · memory ",
+            lab_str_printf(&about, "%s%s on %d", said++ ? ", " : " · memory ",
                            top_size((double)p->node_bytes[i], size), node);
     }
     int at = top_print(grid, row, 1, grid->columns - 1, LAB_TOP_BOLD, "%d %s", p->pid, p->name);

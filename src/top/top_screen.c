@@ -69,7 +69,7 @@ static void end_process(const struct lab_top_request *request, char *message, si
         return;
     }
     snprintf(message, size, "process %d: %s", request->pid,
-             failed == EPERM ? "it belongs to someone else; you may not end it"
+             failed == EPERM ? "it belongs to another user; you may not end it"
                              : strerrordesc_np(failed));
 }
 

@@ -78,7 +78,7 @@ static void end_rescue(void) {
 /* --- colours --- */
 
 /*
- * Blue and orange: told apart by nearly everyone. With eight colours cyan and yellow stand for
+ * Blue and orange: colour-blind safe. With eight colours cyan and yellow stand for
  * them, since blue on black can't be read.
  */
 static void choose_styles(struct lab_top_terminal *terminal, bool colour) {
@@ -127,10 +127,10 @@ int lab_top_terminal_open(bool colour, struct lab_top_terminal **ret_terminal,
     use_tioctl(TRUE); /* an exported COLUMNS may be another terminal's: this one knows its size */
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "the terminal '%s' isn't known here; TERM=xterm-256color or TERM=vt100 "
-                           "fits most, and --once needs none",
-                           name ? name : "");
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "unknown terminal '%s': set TERM=xterm-256color or TERM=vt100; --once needs none",
+            name ? name : "");
     struct lab_top_terminal *terminal = lab_mem_alloc(1, sizeof *terminal);
     terminal->screen = screen;
     lab_top_grid_init(&terminal->shown);

@@ -13,7 +13,7 @@ struct lab_top_terminal;
 
 /*
  * Takes over stdin and stdout. INT, TERM and HUP must be handled by the caller before this, since
- * ncurses would otherwise end the program by itself. LAB_ERR_USER for a TERM that nobody knows.
+ * ncurses would otherwise end the program by itself. LAB_ERR_USER for an unknown TERM.
  */
 int lab_top_terminal_open(bool colour, struct lab_top_terminal **ret_terminal, struct lab_err *err);
 void lab_top_terminal_close(struct lab_top_terminal *terminal); /* accepts NULL */

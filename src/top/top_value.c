@@ -1,4 +1,4 @@
-/* top_value.c: one snapshot for programs: every metric by its name with its unit; what isn't known
+/* top_value.c: one snapshot for programs: every metric by its name with its unit; what is unknown
  * is null or absent, never 0. */
 #include "top/top_internal.h"
 

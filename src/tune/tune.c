@@ -1,4 +1,4 @@
-/* tune.c: the whole of a tuning, its budget and what it tells meanwhile. */
+/* tune.c: a tuning from start to end, its budget and its progress. */
 #include "tune/tune_internal.h"
 
 #include "base/str.h"
@@ -104,7 +104,7 @@ static int prepare(struct tuner *tuner, struct lab_err *err) {
     const struct lab_device *device = tuner->session->device;
     struct lab_device_identity identity;
     if (!workload->launch || !workload->configure)
-        return lab_err_set(err, LAB_ERR_USER, "%s is no kernel that can be tuned", workload->name);
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a tunable kernel", workload->name);
     workload->launch(tuner->session->config, &tuner->launch);
     tuner->place = (struct lab_tunable_place){device->machine, &device->ref};
     if (lab_launch_complete(&tuner->launch, err))

@@ -1,6 +1,6 @@
 /*
- * tune.h: finds the fastest configuration of a kernel on a device, or the set of those that can't
- * be told apart.
+ * tune.h: finds the fastest configuration of a kernel on a device, or the set that is statistically
+ * indistinguishable.
  *
  *     verify      each configuration's results against double precision; what doesn't compile,
  *                 launch or compute rightly is out, with the reason

@@ -51,7 +51,7 @@ static void add_entry(struct lab_doc *doc, const struct lab_tuning_entry *entry)
     lab_unit_add((double)entry->tuned_wall_ns / (double)LAB_NS_PER_S, LAB_UNIT_DATE, NULL, &text);
     lab_str_printf(&text, "\n    %s: ", entry->config);
     lab_str_add_time(&text, entry->time_s);
-    lab_str_add(&text, entry->certain ? "" : ", others alike");
+    lab_str_add(&text, entry->certain ? "" : ", not the only one");
     lab_doc_code(doc, NULL, text.text);
 }
 
@@ -82,7 +82,7 @@ static void print_list(const struct lab_console *console, struct lab_arena *aren
     else
         lab_doc_text(doc, LAB_DOC_WHOLE, "No tunings are kept in %s.", path);
     if (unfinished)
-        lab_doc_text(doc, LAB_DOC_WHOLE, "%d interrupted: the same command goes on.", unfinished);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "%d interrupted: the same command resumes.", unfinished);
     lab_doc_print(doc, console);
 }
 
@@ -168,7 +168,8 @@ int lab_cache_import_tuning(const struct lab_console *console, struct lab_arena 
     lab_tuning_cache_close(cache);
     if (result == 0)
         say(console, arena, "imported", taken, path,
-            lab_arena_printf(arena, "Took in %d of %d %s from %s%s.", taken, count, plural(count),
-                             file, taken < count ? "; the others, or later ones, were here" : ""));
+            lab_arena_printf(arena, "Imported %d of %d %s from %s%s.", taken, count, plural(count),
+                             file,
+                             taken < count ? "; the others, or later ones, exist already" : ""));
     return result;
 }

@@ -115,7 +115,7 @@ static bool is_standing(const struct entrant *entrant) {
            entrant->trial->state == LAB_TRIAL_MEASURED;
 }
 
-/* Leaves out those that failed meanwhile; returns how many are left. */
+/* Drops those that have failed; returns how many remain. */
 static int leave_out(struct entrant **entrants, int count) {
     int left = 0;
     for (int i = 0; i < count; i++)
@@ -137,8 +137,7 @@ static int measure(struct tuner *tuner, struct heat *heat, struct lab_measure_pl
         if (measure_once(tuner, heat, plan, entrants, *count, arena, ret, &why) == 0)
             return 0;
         if (session->failed < 0)
-            return lab_err_set(err, why.code,
-                               "%s stopped working; what was found out until then is kept: %s",
+            return lab_err_set(err, why.code, "%s stopped working; earlier results are kept: %s",
                                tuner->place.ref->name, why.text);
         if (tune_drop(tuner, entrants[session->failed], &session->failure, err))
             return -1;
@@ -285,9 +284,8 @@ static void warn_of_untimed(struct tuner *tuner) {
     int untimed = lab_tuning_result_count(tuner->result, LAB_TRIAL_VERIFIED);
     if (untimed && !tuner->stopped)
         tune_warn(tuner, lab_arena_printf(tuner->arena,
-                                          "the budget wasn't enough to time %d of the "
-                                          "configurations that are right: one of them may be "
-                                          "faster",
+                                          "the budget was too short to time %d correct "
+                                          "configurations: one of them may be faster",
                                           untimed));
 }
 

@@ -49,7 +49,7 @@ static void write_found(struct run *run, bool now) {
         return;
     if (lab_tuning_cache_keep_all(run->cache, run->name, run->found, run->found_count, &err)) {
         run->refused = true;
-        lab_log(LAB_LOG_WARNING, "what is found out isn't kept: %s", err.text);
+        lab_log(LAB_LOG_WARNING, "results aren't stored: %s", err.text);
     }
     run->found_count = 0;
     run->written_ns = lab_clock_now(lab_clock_system());
@@ -149,7 +149,7 @@ static void look_up(struct run *run) {
                     : lab_tuning_cache_find(cache, run->key.text, run->arena, &entry, &err);
     lab_tuning_cache_close(cache);
     if (found < 0)
-        note(run, "what was tuned before can't be read", &err);
+        note(run, "earlier tunings can't be read", &err);
     if (found <= 0 || !is_alike(run, &entry) || !is_legal(run, &entry))
         return;
     outcome->entry = entry;
@@ -168,7 +168,7 @@ static void open_cache(struct run *run) {
                                    &err))
         note(run, "the result isn't kept", &err);
     else if (run->request->again && lab_tuning_cache_forget(run->cache, run->name, &err))
-        note(run, "what is known of an interrupted tuning can't be removed", &err);
+        note(run, "the interrupted tuning can't be removed", &err);
 }
 
 /* Only a tuning that came to its end is an answer; an unfinished one goes on another time. */
@@ -197,7 +197,7 @@ static void keep_result(struct run *run) {
     }
     run->outcome->kept = true;
     if (lab_tuning_cache_forget(run->cache, run->name, &err))
-        note(run, "what led to the result can't be removed", &err);
+        note(run, "the trials can't be removed", &err);
 }
 
 static int tune_on(struct run *run, struct lab_err *err) {
@@ -206,7 +206,7 @@ static int tune_on(struct run *run, struct lab_err *err) {
     struct lab_err why = LAB_ERR_INIT;
     if (run->cache && !run->request->again &&
         lab_tuning_cache_trials(run->cache, run->name, run->arena, &known, &known_count, &why))
-        note(run, "what is known of an interrupted tuning can't be read", &why);
+        note(run, "the interrupted tuning can't be read", &why);
     struct lab_tune_plan plan = {
         .session = &run->session,
         .strategy = run->request->strategy,
@@ -219,12 +219,11 @@ static int tune_on(struct run *run, struct lab_err *err) {
         .state = run,
     };
     if (known_count && run->request->shown)
-        lab_console_note("going on with what is known of %d configurations; --again begins anew",
-                         known_count);
+        lab_console_note("resuming: %d configurations are known; --again starts over", known_count);
     int result = lab_tune(&plan, run->arena, &run->outcome->result, err);
     write_found(run, true);
     if (result < 0 && err->code == LAB_ERR_INTERRUPTED && run->cache && !run->refused)
-        lab_err_set(err, err->code, "%s; the same command goes on from there",
+        lab_err_set(err, err->code, "%s; the same command resumes",
                     lab_arena_strdup(run->arena, err->text));
     return result;
 }

@@ -82,10 +82,9 @@ int tune_list(struct tuner *tuner, struct lab_err *err) {
     if (why.code)
         result->illegal_reason = lab_arena_strdup(tuner->arena, why.text);
     if (!tuner->count)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "no configuration of %s can do this on %s; the last of %lld: %s",
-                           tuner->tunable->kernel, tuner->place.ref->name,
-                           (long long)result->illegal, why.text);
+        return lab_err_set(
+            err, LAB_ERR_UNSUPPORTED, "no configuration of %s is legal on %s; the last of %lld: %s",
+            tuner->tunable->kernel, tuner->place.ref->name, (long long)result->illegal, why.text);
     result->trial_count = tuner->count;
     draw_order(tuner);
     return 0;
@@ -185,9 +184,11 @@ int tune_verify(struct tuner *tuner, struct lab_err *err) {
             break;
     }
     if (done + 1 < tuner->order_count && !tuner->stopped)
-        tune_warn(tuner, lab_arena_printf(tuner->arena,
-                                          "the budget was enough to verify %d of %d "
-                                          "configurations; the others were not tried",
-                                          done + 1, tuner->order_count));
+        tune_warn(
+            tuner,
+            lab_arena_printf(
+                tuner->arena,
+                "the budget was too short: %d of %d configurations verified, the others not tried",
+                done + 1, tuner->order_count));
     return tune_standing(tuner, standing) ? 0 : tune_refuse(tuner, err);
 }

@@ -1,7 +1,7 @@
 /*
- * tune_verdict.c: who has won. Two finalists are compared round by round, by the logarithm of the
+ * tune_verdict.c: the winner. Two finalists are compared round by round, by the logarithm of the
  * ratio of their times; the interval of its median is by ranks, its confidence shared out over the
- * comparisons (Bonferroni), so that the set of those that can't be told apart holds the truly
+ * comparisons (Bonferroni), so that the set of indistinguishable ones holds the truly
  * fastest with the confidence asked for.
  */
 #include "tune/tune_internal.h"

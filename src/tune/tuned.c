@@ -203,7 +203,7 @@ struct lab_value *lab_tuned_freeze(struct lab_value *options, const struct lab_t
 static const char *describe(const struct lab_workload *workload, const struct lab_tuned *tuned,
                             struct lab_arena *arena) {
     if (!tuned->wanted)
-        return workload->launch ? "the only one that there is here" : NULL;
+        return workload->launch ? "the only one here" : NULL;
     if (tuned->unread)
         return "the default, since the cache of tuned ones can't be read";
     LAB_AUTO(str, text);

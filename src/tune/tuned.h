@@ -31,7 +31,7 @@ struct lab_tuned {
     /* launches of different shapes that could be tuned: 0 or 1, unless it does several */
     int wanted;
     int found;                     /* of them were */
-    bool unread;                   /* nobody knows: the cache is there, but can't be opened */
+    bool unread;                   /* unknown: the cache exists, but can't be opened */
     struct lab_tuning_entry entry; /* of the one launch */
     const char *advice; /* the command that may find a faster one where some weren't; NULL */
     const char *note;   /* why a tuned one isn't used though there is one, and such; NULL */

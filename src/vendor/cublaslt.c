@@ -8,7 +8,7 @@ static struct lab_cublaslt cublaslt;
 #define ROW(name, effect, parameters) {#name, &cublaslt.name, effect},
 static const struct lab_dl_symbol symbols[] = {
     LAB_LT_FUNCTIONS(ROW){"cublasLtGetVersion", &cublaslt.cublasLtGetVersion,
-                          "its version isn't known"},
+                          "its version is unknown"},
     {NULL},
 };
 #undef ROW
@@ -47,7 +47,7 @@ const char *lab_cublaslt_status_text(lab_lt_status status) {
     case LAB_LT_INVALID_VALUE:
         return "an invalid parameter";
     case LAB_LT_ARCH_MISMATCH:
-        return "not possible on this GPU's architecture";
+        return "not supported on this GPU's architecture";
     case LAB_LT_EXECUTION_FAILED:
         return "the GPU failed to run it";
     case LAB_LT_INTERNAL_ERROR:

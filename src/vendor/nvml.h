@@ -229,23 +229,23 @@ struct lab_nvml_event { /* nvmlEventData_t */
 
 #define LAB_NVML_ESSENTIAL "GPUs are found through /proc alone: neither their size nor MIG is known"
 #define LAB_NVML_MIG       "MIG instances aren't listed"
-#define LAB_NVML_SIZE      "the size of GPUs isn't known before they are opened"
-#define LAB_NVML_MEMORY    "memory in use isn't known"
-#define LAB_NVML_USE       "utilisation isn't known"
-#define LAB_NVML_VIDEO     "use of video units isn't known"
-#define LAB_NVML_POWER     "power isn't known"
-#define LAB_NVML_HEAT      "temperatures aren't known"
-#define LAB_NVML_CLOCKS    "clocks aren't known, nor why they are lowered"
-#define LAB_NVML_FIELDS    "energy, throttling, memory errors, PCIe and NVLink traffic aren't known"
-#define LAB_NVML_LINK      "the PCIe link's speed isn't known"
-#define LAB_NVML_GPM       "activity of multiprocessors, tensor cores and memory isn't known"
-#define LAB_NVML_XID       "errors (Xid) aren't seen"
+#define LAB_NVML_SIZE      "the size of GPUs is unknown before they are opened"
+#define LAB_NVML_MEMORY    "memory in use is unknown"
+#define LAB_NVML_USE       "utilisation is unknown"
+#define LAB_NVML_VIDEO     "use of video units is unknown"
+#define LAB_NVML_POWER     "power is unknown"
+#define LAB_NVML_HEAT      "temperatures are unknown"
+#define LAB_NVML_CLOCKS    "clocks and clock event reasons are unknown"
+#define LAB_NVML_FIELDS    "energy, throttling, memory errors, PCIe and NVLink traffic are unknown"
+#define LAB_NVML_LINK      "the PCIe link's speed is unknown"
+#define LAB_NVML_GPM       "activity of multiprocessors, tensor cores and memory is unknown"
+#define LAB_NVML_XID       "Xid errors aren't reported"
 #define LAB_NVML_PROCESSES "processes on GPUs aren't listed"
 #define LAB_NVML_MPS       "processes under MPS aren't listed"
-#define LAB_NVML_SHARES    "how much each process uses a GPU isn't known"
+#define LAB_NVML_SHARES    "how much each process uses a GPU is unknown"
 #define LAB_NVML_MINOR     "which of /dev/nvidia* a GPU is"
 #define LAB_NVML_NODE      "NUMA nodes of GPUs are known from PCI alone"
-#define LAB_NVML_AGAIN     "a GPU that was lost isn't seen again"
+#define LAB_NVML_AGAIN     "a lost GPU isn't found again"
 
 #define LAB_NVML_PROCESS_LIST (lab_nvml_device device, unsigned *count, void *ret_items)
 
@@ -281,7 +281,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
     X(nvmlDeviceGetAttributes_v2, LAB_NVML_MIG,                                                    \
       (lab_nvml_device device, struct lab_nvml_attributes * ret_attributes))                       \
     X(nvmlDeviceGetGpuInstanceId, LAB_NVML_MIG, (lab_nvml_device device, unsigned *ret_id))        \
-    X(nvmlSystemGetDriverVersion, "the driver's version isn't known",                              \
+    X(nvmlSystemGetDriverVersion, "the driver's version is unknown",                               \
       (char *version, unsigned length))                                                            \
     X(nvmlDeviceGetUtilizationRates, LAB_NVML_USE,                                                 \
       (lab_nvml_device device, struct lab_nvml_utilization * ret_utilization))                     \
@@ -295,7 +295,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
       (lab_nvml_device device, struct lab_nvml_temperature * temperature))                         \
     X(nvmlDeviceGetTemperature, LAB_NVML_HEAT,                                                     \
       (lab_nvml_device device, int sensor, unsigned *ret_c))                                       \
-    X(nvmlDeviceGetFanSpeed, "fan speeds aren't known",                                            \
+    X(nvmlDeviceGetFanSpeed, "fan speeds are unknown",                                             \
       (lab_nvml_device device, unsigned *ret_percent))                                             \
     X(nvmlDeviceGetClockInfo, LAB_NVML_CLOCKS,                                                     \
       (lab_nvml_device device, int clock, unsigned *ret_mhz))                                      \

@@ -83,7 +83,7 @@ int lab_nvml_enter(unsigned *ret_generation, struct lab_err *err) {
         session.inside++;
     unlock();
     if (restarting)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "NVML is being started anew and takes long");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "NVML is restarting and takes long");
     if (result != LAB_NVML_SUCCESS)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s (nvmlInit: %d)", lab_nvml_words(nvml, result),
                            result);
@@ -117,8 +117,7 @@ static int restart(const struct lab_nvml *nvml, struct lab_err *err) {
         session.restarting = false;
         pthread_cond_broadcast(&session.changed);
         return lab_err_set(err, LAB_ERR_SYSTEM,
-                           "NVML can't be started anew while a call for "
-                           "another GPU doesn't return");
+                           "NVML can't restart while a call for another GPU hangs");
     }
     struct lab_nvml_holder *holders = session.holders;
     session.releasing = true;
@@ -146,14 +145,14 @@ int lab_nvml_restart(unsigned generation, int64_t now_ns, bool disturbs, struct 
     const struct lab_nvml *nvml = lab_nvml_open(NULL);
     int result = 0;
     if (!nvml || !nvml->nvmlShutdown)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "NVML can't be started anew");
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "NVML can't restart");
     lock();
     if (session.restarting)
-        result = lab_err_set(err, LAB_ERR_SYSTEM, "NVML is being started anew");
+        result = lab_err_set(err, LAB_ERR_SYSTEM, "NVML is restarting");
     else if (generation != session.generation)
         result = 0; /* somebody did */
     else if (session.next_ns && now_ns < session.next_ns)
-        result = lab_err_set(err, LAB_ERR_SYSTEM, "NVML was started anew a moment ago");
+        result = lab_err_set(err, LAB_ERR_SYSTEM, "NVML has just restarted");
     else {
         pace(now_ns, disturbs && session.result == LAB_NVML_SUCCESS);
         result = restart(nvml, err);

@@ -149,7 +149,8 @@ static int receive(struct worker *worker, int64_t until_ns, struct lab_err *err)
     if (length < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "waiting for a job");
     if (length == 0)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "the runner hung up before it sent a job");
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "the runner closed the connection before sending a job");
     lab_frame_reader_feed(&worker->reader, bytes, (size_t)length);
     return 0;
 }

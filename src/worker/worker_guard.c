@@ -86,7 +86,7 @@ static void end_everything(void) {
     _exit(1);
 }
 
-/* As the signal by itself would, so that whoever waits for this process is told the reason. */
+/* As the signal by itself would, so that the waiting parent sees the reason. */
 static void end_by_request(void) {
     sigset_t signals;
     sigemptyset(&signals);
@@ -118,7 +118,7 @@ static bool take_frames(struct worker *worker) {
         pthread_mutex_unlock(&worker->mutex);
     }
     if (status < 0 && !over)
-        end_everything(); /* whoever speaks there is no runner */
+        end_everything(); /* the sender is not the runner */
     return over;
 }
 

@@ -56,11 +56,11 @@ void worker_tell_metric(struct rank *rank, const char *name, const char *unit, d
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
                                 struct lab_result *result) {
     if (rank->metrics_waited)
-        lab_result_warn(result, arena,
-                        lab_arena_printf(arena,
-                                         "it printed more than %d values a second and was slowed "
-                                         "down; print fewer",
-                                         (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS)));
+        lab_result_warn(
+            result, arena,
+            lab_arena_printf(
+                arena, "it printed more than %d values per second and was throttled; print fewer",
+                (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS)));
     if (rank->metric_count > RANK_MOST)
         lab_result_warn(result, arena,
                         lab_arena_printf(arena,

@@ -210,7 +210,7 @@ static int trace(struct pass *pass, struct lab_err *err) {
     rank->result.trace_overhead = pass->overhead;
     if (pass->trace.dropped > 0)
         rank->trace_warning =
-            lab_arena_printf(&rank->arena, "the trace lacks %lld of its records: there was no room",
+            lab_arena_printf(&rank->arena, "the trace lacks %lld of its records: buffer full",
                              (long long)pass->trace.dropped);
     return 0;
 }

@@ -28,7 +28,7 @@ static const struct lab_option options[] = {
     {"devices", LAB_OPTION_STRING, AT(devices), .value_name = "SELECTOR",
      .help = "devices that take part, this one among them; none: all slices of this one's device"},
     {"wait", LAB_OPTION_DURATION, AT(wait), .fallback = "10s", .min = 0.001, .max = 3600,
-     .unit = "seconds", .help = "how long a device waits for another before all give up"},
+     .unit = "seconds", .help = "time limit of waiting for another device"},
     NCCL_OPTIONS(AT(nccl)),
     {NULL},
 };
@@ -393,7 +393,7 @@ static void allreduce_cost(const void *opaque, struct lab_workload_cost *ret_cos
 
 const struct lab_workload lab_workload_allreduce = {
     .name = "allreduce",
-    .help = "the sum of a vector over several devices, which all of them then have",
+    .help = "all-reduce: the sum of a vector over several devices, on each of them",
     .description =
         "An iteration is one all-reduce of a vector on each device. Slices of one GPU sum in its\n"
         "memory, by a kernel each. GPUs use NCCL where it is installed. CPUs, and GPUs without "

@@ -21,7 +21,7 @@ static const struct lab_option options[] = {
      .help = "the program and its arguments: one text, split as a shell would, or a list of words; "
              "{name} is filled in"},
     {"env", LAB_OPTION_VALUE, AT(env), .fallback = "{}",
-     .help = "environment variables that it is given: a map; null takes one away"},
+     .help = "its environment variables: a map; null removes one"},
     {"metrics", LAB_OPTION_VALUE, AT(metrics), .fallback = "{json: true, patterns: []}",
      .help = "how numbers are read from what it prints: JSON lines, and patterns such as 'loss "
              "{loss}'"},
@@ -176,10 +176,10 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
     const struct lab_device_ref *ref = command_place(rank);
     if (ref && ref->simulated)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "%s is simulated: a program of one's own can't run on it", ref->name);
+                           "%s is simulated: your own program can't run on it", ref->name);
     if (ref && ref->slices > 1 && ref->cpus.count == 0)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "%s: a program of one's own gets the whole GPU, never a slice of it; "
+                           "%s: your own program needs the whole GPU, not a slice; "
                            "write device=%s:%d",
                            ref->name, ref->backend, ref->unit);
     struct command_state *state = lab_mem_alloc(1, sizeof *state);
@@ -276,7 +276,7 @@ static int judge(const struct command_state *state, const struct lab_subprocess_
     char how[sizeof err->text];
     snprintf(how, sizeof how, "%s", err->text);
     lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s", how,
-                *words ? "; its last words: " : " and said nothing", words);
+                *words ? "; its last line: " : " without output", words);
     return lab_err_hint(err, result->signal == SIGKILL ? LAB_HINT_PROGRAM_KILLED
                                                        : LAB_HINT_PROGRAM_FAILED);
 }

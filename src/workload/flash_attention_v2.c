@@ -59,9 +59,7 @@ static int flash_attention_v2_check(void *opaque, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_USER, "head_dim=%lld: must be 64, 96, 128 or 256",
                            (long long)config->head_dim);
     if (config->heads % kv_heads_of(config))
-        return lab_err_set(err, LAB_ERR_USER,
-                           "kv_heads=%lld: heads=%lld is no multiple of it, so they can't be "
-                           "shared out",
+        return lab_err_set(err, LAB_ERR_USER, "kv_heads=%lld: heads=%lld is not a multiple of it",
                            (long long)config->kv_heads, (long long)config->heads);
     return 0;
 }

@@ -42,18 +42,19 @@ static const struct lab_option options[] = {
     {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "10", .min = 1, .max = 10000,
      .unit = "iterations", .help = "iterations between two synchronisations of the host"},
     {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
-     .help = "operations fused beyond what products do by themselves, and captured graphs"},
+     .help = "fused operations and captured graphs"},
     {"copy_cores", LAB_OPTION_INT, AT(copy_cores), .fallback = "-1", .min = -1, .max = 65536,
      .unit = "cores",
      .help = "cores that compute leaves to copies on a CPU; -1 = as many as are busy with them"},
     {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
      .help = "copies overlap compute; false = one stage after the other"},
     {"forward", LAB_OPTION_FLAG, AT(forward), .fallback = "true", .later = true,
-     .help = "false = the copies alone, the same bytes each way: what the link would allow"},
+     .help = "false = only the copies, the same bytes each way: the limit of the link"},
     {LAB_WORKLOAD_CONFIG, LAB_OPTION_STRING, AT(config), .fallback = LAB_CONFIG_TUNED,
      .suggestions = kernel_config_words, .value_name = "CONFIG", .later = true,
-     .help = "how the products are done: tuned (where they were, see 'gpulab tune gemm'), default, "
-             "or SHAPE:name=value,… for each, joined by ;"},
+     .help =
+         "configuration of the products: tuned (where available, see 'gpulab tune gemm'), default, "
+         "or SHAPE:name=value,… for each, joined by ;"},
     {NULL},
 };
 

@@ -78,8 +78,8 @@ cp "$traces/no_rows.sqlite" "$work/mixed"
 run analyze latency "$work/mixed" --json
 expect_status 0
 json 'len(d["pipelines"]) == 1'
-expect_err 'other.sqlite is no trace'
-expect_err 'no_rows.sqlite holds no work of a device'
+expect_err 'other.sqlite is not a trace'
+expect_err 'no_rows.sqlite has no device activity'
 head -c 5000 "$one" >"$work/mixed/cut.sqlite"
 run analyze latency "$work/mixed" --json
 expect_status 1
@@ -115,15 +115,15 @@ refuse() {
 echo "no database at all" >"$work/text.sqlite"
 : >"$work/zero.sqlite"
 refuse "unknown analysis 'latncy' \(did you mean 'latency'" latncy "$one"
-refuse 'what shall be analysed' latency
+refuse 'PATH is missing' latency
 refuse 'No such file' latency "$work/nowhere"
-refuse 'text.sqlite is no trace: it is no SQLite database' latency "$work/text.sqlite"
-refuse 'zero.sqlite is no trace: it is empty' latency "$work/zero.sqlite"
-refuse 'none of Nsight Systems. tables' latency "$traces/other.db"
-refuse 'is no trace but a study' latency "$study/study.db"
-refuse 'no work of a device in .*no_rows' latency "$traces/no_rows.sqlite"
+refuse 'text.sqlite is not a trace: not an SQLite database' latency "$work/text.sqlite"
+refuse 'zero.sqlite is not a trace: it is empty' latency "$work/zero.sqlite"
+refuse 'without Nsight Systems. tables' latency "$traces/other.db"
+refuse 'is a study, not a trace' latency "$study/study.db"
+refuse 'no device activity in .*no_rows' latency "$traces/no_rows.sqlite"
 refuse "no traces in $work/empty" latency "$work/empty"
-refuse 'is no trace' latency "$one" "$work/text.sqlite"
+refuse 'is not a trace' latency "$one" "$work/text.sqlite"
 run analyze latency "$one" --markdown --json
 expect_status 2
 

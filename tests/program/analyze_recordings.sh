@@ -53,7 +53,7 @@ head -c 20000 adamw_multi_gpu.json >cut_multi_gpu.json
 run analyze balance cut_multi_gpu.json
 expect_status 0
 expect_out '^    Balance: CV = 0\.2% \(excellent\)$'
-expect_out '! not all could be read: '
+expect_out '! read in part: '
 rm cut_multi_gpu.json
 
 # a matrix: folders are labels, all files of a label count, what is no recording is left out
@@ -64,7 +64,7 @@ monitor matrix/gpt2_prune/stats_2_multi_gpu.json 0.81
 echo '{"lr": 0.1}' >matrix/gpt2_prune/config.json
 run analyze summary matrix
 expect_status 0
-expect_err '1 file there is no recording'
+expect_err '1 file is not a recording'
 expect_out '^4 recordings of 2 labels'
 run analyze summary matrix --json
 json '[(l["name"], l["recordings"]) for l in d["labels"]] == [("gpt2_adamw", 2), ("gpt2_prune", 2)]'
@@ -92,7 +92,7 @@ refuse() {
 }
 mkdir empty
 echo 'no recording' >text.json
-refuse 'what shall be analysed.*or a recording' balance
+refuse 'PATH is missing.*or a recording' balance
 refuse 'No such file' balance nowhere.json
 refuse 'gpsu=.*no such key or file; did you mean gpus=' balance adamw_multi_gpu.json 'gpsu=[1]'
 refuse 'before=nowhere.json: no such key or file' balance adamw_multi_gpu.json before=nowhere.json

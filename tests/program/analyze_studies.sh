@@ -74,7 +74,7 @@ expect_one_line
 expect_err "no study in empty: a study's folder holds study.db"
 run analyze crossover
 expect_status 2
-expect_err "what shall be analysed\? gpulab analyze crossover PATH..., e.g. a study's folder or its name"
+expect_err "PATH is missing: gpulab analyze crossover PATH..., e.g. a study's folder or its name"
 head -c 3000 "$folder/study.db" >empty/study.db
 run analyze numa empty
 expect_status 1

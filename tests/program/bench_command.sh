@@ -37,10 +37,10 @@ json 'd["validity"]["valid"] is True'
 run bench command 'command=[sh, -c, "echo working; echo no such data >&2; exit 3"]' --iterations 1
 expect_status 1
 expect_one_line
-expect_err "the program ended with status 3; its last words: no such data"
+expect_err "the program ended with status 3; its last line: no such data"
 run bench command 'command=[sh, -c, "kill -9 $$"]' --iterations 1
 expect_status 1
-expect_err "ended by signal 9 \(Killed\) and said nothing"
+expect_err "ended by signal 9 \(Killed\) without output"
 run bench command command=gpulab-no-such-program
 expect_status 2
 expect_one_line
@@ -63,7 +63,7 @@ expect_status 2
 expect_err "metrics.patterns: 'loss': reads no number"
 run bench command command=a 'env={a-b: 1}'
 expect_status 2
-expect_err "'a-b' is no name of a variable"
+expect_err "'a-b' is not a variable name"
 run help bench command
 expect_out "matrix=VALUE"
 

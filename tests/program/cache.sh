@@ -46,7 +46,7 @@ json 'd["removed"] == 2 and d["removed_bytes"] > 100'
 # what can't be
 run cache list studies
 expect_status 2
-expect_err "'studies' isn't known here, must be kernels or tuning"
+expect_err "unknown 'studies', must be kernels or tuning"
 expect_one_line
 run cache export kernels file.json
 expect_status 2

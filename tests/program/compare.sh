@@ -114,7 +114,7 @@ expect_err 'a1,b1: runs of different machines \(simulated: sim:l40s-10, sim:slow
 run compare a1,a2 a3 --json
 json 'd["claims"][0]["runs"] == 5 and len(d["sets"][0]["points"][0]["values"]) == 10'
 run compare a1
-expect_err 'what shall be compared\? gpulab compare A B'
+expect_err 'A and B are missing: gpulab compare A B'
 run compare a1 a2 --fail-above 2
 expect_err 'write a percentage, such as 2%'
 

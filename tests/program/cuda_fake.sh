@@ -43,7 +43,7 @@ for key in experiment.processes=per_rank experiment.max_workers=2; do
     run "${apart[@]}" $key
     expect_status 2
     expect_one_line
-    expect_err "in turns unless an MPS daemon serves it .*leave ${key%=2} ?.*out"
+    expect_err "time-share a GPU unless an MPS daemon serves it .*leave ${key%=2} ?.*out"
 done
 mkdir "$work/mps" && mkfifo "$work/mps/control"
 run "${apart[@]}" experiment.processes=per_rank
@@ -74,7 +74,7 @@ fails() { # fails PATTERN: opening or using the GPU ends in one line
     expect_err "$1"
 }
 FAKE_CUDA_FAIL=cuInit:999 fails 'opening cuda:0: cuInit: .*\(999\).*Xid'
-FAKE_CUDA_FAIL=cuDevicePrimaryCtxRetain:46 FAKE_CUDA_MODE=3 fails 'another process holds the GPU'
+FAKE_CUDA_FAIL=cuDevicePrimaryCtxRetain:46 FAKE_CUDA_MODE=3 fails 'another process has the GPU in exclusive mode'
 FAKE_CUDA_FAIL=cuMemAlloc:2 fails 'out of device memory: .* asked for, 1\.00 GiB of 1\.00 GiB free on cuda:0'
 FAKE_CUDA_FAIL=cuMemcpyHtoDAsync:700 fails 'illegal memory access .*\(700\); this process'
 
@@ -98,7 +98,7 @@ FAKE_CUDA_MEMORY_MIB=40 run run --no-report quick_test device=cuda:0 experiment.
     'experiment.vit_configs=[{patch_size:32,depth:1,dim:64},{depth:0}]' experiment.test.batch_size=8 \
     experiment.test.num_samples=80 experiment.test.memory_size_mb=64 \
     'experiment.test.tensor_shape=[3,224,224]'
-if grep -q "cuda:0 lacks what computing needs: NVRTC" "$work/err"; then
+if grep -q "cuda:0 can't compute: NVRTC" "$work/err"; then
     expect_status 2 # there is no NVRTC here: said before anything runs
 else
     expect_status 1
@@ -110,7 +110,7 @@ fi
 run run test_matrix 'experiment.command="true"' device=cuda:0/4 --dry-run
 expect_status 2
 expect_one_line
-expect_err "gets the whole GPU, never a slice of it; to run it here, add: device=cuda:0$"
+expect_err "needs the whole GPU, not a slice; to run it here, add: device=cuda:0$"
 
 # where nobody may trace, the run is done without a trace and says so
 FAKE_CUDA_FAIL=cuptiActivityEnable:35 run run "${study[@]}" --json

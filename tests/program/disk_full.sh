@@ -58,7 +58,7 @@ expect_err "(disk is full|[Nn]o space left)"
 rm "$small/fill"
 run "${study[@]}"
 expect_status 0
-expect_err "going on in .*: [0-9]+ of 30 runs are done"
+expect_err "resuming .*: [0-9]+ of 30 runs are done"
 expect_out "30 of 30 runs"
 cp "$folder/results.json" "$work/out"
 json 'len(d) == 30 == len({r["run_id"] for r in d}) and all(r["success"] for r in d)'

@@ -231,7 +231,7 @@ def all_cases():
     yield Case("all lost and back", ",".join(f"lost={gpu}@0.2..0.3" if gpu == 0 else
                                              f"{gpu}@0.2..0.3" for gpu in range(4)),
                {gpu: (lost, True) for gpu in range(4)})
-    yield Case("garbage", "garbage=1", {1: ("answers nothing", False)})
+    yield Case("garbage", "garbage=1", {1: ("answers no query", False)})
     yield Case("wrap", "wrap=32; pcie_tx=2500", look=counters_wrap, seconds=2.2)
     yield Case("storm", "storm=1")
     yield from each_code()

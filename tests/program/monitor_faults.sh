@@ -35,7 +35,7 @@ script="gpus=2; power=100; utilization=10@0:20@3.2; hang=nvmlDeviceGetPowerUsage
 tm new-session -d -x 80 -y 24 "env LD_LIBRARY_PATH='$fake' GPULAB_FAKE_NVML='$script' \
     ASAN_OPTIONS='${ASAN_OPTIONS:-}' TSAN_OPTIONS='${TSAN_OPTIONS:-}' \
     '$gpulab' top --interval 100ms; echo \"status \$?\"; sleep 60" || fail "tmux doesn't start"
-await '^ +1 .*no answer for .*: its reading hangs'
+await '^ +1 .*no answer for .*: its driver call hangs'
 await '^.? +0 .* 20% '
 tm send-keys -t 0 '?'
 await 'Shift-Tab'

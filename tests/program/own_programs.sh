@@ -35,7 +35,7 @@ expect_err "results.json: Is a directory"
 rmdir "$folder/results.json"
 own spoiling 'exit 1'
 expect_status 0
-expect_err "going on in .*: 1 of 1 runs"
+expect_err "resuming .*: 1 of 1 runs"
 cp "$folder/results.json" "$work/out"
 json 'len(d) == 1 and d[0]["success"]'
 [ ! -e "$folder/.room" ] || fail "the files are complete, and yet .room says that they aren't"

@@ -188,8 +188,8 @@ refuse 'interval=10us: must be 1ms' --interval 10us
 refuse 'no/such' -o no/such/x.db
 refuse 'alone.db' -o ../alone.db
 refuse 'no/such.json' --stats-file no/such -o x.db
-refuse 'there already' --stats-file ../foreign -o x.db
-refuse 'there already' --csv ../alone.db -o x.db
+refuse 'is not a list of records' --stats-file ../foreign -o x.db
+refuse 'exists already' --csv ../alone.db -o x.db
 refuse 'no/such.csv' --csv no/such.csv -o x.db --stats-file y
 refuse 'both write to standard output' --csv - --json
 refuse "unknown device 'nonsense'" --device cuda:0,nonsense
@@ -199,7 +199,7 @@ expect_status 2
 expect_err "no command follows"
 run record sleep 1
 expect_status 2
-expect_err "a command stands after '--': gpulab record -- sleep"
+expect_err "put the command after '--': gpulab record -- sleep"
 for words in "127 no-such-command" "127 ./no-such" "126 /etc/passwd" "126 /"; do
     run record -o x.db --stats-file y -- "${words#* }"
     expect_status "${words%% *}"
@@ -227,12 +227,12 @@ json 'len(d) > 5'
 wait $full
 status=$? what="gpulab record on a full disk"
 [ $status = 5 ] || fail "$what: status $status: $(cat full.err)"
-[ "$(grep -c 'sampling goes on' full.err)" = 1 ] || fail "$what: not told once: $(cat full.err)"
+[ "$(grep -c 'sampling continues' full.err)" = 1 ] || fail "$what: not told once: $(cat full.err)"
 "$gpulab" export full.db >rows 2>full.err || fail "$what: $(cat full.err)"
 
 # a driver that failed at first was asked again
 wait $module || fail "module.db: $(cat module.err)"
-grep -q 'no GPU is recorded yet: the NVIDIA driver is not loaded .*; it is asked again' module.err ||
+grep -q 'no GPU is recorded yet: the NVIDIA driver is not loaded .*; retrying' module.err ||
     fail "module.db: $(cat module.err)"
 rows module.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"0", "1"}'
 env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=fail=nvmlInit_v2:18" \

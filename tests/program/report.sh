@@ -117,7 +117,7 @@ expect_err 'a report of several needs a folder of its own: gpulab report .* -o D
 cp "$folder/report/index.html" before.html
 run report "$folder" stats_multi_gpu.json -o "$folder/report"
 expect_status 2
-expect_err 'whose own report it would replace'
+expect_err 'would replace its report'
 cmp -s "$folder/report/index.html" before.html || fail "$what: the study's own report was replaced"
 
 # pictures of one analysis

@@ -22,7 +22,7 @@ done
 run report "$folder" -o plots
 expect_status 2
 expect_one_line
-expect_err 'plots is not empty and gpulab did not write it.*--force'
+expect_err 'plots is not empty and was not written by gpulab.*--force'
 for file in mine.gp mine.dat mine.png report.md index.html; do
     expect_text "plots/$file" "of the user"
 done
@@ -59,7 +59,7 @@ echo "of the user" >"again/$first"
 cp again/index.html before.html
 run report "$folder" -o again
 expect_status 2
-expect_err "again/$first is there and gpulab did not write it.*--force"
+expect_err "again/$first exists and was not written by gpulab.*--force"
 expect_text "again/$first" "of the user"
 cmp -s again/index.html before.html || fail "$what: the page was replaced all the same"
 [ -z "$(find again -name '.gpulab-*')" ] || fail "$what: left temporary files"
@@ -112,7 +112,7 @@ first=$(find fresh -name '*.gp' -printf '%f\n' | head -1)
 echo "of the user" >"drawings/$first"
 run analyze numa "$numa" --charts drawings
 expect_status 2
-expect_err "drawings/$first is there and gpulab did not write it"
+expect_err "drawings/$first exists and was not written by gpulab"
 expect_text "drawings/$first" "of the user"
 run analyze numa "$numa" --charts fresh
 expect_status 0
@@ -120,7 +120,7 @@ expect_status 0
 echo "of the user" >fresh/mine.md
 run report watched.db -o fresh
 expect_status 2
-expect_err 'fresh is not empty and gpulab did not write it.*--force'
+expect_err 'fresh is not empty and was not written by gpulab.*--force'
 run report watched.db -o fresh --force
 expect_status 0
 run report watched.db -o fresh
@@ -130,7 +130,7 @@ expect_text fresh/mine.md "of the user"
 echo "of the user" >watched.gp
 run top --demo --once --png watched.png
 expect_status 2
-expect_err 'watched.gp is there and gpulab did not write it'
+expect_err 'watched.gp exists and was not written by gpulab'
 expect_text watched.gp "of the user"
 
 # two users: an attacker's study is reported into the caller's own folder alone

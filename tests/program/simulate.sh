@@ -105,12 +105,12 @@ expect_status 0
 expect_out 'on simulated sim:l40s-10:3'
 run bench command --device sim:l40s-10:0 'command=[true]'
 expect_status 1
-expect_err "is simulated: a program of one's own can't run on it"
+expect_err "is simulated: your own program can't run on it"
 
 # 5. A single run: the report opens with what it says itself
 run run quick_test device=sim:l40s-10 'experiment.vit_configs=[{patch_size:32,depth:4,heads:8,dim:512,mlp_dim:0}]'
 expect_status 0
-expect_out '^vit32x4x512 runs at [0-9]+ samples/s on GPU 0 \(one run: nothing to compare with\)'
+expect_out '^vit32x4x512 runs at [0-9]+ samples/s on GPU 0 \(one run: no comparison\)'
 run run quick_test device=sim:l40s-10 experiment.test.num_samples=10 'experiment.vit_configs=[{patch_size:32,depth:4,heads:8,dim:512,mlp_dim:0}]'
 expect_status 0
 expect_out '^vit32x4x512 runs at [0-9]+ samples/s on GPU 0'
@@ -127,13 +127,13 @@ expect_status 2
 expect_err "aren't in one machine"
 run run quick_test device=sim:l40s-10 experiment.max_workers=2
 expect_status 2
-expect_err 'a simulated machine lives in one process'
+expect_err 'a simulated machine is one process'
 run run quick_test device=sim:l40s
 expect_status 2
 expect_err "there is no simulated machine 'l40s' \(did you mean 'l40s-10'\?\)"
 run run test_matrix device=sim:l40s-10 'experiment.command=[true]'
 expect_status 2
-expect_err "a program of one's own can't run on it"
+expect_err "your own program can't run on it"
 
 # 6. One's own machine: a file, and in the search path
 mkdir -p config/gpulab/machine

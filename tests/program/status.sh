@@ -55,7 +55,7 @@ expect_status 2
 # --- before a study begins ---
 run estimate quick_test device=cpu -q # nothing is measured for it
 expect_status 0
-expect_out '^quick_test: 3 points × 1 repeat = 3 runs, nothing like them has run here$'
+expect_out '^quick_test: 3 points × 1 repeat = 3 runs, time unknown \(no comparable runs\)$'
 expect_out 'gpu0_numa0_vit32x4x512 +20 +\? +unknown'
 expect_out '^  Disk +about [0-9.]+ [KM]iB$'
 expect_out '^  Start +gpulab run quick_test device=cpu$'

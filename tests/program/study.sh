@@ -92,7 +92,7 @@ run status "$folder"
 expect_out "gpulab run scaling_study"
 run run "${long[@]}"
 expect_status 0
-expect_err "going on in .*$folder: [1-7] of 8 runs are done"
+expect_err "resuming .*$folder: [1-7] of 8 runs are done"
 expect_out "8 of 8 runs"
 [ "$(find interrupted -name study.db | wc -l)" = 1 ] || fail "went on elsewhere"
 

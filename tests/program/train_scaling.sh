@@ -119,7 +119,7 @@ run run nccl_settings device=cpu:0
 expect_status 2
 expect_err "between whole NVIDIA GPUs, two or more, but device=cpu:0 has 1"
 run run nccl_settings device=cpu:0/2 --dry-run
-expect_out "allreduce=nccl: NCCL sums between whole NVIDIA GPUs alone"
+expect_out "allreduce=nccl: NCCL needs whole NVIDIA GPUs"
 run run train_scaling device=cpu:0/2 experiment.gpu_mode=both
 expect_status 2
 expect_err "must be single, multi, auto or compare"

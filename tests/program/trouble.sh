@@ -41,7 +41,7 @@ grep -q 'iterations/s' "$work/err" && fail "$what: a result in a file that is go
 sleeps 0.31,0.32 renamed
 run run "${words[@]}"
 expect_status 0
-expect_err "going on in .*renamed.*: 0 of 2 runs are done"
+expect_err "resuming .*renamed.*: 0 of 2 runs are done"
 
 # results.json can't be written: said once
 sleeps 0.01 blocked
@@ -80,7 +80,7 @@ kill -KILL "$pid" "$worker"
 wait "$pid" 2>/dev/null
 run run "${words[@]}"
 expect_status 2
-expect_err "is still held by process $program, which outlived its runner, process $pid"
+expect_err "is locked by process $program, which outlived its runner, process $pid"
 kill "$program"
 
 # another study has the device: Ctrl-C ends the waiting, and promises to finish nothing

@@ -26,7 +26,7 @@ json 'len(d["configurations"]) == 3 and 1 <= d["num_configs_tested"] <= 3'
 json 'len(d["all_benchmark_times"]) == sum(c["state"] == "measured" for c in d["configurations"])'
 json 'all(t["timestamp"] > 1.6e9 and t["time_ms"] > 0 for t in d["detailed_timings"])'
 json 'd["autotune_duration_seconds"] > 0 and d["from_cache"] is False'
-json 'd["winner_is_certain"] == (len(d["not_told_apart"]) == 1)'
+json 'd["winner_is_certain"] == (len(d["indistinguishable"]) == 1)'
 best=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best_config_text"])' "$work/out")
 
 # the same command answers from the cache; so does bench, which says so
@@ -52,7 +52,7 @@ expect_out 'Removed 1 tuning'
 run bench "${small[@]}" --device cpu:0 --iterations 5 --no-limits
 expect_out 'Configuration +the default'
 run cache import tuning "$work/tuned.json"
-expect_out 'Took in 1 of 1'
+expect_out 'Imported 1 of 1'
 run bench "${small[@]}" --device cpu:0 --iterations 5 --no-limits
 expect_out "Configuration +$best, as tuned"
 # the published fields are there, though the other machine's times are not
@@ -149,7 +149,7 @@ refuse 'memcpy has nothing to tune; the kernels are' tune memcpy
 refuse 'strategy' tune softmax --strategy greedy
 refuse 'budget' tune softmax --budget 0
 refuse 'must be 64, 96, 128 or 256' tune flash_attention_v2 head_dim=80
-refuse 'no multiple' tune flash_attention_v2 heads=3 kv_heads=2
+refuse 'not a multiple' tune flash_attention_v2 heads=3 kv_heads=2
 refuse 'the tuner itself chooses' tune softmax config=default
 refuse 'rows' tune softmax rows=0
 refuse 'there is no NUMA node 7' tune softmax --device cpu:7
@@ -162,5 +162,5 @@ expect_status 1
 expect_err 'there are only 8 rows'
 run bench softmax 'config="block=3"' --device cpu:0
 expect_status 2
-expect_err "'block' is no parameter of cpu softmax, which has rows, stream and part"
+expect_err "'block' is not a parameter of cpu softmax, which has rows, stream and part"
 finish

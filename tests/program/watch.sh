@@ -108,7 +108,7 @@ json '(lambda t: (t[1] - t[0]).total_seconds() > 1)(sorted(__import__("datetime"
 export GPULAB_FAKE_NVML="$calm; fail=nvmlDeviceGetMemoryInfo_v2:15/0"
 study
 json 'd[0]["success"] is True and d[0]["power_w"] is None and d[0]["ranks"][0]["gpu"]["too_short_for"] == []'
-json 'any("could not be watched" in text for text in d[0]["validity"]["warnings"])'
+json 'any("could not be sampled" in text for text in d[0]["validity"]["warnings"])'
 
 # turned off, then nothing is sampled
 export GPULAB_FAKE_NVML=$calm

@@ -26,7 +26,7 @@ struct lab_pipeline_stage {
     double bytes;
     double bytes_per_s;                    /* over busy_ns; NaN = no copies */
     struct lab_analysis_summary time;      /* of a batch, seconds */
-    struct lab_analysis_summary bandwidth; /* of a batch; of a copy where batches aren't known */
+    struct lab_analysis_summary bandwidth; /* of a batch; of a copy where batches are unknown */
 };
 
 struct lab_pipeline_stream {

@@ -71,7 +71,7 @@ static inline struct lab_numa_cell *lab_numa_cell_at(const struct lab_numa_devic
     return &device->cells[model * device->node_count + node];
 }
 
-/* Its local node is among those tested, or isn't known. */
+/* Its local node is among those tested, or is unknown. */
 bool lab_numa_home_tested(const struct lab_numa_device *device);
 /* The node to bind to: one with higher throughput than the reference, or that. An index. */
 int lab_numa_best_node(const struct lab_numa_device *device);

@@ -117,11 +117,11 @@ static void add_gap(const char *const **notes, const char *prefix,
         return;
     if (gpu->figures[LAB_RECORDING_STATS_MEMORY].count == 0 &&
         gpu->figures[LAB_RECORDING_STATS_UTILIZATION].count == 0)
-        lab_analysis_note(notes, arena, "%s%s gave nothing at all", prefix, gpu->name);
+        lab_analysis_note(notes, arena, "%s%s has no samples", prefix, gpu->name);
     else
         lab_analysis_note(
             notes, arena,
-            "%s%s gave no samples for %.1f%% of the time (%d gap%s): its values are over the rest",
+            "%s%s has no samples for %.1f%% of the time (%d gap%s): its values are over the rest",
             prefix, gpu->name, 100 * share, gpu->gap_count, gpu->gap_count == 1 ? "" : "s");
 }
 
@@ -131,8 +131,7 @@ void lab_recording_stats_add_notes(const struct lab_recording_stats *const *all_
         const struct lab_recording_stats *stats = all_stats[i];
         const char *prefix = count > 1 ? lab_arena_printf(arena, "%s: ", stats->source->name) : "";
         for (int k = 0; stats->missing && stats->missing[k]; k++)
-            lab_analysis_note(notes, arena, "%snot all could be read: %s", prefix,
-                              stats->missing[k]);
+            lab_analysis_note(notes, arena, "%sread in part: %s", prefix, stats->missing[k]);
         for (int g = 0; g < stats->gpu_count; g++)
             add_gap(notes, prefix, &stats->gpus[g], stats, arena);
         if (stats->mig_count > 0)

@@ -148,9 +148,10 @@ static int check_directory(struct lab_out_dir *dir, struct lab_err *err) {
         return -1;
     read_manifest(dir);
     if (!dir->listed && !spec->forced && !spec->owner && !spec->keep && !is_empty(dir->fd))
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s is not empty and gpulab did not write it: name another directory%s",
-                           spec->path, force_words(dir));
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "%s is not empty and was not written by gpulab: name another directory%s", spec->path,
+            force_words(dir));
     return 0;
 }
 
@@ -223,14 +224,14 @@ static int check_name(struct lab_out_dir *dir, const char *name, struct lab_err 
     const struct lab_out_dir_spec *spec = &dir->spec;
     struct stat info;
     if (!is_plain_name(name))
-        return lab_err_set(err, LAB_ERR_USER, "'%s' is no name of a file in %s", name, spec->path);
+        return lab_err_set(err, LAB_ERR_USER, "'%s' is not a file name in %s", name, spec->path);
     if (fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : fail(dir, name, err);
     bool known = lab_str_find(name, dir->manifest.items) >= 0 || (spec->owner && !dir->listed);
     bool directory = S_ISDIR(info.st_mode);
     if (directory || (!known && !spec->forced))
         return lab_err_set(err, LAB_ERR_USER,
-                           "%s/%s is there and gpulab did not write it: name another directory%s",
+                           "%s/%s exists and was not written by gpulab: name another directory%s",
                            spec->path, name, directory ? "" : force_words(dir));
     return 0;
 }

@@ -44,9 +44,9 @@ static int fail_syntax(struct reader *r) {
     if (p->error == YAML_READER_ERROR)
         mark = p->mark;
     if (p->context)
-        return fail(r, mark, "no valid YAML: %s %s", p->problem ? p->problem : "trouble",
+        return fail(r, mark, "invalid YAML: %s %s", p->problem ? p->problem : "trouble",
                     p->context);
-    return fail(r, mark, "no valid YAML: %s", p->problem ? p->problem : "trouble");
+    return fail(r, mark, "invalid YAML: %s", p->problem ? p->problem : "trouble");
 }
 
 /* An event that releases itself. `next` fills it at once, or empties it where it fails. */
@@ -102,7 +102,7 @@ static int read_alias(struct reader *r, const yaml_event_t *event, int depth,
     if (!target)
         return fail(r, event->start_mark, "'*%.40s' names no anchor before it", name);
     if (target == &r->unfinished)
-        return fail(r, event->start_mark, "'*%.40s' stands inside of what it names", name);
+        return fail(r, event->start_mark, "'*%.40s' refers to itself", name);
     return copy(r, target, event->start_mark, depth, ret_value);
 }
 
@@ -150,7 +150,7 @@ static int read_key(struct reader *r, const yaml_event_t *event, const struct la
     if (strlen(key) != event->data.scalar.length)
         return fail(r, event->start_mark, "a key with a NUL character in it");
     if (lab_value_get(map, key))
-        return fail(r, event->start_mark, "the key '%.80s' is there twice", key);
+        return fail(r, event->start_mark, "duplicate key '%.80s'", key);
     *ret_key = lab_arena_strdup(r->arena, key);
     return count_node(r, event->start_mark);
 }
@@ -186,7 +186,7 @@ static int read_map(struct reader *r, int depth, struct lab_value *map) {
             return -1;
         bool is_merge = name.data.scalar.plain_implicit && strcmp(key, "<<") == 0;
         if (is_merge && merged)
-            return fail(r, name.start_mark, "the key '<<' is there twice");
+            return fail(r, name.start_mark, "duplicate key '<<'");
         AUTO_EVENT content;
         struct lab_value *item = NULL;
         if (next(r, &content) < 0 || read_node(r, &content, depth + 1, &item) < 0)
@@ -204,7 +204,7 @@ static int check_tag(struct reader *r, const yaml_event_t *event, const unsigned
                      const char *expected) {
     if (!tag || strcmp((const char *)tag, expected) == 0 || strcmp((const char *)tag, "!") == 0)
         return 0;
-    return fail(r, event->start_mark, "the tag '%.80s' isn't known here", (const char *)tag);
+    return fail(r, event->start_mark, "unknown tag '%.80s'", (const char *)tag);
 }
 
 static int read_children(struct reader *r, const yaml_event_t *event, int depth,
@@ -284,7 +284,7 @@ static int check_text(const char *text, size_t length, const struct reader *r) {
     int line = 1;
     for (size_t i = 0; i < valid; i++)
         line += text[i] == '\n';
-    return lab_err_set(r->err, LAB_ERR_USER, "%s:%d: no YAML text: the byte 0x%02x isn't UTF-8",
+    return lab_err_set(r->err, LAB_ERR_USER, "%s:%d: invalid YAML: the byte 0x%02x isn't UTF-8",
                        r->origin, line, (unsigned)text[valid] & 0xff);
 }
 

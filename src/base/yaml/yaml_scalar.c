@@ -142,9 +142,9 @@ int lab_yaml_read_tagged(const char *text, const char *tag, struct lab_arena *ar
             return read_number(text, FRACTION, arena, ret_value, problem);
         if (kind == tags[i].kind)
             return lab_yaml_read_plain(text, arena, ret_value, problem);
-        lab_str_printf(problem, "'%.40s' isn't what its tag '%s' says", text, tag);
+        lab_str_printf(problem, "'%.40s' doesn't match its tag '%s'", text, tag);
         return -1;
     }
-    lab_str_printf(problem, "the tag '%.80s' isn't known here", tag);
+    lab_str_printf(problem, "unknown tag '%.80s'", tag);
     return -1;
 }

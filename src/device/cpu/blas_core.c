@@ -72,7 +72,7 @@ static void choose(void) {
     gotoblas_dynamic_quit();
     gotoblas_dynamic_init();
     unsetenv(CORE_VARIABLE);
-    lab_log(LAB_LOG_INFO, "OpenBLAS doesn't know this CPU: %s kernels instead of %s",
+    lab_log(LAB_LOG_INFO, "this CPU is unknown to OpenBLAS: %s kernels instead of %s",
             openblas_get_corename(), before);
 }
 

@@ -17,9 +17,8 @@
 enum { BLOCK_Q, BLOCK_K, PARAMETERS };
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_q", "queries of a block", LAB_CHOICES(16, 32, 64, 96, 128, 192, 256, 384, 512)},
-    {"block_k", "keys that a block of queries meets at a time",
-     LAB_CHOICES(64, 128, 192, 256, 384, 512, 1024)},
+    {"block_q", "queries per block", LAB_CHOICES(16, 32, 64, 96, 128, 192, 256, 384, 512)},
+    {"block_k", "keys per step", LAB_CHOICES(64, 128, 192, 256, 384, 512, 1024)},
 };
 
 #define SCORES_BYTES ((int64_t)1 << 20) /* more of them leave every second-level cache */

@@ -17,8 +17,7 @@ static const struct lab_tunable_parameter parameters[PARAMETERS] = {
      LAB_CHOICES(0, 64, 128, 256, 512, 1024)},
     {"tile_n", "columns of a tile; 0 with tile_m: tiles by the number of threads",
      LAB_CHOICES(0, 64, 128, 256, 512, 1024, 2048)},
-    {"tile_k", "terms of its sums that a tile takes at a time; 0: all of them",
-     LAB_CHOICES(0, 256, 512, 1024)},
+    {"tile_k", "step along k; 0: all of it", LAB_CHOICES(0, 256, 512, 1024)},
 };
 
 #define TILE_FLOPS 1e6 /* below, waking a thread costs more than it does */

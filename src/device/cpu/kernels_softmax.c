@@ -17,7 +17,7 @@ enum { ROWS, STREAM, PART, PARAMETERS };
 #define PART_DEFAULT  16384
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"rows", "rows that a thread takes at a time", LAB_CHOICES(1, 4, 16, 64, 256, 1024)},
+    {"rows", "rows per unit of work of a thread", LAB_CHOICES(1, 4, 16, 64, 256, 1024)},
     {"stream", "1: results are stored past the caches", LAB_CHOICES(0, 1)},
     {"part", "elements of a row at a time, each read twice; 0: a row is read once and kept",
      LAB_CHOICES(0, 4096, 16384, 65536)},

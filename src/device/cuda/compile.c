@@ -172,7 +172,7 @@ static int compile(const struct source *source, const char *const *options, int 
     lab_nvrtc_result result = nvrtc->nvrtcCreateProgram(&program, texts[0], names[0],
                                                         source->count - 1, texts + 1, names + 1);
     if (result != LAB_NVRTC_SUCCESS)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "NVRTC can't begin (%d)", result);
+        return lab_err_set(err, LAB_ERR_SYSTEM, "NVRTC can't start (%d)", result);
     result = nvrtc->nvrtcCompileProgram(program, count, options);
     int status = result == LAB_NVRTC_SUCCESS
                      ? take_code(nvrtc, program, ptx, ret_code, ret_length, err)
@@ -187,7 +187,7 @@ static int check_compiler(struct lab_err *err) {
     if (lab_nvrtc_ready())
         return 0;
     return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                       "kernels are compiled by NVRTC, and it isn't here: %s; it comes with the "
+                       "NVRTC, which compiles kernels, was not found: %s; it comes with the "
                        "CUDA toolkit and with PyTorch",
                        report->reason ? report->reason : "functions of it are missing");
 }

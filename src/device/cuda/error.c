@@ -44,8 +44,8 @@ static const char *advice(lab_cu_result result) {
     case LAB_CU_NEWER_DRIVER_NEEDED:
         return "install a newer NVIDIA driver";
     case LAB_CU_DEVICE_UNAVAILABLE:
-        return "another process holds the GPU exclusively, or its mode forbids computing; "
-               "nvidia-smi shows who and which, and 'nvidia-smi -c DEFAULT' as root shares it "
+        return "another process has the GPU exclusively, or its compute mode is prohibited; "
+               "nvidia-smi shows both, and 'nvidia-smi -c DEFAULT' as root shares it "
                "again";
     case LAB_CU_NO_DEVICE:
         return "the driver shows no GPU to this process; look at CUDA_VISIBLE_DEVICES and, in a "
@@ -58,8 +58,7 @@ static const char *advice(lab_cu_result result) {
         return "on machines with NVSwitch the fabric manager must run: systemctl start "
                "nvidia-fabricmanager";
     case LAB_CU_SYSTEM_DRIVER_MISMATCH:
-        return "libcuda and the kernel module are of different versions, as after an update; "
-               "restart the machine";
+        return "libcuda and the kernel module have different versions, as after an update; reboot";
     case LAB_CU_COMPAT_NOT_SUPPORTED:
         return "a compatibility libcuda was loaded that this GPU doesn't support; take the compat "
                "folder out of LD_LIBRARY_PATH";
@@ -69,11 +68,11 @@ static const char *advice(lab_cu_result result) {
         return "the MPS daemon doesn't answer; restart it, or unset CUDA_MPS_PIPE_DIRECTORY";
     case LAB_CU_MPS_MAX_CLIENTS:
     case LAB_CU_MPS_MAX_CONNECTIONS:
-        return "the MPS daemon serves as many processes as it can";
+        return "the MPS daemon has reached its limit of processes";
     case LAB_CU_MPS_CLIENT_TERMINATED:
-        return "another process under the same MPS daemon failed and took this one with it";
+        return "another process under the same MPS daemon failed and ended this one";
     case LAB_CU_NOT_PERMITTED:
-        return "this process may not do that here";
+        return "permission denied";
     case LAB_CU_OPERATING_SYSTEM:
         return "the operating system refused; in a container check its devices and limits";
     case LAB_CU_UNKNOWN:

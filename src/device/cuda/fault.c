@@ -59,8 +59,8 @@ int cuda_faults_wait(struct cuda_device *device, lab_cu_stream stream, lab_cu_ev
         if (now_ns - start_ns <= (int64_t)(fault->limit_s * 1e9))
             continue;
         struct lab_err why = LAB_ERR_INIT;
-        lab_err_set(&why, LAB_ERR_SYSTEM, "%s hasn't come to an end within %g s",
-                    device->base.ref.name, fault->limit_s);
+        lab_err_set(&why, LAB_ERR_SYSTEM, "%s did not finish within %g s", device->base.ref.name,
+                    fault->limit_s);
         fault->give_up(fault->state, &why);
         if (err)
             *err = why;

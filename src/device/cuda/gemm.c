@@ -88,7 +88,7 @@ static int gemms_open(struct cuda_gemms *gemms, struct lab_err *err) {
     const struct lab_cublaslt *lt = lab_cublaslt_load(&report);
     if (!lab_cublaslt_ready())
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "matrix products are cuBLASLt's, and it isn't here: %s; it comes with "
+                           "cuBLASLt, which does matrix products, was not found: %s; it comes with "
                            "the CUDA toolkit and with PyTorch",
                            report->reason ? report->reason : "functions of it are missing");
     lab_lt_status status = lt->cublasLtCreate(&gemms->handle);

@@ -154,13 +154,13 @@ static int refuse_context(const struct cuda_device *device, lab_cu_result result
     int mode = cuda_attribute(device, LAB_CU_COMPUTE_MODE);
     if (result == LAB_CU_DEVICE_UNAVAILABLE && mode == LAB_CU_MODE_EXCLUSIVE_PROCESS)
         return lab_err_set(err, LAB_ERR_SYSTEM,
-                           "another process holds the GPU, whose mode is exclusive; end that "
+                           "another process has the GPU in exclusive mode; end that "
                            "process (nvidia-smi shows it) or share the GPU: nvidia-smi -c DEFAULT "
                            "as root");
     if (result == LAB_CU_DEVICE_UNAVAILABLE && mode == LAB_CU_MODE_PROHIBITED)
-        return lab_err_set(err, LAB_ERR_SYSTEM,
-                           "the GPU's mode forbids computing; nvidia-smi -c DEFAULT as root allows "
-                           "it again");
+        return lab_err_set(
+            err, LAB_ERR_SYSTEM,
+            "the GPU's compute mode is prohibited; nvidia-smi -c DEFAULT as root allows it");
     if (result == LAB_CU_OUT_OF_MEMORY)
         return lab_err_set(err, LAB_ERR_MEMORY,
                            "the GPU has too little free memory for a context; other processes on "

@@ -115,8 +115,7 @@ static int refuse_absent_instance(const struct cuda_inventory *inventory, const 
         if (lab_str_starts(inventory->items[i].uuid, "MIG-"))
             lab_str_printf(&names, "%scuda:%s", names.length ? ", " : "", inventory->items[i].uuid);
     lab_err_set(err, LAB_ERR_USER, "cuda%s: there is no such MIG instance; %s%s", rest,
-                names.length ? "there are " : "none is made here (nvidia-smi -L lists them)",
-                names.text);
+                names.length ? "there are " : "none exists (nvidia-smi -L lists them)", names.text);
     return -1;
 }
 
@@ -154,8 +153,7 @@ static int refuse_parent(const struct cuda_inventory *inventory, int index, cons
 
 static int refuse_slices(const struct cuda_gpu *gpu, const char *rest, struct lab_err *err) {
     if (lab_str_starts(gpu->uuid, "MIG-"))
-        return lab_err_set(err, LAB_ERR_USER,
-                           "cuda%s: a MIG instance is a part already and can't be cut into slices",
+        return lab_err_set(err, LAB_ERR_USER, "cuda%s: a MIG instance can't be cut into slices",
                            rest);
     int unit = cuda_slice_unit(gpu->capability);
     return lab_err_set(err, LAB_ERR_USER,

@@ -151,7 +151,7 @@ const char *cuda_why_together(struct lab_arena *arena) {
     if (stat(path, &control) == 0 && !S_ISREG(control.st_mode) && !S_ISDIR(control.st_mode))
         return NULL;
     return lab_arena_printf(arena,
-                            "the driver lets processes use a GPU in turns unless an MPS daemon "
-                            "serves it (none at %s: nvidia-cuda-mps-control -d starts one)",
+                            "processes time-share a GPU unless an MPS daemon serves it (none at "
+                            "%s: nvidia-cuda-mps-control -d starts one)",
                             path);
 }

@@ -77,9 +77,8 @@ static int explain(const struct memory_sum *sum, int rank, uint32_t report, stru
                            "the ranks are out of step: ranks %d and %d sum vectors of different "
                            "lengths",
                            rank, whom);
-    return lab_err_set(err, LAB_ERR_SYSTEM,
-                       "rank %d has waited %g s on %s for rank %d, which hasn't come to the sum",
-                       rank, limit_s_of(sum), sum->device->base.ref.name, whom);
+    return lab_err_set(err, LAB_ERR_SYSTEM, "rank %d has waited %g s on %s for rank %d", rank,
+                       limit_s_of(sum), sum->device->base.ref.name, whom);
 }
 
 /* Who failed on its host has said so to the group; who gave up on its device is found here. */
@@ -99,7 +98,7 @@ static int cuda_sum_check(void *state, struct lab_err *err) {
     }
     if (lab_group_check(sum->place.group, err))
         return -1;
-    return lab_err_set(err, LAB_ERR_SYSTEM, "another rank has given up its sum");
+    return lab_err_set(err, LAB_ERR_SYSTEM, "another rank has aborted its all-reduce");
 }
 
 /* From the thread of whoever failed. */

@@ -162,7 +162,7 @@ static int await(const struct nccl_sum *sum, struct making *making, struct lab_e
         if (now_ns > until_ns)
             return lab_err_set(err, LAB_ERR_SYSTEM,
                                "ncclCommInitAll hasn't joined %d GPUs within %g s: NCCL_DEBUG=INFO "
-                               "shows what it waits for, and allreduce=ring does without NCCL",
+                               "shows what it waits for, and allreduce=ring avoids NCCL",
                                making->ranks, limit_s);
         lab_cond_wait_until(&making->changed, &making->mutex, now_ns + LOOK_NS);
     }
@@ -265,7 +265,7 @@ static int nccl_enqueue(void *state, struct lab_stream *stream, float *data, int
     if (cuda_enter(sum->device, err) || lab_group_check(sum->place.group, err))
         return -1;
     if (!comm)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "the sums have been ended by another rank");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "another rank has ended the all-reduces");
     lab_nccl_result result =
         sum->nccl->ncclAllReduce(data, data, (size_t)count, LAB_NCCL_FLOAT32, LAB_NCCL_SUM, comm,
                                  ((struct cuda_stream *)stream)->handle);

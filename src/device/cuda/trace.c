@@ -214,12 +214,11 @@ static int check_cupti(struct lab_err *err) {
     const struct lab_dl_report *report;
     lab_cupti_load(&report);
     if (!report->handle)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "GPUs are traced by CUPTI, and there is none: %s", report->reason);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "CUPTI, which traces GPUs, was not found: %s",
+                           report->reason);
     if (!lab_cupti_ready())
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "%s is too old to trace with: it must be that of CUDA 12 or later",
-                           report->path);
+                           "%s is too old to trace: CUDA 12 or later is needed", report->path);
     return 0;
 }
 

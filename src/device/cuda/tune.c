@@ -141,7 +141,7 @@ int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena
     cuda_inventory_read(arena, &inventory);
     const struct cuda_gpu *gpu = find_gpu(&inventory, ref);
     if (!gpu)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s isn't there any more", ref->physical);
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s no longer exists", ref->physical);
     struct lab_device_identity identity = {
         .model = *gpu->name ? gpu->name : "an NVIDIA GPU",
         .compute_units = ref->compute_units,

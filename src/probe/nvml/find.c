@@ -61,7 +61,7 @@ static int node_here(const struct lab_machine *machine, int node) {
     return machine ? -1 : node;
 }
 
-/* The node that feeds it, as PCI tells it or else the driver; what is made up isn't in our PCI. */
+/* Its NUMA node, from PCI or else the driver; simulated GPUs are not on our PCI bus. */
 static int find_node(const struct nvml_gpu *gpu) {
     const struct nvml_probe *probe = gpu->probe;
     const struct lab_machine *machine = probe->machine;

@@ -114,7 +114,7 @@ struct nvml_gpu { /* a lane */
     atomic_int failures; /* readings in a row */
     int64_t slow_ns;     /* when the slow tier was read; 0 = never */
     int64_t again_ns;    /* when questions that failed are asked again; 0 = not set yet */
-    int status_fd;       /* runtime_status; -1 = can't sleep, or isn't known */
+    int status_fd;       /* runtime_status; -1 = can't sleep, or is unknown */
 
     lab_nvml_event_set events; /* NULL = none */
     int64_t xids, last_xid;    /* since the probe was opened; last -1 = none yet */

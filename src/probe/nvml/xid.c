@@ -48,13 +48,13 @@ void nvml_read_xids(struct nvml_gpu *gpu) {
 const char *nvml_xid_words(int xid) {
     switch (xid) {
     case 13:
-        return "a program's kernel made an error";
+        return "a program's kernel failed";
     case 31:
-        return "a program touched memory that isn't its own";
+        return "invalid memory access of a program";
     case 43:
         return "a program's work was stopped after an error of its own";
     case 45:
-        return "work was cleared away with the program that asked for it";
+        return "work was removed with the program that launched it";
     case 48:
         return "memory error that could not be corrected";
     case 63:

@@ -13,7 +13,7 @@ struct lab_compare_report {
     const struct lab_point_set *sets;
     int set_count;
     const struct lab_comparison *comparisons; /* one less */
-    double fail_above;                        /* NaN = nobody asks */
+    double fail_above;                        /* NaN = no limit */
     bool all;                                 /* for people all points, too */
     const char *hint; /* behind a line about what is left out: " --all lists them." */
     bool letters;     /* sets are A, B, …, however short their names */

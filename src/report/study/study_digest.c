@@ -271,7 +271,7 @@ static void say_result(struct remarks *problems, struct remarks *warnings,
     if (!run->valid)
         say_list(problems, result->invalid.items, result->invalid.count, run);
     if (!run->valid && problems->count == before)
-        say(problems, "its values must not be used; it doesn't say why", run);
+        say(problems, "its values must not be used, for an unknown reason", run);
     say_list(warnings, result->warnings.items, result->warnings.count, run);
 }
 

@@ -261,7 +261,7 @@ void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest
     const struct lab_study_info *study = digest->study;
     LAB_AUTO(str, next);
     study_add_next(digest, &next);
-    begin(doc, digest, "How to go on");
+    begin(doc, digest, "Next");
     if (next.length && study->command && *study->command) {
         lab_doc_text(doc, LAB_DOC_PLAIN, "This %s:", next.text);
         lab_doc_code(doc, NULL, study->command);
@@ -275,7 +275,7 @@ void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest
     if (study->running) {
         bool held = study->holder && *study->holder;
         lab_doc_marked(doc, LAB_DOC_PLAIN,
-                       "It is running%s%s. `gpulab status --follow` shows where it stands.",
+                       "It is running%s%s. `gpulab status --follow` shows its progress.",
                        held ? ": " : "", held ? lab_doc_escape(study->holder, arena) : "");
     }
     lab_doc_text(doc, LAB_DOC_PLAIN, "All values, here and for other programs:");

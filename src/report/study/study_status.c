@@ -1,4 +1,4 @@
-/* study_status.c: where studies stand, for whoever looks from another terminal; and all of them. */
+/* study_status.c: progress of studies, as seen from another terminal; and the list of all. */
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
@@ -106,7 +106,7 @@ static void add_left(const struct lab_study_info *study, struct lab_str *out) {
     lab_str_add_duration(out, study->left_s, LAB_DURATION_ROUNDED);
     lab_str_add(out, study->running ? " left" : " to go");
     if (study->left_unknown)
-        lab_str_printf(out, ", %d run%s of it guessed from the others", study->left_unknown,
+        lab_str_printf(out, ", %d run%s of it estimated from the others", study->left_unknown,
                        study_plural(study->left_unknown));
 }
 

@@ -281,9 +281,9 @@ void study_add_next(const struct study_digest *digest, struct lab_str *out) {
     if (study->running || left + failed == 0)
         return;
     if (left == 1)
-        lab_str_add(out, "goes on in the same folder with the run that is left");
+        lab_str_add(out, "resumes in the same folder: 1 run left");
     else if (left)
-        lab_str_printf(out, "goes on in the same folder with the %d runs that are left", left);
+        lab_str_printf(out, "resumes in the same folder: %d runs left", left);
     if (failed)
         lab_str_add(out, left ? " and tries " : "tries ");
     if (failed == 1)

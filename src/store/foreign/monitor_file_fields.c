@@ -89,7 +89,7 @@ static bool raw_value(const struct lab_entity *entity, const struct lab_tick *ti
     return true;
 }
 
-/* A counter that fell started anew: how much was sent until then isn't known, so no rate is. */
+/* A counter that fell started anew: how much was sent until then is unknown, so no rate is. */
 static double counter_rate(struct lab_monitor_gpu *gpu, int which, int64_t time_ns, int64_t value,
                            enum lab_metric_id counter) {
     double rate = NAN;

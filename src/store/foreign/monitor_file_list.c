@@ -54,10 +54,10 @@ static bool is_record(const char *text, size_t length, enum lab_monitor_format f
 
 static int refuse(const struct lab_monitor_list *list, enum lab_monitor_format format,
                   struct lab_err *err) {
-    return lab_err_set(err, LAB_ERR_USER,
-                       "%s is there already, and no list of records in the format '%s' that could "
-                       "be gone on with: choose another name",
-                       list->path, lab_monitor_format_name(format));
+    return lab_err_set(
+        err, LAB_ERR_USER,
+        "%s exists and is not a list of records in the format '%s': choose another name",
+        list->path, lab_monitor_format_name(format));
 }
 
 /* The first record tells whose file it is. */

@@ -48,7 +48,7 @@ static void take_part(struct json_reader *reader, enum lab_monitor_part part, co
     if (reader->scan->own && !reader->own)
         reader->own = lab_monitor_own_new(reader->builder);
     if (lab_json_parse(text, length, "record", &arena, &value, NULL) < 0)
-        lab_monitor_builder_odd(reader->builder, "records that are no valid JSON", 1);
+        lab_monitor_builder_odd(reader->builder, "records that are invalid JSON", 1);
     else if (part == LAB_MONITOR_PART_HEADER)
         take_header(reader, value);
     else
@@ -81,11 +81,10 @@ static int read_json(struct lab_monitor_builder *builder, struct lab_monitor_sca
     lab_monitor_own_free(reader.own);
     tell_of_scan(builder, scan);
     if (reader.foreign)
-        lab_monitor_builder_odd(builder, "records that no monitor writes", reader.foreign);
+        lab_monitor_builder_odd(builder, "records of an unknown format", reader.foreign);
     bool empty_list = scan->list && !reader.foreign && !scan->stray_bytes;
     if (!reader.taken && !reader.recognised && !scan->sectioned && !empty_list)
-        return lab_err_set(err, LAB_ERR_USER, "%s holds no record of a monitor: %s", path,
-                           looked_for);
+        return lab_err_set(err, LAB_ERR_USER, "%s has no monitor's record: %s", path, looked_for);
     return 0;
 }
 
@@ -135,7 +134,7 @@ static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_
     if (first == '{' || first == '[')
         return read_json(builder, scan, recording, path, err);
     if (!lab_monitor_read_csv(builder, scan))
-        return lab_err_set(err, LAB_ERR_USER, "%s is no file of a monitor: %s", path, looked_for);
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a monitor's file: %s", path, looked_for);
     tell_of_scan(builder, scan);
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * monitor_file_read_csv.c: takes in tables: ours with every metric, and PCIe rates. Columns are
- * found by their names, in any order; those that aren't known are told and left out.
+ * found by their names, in any order; those that are unknown are told and left out.
  */
 #include "store/foreign/monitor_file_reader.h"
 
@@ -132,7 +132,7 @@ static bool read_header(struct table *table, const char *line, size_t length) {
         return false;
     for (int i = 0; i < table->width; i++)
         if (table->columns[i] == UNKNOWN)
-            lab_monitor_builder_odd(table->builder, "columns that aren't known", 1);
+            lab_monitor_builder_odd(table->builder, "unknown columns", 1);
     return true;
 }
 
@@ -181,7 +181,7 @@ static void set(struct table *table, int entity, enum lab_metric_id metric, int 
     if (number_of(text, &number) && lab_monitor_to_raw(metric, number * unit, &raw))
         lab_monitor_builder_set(table->builder, entity, metric, instance, raw);
     else
-        lab_monitor_builder_odd(table->builder, "fields that should be numbers and aren't", 1);
+        lab_monitor_builder_odd(table->builder, "fields that are not numbers", 1);
 }
 
 /* "12.5;;3": the instances' values, one at each place. */
@@ -211,8 +211,7 @@ static void read_line(struct table *table, const char *line, size_t length) {
     }
     int entity = entity_of(table);
     if (entity < 0 || begin_tick(table, entity) < 0) {
-        lab_monitor_builder_odd(table->builder, "lines without a time or a device that make sense",
-                                1);
+        lab_monitor_builder_odd(table->builder, "lines without a valid time or device", 1);
         return;
     }
     for (int i = 0; i < table->width; i++) {

@@ -123,7 +123,7 @@ static void read_entity(struct lab_monitor_own *own, const struct lab_value *rec
         entity = lab_monitor_builder_entity(own->builder, (enum lab_entity_kind)which, (int)index,
                                             text_of(own, record, "id"));
     if (entity < 0) {
-        lab_monitor_builder_odd(own->builder, "entities that make no sense", 1);
+        lab_monitor_builder_odd(own->builder, "invalid entities", 1);
         return;
     }
     struct lab_entity *facts = lab_monitor_builder_facts(own->builder, entity);
@@ -140,7 +140,7 @@ static void read_entity(struct lab_monitor_own *own, const struct lab_value *rec
     for (int i = 0; i < entry->count; i++) {
         entry->columns[i] = column_of(columns->items[i]);
         if (entry->columns[i].metric < 0)
-            lab_monitor_builder_odd(own->builder, "columns that aren't known", 1);
+            lab_monitor_builder_odd(own->builder, "unknown columns", 1);
     }
 }
 
@@ -152,7 +152,7 @@ static void read_tick(struct lab_monitor_own *own, const struct lab_value *recor
     if (!entry || !values || values->type != LAB_VALUE_LIST ||
         !time_of(record, "time_ns", &time_ns) ||
         lab_monitor_builder_tick_at(own->builder, entry->entity, time_ns, INT64_MIN) < 0) {
-        lab_monitor_builder_odd(own->builder, "ticks that make no sense", 1);
+        lab_monitor_builder_odd(own->builder, "invalid ticks", 1);
         return;
     }
     for (int i = 0; i < values->count && i < entry->count; i++) {
@@ -162,7 +162,7 @@ static void read_tick(struct lab_monitor_own *own, const struct lab_value *recor
             lab_monitor_builder_set(own->builder, entry->entity, metric, entry->columns[i].instance,
                                     raw);
         else if (entry->columns[i].metric >= 0 && values->items[i]->type != LAB_VALUE_NULL)
-            lab_monitor_builder_odd(own->builder, "fields that should be numbers and aren't", 1);
+            lab_monitor_builder_odd(own->builder, "fields that are not numbers", 1);
     }
 }
 
@@ -176,7 +176,7 @@ static void read_event(struct lab_monitor_own *own, const struct lab_value *reco
     if (event.kind < LAB_EVENT_KIND_COUNT && time_of(record, "time_ns", &event.time_ns))
         lab_monitor_builder_event(own->builder, &event);
     else
-        lab_monitor_builder_odd(own->builder, "events that aren't known", 1);
+        lab_monitor_builder_odd(own->builder, "unknown events", 1);
 }
 
 /* --- processes --- */
@@ -242,7 +242,7 @@ static void read_processes(struct lab_monitor_own *own, const struct lab_value *
     const struct lab_value *items = lab_value_get(record, "items");
     struct lab_process_list list = {.left_out = (int)lab_value_get_int(record, "left_out", 0)};
     if (!items || items->type != LAB_VALUE_LIST || !time_of(record, "time_ns", &list.time_ns)) {
-        lab_monitor_builder_odd(own->builder, "lists of processes that make no sense", 1);
+        lab_monitor_builder_odd(own->builder, "invalid lists of processes", 1);
         return;
     }
     list.count = items->count;

@@ -42,7 +42,7 @@ static void set_from(const struct sample *sample, int entity, enum lab_metric_id
     if (lab_monitor_number(value, &number))
         set(sample, entity, metric, instance, number * unit);
     else if (value && value->type != LAB_VALUE_NULL)
-        lab_monitor_builder_odd(sample->builder, "fields that should be numbers and aren't", 1);
+        lab_monitor_builder_odd(sample->builder, "fields that are not numbers", 1);
 }
 
 static void read_cores(const struct sample *sample, const struct lab_value *list, bool simulated) {

@@ -59,7 +59,7 @@ static void read_field(struct lab_monitor_builder *builder, int entity,
         return;
     if (!lab_monitor_number(value, &number) ||
         !lab_monitor_to_raw(field->metric, number * field->unit, &raw))
-        lab_monitor_builder_odd(builder, "fields that should be numbers and aren't", 1);
+        lab_monitor_builder_odd(builder, "fields that are not numbers", 1);
     else
         lab_monitor_builder_set(builder, entity, field->metric, -1, raw);
 }
@@ -101,11 +101,11 @@ static void read_gpu(struct lab_monitor_builder *builder, const struct lab_value
                            : lab_monitor_builder_entity(builder, LAB_ENTITY_GPU, index,
                                                         lab_value_get_text(gpu, "gpu_uuid", NULL));
     if (entity < 0) {
-        lab_monitor_builder_odd(builder, "GPUs without a number that makes sense", 1);
+        lab_monitor_builder_odd(builder, "GPUs without a valid index", 1);
         return;
     }
     if (lab_monitor_builder_tick(builder, entity, kind, time_ns) < 0) {
-        lab_monitor_builder_odd(builder, "records whose time makes no sense", 1);
+        lab_monitor_builder_odd(builder, "records with an invalid time", 1);
         return;
     }
     struct lab_entity *facts = lab_monitor_builder_facts(builder, entity);

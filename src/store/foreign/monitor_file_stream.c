@@ -106,7 +106,7 @@ int lab_monitor_stream_files(const char *name, const struct lab_monitor_stream_s
     if (length >= 5 && lab_str_equal(name + length - 5, ".json"))
         length -= 5;
     if (length == 0 || (slash && slash + 1 >= name + length))
-        return lab_err_set(err, LAB_ERR_USER, "'%s' is no file's name", name);
+        return lab_err_set(err, LAB_ERR_USER, "'%s' is not a file name", name);
     struct lab_monitor_stream *stream = make(formats, 2, setup);
     LAB_AUTO(str, path);
     int result = 0;
@@ -236,8 +236,7 @@ int lab_monitor_stream_close(struct lab_monitor_stream *stream, struct lab_err *
     int result = flush(stream, PATIENCE_MS, err);
     if (result == 0 && stream->fd >= 0 && !stream->over && stream->outs[0].waiting.length)
         result = lab_err_set(err, LAB_ERR_SYSTEM,
-                             "the reader of the CSV doesn't read: its last "
-                             "lines are missing");
+                             "the reader of the CSV is blocked: the last lines are missing");
     if (result == 0 && left_out && !stream->over)
         result = lab_err_set(err, LAB_ERR_SYSTEM,
                              "%zu ticks could not be written in time and are missing", left_out);

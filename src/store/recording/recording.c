@@ -62,7 +62,7 @@ static int add_recording(struct lab_recorder *recorder, const struct lab_recorde
 static int fail_create(const char *path, struct lab_err *err) {
     if (errno == EEXIST)
         return lab_err_set(err, LAB_ERR_USER,
-                           "%s exists already: a recording is never written over, name another "
+                           "%s exists already: a recording is never overwritten, name another "
                            "file or remove it",
                            path);
     bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == EISDIR ||

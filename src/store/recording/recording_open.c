@@ -109,9 +109,8 @@ static void note_open(struct lab_store *store, bool has_wal, struct lab_recordin
                                "samples, is missing",
                                store->path);
         else if (application == LAB_RECORDING_APPLICATION_ID)
-            lab_recording_note(notes,
-                               "the end: the recording was not closed; it is still being written, "
-                               "or was broken off");
+            lab_recording_note(notes, "the end: the recording was not closed; it is still being "
+                                      "written, or was interrupted");
     }
 }
 

@@ -168,7 +168,7 @@ int lab_process_unpack(const void *bytes, size_t length, int max_items,
                        struct lab_process_list **ret_lists, int *ret_count, struct lab_err *err) {
     const uint8_t *at = bytes;
     if (!lab_packed_sum_fits(bytes, length) || length == LAB_PACKED_SUM_BYTES)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "packed processes: their sum doesn't fit");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "packed processes: checksum mismatch");
     if (at[0] != LAB_PROCESS_VERSION)
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed processes: version %d, known is %d", at[0],
                            LAB_PROCESS_VERSION);
@@ -184,8 +184,7 @@ int lab_process_unpack(const void *bytes, size_t length, int max_items,
         int64_t before_ns = from.time_ns;
         if (count == LAB_PROCESS_LISTS || !take_list(&from, &lists[count]) ||
             (count > 0 && from.time_ns < before_ns))
-            return lab_err_set(err, LAB_ERR_SYSTEM, "packed processes: list %d doesn't read",
-                               count + 1);
+            return lab_err_set(err, LAB_ERR_SYSTEM, "packed processes: invalid list %d", count + 1);
         count++;
     }
     *ret_lists = lists;

@@ -341,7 +341,7 @@ static void finish_epochs(struct lab_recording_reading *reading) {
     if (has_ticks && recording->epoch_count == 0) {
         recording->epochs[recording->epoch_count++] =
             (struct lab_recording_epoch){.host = "", .boot_id = ""};
-        lab_recording_note(&reading->notes, "the time of day: what says when it was is damaged");
+        lab_recording_note(&reading->notes, "the wall-clock time: its record is damaged");
     }
 }
 

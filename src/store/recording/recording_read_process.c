@@ -132,8 +132,7 @@ int lab_recording_read_processes(struct lab_recording_reading *reading) {
         lab_recording_note(&reading->notes, "lists of processes: %d %s damaged", processes.damaged,
                            processes.damaged == 1 ? "stretch is" : "stretches are");
     if (processes.too_many)
-        lab_recording_note(&reading->notes,
-                           "lists of processes: %d stretches of them don't fit in memory",
+        lab_recording_note(&reading->notes, "lists of processes: %d chunks don't fit in memory",
                            processes.too_many);
     struct lab_recording *recording = reading->recording;
     recording->process_count = processes.count;

@@ -178,21 +178,21 @@ int lab_chunk_reader_open(struct lab_chunk_reader *reader, const void *bytes, si
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed ticks: version %d, known is %d",
                            reader->bytes[0], LAB_PACK_VERSION);
     if (!lab_packed_sum_fits(bytes, length))
-        return damaged(err, "their sum doesn't fit: cut off or changed");
+        return damaged(err, "checksum mismatch: truncated or changed");
     struct lab_packed packed = {reader->bytes + 1, reader->bytes + length - LAB_PACKED_SUM_BYTES};
     if (!lab_varint_take(&packed, &count) || !lab_varint_take(&packed, &columns) ||
         !lab_varint_take(&packed, &patterns) || !lab_varint_take(&packed, &times_length))
-        return damaged(err, "their beginning doesn't read");
+        return damaged(err, "invalid header");
     if (count == 0 || count > LAB_CHUNK_TICKS_MAX || columns > LAB_COLUMNS_MAX ||
         patterns > columns || times_length > length)
-        return damaged(err, "more of them than there can be");
+        return damaged(err, "too many");
     reader->count = (int)count;
     reader->column_count = (int)columns;
     reader->pattern_count = (int)patterns;
     reader->times_length = (size_t)times_length;
     reader->expanded = -1;
     if (!find_parts(reader, &packed, (int)(patterns + columns)))
-        return damaged(err, "their parts don't fit together");
+        return damaged(err, "inconsistent lengths");
     return 0;
 }
 
@@ -203,7 +203,7 @@ int lab_chunk_reader_times(struct lab_chunk_reader *reader, int64_t *ret_times_n
     uint64_t head;
     if (!lab_varint_take(&packed, &head) || head > LAB_PACK_DELTA2 ||
         !take_values(&packed, (enum lab_pack_coding)head, (size_t)reader->count, reader->values))
-        return damaged(err, "the times don't read");
+        return damaged(err, "invalid times");
     for (int i = 1; i < reader->count; i++)
         if (reader->values[i] < reader->values[i - 1])
             return damaged(err, "the times don't ascend");
@@ -242,17 +242,17 @@ int lab_chunk_reader_column(struct lab_chunk_reader *reader, int column, int64_t
     }
     uint64_t head;
     if (!lab_varint_take(&packed, &head) || head >> 2 > (uint64_t)reader->pattern_count)
-        return damaged(err, "a column doesn't read");
+        return damaged(err, "invalid column");
     enum lab_pack_coding coding = (enum lab_pack_coding)(head & 3);
     if (head >> 2 == 0) {
         memset(ret_valid, 1, count);
         return take_values(&packed, coding, count, ret_values)
                    ? 0
-                   : damaged(err, "a column's values don't read");
+                   : damaged(err, "invalid values of a column");
     }
     if (!expand(reader, (int)(head >> 2) - 1) ||
         !take_values(&packed, coding, (size_t)reader->expanded_count, reader->values))
-        return damaged(err, "a column's values don't read");
+        return damaged(err, "invalid values of a column");
     memcpy(ret_valid, reader->valid, count);
     for (size_t i = 0, next = 0; i < count; i++)
         if (reader->valid[i])

@@ -193,7 +193,7 @@ int lab_store_runs_with(struct lab_store *store, const char *const *keys, struct
     int got;
     while ((got = lab_store_step(store, row, err)) > 0) {
         if (read_row(row, arena, &runs) < 0) {
-            got = damaged(store, row, "a run is in no state that exists", err);
+            got = damaged(store, row, "a run has an unknown state", err);
             break;
         }
     }
@@ -217,7 +217,7 @@ int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT]
     while ((got = lab_store_step(store, row, err)) > 0) {
         enum lab_run_state state;
         if (read_state(row, 0, &state) < 0)
-            return damaged(store, row, "a run is in no state that exists", err);
+            return damaged(store, row, "a run has an unknown state", err);
         counts[state] = sqlite3_column_int(row, 1);
     }
     if (got == 0)

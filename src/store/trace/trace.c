@@ -48,7 +48,7 @@ static int insert(const struct writer *writer, enum trace_insert which,
     return code == SQLITE_DONE ? 0 : fail(writer, err);
 }
 
-/* 0 means that it isn't known: NULL. */
+/* 0 means that it is unknown: NULL. */
 static struct lab_sql_cell known(int64_t value) {
     return value ? SQL_INT(value) : SQL_NULL;
 }

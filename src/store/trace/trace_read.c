@@ -70,10 +70,10 @@ static int check_trace(const struct trace_reader *reader, struct lab_err *err) {
             return 0;
     if (trace_has_table(reader, "study"))
         return lab_err_set(err, LAB_ERR_USER,
-                           "%s is no trace but a study: name its folder, and its traces are taken",
+                           "%s is a study, not a trace: name its folder to read its traces",
                            reader->path);
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s is no trace: it is a database, but has none of Nsight Systems' tables "
+                       "%s is not a trace: it is a database without Nsight Systems' tables "
                        "(CUPTI_ACTIVITY_KIND_KERNEL, NVTX_EVENTS, …)",
                        reader->path);
 }
@@ -121,9 +121,9 @@ static int check_file(const char *path, struct lab_err *err) {
     if (stat(path, &info) < 0)
         return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", path);
     if (!S_ISREG(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is no trace: it is no file", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a trace: not a file", path);
     if (info.st_size == 0)
-        return lab_err_set(err, LAB_ERR_USER, "%s is no trace: it is empty", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a trace: it is empty", path);
     return 0;
 }
 

@@ -11,7 +11,7 @@ int trace_fail(const struct trace_reader *reader, struct lab_err *err) {
     const char *text = sqlite3_errmsg(reader->db);
     switch (sqlite3_errcode(reader->db) & 0xff) {
     case SQLITE_NOTADB:
-        return lab_err_set(err, LAB_ERR_USER, "%s is no trace: it is no SQLite database",
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a trace: not an SQLite database",
                            reader->path);
     case SQLITE_CORRUPT:
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged or cut off: %s", reader->path, text);
@@ -65,7 +65,7 @@ int trace_rows_open(const struct trace_reader *reader, const char *table,
         bool found = lab_str_find(columns[i], present) >= 0;
         if (!found && i < required) {
             return lab_err_set(err, LAB_ERR_USER,
-                               "%s is no trace that can be read: its table %s has no column %s",
+                               "%s is not a readable trace: its table %s has no column %s",
                                reader->path, table, columns[i]);
         }
         lab_str_printf(&sql, found ? "%s\"%s\"" : "%sNULL", i ? ", " : "", columns[i]);

@@ -76,7 +76,7 @@ static void add_best(const struct lab_tuning_result *result, struct lab_arena *a
         lab_value_append(arena, alike,
                          lab_value_string(arena, result->trials[result->alike[i]].config));
     set_best(map, &result->trials[result->best], result->certain, arena);
-    lab_value_set(arena, map, "not_told_apart", alike);
+    lab_value_set(arena, map, "indistinguishable", alike);
     lab_value_set_float(arena, map, "speedup_over_default", result->speedup);
     lab_value_set_float(arena, map, "speedup_low", result->speedup_low);
     lab_value_set_float(arena, map, "speedup_high",

@@ -86,9 +86,9 @@ int lab_tuning_cache_import(struct lab_tuning_cache *cache, const struct lab_val
     const struct lab_value *list = lab_value_get(value, "entries");
     const char *format = lab_value_get_text(value, "format", NULL);
     if (!lab_str_equal(format, FORMAT) || !list || list->type != LAB_VALUE_LIST)
-        return refuse(value, "this is no export of a tuning cache", err);
+        return refuse(value, "this is not an export of a tuning cache", err);
     if (lab_value_get_number(value, "version") != LAB_TUNING_CACHE_VERSION)
-        return refuse(value, "this export is of another version", err);
+        return refuse(value, "this export has another version", err);
     if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
         return -1;
     if (import_all(cache, list, ret_taken, err)) {

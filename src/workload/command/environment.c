@@ -30,10 +30,10 @@ int command_check_env(const struct lab_value *env, const struct lab_value *matri
     for (int i = 0; i < env->count; i++) {
         const struct lab_value *value = env->items[i];
         if (!is_variable(env->keys[i]))
-            return command_refuse(value, err,
-                                  "env: '%.80s' is no name of a variable: letters, digits and '_', "
-                                  "no digit in front",
-                                  env->keys[i]);
+            return command_refuse(
+                value, err,
+                "env: '%.80s' is not a variable name: letters, digits and '_', no digit in front",
+                env->keys[i]);
         if (!command_is_scalar(value))
             return command_refuse(value, err, "env.%s is %s, but a variable is one text",
                                   env->keys[i], lab_value_type_name(value->type));

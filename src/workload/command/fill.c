@@ -113,13 +113,12 @@ static int check_value(const char *name, size_t length, const struct lab_value *
     if (!command_is_scalar(value))
         return command_refuse(value, err,
                               "matrix.%.*s is %s, but a run takes one value: name it in "
-                              "experiment.axes, or put it in quotes to hand it over as text",
+                              "experiment.axes, or put it in quotes to pass it as text",
                               (int)length, name, lab_value_type_name(value->type));
     if (value->type == LAB_VALUE_FLOAT && !isfinite(value->number))
-        return command_refuse(value, err,
-                              "matrix.%.*s is no finite number; put it in quotes to hand it over "
-                              "as text",
-                              (int)length, name);
+        return command_refuse(
+            value, err, "matrix.%.*s is not a finite number; put it in quotes to pass it as text",
+            (int)length, name);
     return 0;
 }
 

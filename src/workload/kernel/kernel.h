@@ -16,9 +16,8 @@
         LAB_WORKLOAD_CONFIG, LAB_OPTION_STRING, offsetof(type, field),                             \
             .fallback = LAB_CONFIG_TUNED, .suggestions = kernel_config_words,                      \
             .value_name = "CONFIG", .later = true,                                                 \
-            .help =                                                                                \
-                "how the kernel does it: tuned (where it was, see 'gpulab tune'), default, or "    \
-                "name=value,…"                                                                   \
+            .help = "configuration: tuned (where available, see 'gpulab tune'), default, or "      \
+                    "name=value,…"                                                               \
     }
 extern const char *const kernel_config_words[];
 

@@ -40,29 +40,28 @@ extern const char *const nccl_algos[],
     }
 
 #define NCCL_OPTIONS(at)                                                                           \
-    NCCL_CHOICE(at, "nccl_algo", algo, nccl_algos, "NCCL_ALGO: how NCCL arranges the GPUs"),       \
+    NCCL_CHOICE(at, "nccl_algo", algo, nccl_algos, "NCCL_ALGO: algorithm of the all-reduce"),      \
         NCCL_CHOICE(at, "nccl_proto", proto, nccl_protos,                                          \
-                    "NCCL_PROTO: how its pieces are handed on, from least latency to most rate"),  \
+                    "NCCL_PROTO: protocol, from lowest latency to highest bandwidth"),             \
         NCCL_CHOICE(at, "nccl_p2p", p2p, nccl_switches,                                            \
-                    "NCCL_P2P_DISABLE: whether GPUs may reach each other's memory"),               \
-        NCCL_CHOICE(at, "nccl_shm", shm, nccl_switches,                                            \
-                    "NCCL_SHM_DISABLE: whether it may go through shared host memory"),             \
+                    "NCCL_P2P_DISABLE: peer access between GPUs"),                                 \
+        NCCL_CHOICE(at, "nccl_shm", shm, nccl_switches, "NCCL_SHM_DISABLE: shared host memory"),   \
         NCCL_CHOICE(at, "nccl_gdr_level", gdr_level, nccl_levels,                                  \
-                    "NCCL_NET_GDR_LEVEL: how far a network card may be to reach GPU memory"),      \
+                    "NCCL_NET_GDR_LEVEL: largest distance of a network card for GPUDirect RDMA"),  \
         NCCL_CHOICE(at, "nccl_threads", threads, nccl_threads,                                     \
-                    "NCCL_NTHREADS: threads of a block of its kernels"),                           \
+                    "NCCL_NTHREADS: threads per block"),                                           \
         {"nccl_buffer",                                                                            \
          LAB_OPTION_SIZE,                                                                          \
          (at) + offsetof(struct nccl_settings, buffer),                                            \
          .fallback = "0",                                                                          \
          .max = 0x1p30,                                                                            \
          .unit = "bytes",                                                                          \
-         .help = "NCCL_BUFFSIZE: between two GPUs, 64KiB to 1GiB; 0 = NCCL's own",                 \
+         .help = "NCCL_BUFFSIZE: buffer between two GPUs, 64KiB to 1GiB; 0 = NCCL's own",          \
          .later = true},                                                                           \
         NCCL_COUNT(at, "nccl_channels_min", channels_min,                                          \
-                   "NCCL_MIN_NCHANNELS: blocks that it uses at least; 0 = NCCL's own"),            \
+                   "NCCL_MIN_NCHANNELS: minimum of channels; 0 = NCCL's own"),                     \
         NCCL_COUNT(at, "nccl_channels_max", channels_max,                                          \
-                   "NCCL_MAX_NCHANNELS: blocks that it uses at most; 0 = NCCL's own")
+                   "NCCL_MAX_NCHANNELS: maximum of channels; 0 = NCCL's own")
 
 /* What the rows' own bounds don't say. */
 int nccl_settings_check(const struct nccl_settings *settings, struct lab_err *err);

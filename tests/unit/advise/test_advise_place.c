@@ -212,8 +212,8 @@ LAB_TEST(what_cannot_be_addressed_has_no_line) {
     refused(rank, "a slice of a NUMA node's cores");
     rank = by_uuid;
     rank.numa_node = -1;
-    refused(rank, "the NUMA node that fed cuda:0 isn't known");
+    refused(rank, "the NUMA node of cuda:0 is unknown");
     refused((struct lab_study_rank){.device = "unknown device", .gpu = -1, .numa_node = 0},
-            "which GPU unknown device was isn't known");
+            "the GPU of unknown device is unknown");
     assert_non_null(given(NULL, 0).missing);
 }

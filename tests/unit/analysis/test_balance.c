@@ -142,7 +142,7 @@ LAB_TEST_WITH(a_gap_is_not_filled, given_setup, given_teardown) {
     when_analysed(f, "balance", NULL);
     assert_near(cell(f, 0, "memory", 1, "mean_mib")->value, (10 * 1000 + 20 * 1100) / 30.0, 1e-6);
     assert_true(
-        has_note(f->result.parts[0].notes, "GPU 1 gave no samples for 25.6% of the time (1 gap)"));
+        has_note(f->result.parts[0].notes, "GPU 1 has no samples for 25.6% of the time (1 gap)"));
     /* ten windows of 3.9 s; the fourth and fifth lie within the gap */
     assert_true(isnan(cell(f, 0, "windows", 3, "memory_cv")->value));
     assert_near(cell(f, 0, "windows", 0, "memory_cv")->value, 0, 1e-12);
@@ -156,7 +156,7 @@ LAB_TEST_WITH(an_early_end_is_a_gap, given_setup, given_teardown) {
     add_flat(given_gpu(f, 0), 41, 1000, 50, 100);
     add_flat(given_gpu(f, 1), 21, 1000, 50, 100);
     when_analysed(f, "balance", NULL);
-    assert_true(has_note(f->result.parts[0].notes, "GPU 1 gave no samples for 50.0% of the time"));
+    assert_true(has_note(f->result.parts[0].notes, "GPU 1 has no samples for 50.0% of the time"));
 }
 
 /* GPU 1's load falls from 90% to 45% while GPU 0 stays: the balance gets worse from window to

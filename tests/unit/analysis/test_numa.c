@@ -328,7 +328,7 @@ LAB_TEST(test_a_model_without_its_reference_is_left_open) {
     given_end(&given);
 }
 
-LAB_TEST(test_two_studies_are_told_apart) {
+LAB_TEST(test_two_studies_are_distinct) {
     struct given_study one, two;
     given_begin(&one, "before");
     given_begin(&two, "after");

@@ -120,7 +120,8 @@ LAB_TEST(test_a_slow_down_is_dated_and_explained) {
     assert_true(fabs(cell_of(&result, "change_points", 0, "at_s")->value - 20) < 0.2);
     assert_true(fabs(cell_of(&result, "change_points", 0, "change")->value - 0.08) < 0.01);
     assert_true(fabs(cell_of(&result, "change_points", 0, "clock_after_mhz")->value - 1830) < 5);
-    assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text, "heat (driver)");
+    assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text,
+                        "thermal limit (driver)");
     assert_true(fabs(cell_of(&result, "points", 1, "throttled_s")->value - 10) < 0.3);
     for (int i = 0; i < result.claim_count; i++) /* one run: values; throttling is observed */
         assert_int_equal(result.claims[i].verdict,
@@ -129,8 +130,8 @@ LAB_TEST(test_a_slow_down_is_dated_and_explained) {
                              : LAB_CLAIM_INCONCLUSIVE);
     assert_true(!result.faults || !result.faults[0]);
     assert_contains(result.answer, "Change points in 1 of 2 runs; gpu1_numa0_vit16x8x768_r0: ");
-    assert_contains(result.answer, "% longer from 20.0 s on, throttled by heat (driver).");
-    assert_contains(result.answer, "Throttled by heat (driver) in 1 of 1 runs");
+    assert_contains(result.answer, "% longer from 20.0 s on, throttled by thermal limit (driver).");
+    assert_contains(result.answer, "Throttled by thermal limit (driver) in 1 of 1 runs");
     given_end(&given);
 }
 
@@ -150,7 +151,8 @@ LAB_TEST(test_a_change_of_a_pipeline_is_dated_by_the_clock) {
     struct lab_analysis_result result = when_asked(&given, "stability");
     assert_int_equal(table_of(&result, "change_points")->row_count, 1);
     assert_true(fabs(cell_of(&result, "change_points", 0, "at_s")->value - 28) < 0.4);
-    assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text, "heat (driver)");
+    assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text,
+                        "thermal limit (driver)");
     assert_true(fabs(cell_of(&result, "points", 0, "throttled_s")->value - 14) < 0.4);
     given_end(&given);
 }

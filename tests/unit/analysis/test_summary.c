@@ -90,7 +90,7 @@ LAB_TEST(energy_from_power_leaves_gaps_out) {
     assert_near(figure(f, 0, "energy_j")->value, 2000, 1e-6);
     assert_near(figure(f, 0, "missing_s")->value, 19, 1e-9);
     assert_int_equal((int)cell(f, 0, "gpus", 0, "gaps")->value, 1);
-    assert_true(has_note(f->result.parts[0].notes, "GPU 0 gave no samples for 47.5% of the time"));
+    assert_true(has_note(f->result.parts[0].notes, "GPU 0 has no samples for 47.5% of the time"));
 }
 
 /* Clocks are held back by power from second 4 to 7, by power and heat at 8, and idle later, which
@@ -111,7 +111,7 @@ LAB_TEST(reasons_at_once_count_once) {
     when_analysed(f, "summary", NULL);
     assert_near(figure(f, 0, "throttled_s")->value, 5, 1e-9);
     assert_string_equal(figure(f, 0, "throttled_s")->text,
-                        "of all GPUs' time, by: power limit and heat (driver)");
+                        "of all GPUs' time, by: power limit and thermal limit (driver)");
     gpu->values[1] = NULL; /* the reasons weren't recorded: the counter is what is left */
     when_analysed(f, "summary", NULL);
     assert_near(figure(f, 0, "throttled_s")->value, 5, 1e-9);

@@ -59,13 +59,13 @@ LAB_TEST(reading) {
 }
 
 LAB_TEST(what_is_no_json) {
-    refuses("{\"a\": 1,\n \"b\" 2}", 16, "f.json:2: no valid JSON: ':' expected");
-    refuses("", 0, "f.json:1: no valid JSON");
+    refuses("{\"a\": 1,\n \"b\" 2}", 16, "f.json:2: invalid JSON: ':' expected");
+    refuses("", 0, "f.json:1: invalid JSON");
     refuses("[1] x", 5, "end of file expected");
     refuses("{\"a\":1,\"a\":2}", 13, "duplicate object key");
     refuses("[\"\xff\"]", 5, "0xff");
     refuses("\"\\u0000\"", 8, "\\u0000");
-    refuses("[1\0]", 4, "f.json: no valid JSON: NUL bytes");
+    refuses("[1\0]", 4, "f.json: invalid JSON: NUL bytes");
     refuses("99999999999999999999", 20, "too big integer");
     char deep[5000];
     memset(deep, '[', sizeof deep);

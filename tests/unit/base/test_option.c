@@ -151,7 +151,7 @@ LAB_TEST(sizes) {
     refuse("pool=10", "pool=10: must be 1KiB to 1TiB");
     refuse("pool=1e30", "pool=1e30: must be a size such as 4096, 64MiB or 1G, 1KiB to 1TiB");
     refuse("pool=-4096", "pool=-4096: must be a size such as 4096, 64MiB or 1G, 1KiB to 1TiB");
-    refuse("pool=1.0001KiB", "pool=1.0001KiB: is no whole number of bytes");
+    refuse("pool=1.0001KiB", "pool=1.0001KiB: is not a whole number of bytes");
     refuse("pool=big", "pool=big: must be a size such as 4096, 64MiB or 1G, 1KiB to 1TiB");
 }
 
@@ -201,7 +201,7 @@ LAB_TEST(unknown_keys) {
     refuse("zzzzzz=4", "unknown key 'zzzzzz'; there are depth, repeat, scale, rate, wait, limit, "
                        "pool, name, dtype and shape");
     refuse("depth", "'depth' needs a value: depth=N");
-    refuse("quick", "'quick' is no key=value");
+    refuse("quick", "'quick' is not key=value");
     refuse("=4", "unknown key ''; there are depth, repeat, scale, rate, wait, limit, pool, name, "
                  "dtype and shape");
 }

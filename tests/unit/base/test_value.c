@@ -189,7 +189,7 @@ LAB_TEST(maps) {
     refuses("{a}", "':' and a value belong after the key 'a'");
     refuses("{a:}", "a value is missing before '}'");
     refuses("{:1}", "a key is missing");
-    refuses("{a:1,a:2}", "the key 'a' is there twice");
+    refuses("{a:1,a:2}", "duplicate key 'a'");
     refuses("{a:1", "'{' without its '}'");
     refuses("{a:1]", "']' where ',' or '}' belongs");
 }

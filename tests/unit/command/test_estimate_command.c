@@ -44,8 +44,8 @@ LAB_TEST(one_study_is_named_by_its_folder) {
 
 LAB_TEST(studys_name_is_a_plan) {
     CALL(lab_command_estimate, "quick_test");
-    assert_output("quick_test: 3 points × 1 repeat = 3 runs, nothing like them has run here\n");
-    assert_output("Total     unknown, since nothing like it has run here; the time-outs allow 30");
+    assert_output("quick_test: 3 points × 1 repeat = 3 runs, time unknown (no comparable runs)\n");
+    assert_output("Total     unknown: no comparable run on this machine; the time-outs allow 30");
     assert_output("Disk      about ");
     assert_output("Start     gpulab run --device=cpu quick_test\n");
     CALL(lab_command_estimate, "quick_test", "experiment.duration=60s", "--json");

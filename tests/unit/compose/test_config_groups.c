@@ -68,7 +68,7 @@ LAB_TEST(reading_a_file) {
     ASSERT_SAYS(lab_config_read(&path, "no.yaml", &arena, &text, &length, &origin, err),
                 "there is no config 'no.yaml'");
     ASSERT_SAYS(lab_config_read(&path, "../a.yaml", &arena, &text, &length, &origin, err),
-                "is no path below a config folder");
+                "is not a path below a config folder");
 }
 
 LAB_TEST(a_folder_that_is_not_there) {
@@ -77,7 +77,7 @@ LAB_TEST(a_folder_that_is_not_there) {
     refuses("", "the config folder /nonexistent/conf: No such file or directory", NULL);
     static const char *const files[] = {"/dev/null", NULL};
     path.folders = files;
-    refuses("", "the config folder /dev/null is no folder", NULL);
+    refuses("", "the config folder /dev/null is not a folder", NULL);
 }
 
 LAB_TEST(files_that_are_no_configs) {
@@ -85,12 +85,12 @@ LAB_TEST(files_that_are_no_configs) {
                 "\x7f"
                 "ELF\x02\0\xff\xfe",
                 8);
-    refuses("experiment=binary", "experiment/binary.yaml:1: no YAML text", NULL);
+    refuses("experiment=binary", "experiment/binary.yaml:1: invalid YAML", NULL);
     given("experiment/list.yaml", "- 1\n- 2\n");
     refuses("experiment=list",
             "experiment/list.yaml:1: a config is a map of keys, and this is a list", NULL);
     given("experiment/syntax.yaml", "a: 1\nb: [\n");
-    refuses("experiment=syntax", "experiment/syntax.yaml:", "no valid YAML", NULL);
+    refuses("experiment=syntax", "experiment/syntax.yaml:", "invalid YAML", NULL);
     given("experiment/folder.yaml/x.yaml", "");
     refuses("experiment=folder", "experiment/folder.yaml is a directory, not a file", NULL);
     given("experiment/empty.yaml", "# nothing\n");
@@ -124,7 +124,7 @@ LAB_TEST(self_comes_last_unless_named) {
     composes("", "", "{db:{port:3306,user:me,driver:mysql}}");
     merges("", "test db/mysql@db");
     given_primary("defaults: [_self_, db: mysql, _self_]\n");
-    refuses("", "test.yaml:1: `_self_` is there twice", NULL);
+    refuses("", "test.yaml:1: duplicate `_self_`", NULL);
 }
 
 LAB_TEST(entries_of_every_kind) {
@@ -177,7 +177,7 @@ LAB_TEST(lists_override_each_other) {
     /* the command line is stronger than any list */
     composes("db=mysql", "db.driver", "mysql");
     given("experiment/odd.yaml", "defaults:\n  - override /db: oracle\n");
-    refuses("experiment=odd", "odd.yaml:2: 'oracle' is no option of 'db'", NULL);
+    refuses("experiment=odd", "odd.yaml:2: 'oracle' is not an option of 'db'", NULL);
     given("experiment/wrong.yaml", "defaults: [override /dc: sqlite]\n");
     refuses("experiment=wrong", "wrong.yaml:1: no defaults list chooses 'dc'; did you mean 'db'?",
             NULL);
@@ -193,11 +193,11 @@ LAB_TEST(lists_that_cannot_be_read) {
     given_primary("defaults:\n  - db: 7\n");
     refuses("", "test.yaml:2: an option is a name, a list of names, or null", NULL);
     given_primary("defaults:\n  - db: ${x}\n");
-    refuses("", "'${x}' is no option of 'db'", NULL);
+    refuses("", "'${x}' is not an option of 'db'", NULL);
     given_primary("defaults:\n  - nowhere\n");
     refuses("", "test.yaml:2: there is no config 'nowhere'", NULL);
     given_primary("defaults:\n  - db: ../../etc/passwd\n");
-    refuses("", "'../../etc/passwd' is no option of 'db'", NULL);
+    refuses("", "'../../etc/passwd' is not an option of 'db'", NULL);
     given_primary("defaults:\n  - override experiment\n");
     refuses("", "test.yaml:2: `override` needs a group and an option", NULL);
 }
@@ -207,7 +207,7 @@ LAB_TEST(configs_that_ask_for_themselves) {
     given("b.yaml", "defaults: [c]\n");
     given("c.yaml", "defaults: [b]\n");
     given_primary("defaults: [a]\n");
-    refuses("", "c.yaml:1: the config 'b' asks for itself, by way of 'c'", NULL);
+    refuses("", "c.yaml:1: the config 'b' includes itself, via 'c'", NULL);
     /* each asks for the next one twice: 2^30 configs */
     for (int i = 0; i < 30; i++)
         given(lab_arena_printf(&arena, "x%d.yaml", i),
@@ -234,11 +234,11 @@ LAB_TEST(choosing) {
 
 LAB_TEST(choosing_what_is_not_there) {
     refuses("experiment=numa_stduy",
-            "experiment=numa_stduy: 'numa_stduy' is no option of 'experiment'",
+            "experiment=numa_stduy: 'numa_stduy' is not an option of 'experiment'",
             "did you mean 'numa_study'?", NULL);
     refuses("experiment=zzzzzz", "there are compile_study, contention, nccl_settings, numa_study,",
             "and transfer_study", NULL);
-    refuses("experiment=", "'' is no option of 'experiment'", NULL);
+    refuses("experiment=", "'' is not an option of 'experiment'", NULL);
     refuses("experiment=5", "'experiment' is a config group: it takes the name of an option", NULL);
     refuses("expriment/matrix=full", "there is no config group 'expriment/matrix'", NULL);
     refuses("experiment@other=quick_test", "no defaults list chooses 'experiment@other'",

@@ -103,19 +103,19 @@ LAB_TEST(words_interpolate) {
 LAB_TEST(what_refers_to_nothing) {
     fails("a: 1\nx: ${b}\n", "test.yaml:2: '${b}': 'b': there is no key 'b'");
     fails("abc: {d: 1}\nx: ${abc.e}\n", "there is no key 'e'; did you mean 'd'?");
-    fails("a: 1\nx: ${a.b}\n", "what should hold 'b' is a whole number");
+    fails("a: 1\nx: ${a.b}\n", "'b' must be in a map or list, not in a whole number");
     fails("a: [1]\nx: ${a[1]}\n", "the list has 1 elements, and no '1'");
     fails("a: ???\nx: ${a}\n", "'a' has no value yet");
-    fails("a: [1]\nx: see ${a}\n", "a list can't stand inside of a text");
+    fails("a: [1]\nx: see ${a}\n", "a list can't be part of a text");
     fails("x: ${a\n", "'${' without its '}'");
     fails("x: ${}\n", "names no key");
     fails("x: '${oc.env:\"a}'\n", "a quote is never closed");
 }
 
 LAB_TEST(circles) {
-    fails("a: ${a}\n", "test.yaml:1: '${a}': this leads round in a circle, back to '${a}'");
-    fails("a: ${b}\nb: ${c}\nc: x${a}\n", "test.yaml:3: 'x${a}': this leads round in a circle");
-    fails("m: {k: '${m}'}\n", "this refers to a map that it lies in");
+    fails("a: ${a}\n", "test.yaml:1: '${a}': circular reference to '${a}'");
+    fails("a: ${b}\nb: ${c}\nc: x${a}\n", "test.yaml:3: 'x${a}': circular reference to");
+    fails("m: {k: '${m}'}\n", "refers to a map that contains it");
     /* inside of the same map, but no circle */
     given_primary("m: {k: '${m.l}', l: 1}\n");
     composes("", "m", "{k:1,l:1}");

@@ -24,9 +24,9 @@ LAB_TEST(signs_say_what_happens_to_the_key) {
     is_word("++a.b=3", LAB_OVERRIDE_FORCE, "a.b", NULL, "3");
     is_word("~a.b", LAB_OVERRIDE_DELETE, "a.b", NULL, NULL);
     is_word("~a.b=3", LAB_OVERRIDE_DELETE, "a.b", NULL, "3");
-    refuses("+++a=1", "column 3: '+' can't stand in a key");
-    refuses("~+a=1", "column 2: '+' can't stand in a key");
-    refuses("+~a=1", "column 2: '~' can't stand in a key");
+    refuses("+++a=1", "column 3: a key can't contain '+'");
+    refuses("~+a=1", "column 2: a key can't contain '+'");
+    refuses("+~a=1", "column 2: a key can't contain '~'");
 }
 
 LAB_TEST(nothing_behind_the_equals_sign_is_the_empty_string) {
@@ -49,8 +49,8 @@ LAB_TEST(groups_and_packages) {
     refuses("a.b/c=1", "column 4: '.' and '/' in one key");
     refuses("/a=1", "column 1: a key is missing before '/'");
     refuses("a/=1", "column 3: a key is missing before '='");
-    refuses("g@a@b=1", "column 4: '@' can't stand in a key");
-    refuses("g@a:b=1", "column 4: ':' can't stand in a key");
+    refuses("g@a@b=1", "column 4: a key can't contain '@'");
+    refuses("g@a:b=1", "column 4: a key can't contain ':'");
 }
 
 LAB_TEST(keys_reach_into_lists) {
@@ -64,7 +64,7 @@ LAB_TEST(keys_reach_into_lists) {
     refuses("list[0=1", "column 6: a whole number from 0");
     refuses("list[0]k=1", "column 8: '.' belongs between ']' and the next name");
     refuses("[0]=1", "column 1: a key is missing before '['");
-    refuses("list]=1", "column 5: ']' can't stand in a key");
+    refuses("list]=1", "column 5: a key can't contain ']'");
 }
 
 LAB_TEST(keys_are_never_quoted_and_have_no_spaces) {
@@ -78,9 +78,9 @@ LAB_TEST(keys_are_never_quoted_and_have_no_spaces) {
     refuses("-a=1", "column 1: a key can't begin with '-'");
     refuses("--multirun=1", "column 1: a key can't begin with '-'");
     refuses("a.-b=1", "column 3: a key can't begin with '-'");
-    refuses("größe=1", "column 3: 'ö' can't stand in a key");
-    refuses("a#b=1", "column 2: '#' can't stand in a key");
-    refuses("a,b=1", "column 2: ',' can't stand in a key");
+    refuses("größe=1", "column 3: a key can't contain 'ö'");
+    refuses("a#b=1", "column 2: a key can't contain '#'");
+    refuses("a,b=1", "column 2: a key can't contain ','");
     refuses("a..b=1", "column 3: a key is missing before '.'");
     refuses(".a=1", "column 1: a key is missing before '.'");
     refuses("a.=1", "column 3: a key is missing before '='");
@@ -93,7 +93,7 @@ LAB_TEST(a_key_alone_says_how_to_go_on) {
     refuses("a.b", "column 4: '=' and a value are missing: a.b=VALUE, or ~a.b to delete it");
     refuses("+a.b", "column 5: '=' and a value are missing: +a.b=VALUE");
     refuses("range(5)", "column 1: a key and '=' are missing before range()");
-    refuses("k(5)", "column 2: '(' can't stand in a key");
+    refuses("k(5)", "column 2: a key can't contain '('");
 }
 
 LAB_TEST(parts_of_keys) {
@@ -151,7 +151,7 @@ LAB_TEST(unquoted_text) {
     is_one("a/b-c\\d+e.f$g%h*i@j?k|l:m", "'a/b-c\\d+e.f$g%h*i@j?k|l:m'");
     is_one("  hello  world ", "hello  world");
     is_one("größe", "größe");
-    refuses("k=a#b", "column 4: '#' can stand only in quotes");
+    refuses("k=a#b", "column 4: '#' needs quotes");
     refuses("experiment.test.batch_size=a=b", "column 29: '=' needs quotes or a backslash here");
     refuses("k=a==b", "column 4: '='");
     refuses("k=a;b", "column 4: ';' needs quotes");
@@ -191,9 +191,9 @@ LAB_TEST(lists_and_dicts) {
     refuses("k=[a", "column 3: '[' without its ']'");
     refuses("k=[a]b", "column 6: text after the end of a list");
     refuses("k={a}", "column 5: ':' and a value belong after the key 'a'");
-    refuses("k=[a(b)]", "column 4: 'a' is no function");
-    refuses("k=[choice(a,b)]", "column 4: a sweep can't stand inside of a list or dict");
-    refuses("k={a:range(3)}", "column 6: a sweep can't stand inside of a list or dict");
+    refuses("k=[a(b)]", "column 4: 'a' is not a function");
+    refuses("k=[choice(a,b)]", "column 4: a sweep can't be part of a list or dict");
+    refuses("k={a:range(3)}", "column 6: a sweep can't be part of a list or dict");
 }
 
 LAB_TEST(interpolations_stay_text) {
@@ -241,7 +241,7 @@ LAB_TEST(words_that_are_no_text) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_override override;
     assert_int_equal(lab_override_parse("k=a\xff", &test_arena, &override, &err), -1);
-    assert_string_equal(err.text, "k=a…: column 4: the byte 0xff is no UTF-8");
+    assert_string_equal(err.text, "k=a…: column 4: the byte 0xff is not UTF-8");
     /* control characters don't reach the terminal */
     assert_int_equal(lab_override_parse("k=a\x1b[2J\n", &test_arena, &override, &err), -1);
     assert_contains(err.text, "k=a?[2J?: column 4: the control character 0x1b");

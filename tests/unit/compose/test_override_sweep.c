@@ -94,7 +94,7 @@ LAB_TEST(ranges_that_are_refused) {
                             "negative step: range(5,1,-1)");
     refuses("k=range(-3)", "counting down needs a negative step: range(0,-3,-1)");
     refuses("k=range(1,5,-1)", "counting up needs a positive step");
-    refuses("k=range(2,2)", "its end is no part of it");
+    refuses("k=range(2,2)", "its end is excluded");
     refuses("k=range(0)", "the range from 0 to 0 is empty");
     refuses("k=range(1,5,0)", "column 3: the range's step is 0");
     refuses("k=range(1,5,0.0)", "the range's step is 0");
@@ -302,9 +302,9 @@ LAB_TEST(functions_that_dont_exist) {
     refuses("k=rnage(5)", "column 3: there is no function 'rnage', but there is range()");
     refuses("k=Choice(a,b)", "but there is choice(); parentheses in text need quotes");
     refuses("k=model(5)",
-            "column 3: 'model' is no function, and parentheses in text need quotes or a "
+            "column 3: 'model' is not a function, and parentheses in text need quotes or a "
             "backslash: \\( \\)");
-    refuses("k=a,model(5)", "column 5: 'model' is no function");
+    refuses("k=a,model(5)", "column 5: 'model' is not a function");
     refuses("k=zip(a=[1])", "column 3: zip() is a word of its own, without a key");
 }
 
@@ -350,12 +350,12 @@ LAB_TEST(zips_that_are_refused) {
     refuses("zip(a=[])", "column 7: zip() needs at least one value for 'a'");
     refuses("zip(a=1,b=2)", "column 7: zip() takes a list for each key: zip(a=[1,2],b=[x,y])");
     refuses("zip(a=glob(*))", "column 7: zip() takes a list for each key");
-    refuses("zip()", "column 5: ')' can't stand in a key");
+    refuses("zip()", "column 5: a key can't contain ')'");
     refuses("zip(", "column 5: a key is missing at the end");
     refuses("zip([1,2],[x,y])", "column 5: a key is missing before '['");
     refuses("zip(a", "column 6: '=' and a list belong after the key 'a'");
     refuses("zip(a=[1]", "column 4: '(' without its ')'");
-    refuses("zip(a=[1],)", "column 11: ')' can't stand in a key");
+    refuses("zip(a=[1],)", "column 11: a key can't contain ')'");
     refuses("zip(a=[1])b", "column 11: text after zip()'s ')'");
     refuses("~zip(a=[1])", "column 2: zip() sets keys; it can't delete them");
     refuses("zip(a=range(600000),b=range(600000))", "zip() takes up to 1000000 values in all");

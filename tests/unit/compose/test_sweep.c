@@ -78,7 +78,7 @@ LAB_TEST(globs_name_options) {
     makes("experiment=glob(sq*)", "experiment=squirrel");
     rejects(true, "experiment=glob(zz*)",
             "no option of 'experiment' matches; there are compile_study", NULL);
-    rejects(true, "seed=glob(*)", "'seed' is no group", NULL);
+    rejects(true, "seed=glob(*)", "'seed' is not a group", NULL);
 }
 
 LAB_TEST(without_multirun) {
@@ -108,7 +108,7 @@ LAB_TEST(too_many_jobs) {
     struct lab_override *overrides = NULL;
     int count = 0;
     ASSERT_SAYS(lab_sweep_job(&sweep, 2, &arena, &overrides, &count, err),
-                "there is no job 2: the sweep has 0 to 1");
+                "no job 2: the sweep has 0 to 1");
 }
 
 /* Numbers, not stored: the last of many is found as fast as the first. */

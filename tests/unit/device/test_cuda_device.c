@@ -60,10 +60,10 @@ LAB_TEST(a_gpu_that_others_hold_is_refused_with_what_to_do) {
     setenv("FAKE_CUDA_FAIL", "cuDevicePrimaryCtxRetain:46", 1);
     setenv("FAKE_CUDA_MODE", "3", 1);
     ASSERT_FAILS(cuda_fixture_try(*state, "cuda:0", 0, &device, err), LAB_ERR_SYSTEM,
-                 "another process holds the GPU, whose mode is exclusive");
+                 "another process has the GPU in exclusive mode");
     setenv("FAKE_CUDA_MODE", "2", 1);
     ASSERT_FAILS(cuda_fixture_try(*state, "cuda:0", 0, &device, err), LAB_ERR_SYSTEM,
-                 "forbids computing");
+                 "compute mode is prohibited");
     setenv("FAKE_CUDA_MODE", "0", 1);
     ASSERT_FAILS(cuda_fixture_try(*state, "cuda:0", 0, &device, err), LAB_ERR_SYSTEM,
                  "busy or unavailable (46); another process");

@@ -85,7 +85,7 @@ LAB_TEST(what_is_not_there_is_refused_with_what_is) {
                    "132 multiprocessors and a slice at least 8, so at most 16 slices");
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:one", "isn't a device");
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:MIG-nonsense",
-                   "there is no such MIG instance; none is made here");
+                   "there is no such MIG instance; none exists");
     setenv("FAKE_CUDA_GPUS", "1", 1);
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:1", "there is 1 GPU: cuda:0");
     setenv("FAKE_CUDA_GPUS", "0", 1);

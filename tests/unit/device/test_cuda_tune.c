@@ -47,7 +47,7 @@ LAB_TEST(a_gpu_that_is_gone_has_none) {
     lost.uuid = "GPU-00000000-0000-0000-0000-000000000000";
     place.ref = &lost;
     ASSERT_FAILS(lab_device_identity(&place, &fixture->arena, &identity, err), LAB_ERR_SYSTEM,
-                 "isn't there any more");
+                 "no longer exists");
 }
 
 LAB_TEST(an_open_device_tells_its_clock_and_power) {

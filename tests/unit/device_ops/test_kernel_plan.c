@@ -496,7 +496,7 @@ LAB_TEST(what_no_kernel_can_do_is_refused) {
     ASSERT_FAILS(cuda_plan(&launch, h200, &way, &call, err), LAB_ERR_UNSUPPORTED, "70000 blocks");
 }
 
-LAB_TEST(products_are_told_apart_by_shape_and_alignment) {
+LAB_TEST(products_are_distinct_by_shape_and_alignment) {
     struct lab_launch launch = {
         .op = LAB_OP_GEMM_BIAS_ADD,
         .in = {lab_tensor_matrix((void *)0x1000, LAB_BF16, 50, 512),

@@ -118,8 +118,8 @@ static void assert_refused(struct lab_launch launch, const char *text, const cha
 
 LAB_TEST(tiles_that_do_not_fit_are_refused_with_the_reason) {
     struct lab_launch launch = attention(1000, 128, LAB_BF16);
-    assert_refused(launch, "block_m=192,block_n=128,q_stages=1", "128 fit its registers");
-    assert_refused(launch, "block_n=160,q_stages=0", "hold 216 numbers");
+    assert_refused(launch, "block_m=192,block_n=128,q_stages=1", "registers for values, of 128");
+    assert_refused(launch, "block_n=160,q_stages=0", "need 216 registers");
     assert_refused(launch, "block_n=176,stages=3,q_stages=1", "bytes of shared memory");
     assert_refused(launch, "block_m=64,pingpong=1", "taking turns needs");
     assert_refused(attention(60, 128, LAB_BF16), "block_m=128,pingpong=0", "only 60 tokens");

@@ -78,13 +78,13 @@ LAB_TEST(configurations_of_softmax_that_do_not_fit_are_refused) {
         {80, 32768, "cluster=2,threads=512", "no clusters"},
         {90, 4096, "cluster=2,threads=128", "too short for that many blocks"},
         {90, 65536, "cluster=1,threads=64,resident=0,ahead=0", "too few for rows of 65536"},
-        {90, 197, "threads=1024,cluster=1", "nothing of a row of 197"},
+        {90, 197, "threads=1024,cluster=1", "too many for a row of 197"},
         {90, 65536, "threads=512,resident=0,ahead=1", "needs resident"},
         {90, 65536, "threads=512,resident=512,ahead=0", "only where rows come ahead"},
         {90, 65536, "threads=512,cluster=1,resident=1024,ahead=0", "registers"},
         {89, 65536, "threads=512,cluster=1,resident=512,ahead=1", "shared memory"},
         {90, 65536, "threads=512,cluster=1,resident=512,ahead=1,turns=4", "enough rows"},
-        {90, 4096, "threads=128,resident=1024,ahead=1", "too short to gain by it"},
+        {90, 4096, "threads=128,resident=1024,ahead=1", "no gain for rows"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct lab_device_ref ref = {

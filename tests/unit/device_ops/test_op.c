@@ -236,7 +236,7 @@ LAB_TEST(outputs_lie_over_inputs_only_where_allowed) {
     launch.in[0].data = launch.out.data = memory;
     complete(&launch);
     launch.out.data = memory + 8; /* shifted: the end of the input is lost */
-    refused(launch, "lies over input 0");
+    refused(launch, "must not overlap input 0");
     launch.out.data = memory + 16;
     complete(&launch);
 
@@ -244,5 +244,5 @@ LAB_TEST(outputs_lie_over_inputs_only_where_allowed) {
         .op = LAB_OP_GEMM, .in = {matrix(4, 4), matrix(4, 4)}, .out = matrix(4, 4)};
     launch.in[0].data = launch.out.data = memory;
     launch.in[1].data = memory + 16;
-    refused(launch, "lies over input 0");
+    refused(launch, "must not overlap input 0");
 }

@@ -61,10 +61,10 @@ LAB_TEST(other_content_is_no_topology) {
                                  "ELF\0\0\1\2\3\xff\xfe";
     static const char html[] = "<?xml version=\"1.0\"?>\n<html><body>machine</body></html>\n";
     static const char word[] = "this is not a <topology, is it\n";
-    assert_bytes_refused("", 0, "is no hwloc topology");
-    assert_bytes_refused(binary, sizeof binary, "is no hwloc topology");
-    assert_bytes_refused(html, sizeof html - 1, "is no hwloc topology");
-    assert_bytes_refused(word, sizeof word - 1, "a damaged one");
+    assert_bytes_refused("", 0, "is not a hwloc topology");
+    assert_bytes_refused(binary, sizeof binary, "is not a hwloc topology");
+    assert_bytes_refused(html, sizeof html - 1, "is not a hwloc topology");
+    assert_bytes_refused(word, sizeof word - 1, "a damaged hwloc topology");
 }
 
 LAB_TEST(a_topology_without_a_machine_is_damaged) {
@@ -73,8 +73,8 @@ LAB_TEST(a_topology_without_a_machine_is_damaged) {
                                 "<topology version=\"2.0\">\n</topology>\n";
     static const char future[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                                  "<topology version=\"9.0\">\n<object type=\"Warp\"/></topology>\n";
-    assert_bytes_refused(empty, sizeof empty - 1, "a damaged one");
-    assert_bytes_refused(future, sizeof future - 1, "a damaged one");
+    assert_bytes_refused(empty, sizeof empty - 1, "a damaged hwloc topology");
+    assert_bytes_refused(future, sizeof future - 1, "a damaged hwloc topology");
 }
 
 /* Cut anywhere before its last tag, a recording is refused; what remains is never half a
@@ -85,8 +85,8 @@ LAB_TEST(a_truncated_topology_is_damaged) {
     size_t length;
     assert_int_equal(lab_file_read(fixture_path, 1 << 20, &arena, &text, &length, NULL), 0);
     for (size_t cut = length - 14; cut > 100; cut -= length / 97)
-        assert_bytes_refused(text, cut, "a damaged one");
-    assert_bytes_refused(text, 60, "is no hwloc topology");
+        assert_bytes_refused(text, cut, "a damaged hwloc topology");
+    assert_bytes_refused(text, 60, "is not a hwloc topology");
 }
 
 /* hwloc trusts such a file and dies of it; gpulab must not. */
@@ -98,7 +98,7 @@ LAB_TEST(a_topology_that_kills_hwloc_is_damaged) {
     char *core = strstr(text, "type=\"Core\"");
     assert_non_null(core);
     memcpy(strstr(core, "cpuset="), "spuset=", 7);
-    assert_bytes_refused(text, length, "a damaged one");
+    assert_bytes_refused(text, length, "a damaged hwloc topology");
 }
 
 /* As hwloc 1 wrote it: memory is an attribute of the node, and the node holds the socket. */

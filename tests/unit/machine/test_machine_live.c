@@ -250,7 +250,7 @@ LAB_TEST(absent_pages_are_counted_as_such) {
     assert_int_equal(lab_memory_prove(machine, memory, pages * page_bytes, node, &err), -1);
     assert_int_equal(err.hint, LAB_HINT_MEMORY_MOVED);
     assert_int_equal(err.code, LAB_ERR_WRONG);
-    assert_contains(err.text, "of 3000 pages 3000 not there yet");
+    assert_contains(err.text, "of 3000 pages 3000 not allocated");
 
     memory[0] = memory[(pages - 1) * page_bytes] = 1;
     assert_int_equal(lab_memory_census(machine, memory, pages * page_bytes, &census, NULL), 0);
@@ -362,7 +362,7 @@ static int live_without_numa(void) {
     if (mine->numa_in_kernel || mine->nodes[0].free_bytes <= 0)
         return 2;
     if (lab_machine_require_node(mine, 4711, &err) == 0 ||
-        !strstr(err.text, "the kernel has no NUMA, so NUMA node 0 stands for the whole machine"))
+        !strstr(err.text, "the kernel has no NUMA, so NUMA node 0 is the whole machine"))
         return 3;
     int result = mine->node_count == 1 ? check_one_node_works(mine) : 0;
     lab_machine_close(mine);

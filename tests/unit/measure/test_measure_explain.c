@@ -150,13 +150,13 @@ LAB_TEST(not_precise) {
     m.stop = LAB_MEASURE_LIMIT;
     m.precision = 0.0321;
     assert_explained(m, LAB_WARN_NOT_PRECISE,
-                     "the limit came after 120 iterations, when the median was known to ±3.2%; "
+                     "time limit after 120 iterations, with the median known to ±3.2%; "
                      "a longer limit gives more precision");
     m.count = 1;
     m.latency.n = 1;
     m.precision = NAN;
     assert_explained(m, LAB_WARN_NOT_PRECISE,
-                     "the limit came after 1 iteration, too few to estimate the spread; a longer "
+                     "time limit after 1 iteration, too few to estimate the spread; a longer "
                      "limit gives more precision");
 }
 

@@ -137,18 +137,18 @@ LAB_TEST(packing_appends) {
 #define REFUSES(literal, max, gist) refuses(literal, sizeof(literal) - 1, max, gist)
 
 LAB_TEST(what_was_not_packed_so) {
-    REFUSES("", 10, "no bytes at all");
+    REFUSES("", 10, "packed iterations: empty");
     REFUSES("\x02\x00\x00", 10, "version 2, known is 1");
-    REFUSES("\x01", 10, "the count doesn't read");
-    REFUSES("\x01\x80", 10, "the count doesn't read");
-    REFUSES("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00", 10, "the count doesn't read");
+    REFUSES("\x01", 10, "invalid count");
+    REFUSES("\x01\x80", 10, "invalid count");
+    REFUSES("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00", 10, "invalid count");
     REFUSES("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", 10,
             "18446744073709551615, at most 10");
     REFUSES("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", SIZE_MAX,
             "cut off, 18446744073709551615 can't be in 1 bytes");
     REFUSES("\x01\x01\x00\x00\x00\x00", 0, "1, at most 0");
-    REFUSES("\x01\x00", 10, "the first start doesn't read");
-    REFUSES("\x01\x00\x80\x80", 10, "the first start doesn't read");
+    REFUSES("\x01\x00", 10, "invalid first start");
+    REFUSES("\x01\x00\x80\x80", 10, "invalid first start");
     REFUSES("\x01\x01\x00\x20\x00\x00", 10, "number 1 of 1 is cut off or damaged");
     REFUSES("\x01\x01\x00\x08\x00\x00", 10, "number 1 of 1 is cut off or damaged");
     REFUSES("\x01\x00\x00more", 10, "4 bytes too many after 0");

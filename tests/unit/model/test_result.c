@@ -125,14 +125,14 @@ LAB_TEST(lies_are_refused) {
     REFUSED("\1\0device\0tcpu", "a text has no end");
     REFUSED("\1\0device\0t\xed\xa0\x80\0", "isn't UTF-8");
     REFUSED("\1\0dev\xff\0t\0", "isn't UTF-8");
-    REFUSED("\1\0tuning\0j{\0", "its tuning:1: no valid JSON");
+    REFUSED("\1\0tuning\0j{\0", "its tuning:1: invalid JSON");
     REFUSED("\1\0rate\0x", "a value of type 120");
     REFUSED("\1\0rate\0\0", "a value of type 0");
     REFUSED("\0\0more", "4 bytes too many");
     REFUSED("\1\0warnings\0l\xff\xff\xff\xff", "a list of 4294967295 items");
     REFUSED("\1\0warnings\0l\2\0\0\0\0\0", "ends within a value");
     REFUSED("\2\0xids\0l\0\0\0\0gpu.xids\0l\1\0\0\0\1\0number\0t5\0", "a text, not a whole number");
-    REFUSED("\2\0warnings\0l\1\0\0\0\0\0warnings\0l\1\0\0\0\0\0", "came a second time");
+    REFUSED("\2\0warnings\0l\1\0\0\0\0\0warnings\0l\1\0\0\0\0\0", "came twice");
     REFUSED("\1\0a\0l\1\0\0\0\1\0a\0l\1\0\0\0\1\0a\0l\1\0\0\0\1\0a\0l\1\0\0\0\1\0a\0l\1\0\0\0\0\0",
             "in 4 lists");
 }

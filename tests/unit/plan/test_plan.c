@@ -162,7 +162,7 @@ LAB_TEST(an_inner_list_is_a_gang) {
     assert_int_equal(find_run("gpu1+3_numa1+3_vit0x0x0")->ranks[1].numa_node, 3);
     REFUSED(FOUR_NODES, "2 nodes, but 1 device", "device=cpu", "experiment=quick_test",
             "experiment.hardware.numa_nodes=[[1,3]]");
-    REFUSED(FOUR_NODES, "device 1 twice", "device=cpu", "experiment=quick_test",
+    REFUSED(FOUR_NODES, "duplicate device 1", "device=cpu", "experiment=quick_test",
             "experiment.hardware.gpu_ids=[[1,1]]");
 }
 

@@ -89,7 +89,7 @@ LAB_TEST(a_sweep_is_as_good) {
     find_run("gpu0_numa0_lr1e-05");
 }
 
-LAB_TEST(commands_of_one_label_are_told_apart) {
+LAB_TEST(commands_of_one_label_are_distinct) {
     PLAN("-m", "experiment=test_matrix", "experiment.command='train -a','train -b'");
     assert_int_equal(plan.run_count, 2);
     find_run("gpu0_numa0_train_commandtrain--a");
@@ -136,7 +136,7 @@ LAB_TEST(mistakes_are_found_when_it_is_planned) {
             "experiment=test_matrix", "experiment.command='train {optimiser}'");
     REFUSED(FOUR_NODES, "reads no number", "device=cpu", "experiment=test_matrix", TRAIN,
             "experiment.metrics.patterns=[loss]");
-    REFUSED(FOUR_NODES, "is no name of a variable", "device=cpu", "experiment=test_matrix", TRAIN,
+    REFUSED(FOUR_NODES, "is not a variable name", "device=cpu", "experiment=test_matrix", TRAIN,
             "+experiment.env={a-b: 1}");
     REFUSED(FOUR_NODES, "unknown key 'experiment.test.batch_size'", "device=cpu",
             "experiment=test_matrix", TRAIN, "+experiment.test.batch_size=4");

@@ -135,16 +135,16 @@ LAB_TEST(each_workload_has_its_own_keys) {
     assert_int_equal(find_run("gpu1+2_softmax8192x2048_concurrent_r0")->rank_count, 2);
     REFUSED(FOUR_NODES, "unknown key 'mm'; did you mean 'm'?", "device=cpu",
             "experiment=contention", "+experiment.gemm.mm=3");
-    REFUSED(FOUR_NODES, "gemm is there twice", "device=cpu", "experiment=contention",
+    REFUSED(FOUR_NODES, "duplicate gemm", "device=cpu", "experiment=contention",
             "experiment.workload=[gemm,gemm_benchmark]");
 }
 
 LAB_TEST(what_makes_no_sense_is_refused) {
     REFUSED(ONE_NODE, "must be none, cpu, membw, pcie, sm or power", "device=cpu:0/2",
             "experiment=contention", "experiment.disturb=noise");
-    REFUSED(ONE_NODE, "regret times what other phases chose against what baseline chose",
+    REFUSED(ONE_NODE, "regret compares the choices of other phases with those of baseline",
             "device=cpu:0/2", "experiment=contention", "experiment.phases=[regret]");
-    REFUSED(ONE_NODE, "pinned runs with what baseline chose: add baseline", "device=cpu:0/2",
+    REFUSED(ONE_NODE, "pinned uses baseline's choices: add baseline", "device=cpu:0/2",
             "experiment=contention",
             "experiment.phases=[concurrent,{name:pinned,place:together,apart:[tuning_cache]}]");
     REFUSED(ONE_NODE, "on CPUs it must be cpu or membw", "device=cpu:0/2", "experiment=contention",
@@ -157,7 +157,7 @@ LAB_TEST(what_makes_no_sense_is_refused) {
             "experiment=contention", "experiment.phases=[baseline,disturbed]");
     REFUSED(ONE_NODE, "there is no phase 'basline': there are baseline", "device=cpu:0/2",
             "experiment=contention", "experiment.phases=[basline]");
-    REFUSED(ONE_NODE, "baseline is there twice", "device=cpu:0/2", "experiment=contention",
+    REFUSED(ONE_NODE, "duplicate baseline", "device=cpu:0/2", "experiment=contention",
             "experiment.phases=[baseline,baseline]");
     REFUSED(ONE_NODE, "must be alone or together", "device=cpu:0/2", "experiment=contention",
             "experiment.phases=[{name:x,place:apart}]");
@@ -165,7 +165,7 @@ LAB_TEST(what_makes_no_sense_is_refused) {
             "experiment=contention", "experiment.phases=[{name:x,place:together,apart:[magic]}]");
     REFUSED(ONE_NODE, "leave experiment.max_workers out", "device=cpu:0/2", "experiment=contention",
             "experiment.max_workers=2");
-    REFUSED(ONE_NODE, "there is but one device, cpu:0", "device=cpu:0", "experiment=contention",
+    REFUSED(ONE_NODE, "there is only one device, cpu:0", "device=cpu:0", "experiment=contention",
             "experiment.phases=[concurrent]");
 }
 

@@ -49,7 +49,7 @@ LAB_TEST(what_only_happens_to_be_there_is_loose) {
     judged(2, on_0, 1, 0, 3, NULL, LAB_PLACEMENT_LOOSE, "taskset -a -cp 0-1,8-9 4711");
 }
 
-LAB_TEST(wrong_cores_and_memory_are_told_apart) {
+LAB_TEST(wrong_cores_and_memory_are_distinct) {
     int64_t there[] = {900 * MIB, 100 * MIB}, elsewhere[] = {100 * MIB, 900 * MIB};
     judged(2, on_0, 1, 1, 3, there, LAB_PLACEMENT_CORES, "taskset -a -cp 0-1,8-9 4711");
     judged(2, on_0, 1, -1, 2, NULL, LAB_PLACEMENT_CORES, "taskset -a -cp 0-1,8-9 4711");

@@ -214,7 +214,7 @@ LAB_TEST(nonsense_is_not_valid) {
 LAB_TEST(a_gpu_that_talks_only_nonsense_is_away_all_the_time) {
     void *probe = open_script("gpus=2; garbage=0");
     for (int i = 0; i < 30; i++) { /* through several readings of the slow tier */
-        read_fails(probe, 0, "answers nothing");
+        read_fails(probe, 0, "answers no query");
         advance(0.1);
     }
     read_ok(probe, 1);
@@ -246,7 +246,7 @@ LAB_TEST(a_sleeping_gpu_is_not_woken) {
     read_ok(probe, 0);
     write_status("suspended\n");
     int calls = fake.calls("nvmlDeviceGetUtilizationRates", 0);
-    read_fails(probe, 0, "asleep");
+    read_fails(probe, 0, "power-saving");
     assert_int_equal(fake.calls("nvmlDeviceGetUtilizationRates", 0), calls);
     write_status("active\n");
     read_ok(probe, 0);

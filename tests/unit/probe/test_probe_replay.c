@@ -113,6 +113,6 @@ LAB_TEST(an_empty_recording_ends_at_once_and_none_is_refused) {
     ASSERT_FAILS(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err), LAB_ERR_USER, "");
     rig.config.setup.recording = NULL;
     ASSERT_SAYS(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, err),
-                "there is no recording to be played");
+                "no recording to replay");
     told_release(&rig.told);
 }

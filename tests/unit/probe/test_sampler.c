@@ -86,7 +86,7 @@ LAB_TEST(a_lane_that_hangs_is_a_gap_and_the_others_go_on) {
     assert_string_equal(rig.told.events.text, ""); /* patience holds */
     rig_pass(&rig, 10);
     rig_take(&rig);
-    assert_string_equal(rig.told.events.text, "1@500 gap its reading hangs; ");
+    assert_string_equal(rig.told.events.text, "1@500 gap its driver call hangs; ");
     struct lab_sampler_stats stats;
     lab_sampler_stats(rig.sampler, &stats);
     assert_int_equal(stats.lanes, 2);

@@ -38,7 +38,7 @@ LAB_TEST(unknown_gpus_and_probes_are_refused_with_those_that_exist) {
     fake_reset(1);
     refused(&config, "there is no GPU 1; there is GPU 0");
     fake_reset(0);
-    refused(&config, "there is no GPU 1; no GPU is seen here at all");
+    refused(&config, "there is no GPU 1; no GPU was found");
     const char *const names[] = {"fake", "fakr", NULL};
     config = (struct lab_sampler_config){.setup.interval_ns = 100 * MS, .probes = names};
     refused(&config, "there is no probe 'fakr'; there are fake");
@@ -364,7 +364,7 @@ LAB_TEST(a_driver_that_is_not_there_yet_is_asked_again) {
     open_driver(&rig, false, 1000 * MS);
     assert_true(lab_sampler_awaits(rig.sampler, "fake"));
     assert_true(lab_sampler_retries(rig.sampler, "fake"));
-    assert_string_equal(lab_sampler_refusal(rig.sampler, "fake"), "not loaded; it is asked again");
+    assert_string_equal(lab_sampler_refusal(rig.sampler, "fake"), "not loaded; retrying");
     take_until(&rig, &rig.told.ticks, "1@");
     assert_null(lab_sampler_refusal(rig.sampler, "fake"));
     assert_false(lab_sampler_retries(rig.sampler, "fake"));

@@ -124,7 +124,7 @@ LAB_TEST(one_run_says_so) {
     assert_contains(text, "10.0 GFLOP/s (50% of the 20.0 GFLOP/s this device reaches)");
     assert_contains(text, "H2D 1.00 GB/s (25% of the 4.00 GB/s this device reaches), "
                           "D2H 1.00 GB/s\n");
-    assert_contains(text, "40% of the time, overlap: 50% of the copying lies under compute\n");
+    assert_contains(text, "40% of the time, overlap: 50% of copy time overlaps compute\n");
     assert_contains(text, "100 in 1.00 s after 7 for warm-up, stopped when the median was known "
                           "to ±0.8%\n");
     assert_contains(text, "passed: relative error 3.1e-07, against double precision (limit 1e-05)");

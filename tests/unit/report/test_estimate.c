@@ -103,8 +103,8 @@ LAB_TEST(running_study_says_what_is_left_and_why) {
                 "\n"
                 "  Total     1.50 s taken by runs that are done, about 6 min left; it ends at\n"
                 "            about 10:48\n"
-                "  Guessed   1 run is unlike any that has run here: in the total by what others\n"
-                "            took, which may be far off\n"
+                "  Unknown   1 run has no comparable one on this machine: counted as the mean of\n"
+                "            the others\n"
                 "  Folder    outputs/quick_test/2026-11-15/10-41-50\n"
                 "  Run by    process 4711 on node7\n");
 }
@@ -141,8 +141,8 @@ LAB_TEST(planned_study_names_limit_and_disk) {
                 "\n"
                 "  Total     about 8 min; started now, it would end at about 10:50; the time-outs\n"
                 "            allow 30 min at most, retries included\n"
-                "  Guessed   1 run is unlike any that has run here: in the total by what others\n"
-                "            took, which may be far off\n"
+                "  Unknown   1 run has no comparable one on this machine: counted as the mean of\n"
+                "            the others\n"
                 "  Disk      about 200 KiB\n"
                 "  Start     gpulab run quick_test\n");
 }
@@ -152,15 +152,16 @@ LAB_TEST(unknown_total_is_said) {
     study.left_s = NAN;
     study.guessed = 3;
     assert_holds(&study, "1 of 4 runs done; unknown time left\n");
-    assert_holds(&study, "unknown time left, since 3 of\n"
-                         "            its runs are unlike any that has run here\n");
+    assert_holds(&study, "unknown time left: 3 of its runs\n"
+                         "            have no comparable run on this machine\n");
     study.folder = NULL;
-    assert_holds(&study,
-                 "quick_test: 4 points × 1 repeat = 4 runs, too little like them has run here\n");
+    assert_holds(
+        &study,
+        "quick_test: 4 points × 1 repeat = 4 runs, time unknown (too few comparable runs)\n");
     study.guessed = 4;
-    assert_holds(&study, "unknown, since nothing like it\n            has run here");
+    assert_holds(&study, "unknown: no comparable run on\n            this machine");
     assert_holds(&study,
-                 "quick_test: 4 points × 1 repeat = 4 runs, nothing like them has run here\n");
+                 "quick_test: 4 points × 1 repeat = 4 runs, time unknown (no comparable runs)\n");
 }
 
 LAB_TEST(many_runs_leave_out_the_ended_first) {

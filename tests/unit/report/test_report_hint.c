@@ -32,14 +32,14 @@ LAB_TEST(hints_name_what_to_change) {
     assert_hint(LAB_HINT_MEMORY_LIMIT, "memory limit of the container");
     assert_hint(LAB_HINT_TIMEOUT, "experiment.test.timeout_s=");
     assert_hint(LAB_HINT_TIMEOUT_MEASURING, "experiment.test.num_samples=");
-    assert_hint(LAB_HINT_TIMEOUT_VERIFYING, "double precision");
+    assert_hint(LAB_HINT_TIMEOUT_VERIFYING, "Verifying");
     assert_hint(LAB_HINT_NUMA_NODE, "experiment.hardware.numa_nodes=");
     assert_hint(LAB_HINT_CPUSET, "cpuset");
     assert_hint(LAB_HINT_MEMORY_MOVED, "numa_balancing");
     assert_hint(LAB_HINT_MOVE_PAGES_FORBIDDEN, "SYS_NICE");
     assert_hint(LAB_HINT_WORKER_CRASHED, "logs/<run>.stderr");
     assert_hint(LAB_HINT_WRONG_RESULTS, "gpulab bench");
-    assert_hint(LAB_HINT_OUT_OF_SPACE, "same command again");
+    assert_hint(LAB_HINT_OUT_OF_SPACE, "repeat the command");
 }
 
 /* No hint shows a placeholder, whatever is known of the run. */

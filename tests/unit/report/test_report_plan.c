@@ -78,17 +78,17 @@ LAB_TEST(nothing_like_it_has_run) {
     struct lab_plan plan = plan_of(runs);
     struct lab_plan_estimate estimate = NOTHING_KNOWN;
     assert_says(&plan, &estimate,
-                "  Time      at most 4 h by their time-outs and retries; nothing like it "
-                "has run here yet\n");
+                "  Time      at most 4 h by their time-outs and retries; no comparable run on this "
+                "machine\n");
     assert_json(&plan, &estimate,
                 "\"expected_s\": null, \"expected_unknown\": 48, \"expected_guessed\": 48, "
                 "\"expected_by_duration\": 0, "
                 "\"expected_most_s\": 14400.0, "
                 "\"disk_bytes\": 81920");
     plan.budget_s = 600;
-    assert_says(
-        &plan, &estimate,
-        "at most 4 h by their time-outs and retries, and no run starts after 10 min; nothing like");
+    assert_says(&plan, &estimate,
+                "at most 4 h by their time-outs and retries, and no run starts after 10 min; no "
+                "comparable run");
 }
 
 LAB_TEST(earlier_runs_tell) {
@@ -101,7 +101,8 @@ LAB_TEST(earlier_runs_tell) {
     estimate.most_s = 7200;
     estimate.disk_bytes = 1258291;
     assert_says(&plan, &estimate,
-                "  Time      takes about 12 min (from earlier runs here; 5 of 48 runs guessed), at "
+                "  Time      takes about 12 min (from earlier runs here; 5 of 48 runs estimated "
+                "from others), at "
                 "most 2 h by their time-outs and retries\n"
                 "  Disk      writes about 1.20 MiB\n");
     assert_json(&plan, &estimate,

@@ -203,7 +203,7 @@ LAB_TEST(nothing_valid_has_a_banner) {
     assert_contains(text, "3 of 3 runs succeeded, but all of them are invalid\n");
     assert_contains(text,
                     "  Invalid: no run of this study is valid, so the values of all are shown");
-    assert_contains(text, "  Invalid: 1 run: its values must not be used; it doesn't say why\n");
+    assert_contains(text, "  Invalid: 1 run: its values must not be used, for an unknown reason\n");
     assert_contains(markdown, "\n> **Invalid:** no run of this study is valid");
     lab_mem_free(text);
     lab_mem_free(markdown);
@@ -215,7 +215,7 @@ LAB_TEST(before_anything_has_ended) {
     fixture_numa(&f, 0);
     char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
     assert_contains(text, "numa_locality_study: none of 48 runs has ended yet\n\n  Report ");
-    assert_contains(text, "goes on in the same folder with the 48 runs that are left\n");
+    assert_contains(text, "resumes in the same folder: 48 runs left\n");
     assert_contains(markdown, "| planned |\n");
     lab_mem_free(text);
     lab_mem_free(markdown);

@@ -292,7 +292,7 @@ LAB_TEST(a_held_one_is_refused_and_says_by_whom) {
 
     struct lab_folder folder = LAB_FOLDER_INIT;
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
-                   lab_arena_printf(&arena, "is being worked on by process %d on ", other.pid));
+                   lab_arena_printf(&arena, "is in use by process %d on ", other.pid));
     assert_contains(err.text, "(gpulab run quick_test, since ");
     assert_contains(err.text, "experiment.resume=false");
 

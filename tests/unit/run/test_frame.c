@@ -390,7 +390,7 @@ LAB_TEST(nothing_comes_before_hello) {
     lab_str_add(&sent, "Iter 120 loss 3.21\n");
     catches("came before HELLO");
     say_hello(2);
-    catches_after_hello("HELLO came a second time");
+    catches_after_hello("HELLO came twice");
 }
 
 LAB_TEST(hello_is_checked) {
@@ -453,7 +453,7 @@ LAB_TEST(payloads_decode) {
 
 LAB_TEST(iterations_decode) {
     CATCHES(LAB_FRAME_ITERATIONS, "1234567", "ends within a number");
-    CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0", "no bytes at all");
+    CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0", "packed iterations: empty");
     CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\5\0", "ITERATIONS frame of rank 1: packed");
     CATCHES(LAB_FRAME_ITERATIONS, "\0\0\0\0\0\0\0\0\1\xff\xff\xff\xff\x0f\0",
             "4294967295, at most 32768 may be here");

@@ -172,7 +172,7 @@ LAB_TEST(whatever_is_out_of_bounds_is_named) {
     refuse("warmup_iterations", "99999999999", "'warmup_iterations' is 99999999999");
     refuse("duration_s", "-0.5", "'duration_s' is -0.5, the least is 0");
     refuse("seed", "9007199254740992", "possible is 0 to 9007199254740991");
-    refuse("colour", "\"red\"", "'colour' is nothing that a worker knows");
+    refuse("colour", "\"red\"", "unknown key 'colour'");
 }
 
 #define RANK(index, more) "{\"index\":" index ",\"gpu_id\":0,\"device\":\"cpu:0\"" more "}"
@@ -183,7 +183,7 @@ LAB_TEST(ranks_are_checked_one_by_one) {
     refuse("ranks", "[" RANK("0", "") "]", "rank 0: 'numa_node' is missing");
     refuse("ranks", "[" RANK("3", ",\"numa_node\":0") "]", "'index' is 3, possible is 0 to 2");
     refuse("ranks", "[" RANK("0", ",\"numa_node\":-2") "]", "'numa_node' is -2");
-    refuse("ranks", "[" RANK("0", ",\"numa_node\":0,\"core\":1") "]", "'core' is nothing");
+    refuse("ranks", "[" RANK("0", ",\"numa_node\":0,\"core\":1") "]", "unknown key 'core'");
     refuse("ranks", "[" RANK("1", ",\"numa_node\":0") "," RANK("1", ",\"numa_node\":0") "]",
            "rank 1: index 1 must be above 1");
     refuse("ranks", "[{\"index\":0,\"gpu_id\":0,\"device\":\"\",\"numa_node\":0}]",
@@ -198,7 +198,7 @@ LAB_TEST(a_job_says_how_much_to_measure) {
     sent.duration_s = 0;
     text = text_of(&sent);
     ASSERT_SAYS(lab_job_read(text, strlen(text), &arena, &job, err),
-                "neither 'iterations' nor 'duration_s'");
+                "'iterations' or 'duration_s' is missing");
 }
 
 LAB_TEST(a_half_described_machine_is_refused) {
@@ -208,7 +208,7 @@ LAB_TEST(a_half_described_machine_is_refused) {
     refuse("simulation",
            "{\"machine\": \"x\", \"definition\": \"y\", \"chance\": 1, \"start_ns\": 0}",
            "'start_ns' is 0");
-    refuse("simulation", "{\"machines\": \"x\"}", "'machines' is nothing that a worker knows");
+    refuse("simulation", "{\"machines\": \"x\"}", "unknown key 'machines'");
 }
 
 LAB_TEST(what_is_no_map_is_refused) {

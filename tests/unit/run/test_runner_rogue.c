@@ -101,7 +101,7 @@ LAB_TEST(a_result_and_no_end) {
     add_run("lingers.0", "cpu:0");
     assert_carried_out();
     assert_done(1);
-    assert_non_null(find_event(LAB_RUNNER_WARNING, "didn't end after its last word"));
+    assert_non_null(find_event(LAB_RUNNER_WARNING, "did not exit after its result"));
 }
 
 LAB_TEST(a_crash_after_the_result) {
@@ -118,10 +118,10 @@ LAB_TEST(lies) {
         {"lie.garbage", "a frame of rank 65535, but the ranks are 0 to 0"},
         {"lie.gap", "iterations from 1 on, where 0 was the next"},
         {"lie.many", "it sent 6 iterations, but 5 were asked for"},
-        {"lie.ready", "READY a second time"},
+        {"lie.ready", "READY twice"},
         {"lie.order", "a frame that only its runner sends"},
         {"lie.list", "RESULT frame of rank 0: a list of 4294967295 items"},
-        {"lie.json", "its tuning:1: no valid JSON"},
+        {"lie.json", "its tuning:1: invalid JSON"},
         {"lie.rate", "its rate is a text, not a number"},
         {"lie.infinite", "its rate isn't finite"},
         {"lie.cut", "RESULT frame of rank 0: "},
@@ -132,7 +132,7 @@ LAB_TEST(lies) {
     assert_carried_out();
     assert_int_equal(outcome.failed, count);
     for (int i = 0; i < count; i++) {
-        assert_failed(i + 1, "the worker has gone wrong: ");
+        assert_failed(i + 1, "the worker failed: ");
         assert_failed(i + 1, known[i].gist);
         assert_hint(i + 1, LAB_HINT_WORKER_CRASHED);
     }
@@ -142,8 +142,8 @@ LAB_TEST(more_lies) {
     add_run("lie.twice", "cpu:0");
     add_run("lie.rank", "cpu:0,cpu:1");
     assert_carried_out();
-    assert_failed(1, "it sent a RESULT a second time");
-    assert_failed(2, "which isn't its own");
+    assert_failed(1, "it sent RESULT twice");
+    assert_failed(2, "of another worker");
 }
 
 static int begin(int argc, char **argv) {

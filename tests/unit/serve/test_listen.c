@@ -70,7 +70,7 @@ LAB_TEST(what_is_no_address_is_refused_with_what_is_right) {
     assert_refused("::1", LAB_ERR_USER, "needs brackets");
     assert_refused("[::1", LAB_ERR_USER, "bracket isn't closed");
     assert_refused("[::1]9400", LAB_ERR_USER, "bracket isn't closed");
-    assert_refused("[]:9400", LAB_ERR_USER, "no host");
+    assert_refused("[]:9400", LAB_ERR_USER, "the host is missing");
     assert_refused("[::g]:9400", LAB_ERR_USER, "host '::g'");
     assert_refused("192.0.2.1:9400", LAB_ERR_USER, "no such address"); /* kept for documents */
     char name[400];

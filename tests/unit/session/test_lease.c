@@ -145,13 +145,13 @@ LAB_TEST(traps_are_not_touched) {
     write_file(precious, "precious");
 
     assert_int_equal(symlink(precious, path), 0);
-    assert_refused(take(cpu0, 1, &lease), LAB_ERR_SYSTEM, "no plain file");
+    assert_refused(take(cpu0, 1, &lease), LAB_ERR_SYSTEM, "not a plain file");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(link(precious, path), 0);
     assert_refused(take(cpu0, 1, &lease), LAB_ERR_SYSTEM, "GPULAB_LOCK_DIR");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0666), 0);
-    assert_refused(take(cpu0, 1, &lease), LAB_ERR_SYSTEM, "no plain file");
+    assert_refused(take(cpu0, 1, &lease), LAB_ERR_SYSTEM, "not a plain file");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0777), 0);
     assert_refused(take(cpu0, 1, &lease), LAB_ERR_SYSTEM, path);

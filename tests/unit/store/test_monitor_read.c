@@ -221,7 +221,7 @@ LAB_TEST(the_guide_s_pcie_log_is_read) {
     assert_true(fabs(track_value(gpu, LAB_METRIC_PCIE_TX_RATE, -1, 1) - 35e6) < 1024);
     assert_true(
         isnan(track_value(lab_recording_gpu(recording, 1), LAB_METRIC_PCIE_TX_RATE, -1, 0)));
-    assert_true(is_missing(recording, "fields that should be numbers and aren't (1)"));
+    assert_true(is_missing(recording, "fields that are not numbers (1)"));
 }
 
 /* One object, objects behind each other, a line each, lists behind each other. */
@@ -270,10 +270,10 @@ LAB_TEST(wrong_types_are_left_out_and_told) {
     const struct lab_track *gpu = lab_recording_gpu(recording, 0);
     assert_int_equal(gpu->count, 1);
     assert_true(track_value(gpu, LAB_METRIC_TEMPERATURE, -1, 0) == 50);
-    assert_true(is_missing(recording, "fields that should be numbers and aren't (3)"));
+    assert_true(is_missing(recording, "fields that are not numbers (3)"));
     assert_true(is_missing(recording, "records without a time stamp (1)"));
-    assert_true(is_missing(recording, "GPUs without a number that makes sense (1)"));
-    assert_true(is_missing(recording, "records that no monitor writes (1)"));
+    assert_true(is_missing(recording, "GPUs without a valid index (1)"));
+    assert_true(is_missing(recording, "records of an unknown format (1)"));
     assert_true(is_missing(recording, "bytes that belong to no record (8)"));
 }
 
@@ -400,7 +400,7 @@ LAB_TEST(a_record_that_is_no_json_costs_only_itself) {
     struct lab_recording *recording = read_text("[" RECORD(
         "2025-01-15T10:30:00", 0, 1) ", {\"a\" 5}, " RECORD("2025-01-15T10:30:01", 0, 2) "]");
     assert_int_equal(lab_recording_gpu(recording, 0)->count, 2);
-    assert_true(is_missing(recording, "records that are no valid JSON (1)"));
+    assert_true(is_missing(recording, "records that are invalid JSON (1)"));
 }
 
 LAB_TEST(a_table_s_last_line_may_be_cut_off) {

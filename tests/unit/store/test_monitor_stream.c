@@ -214,7 +214,7 @@ LAB_TEST(foreign_files_are_refused) {
         err = LAB_ERR_INIT;
         assert_int_equal(lab_monitor_stream_files(test_path("f"), &setup, &stream, &err), -1);
         assert_int_equal(err.code, LAB_ERR_USER);
-        assert_contains(err.text, "f.json is there already");
+        assert_contains(err.text, "f.json exists");
         char now[64] = "";
         FILE *file = fopen(test_path("f.json"), "rb");
         assert_int_equal(fread(now, 1, sizeof now, file), strlen(texts[i]));

@@ -65,7 +65,7 @@ LAB_TEST(what_is_none_of_these_is_refused_with_the_reason) {
          "point 1 lacks"},
         {"{\"sets\": [{\"points\": [{\"axes\": {}, \"quantity\": \"time\", \"values\": [1],"
          " \"blocks\": [-1]}]}]}",
-         "no whole number"},
+         "not a whole number"},
         {"{\"sets\": 3}", "no sets of points"},
     };
     struct lab_point_set *sets;

@@ -217,7 +217,7 @@ LAB_TEST(what_is_no_recording_is_refused) {
     assert_not_read(LAB_ERR_USER, "is not a recording: it is empty");
     static const char text[4096] = "time,gpu,power\n";
     store_bytes(text, sizeof text);
-    assert_not_read(LAB_ERR_USER, "is not a recording: it is no SQLite database");
+    assert_not_read(LAB_ERR_USER, "is not a recording: not an SQLite database");
     unlink(path);
     assert_works(lab_recorder_close(record(path), &err));
     write_at(68, "\x0f\x05\x51\x12", 4);

@@ -250,20 +250,21 @@ LAB_TEST(nonsense_is_refused) {
 #define REFUSES(bytes, gist) refuses(bytes, sizeof(bytes) - 1, gist)
     REFUSES("", "no bytes");
     REFUSES("\x02\x01\x00\x00\x00", "version 2, known is 1");
-    REFUSES("\x01\x81", "beginning doesn't read");
-    REFUSES("\x01\x00\x00\x00\x00", "more of them than there can be");             /* no ticks */
-    REFUSES("\x01\xff\x7f\x00\x00\x00", "more of them than there can be");         /* 16383 */
-    REFUSES("\x01\x01\xff\xff\x7f\x00\x00", "more of them than there can be");     /* columns */
-    REFUSES("\x01\x01\x01\x02\x00\x00\x00\x00", "more of them than there can be"); /* patterns */
-    REFUSES("\x01\x01\x00\x00\x05\x00\x02", "parts don't fit");                    /* times */
-    REFUSES("\x01\x01\x01\x00\x02\x7f\x00\x02", "parts don't fit");                /* a column */
-    REFUSES("\x01\x02\x00\x00\x02\x04\x02", "times don't read");                   /* no pattern */
-    REFUSES("\x01\x02\x00\x00\x04\x02\x0a\x01\x01", "times don't ascend");         /* 5, 4 */
-    REFUSES("\x01\x01\x01\x00\x02\x02\x00\x02\x04\x02", "column doesn't read");    /* pattern 1 */
-    REFUSES("\x01\x01\x01\x00\x02\x03\x00\x02\x01\x02\x41", "values don't read");  /* 65 bits */
-    REFUSES("\x01\x01\x01\x00\x02\x03\x00\x02\x03\x02\x02", "values don't read");  /* no second */
-    REFUSES("\x01\x01\x01\x01\x02\x02\x02\x00\x02\x00\x00\x04\x02", "values don't"); /* empty */
-    REFUSES("\x01\x01\x01\x01\x02\x02\x02\x00\x02\x01\x09\x04\x02", "values don't"); /* run of 9 */
+    REFUSES("\x01\x81", "invalid header");
+    REFUSES("\x01\x00\x00\x00\x00", "too many");                               /* no ticks */
+    REFUSES("\x01\xff\x7f\x00\x00\x00", "too many");                           /* 16383 */
+    REFUSES("\x01\x01\xff\xff\x7f\x00\x00", "too many");                       /* columns */
+    REFUSES("\x01\x01\x01\x02\x00\x00\x00\x00", "too many");                   /* patterns */
+    REFUSES("\x01\x01\x00\x00\x05\x00\x02", "inconsistent lengths");           /* times */
+    REFUSES("\x01\x01\x01\x00\x02\x7f\x00\x02", "inconsistent lengths");       /* a column */
+    REFUSES("\x01\x02\x00\x00\x02\x04\x02", "invalid times");                  /* no pattern */
+    REFUSES("\x01\x02\x00\x00\x04\x02\x0a\x01\x01", "times don't ascend");     /* 5, 4 */
+    REFUSES("\x01\x01\x01\x00\x02\x02\x00\x02\x04\x02", "invalid column");     /* pattern 1 */
+    REFUSES("\x01\x01\x01\x00\x02\x03\x00\x02\x01\x02\x41", "invalid values"); /* 65 bits */
+    REFUSES("\x01\x01\x01\x00\x02\x03\x00\x02\x03\x02\x02", "invalid values"); /* no second */
+    REFUSES("\x01\x01\x01\x01\x02\x02\x02\x00\x02\x00\x00\x04\x02", "invalid values"); /* empty */
+    REFUSES("\x01\x01\x01\x01\x02\x02\x02\x00\x02\x01\x09\x04\x02",
+            "invalid values"); /* run of 9 */
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -33,7 +33,7 @@ LAB_TEST(what_is_no_database_is_refused) {
     assert_not_read(LAB_ERR_USER, "it is empty");
     static const char text[4096] = "a report, not a database";
     write_bytes(path, text, sizeof text, 0);
-    assert_not_read(LAB_ERR_USER, "no SQLite database");
+    assert_not_read(LAB_ERR_USER, "not an SQLite database");
     path = folder;
     assert_not_read(LAB_ERR_USER, "is a directory");
     path = "/dev/null";

@@ -144,12 +144,12 @@ LAB_TEST(other_files_are_refused) {
     static const char text[] =
         "this is no database, whatever its name says. It is long enough, too";
     assert_refused(f, make_file("text.sqlite", text, sizeof text), LAB_ERR_USER,
-                   "it is no SQLite database");
+                   "not an SQLite database");
     assert_refused(f, make_file("empty.sqlite", "", 0), LAB_ERR_USER, "it is empty");
-    assert_refused(f, FIXTURES "other.db", LAB_ERR_USER, "none of Nsight Systems' tables");
+    assert_refused(f, FIXTURES "other.db", LAB_ERR_USER, "without Nsight Systems' tables");
     assert_refused(f, LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v2.db", LAB_ERR_USER,
                    "name its folder");
-    assert_refused(f, test_folder(), LAB_ERR_USER, "it is no file");
+    assert_refused(f, test_folder(), LAB_ERR_USER, "not a file");
     assert_refused(f, "/nowhere/trace.sqlite", LAB_ERR_USER, "No such file");
 }
 
@@ -252,7 +252,7 @@ LAB_TEST(folders_hold_traces) {
     assert_true(sources[3].named);
 }
 
-LAB_TEST(names_are_told_apart_and_files_count_once) {
+LAB_TEST(names_are_distinct_and_files_count_once) {
     struct fixture *f = *state;
     struct lab_trace_source *sources;
     int count;

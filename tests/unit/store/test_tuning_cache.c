@@ -328,9 +328,9 @@ static void refuse_import(struct lab_tuning_cache *cache, const char *text, cons
 
 LAB_TEST(what_is_no_export_changes_nothing) {
     struct lab_tuning_cache *cache = open_cache(true, NULL);
-    refuse_import(cache, "[]", "no export of a tuning cache");
+    refuse_import(cache, "[]", "not an export of a tuning cache");
     refuse_import(cache, "{\"format\": \"gpulab tuning\", \"version\": 2, \"entries\": []}",
-                  "of another version");
+                  "has another version");
     refuse_import(cache,
                   "{\"format\": \"gpulab tuning\", \"version\": 1, \"entries\": ["
                   "{\"key\": \"k\", \"config\": \"x=1\"}, {\"key\": \"l\"}]}",

@@ -328,7 +328,7 @@ LAB_TEST(a_shape_that_nothing_supports_is_refused) {
 LAB_TEST(nothing_to_tune_is_refused) {
     const struct lab_workload *memcpy_workload = lab_workload_find("memcpy", NULL);
     struct lab_tune_plan plan = plan_of(memcpy_workload, NULL);
-    refused(&plan, LAB_ERR_USER, "memcpy is no kernel that can be tuned");
+    refused(&plan, LAB_ERR_USER, "memcpy is not a tunable kernel");
 }
 
 /* --- interruptions --- */

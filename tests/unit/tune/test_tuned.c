@@ -98,7 +98,7 @@ LAB_TEST(a_tuned_one_that_does_not_fit_is_left_with_a_note) {
     assert_string_equal(tuned.config, "default");
     assert_contains(tuned.note, "the sequence has only 33 tokens");
     tune_to(config, "block_z=1");
-    assert_contains(find(config).note, "no parameter");
+    assert_contains(find(config).note, "not a parameter");
 }
 
 LAB_TEST(a_cache_that_can_not_be_read_is_no_failure) {

@@ -341,7 +341,7 @@ LAB_TEST(without_a_job_there_is_no_conversation) {
     struct runner runner = start_worker();
     shutdown(runner.fd, SHUT_WR);
     assert_true(read(runner.output, text, sizeof text - 1) > 0);
-    assert_string_equal(text, "the runner hung up before it sent a job");
+    assert_string_equal(text, "the runner closed the connection before sending a job");
     assert_int_equal(end_worker(&runner), NO_CONVERSATION);
     runner = start_worker();
     say_go(&runner);

@@ -203,7 +203,7 @@ LAB_TEST(memory_in_the_wrong_place_makes_a_result_invalid) {
     const struct lab_value *invalid = lab_value_get(result, "invalid");
     assert_int_equal(invalid->count, 1);
     assert_string_equal(invalid->items[0]->string,
-                        "memory isn't where it was asked for: 3 of 4 pages lie on node 1");
+                        "memory is on another NUMA node: 3 of 4 pages lie on node 1");
     say_ack(&runner);
     assert_int_equal(end_worker(&runner), 0);
 }

@@ -204,11 +204,11 @@ LAB_TEST(nobody_needs_to_listen) {
 /* --- when it goes wrong --- */
 
 LAB_TEST(a_failure_has_the_program_s_last_words) {
-    FAILS(LAB_ERR_SYSTEM, "the program ended with status 3; its last words: no such data",
+    FAILS(LAB_ERR_SYSTEM, "the program ended with status 3; its last line: no such data",
           "command=[sh, -c, 'echo done; echo a >&2; echo no such data >&2; echo >&2; exit 3']");
-    FAILS(LAB_ERR_SYSTEM, "ended with status 1; its last words: bye",
+    FAILS(LAB_ERR_SYSTEM, "ended with status 1; its last line: bye",
           "command=[sh, -c, 'echo bye; exit 1']");
-    FAILS(LAB_ERR_SYSTEM, "ended with status 1 and said nothing", "command=false");
+    FAILS(LAB_ERR_SYSTEM, "ended with status 1 without output", "command=false");
     assert_int_equal(err.hint, LAB_HINT_PROGRAM_FAILED);
     FAILS(LAB_ERR_SYSTEM, "ended by signal 9 (Killed)", "command=[sh, -c, 'kill -9 $$']");
     assert_int_equal(err.hint, LAB_HINT_PROGRAM_KILLED);
@@ -229,7 +229,7 @@ LAB_TEST(mistakes_are_found_before_it_runs) {
     FAILS(LAB_ERR_USER, "command is missing", "env={}");
     FAILS(LAB_ERR_USER, "unknown placeholder {lrr}", "command='a \\{lrr\\}'", "matrix={lr: 1}");
     FAILS(LAB_ERR_USER, "env.A: unknown placeholder {x}", "command=a", "env={A: '{x}'}");
-    FAILS(LAB_ERR_USER, "'1A' is no name of a variable", "command=a", "env={1A: b}");
+    FAILS(LAB_ERR_USER, "'1A' is not a variable name", "command=a", "env={1A: b}");
     FAILS(LAB_ERR_USER, "env.A is a list", "command=a", "env={A: [b]}");
     FAILS(LAB_ERR_USER, "env: must be a map", "command=a", "env=[b]");
     FAILS(LAB_ERR_USER, "reads no number", "command=a", "metrics={patterns: [x]}");
@@ -247,7 +247,7 @@ LAB_TEST(a_slice_of_a_gpu_runs_no_program) {
     struct lab_device_ref ref = {
         .name = "cuda:1/4.2", .backend = "cuda", .unit = 1, .slices = 4, .slice = 2};
     rank.ref = &ref;
-    FAILS(LAB_ERR_UNSUPPORTED, "gets the whole GPU, never a slice of it; write device=cuda:1",
+    FAILS(LAB_ERR_UNSUPPORTED, "needs the whole GPU, not a slice; write device=cuda:1",
           "command=true");
 }
 

@@ -133,7 +133,7 @@ LAB_TEST(patterns_are_checked) {
         {"{patterns: ['']}", "reads no number"},
         {"{patterns: ['a {}']}", "begins no {name}"},
         {"{patterns: ['a {x y}']}", "begins no {name}"},
-        {"{patterns: ['{x} {x}']}", "{x} is there twice"},
+        {"{patterns: ['{x} {x}']}", "duplicate {x}"},
         {"{patterns: [3]}", "a pattern is text"},
         {"{patterns: {a: b}}", "must be a list of texts"},
         {"{json: 3}", "must be true or false"},

@@ -9,10 +9,9 @@ enum { BLOCK_M, BLOCK_N, STAGES, Q_STAGES, PINGPONG, PARAMETERS };
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
     {"block_m", "queries of a tile, 64 for each warp group", LAB_CHOICES(64, 128, 192)},
-    {"block_n", "keys that they meet at a time",
-     LAB_CHOICES(64, 80, 96, 112, 128, 144, 160, 176, 192)},
-    {"stages", "tiles of keys, and of values, on their way or in use", LAB_CHOICES(2, 3, 4)},
-    {"q_stages", "tiles of queries likewise; 0 = one, copied to registers", LAB_CHOICES(0, 1, 2)},
+    {"block_n", "keys per step", LAB_CHOICES(64, 80, 96, 112, 128, 144, 160, 176, 192)},
+    {"stages", "pipeline stages of keys and of values", LAB_CHOICES(2, 3, 4)},
+    {"q_stages", "pipeline stages of queries; 0 = one, copied to registers", LAB_CHOICES(0, 1, 2)},
     {"pingpong", "1 = warp groups take turns at the matrix unit", LAB_CHOICES(0, 1)},
 };
 
@@ -47,8 +46,7 @@ static int hopper_flash_check(const struct lab_launch *launch, struct cuda_capac
     if (registers > registers_max(values))
         return lab_err_set(
             err, LAB_ERR_UNSUPPORTED,
-            "block_m=%d with block_n=%d: a thread would hold %d numbers at once, and "
-            "%d fit its registers",
+            "block_m=%d with block_n=%d: a thread would need %d registers for values, of %d",
             values[BLOCK_M], values[BLOCK_N], registers, registers_max(values));
     if (bytes > bytes_max)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,

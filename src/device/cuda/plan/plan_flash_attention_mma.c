@@ -8,10 +8,10 @@
 enum { BLOCK_M, BLOCK_N, WARPS, STAGES, PARAMETERS };
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_m", "queries of a block", LAB_CHOICES(32, 64, 128)},
-    {"block_n", "keys that a block meets at a time", LAB_CHOICES(16, 32, 64, 96, 128)},
-    {"warps", "warps of a block", LAB_CHOICES(2, 4, 8)},
-    {"stages", "tiles of keys and values on their way or in use", LAB_CHOICES(1, 2, 3)},
+    {"block_m", "queries per block", LAB_CHOICES(32, 64, 128)},
+    {"block_n", "keys per step", LAB_CHOICES(16, 32, 64, 96, 128)},
+    {"warps", "warps per block", LAB_CHOICES(2, 4, 8)},
+    {"stages", "pipeline stages of keys and values", LAB_CHOICES(1, 2, 3)},
 };
 
 #define SUMS_MAX   192       /* of a thread: more don't fit its registers beside the rest */

@@ -29,9 +29,9 @@ static const struct lab_tunable_parameter parameters[PARAMETERS] = {
      LAB_CHOICES(LIBRARY, TOGETHER, IN_TURNS)},
     {"block_m", "rows of a tile", LAB_CHOICES(64, 128, 192, 256)},
     {"block_n", "columns of a tile", LAB_CHOICES(32, 64, 96, 128, 160, 192, 224, 256)},
-    {"cluster", "blocks that load an operand together", LAB_CHOICES(1, 2)},
-    {"split", "blocks that share a tile along k", LAB_CHOICES(1, 2, 3, 4)},
-    {"group", "rows of tiles that are done together", LAB_CHOICES(4, 8, 16)},
+    {"cluster", "cluster size: blocks that share loads", LAB_CHOICES(1, 2)},
+    {"split", "split-k: blocks per tile", LAB_CHOICES(1, 2, 3, 4)},
+    {"group", "rows of tiles scheduled together", LAB_CHOICES(4, 8, 16)},
 };
 
 /* One value of each where they are nothing to the library, so that it is one configuration. */
@@ -128,7 +128,7 @@ static int check_split(const struct shape *shape, const struct tile *tile, int s
                            "block_n=%d can't be split into %d multiples of 32", tile->n,
                            tile->split);
     if (tile->m * tile->n * 4 > stages * stage_bytes(tile))
-        return refuse(err, "the stages have no room for the sums of a tile");
+        return refuse(err, "a tile's sums don't fit into the stages");
     if (quotient_up(shape->k, tile->k) < tile->split)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "k=%lld is too short to be split by %d",
                            (long long)shape->k, tile->split);

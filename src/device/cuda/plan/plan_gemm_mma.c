@@ -9,10 +9,10 @@
 enum { BLOCK_M, BLOCK_N, BLOCK_K, STAGES, WARPS_M, WARPS_N, PARAMETERS };
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"block_m", "rows of the output that a block does", LAB_CHOICES(32, 64, 128, 256)},
-    {"block_n", "columns of the output that a block does", LAB_CHOICES(32, 64, 128, 256)},
-    {"block_k", "of the inner dimension at a time", LAB_CHOICES(16, 32, 64)},
-    {"stages", "tiles on their way or in use", LAB_CHOICES(2, 3, 4)},
+    {"block_m", "output rows per block", LAB_CHOICES(32, 64, 128, 256)},
+    {"block_n", "output columns per block", LAB_CHOICES(32, 64, 128, 256)},
+    {"block_k", "step along k", LAB_CHOICES(16, 32, 64)},
+    {"stages", "pipeline stages", LAB_CHOICES(2, 3, 4)},
     {"warps_m", "warps that share the rows", LAB_CHOICES(1, 2, 4)},
     {"warps_n", "warps that share the columns", LAB_CHOICES(1, 2, 4)},
 };

@@ -24,16 +24,13 @@ enum { THREADS, CLUSTER, RESIDENT, AHEAD, TURNS, PAST, PARAMETERS };
 #define CLUSTER_THREADS 128                 /* at least, of a block in a cluster */
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
-    {"threads", "threads of a block that do a row",
-     LAB_CHOICES(8, 16, 32, 64, 128, 256, 512, 1024)},
+    {"threads", "threads per row", LAB_CHOICES(8, 16, 32, 64, 128, 256, 512, 1024)},
     {"cluster", "blocks that share a row", LAB_CHOICES(1, 2, 4, 8, 16)},
-    {"resident", "threads that a multiprocessor shall hold at once; 0: as the compiler likes",
+    {"resident", "resident threads per multiprocessor; 0: the compiler's choice",
      LAB_CHOICES(0, 512, 1024)},
-    {"ahead", "1: the next row is on its way while a block works on one; 0: a block does one row",
-     LAB_CHOICES(0, 1)},
-    {"turns", "rows that a block does, one after the other; 0: no more blocks than fit share them",
-     LAB_CHOICES(0, 2, 4)},
-    {"past", "1: what is read and written is the first to leave the caches", LAB_CHOICES(0, 1)},
+    {"ahead", "1: prefetch the next row; 0: one row per block", LAB_CHOICES(0, 1)},
+    {"turns", "rows per block; 0: as many blocks as fit share all rows", LAB_CHOICES(0, 2, 4)},
+    {"past", "1: reads and writes are evicted first", LAB_CHOICES(0, 1)},
 };
 
 struct shape { /* of a launch, as the kernel sees it */
@@ -115,8 +112,7 @@ static int check_ahead(const struct shape *shape, struct cuda_capacity capacity,
     if (!ahead && !turns)
         return 0;
     if (shape->pieces <= LONG_PIECES)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "ahead=%d: rows of %lld are too short to gain by it", ahead,
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "ahead=%d: no gain for rows of %lld", ahead,
                            (long long)shape->columns);
     if (!ahead || turns * resident_rows(capacity, tuning) > shape->rows)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "turns=%d: needs ahead, and enough rows",
@@ -125,7 +121,7 @@ static int check_ahead(const struct shape *shape, struct cuda_capacity capacity,
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "ahead=%d: needs resident", ahead);
     if (!shape->vector)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "ahead=%d: x and out lie differently to multiples of 16 bytes", ahead);
+                           "ahead=%d: x and out have different alignments to 16 bytes", ahead);
     if (bytes > capacity.shared_bytes_max)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "ahead=%d: needs %lld bytes of shared memory, there are %d", ahead,
@@ -145,9 +141,8 @@ static int check_shape(const struct shape *shape, struct cuda_capacity capacity,
                            threads, (long long)shape->columns, 16 * PIECES_MAX);
     if (threads > parameters[THREADS].choices[0] &&
         (threads > 32 ? pieces < 2 : shape->pieces * 2 <= threads))
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "threads=%d: most of them would have nothing of a row of %lld", threads,
-                           (long long)shape->columns);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "threads=%d: too many for a row of %lld",
+                           threads, (long long)shape->columns);
     if (resident && !tuning->values[AHEAD] && resident % 1024)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "resident=%d: only where rows come ahead",
                            resident);
