@@ -35,6 +35,8 @@ long='one two three four five six seven eight nine ten eleven twelve thirteen'
 refused src/a.c '\nf("the difference "\n  "can'"'"'t be told");\n' "src/a.c:2: 'can't be told'"
 refused src/a.c 'f("it took %.1f %% of the time");\n' "12.5% without a space"
 refused src/a.c 'f("memory is not bound to node %d");\n' "write NUMA node"
+refused src/a.c 'f("the study goes on; its end isn'"'"'t known");\n' "'isn't known'"
+accepted src/a.c 'f("there is no key %s, which is no longer used");\n'
 refused src/a.c "f(\"$long \"\n  \"$long\");\n" "a sentence of 26 words"
 accepted src/a.c "f(\"$long. \"\n  \"$long\");\n"
 accepted src/a.c '/* a stranger */ int apart; f("NUMA node %d: %.1f%% lower throughput");\n'

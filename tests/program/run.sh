@@ -39,7 +39,7 @@ expect_status 0
 expect_out "^numa_study: 48 points × 5 repeats = 240 runs$"
 expect_out "3 is cpu:3"
 expect_out "random, seed 42"
-expect_out "at most 3.33 days by their time-outs and retries; nothing like it$"
+expect_out "at most 3.33 days by their time-outs and retries; no comparable run$"
 expect_out "and 220 more"
 expect_out "numa_locality_study/<date>/<time>"
 run run --dry-run --topology $four --json experiment.test.num_samples=995

@@ -68,7 +68,7 @@ kill "$stranger"
 export GPULAB_FAKE_NVML="$calm; reasons=0x20"
 study
 json 'd[0]["throttled_s"]["sw_thermal"] > 0.2'
-json 'any("clocks were lowered" in text and "heat" in text for text in d[0]["validity"]["invalid"])'
+json 'any("clocks were lowered" in text and "thermal" in text for text in d[0]["validity"]["invalid"])'
 export GPULAB_FAKE_NVML="$calm; reasons=0x4"
 study
 json 'd[0]["throttled_s"]["sw_power_cap"] > 0.2 and d[0]["validity"]["valid"] is True'
