@@ -96,9 +96,10 @@ int lab_command_plan(const struct lab_command_call *call, const struct lab_confi
                      struct lab_plan *ret_plan, struct lab_err *err);
 
 /* What earlier studies on the plan's machine took; where nothing like its runs is known, a few
- * short ones are carried out first, in some seconds. Not with --quiet, nor for another machine. */
+ * short ones are carried out first, in some seconds. Not with --quiet, nor for another machine.
+ * NULL with an error where a signal interrupts them. */
 struct lab_history *lab_command_history(const struct lab_command_call *call,
-                                        const struct lab_plan *plan);
+                                        const struct lab_plan *plan, struct lab_err *err);
 
 struct lab_topic { /* a workload, a kernel, a study: what a command takes by name */
     const char *name, *help;

@@ -3,6 +3,7 @@
 
 #include "advise/training_known.h"
 #include "analysis/analysis.h"
+#include "base/tty/stop.h"
 #include "doc/doc.h"
 #include "run/plan_estimate.h"
 #include "run/run_study.h"
@@ -118,18 +119,24 @@ struct lab_manual_section *lab_command_topic_section(const char *title,
 }
 
 struct lab_history *lab_command_history(const struct lab_command_call *call,
-                                        const struct lab_plan *plan) {
+                                        const struct lab_plan *plan, struct lab_err *err) {
     struct lab_history *history = lab_run_history(plan->machine);
-    struct lab_err err = LAB_ERR_INIT;
+    struct lab_err unable = LAB_ERR_INIT;
     bool elsewhere = plan->machine->recorded && !plan->machine->simulated;
     if (elsewhere || call->console->quiet)
         return history;
     if (lab_console_draws(call->console))
         lab_console_status_line("measuring short runs for the estimate…");
-    int result = lab_run_plan_calibrate(plan, history, &err);
+    lab_stop_watch(NULL, NULL);
+    int result = lab_run_plan_calibrate(plan, history, &unable);
     if (lab_console_draws(call->console))
         lab_console_status_line(NULL);
+    if (lab_stop_signal()) {
+        lab_history_close(history);
+        lab_err_set(err, LAB_ERR_INTERRUPTED, "interrupted while short runs were measured");
+        return NULL;
+    }
     if (result < 0)
-        lab_console_note("no short run for the estimate: %s", err.text);
+        lab_console_note("no short run for the estimate: %s", unable.text);
     return history;
 }

@@ -117,15 +117,15 @@ static int estimate_plan(const struct lab_command_call *call, const struct lab_c
         lab_machine_open(NULL, &machine, err) < 0)
         return -1;
     int result = lab_command_plan(call, path, &sweep, machine, &plan, err);
-    if (result == 0) {
-        struct lab_history *history = lab_command_history(call, &plan);
+    struct lab_history *history = result == 0 ? lab_command_history(call, &plan, err) : NULL;
+    if (history) {
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);
         estimate.command = run_command(call);
         print(call, &estimate, 1, false);
         lab_history_close(history);
     }
     lab_machine_close(machine);
-    return result;
+    return history ? 0 : -1;
 }
 
 /* --- which --- */

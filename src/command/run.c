@@ -196,14 +196,18 @@ static void print_path(const struct lab_command_call *call, const struct lab_con
 
 /* --- the plan --- */
 
-static void print_plan(const struct lab_command_call *call, const struct lab_plan *plan) {
+static int print_plan(const struct lab_command_call *call, const struct lab_plan *plan,
+                      struct lab_err *err) {
     struct lab_history *history =
-        call->console->json ? lab_run_history(plan->machine) : lab_command_history(call, plan);
+        call->console->json ? lab_run_history(plan->machine) : lab_command_history(call, plan, err);
+    if (!history)
+        return -1;
     struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     lab_history_close(history);
     struct lab_doc *doc = lab_doc_open(plan->option, call->arena);
     lab_report_add_plan(doc, plan, &estimate);
     lab_doc_print(doc, call->console);
+    return 0;
 }
 
 /* --- the command line --- */
@@ -383,7 +387,7 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
         return -1;
     int result = lab_command_plan(call, path, sweep, machine, &plan, err);
     if (result == 0 && only_show)
-        print_plan(call, &plan);
+        result = print_plan(call, &plan, err);
     else if (result == 0)
         result = carry_out(call, &plan, plan.machine, ret_status, err);
     lab_machine_close(machine);

@@ -10,6 +10,7 @@
 #include "run/plan_estimate.h"
 
 #include "base/clock.h"
+#include "base/tty/stop.h"
 #include "model/result.h"
 #include "run/folder.h"
 #include "run/plan_record.h"
@@ -129,7 +130,8 @@ static struct lab_plan short_plan(const struct lab_plan *plan, const struct choi
 
 static int on_stop(void *opaque) {
     const struct calibration *calibration = opaque;
-    return lab_clock_now(lab_clock_system()) > calibration->limit_ns ? 2 : 0;
+    bool late = lab_clock_now(lab_clock_system()) > calibration->limit_ns;
+    return late || lab_stop_level() > 0 ? 2 : 0;
 }
 
 static bool on_wait(const char *device, const struct lab_holder *holder, void *opaque) {
