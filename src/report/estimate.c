@@ -5,6 +5,7 @@
 #include "report/study/study_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -82,8 +83,10 @@ static void add_time(double seconds, bool measured, struct lab_str *out) {
         return;
     if (measured && seconds < 99.5)
         lab_str_add_time(out, seconds);
-    else
+    else if (seconds >= 0.95 || seconds <= 0)
         lab_str_add_duration(out, seconds, LAB_DURATION_ROUNDED);
+    else
+        lab_str_printf(out, "%.1g s", seconds);
 }
 
 static void add_time_cell(struct lab_doc *doc, double seconds, bool measured) {
@@ -92,9 +95,11 @@ static void add_time_cell(struct lab_doc *doc, double seconds, bool measured) {
     lab_doc_cell(doc, "%s", text.text);
 }
 
-static void add_row(struct lab_doc *doc, const struct lab_report_estimate *estimate,
-                    const struct lab_report_estimate_run *run) {
-    lab_doc_cell(doc, "%s", run->id);
+static void add_row(struct lab_doc *doc, const struct lab_report_estimate *estimate, int index) {
+    const struct lab_report_estimate_run *run = &estimate->runs[index];
+    for (int i = 0; i < estimate->axes.count; i++)
+        lab_doc_cell(doc, "%s", estimate->axes.items[i].values[index]);
+    lab_doc_cell(doc, "%d", run->repeat + 1);
     lab_doc_cell(doc, "%s", run->state);
     if (!run->total)
         lab_doc_cell(doc, "%s", "");
@@ -110,34 +115,67 @@ static void add_row(struct lab_doc *doc, const struct lab_report_estimate *estim
     lab_doc_cell(doc, "%s", run->basis);
 }
 
-/* Names are never cut for the sake of the past, nor of where a figure comes from. */
+enum { REPEAT, STATE, ITERATIONS, TAKEN, LEFT, BASIS, VALUE_COUNT };
+
+/* A column for each axis, then values. Axes are never cut for the sake of the past, nor of where a
+ * value comes from. */
+static void begin_table(struct lab_doc *doc, const struct lab_report_estimate *estimate) {
+    static const struct lab_doc_column values[VALUE_COUNT] = {
+        [REPEAT] = {NULL, "Repeat", LAB_UNIT_FIGURE},
+        [STATE] = {NULL, "State"},
+        [ITERATIONS] = {NULL, "Iterations", LAB_UNIT_FIGURE},
+        [TAKEN] = {NULL, "Taken", LAB_UNIT_FIGURE, .yields = 2},
+        [LEFT] = {NULL, "Left", LAB_UNIT_FIGURE},
+        [BASIS] = {NULL, "By", .yields = 1},
+    };
+    int axes = estimate->axes.count;
+    bool repeated = false;
+    struct lab_doc_column *columns =
+        lab_arena_alloc(lab_doc_arena(doc), (size_t)axes + VALUE_COUNT, sizeof *columns);
+    for (int i = 0; i < axes; i++)
+        columns[i] = study_axis_column(&estimate->axes.items[i]);
+    memcpy(&columns[axes], values, sizeof values);
+    for (int i = 0; i < estimate->run_count; i++)
+        repeated |= estimate->runs[i].repeat > 0;
+    if (!estimate->folder || !repeated)
+        columns[axes + REPEAT].title = NULL;
+    if (!estimate->folder) {
+        columns[axes + STATE].title = columns[axes + TAKEN].title = NULL;
+        columns[axes + LEFT].title = "Per run";
+    }
+    lab_doc_rows(doc, NULL, NULL, columns, axes + VALUE_COUNT);
+}
+
+static int by_axes(const void *a, const void *b, void *axes) {
+    int x = *(const int *)a, y = *(const int *)b, order = study_axes_compare(axes, x, y);
+    return order ? order : x - y;
+}
+
+/* Of a study, its runs in their order; of a plan, a run of each point, sorted by the axes. */
+static int choose_runs(const struct lab_report_estimate *estimate, int *ret_runs) {
+    struct study_axes axes = estimate->axes;
+    int count = 0;
+    for (int i = 0; i < estimate->run_count; i++)
+        if (estimate->folder || estimate->runs[i].repeat == 0)
+            ret_runs[count++] = i;
+    if (!estimate->folder)
+        qsort_r(ret_runs, (size_t)count, sizeof *ret_runs, by_axes, &axes);
+    return count;
+}
+
 static void add_runs(struct lab_doc *doc, const struct lab_report_estimate *estimate) {
-    static const struct lab_doc_column of_study[] = {
-        {NULL, "Run"},
-        {NULL, "State"},
-        {NULL, "Iterations", LAB_UNIT_FIGURE},
-        {NULL, "Taken", LAB_UNIT_FIGURE, .yields = 2},
-        {NULL, "Left", LAB_UNIT_FIGURE},
-        {NULL, "By", .yields = 1},
-    };
-    static const struct lab_doc_column of_plan[] = {
-        {NULL, "Run"},
-        {NULL, NULL},
-        {NULL, "Iterations", LAB_UNIT_FIGURE},
-        {NULL, NULL},
-        {NULL, "Expected", LAB_UNIT_FIGURE},
-        {NULL, "By", .yields = 1},
-    };
-    int room = estimate->rows_max ? estimate->rows_max : estimate->run_count;
-    bool all = estimate->run_count <= room;
+    int *chosen =
+        lab_arena_alloc(lab_doc_arena(doc), (size_t)estimate->run_count + 1, sizeof *chosen);
+    int count = choose_runs(estimate, chosen);
+    int room = estimate->rows_max ? estimate->rows_max : count;
+    bool all = count <= room;
     int ended_left_out = 0, left_out = 0;
-    lab_doc_rows(doc, NULL, NULL, estimate->folder ? of_study : of_plan, 6);
-    for (int i = 0; i < estimate->run_count; i++) {
-        const struct lab_report_estimate_run *run = &estimate->runs[i];
-        if (!all && run->ended)
+    begin_table(doc, estimate);
+    for (int i = 0; i < count; i++) {
+        if (!all && estimate->runs[chosen[i]].ended)
             ended_left_out++;
         else if (room-- > 0)
-            add_row(doc, estimate, run);
+            add_row(doc, estimate, chosen[i]);
         else
             left_out++;
     }

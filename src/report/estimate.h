@@ -7,9 +7,11 @@
 #define LAB_REPORT_ESTIMATE_H
 
 #include "report/report.h"
+#include "report/study/study_axes.h"
 
 struct lab_report_estimate_run {
     const char *id;
+    int repeat;          /* from 0 on */
     const char *state;   /* "done", "measuring", "planned", … */
     bool ended;          /* nothing is left of it */
     int64_t done, total; /* iterations; total 0 = unknown */
@@ -36,7 +38,8 @@ struct lab_report_estimate {
     const char *command; /* which goes on with it, or starts it; "" = unknown */
     const struct lab_report_estimate_run *runs;
     int run_count;
-    const char *counts; /* of one that hasn't begun: "48 points × 5 repeats = 240 runs" */
+    struct study_axes axes; /* of the runs, in their order */
+    const char *counts;     /* of one that hasn't begun: "48 points × 5 repeats = 240 runs" */
     int64_t point_count;
     int repeat;   /* likewise */
     int rows_max; /* of the table; 0 = all */
@@ -52,8 +55,9 @@ struct lab_report_estimate {
     int memory_count; /* 0 = nothing was sampled */
 };
 
-/* The answer, a line for each run, and what the answer rests on. Where there are more than rows_max
- * runs, those that have ended are left out first; programs get all. */
+/* The answer, a line for each run (of one that hasn't begun, for each point), and what the answer
+ * rests on. Where there are more than rows_max lines, runs that have ended are left out first;
+ * programs get all. */
 void lab_report_add_estimate(struct lab_doc *doc, const struct lab_report_estimate *estimate);
 
 /* --- pieces that others use --- */

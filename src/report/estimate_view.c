@@ -79,6 +79,7 @@ static struct lab_report_estimate_run study_run(const struct lab_study_view *vie
                                                 const struct lab_history *history) {
     const struct lab_study_info *study = &view->report;
     struct lab_report_estimate_run item = {.id = run->id,
+                                           .repeat = run->repeat,
                                            .state = lab_run_state_name(run->state),
                                            .total = run->iterations,
                                            .taken_s = NAN,
@@ -165,8 +166,10 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
     const struct lab_study_info *study = &view->report;
     struct lab_report_estimate_run *runs =
         lab_arena_alloc(arena, (size_t)study->run_count + 1, sizeof *runs);
+    const struct lab_run **all = lab_arena_alloc(arena, (size_t)study->run_count + 1, sizeof *all);
     int open = 0;
     for (int i = 0; i < study->run_count; i++) {
+        all[i] = &study->runs[i];
         runs[i] = study_run(view, &study->runs[i], history);
         open += !runs[i].ended;
     }
@@ -188,6 +191,7 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
         .command = study->command,
         .runs = runs,
         .run_count = study->run_count,
+        .axes = study_axes_make(all, study->run_count, arena),
         .done = view->counts[LAB_RUN_DONE],
         .failed = view->counts[LAB_RUN_FAILED],
         .taken_s = study->simulated ? 0 : view->estimate.elapsed_s,
@@ -206,15 +210,18 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
                                                 struct lab_arena *arena) {
     struct lab_report_estimate_run *runs =
         lab_arena_alloc(arena, (size_t)plan->run_count + 1, sizeof *runs);
+    struct lab_run *records = lab_run_plan_records(plan, arena);
+    const struct lab_run **all = lab_arena_alloc(arena, (size_t)plan->run_count + 1, sizeof *all);
     for (int i = 0; i < plan->run_count; i++) {
-        struct lab_run record = lab_run_plan_record(plan, i, arena);
+        all[i] = &records[i];
         enum lab_history_basis basis;
-        double expected_s = lab_run_plan_estimate_run(plan, &record, history, &basis);
+        double expected_s = lab_run_plan_estimate_run(plan, all[i], history, &basis);
         bool by_duration = basis == LAB_HISTORY_NONE && !isnan(expected_s);
         runs[i] = (struct lab_report_estimate_run){
-            .id = record.id,
+            .id = all[i]->id,
+            .repeat = all[i]->repeat,
             .state = "planned",
-            .total = record.iterations,
+            .total = all[i]->iterations,
             .taken_s = NAN,
             .left_s = expected_s,
             .basis = by_duration ? "duration" : basis_name(basis),
@@ -230,6 +237,7 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
         .command = "",
         .runs = runs,
         .run_count = plan->run_count,
+        .axes = study_axes_make(all, plan->run_count, arena),
         .counts = lab_arena_strdup(arena, counts.text),
         .point_count = plan->point_count,
         .repeat = plan->repeat,

@@ -56,7 +56,8 @@ expect_status 2
 run estimate quick_test device=cpu -q # nothing is measured for it
 expect_status 0
 expect_out '^quick_test: 3 points × 1 repeat = 3 runs, time unknown \(no comparable runs\)$'
-expect_out 'gpu0_numa0_vit32x4x512 +20 +\? +unknown'
+expect_out '^  Model +Iterations +Per run +By$'
+expect_out '^  vit32x4x512 +20 +\? +unknown'
 expect_out '^  Disk +about [0-9.]+ [KM]iB$'
 expect_out '^  Start +gpulab run quick_test device=cpu$'
 run estimate quick_test device=cpu # short runs first
@@ -71,5 +72,28 @@ json 'all(r["basis"] == "duration" for r in d["estimates"][0]["runs"])'
 run estimate -m quick_test device=cpu experiment.test.batch_size=5,10 --json
 expect_status 0
 json 'd["estimates"][0]["run_count"] == 6'
+run estimate numa_study device=sim:l40s-10 gpu_ids=all -q # a line per point, not per run
+expect_out '^  GPU +NUMA node +Model +Iterations +Per run +By$'
+expect_out '^ +… and [0-9]+ more \(--all\)$'
+run estimate numa_study device=sim:l40s-10 gpu_ids=all -q --all
+[ "$(grep -c ' vit' "$work/out")" = "$(grep -oEm1 '[0-9]+ points' "$work/out" | grep -o '[0-9]*')" ] ||
+    fail "estimate --all: not all points"
+
+# --- interrupted while it measures short runs: their folder goes ---
+mkdir tmp
+for signal in INT TERM; do
+    TMPDIR=$work/tmp XDG_STATE_HOME=$work/none setsid python3 - "$gpulab" "$signal" <<'PY' ||
+import os, signal, subprocess, sys, time
+child = subprocess.Popen([sys.argv[1], "estimate", "quick_test", "device=cpu"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+while not os.listdir(os.environ["TMPDIR"]) and child.poll() is None:
+    time.sleep(0.01)
+child.send_signal(getattr(signal, "SIG" + sys.argv[2]))
+out, err = child.communicate()
+sys.exit(child.returncode != 130 or out != b"" or b"interrupted" not in err)
+PY
+        fail "estimate, SIG$signal: another status or text"
+    [ -z "$(ls tmp)" ] || fail "estimate, SIG$signal: leaves $(ls tmp)"
+done
 [ ! -e outputs ] || fail "an estimate leaves files"
 finish

@@ -39,7 +39,7 @@ expect_out ' vit0x0x0 +measuring +[0-9]+ of 10000000'
 run estimate
 expect_status 0
 expect_out '^quick_test: running, 0 of 3 runs done'
-expect_out 'gpu0_numa0_vit0x0x0 +measuring +[0-9]+/10000000'
+expect_out '^  vit0x0x0 +measuring +[0-9]+/10000000'
 
 # --- killed: whoever follows it is told ---
 "$gpulab" status --follow --interval 0.1 >"$work/followed" 2>&1 </dev/null &

@@ -290,6 +290,19 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
     return f.axes;
 }
 
+struct lab_doc_column study_axis_column(const struct study_axis *axis) {
+    bool named = axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_SETTINGS;
+    return (struct lab_doc_column){NULL, axis->title,
+                                   .align = named ? LAB_ALIGN_NAME : LAB_ALIGN_LEFT};
+}
+
+int study_axes_compare(const struct study_axes *axes, int run, int other) {
+    int order = 0;
+    for (int i = 0; i < axes->count && !order; i++)
+        order = strverscmp(axes->items[i].values[run], axes->items[i].values[other]);
+    return order;
+}
+
 void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out) {
     const char *value = axis->values[run];
     bool named = axis->kind == STUDY_AXIS_GPU && strcmp(axis->title, "Device") == 0; /* "cpu:2" */

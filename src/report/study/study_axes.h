@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "doc/column.h"
 #include "model/run.h"
 
 #include <stdbool.h>
@@ -36,6 +37,11 @@ struct study_axes {
 /* A key that follows from the model is no axis: its value is in the model's name. */
 struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
                                   struct lab_arena *arena);
+
+/* The axis as a column of a table of rows. */
+struct lab_doc_column study_axis_column(const struct study_axis *axis);
+/* Whether a run, by its index, comes before another: negative, 0 = all axes are alike, positive. */
+int study_axes_compare(const struct study_axes *axes, int run, int other);
 
 /* "NUMA node 2", "2 GPUs", "vit32x6x512" of the run at that index. */
 void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out);

@@ -312,15 +312,9 @@ static bool counts_differ(const struct sheet *sheet) {
 
 static void add_axis_columns(const struct sheet *sheet, struct lab_doc_column *columns) {
     int at = 0;
-    for (int i = 0; i < sheet->axes.count; i++) {
-        const struct study_axis *axis = &sheet->axes.items[sheet->order[i]];
+    for (int i = 0; i < sheet->axes.count; i++)
         if (sheet->order[i] != sheet->across)
-            columns[at++] = (struct lab_doc_column){
-                NULL, axis->title,
-                .align = axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_SETTINGS
-                             ? LAB_ALIGN_NAME
-                             : LAB_ALIGN_LEFT};
-    }
+            columns[at++] = study_axis_column(&sheet->axes.items[sheet->order[i]]);
 }
 
 /* Axes that are as in the row before are left blank up to the first that differs. */

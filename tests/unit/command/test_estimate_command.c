@@ -27,7 +27,7 @@ LAB_TEST(all_unfinished_studies_are_estimated) {
     assert_output("busy: running, 1 of 4 runs done; about ");
     assert_output("stopped: interrupted, 2 of 4 runs done; about 16");
     assert_output("Resume    gpulab run stopped\n");
-    assert_output("gpu0_numa0_vit1  measuring      50/100");
+    assert_output("  measuring      50/100");
     assert_null(strstr(output, "ended:"));
 }
 
@@ -67,13 +67,6 @@ LAB_TEST(unknown_words_are_refused) {
     assert_int_equal(call_for_output(&lab_command_estimate, path), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_contains(err.text, "outputs/nothing");
-}
-
-LAB_TEST(many_runs_are_shown_on_demand) {
-    CALL(lab_command_estimate, "quick_test", "experiment.repeat=20");
-    assert_output("… and 10 more (--all)\n");
-    CALL(lab_command_estimate, "quick_test", "experiment.repeat=20", "--all");
-    assert_null(strstr(output, "more (--all)"));
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
