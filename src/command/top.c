@@ -42,7 +42,7 @@ static const struct lab_option top_options[] = {
     {"summary", LAB_OPTION_STRING, offsetof(struct top_config, summary), .value_name = "FILE",
      .help = "at the end, write means, maxima, energy and throttling of each device as text"},
     {"png", LAB_OPTION_STRING, offsetof(struct top_config, png), .value_name = "FILE",
-     .help = "at the end, draw charts of all devices (with gnuplot)"},
+     .help = "at the end, draw charts of all devices; FILE.svg and FILE.pdf work too"},
     {NULL},
 };
 

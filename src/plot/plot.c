@@ -15,10 +15,14 @@
 #define GNUPLOT_NS (60 * NS_PER_S)
 #define WORKERS    16
 
+#define PICTURE_MAX_BYTES ((size_t)256 << 20)
+
 /* --- gnuplot --- */
 
-int lab_plot_run(const char *script, const char *name, const char *folder, int64_t timeout_ns,
-                 struct lab_err *err) {
+/* Feeds a script to gnuplot, which starts in the folder: the script holds no path that is only true
+ * here. */
+static int run_gnuplot(const char *script, const char *name, const char *folder, int64_t timeout_ns,
+                       struct lab_err *err) {
     LAB_AUTO(arena, arena);
     /* -d: without the user's ~/.gnuplot; -: the script comes through stdin */
     const char *argv[] = {"gnuplot", "-d", "-", NULL};
@@ -92,8 +96,8 @@ static void draw(struct lab_plot *plot, const char *folder, int64_t deadline_ns)
     if (plot->written && left_ns <= 0)
         lab_err_set(&plot->err, LAB_ERR_SYSTEM, "%s was skipped for lack of time", plot->name);
     else if (plot->written)
-        plot->drawn = lab_plot_run(script.text, plot->name, folder,
-                                   left_ns < GNUPLOT_NS ? left_ns : GNUPLOT_NS, &plot->err) == 0;
+        plot->drawn = run_gnuplot(script.text, plot->name, folder,
+                                  left_ns < GNUPLOT_NS ? left_ns : GNUPLOT_NS, &plot->err) == 0;
     if (plot->written && !plot->drawn)
         remove_pictures(plot, folder);
     plot->without = plot->err.code == LAB_ERR_UNSUPPORTED;
@@ -189,4 +193,45 @@ const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab
         return NULL;
     return lab_arena_printf(arena, "%d of %d pictures %s missing: %s", missing, count,
                             missing == 1 ? "is" : "are", first->err.text);
+}
+
+/* --- one picture --- */
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text), own = strlen(ending);
+    return length > own && strcmp(text + length - own, ending) == 0;
+}
+
+static int save_drawn(const struct lab_chart *chart, const char *path, struct lab_arena *arena,
+                      struct lab_err *err) {
+    struct lab_scratch_dir scratch;
+    struct lab_plot plot = {0};
+    char *picture;
+    size_t length;
+    if (lab_scratch_dir_open(arena, &scratch, err) < 0)
+        return -1;
+    lab_plot_draw(chart, 1, scratch.path, 0, arena, &plot);
+    const char *drawn = lab_arena_printf(arena, "%s/%s.%s", scratch.path, plot.name,
+                                         ends_with(path, ".pdf") ? "pdf" : "png");
+    int result = 0;
+    if (plot.without)
+        result = lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                             "can't draw %s: gnuplot isn't installed; FILE.svg needs none", path);
+    else if (!plot.drawn)
+        result = lab_err_set(err, plot.err.code, "%s", plot.err.text);
+    if (result == 0)
+        result = lab_file_read(drawn, PICTURE_MAX_BYTES, arena, &picture, &length, err);
+    if (result == 0)
+        result = lab_file_replace(path, picture, length, err);
+    lab_scratch_dir_close(&scratch);
+    return result;
+}
+
+int lab_plot_save(const struct lab_chart *chart, const char *path, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, svg);
+    if (!ends_with(path, ".svg"))
+        return save_drawn(chart, path, &arena, err);
+    lab_plot_svg(chart, (struct lab_plot_view){0}, &svg);
+    return lab_file_replace(path, svg.text, svg.length, err);
 }

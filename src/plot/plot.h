@@ -67,9 +67,8 @@ struct lab_plot_view {
  */
 void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, struct lab_str *out);
 
-/* Feeds a script to gnuplot, which starts in the folder: the script holds no path that is only true
- * here. `name` is for messages. LAB_ERR_UNSUPPORTED where there is no gnuplot. `timeout_ns` > 0. */
-int lab_plot_run(const char *script, const char *name, const char *folder, int64_t timeout_ns,
-                 struct lab_err *err);
+/* One chart as one picture, by the file's ending: .svg, which needs nothing, .pdf, or a PNG.
+ * LAB_ERR_UNSUPPORTED where that takes gnuplot, and there is none. */
+int lab_plot_save(const struct lab_chart *chart, const char *path, struct lab_err *err);
 
 #endif

@@ -207,10 +207,7 @@ void lab_top_snapshot(const struct lab_top_history *history, const struct lab_to
 void lab_top_summary(const struct lab_top_history *history, const struct lab_top_view *view,
                      bool unicode, struct lab_str *out);
 
-/*
- * Charts of all devices as a PNG, drawn by gnuplot; its script stays beside the picture (FILE.gp,
- * also where gnuplot is missing, which is LAB_ERR_UNSUPPORTED).
- */
+/* Charts of all devices as a picture, by its name's ending (lab_plot_save). */
 int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
                  const char *path, struct lab_err *err);
 

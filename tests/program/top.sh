@@ -30,8 +30,11 @@ if command -v gnuplot >/dev/null; then
     run top monday.json --once --png charts.png
     expect_status 0
     [ "$(head -c 4 charts.png | tail -c 3)" = PNG ] || fail "no PNG"
-    [ -s charts.gp ] || fail "no script beside the picture"
+    [ ! -e charts.gp ] || fail "a script beside the picture"
 fi
+run top monday.json --once --png charts.svg
+expect_status 0
+grep -q 'Power \[W\]' charts.svg || fail "no panel of power in the SVG"
 
 # --- a machine that is made up says so; what isn't there is said too ---
 wait "$demo" || fail "top --demo: $(cat demo.err)"
