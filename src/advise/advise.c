@@ -200,8 +200,11 @@ static void add_choices(struct lab_advice *advice, const struct lab_study_table 
             if (!is_choice(claim, &better) || claim->verdict == LAB_CLAIM_NOT_TESTED)
                 continue;
             add_claim(&advice->tested, &advice->tested_count, *claim, arena);
-            if (claim->verdict == LAB_CLAIM_YES && better != avoided && !has_level(advice, claim))
-                add_claim(&advice->choices, &advice->choice_count, *claim, arena);
+            if (claim->verdict != LAB_CLAIM_YES || better == avoided || has_level(advice, claim))
+                continue;
+            add_claim(&advice->choices, &advice->choice_count, *claim, arena);
+            if (lab_str_equal(claim->kind, "contention.throughput"))
+                advice->command = result.command;
         }
     }
 }

@@ -35,6 +35,7 @@ struct lab_advice { /* from one study */
     struct lab_advice_line all; /* of all lines, where there are several; else zeroed */
     struct lab_claim *choices;  /* settings and phases that pay off, devices to avoid */
     int choice_count;
+    const char *command;      /* runs programs as the best phase did; NULL = none gains */
     struct lab_claim *tested; /* what decided all that, whatever its verdict: pooled first */
     int tested_count;         /* 0 = the study compares nothing that could be advised */
     struct lab_advice_untested *untested;

@@ -90,6 +90,9 @@ void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice) {
     if (advice->line_count > 0)
         add_lines(doc, advice);
     add_choices(doc, advice);
+    if (advice->command)
+        lab_doc_gap(doc);
+    add_code(doc, advice->command);
     add_untested(doc, advice);
 }
 
@@ -142,6 +145,7 @@ struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_a
                   advice->line_count > 1 ? line_value(&advice->all, arena) : lab_value_null(arena));
     lab_value_set(arena, map, "choices",
                   claims_value(advice->choices, advice->choice_count, arena));
+    lab_value_set_string(arena, map, "command", advice->command);
     lab_value_set(arena, map, "not_measured", untested_value(advice, arena));
     lab_value_set(arena, map, "claims", claims_value(advice->tested, advice->tested_count, arena));
     return map;

@@ -80,4 +80,16 @@ claims contention l40s-10 '[0,1]' 'experiment.workload=[memcpy]' 'experiment.pha
 run advise
 expect_out 'this study tests no mitigation'
 expect_out '^  gpulab run contention .*isolated'
+
+# 7. Unbound memory lies on NUMA node 0: the phase that binds it gains throughput, and is advised as a line
+sed 's/^effects:/&\n  unbound_node: 0/' "$machine" >unbound.yaml
+claims contention ./unbound.yaml '[0,5,7]' 'experiment.workload=[memcpy]' 'experiment.phases=[baseline,concurrent,numa]' \
+    experiment.repeat=3 experiment.duration=2s
+run advise
+expect_out '^numa: 2[0-9].[0-9]% higher total throughput than 3 GPUs at once'
+expect_out '^  for g in 0:0 5:2 7:2; do CUDA_VISIBLE_DEVICES=.*--membind=.* PROGRAM & done; wait$'
+
+# 8. One GPU trains fastest: the line names the one that was measured
+claims train_scaling rtx4070tis-2 '[1,[0,1]]' experiment.model=medium 'experiment.batch_sizes=[32]' experiment.runs=3
+grep -qx 'CUDA_VISIBLE_DEVICES=1 PROGRAM' "$(find outputs/train_scaling -name report.md)" || fail "GPU 1 isn't named"
 finish

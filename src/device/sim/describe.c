@@ -152,7 +152,12 @@ static const struct sim_nested noise_nested[] = {
 };
 
 static const struct lab_option effect_keys[] = {
-    ELSEWHERE("remote"), ELSEWHERE("slow_gpu"), ELSEWHERE("neighbour"), ELSEWHERE("drift"), {NULL},
+    ELSEWHERE("remote"),
+    ELSEWHERE("slow_gpu"),
+    ELSEWHERE("neighbour"),
+    ELSEWHERE("drift"),
+    COUNT("unbound_node", sim_machine, unbound_node, -1, 1023, .fallback = "-1"),
+    {NULL},
 };
 
 static const struct lab_option remote_keys[] = {
@@ -504,6 +509,14 @@ static int read_neighbour(const struct sim_reader *reader, const struct lab_valu
     return 0;
 }
 
+static int check_unbound(const struct sim_reader *reader, const struct lab_value *effects) {
+    int64_t node = reader->machine->unbound_node;
+    if (node >= 0 && node_index(reader->machine, node) < 0)
+        return sim_refuse(reader, effects, "unbound_node: there is no NUMA node %lld",
+                          (long long)node);
+    return 0;
+}
+
 static int read_chance(const struct sim_reader *reader, const struct lab_value *tree) {
     static const struct lab_value none = {.type = LAB_VALUE_MAP};
     const struct lab_value *noise = lab_value_get(tree, "noise");
@@ -512,13 +525,13 @@ static int read_chance(const struct sim_reader *reader, const struct lab_value *
     const struct lab_value *framework = lab_value_get(tree, "framework");
     effects = effects ? effects : &none;
     framework = framework ? framework : &none;
-    char unused = 0;
     return sim_read_map(reader, noise, "noise", noise_keys, noise_nested, &reader->machine->noise) <
                        0 ||
                    sim_read_map(reader, framework, "framework", framework_keys, NULL,
                                 &reader->machine->framework) < 0 ||
-                   sim_read_map(reader, effects, "effects", effect_keys, NULL, &unused) < 0 ||
-                   read_remotes(reader, effects) < 0 ||
+                   sim_read_map(reader, effects, "effects", effect_keys, NULL, reader->machine) <
+                       0 ||
+                   check_unbound(reader, effects) < 0 || read_remotes(reader, effects) < 0 ||
                    read_slow(reader, effects, "slow_gpu", slow_keys) < 0 ||
                    read_slow(reader, effects, "drift", drift_keys) < 0 ||
                    read_neighbour(reader, effects) < 0

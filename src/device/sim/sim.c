@@ -162,7 +162,8 @@ static int sim_open(const struct lab_machine *here, const struct lab_device_ref 
     device->base.ref.definition = device->machine->definition;
     device->clock = (struct lab_clock){clock_now, clock_sleep_until, device};
     device->base.clock = &device->clock;
-    int host_node = lab_machine_node_index(device->machine->shown, setup.host_node);
+    int number = setup.host_node < 0 ? (int)device->machine->unbound_node : setup.host_node;
+    int host_node = lab_machine_node_index(device->machine->shown, number);
     device->host_node = host_node < 0 ? device->gpu->node : host_node;
     int distance =
         lab_machine_distance(device->machine->shown, device->host_node, device->gpu->node);

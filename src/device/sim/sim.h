@@ -145,6 +145,7 @@ struct sim_machine {
     struct sim_remote remotes[SIM_REMOTES_MAX];
     int remote_count;
     struct sim_neighbour neighbour;
+    int64_t unbound_node; /* number, of threads that nothing binds; -1 = the local one */
     struct sim_framework framework;
     struct lab_machine *shown; /* the same as others see it */
 };
