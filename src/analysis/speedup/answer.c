@@ -4,6 +4,7 @@
 #include "analysis/training/analysis_training.h"
 #include "base/str.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {
@@ -161,6 +162,34 @@ static const char *gpu_list(const struct lab_study_run *run, struct lab_arena *a
     return list;
 }
 
+/* The GPU of the highest throughput alone: its mean relative to the references of each gang. NULL =
+ * one has no number, or none was run. */
+static const char *best_alone(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct sum {
+        const char *device;
+        double logs;
+        int count;
+    } *sums = NULL, *best = NULL;
+    int count = 0;
+    for (int g = 0; g < gangs->count; g++)
+        for (int i = 0; i < gangs->items[g].alone_count; i++) {
+            const struct lab_study_point *point = gangs->items[g].alone[i];
+            const char *device = point->runs[0]->ranks[0].device;
+            int at = 0;
+            while (at < count && !lab_str_equal(sums[at].device, device))
+                at++;
+            if (at == count)
+                LAB_ADD(sums, count, arena) = (struct sum){.device = device};
+            for (int r = 0; r < point->count; r++, sums[at].count++)
+                sums[at].logs += log(point->rates[r] / gangs->items[g].one_per_s);
+        }
+    for (int i = 0; i < count; i++)
+        if (!best || sums[i].logs / sums[i].count > best->logs / best->count)
+            best = &sums[i];
+    const char *title = best ? lab_study_device_title(best->device, arena) : "";
+    return lab_str_starts(title, "GPU ") ? title + strlen("GPU ") : NULL;
+}
+
 const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *arena) {
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
@@ -170,8 +199,9 @@ const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *a
         return lab_arena_printf(arena,
                                 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM",
                                 gpu_list(gangs->rivals->base->point->runs[0], arena));
+    const char *alone = best || single < gangs->count ? NULL : best_alone(gangs, arena);
     if (!best)
-        return gangs->count > 0 && single == gangs->count ? "CUDA_VISIBLE_DEVICES=0 PROGRAM" : NULL;
+        return alone ? lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s PROGRAM", alone) : NULL;
     return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
                             best->devices);
 }
