@@ -118,6 +118,18 @@ json 'd[0]["gpu_index"] == 1 and d[0]["memory_used"] == 12750'
 [ ! -s "$work/err" ] || fail "$what: $(cat "$work/err")"
 run export "$work/gpus.dat" --format experiment
 json 'd["start_time"] == "2025-01-15T10:30:00.000" and d["samples"][0]["gpus"][0]["mem_used_gb"] == 12.5'
+# a GPU that answers late keeps its value, one that is silent for longer has none: no record is left out
+python3 - >"$work/silent.dat" <<'PY'
+import json
+print(json.dumps([{"timestamp": "2025-01-15T10:30:%02d" % t, "multi_gpu_data": [
+    {"gpu_index": i, "gpu_name": "A10G", "utilization": 50 + i, "memory_used": 1024, "power": 90}
+    for i in range(2) if i == 1 or t < 2]} for t in range(10)]))
+PY
+run export "$work/silent.dat" --format experiment
+expect_status 0
+json '[s["gpus"][0]["gpu_util"] for s in d["samples"]] == [50] * 4 + [None] * 6'
+json '[s["gpus"][1]["gpu_util"] for s in d["samples"]] == [51] * 10'
+[ ! -s "$work/err" ] || fail "$what: $(cat "$work/err")"
 run export "$work/gpus.dat"
 csv 'len(d) == 2 and d[1]["memory_used_bytes"] == str(12750 * 2**20) and d[0]["kind"] == "gpu"'
 run export "$work/gpus.dat" --json -o "$work/own.json"

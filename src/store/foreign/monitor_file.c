@@ -182,11 +182,10 @@ static void start_again(struct state *state) {
     state->writer.survey = found;
 }
 
-/* Which fields an experiment has, and whether there are records of all GPUs. */
+/* Which fields an experiment has, and where it begins. */
 static int survey(struct state *state, const struct lab_monitor_player *player) {
     const struct lab_recording *recording = state->writer.recording;
     state->writer.survey.open = true;
-    state->writer.survey.first_ns = state->writer.begin_ns;
     state->writer.survey.seen =
         lab_mem_alloc((size_t)recording->track_count + 1, sizeof *state->writer.survey.seen);
     int result = lab_monitor_play(recording, player);
@@ -194,26 +193,6 @@ static int survey(struct state *state, const struct lab_monitor_player *player) 
     start_again(state);
     state->writer.survey.open = false;
     return result;
-}
-
-static int write_records(struct state *state, const struct lab_monitor_player *player) {
-    const struct lab_recording *recording = state->writer.recording;
-    int result = lab_monitor_play(recording, player);
-    lab_monitor_writer_end(&state->writer);
-    if (result == 0 && state->writer.survey.left_out > 0 && state->writer.records == 0) {
-        start_again(state); /* all GPUs were there, but never with all values */
-        state->writer.survey.whole = state->writer.survey.left_out = 0;
-        result = lab_monitor_play(recording, player);
-        lab_monitor_writer_end(&state->writer);
-    }
-    return result;
-}
-
-static void warn_left_out(const struct lab_monitor_writer *writer) {
-    if (writer->survey.left_out > 0)
-        lab_log(LAB_LOG_WARNING,
-                "%zu of %zu records left out: not all GPUs were sampled; --format multi has them",
-                writer->survey.left_out, writer->survey.left_out + writer->records);
 }
 
 int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_format format,
@@ -232,10 +211,10 @@ int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_f
     int result = format == LAB_MONITOR_EXPERIMENT ? survey(&state, &player) : 0;
     add_head(&state);
     if (result == 0)
-        result = write_records(&state, &player);
+        result = lab_monitor_play(recording, &player);
+    lab_monitor_writer_end(&state.writer);
     if (result == 0) {
         add_tail(&state);
-        warn_left_out(&state.writer);
         result = lab_doc_sink_flush(sink);
     }
     lab_mem_free(state.writer.survey.seen);

@@ -152,16 +152,19 @@ static void add_place(struct lab_monitor_writer *writer, int index) {
     lab_str_add(writer->out, "}, ");
 }
 
-/* Counters are read less often than ticks come: until the next reading a field keeps its value.
- * What never has one is left out. */
+#define HELD_NS (2 * LAB_NS_PER_S)
+
+/* Counters are read less often than ticks come, and GPUs answer late: until the next reading a
+ * field keeps its value. A GPU that is silent for longer has none; scripts draw a gap. What never
+ * has one is left out. */
 static void add_held(struct lab_monitor_writer *writer, const struct lab_monitor_source *source) {
+    bool answers = source->in_group || writer->group_time_ns - source->held_ns <= HELD_NS;
     for (int i = 0; i < LAB_MONITOR_EXPERIMENT_FIELDS; i++) {
         const struct lab_monitor_field *field = &lab_monitor_experiment_fields[i];
         if (!writer->survey.shown[i])
             continue;
         lab_str_printf(writer->out, ", \"%s\": ", field->key);
-        lab_monitor_add_number(writer->out,
-                               source->in_group ? source->held[i] / field->unit : (double)NAN,
+        lab_monitor_add_number(writer->out, answers ? source->held[i] / field->unit : (double)NAN,
                                field->decimals, "null");
     }
 }
@@ -186,6 +189,8 @@ static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_so
  * monitor whose files these are waits for its first ones. */
 static bool is_early(const struct lab_monitor_writer *writer) {
     const struct lab_monitor_survey *survey = &writer->survey;
+    if (writer->group_time_ns < survey->first_ns)
+        return true;
     if (writer->records > 0 || writer->group_time_ns - survey->first_ns >= EARLY_NS)
         return false;
     for (int i = 0; i < writer->source_count; i++)
@@ -215,25 +220,25 @@ static bool is_left_out(struct lab_monitor_writer *writer) {
             double value = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick,
                                                  lab_monitor_experiment_fields[f].metric);
             source->held[f] = isnan(value) ? source->held[f] : value;
+            source->held_ns = writer->group_time_ns;
             survey->shown[f] |= !isnan(value);
             survey->seen[i][f] |= !isnan(value);
         }
-    bool whole = is_whole(writer);
-    if (survey->open) {
-        survey->first_ns = survey->whole > 0 || !whole ? survey->first_ns : writer->group_time_ns;
-        survey->whole += whole;
-        return true;
-    }
-    if (whole || survey->whole == 0) /* else no record would be left */
+    if (!survey->open)
         return is_early(writer);
-    survey->left_out++;
+    /* one that comes later isn't waited for */
+    bool soon = !survey->begun || writer->group_time_ns - survey->first_ns < EARLY_NS;
+    bool whole = !survey->whole && soon && is_whole(writer);
+    survey->first_ns = whole || !survey->begun ? writer->group_time_ns : survey->first_ns;
+    survey->whole |= whole;
+    survey->begun = true;
     return true;
 }
 
 /* --- a group --- */
 
 /* Those of the group, by index. Scripts look for GPU n of an experiment at place n: there, one that
- * gave no answer has a place too, with no value. Returns how many. */
+ * gave no answer has a place too. Returns how many. */
 static int find_members(const struct lab_monitor_writer *writer,
                         struct lab_monitor_source **members) {
     int count = 0;

@@ -13,6 +13,7 @@ struct lab_monitor_source { /* an entity that was told */
     struct lab_entity entity;
     struct lab_monitor_gpu gpu;
     double held[LAB_MONITOR_EXPERIMENT_FIELDS]; /* of EXPERIMENT: last known; NaN = none yet */
+    int64_t held_ns;                            /* when it answered last */
     /* its tick in the group that is open */
     bool in_group;
     struct lab_tick tick;
@@ -43,13 +44,13 @@ struct lab_monitor_writer {
     struct lab_str processes, python_processes; /* the last list, as JSON */
     int64_t processes_ns;
     bool has_processes;
-    /* Of EXPERIMENT, whose readers take no null: a first pass surveys. */
+    /* Of EXPERIMENT, whose readers take no null at its beginning: a first pass surveys. */
     struct lab_monitor_survey {
         bool open;                                   /* it is that pass: nothing is written */
         bool shown[LAB_MONITOR_EXPERIMENT_FIELDS];   /* fields that have a value somewhere */
         bool (*seen)[LAB_MONITOR_EXPERIMENT_FIELDS]; /* likewise, by source */
-        size_t whole, left_out;                      /* groups with every GPU; without some */
-        int64_t first_ns;                            /* of the first such group */
+        bool begun, whole;                           /* there is a group; one with every GPU */
+        int64_t first_ns; /* of the first with every GPU, or of the first */
     } survey;
     double host_bytes; /* for shares of memory; NaN = not known */
 };
