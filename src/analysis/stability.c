@@ -87,8 +87,6 @@ struct stability { /* of a study */
 static struct lab_claim claim_drift(const struct stability *made, const struct row *rows, int count,
                                     const char *device, const char *kind, const char *subject) {
     double *values = lab_arena_alloc(made->arena, (size_t)made->blocks + 1, sizeof *values);
-    const char **scope = NULL;
-    int scope_count = 0;
     for (int b = 0; b < made->blocks; b++) {
         double sum = 0;
         int found = 0;
@@ -103,16 +101,14 @@ static struct lab_claim claim_drift(const struct stability *made, const struct r
             }
         values[b] = found > 0 ? sum / found : (double)NAN;
     }
+    struct lab_claim claim = lab_claim_from_blocks(values, made->blocks, NULL);
     for (int i = 0; i < count; i++)
         if (!device || lab_str_equal(rows[i].device, device))
-            LAB_ADD(scope, scope_count, made->arena) = rows[i].series[0].run->point;
-    struct lab_claim claim = lab_claim_from_blocks(values, made->blocks, NULL);
+            lab_claim_add_scope(&claim, rows[i].series[0].run->point, made->arena);
     claim.kind = kind;
     claim.subject = lab_arena_printf(made->arena, "%s, end of run", subject);
     claim.reference = "its start";
     claim.quantity = "iteration time";
-    claim.scope = scope;
-    claim.scope_count = scope_count;
     claim.simulated = made->study->simulated;
     return claim;
 }

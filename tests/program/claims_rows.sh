@@ -21,6 +21,7 @@ claims() {
     run show --claims --json
     expect_status 0
     json 'd["warnings"] == []'
+    json 'all(len(c["scope"]) == len(set(c["scope"])) for c in d["claims"])'
 }
 numa=(experiment.hardware.numa_nodes=[0,2] "$copies")
 
