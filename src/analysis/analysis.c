@@ -1,6 +1,8 @@
 /* analysis.c: finding analyses, and the figures that all of them give. */
 #include "analysis/analysis.h"
 
+#include "analysis/analysis_build.h"
+
 #include "analysis/claims/check.h"
 #include "base/str.h"
 #include "stats/stats.h"
@@ -146,6 +148,24 @@ static void fill_scopes(const struct lab_analysis_input *input, struct lab_claim
         }
 }
 
+const struct lab_analysis_kind *lab_analysis_kind(const struct lab_analysis *analysis,
+                                                  const char *name) {
+    for (const struct lab_analysis_kind *kind = analysis->kinds; kind && kind->name; kind++)
+        if (lab_str_equal(kind->name, name))
+            return kind;
+    return NULL;
+}
+
+/* One that isn't declared would be missing wherever kinds are listed. */
+static void check_kinds(const struct lab_analysis *analysis, struct lab_analysis_result *result,
+                        struct lab_arena *arena) {
+    for (int i = 0; i < result->claim_count; i++)
+        if (!lab_analysis_kind(analysis, result->claims[i].kind))
+            lab_analysis_note(&result->faults, arena,
+                              "Program error: %s declares no claims of kind %s.", analysis->name,
+                              result->claims[i].kind);
+}
+
 int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
                      const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_analysis_result *ret_result, struct lab_err *err) {
@@ -162,6 +182,7 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
     fill_scopes(input, claims, count, arena);
     /* of several studies, the same names are different things */
     lab_claims_check(claims, count, input->study_count <= 1, &ret_result->faults, arena);
+    check_kinds(analysis, ret_result, arena);
     /* unless it says so itself, from several kinds of claims; an estimate in a unit is neither
      * there nor not */
     if (ret_result->finding == LAB_ANALYSIS_NOT_REQUESTED && count > 0 && !claims[0]->unit)

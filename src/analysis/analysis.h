@@ -92,12 +92,28 @@ struct lab_analysis_input {
 
 #define LAB_INTEREST_IF_NAMED (-1) /* it is part of a report only where the study asks for it */
 
+struct lab_analysis_kind { /* of claims */
+    const char *name;      /* "numa.penalty" */
+    /* why A/A studies (campaign/selftest.h) show none that is known to be false; NULL = they do */
+    const char *untested;
+};
+
+#define LAB_KIND_ESTIMATE "values in a unit, which compare nothing"
+#define LAB_KIND_OBSERVED "observed, not estimated"
+#define LAB_KIND_WITHIN   "about times within runs, where an effect of the machine is real"
+#define LAB_KIND_PROBED   "needs a contention study's probes or tuning"
+#define LAB_KIND_MODELS   "needs models that are transfer-bound and others"
+#define LAB_KIND_PROGRAM  "about programs of the user and their settings"
+#define LAB_KIND_PLANNED  "needs gpu_mode=auto on several devices"
+#define LAB_KIND_OTHER    "about recordings, traces or several studies"
+
 struct lab_analysis {
     const char *name;
     const char *summary;     /* one line */
     const char *description; /* paragraphs; may be NULL */
     const struct lab_option *options;
     size_t config_size;
+    const struct lab_analysis_kind *kinds; /* of all of its claims, ends with NULL; NULL = none */
     enum lab_analysis_source source;
     unsigned needs; /* of studies: LAB_STUDY_WITH_ITERATIONS, … */
     /*
@@ -115,6 +131,10 @@ extern const struct lab_analysis *const lab_analyses[]; /* NULL-terminated, gene
 
 /* By name; NULL and an error that names the nearest and all there are. */
 const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *err);
+
+/* Of its claims; NULL = it declares none of that name. */
+const struct lab_analysis_kind *lab_analysis_kind(const struct lab_analysis *analysis,
+                                                  const char *name);
 
 /* Names of analyses, as a study's `answers` has them: a list or a text. Any that no report of a
  * study can have is refused with its place, the nearest and all there are. NULL = none. */

@@ -411,6 +411,9 @@ const struct lab_analysis lab_analysis_compare = {
         "a label, at 95%; one recording of each gives values and no verdict.",
     .options = compare_options,
     .config_size = sizeof(struct compare_config),
+    .kinds = (const struct lab_analysis_kind[]){{"compare.metric", LAB_KIND_OTHER},
+                                                {"compare.gpu", LAB_KIND_OTHER},
+                                                {NULL}},
     .source = LAB_ANALYSIS_OF_RECORDINGS,
     .run = compare_run,
 };

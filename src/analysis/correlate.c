@@ -347,6 +347,7 @@ const struct lab_analysis lab_analysis_correlate = {
         "alone. One run of each point gives values and no verdict.",
     .options = correlate_options,
     .config_size = sizeof(struct correlate_config),
+    .kinds = (const struct lab_analysis_kind[]){{"correlate.resource", LAB_KIND_WITHIN}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES |
              LAB_STUDY_WITH_CONFIGURATIONS,

@@ -313,6 +313,7 @@ const struct lab_analysis lab_analysis_latency = {
                    "are taken, and those of a study where it is a study's.",
     .options = latency_options,
     .config_size = sizeof(struct latency_config),
+    .kinds = (const struct lab_analysis_kind[]){{"latency.batch", LAB_KIND_OTHER}, {NULL}},
     .source = LAB_ANALYSIS_OF_TRACES,
     .run = latency_run,
 };

@@ -217,6 +217,9 @@ const struct lab_analysis lab_analysis_memory = {
         "are over the recordings of a label; one of each gives values and no verdict.",
     .options = memory_options,
     .config_size = sizeof(struct memory_config),
+    .kinds = (const struct lab_analysis_kind[]){{"memory.total", LAB_KIND_ESTIMATE},
+                                                {"memory.gpu", LAB_KIND_ESTIMATE},
+                                                {NULL}},
     .source = LAB_ANALYSIS_OF_RECORDINGS,
     .run = memory_run,
 };

@@ -358,6 +358,7 @@ const struct lab_analysis lab_analysis_metrics = {
         "implies a direction (accuracy, loss, …).",
     .options = metrics_options,
     .config_size = 1,
+    .kinds = (const struct lab_analysis_kind[]){{"metrics.setting", LAB_KIND_PROGRAM}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = metrics_interest,
     .run = metrics_run,

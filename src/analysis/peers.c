@@ -254,6 +254,7 @@ const struct lab_analysis lab_analysis_peers = {
         "It needs three devices of one model; one run a point gives values and no verdict.",
     .options = peers_options,
     .config_size = 1,
+    .kinds = (const struct lab_analysis_kind[]){{"peers.device"}, {"peers.model"}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_SAMPLES,
     .interest = peers_interest,

@@ -4,12 +4,14 @@
  *
  * The runs of a study are named in several ways (as devices and NUMA nodes, as settings, as phases,
  * as gangs, …), at random within each block, and every analysis that a report would have makes its
- * claims. A kind counts once a study, under one naming: the study is the independent unit. The
- * namings begin with another one in each study.
+ * claims. Half of the runs, at random, are read backwards in time, so that a drift is false too. A
+ * kind counts once a study, under one naming: the study is the independent unit. The namings begin
+ * with another one in every other study.
  */
 #ifndef LAB_CAMPAIGN_SELFTEST_H
 #define LAB_CAMPAIGN_SELFTEST_H
 
+#include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
 #include "model/claim.h"
 
@@ -38,9 +40,9 @@ bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
                         struct lab_selftest_tally *tally, struct lab_arena *arena);
 void lab_selftest_release(struct lab_selftest_tally *tally);
 
-/* Kinds of claim that no study made yet; ends with NULL. */
-const char *const *lab_selftest_uncovered(const struct lab_selftest_tally *tally,
-                                          struct lab_arena *arena);
+/* Kinds of claim that analyses declare and no study made, with the reason; ends with NULL. */
+const struct lab_analysis_kind *lab_selftest_uncovered(const struct lab_selftest_tally *tally,
+                                                       struct lab_arena *arena);
 
 /* All kinds together. */
 struct lab_selftest_kind lab_selftest_sum(const struct lab_selftest_tally *tally);

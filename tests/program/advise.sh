@@ -96,7 +96,10 @@ grep -q 'this machine' "$work/out" && fail "$what: speaks of this machine"
 # A/A studies: claims of each kind, and how many are false
 run selftest --device sim:l40s-10:0 --studies 2 --runs 2
 expect_out '^  numa.cell +2 +[0-9]+ '
-expect_out '^  Not covered: '
+expect_out '^  Not covered, observed, not estimated: '
+run selftest --device sim:l40s-10:0 --studies 2 --runs 2 --json # inference, then training
+json '"training.gang" in [k["kind"] for k in d["kinds"]] and "stability.drift" in [k["kind"] for k in d["kinds"]]'
+json '"scaling.width" in d["not_covered"] and not any("no study" in why for why in d["not_covered"].values())'
 run selftest --device cpu --studies 1 --runs 2 --json
 [ "$status" = 0 ] || [ "$status" = 3 ] || fail "$what: status $status: $(cat "$work/err")"
 json '(d["studies"] == 1 and d["device"] == "cpu:0" and d["limit"] == 0.05
