@@ -73,8 +73,10 @@ static bool is_same(const struct lab_folder_request *request, const struct lab_s
 }
 
 /* Whether the study in this folder is the one that is asked for, and has runs that aren't done or
- * files that may not be complete. */
-static bool is_unfinished(const struct lab_folder_request *request, const char *path) {
+ * files that may not be complete. `ret_resume`: how one of the same words and other defaults is
+ * resumed, in the arena; NULL = nobody asks. */
+static bool is_unfinished(const struct lab_folder_request *request, const char *path,
+                          const char **ret_resume, struct lab_arena *resume_arena) {
     LAB_AUTO(arena, arena);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_store *store = NULL;
@@ -93,6 +95,10 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
         for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
             left += state == LAB_RUN_DONE ? 0 : counts[state];
         same = is_same(request, &study);
+        if (left > 0 && !same && ret_resume && !*ret_resume &&
+            study.machine_identity == request->machine_identity &&
+            lab_str_equal(study.words, request->words))
+            *ret_resume = folder_resume_command(request, &study, resume_arena);
     }
     lab_store_close(store);
     return same && left > 0;
@@ -164,13 +170,13 @@ static int lock_existing(const char *path, struct lab_err *err) {
 
 /* 1 = this one goes on; 0 = it isn't the one; -1 = it is, but can't be had. */
 static int try_existing(const struct lab_folder_request *request, const char *path, int *ret_fd,
-                        struct lab_err *err) {
-    if (!is_unfinished(request, path))
+                        const char **ret_resume, struct lab_arena *arena, struct lab_err *err) {
+    if (!is_unfinished(request, path, ret_resume, arena))
         return 0;
     int fd = lock_existing(path, err);
     if (fd < 0)
         return -1;
-    if (!is_unfinished(request, path)) { /* whoever held it has just finished it */
+    if (!is_unfinished(request, path, NULL, NULL)) { /* whoever held it has just finished it */
         close(fd);
         return 0;
     }
@@ -183,6 +189,7 @@ static int find(const struct lab_folder_request *request, struct lab_arena *aren
                 const char **ret_path, int *ret_fd, struct lab_err *err) {
     const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
     int date_count, result = 0;
+    const char *resume = NULL, *other = NULL;
     const char **dates = list_names(study, folder_is_date, latest_date_first, arena, &date_count);
     for (int i = 0; i < date_count && result == 0; i++) {
         const char *date = lab_arena_printf(arena, "%s/%s", study, dates[i]);
@@ -191,9 +198,14 @@ static int find(const struct lab_folder_request *request, struct lab_arena *aren
             list_names(date, folder_is_time, latest_time_first, arena, &time_count);
         for (int j = 0; j < time_count && result == 0; j++) {
             *ret_path = lab_arena_printf(arena, "%s/%s", date, times[j]);
-            result = try_existing(request, *ret_path, ret_fd, err);
+            result = try_existing(request, *ret_path, ret_fd, &resume, arena, err);
+            other = resume && !other ? *ret_path : other;
         }
     }
+    if (result == 0 && other)
+        lab_log(LAB_LOG_WARNING,
+                "%s is unfinished and has other defaults: a new study starts. To resume it: %s",
+                other, resume);
     return result;
 }
 

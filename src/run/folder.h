@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/file/lock.h"
 #include "base/mem.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,9 +43,10 @@ struct lab_folder_request {
     uint64_t identity;              /* of the plan */
     uint64_t once_identity;         /* of the plan with repeat=1 */
     const char *words;              /* of the command, as study.db has them */
+    const struct lab_value *config; /* as composed; NULL = unknown */
     uint64_t machine_identity;
     bool resume;         /* look for one that is unfinished */
-    const char *command; /* for lock's content */
+    const char *command; /* for the lock's content, and to say how an older study is resumed */
 };
 
 /*

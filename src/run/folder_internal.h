@@ -1,10 +1,11 @@
 /*
- * folder_internal.h: what folder.c, folder_tree.c and folder_known.c share: names.
+ * folder_internal.h: what folder.c and its neighbours folder_*.c share.
  */
 #ifndef LAB_RUN_FOLDER_INTERNAL_H
 #define LAB_RUN_FOLDER_INTERNAL_H
 
 #include "run/folder.h"
+#include "store/store.h"
 
 #define FOLDER_DATABASE "study.db"
 #define FOLDER_LOCK     "lock"
@@ -15,5 +16,11 @@ bool folder_is_date(const char *name);
 bool folder_is_time(const char *name);
 /* As strcmp, but "_10" comes behind "_9". */
 int folder_compare_times(const char *a, const char *b);
+
+/* --- resuming --- */
+
+/* The request's command with the keys of that study which are others now; NULL = unknown. */
+const char *folder_resume_command(const struct lab_folder_request *request,
+                                  const struct lab_store_study *study, struct lab_arena *arena);
 
 #endif

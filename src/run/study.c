@@ -327,6 +327,7 @@ int lab_study_open(const struct lab_study_request *request, struct lab_arena *ar
         .identity = request->plan->identity,
         .once_identity = request->plan->once_identity,
         .words = words_text(request, arena),
+        .config = request->plan->config,
         .machine_identity = lab_machine_identity(request->machine),
         .resume = request->plan->resume,
         .command = request->command,

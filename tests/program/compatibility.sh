@@ -111,6 +111,26 @@ PY
     json 'not d["resumed"] and d["summary"]["successful_runs"] == 10'
 }
 
+# A default has changed since a study was interrupted: it stays, and the line that resumes it is printed.
+check_changed_default() {
+    local words=(quick_test device=sim:l40s-10 experiment.trace=false --no-report -q output_dir=changed)
+    run run "${words[@]}" 'experiment.hardware.numa_nodes=[2]'
+    python3 - changed/*/*/*/study.db <<'PY' || fail "the study of the other default can't be made"
+import json, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+words = json.loads(db.execute("SELECT words FROM study").fetchone()[0])
+words = [word for word in words if "numa_nodes" not in word]
+db.execute("UPDATE study SET words = ?", (json.dumps(words),))
+db.execute("UPDATE run SET state = 'planned' WHERE id LIKE '%vit0x0x0'")
+db.commit()
+PY
+    run run "${words[@]}" --json
+    json 'not d["resumed"]'
+    expect_err "unfinished and has other defaults.*resume it: gpulab run quick_test .*'experiment.hardware.numa_nodes=\[2\]'$"
+    run run "${words[@]}" 'experiment.hardware.numa_nodes=[2]' --json
+    json 'd["resumed"]'
+}
+
 sqlite_rows() { # study.db: the finished runs and when they began
     python3 - "$1" <<'PY'
 import sqlite3, sys
@@ -129,6 +149,7 @@ done
 [ "$versions" -ge 1 ] || fail "no fixtures of a release"
 
 check_old_default
+check_changed_default
 
 # files of a later version name the version that reads them
 python3 - <<'PY'
