@@ -4,6 +4,7 @@
 #include "advise/advise_place.h"
 #include "analysis/analysis.h"
 #include "analysis/numa/numa.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "load/study_view.h"
 
@@ -166,22 +167,17 @@ static void add_lines(struct lab_advice *advice, const struct lab_study_table *s
 
 /* Whether claims of this kind are advice; `better`: that their subject is better. */
 static bool is_choice(const struct lab_claim *claim, bool *ret_better) {
-    static const char *const kinds[] = {"recommend.batch", "recommend.compile",
+    static const char *const kinds[] = {"recommend.batch",    "recommend.compile",
                                         "recommend.settings", "contention.throughput",
-                                        "peers.device"};
+                                        "peers.device",       NULL};
     *ret_better = lab_str_equal(claim->quantity, "time") ? claim->effect < 0 : claim->effect > 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (lab_str_equal(kinds[i], claim->kind))
-            return true;
-    return false;
+    return lab_str_find(claim->kind, kinds) >= 0;
 }
 
 /* One batch is advised, one list of settings: the first that gains (recommend.h). */
 static bool has_level(const struct lab_advice *advice, const struct lab_claim *claim) {
-    for (int i = 0; i < advice->choice_count && lab_str_starts(claim->kind, "recommend."); i++)
-        if (lab_str_equal(advice->choices[i].kind, claim->kind))
-            return true;
-    return false;
+    return lab_str_starts(claim->kind, "recommend.") &&
+           LAB_FIND(advice->choices, advice->choice_count, kind, claim->kind) >= 0;
 }
 
 static void add_choices(struct lab_advice *advice, const struct lab_study_table *study,

@@ -4,12 +4,12 @@
 #include "analysis/analysis_build.h"
 
 #include "analysis/claims/check.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "stats/stats.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define CONFIDENCE 0.95
 /* Below this share of independent values, the interval is that of as many as are; above it, the
@@ -57,9 +57,8 @@ static int check_answer(const struct lab_value *value, struct lab_err *err) {
     LAB_AUTO(str, text);
     const char *name = lab_value_as_text(value, "");
     const char *const *names = report_names(&arena);
-    for (int i = 0; names[i]; i++)
-        if (lab_str_equal(names[i], name))
-            return 0;
+    if (lab_str_find(name, names) >= 0)
+        return 0;
     const char *nearest = lab_str_nearest(name, names);
     lab_value_add_place(value, &text);
     lab_str_printf(&text, "experiment.answers: unknown analysis '%.80s'", name);
@@ -81,14 +80,6 @@ int lab_analysis_check_answers(const struct lab_value *names, struct lab_err *er
     return 0;
 }
 
-static int by_interest(const void *a, const void *b) {
-    const struct lab_analysis_choice *x = a, *y = b;
-    if (x->answer != y->answer)
-        return x->answer < y->answer ? -1 : 1;
-    return x->interest != y->interest ? (x->interest < y->interest) - (x->interest > y->interest)
-                                      : x->position - y->position;
-}
-
 static int find_answer(const struct lab_study_table *study, const char *name) {
     for (int i = 0; study->answers && study->answers[i]; i++)
         if (lab_str_equal(study->answers[i], name))
@@ -107,7 +98,8 @@ int lab_analysis_choose(const struct lab_study_table *study, int most,
         if (interest > 0 || (interest == LAB_INTEREST_IF_NAMED && answer < INT_MAX))
             ret_choices[count++] = (struct lab_analysis_choice){analysis, answer, interest, i};
     }
-    qsort(ret_choices, (size_t)count, sizeof *ret_choices, by_interest);
+    LAB_SORT(ret_choices, count, LAB_BY(ret_choices, answer), LAB_BY_MOST(ret_choices, interest),
+             LAB_BY(ret_choices, position));
     return count;
 }
 

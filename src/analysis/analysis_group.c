@@ -36,18 +36,11 @@ int lab_study_setting_values(const struct lab_study_table *study, const char *na
 
 /* --- groups --- */
 
-static bool is_among(const char *name, const char *const *names) {
-    for (int i = 0; names[i]; i++)
-        if (lab_str_equal(names[i], name))
-            return true;
-    return false;
-}
-
 static bool same_keys(const struct lab_study_run *a, const struct lab_study_run *b,
                       const struct lab_value *map, const char *const *varying) {
     for (int i = 0; i < map->count; i++) {
         const char *key = map->keys[i];
-        if (is_among(key, varying))
+        if (lab_str_find(key, varying) >= 0)
             continue;
         const struct lab_value *left = lab_study_setting(a, key);
         const struct lab_value *right = lab_study_setting(b, key);
@@ -70,9 +63,9 @@ static bool same_place(const struct lab_study_run *a, const struct lab_study_run
 
 static bool belong_together(const struct lab_study_run *a, const struct lab_study_run *b,
                             const char *const *varying) {
-    return same_place(a, b, is_among("numa_node", varying)) && lab_str_equal(a->phase, b->phase) &&
-           lab_str_equal(a->run->workload, b->run->workload) &&
-           (is_among("model", varying) || lab_str_equal(a->model, b->model)) &&
+    return same_place(a, b, lab_str_find("numa_node", varying) >= 0) &&
+           lab_str_equal(a->phase, b->phase) && lab_str_equal(a->run->workload, b->run->workload) &&
+           (lab_str_find("model", varying) >= 0 || lab_str_equal(a->model, b->model)) &&
            same_keys(a, b, a->options, varying) && same_keys(b, a, b->options, varying) &&
            same_keys(a, b, a->test, varying) && same_keys(b, a, b->test, varying);
 }
@@ -104,7 +97,7 @@ static void add_differing_keys(const struct lab_study_group *groups, int count, 
         for (int i = 0; i < map->count; i++) {
             const struct lab_value *value = lab_study_setting(run, map->keys[i]);
             bool differs = false;
-            if (is_among(map->keys[i], varying) ||
+            if (lab_str_find(map->keys[i], varying) >= 0 ||
                 (m == 0 && lab_value_get(run->test, map->keys[i])))
                 continue;
             for (int g = 0; g < count && !differs; g++) {
@@ -127,13 +120,13 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
     for (int i = 1; i < count; i++) {
         const struct lab_study_run *run = groups[i].points[0]->runs[0];
         const struct lab_study_run *first = groups[0].points[0]->runs[0];
-        models |= !is_among("model", varying) && !lab_str_equal(run->model, first->model);
+        models |= lab_str_find("model", varying) < 0 && !lab_str_equal(run->model, first->model);
         phases |= !lab_str_equal(run->phase, first->phase);
     }
     LAB_AUTO(str, text);
     for (int i = 0; i < count; i++) {
         const struct lab_study_run *run = groups[i].points[0]->runs[0];
-        groups[i].place = place_words(run, is_among("numa_node", varying), arena);
+        groups[i].place = place_words(run, lab_str_find("numa_node", varying) >= 0, arena);
         lab_str_clear(&text);
         lab_str_add(&text, groups[i].place);
         if (models)

@@ -8,6 +8,7 @@
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -77,13 +78,6 @@ static int by_complexity(const void *a, const void *b) {
                            lab_study_complexity(y->plain->runs[0]), y->model);
 }
 
-static bool is_listed(const char *const *names, int count, const char *name) {
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(names[i], name))
-            return true;
-    return false;
-}
-
 static void list_pairs(struct all *all, const struct lab_study_point *points, int count) {
     struct lab_study_group *groups;
     int group_count = lab_study_groups(points, count, pair_keys, all->arena, &groups);
@@ -95,7 +89,7 @@ static void list_pairs(struct all *all, const struct lab_study_point *points, in
             continue;
         if (lab_study_can_compile(run))
             LAB_ADD(all->pairs, all->pair_count, all->arena) = pair;
-        else if (!is_listed(all->others, all->other_count, run->model))
+        else if (lab_list_find_text(all->others, all->other_count, run->model) < 0)
             LAB_ADD(all->others, all->other_count, all->arena) = run->model;
     }
     if (all->pair_count > 0)
@@ -264,9 +258,8 @@ static void claim_costs(const struct all *all, struct row *row) {
 /* --- rows --- */
 
 static void add_model(struct all *all, const struct pair *pair) {
-    for (int i = 0; i < all->model_count; i++)
-        if (lab_str_equal(all->models[i].name, pair->model))
-            return;
+    if (LAB_FIND(all->models, all->model_count, name, pair->model) >= 0)
+        return;
     struct row row = {.name = pair->model,
                       .gflop = 1e-9 * lab_study_complexity(pair->plain->runs[0])};
     double logs = 0;

@@ -5,9 +5,9 @@
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats_chart.h"
+#include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct memory_config {
     struct lab_recording_stats_config stats;
@@ -84,13 +84,6 @@ static struct memory describe(const struct lab_recording_stats_label *label,
             fullest, lab_arena_printf(arena, "of GPU %d's memory at its peak", fullest_gpu)),
         .change = lab_recording_stats_compare(first, label, LAB_RECORDING_STATS_MEMORY, -1,
                                               "memory.total", arena)};
-}
-
-static int by_mean(const void *a, const void *b) {
-    const struct memory *x = a, *y = b;
-    if (isnan(x->mean) || isnan(y->mean))
-        return isnan(x->mean) - isnan(y->mean);
-    return (x->mean > y->mean) - (x->mean < y->mean);
 }
 
 /* Mean of the recordings' means, mean of their deviations, the largest peak. */
@@ -192,7 +185,7 @@ static int memory_run(const void *opaque, const struct lab_analysis_input *input
         claims[i] = &memories[i].change;
     }
     lab_claim_adjust(claims + 1, count - 1);
-    qsort(memories, (size_t)count, sizeof *memories, by_mean);
+    LAB_SORT(memories, count, LAB_BY(memories, mean));
     const char *answer = "";
     for (int i = 0; i < count; i++) {
         add_part(ret_result, &memories[i], &labels[0], arena);

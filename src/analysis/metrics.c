@@ -6,11 +6,11 @@
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define METRICS_MOST 64
@@ -43,9 +43,9 @@ static enum direction better_of(const char *name) {
             continue;
         }
         word[length] = 0;
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (lab_str_equal(words[i].word, word))
-                return words[i].better;
+        int found = LAB_FIND(words, sizeof words / sizeof *words, word, word);
+        if (found >= 0)
+            return words[found].better;
         length = 0;
         if (!*c)
             return EITHER;
@@ -132,15 +132,6 @@ static struct setting describe(const struct lab_study_point *point, const char *
                             .memory_mib = lab_analysis_summarize(memory, memory_count).median};
 }
 
-static int by_value(const void *a, const void *b) {
-    const struct setting *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
-}
-
-static int by_value_down(const void *a, const void *b) {
-    return by_value(b, a);
-}
-
 /* The first setting of the study is the reference. */
 static void compare(struct metric *metric, struct lab_arena *arena) {
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count, sizeof *claims);
@@ -182,8 +173,8 @@ static struct metric make_metric(const struct lab_study_metric *said,
     if (metric.count == 0)
         return metric;
     compare(&metric, arena);
-    qsort(metric.settings, (size_t)metric.count, sizeof *metric.settings,
-          metric.better == HIGHER ? by_value_down : by_value);
+    LAB_SORT(metric.settings, metric.count,
+             LAB_LIST_KEY(metric.settings, value, metric.better == HIGHER));
     return metric;
 }
 

@@ -7,10 +7,10 @@
 #include "analysis/claims/rows.h"
 #include "analysis/stability/rate_series.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LONG_RUN 100  /* iterations */
@@ -247,11 +247,6 @@ static void list_changes(struct stability *made) {
     }
 }
 
-static int by_name(const void *a, const void *b) {
-    const struct row *x = a, *y = b;
-    return strverscmp(x->name, y->name);
-}
-
 /* With runs that aren't valid: throttling, which is looked for here, makes them so. */
 static const struct lab_study_table *with_all_runs(const struct lab_study_table *study,
                                                    struct lab_arena *arena) {
@@ -275,8 +270,7 @@ static struct stability look_at(const struct lab_study_table *study, struct lab_
     for (int p = 0; p < count; p++)
         for (int r = 0; r < points[p].runs[0]->rank_count; r++)
             add_row(&made, &points[p], r, runs);
-    if (made.row_count > 1)
-        qsort(made.rows, (size_t)made.row_count, sizeof *made.rows, by_name);
+    LAB_SORT(made.rows, made.row_count, LAB_BY(made.rows, name));
     list_changes(&made);
     claim_drifts(&made);
     made.throttling = claim_throttling(&made);

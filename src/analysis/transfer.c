@@ -7,9 +7,9 @@
 #include "analysis/analysis_group.h"
 #include "analysis/claims/rows.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct figures { /* of a part; NaN = it doesn't ask about that */
@@ -172,11 +172,6 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
 
 /* --- the whole --- */
 
-static int by_device(const void *a, const void *b) {
-    const struct lab_study_point *x = a, *y = b;
-    return strverscmp(x->name, y->name);
-}
-
 /* Points on one device each, for copies: of several the bandwidth of one is unknown. */
 static int keep_single(const struct lab_study_point *points, int count,
                        struct lab_study_point *ret_points) {
@@ -184,8 +179,7 @@ static int keep_single(const struct lab_study_point *points, int count,
     for (int i = 0; i < count; i++)
         if (points[i].runs[0]->rank_count == 1)
             ret_points[kept++] = points[i];
-    if (kept > 0)
-        qsort(ret_points, (size_t)kept, sizeof *ret_points, by_device);
+    LAB_SORT(ret_points, kept, LAB_BY(ret_points, name));
     return kept;
 }
 

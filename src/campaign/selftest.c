@@ -2,6 +2,7 @@
 #include "campaign/selftest.h"
 
 #include "analysis/analysis.h"
+#include "base/list.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "stats/stats.h"
@@ -194,9 +195,9 @@ const struct lab_analysis_kind *lab_selftest_uncovered(const struct lab_selftest
 
 static struct lab_selftest_kind *find_kind(struct lab_selftest_tally *tally, const char *kind,
                                            struct lab_arena *arena) {
-    for (int i = 0; i < tally->kind_count; i++)
-        if (lab_str_equal(tally->kinds[i].kind, kind))
-            return &tally->kinds[i];
+    int found = LAB_FIND(tally->kinds, tally->kind_count, kind, kind);
+    if (found >= 0)
+        return &tally->kinds[found];
     LAB_MEM_GROW(&tally->kinds, tally->kind_count, &tally->capacity);
     tally->kinds[tally->kind_count] =
         (struct lab_selftest_kind){.kind = lab_arena_strdup(arena, kind)};

@@ -1,6 +1,7 @@
 /* claim.c: from an interval to a verdict, from a verdict to a sentence and to JSON. */
 #include "model/claim.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -20,9 +21,8 @@ const struct lab_claim lab_claim_none = {
 };
 
 void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena) {
-    for (int i = 0; i < claim->scope_count; i++)
-        if (lab_str_equal(claim->scope[i], point))
-            return;
+    if (lab_list_find_text(claim->scope, claim->scope_count, point) >= 0)
+        return;
     const char **grown = (const char **)claim->scope;
     if ((claim->scope_count & (claim->scope_count - 1)) == 0) { /* room doubles when it is full */
         grown = lab_arena_alloc(arena, 2 * (size_t)claim->scope_count + 1, sizeof *grown);

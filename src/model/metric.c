@@ -1,6 +1,8 @@
 /* metric.c: the table of metrics as data, and the words for why clocks are lowered. */
 #include "model/metric.h"
 
+#include "base/list.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -31,10 +33,7 @@ const char *lab_metric_ending(enum lab_metric_id id) {
 }
 
 int lab_metric_find(const char *name) {
-    for (int i = 0; i < LAB_METRIC_COUNT; i++)
-        if (strcmp(metrics[i].name, name) == 0)
-            return i;
-    return -1;
+    return LAB_FIND(metrics, LAB_METRIC_COUNT, name, name);
 }
 
 /* nvmlClocksEventReasons: the bits since the first driver that had them */

@@ -1,6 +1,7 @@
 /* point_set.c: points by their axes, and as JSON. */
 #include "model/point_set.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <limits.h>
@@ -12,10 +13,8 @@ bool lab_point_less_is_better(const struct lab_point *point) {
 }
 
 const char *lab_point_axis(const struct lab_point *point, const char *name) {
-    for (int i = 0; i < point->axis_count; i++)
-        if (lab_str_equal(point->axes[i].name, name))
-            return point->axes[i].text;
-    return NULL;
+    int axis = LAB_FIND(point->axes, point->axis_count, name, name);
+    return axis < 0 ? NULL : point->axes[axis].text;
 }
 
 const char *lab_point_set_fact(const struct lab_point_set *set, const char *topic,

@@ -1,6 +1,8 @@
 /* result.c: the table of result.h as data, and records of it: their members, lists and copies. */
 #include "model/result.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -106,10 +108,8 @@ const struct lab_result_row *const *lab_result_order(void) {
 }
 
 const struct lab_result_row *lab_result_row(const char *key) {
-    for (int i = 0; i < LAB_RESULT_ROW_COUNT; i++)
-        if (strcmp(lab_result_rows[i].key, key) == 0)
-            return &lab_result_rows[i];
-    return NULL;
+    int row = LAB_FIND(lab_result_rows, LAB_RESULT_ROW_COUNT, key, key);
+    return row < 0 ? NULL : &lab_result_rows[row];
 }
 
 /* --- members --- */

@@ -6,6 +6,7 @@
 #include "model/result.h"
 
 #include "base/json.h"
+#include "base/list.h"
 
 #include <math.h>
 #include <string.h>
@@ -198,10 +199,8 @@ static int set_text(const struct lab_result_row *row, void *at, const char *text
 }
 
 static const struct lab_result_row *find_row(const struct target *target, const char *key) {
-    for (int i = 0; target->record && i < target->row_count; i++)
-        if (strcmp(target->rows[i].key, key) == 0)
-            return &target->rows[i];
-    return NULL;
+    int row = target->record ? LAB_FIND(target->rows, target->row_count, key, key) : -1;
+    return row < 0 ? NULL : &target->rows[row];
 }
 
 static int unpack_value(struct packed *packed, const struct target *target, int depth,

@@ -1,6 +1,7 @@
 /* sample.c: finding a value in a tick, and the names of events. */
 #include "model/sample.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -41,10 +42,7 @@ const char *lab_entity_kind_name(enum lab_entity_kind kind) {
 }
 
 int lab_entity_kind_find(const char *name) {
-    for (int i = 0; i < LAB_ENTITY_KIND_COUNT; i++)
-        if (lab_str_equal(name, entity_kinds[i]))
-            return i;
-    return -1;
+    return lab_list_find_text(entity_kinds, LAB_ENTITY_KIND_COUNT, name);
 }
 
 const char *lab_event_kind_name(enum lab_event_kind kind) {

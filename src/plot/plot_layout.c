@@ -5,6 +5,8 @@
  */
 #include "plot/plot_internal.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -63,10 +65,8 @@ static bool has_text(const char *text) {
 /* --- the key --- */
 
 static struct plot_entry *find_entry(const struct plot_layout *layout, const char *title) {
-    for (int i = 0; i < layout->key_count; i++)
-        if (lab_str_equal(layout->keys[i].title, title))
-            return (struct plot_entry *)&layout->keys[i];
-    return NULL;
+    int found = LAB_FIND(layout->keys, layout->key_count, title, title);
+    return found < 0 ? NULL : (struct plot_entry *)&layout->keys[found];
 }
 
 static bool is_taken(const struct lab_chart *chart, const struct plot_layout *layout, int look) {

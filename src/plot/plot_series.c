@@ -4,6 +4,8 @@
  */
 #include "plot/plot_internal.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -470,7 +472,7 @@ void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
                      const struct plot_panel *made) {
     int bar = 0, box = 0, dodged = 0;
     for (int s = 0; s < made->panel->series_count; s++) {
-        int look = plot_series_look(layout, made->panel, s), number = -1;
+        int look = plot_series_look(layout, made->panel, s);
         struct drawing d = {.scene = scene,
                             .layout = layout,
                             .made = made,
@@ -478,11 +480,10 @@ void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
                             .colour = LAB_COLOUR_C0 + look % LAB_COLOUR_CATEGORIES,
                             .look = look,
                             .number = s};
-        for (int k = 0; k < layout->key_count; k++)
-            if (lab_str_equal(layout->keys[k].title, d.series->title))
-                number = k;
-        plot_scene_add(scene, (struct plot_mark){
-                                  .kind = PLOT_GROUP, .text = d.series->title, .series = number});
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_GROUP,
+                                                 .text = d.series->title,
+                                                 .series = LAB_FIND(layout->keys, layout->key_count,
+                                                                    title, d.series->title)});
         add_one(&d, &bar, &box, &dodged);
         plot_scene_add(scene, (struct plot_mark){.kind = PLOT_END});
     }

@@ -8,13 +8,13 @@
 #include "analysis/analysis_timeline.h"
 #include "analysis/claims/check.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/yaml/yaml.h"
 #include "load/recordings.h"
 #include "version.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TIMELINE "resource_timeline"
@@ -65,9 +65,10 @@ static void analyse_by_name(struct report_found *found, const char *name,
 
 static bool has_chart(const struct report_found *found, const char *name) {
     for (int i = 0; i < found->count; i++)
-        for (int c = 0; found->items[i].result && c < found->items[i].result->chart_count; c++)
-            if (lab_str_equal(found->items[i].result->charts[c].name, name))
-                return true;
+        if (found->items[i].result &&
+            LAB_FIND(found->items[i].result->charts, found->items[i].result->chart_count, name,
+                     name) >= 0)
+            return true;
     return false;
 }
 

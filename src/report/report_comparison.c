@@ -10,6 +10,7 @@
 #include "analysis/analysis_published.h"
 #include "analysis/speedup/gang.h"
 #include "analysis/training/analysis_training.h"
+#include "base/list.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,10 +60,8 @@ static const char *recommendation(const char *grade) {
                {"marginal", "Marginal difference"},
                {"stay single", "Single device preferred"},
                {"independent", "Single device: several train a model each"}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (lab_str_equal(all[i].grade, grade))
-            return all[i].words;
-    return "Inconclusive: needs more runs";
+    int found = LAB_FIND(all, sizeof all / sizeof *all, grade, grade);
+    return found < 0 ? "Inconclusive: needs more runs" : all[found].words;
 }
 
 static void add_share(struct lab_str *text, double share) {

@@ -10,10 +10,10 @@
 
 #include "analysis/analysis_study.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CONFIDENCE 0.95
@@ -130,11 +130,6 @@ void report_add_file(struct report_found *found, const char *name, const struct 
         (struct report_file){name, lab_arena_strdup(found->arena, text->text)};
 }
 
-static int by_name(const void *a, const void *b) {
-    const struct lab_study_point *x = a, *y = b;
-    return strverscmp(x->name, y->name);
-}
-
 static void add_benchmark(struct report_found *found, const struct lab_study_point *points,
                           int count, const char *model, bool multi, bool simulated) {
     struct lab_arena *arena = found->arena;
@@ -166,7 +161,7 @@ void report_training_files(struct report_found *found, const struct lab_study_ta
     int count = lab_study_points(study, found->arena, &points);
     const char **models = lab_arena_alloc(found->arena, (size_t)count + 1, sizeof *models);
     double *parameters = lab_arena_alloc(found->arena, (size_t)count + 1, sizeof *parameters);
-    qsort(points, (size_t)count, sizeof *points, by_name);
+    LAB_SORT(points, count, LAB_BY(points, name));
     for (int i = 0; i < count; i++) {
         const char *model = lab_study_trained_model(points[i].runs[0], found->arena);
         int at = 0;

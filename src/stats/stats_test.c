@@ -1,9 +1,9 @@
 /* stats_test.c: tests of means and shares, and what is left of many tests' p values. */
+#include "base/list.h"
 #include "base/mem.h"
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const struct lab_interval unknown = {NAN, NAN, NAN};
 
@@ -21,11 +21,6 @@ struct numbered {
     size_t index;
 };
 
-static int compare(const void *a, const void *b) {
-    double left = ((const struct numbered *)a)->p, right = ((const struct numbered *)b)->p;
-    return (left > right) - (left < right);
-}
-
 void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
     struct numbered *tests = lab_mem_resize(NULL, n + 1, sizeof *tests);
     size_t count = 0;
@@ -35,7 +30,7 @@ void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
         else
             ret_adjusted[i] = NAN;
     }
-    qsort(tests, count, sizeof *tests, compare);
+    LAB_SORT(tests, count, LAB_BY(tests, p));
     double least = 1;
     for (size_t rank = count; rank >= 1; rank--) {
         const struct numbered *test = &tests[rank - 1];

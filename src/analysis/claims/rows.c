@@ -1,6 +1,7 @@
 /* rows.c: cells and charts from members of structs. */
 #include "analysis/claims/rows.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -157,13 +158,6 @@ struct axis { /* of a chart: numbers, or texts in the order in which they come f
     int name_count;
 };
 
-static int name_index(const struct axis *axis, const char *name) {
-    for (int i = 0; i < axis->name_count; i++)
-        if (lab_str_equal(axis->names[i], name))
-            return i;
-    return -1;
-}
-
 static const char *text_at(const struct axis *axis, int row) {
     return *(const char *const *)at(axis->rows, row, axis->field);
 }
@@ -178,7 +172,7 @@ static struct axis make_axis(const struct lab_rows *rows, const char *key,
         axis.scale = 1e-9;
     for (int r = 0; axis.field->type == LAB_FIELD_TEXT && r < rows->count; r++) {
         const char *text = text_at(&axis, r);
-        if (text && name_index(&axis, text) < 0)
+        if (text && lab_list_find_text(axis.names, axis.name_count, text) < 0)
             LAB_ADD(axis.names, axis.name_count, arena) = text;
     }
     return axis;
@@ -187,7 +181,7 @@ static struct axis make_axis(const struct lab_rows *rows, const char *key,
 /* A text's is the place of its name; NaN = the row has none. */
 static struct lab_doc_cell place(const struct axis *axis, int row) {
     if (axis->field->type == LAB_FIELD_TEXT) {
-        int index = text_at(axis, row) ? name_index(axis, text_at(axis, row)) : -1;
+        int index = lab_list_find_text(axis->names, axis->name_count, text_at(axis, row));
         return lab_cell_figure(index < 0 ? (double)NAN : index);
     }
     struct lab_doc_cell cell = read_cell(at(axis->rows, row, axis->field), axis->field->type);

@@ -3,9 +3,9 @@
 
 #include "analysis/analysis_build.h"
 #include "base/hash.h"
+#include "base/list.h"
 #include "base/str.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct matching {
@@ -74,13 +74,6 @@ static uint64_t *identities_of(const struct matching *matching, const struct lab
 
 /* --- axes to show --- */
 
-static bool has(const char *const *names, int count, const char *name) {
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(names[i], name))
-            return true;
-    return false;
-}
-
 struct groups { /* points of a set that the chosen axes don't tell apart */
     const struct lab_point_set *set;
     int *first; /* of each point's group: its first point */
@@ -117,10 +110,10 @@ static void choose_axes(const struct matching *matching, struct lab_comparison *
     const char **order = NULL;
     int count = 0;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        if (has(matching->names, matching->count, first[i]))
+        if (lab_list_find_text(matching->names, matching->count, first[i]) >= 0)
             LAB_ADD(order, count, matching->arena) = first[i];
     for (int i = 0; i < matching->count; i++)
-        if (!has(order, count, matching->names[i]))
+        if (lab_list_find_text(order, count, matching->names[i]) < 0)
             LAB_ADD(order, count, matching->arena) = matching->names[i];
     for (int s = 0; s < 2; s++)
         groups[s] = (struct groups){matching->sets[s],
@@ -199,17 +192,13 @@ struct named {
     const struct lab_point *point;
 };
 
-static int by_name(const void *a, const void *b) {
-    return strverscmp(((const struct named *)a)->name, ((const struct named *)b)->name);
-}
-
 /* A study runs them at random. */
 static void sort_points(const struct lab_comparison *comparison, const struct lab_point **points,
                         int count, struct lab_arena *arena) {
     struct named *all = lab_arena_alloc(arena, (size_t)count + 1, sizeof *all);
     for (int i = 0; i < count; i++)
         all[i] = (struct named){lab_comparison_point_name(comparison, points[i], arena), points[i]};
-    qsort(all, (size_t)count, sizeof *all, by_name);
+    LAB_SORT(all, count, LAB_BY(all, name));
     for (int i = 0; i < count; i++)
         points[i] = all[i].point;
 }

@@ -2,6 +2,7 @@
 #include "analysis/contention/contention.h"
 
 #include "analysis/analysis_build.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -140,13 +141,6 @@ bool contention_is_slowed(const struct contention_phase *phase) {
     return slowed;
 }
 
-static bool has_kernel(const struct contention_phase *phase, const char *kernel) {
-    for (int k = 0; k < phase->kernel_count; k++)
-        if (strcmp(phase->kernels[k].kernel, kernel) == 0)
-            return true;
-    return false;
-}
-
 static void make_rows(struct contention *made, struct contention_phase *phase) {
     const struct lab_phases *phases = &made->phases;
     struct lab_phase_question all = {.kind = "contention.slowdown",
@@ -160,7 +154,7 @@ static void make_rows(struct contention *made, struct contention_phase *phase) {
         if (unit->points[phase->number].time.count == 0 ||
             unit->points[phases->base].time.count == 0)
             continue;
-        if (!has_kernel(phase, unit->kernel)) {
+        if (LAB_FIND(phase->kernels, phase->kernel_count, kernel, unit->kernel) < 0) {
             question.kind = "contention.kernel";
             question.what = question.kernel = unit->kernel;
             LAB_ADD(phase->kernels, phase->kernel_count, made->arena) = (struct contention_row){

@@ -6,9 +6,9 @@
 #include "analysis/crossover/crossover.h"
 
 #include "analysis/analysis_build.h"
+#include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define SERIES_LEAST 3
 
@@ -57,11 +57,6 @@ static const char *bound_of(const struct crossover_model *model) {
     if (model->excess.verdict != LAB_CLAIM_YES)
         return model->excess.verdict == LAB_CLAIM_NO ? "both" : "inconclusive";
     return model->excess.effect > 0 ? "compute" : "transfer";
-}
-
-static int by_work(const void *a, const void *b) {
-    const struct crossover_model *x = a, *y = b;
-    return lab_study_order(x->gflop, x->name, y->gflop, y->name);
 }
 
 /* --- the crossover --- */
@@ -138,7 +133,7 @@ static struct crossover_group make_group(const struct lab_study_group *from, con
         .simulated = simulated};
     for (int i = 0; i < from->count; i++)
         group.models[i] = make_model(from->points[i], group.title, simulated, arena);
-    qsort(group.models, (size_t)group.count, sizeof *group.models, by_work);
+    LAB_SORT(group.models, group.count, LAB_BY(group.models, gflop), LAB_BY(group.models, name));
     /* a deeper and a wider model of the same work differ in their kernels and copies */
     struct lab_stage_series depth = lab_stage_series_find(from, "depth", arena),
                             width = lab_stage_series_find(from, "dim", arena);

@@ -6,9 +6,9 @@
 
 #include "analysis/latency/span.h"
 #include "analysis/latency/work.h"
+#include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define SECONDS(ns) ((double)(ns) / 1e9)
 
@@ -94,21 +94,14 @@ struct part { /* of a batch: one stage */
     int64_t moving_ns, size_bytes;
 };
 
-static int by_id(const void *a, const void *b) {
-    const struct part *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return x->stage - y->stage;
-}
-
 /* Joins the commands of each batch's stages; returns how many such parts there are. */
 static size_t join_parts(struct part *parts, size_t count) {
     size_t last = 0;
     if (count == 0)
         return 0;
-    qsort(parts, count, sizeof *parts, by_id);
+    LAB_SORT(parts, count, LAB_BY(parts, id), LAB_BY(parts, stage));
     for (size_t i = 1; i < count; i++) {
-        if (by_id(&parts[i], &parts[last]) != 0) {
+        if (parts[i].id != parts[last].id || parts[i].stage != parts[last].stage) {
             parts[++last] = parts[i];
             continue;
         }
@@ -213,13 +206,6 @@ static void measure_preparation(const struct selection *selection, const struct 
 
 /* --- streams --- */
 
-static int by_stream(const void *a, const void *b) {
-    const struct lab_latency_work *x = a, *y = b;
-    if (x->stream != y->stream)
-        return x->stream < y->stream ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 static void measure_stream(const struct lab_latency_work *work, size_t count, int64_t gap_ns,
                            int64_t window_ns, double *values,
                            struct lab_pipeline_stream *ret_stream) {
@@ -247,7 +233,8 @@ static void measure_stream(const struct lab_latency_work *work, size_t count, in
 /* Sorts the selection: to be done last. */
 static void measure_streams(struct selection *selection, int64_t gap_ns,
                             struct lab_pipeline *pipeline) {
-    qsort(selection->items, selection->count, sizeof *selection->items, by_stream);
+    LAB_SORT(selection->items, selection->count, LAB_BY(selection->items, stream),
+             LAB_BY(selection->items, start_ns));
     int count = 0;
     for (size_t i = 0; i < selection->count; i++)
         count += i == 0 || selection->items[i].stream != selection->items[i - 1].stream;

@@ -1,17 +1,12 @@
 /* analysis/latency/span.c: unions and intersections of stretches of time, in one pass over each. */
 #include "analysis/latency/span.h"
 
-#include <stdlib.h>
-
-static int by_start(const void *a, const void *b) {
-    const struct lab_span *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+#include "base/list.h"
 
 size_t lab_spans_join(struct lab_span *spans, size_t count) {
     if (count == 0)
         return 0;
-    qsort(spans, count, sizeof *spans, by_start);
+    LAB_SORT(spans, count, LAB_BY(spans, start_ns));
     size_t last = 0;
     for (size_t i = 1; i < count; i++) {
         if (spans[i].start_ns > spans[last].end_ns)

@@ -4,6 +4,7 @@
 
 #include "analysis/latency/pipeline.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -146,13 +147,6 @@ void lab_work_collect(const struct lab_trace *trace, struct lab_arena *arena,
 
 /* --- ranges --- */
 
-static bool follows_device(const struct lab_trace *trace) {
-    for (size_t i = 0; i < trace->note_count; i++)
-        if (lab_str_equal(trace->notes[i].name, LAB_TRACE_NOTE_SOURCE))
-            return true;
-    return false;
-}
-
 static int64_t end_of(const struct lab_trace_range *range) {
     return range->end_ns < range->start_ns ? INT64_MAX : range->end_ns; /* never closed */
 }
@@ -247,7 +241,8 @@ static int64_t find_tail(const struct lab_trace *trace, const uint32_t *thread, 
 void lab_work_ranges(const struct lab_trace *trace, const char *window,
                      const struct lab_latency_work *work, size_t count, struct lab_arena *arena,
                      struct lab_work_ranges *ret_ranges) {
-    struct lab_work_ranges ranges = {.follow_device = follows_device(trace)};
+    struct lab_work_ranges ranges = {.follow_device = LAB_FIND(trace->notes, trace->note_count,
+                                                               name, LAB_TRACE_NOTE_SOURCE) >= 0};
     size_t most = trace->range_count + 1;
     uint32_t found;
     const uint32_t *thread = find_thread(trace, window, work, count, &found) ? &found : NULL;

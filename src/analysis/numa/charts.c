@@ -3,6 +3,7 @@
 #include "analysis/claims/rows.h"
 #include "analysis/numa/numa.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -41,13 +42,6 @@ static int by_home(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int by_distance(const void *a, const void *b) {
-    const struct lab_numa_node *x = a, *y = b;
-    if (x->distance != y->distance)
-        return x->distance < y->distance ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
 /* Cells of a model, devices by their local nodes, nodes by their distance from the first device. */
 static struct lab_rows map_rows(const struct lab_numa_grid *grid, int model,
                                 struct lab_arena *arena) {
@@ -62,7 +56,7 @@ static struct lab_rows map_rows(const struct lab_numa_grid *grid, int model,
         const struct lab_numa_device *device = order[d];
         struct lab_numa_node *nodes =
             lab_arena_copy(arena, device->nodes, (size_t)device->node_count, sizeof *nodes);
-        qsort(nodes, (size_t)device->node_count, sizeof *nodes, by_distance);
+        LAB_SORT(nodes, device->node_count, LAB_BY(nodes, distance), LAB_BY(nodes, number));
         for (int i = 0; i < device->node_count; i++) {
             int n = 0;
             while (device->nodes[n].number != nodes[i].number)

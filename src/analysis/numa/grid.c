@@ -3,26 +3,20 @@
 #include "analysis/numa/numa.h"
 #include "analysis/stages/stages.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- who is there --- */
 
-static int by_complexity(const void *a, const void *b) {
-    const struct lab_numa_model *x = a, *y = b;
-    return lab_study_order(x->complexity, x->name, y->complexity, y->name);
-}
-
 static void add_model(struct lab_numa_grid *grid, const struct lab_study_point *point,
                       struct lab_arena *arena) {
     const char *name = lab_study_point_model(point, arena);
-    for (int i = 0; i < grid->model_count; i++)
-        if (lab_str_equal(grid->models[i].name, name))
-            return;
+    if (LAB_FIND(grid->models, grid->model_count, name, name) >= 0)
+        return;
     grid->models[grid->model_count++] =
         (struct lab_numa_model){name, lab_study_complexity(point->runs[0])};
 }
@@ -31,19 +25,14 @@ static struct lab_numa_device *find_device(struct lab_numa_grid *grid, const cha
                                            const struct lab_study_rank *rank,
                                            struct lab_arena *arena) {
     const char *name = lab_arena_printf(arena, "%s%s", prefix, rank->device);
-    for (int i = 0; i < grid->device_count; i++)
-        if (lab_str_equal(grid->devices[i].name, name))
-            return &grid->devices[i];
+    int found = LAB_FIND(grid->devices, grid->device_count, name, name);
+    if (found >= 0)
+        return &grid->devices[found];
     grid->devices[grid->device_count] =
         (struct lab_numa_device){.name = name,
                                  .title = lab_study_device_title(rank->device, arena),
                                  .home = rank->device_node};
     return &grid->devices[grid->device_count++];
-}
-
-static int by_number(const void *a, const void *b) {
-    const struct lab_numa_node *x = a, *y = b;
-    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static void add_node(struct lab_numa_device *device, const struct lab_study_rank *rank, int room,
@@ -55,11 +44,6 @@ static void add_node(struct lab_numa_device *device, const struct lab_study_rank
             return;
     device->nodes[device->node_count++] =
         (struct lab_numa_node){.number = rank->numa_node, .distance = rank->distance};
-}
-
-static int by_title(const void *a, const void *b) {
-    const struct lab_numa_device *x = a, *y = b;
-    return strverscmp(x->name, y->name);
 }
 
 static void place_point(struct lab_numa_grid *grid, const char *prefix,
@@ -339,11 +323,12 @@ struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, con
         add_model(&grid, &points[i], arena);
         add_node(find_device(&grid, prefix, rank, arena), rank, kept, arena);
     }
-    qsort(grid.models, (size_t)grid.model_count, sizeof *grid.models, by_complexity);
-    qsort(grid.devices, (size_t)grid.device_count, sizeof *grid.devices, by_title);
+    LAB_SORT(grid.models, grid.model_count, LAB_BY(grid.models, complexity),
+             LAB_BY(grid.models, name));
+    LAB_SORT(grid.devices, grid.device_count, LAB_BY(grid.devices, name));
     for (int d = 0; d < grid.device_count; d++) {
         struct lab_numa_device *device = &grid.devices[d];
-        qsort(device->nodes, (size_t)device->node_count, sizeof *device->nodes, by_number);
+        LAB_SORT(device->nodes, device->node_count, LAB_BY(device->nodes, number));
         device->cells = lab_arena_alloc(arena, (size_t)(grid.model_count * device->node_count) + 1,
                                         sizeof *device->cells);
     }

@@ -2,11 +2,11 @@
 #include "analysis/peers/peers.h"
 
 #include "analysis/analysis_build.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- who is there --- */
@@ -22,9 +22,9 @@ static const char *hardware_of(const struct lab_study_table *study, int gpu) {
 
 static struct lab_peer *find_device(struct lab_peers *peers, const struct lab_study_rank *rank,
                                     struct lab_arena *arena) {
-    for (int i = 0; i < peers->device_count; i++)
-        if (lab_str_equal(peers->devices[i].name, rank->device))
-            return &peers->devices[i];
+    int found = LAB_FIND(peers->devices, peers->device_count, name, rank->device);
+    if (found >= 0)
+        return &peers->devices[found];
     LAB_ADD(peers->devices, peers->device_count, arena) =
         (struct lab_peer){.name = rank->device,
                           .title = lab_study_device_title(rank->device, arena),
@@ -44,17 +44,6 @@ static int find_setup(struct lab_peers *peers, const struct lab_study_point *poi
     return peers->setup_count - 1;
 }
 
-static int by_complexity(const void *a, const void *b) {
-    const struct lab_peer_setup *x = a, *y = b;
-    int order = lab_study_order(x->complexity, x->model, y->complexity, y->model);
-    return order ? order : x->distance - y->distance;
-}
-
-static int by_title(const void *a, const void *b) {
-    const struct lab_peer *x = a, *y = b;
-    return strverscmp(x->name, y->name);
-}
-
 /* A device alone, with a throughput: one that got nothing done has none to compare. */
 static bool is_comparable(const struct lab_study_point *point) {
     for (int i = 0; i < point->count && point->runs[0]->rank_count == 1; i++)
@@ -72,10 +61,9 @@ static struct lab_peers find_peers(const struct lab_study_table *study, struct l
             find_device(&peers, &points[i].runs[0]->ranks[0], arena);
             find_setup(&peers, &points[i], arena);
         }
-    if (peers.device_count > 1)
-        qsort(peers.devices, (size_t)peers.device_count, sizeof *peers.devices, by_title);
-    if (peers.setup_count > 1)
-        qsort(peers.setups, (size_t)peers.setup_count, sizeof *peers.setups, by_complexity);
+    LAB_SORT(peers.devices, peers.device_count, LAB_BY(peers.devices, name));
+    LAB_SORT(peers.setups, peers.setup_count, LAB_BY(peers.setups, complexity),
+             LAB_BY(peers.setups, model), LAB_BY(peers.setups, distance));
     for (int d = 0; d < peers.device_count; d++)
         peers.devices[d].cells =
             lab_arena_alloc(arena, (size_t)peers.setup_count, sizeof(struct lab_peer_cell));

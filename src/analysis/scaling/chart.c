@@ -2,9 +2,9 @@
 #include "analysis/scaling/scaling.h"
 
 #include "analysis/claims/rows.h"
+#include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const struct lab_field fields[] = {
     LAB_FIELD(struct scaling_model, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
@@ -27,11 +27,6 @@ static const struct lab_field fitted_fields[] = {
     LAB_FIELD(struct fitted, dim, "dim", "Width", LAB_UNIT_NUMBER),
     LAB_FIELD(struct fitted, rate, "rate", "Samples/s", LAB_UNIT_NUMBER),
 };
-
-static int by_work(const void *a, const void *b) {
-    const struct fitted *x = a, *y = b;
-    return x->gflop < y->gflop ? -1 : x->gflop > y->gflop;
-}
 
 static struct fitted fitted_of(const struct scaling_prediction *prediction, double depth,
                                double dim) {
@@ -68,8 +63,7 @@ static struct lab_rows fit(const struct scaling_group *group, const struct scali
     for (int i = 0; i < more_count; i++)
         if (!series || (by_depth ? more[i].dim : more[i].depth) == other)
             LAB_ADD(rows, count, arena) = fitted_of(&more[i], more[i].depth, more[i].dim);
-    if (count > 0)
-        qsort(rows, (size_t)count, sizeof *rows, by_work);
+    LAB_SORT(rows, count, LAB_BY(rows, gflop));
     return LAB_ROWS(fitted_fields, rows, count);
 }
 

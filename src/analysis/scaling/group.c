@@ -6,10 +6,10 @@
 #include "analysis/scaling/scaling.h"
 
 #include "analysis/analysis_build.h"
+#include "base/list.h"
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define SHARE_LEAST  0.05 /* of some model's time that a parameter has to decide */
 #define SERIES_LEAST 3
@@ -48,11 +48,6 @@ static struct scaling_model make_model(const struct lab_study_point *point) {
         .predicted_rate = NAN,
         .error = NAN,
     };
-}
-
-static int by_work(const void *a, const void *b) {
-    const struct scaling_model *x = a, *y = b;
-    return lab_study_order(x->gflop, x->name, y->gflop, y->name);
 }
 
 /* --- fits --- */
@@ -286,7 +281,7 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
         else
             made.left_out++;
     }
-    qsort(made.models, (size_t)made.count, sizeof *made.models, by_work);
+    LAB_SORT(made.models, made.count, LAB_BY(made.models, gflop), LAB_BY(made.models, name));
     fit_group(&made, arena);
     made.by_depth = claim_series(&made, &made.depth, "scaling.depth", "depth", arena);
     made.by_width = claim_series(&made, &made.width, "scaling.width", "width", arena);

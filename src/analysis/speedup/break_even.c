@@ -11,10 +11,10 @@
 #include "analysis/analysis_group.h"
 #include "analysis/speedup/gang.h"
 #include "analysis/training/analysis_training.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define CONFIDENCE 0.95
 #define STEP_MOST  4.0
@@ -70,11 +70,6 @@ static double log_speedup(const struct lab_gang *gang, int block) {
     return sum;
 }
 
-static int by_x(const void *a, const void *b) {
-    const struct place *x = a, *y = b;
-    return x->x < y->x ? -1 : x->x > y->x;
-}
-
 /* Blocks in which every place has a value. */
 static void fill_blocks(struct line *line, struct lab_arena *arena) {
     int last = 0;
@@ -110,8 +105,7 @@ static struct line make_line(const struct lab_gangs *gangs, int first, enum axis
             return (struct line){0};
         LAB_ADD(line.places, line.count, arena) = (struct place){.x = log(size), .gang = gang};
     }
-    if (line.count > 1)
-        qsort(line.places, (size_t)line.count, sizeof *line.places, by_x);
+    LAB_SORT(line.places, line.count, LAB_BY(line.places, x));
     fill_blocks(&line, arena);
     return line;
 }

@@ -4,6 +4,7 @@
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_group.h"
 #include "analysis/training/analysis_training.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -281,13 +282,6 @@ static const struct lab_gang *find_gang(const struct lab_gangs *gangs, const cha
     return NULL;
 }
 
-static bool is_first(const struct lab_gangs *gangs, int number) {
-    for (int i = 0; i < number; i++)
-        if (lab_str_equal(gangs->items[i].gpus, gangs->items[number].gpus))
-            return false;
-    return true;
-}
-
 /* The first of its size without a shared bridge, if it can be one with a device in common. */
 static const struct lab_gang *find_reference(const struct lab_gangs *gangs,
                                              const struct lab_gang *gang) {
@@ -342,7 +336,8 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i], *reference = find_reference(gangs, gang);
         struct lab_contrast contrast = {.arena = arena};
-        if (!is_first(gangs, i) || !reference || lab_str_equal(reference->gpus, gang->gpus))
+        if (LAB_FIND(gangs->items, i, gpus, gangs->items[i].gpus) >= 0 || !reference ||
+            lab_str_equal(reference->gpus, gang->gpus))
             continue;
         int works = add_rival(gangs, gang, reference, &contrast);
         if (works == 0)

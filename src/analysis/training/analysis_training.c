@@ -2,6 +2,7 @@
  * used. */
 #include "analysis/training/analysis_training.h"
 
+#include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -216,20 +217,13 @@ static void add_errors(struct errors *sum, struct errors more) {
     sum->count += more.count;
 }
 
-static bool is_first_of_model(const struct lab_training *training, int row) {
-    for (int i = 0; i < row; i++)
-        if (lab_str_equal(training->rows[i].model, training->rows[row].model))
-            return false;
-    return true;
-}
-
 static void test_law(const struct lab_training *training, struct lab_training_law *law) {
     struct errors points = {0}, models = {0};
     for (int place = 0; place < training->place_count; place++)
         add_errors(&points,
                    errors_of(training, law->terms, law->tile, &(struct left_out){.place = place}));
     for (int i = 0; i < training->row_count && training->model_count > 2; i++)
-        if (is_first_of_model(training, i))
+        if (LAB_FIND(training->rows, i, model, training->rows[i].model) < 0)
             add_errors(&models, errors_of(training, law->terms, law->tile,
                                           &(struct left_out){.place = NONE_LEFT_OUT,
                                                              .model = training->rows[i].model}));
@@ -261,7 +255,7 @@ static void survey(struct lab_training_row *rows, struct lab_training *training)
             if (same_place(&rows[k], row))
                 row->place = rows[k].place;
         training->place_count += row->place == training->place_count;
-        training->model_count += is_first_of_model(training, i);
+        training->model_count += LAB_FIND(training->rows, i, model, training->rows[i].model) < 0;
         segment(&training->parameters, row->work.parameters);
         segment(&training->batch, row->work.batch);
         if (row->work.devices > training->devices_most)

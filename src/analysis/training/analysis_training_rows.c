@@ -2,18 +2,15 @@
 #include "analysis/analysis_group.h"
 #include "analysis/training/analysis_training.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool lab_training_knows(const char *key) {
     static const char *const keys[] = {"model",   "widths",       "dropout",   "batch_size",
                                        "scaling", "dataset_size", "data_seed", NULL};
-    for (int i = 0; keys[i]; i++)
-        if (lab_str_equal(keys[i], key))
-            return true;
-    return false;
+    return lab_str_find(key, keys) >= 0;
 }
 
 bool lab_training_is_apart(const struct lab_study_run *run) {
@@ -167,18 +164,6 @@ static void add_row(struct lab_training_set *set, const struct lab_training_row 
     set->rows[set->count++] = *row;
 }
 
-/* By size of model, batch and devices: runs come in a random order. */
-static int by_work(const void *a, const void *b) {
-    const struct lab_training_work *x = &((const struct lab_training_row *)a)->work,
-                                   *y = &((const struct lab_training_row *)b)->work;
-    if (x->parameters != y->parameters)
-        return x->parameters < y->parameters ? -1 : 1;
-    if (x->weak != y->weak)
-        return x->weak ? 1 : -1;
-    return x->batch != y->batch ? (x->batch > y->batch) - (x->batch < y->batch)
-                                : x->devices - y->devices;
-}
-
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
                       struct lab_training_set **ret_sets) {
     struct lab_study_point *points;
@@ -197,7 +182,9 @@ int lab_training_sets(const struct lab_study_table *study, struct lab_arena *are
     }
     for (int i = 0; i < count; i++) {
         sets[i].what = lab_training_label(study, sets[i].rows[0].point->runs[0], arena);
-        qsort(sets[i].rows, (size_t)sets[i].count, sizeof *sets[i].rows, by_work);
+        LAB_SORT(sets[i].rows, sets[i].count, LAB_BY(sets[i].rows, work.parameters),
+                 LAB_BY(sets[i].rows, work.weak), LAB_BY(sets[i].rows, work.batch),
+                 LAB_BY(sets[i].rows, work.devices));
     }
     *ret_sets = sets;
     return count;

@@ -6,6 +6,7 @@
 #include "analysis/variance/phases.h"
 #include "analysis/analysis_build.h"
 
+#include "base/list.h"
 #include "base/str.h"
 #include "stats/stats.h"
 
@@ -94,10 +95,7 @@ static void add_run(struct lab_phase_point *point, const struct lab_study_run *v
 /* --- units --- */
 
 int lab_phases_find(const struct lab_phases *phases, const char *name) {
-    for (int p = 0; p < phases->count; p++)
-        if (strcmp(phases->names[p], name) == 0)
-            return p;
-    return -1;
+    return lab_list_find_text(phases->names, phases->count, name);
 }
 
 static struct lab_phase_unit *

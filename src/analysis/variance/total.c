@@ -5,6 +5,7 @@
 #include "analysis/variance/phases.h"
 
 #include "analysis/analysis_build.h"
+#include "base/list.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,13 +39,6 @@ static double total_of(const struct lab_phases *phases, const char *kernel, int 
     return count > 0 ? sum / count : (double)NAN;
 }
 
-static bool is_first(const struct lab_phases *phases, int unit) {
-    for (int u = 0; u < unit; u++)
-        if (strcmp(phases->units[u].kernel, phases->units[unit].kernel) == 0)
-            return false;
-    return true;
-}
-
 static void set_scope(const struct lab_phases *phases, int phase, struct lab_claim *claim) {
     for (int u = 0; u < phases->unit_count; u++)
         if (phases->units[u].points[phase].time.count > 0)
@@ -63,7 +57,8 @@ struct lab_claim lab_phases_total(const struct lab_phases *phases, int phase, in
         int kernels = 0;
         for (int u = 0; u < phases->unit_count; u++) {
             const char *kernel = phases->units[u].kernel;
-            if (!is_first(phases, u) || phases->units[u].points[against].time.count == 0)
+            if (LAB_FIND(phases->units, u, kernel, kernel) >= 0 ||
+                phases->units[u].points[against].time.count == 0)
                 continue;
             sum += log(total_of(phases, kernel, phase, against, b, &scratch)) -
                    log(total_of(phases, kernel, against, against, b, &scratch));

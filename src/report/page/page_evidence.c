@@ -2,6 +2,7 @@
  * folded, and whole in CSV files. */
 #include "report/page/page_internal.h"
 
+#include "base/list.h"
 #include "doc/stream.h"
 
 #include <ctype.h>
@@ -132,13 +133,6 @@ static void add_small_table(const struct page_build *build,
     }
 }
 
-static bool has_item(const struct lab_doc_item *items, int count, const char *text) {
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(items[i].text, text))
-            return true;
-    return false;
-}
-
 /* What holds for the whole, then what parts say, each once. */
 static void add_notes(const struct page_build *build, const struct lab_analysis_result *result,
                       int most) {
@@ -149,7 +143,7 @@ static void add_notes(const struct page_build *build, const struct lab_analysis_
         const char *const *notes = i < 0 ? result->notes : result->parts[i].notes;
         for (int n = 0; notes && notes[n] && count < most; n++) {
             const char *text = page_named(build->names, notes[n], arena);
-            if (!has_item(items, count, text))
+            if (LAB_FIND(items, count, text, text) < 0)
                 items[count++].text = text;
         }
     }

@@ -2,6 +2,7 @@
 #include "report/study/study_axes.h"
 
 #include "base/json.h"
+#include "base/list.h"
 
 #include <string.h>
 
@@ -177,16 +178,16 @@ static void add_axis(struct finder *f, enum study_axis_kind kind, const char *ti
 }
 
 static const char *key_title(const char *key) {
-    static const char *const names[][2] = {
+    static const struct {
+        const char *key, *title;
+    } names[] = {
         {"batch_size", "Batch"},     {"compile_model", "Compiled"},
         {"tensor_shape", "Input"},   {"memory_size_mb", "Pool MiB"},
         {"dtype", "Dtype"},          {"num_samples", "Samples"},
         {"allreduce", "All-reduce"}, {"optimizer", "Optimizer"},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], key) == 0)
-            return names[i][1];
-    return key;
+    int found = LAB_FIND(names, sizeof names / sizeof *names, key, key);
+    return found < 0 ? key : names[found].title;
 }
 
 static struct lab_value *parse(const char *json, struct lab_arena *arena) {

@@ -3,6 +3,7 @@
  * each other become rows with one figure, sentences that several runs share become one note.
  */
 #include "base/hash.h"
+#include "base/list.h"
 #include "load/study_file.h"
 #include "model/result.h"
 #include "report/study/study_internal.h"
@@ -134,9 +135,9 @@ static void make_rows(struct study_digest *digest, const struct named *named) {
 }
 
 static struct study_range *range_of(struct study_digest *digest, const char *unit) {
-    for (int i = 0; i < digest->range_count; i++)
-        if (strcmp(digest->ranges[i].unit, unit) == 0)
-            return &digest->ranges[i];
+    int found = LAB_FIND(digest->ranges, digest->range_count, unit, unit);
+    if (found >= 0)
+        return &digest->ranges[found];
     digest->ranges[digest->range_count].unit = unit;
     return &digest->ranges[digest->range_count++];
 }
@@ -209,24 +210,10 @@ static void say(struct remarks *remarks, const char *text, const struct lab_run 
     remarks->count++;
 }
 
-static int by_gist(const void *a, const void *b) {
-    const struct remark *x = a, *y = b;
-    if (x->gist != y->gist)
-        return x->gist < y->gist ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
-}
-
 struct ordered_note {
     struct study_note note;
     int order;
 };
-
-static int by_runs(const void *a, const void *b) {
-    const struct ordered_note *x = a, *y = b;
-    if (x->note.run_count != y->note.run_count)
-        return x->note.run_count > y->note.run_count ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
-}
 
 /* A run that says the same twice, as gangs do, counts once. Releases the notes. */
 static struct study_notes gather(struct remarks *remarks, struct lab_arena *arena) {
@@ -234,7 +221,7 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     struct study_notes notes = {0};
     if (count == 0)
         return notes;
-    qsort(remarks->items, count, sizeof *remarks->items, by_gist);
+    LAB_SORT(remarks->items, count, LAB_BY(remarks->items, gist), LAB_BY(remarks->items, order));
     const struct lab_run **runs = lab_arena_alloc(arena, count, sizeof *runs);
     struct ordered_note *ordered = lab_mem_alloc(count, sizeof *ordered);
     for (size_t i = 0; i < count; i++) {
@@ -248,7 +235,7 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
         note->exact &= strcmp(note->text, remark->text) == 0;
         runs[(size_t)(note->run - runs) + (size_t)note->run_count++] = remark->run;
     }
-    qsort(ordered, (size_t)notes.count, sizeof *ordered, by_runs);
+    LAB_SORT(ordered, notes.count, LAB_BY_MOST(ordered, note.run_count), LAB_BY(ordered, order));
     notes.items = lab_arena_alloc(arena, (size_t)notes.count, sizeof *notes.items);
     for (int i = 0; i < notes.count; i++)
         notes.items[i] = ordered[i].note;

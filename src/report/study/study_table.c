@@ -3,6 +3,7 @@
  * sorted by them. Where there are more points than rows, one axis goes across. Cells are rates;
  * where a claim compares the point with another one, the change.
  */
+#include "base/list.h"
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
@@ -38,14 +39,6 @@ struct ranked {
     int row;
 };
 
-static int by_value(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    if (x->size != y->size)
-        return x->size < y->size ? -1 : 1;
-    int order = strverscmp(x->value, y->value);
-    return order ? order : x->row - y->row;
-}
-
 static int by_name(const void *a, const void *b) {
     const struct ranked *x = a, *y = b;
     int order = strcmp(x->value, y->value);
@@ -77,7 +70,7 @@ static void rank_axis(struct sheet *sheet, int axis) {
         items[i] = (struct ranked){.value = item->values[i], .row = i};
     if (item->kind == STUDY_AXIS_MODEL && sheet->digest->range_count == 1)
         size_models(items, sheet->count, sheet);
-    qsort(items, (size_t)sheet->count, sizeof *items, by_value);
+    LAB_SORT(items, sheet->count, LAB_BY(items, size), LAB_BY(items, value), LAB_BY(items, row));
     int *ranks = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *ranks);
     int rank = 0;
     for (int i = 0; i < sheet->count; i++) {
