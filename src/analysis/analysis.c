@@ -4,6 +4,7 @@
 #include "analysis/analysis_build.h"
 
 #include "analysis/claims/check.h"
+#include "analysis/claims/rows.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "stats/stats.h"
@@ -104,6 +105,8 @@ int lab_analysis_choose(const struct lab_study_table *study, int most,
 }
 
 void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena) {
+    if (!analysis->options)
+        return NULL;
     void *config = lab_arena_alloc(arena, 1, analysis->config_size);
     lab_options_defaults(analysis->options, config, arena);
     return config;
@@ -161,10 +164,19 @@ static void check_kinds(const struct lab_analysis *analysis, struct lab_analysis
 int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
                      const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_analysis_result *ret_result, struct lab_err *err) {
-    if (!config)
-        config = lab_analysis_config(analysis, arena);
-    if (analysis->run(config, input, arena, ret_result, err) < 0)
+    struct lab_analysis_input given = *input;
+    struct lab_analysis_result result =
+        lab_rows_result(analysis->part_key, analysis->figures, analysis->figure_count, arena);
+    given.config = config ? config : lab_analysis_config(analysis, arena);
+    if (analysis->source == LAB_ANALYSIS_OF_STUDIES && input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
+    for (int i = 0; i < input->study_count; i++)
+        result.simulated |= input->studies[i].simulated;
+    for (int i = 0; i < input->recording_count; i++)
+        result.simulated |= input->recordings[i].recording->simulated;
+    if (analysis->run(&given, &result, err) < 0)
         return -1;
+    *ret_result = result;
     int count = ret_result->claim_count;
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)count + 1, sizeof *claims);
     for (int i = 0; i < count; i++) {

@@ -46,8 +46,9 @@ enum lab_analysis_finding {
 };
 
 struct lab_analysis_result {
-    const char *answer;  /* the first sentence */
-    const char *command; /* a line to paste that follows from its claims; NULL = none does */
+    struct lab_arena *arena; /* that all of it lies in */
+    const char *answer;      /* the first sentence */
+    const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */
@@ -74,12 +75,15 @@ enum lab_analysis_source {
     LAB_ANALYSIS_OF_STUDIES, /* studies, by their folders */
 };
 
+struct lab_field; /* claims/rows.h */
+
 struct lab_analysis_trace {
     const char *name; /* of its file, unique in the input */
     const struct lab_trace *trace;
 };
 
 struct lab_analysis_input {
+    const void *config; /* of the analysis; NULL = the defaults, or it has no options */
     const struct lab_analysis_trace *traces;
     int trace_count;
     const struct lab_labelled_recording *recordings;
@@ -109,9 +113,9 @@ struct lab_analysis_kind { /* of claims */
 
 struct lab_analysis {
     const char *name;
-    const char *summary;     /* one line */
-    const char *description; /* paragraphs; may be NULL */
-    const struct lab_option *options;
+    const char *summary;              /* one line */
+    const char *description;          /* paragraphs; may be NULL */
+    const struct lab_option *options; /* NULL = none, and no config */
     size_t config_size;
     const struct lab_analysis_kind *kinds; /* of all of its claims, ends with NULL; NULL = none */
     enum lab_analysis_source source;
@@ -122,9 +126,13 @@ struct lab_analysis {
      * the others by interest. NULL = it is never part of a study's report
      */
     int (*interest)(const struct lab_study_table *study);
-    /* The result lies in the arena and refers to the input. Called by lab_analysis_run. */
-    int (*run)(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err);
+    /* the parts of its result: what programs call them, and their figures (LAB_PARTS_OF) */
+    const char *part_key;
+    const struct lab_field *figures;
+    int figure_count;
+    /* Fills a result without parts, which refers to the input. Called by lab_analysis_run. */
+    int (*run)(const struct lab_analysis_input *input, struct lab_analysis_result *result,
+               struct lab_err *err);
 };
 
 extern const struct lab_analysis *const lab_analyses[]; /* NULL-terminated, generated */
@@ -150,13 +158,14 @@ struct lab_analysis_choice {
 int lab_analysis_choose(const struct lab_study_table *study, int most,
                         struct lab_analysis_choice *ret_choices);
 
-/* A config with the defaults, in the arena. */
+/* A config with the defaults, in the arena; NULL where there are no options. */
 void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena);
 
 /*
- * Runs it; `config` NULL = the defaults. Claims of simulated studies are marked as such, checked
- * (claims/check.h), and the finding follows from the headline: the
- * first claim and all others of its kind.
+ * Runs it; `config` NULL = the defaults. The result is simulated where some study or recording is.
+ * Its claims are marked so and checked (claims/check.h), and the finding follows from the headline:
+ * the first claim and all others of its kind. LAB_ERR_USER where it is about studies and there is
+ * none.
  */
 int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
                      const struct lab_analysis_input *input, struct lab_arena *arena,

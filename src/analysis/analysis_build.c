@@ -21,16 +21,6 @@ void *lab_analysis_grow(const void *items, int count, size_t size, struct lab_ar
 
 /* --- the whole --- */
 
-int lab_analysis_open(const struct lab_analysis_input *input, struct lab_analysis_result empty,
-                      struct lab_analysis_result *ret_result, struct lab_err *err) {
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
-    for (int i = 0; i < input->study_count; i++)
-        empty.simulated |= input->studies[i].simulated;
-    *ret_result = empty;
-    return 0;
-}
-
 const char *lab_analysis_prefix(const struct lab_analysis_input *input,
                                 const struct lab_study_table *study, struct lab_arena *arena) {
     return input->study_count > 1 ? lab_arena_printf(arena, "%s: ", study->name) : "";

@@ -24,11 +24,6 @@ void *lab_analysis_grow(const void *items, int count, size_t size, struct lab_ar
 
 #define LAB_COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* What results of studies begin with: they are simulated where one of the studies is. LAB_ERR_USER
- * where there is none. */
-int lab_analysis_open(const struct lab_analysis_input *input, struct lab_analysis_result empty,
-                      struct lab_analysis_result *ret_result, struct lab_err *err);
-
 /* "study: " where the input has several, else "". */
 const char *lab_analysis_prefix(const struct lab_analysis_input *input,
                                 const struct lab_study_table *study, struct lab_arena *arena);

@@ -412,25 +412,22 @@ static void add_part(struct lab_analysis_result *result, struct balance *balance
     lab_recording_stats_add_notes(&stats, 1, &part->notes, arena);
 }
 
-static int balance_run(const void *opaque, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int balance_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    const struct balance_config *config = opaque;
+    const struct balance_config *config = input->config;
+    struct lab_arena *arena = result->arena;
     struct lab_recording_stats *all_stats;
     if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
     int count = input->recording_count;
     struct balance *balances = lab_arena_alloc(arena, (size_t)count, sizeof *balances);
-    *ret_result = LAB_RESULT_OF("recordings", figure_fields, arena);
-    ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 0; i < count; i++) {
         balances[i] = make_balance(&all_stats[i], config->window_s, arena);
-        add_part(ret_result, &balances[i], arena);
+        add_part(result, &balances[i], arena);
     }
-    ret_result->answer =
-        count == 1 ? ret_result->parts[0].answer : answer_for_all(balances, count, arena);
-    lab_recording_stats_chart_balance(all_stats, count, arena, ret_result);
-    lab_recording_stats_chart_breakdown(all_stats, count, arena, ret_result);
+    result->answer = count == 1 ? result->parts[0].answer : answer_for_all(balances, count, arena);
+    lab_recording_stats_chart_balance(all_stats, count, arena, result);
+    lab_recording_stats_chart_breakdown(all_stats, count, arena, result);
     return 0;
 }
 
@@ -446,5 +443,6 @@ const struct lab_analysis lab_analysis_balance = {
     .options = balance_options,
     .config_size = sizeof(struct balance_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,
+    LAB_PARTS_OF("recordings", figure_fields),
     .run = balance_run,
 };

@@ -368,10 +368,10 @@ static void add_chart(struct lab_analysis_result *result, const struct row *rows
 
 /* --- the whole --- */
 
-static int compare_run(const void *opaque, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int compare_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    const struct compare_config *config = opaque;
+    const struct compare_config *config = input->config;
+    struct lab_arena *arena = result->arena;
     struct lab_recording_stats *all_stats;
     struct lab_recording_stats_label *labels;
     struct row *rows = NULL;
@@ -384,20 +384,18 @@ static int compare_run(const void *opaque, const struct lab_analysis_input *inpu
                            "only %s is there: name two recordings or labels to compare, e.g. "
                            "before=a.db after=b.db",
                            labels[0].name);
-    *ret_result = LAB_RESULT_OF("comparisons", figure_fields, arena);
-    ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 1; i < count; i++) {
         struct pair pair = make_pair(&labels[0], &labels[i], arena);
-        add_part(ret_result, &pair, (int)config->bins, arena);
+        add_part(result, &pair, (int)config->bins, arena);
         for (int k = 0; k < pair.count; k++)
             if (pair.rows[k].change.verdict != LAB_CLAIM_NOT_TESTED)
                 LAB_ADD(rows, row_count, arena) = pair.rows[k];
     }
-    ret_result->answer = count == 2 ? ret_result->parts[0].answer
-                                    : lab_arena_printf(arena, "%d labels compared with %s.",
-                                                       count - 1, labels[0].name);
+    result->answer = count == 2 ? result->parts[0].answer
+                                : lab_arena_printf(arena, "%d labels compared with %s.", count - 1,
+                                                   labels[0].name);
     if (row_count > 0)
-        add_chart(ret_result, rows, row_count, labels[0].name, arena);
+        add_chart(result, rows, row_count, labels[0].name, arena);
     return 0;
 }
 
@@ -415,5 +413,6 @@ const struct lab_analysis lab_analysis_compare = {
                                                 {"compare.gpu", LAB_KIND_OTHER},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_RECORDINGS,
+    LAB_PARTS_OF("comparisons", figure_fields),
     .run = compare_run,
 };

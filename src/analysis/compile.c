@@ -405,33 +405,28 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
     add_chart(result, all, suffix);
 }
 
-static int compile_run(const void *config, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int compile_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++) {
         struct all all = look_at(&input->studies[i], arena);
         if (all.pair_count > 0)
-            add_study(ret_result, &all, lab_analysis_suffix(i, arena), arena);
+            add_study(result, &all, lab_analysis_suffix(i, arena), arena);
         lab_study_add_notes(&input->studies[i],
-                            lab_analysis_prefix(input, &input->studies[i], arena),
-                            &ret_result->notes, arena);
+                            lab_analysis_prefix(input, &input->studies[i], arena), &result->notes,
+                            arena);
     }
-    ret_result->answer = ret_result->part_count > 0
-                             ? ret_result->parts[0].answer
-                             : "Not tested: no model with arithmetic ran both compiled and "
-                               "uncompiled. gpulab run compile_study tests it.";
+    result->answer = result->part_count > 0
+                         ? result->parts[0].answer
+                         : "Not tested: no model with arithmetic ran both compiled and "
+                           "uncompiled. gpulab run compile_study tests it.";
     return 0;
 }
 
 static int compile_interest(const struct lab_study_table *study) {
     return lab_study_setting_values(study, "compile_model") > 1 ? 85 : 0;
 }
-
-static const struct lab_option compile_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_compile = {
     .name = "compile",
@@ -442,8 +437,6 @@ const struct lab_analysis lab_analysis_compile = {
         "the first iteration beyond a usual one); and the number of samples after which that is "
         "paid back. Where several NUMA nodes were run, also whether compiling changes the penalty "
         "of a remote one. Intervals are over runs, at 95%; verdicts of models hold together.",
-    .options = compile_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"compile.gain"},
                                                 {"compile.model"},
                                                 {"compile.numa"},
@@ -452,5 +445,6 @@ const struct lab_analysis lab_analysis_compile = {
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = compile_interest,
+    LAB_PARTS_OF("studies", figure_fields),
     .run = compile_run,
 };

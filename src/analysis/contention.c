@@ -420,29 +420,26 @@ static void add_plan_notes(struct lab_analysis_result *result, const struct lab_
             lab_analysis_note(&result->notes, arena, "%s", list->items[i]->string);
 }
 
-static int contention_run(const void *config, const struct lab_analysis_input *input,
-                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
-                          struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("phases", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+static int contention_run(const struct lab_analysis_input *input,
+                          struct lab_analysis_result *result, struct lab_err *err) {
+    (void)err;
+    struct lab_arena *arena = result->arena;
     struct contention made = contention_make(input, arena);
-    ret_result->lacks = made.count == 0;
+    result->lacks = made.count == 0;
     for (int p = 0; p < made.count; p++)
         if (made.list[p].kernel_count > 0)
-            add_part(ret_result, &made, &made.list[p]);
+            add_part(result, &made, &made.list[p]);
     if (made.count > 0) {
-        ret_result->answer = make_answer(&made);
-        ret_result->command = make_command(&made);
-        ret_result->finding = find(&made);
-        add_recoveries(ret_result, &made);
-        add_chart(ret_result, &made);
+        result->answer = make_answer(&made);
+        result->command = make_command(&made);
+        result->finding = find(&made);
+        add_recoveries(result, &made);
+        add_chart(result, &made);
     } else {
-        ret_result->answer = lab_phases_lack(&made.phases);
+        result->answer = lab_phases_lack(&made.phases);
     }
-    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
-    add_plan_notes(ret_result, &input->studies[0], arena);
+    lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
+    add_plan_notes(result, &input->studies[0], arena);
     return 0;
 }
 
@@ -453,8 +450,6 @@ static int contention_interest(const struct lab_study_table *study) {
             return 100;
     return 0;
 }
-
-static const struct lab_option contention_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_contention = {
     .name = "contention",
@@ -467,8 +462,6 @@ const struct lab_analysis lab_analysis_contention = {
         "and explains the slow-down. Tuning counts from three configurations on.\n"
         "\n"
         "One block gives values and no verdict: experiment.repeat=5 gives both.",
-    .options = contention_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"contention.slowdown"},
                                                 {"contention.kernel"},
                                                 {"contention.device"},
@@ -481,5 +474,6 @@ const struct lab_analysis lab_analysis_contention = {
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = contention_interest,
+    LAB_PARTS_OF("phases", figure_fields),
     .run = contention_run,
 };

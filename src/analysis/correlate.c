@@ -311,22 +311,20 @@ static void add_charts(struct lab_analysis_result *result, const struct correlat
             lab_arena_printf(made->arena, "resource_timeline%s", suffix);
 }
 
-static int correlate_run(const void *opaque, const struct lab_analysis_input *input,
-                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int correlate_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                          struct lab_err *err) {
-    const struct correlate_config *config = opaque;
-    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    const struct correlate_config *config = input->config;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++) {
         struct correlated made = correlate_study(&input->studies[i], config->gpu, arena);
-        add_part(ret_result, &made, (int)config->top);
-        add_charts(ret_result, &made, i);
+        add_part(result, &made, (int)config->top);
+        add_charts(result, &made, i);
         if (i == 0)
-            ret_result->lacks = made.figures.tested == 0;
+            result->lacks = made.figures.tested == 0;
     }
-    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
-    ret_result->answer = ret_result->parts[0].answer;
+    lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
+    result->answer = result->parts[0].answer;
     return 0;
 }
 
@@ -352,5 +350,6 @@ const struct lab_analysis lab_analysis_correlate = {
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES |
              LAB_STUDY_WITH_CONFIGURATIONS,
     .interest = correlate_interest,
+    LAB_PARTS_OF("studies", figure_fields),
     .run = correlate_run,
 };

@@ -112,13 +112,10 @@ static void add_claims(struct lab_analysis_result *result, const struct crossove
                             arena);
 }
 
-static int crossover_run(const void *config, const struct lab_analysis_input *input,
-                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int crossover_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                          struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("groups", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     struct crossover_group *all = NULL;
     int count = 0;
     for (int s = 0; s < input->study_count; s++) {
@@ -128,15 +125,15 @@ static int crossover_run(const void *config, const struct lab_analysis_input *in
         int own = crossover_groups_make(study, prefix, arena, &groups);
         for (int g = 0; g < own; g++) {
             LAB_ADD(all, count, arena) = groups[g];
-            add_part(ret_result, &groups[g], arena);
+            add_part(result, &groups[g], arena);
         }
-        lab_study_add_notes(study, prefix, &ret_result->notes, arena);
+        lab_study_add_notes(study, prefix, &result->notes, arena);
     }
-    ret_result->answer =
-        count > 0 ? ret_result->parts[0].answer : "Not tested: no run on a single device is done.";
-    add_pooled(ret_result, all, count, arena);
-    add_claims(ret_result, all, count, arena);
-    crossover_add_chart(ret_result, all, count, arena);
+    result->answer =
+        count > 0 ? result->parts[0].answer : "Not tested: no run on a single device is done.";
+    add_pooled(result, all, count, arena);
+    add_claims(result, all, count, arena);
+    crossover_add_chart(result, all, count, arena);
     return 0;
 }
 
@@ -158,8 +155,6 @@ static int crossover_interest(const struct lab_study_table *study) {
     return count < 2 ? 0 : count == 2 ? 20 : 30;
 }
 
-static const struct lab_option crossover_options[] = {{NULL}};
-
 const struct lab_analysis lab_analysis_crossover = {
     .name = "crossover",
     .summary = "which models are transfer-bound, which compute-bound, and the crossover",
@@ -171,13 +166,12 @@ const struct lab_analysis lab_analysis_crossover = {
         "The crossover is the work of a sample at which both take as long, on straight lines "
         "between models of a series (by depth, by width); its interval is over runs, at 95%. "
         "Outside of the models that were run there is none.",
-    .options = crossover_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"crossover.work", LAB_KIND_ESTIMATE},
                                                 {"crossover.model", LAB_KIND_ESTIMATE},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = crossover_interest,
+    LAB_PARTS_OF("groups", figure_fields),
     .run = crossover_run,
 };

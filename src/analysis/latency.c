@@ -271,14 +271,12 @@ static bool is_simulated(const struct lab_trace *trace) {
     return device && lab_str_starts(device, "sim:");
 }
 
-static int latency_run(const void *opaque, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int latency_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    const struct latency_config *config = opaque;
-    struct lab_analysis_result *result = ret_result;
+    const struct latency_config *config = input->config;
+    struct lab_arena *arena = result->arena;
     double *latencies = NULL, *utilizations = NULL;
     int count = 0, busy_count = 0;
-    *result = LAB_RESULT_OF("pipelines", figure_fields, arena);
     for (int i = 0; i < input->trace_count; i++) {
         const struct lab_analysis_trace *trace = &input->traces[i];
         struct lab_pipelines pipelines;
@@ -315,5 +313,6 @@ const struct lab_analysis lab_analysis_latency = {
     .config_size = sizeof(struct latency_config),
     .kinds = (const struct lab_analysis_kind[]){{"latency.batch", LAB_KIND_OTHER}, {NULL}},
     .source = LAB_ANALYSIS_OF_TRACES,
+    LAB_PARTS_OF("pipelines", figure_fields),
     .run = latency_run,
 };

@@ -167,10 +167,10 @@ static void add_charts(const struct memory *memories, int count, struct lab_aren
     lab_recording_stats_chart_timeline(labels, count, arena, result);
 }
 
-static int memory_run(const void *opaque, const struct lab_analysis_input *input,
-                      struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int memory_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                       struct lab_err *err) {
-    const struct memory_config *config = opaque;
+    const struct memory_config *config = input->config;
+    struct lab_arena *arena = result->arena;
     struct lab_recording_stats *all_stats;
     struct lab_recording_stats_label *labels;
     if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
@@ -178,8 +178,6 @@ static int memory_run(const void *opaque, const struct lab_analysis_input *input
     int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
     struct memory *memories = lab_arena_alloc(arena, (size_t)count, sizeof *memories);
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)count, sizeof *claims);
-    *ret_result = LAB_RESULT_OF("labels", figure_fields, arena);
-    ret_result->simulated = lab_recording_stats_simulated(input);
     for (int i = 0; i < count; i++) {
         memories[i] = describe(&labels[i], &labels[0], arena);
         claims[i] = &memories[i].change;
@@ -188,15 +186,15 @@ static int memory_run(const void *opaque, const struct lab_analysis_input *input
     LAB_SORT(memories, count, LAB_BY(memories, mean));
     const char *answer = "";
     for (int i = 0; i < count; i++) {
-        add_part(ret_result, &memories[i], &labels[0], arena);
+        add_part(result, &memories[i], &labels[0], arena);
         if (memories[i].label != &labels[0] && count <= 3)
-            answer = lab_arena_printf(arena, "%s %s", answer, ret_result->parts[i].answer);
+            answer = lab_arena_printf(arena, "%s %s", answer, result->parts[i].answer);
     }
     for (int i = 0; i < count; i++) /* the reference first */
         if (memories[i].label == &labels[0])
-            answer = lab_arena_printf(arena, "%s%s", ret_result->parts[i].answer, answer);
-    ret_result->answer = answer;
-    add_charts(memories, count, arena, ret_result);
+            answer = lab_arena_printf(arena, "%s%s", result->parts[i].answer, answer);
+    result->answer = answer;
+    add_charts(memories, count, arena, result);
     return 0;
 }
 
@@ -214,5 +212,6 @@ const struct lab_analysis lab_analysis_memory = {
                                                 {"memory.gpu", LAB_KIND_ESTIMATE},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_RECORDINGS,
+    LAB_PARTS_OF("labels", figure_fields),
     .run = memory_run,
 };

@@ -17,8 +17,6 @@
 #define SERIES_MOST  8 /* settings that have a colour of their own */
 #define MIB_OF_GIB   1024.0
 
-static const struct lab_option metrics_options[] = {{NULL}};
-
 enum direction { EITHER, HIGHER, LOWER };
 
 /* Words that a metric's name is made of tell which way is better; others tell nothing. */
@@ -297,13 +295,9 @@ static void add_chart(struct lab_analysis_result *result, const struct metric *m
 
 /* --- the whole --- */
 
-static int metrics_run(const void *opaque, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int metrics_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    (void)opaque;
-    if (lab_analysis_open(input, LAB_RESULT_OF("metrics", metric_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    struct lab_arena *arena = result->arena;
     if (input->study_count > 1)
         return lab_err_set(err, LAB_ERR_USER,
                            "metrics is about one study, not %d: settings of several have the same "
@@ -314,21 +308,21 @@ static int metrics_run(const void *opaque, const struct lab_analysis_input *inpu
     int count = find_metrics(study, arena, &metrics);
     const struct metric *quality = find_quality(metrics, count);
     for (int i = 0; i < count; i++) {
-        struct lab_analysis_part *part = lab_analysis_add_part(ret_result, metrics[i].name, arena);
+        struct lab_analysis_part *part = lab_analysis_add_part(result, metrics[i].name, arena);
         struct lab_rows rows = LAB_ROWS(setting_fields, metrics[i].settings, metrics[i].count);
         lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
         part->answer = make_answer(&metrics[i], arena);
         LAB_PART_FIGURES(part, metric_fields, &metrics[i], arena);
         for (int k = 0; k < metrics[i].count; k++)
             if (metrics[i].settings[k].change.verdict != LAB_CLAIM_NOT_TESTED)
-                lab_analysis_add_claim(ret_result, &metrics[i].settings[k].change, arena);
+                lab_analysis_add_claim(result, &metrics[i].settings[k].change, arena);
     }
-    ret_result->answer =
+    result->answer =
         count ? make_answer(quality ? quality : metrics, arena)
               : "No run reported a number: experiment.metrics.patterns sets how they are read.";
-    lab_study_add_notes(study, "", &ret_result->notes, arena);
+    lab_study_add_notes(study, "", &result->notes, arena);
     if (quality)
-        add_chart(ret_result, quality, study, arena);
+        add_chart(result, quality, study, arena);
     return 0;
 }
 
@@ -347,10 +341,9 @@ const struct lab_analysis lab_analysis_metrics = {
         "For a study of programs (test_matrix): the last printed value of each metric by setting, "
         "the spread of its repeats, and the peak memory. The best is first where the metric's name "
         "implies a direction (accuracy, loss, …).",
-    .options = metrics_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"metrics.setting", LAB_KIND_PROGRAM}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = metrics_interest,
+    LAB_PARTS_OF("metrics", metric_fields),
     .run = metrics_run,
 };

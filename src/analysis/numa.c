@@ -231,13 +231,10 @@ static void add_claims(struct lab_analysis_result *result, const struct lab_numa
     }
 }
 
-static int numa_run(const void *config, const struct lab_analysis_input *input,
-                    struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                     struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("devices", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     int count = input->study_count;
     struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count, sizeof *grids);
     for (int g = 0; g < count; g++) {
@@ -246,21 +243,21 @@ static int numa_run(const void *config, const struct lab_analysis_input *input,
         grids[g] = lab_numa_grid_make(study, prefix, arena);
         for (int d = 0; d < grids[g].device_count; d++) {
             struct lab_analysis_part *part =
-                add_part(ret_result, &grids[g], &grids[g].devices[d], arena);
+                add_part(result, &grids[g], &grids[g].devices[d], arena);
             if (d == 0 && grids[g].pooled_count > 0) /* what no single device has */
                 lab_rows_add_table(part, "pooled", "Over all devices, by distance",
                                    &LAB_ROWS(pooled_fields, grids[g].pooled, grids[g].pooled_count),
                                    arena);
         }
-        add_claims(ret_result, &grids[g], arena);
-        lab_numa_add_charts(ret_result, &grids[g], lab_analysis_suffix(g, arena), arena);
-        lab_study_add_notes(study, prefix, &ret_result->notes, arena);
+        add_claims(result, &grids[g], arena);
+        lab_numa_add_charts(result, &grids[g], lab_analysis_suffix(g, arena), arena);
+        lab_study_add_notes(study, prefix, &result->notes, arena);
         if (grids[g].gangs > 0)
-            lab_analysis_note(&ret_result->notes, arena,
+            lab_analysis_note(&result->notes, arena,
                               "%d point%s of several devices at once %s left out.", grids[g].gangs,
                               grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
     }
-    ret_result->answer = make_answer(grids, count, arena);
+    result->answer = make_answer(grids, count, arena);
     return 0;
 }
 
@@ -281,8 +278,6 @@ static int numa_interest(const struct lab_study_table *study) {
     return 0;
 }
 
-static const struct lab_option numa_options[] = {{NULL}};
-
 const struct lab_analysis lab_analysis_numa = {
     .name = "numa",
     .summary = "which NUMA node to bind each device to, and the penalty of a remote one",
@@ -293,8 +288,6 @@ const struct lab_analysis lab_analysis_numa = {
         "hold for all of them together.\n\n"
         "One run a point gives values and no verdict: gpulab run numa_study experiment.repeat=5 "
         "gives both.",
-    .options = numa_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"numa.penalty"},
                                                 {"numa.transfer_bound", LAB_KIND_MODELS},
                                                 {"numa.device"},
@@ -303,5 +296,6 @@ const struct lab_analysis lab_analysis_numa = {
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = numa_interest,
+    LAB_PARTS_OF("devices", figure_fields),
     .run = numa_run,
 };

@@ -196,20 +196,17 @@ static const char *add_study(struct lab_analysis_result *result,
     return make_answer(&peers, arena);
 }
 
-static int peers_run(const void *config, const struct lab_analysis_input *input,
-                     struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int peers_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                      struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     const char *answer = "";
     for (int i = 0; i < input->study_count; i++) {
-        const char *own = add_study(ret_result, input, i, arena);
+        const char *own = add_study(result, input, i, arena);
         answer = lab_arena_printf(arena, "%s%s%s%s", answer, *answer ? " " : "",
                                   lab_analysis_prefix(input, &input->studies[i], arena), own);
     }
-    ret_result->answer = answer;
+    result->answer = answer;
     return 0;
 }
 
@@ -239,8 +236,6 @@ static int peers_interest(const struct lab_study_table *study) {
     return 0;
 }
 
-static const struct lab_option peers_options[] = {{NULL}};
-
 const struct lab_analysis lab_analysis_peers = {
     .name = "peers",
     .summary = "which device is slower than its peers, and what else differs about it",
@@ -252,11 +247,10 @@ const struct lab_analysis lab_analysis_peers = {
         "its "
         "own runs.\n\n"
         "It needs three devices of one model; one run a point gives values and no verdict.",
-    .options = peers_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"peers.device"}, {"peers.model"}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_SAMPLES,
     .interest = peers_interest,
+    LAB_PARTS_OF("studies", figure_fields),
     .run = peers_run,
 };

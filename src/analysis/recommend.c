@@ -287,13 +287,11 @@ static const char *add_study(struct lab_analysis_result *result,
                                  : make_answer(&placements, -1, arena);
 }
 
-static int recommend_run(const void *opaque, const struct lab_analysis_input *input,
-                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int recommend_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                          struct lab_err *err) {
-    const struct recommend_config *config = opaque;
-    if (lab_analysis_open(input, LAB_RESULT_OF("models", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    const struct recommend_config *config = input->config;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     struct lab_chart chart = {.name = "best_places",
                               .title = "Throughput of every placement",
                               .caption = "Whiskers are 95% intervals over runs.",
@@ -302,12 +300,12 @@ static int recommend_run(const void *opaque, const struct lab_analysis_input *in
     for (int i = 0; i < input->study_count; i++)
         answer = lab_arena_printf(arena, "%s%s%s%s", answer, *answer ? " " : "",
                                   lab_analysis_prefix(input, &input->studies[i], arena),
-                                  add_study(ret_result, input, i, config->model, &chart, arena));
-    ret_result->answer = answer;
+                                  add_study(result, input, i, config->model, &chart, arena));
+    result->answer = answer;
     if (chart.panel_count <= 2)
         chart.columns = 1;
     if (chart.panel_count > 0)
-        lab_analysis_add_chart(ret_result, chart, arena);
+        lab_analysis_add_chart(result, chart, arena);
     return 0;
 }
 
@@ -353,5 +351,6 @@ const struct lab_analysis lab_analysis_recommend = {
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = recommend_interest,
+    LAB_PARTS_OF("models", figure_fields),
     .run = recommend_run,
 };

@@ -224,20 +224,16 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
     return 0;
 }
 
-static int scaling_run(const void *opaque, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int scaling_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    if (lab_analysis_open(input, LAB_RESULT_OF("groups", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++)
-        if (add_study(opaque, input, &input->studies[i], arena, ret_result, err) < 0)
+        if (add_study(input->config, input, &input->studies[i], arena, result, err) < 0)
             return -1;
-    ret_result->answer =
-        ret_result->part_count > 0
-            ? lab_arena_printf(arena, "%s%s", ret_result->parts[0].answer,
-                               ret_result->answer ? ret_result->answer : "")
-            : "Not tested: fewer than 2 models ran on the same device and NUMA node.";
+    result->answer = result->part_count > 0
+                         ? lab_arena_printf(arena, "%s%s", result->parts[0].answer,
+                                            result->answer ? result->answer : "")
+                         : "Not tested: fewer than 2 models ran on the same device and NUMA node.";
     return 0;
 }
 
@@ -286,5 +282,6 @@ const struct lab_analysis lab_analysis_scaling = {
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = scaling_interest,
+    LAB_PARTS_OF("groups", figure_fields),
     .run = scaling_run,
 };

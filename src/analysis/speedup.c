@@ -20,31 +20,28 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, inconclusive, "inconclusive", "Inconclusive", LAB_UNIT_COUNT),
 };
 
-static int speedup_run(const void *config, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int speedup_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++) {
         const struct lab_study_table *study = &input->studies[i];
         struct lab_gangs gangs = lab_gangs_make(study, "speedup", arena);
-        struct lab_analysis_part *part = lab_analysis_add_part(ret_result, study->name, arena);
+        struct lab_analysis_part *part = lab_analysis_add_part(result, study->name, arena);
         struct figures figures = {gangs.count, lab_gangs_count(&gangs, "beneficial"),
                                   lab_gangs_count(&gangs, "stay single"),
                                   lab_gangs_count(&gangs, "inconclusive")};
         part->answer = lab_gangs_answer(&gangs, arena);
         LAB_PART_FIGURES(part, figure_fields, &figures, arena);
-        if (!ret_result->command && gangs.rival_count > 0)
-            ret_result->command = lab_gangs_command(&gangs, arena);
-        lab_gangs_add(ret_result, part, &gangs, arena);
-        lab_gangs_add_chart(ret_result, &gangs,
+        if (!result->command && gangs.rival_count > 0)
+            result->command = lab_gangs_command(&gangs, arena);
+        lab_gangs_add(result, part, &gangs, arena);
+        lab_gangs_add_chart(result, &gangs,
                             lab_arena_printf(arena, "speedup%s", lab_analysis_suffix(i, arena)),
                             arena);
     }
-    ret_result->answer = ret_result->parts[0].answer;
-    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
+    result->answer = result->parts[0].answer;
+    lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     return 0;
 }
 
@@ -58,8 +55,6 @@ static int speedup_interest(const struct lab_study_table *study) {
     return 0;
 }
 
-static const struct lab_option speedup_options[] = {{NULL}};
-
 const struct lab_analysis lab_analysis_speedup = {
     .name = "speedup",
     .summary = "whether several devices do the same work faster than one",
@@ -72,8 +67,6 @@ const struct lab_analysis lab_analysis_speedup = {
         "\n"
         "Grades: beneficial from 1.10×, faster above 1 and across 1.10, stay single below 1, "
         "marginal from 0.95× to 1.10×, else inconclusive. The whole interval must lie there.",
-    .options = speedup_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"speedup.devices"},
                                                 {"speedup.cell"},
                                                 {"speedup.gang"},
@@ -81,5 +74,6 @@ const struct lab_analysis lab_analysis_speedup = {
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = speedup_interest,
+    LAB_PARTS_OF("studies", figure_fields),
     .run = speedup_run,
 };

@@ -376,19 +376,16 @@ static void add_study(struct lab_analysis_result *result, const struct stability
                           made->count - made->throttling_known, made->count);
 }
 
-static int stability_run(const void *config, const struct lab_analysis_input *input,
-                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int stability_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                          struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("studies", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++) {
         struct stability made = look_at(&input->studies[i], arena);
-        add_study(ret_result, &made, lab_analysis_prefix(input, &input->studies[i], arena),
+        add_study(result, &made, lab_analysis_prefix(input, &input->studies[i], arena),
                   lab_analysis_suffix(i, arena));
     }
-    ret_result->answer = ret_result->parts[0].answer;
+    result->answer = result->parts[0].answer;
     return 0;
 }
 
@@ -401,8 +398,6 @@ static int stability_interest(const struct lab_study_table *study) {
     return study->run_count > 0 ? LAB_INTEREST_IF_NAMED : 0;
 }
 
-static const struct lab_option stability_options[] = {{NULL}};
-
 const struct lab_analysis lab_analysis_stability = {
     .name = "stability",
     .summary = "whether iteration times are stable: drift, throttling, change points",
@@ -411,8 +406,6 @@ const struct lab_analysis lab_analysis_stability = {
         "over all points, by device and by point, with intervals over runs at 95%. Change points: "
         "where iteration times of a run change for good by 1% or more (PELT), certain for all runs "
         "together whatever their autocorrelation. Throttling: for how long, and by what.",
-    .options = stability_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"stability.drift"},
                                                 {"stability.device"},
                                                 {"stability.point", LAB_KIND_WITHIN},
@@ -422,5 +415,6 @@ const struct lab_analysis lab_analysis_stability = {
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES,
     .interest = stability_interest,
+    LAB_PARTS_OF("studies", figure_fields),
     .run = stability_run,
 };

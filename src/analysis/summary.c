@@ -325,10 +325,10 @@ static struct figures add_part(struct lab_analysis_result *result,
 
 /* --- the whole --- */
 
-static int summary_run(const void *opaque, const struct lab_analysis_input *input,
-                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int summary_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
-    const struct summary_config *config = opaque;
+    const struct summary_config *config = input->config;
+    struct lab_arena *arena = result->arena;
     struct lab_recording_stats *all_stats;
     struct lab_recording_stats_label *labels;
     struct lab_chart timeline;
@@ -336,17 +336,15 @@ static int summary_run(const void *opaque, const struct lab_analysis_input *inpu
         return -1;
     int recordings = input->recording_count;
     int count = lab_recording_stats_labels(all_stats, recordings, arena, &labels);
-    *ret_result = LAB_RESULT_OF("labels", figure_fields, arena);
-    ret_result->simulated = lab_recording_stats_simulated(input);
     double duration = 0, energy = NAN;
     for (int i = 0; i < count; i++) {
-        struct figures figures = add_part(ret_result, &labels[i], arena);
+        struct figures figures = add_part(result, &labels[i], arena);
         duration += figures.duration;
         energy = isnan(energy) ? figures.energy.value : energy + fmax(figures.energy.value, 0);
     }
     if (recordings > count)
         lab_analysis_note(
-            &ret_result->notes, arena,
+            &result->notes, arena,
             "Of a label with several recordings: means are means of theirs, peaks the largest "
             "of them, times and energies their sums.");
     LAB_AUTO(str, text);
@@ -355,14 +353,14 @@ static int summary_run(const void *opaque, const struct lab_analysis_input *inpu
     lab_str_add(&text, isnan(energy) ? "" : ", ");
     if (!isnan(energy))
         lab_str_add_si(&text, energy, "J");
-    ret_result->answer =
-        count == 1 ? ret_result->parts[0].answer : lab_arena_printf(arena, "%s.", text.text);
+    result->answer =
+        count == 1 ? result->parts[0].answer : lab_arena_printf(arena, "%s.", text.text);
     /* of one recording, what the machine did; of several, how their labels differ */
     if (recordings > 1)
-        lab_recording_stats_chart_usage(labels, count, arena, ret_result);
-    else if (lab_timeline_make(&input->recordings->recording, 1, NULL, 0, ret_result->simulated,
-                               arena, &timeline))
-        lab_analysis_add_chart(ret_result, timeline, arena);
+        lab_recording_stats_chart_usage(labels, count, arena, result);
+    else if (lab_timeline_make(&input->recordings->recording, 1, NULL, 0, result->simulated, arena,
+                               &timeline))
+        lab_analysis_add_chart(result, timeline, arena);
     return 0;
 }
 
@@ -378,5 +376,6 @@ const struct lab_analysis lab_analysis_summary = {
     .options = summary_options,
     .config_size = sizeof(struct summary_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,
+    LAB_PARTS_OF("labels", figure_fields),
     .run = summary_run,
 };

@@ -166,27 +166,25 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
             lab_arena_printf(arena, "%s, %s", result->claims[i].subject, set->what);
 }
 
-static int training_run(const void *config, const struct lab_analysis_input *input,
-                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int training_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                         struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("sets", figure_fields, arena), ret_result, err) < 0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++) {
         struct lab_training_set *sets;
         int count = lab_training_sets(&input->studies[i], arena, &sets);
         for (int k = 0; k < count; k++) {
-            add_part(ret_result, &input->studies[i], &sets[k], arena);
-            if (!ret_result->answer)
-                ret_result->answer = count > 1 ? lab_arena_printf(arena, "%s: %s", sets[k].what,
-                                                                  ret_result->parts[0].answer)
-                                               : ret_result->parts[0].answer;
+            add_part(result, &input->studies[i], &sets[k], arena);
+            if (!result->answer)
+                result->answer = count > 1 ? lab_arena_printf(arena, "%s: %s", sets[k].what,
+                                                              result->parts[0].answer)
+                                           : result->parts[0].answer;
         }
     }
-    ret_result->lacks = !ret_result->answer;
-    if (ret_result->lacks)
-        ret_result->answer = "Not tested: no run trains a model.";
-    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
+    result->lacks = !result->answer;
+    if (result->lacks)
+        result->answer = "Not tested: no run trains a model.";
+    lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     return 0;
 }
 
@@ -198,8 +196,6 @@ static int training_interest(const struct lab_study_table *study) {
         trains |= study->runs[i].work.layers > 0 && study->runs[i].work.parameters > 0;
     return trains && !lab_study_has_phases(study) ? INTEREST : 0;
 }
-
-static const struct lab_option training_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_training = {
     .name = "training",
@@ -214,8 +210,6 @@ const struct lab_analysis lab_analysis_training = {
         "A cost model of a step (launches, arithmetic, rounds and bytes of the all-reduce) is "
         "checked by predicting each point from all the others. 'gpulab advise --workload mlp' uses "
         "it within the tested range.",
-    .options = training_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"training.devices"},
                                                 {"training.cell"},
                                                 {"training.gang"},
@@ -224,5 +218,6 @@ const struct lab_analysis lab_analysis_training = {
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = training_interest,
+    LAB_PARTS_OF("sets", figure_fields),
     .run = training_run,
 };

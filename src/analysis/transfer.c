@@ -243,25 +243,22 @@ static const char *add_study(const struct adding *to) {
     return text.length ? lab_arena_strdup(to->arena, text.text) : NULL;
 }
 
-static int transfer_run(const void *config, const struct lab_analysis_input *input,
-                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int transfer_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                         struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("questions", figure_fields, arena), ret_result,
-                          err) < 0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     for (int i = 0; i < input->study_count; i++) {
         const struct lab_study_table *study = &input->studies[i];
         const char *prefix = lab_analysis_prefix(input, study, arena);
         const char *answer = add_study(
-            &(struct adding){study, ret_result, prefix, lab_analysis_suffix(i, arena), arena});
-        if (answer && !ret_result->answer)
-            ret_result->answer = lab_arena_printf(arena, "%s%s", prefix, answer);
-        lab_study_add_notes(study, prefix, &ret_result->notes, arena);
+            &(struct adding){study, result, prefix, lab_analysis_suffix(i, arena), arena});
+        if (answer && !result->answer)
+            result->answer = lab_arena_printf(arena, "%s%s", prefix, answer);
+        lab_study_add_notes(study, prefix, &result->notes, arena);
     }
-    if (!ret_result->answer)
-        ret_result->answer = "Not tested: no points differ in image size, batch size or pool size "
-                             "alone. gpulab run transfer_study tests them.";
+    if (!result->answer)
+        result->answer = "Not tested: no points differ in image size, batch size or pool size "
+                         "alone. gpulab run transfer_study tests them.";
     return 0;
 }
 
@@ -272,8 +269,6 @@ static int transfer_interest(const struct lab_study_table *study) {
     return said;
 }
 
-static const struct lab_option transfer_options[] = {{NULL}};
-
 const struct lab_analysis lab_analysis_transfer = {
     .name = "transfer",
     .summary = "bandwidth of copies by size and NUMA node; throughput by batch and pool",
@@ -283,8 +278,6 @@ const struct lab_analysis lab_analysis_transfer = {
         "throughput by batch size and pinned input pool, and whether a larger pool changes the "
         "penalty of a remote NUMA node. Points are compared that agree in all else. Intervals are "
         "over runs, at 95%.",
-    .options = transfer_options,
-    .config_size = 1,
     .kinds = (const struct lab_analysis_kind[]){{"transfer.node"},
                                                 {"transfer.pool"},
                                                 {"transfer.pool_model"},
@@ -298,5 +291,6 @@ const struct lab_analysis lab_analysis_transfer = {
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = transfer_interest,
+    LAB_PARTS_OF("questions", figure_fields),
     .run = transfer_run,
 };

@@ -181,21 +181,18 @@ static void add_parts(struct lab_analysis_result *result, const struct contentio
         lab_analysis_add_claim(result, &indicators[i].claim, arena);
 }
 
-static int variance_run(const void *config, const struct lab_analysis_input *input,
-                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
+static int variance_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                         struct lab_err *err) {
-    (void)config;
-    if (lab_analysis_open(input, LAB_RESULT_OF("phases", figure_fields, arena), ret_result, err) <
-        0)
-        return -1;
+    (void)err;
+    struct lab_arena *arena = result->arena;
     struct contention made = contention_make(input, arena);
-    ret_result->answer = lab_phases_lack(&made.phases);
-    ret_result->lacks = made.count == 0;
+    result->answer = lab_phases_lack(&made.phases);
+    result->lacks = made.count == 0;
     if (made.count > 0) {
-        add_parts(ret_result, &made);
-        lab_phases_add_chart(ret_result, &made.phases);
+        add_parts(result, &made);
+        lab_phases_add_chart(result, &made.phases);
     }
-    lab_study_add_notes(&input->studies[0], "", &ret_result->notes, arena);
+    lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     return 0;
 }
 
@@ -205,8 +202,6 @@ static int variance_interest(const struct lab_study_table *study) {
             return lab_study_has_phases(study) ? 95 : 85;
     return 0;
 }
-
-static const struct lab_option variance_options[] = {{NULL}};
 
 const struct lab_analysis lab_analysis_variance = {
     .name = "variance",
@@ -218,8 +213,6 @@ const struct lab_analysis lab_analysis_variance = {
         "95%; verdicts hold together. Five indicators of contention are met, not met, "
         "inconclusive or not testable. Several studies without phases are taken as phases, the "
         "first as the baseline.",
-    .options = variance_options,
-    .config_size = 1,
     .kinds =
         (const struct lab_analysis_kind[]){{"variance.time"},
                                            {"variance.spread"},
@@ -234,5 +227,6 @@ const struct lab_analysis lab_analysis_variance = {
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES,
     .interest = variance_interest,
+    LAB_PARTS_OF("phases", figure_fields),
     .run = variance_run,
 };

@@ -45,10 +45,9 @@ LAB_TEST(nothing_in_is_an_error) {
         LAB_AUTO(arena, arena);
         struct lab_trace empty = {0};
         struct lab_analysis_trace traces[] = {{"nothing", &empty}};
-        void *config = lab_analysis_config(lab_analyses[i], &arena);
-        struct lab_analysis_input none = {0}, one = {traces, 1};
-        assert_int_equal(lab_analyses[i]->run(config, &none, &arena, &result, &err), -1);
-        assert_int_equal(lab_analyses[i]->run(config, &one, &arena, &result, &err), -1);
+        struct lab_analysis_input none = {0}, one = {.traces = traces, .trace_count = 1};
+        assert_int_equal(lab_analysis_run(lab_analyses[i], NULL, &none, &arena, &result, &err), -1);
+        assert_int_equal(lab_analysis_run(lab_analyses[i], NULL, &one, &arena, &result, &err), -1);
         assert_contains(err.text, "nothing");
         assert_int_equal(err.code, LAB_ERR_USER);
     }

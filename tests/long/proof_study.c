@@ -263,8 +263,7 @@ int proof_analyse(struct proof_study *study, const char *name,
     if (!analysis)
         return -1;
     struct lab_analysis_input input = {.studies = &study->table, .study_count = 1};
-    return analysis->run(lab_analysis_config(analysis, &study->arena), &input, &study->arena,
-                         ret_result, err);
+    return lab_analysis_run(analysis, NULL, &input, &study->arena, ret_result, err);
 }
 
 static int find_column(const struct lab_doc_column *columns, int count, const char *key) {

@@ -50,24 +50,21 @@ END
 cat >src/analysis/dropped_runs.c <<'END'
 #include "analysis/analysis.h"
 
-static const struct lab_option options[] = {{NULL}};
 static const struct lab_doc_column columns[] = {{"runs_seen", "Runs seen", LAB_UNIT_COUNT}};
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
-    (void)config;
-    if (input->study_count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "no study");
-    struct lab_doc_cell *cell = lab_arena_alloc(arena, 1, sizeof *cell);
-    struct lab_analysis_part *part = lab_arena_alloc(arena, 1, sizeof *part);
+static int run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
+               struct lab_err *err) {
+    (void)err;
+    struct lab_doc_cell *cell = lab_arena_alloc(result->arena, 1, sizeof *cell);
+    struct lab_analysis_part *part = lab_arena_alloc(result->arena, 1, sizeof *part);
     *cell = lab_cell_figure(input->studies[0].run_count);
     *part = (struct lab_analysis_part){.name = "all", .answer = "These are all.", .cells = cell};
-    *ret_result = (struct lab_analysis_result){.answer = "Somebody counted the runs.",
-                                               .part_key = "counts",
-                                               .columns = columns,
-                                               .column_count = 1,
-                                               .parts = part,
-                                               .part_count = 1};
+    *result = (struct lab_analysis_result){.answer = "Somebody counted the runs.",
+                                           .part_key = "counts",
+                                           .columns = columns,
+                                           .column_count = 1,
+                                           .parts = part,
+                                           .part_count = 1};
     return 0;
 }
 
@@ -77,8 +74,6 @@ static int interest(const struct lab_study_table *study) {
 
 const struct lab_analysis lab_analysis_dropped_runs = {.name = "dropped_runs",
                                                        .summary = "how many runs there are",
-                                                       .options = options,
-                                                       .config_size = 1,
                                                        .source = LAB_ANALYSIS_OF_STUDIES,
                                                        .interest = interest,
                                                        .run = run};

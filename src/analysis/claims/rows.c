@@ -127,7 +127,8 @@ struct lab_doc_table *lab_rows_add_table(struct lab_analysis_part *part, const c
 
 struct lab_analysis_result lab_rows_result(const char *key, const struct lab_field *fields,
                                            int count, struct lab_arena *arena) {
-    return (struct lab_analysis_result){.part_key = key,
+    return (struct lab_analysis_result){.arena = arena,
+                                        .part_key = key,
                                         .columns = make_columns(fields, count, arena),
                                         .column_count = column_count(fields, count)};
 }

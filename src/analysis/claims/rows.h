@@ -80,9 +80,10 @@ struct lab_doc_table *lab_rows_add_table(struct lab_analysis_part *part, const c
                                          const char *title, const struct lab_rows *rows,
                                          struct lab_arena *arena);
 
-/* An empty result whose parts have these figures: LAB_RESULT_OF("devices", fields, arena). */
-#define LAB_RESULT_OF(key, figure_fields, arena)                                                   \
-    lab_rows_result((key), (figure_fields), LAB_COUNT_OF(figure_fields), (arena))
+/* Of an analysis: its parts have these figures. */
+#define LAB_PARTS_OF(key, figure_fields)                                                           \
+    .part_key = (key), .figures = (figure_fields), .figure_count = LAB_COUNT_OF(figure_fields)
+/* An empty result of such an analysis. */
 struct lab_analysis_result lab_rows_result(const char *key, const struct lab_field *fields,
                                            int count, struct lab_arena *arena);
 /* The figures of a part of such a result. */

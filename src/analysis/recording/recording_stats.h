@@ -144,8 +144,6 @@ int lab_recording_stats_labels(const struct lab_recording_stats *all_stats, int 
 int lab_recording_stats_label_gpus(const struct lab_recording_stats_label *label,
                                    int ret_indices[LAB_RECORDING_STATS_GPUS_MAX]);
 
-bool lab_recording_stats_simulated(const struct lab_analysis_input *input); /* some recording is */
-
 /* --- two labels --- */
 
 /* A metric of each recording of a label: of all GPUs together, or of that index (-1 = all). */

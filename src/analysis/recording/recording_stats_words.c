@@ -50,13 +50,6 @@ int lab_recording_stats_label_gpus(const struct lab_recording_stats_label *label
     return count;
 }
 
-bool lab_recording_stats_simulated(const struct lab_analysis_input *input) {
-    for (int i = 0; i < input->recording_count; i++)
-        if (input->recordings[i].recording->simulated)
-            return true;
-    return false;
-}
-
 /* --- what it is --- */
 
 static bool same_devices(const struct lab_recording_stats *a, const struct lab_recording_stats *b) {

@@ -132,7 +132,7 @@ static inline int ask(struct given *f, const char *name, const char *words, stru
     void *config = lab_analysis_config(analysis, &f->arena);
     struct lab_analysis_input input = {.recordings = f->recordings, .recording_count = f->count};
     set_keys(analysis, config, words, &f->arena);
-    return analysis->run(config, &input, &f->arena, &f->result, err);
+    return lab_analysis_run(analysis, config, &input, &f->arena, &f->result, err);
 }
 
 static inline void when_analysed(struct given *f, const char *name, const char *words) {

@@ -18,7 +18,7 @@ static inline int ask(struct given_study *given, const char *name, const char *c
     for (int i = 0; words && words[i]; i++)
         if (lab_options_set_word(analysis->options, config, &given->arena, words[i], err) < 0)
             return -1;
-    return analysis->run(config, &input, &given->arena, ret_result, err);
+    return lab_analysis_run(analysis, config, &input, &given->arena, ret_result, err);
 }
 
 static inline struct lab_analysis_result when_asked(struct given_study *given, const char *name,

@@ -65,7 +65,8 @@ LAB_TEST(a_claim_is_five_columns_of_a_table) {
 LAB_TEST(figures_and_claims_of_a_result_come_from_records) {
     struct row *items = some_rows();
     struct lab_rows rows = LAB_ROWS(row_fields, items, 3);
-    struct lab_analysis_result result = LAB_RESULT_OF("devices", row_fields, &test_arena);
+    struct lab_analysis_result result =
+        lab_rows_result("devices", row_fields, LAB_COUNT_OF(row_fields), &test_arena);
     struct lab_analysis_part *part = lab_analysis_add_part(&result, "GPU 0", &test_arena);
     LAB_PART_FIGURES(part, row_fields, &items[0], &test_arena);
     assert_int_equal(result.column_count, 9);

@@ -44,8 +44,7 @@ static void analyse(struct given *g) {
     const struct lab_analysis *analysis = lab_analysis_find("metrics", &err);
     assert_non_null(analysis);
     struct lab_analysis_input input = given_input(&g->study);
-    if (analysis->run(lab_analysis_config(analysis, &g->study.arena), &input, &g->study.arena,
-                      &g->result, &err) < 0)
+    if (lab_analysis_run(analysis, NULL, &input, &g->study.arena, &g->result, &err) < 0)
         fail_msg("%s", err.text);
 }
 

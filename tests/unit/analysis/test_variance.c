@@ -327,9 +327,7 @@ static struct lab_analysis_result when_held_against(struct given_study *a, struc
     struct lab_err err = LAB_ERR_INIT;
     struct lab_analysis_result result;
     const struct lab_analysis *analysis = lab_analysis_find("variance", &err);
-    assert_int_equal(
-        analysis->run(lab_analysis_config(analysis, &a->arena), &input, &a->arena, &result, &err),
-        0);
+    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &a->arena, &result, &err), 0);
     return result;
 }
 
@@ -426,9 +424,7 @@ LAB_TEST(test_two_studies_are_phases) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_analysis_result result;
     const struct lab_analysis *analysis = lab_analysis_find("variance", &err);
-    assert_int_equal(analysis->run(lab_analysis_config(analysis, &alone.arena), &input,
-                                   &alone.arena, &result, &err),
-                     0);
+    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &alone.arena, &result, &err), 0);
     assert_string_equal(result.parts[0].name, "beside");
     assert_string_equal(result.claims[0].reference, "alone");
     assert_true(result.claims[0].verdict == LAB_CLAIM_YES && result.claims[0].effect > 0.2);

@@ -203,8 +203,7 @@ static struct lab_analysis_result correlate(const struct lab_study_table *table)
     const struct lab_analysis *analysis = lab_analysis_find("correlate", NULL);
     struct lab_analysis_input input = {.studies = table, .study_count = 1};
     struct lab_analysis_result result;
-    assert_int_equal(
-        analysis->run(lab_analysis_config(analysis, &arena), &input, &arena, &result, NULL), 0);
+    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &arena, &result, NULL), 0);
     return result;
 }
 

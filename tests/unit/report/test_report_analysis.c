@@ -30,9 +30,8 @@ static void analyse(struct given *g) {
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_analysis *analysis = lab_analysis_find("latency", &err);
     assert_non_null(analysis);
-    struct lab_analysis_input input = {g->traces, g->count};
-    if (analysis->run(lab_analysis_config(analysis, &g->arena), &input, &g->arena, &g->result,
-                      &err) < 0)
+    struct lab_analysis_input input = {.traces = g->traces, .trace_count = g->count};
+    if (lab_analysis_run(analysis, NULL, &input, &g->arena, &g->result, &err) < 0)
         fail_msg("%s", err.text);
 }
 
