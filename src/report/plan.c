@@ -174,7 +174,6 @@ static struct lab_value *hash_value(uint64_t hash, struct lab_arena *arena) {
 
 static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *ranks = lab_value_list(arena);
-    struct lab_value *series = lab_value_list(arena);
     for (int i = 0; i < run->rank_count; i++) {
         struct lab_value *rank = lab_value_map(arena);
         lab_value_set_int(arena, rank, "gpu_id", run->ranks[i].gpu_id);
@@ -182,8 +181,6 @@ static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_ar
         lab_value_set_int(arena, rank, "numa_node", run->ranks[i].numa_node);
         lab_value_append(arena, ranks, rank);
     }
-    for (int i = 0; run->series[i]; i++)
-        lab_value_append(arena, series, lab_value_string(arena, run->series[i]));
     lab_value_set_string(arena, map, "run_id", run->id);
     lab_value_set(arena, map, "identity", hash_value(run->identity, arena));
     lab_value_set_string(arena, map, "workload", run->workload);
@@ -197,7 +194,7 @@ static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_ar
     lab_value_set_float(arena, map, "timeout_s", run->timeout_s);
     lab_value_set_int(arena, map, "host_bytes", run->host_bytes);
     lab_value_set_int(arena, map, "device_bytes", run->device_bytes);
-    lab_value_set(arena, map, "series", series);
+    lab_value_set(arena, map, "series", lab_value_strings(arena, run->series));
     lab_value_set_int(arena, map, "points", run->point_count);
     lab_value_set(arena, map, "options", run->options);
     return map;
@@ -234,10 +231,7 @@ static struct lab_value *plan_value(const struct lab_plan *plan,
     lab_value_set_int(arena, map, "expected_by_duration", estimate->by_duration);
     lab_value_set_float(arena, map, "expected_most_s", estimate->most_s);
     lab_value_set_int(arena, map, "disk_bytes", estimate->disk_bytes);
-    struct lab_value *notes = lab_value_list(arena);
-    for (int n = 0; plan->notes && plan->notes[n]; n++)
-        lab_value_append(arena, notes, lab_value_string(arena, plan->notes[n]));
-    lab_value_set(arena, map, "notes", notes);
+    lab_value_set(arena, map, "notes", lab_value_strings(arena, plan->notes));
     lab_value_set(arena, map, "runs", runs);
     return map;
 }
