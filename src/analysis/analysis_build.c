@@ -228,7 +228,8 @@ struct lab_chart_series lab_series_chart(const struct lab_series *series, const 
                                      .low = series->low,
                                      .high = series->high,
                                      .count = series->count,
-                                     .colour = colour};
+                                     .colour = colour,
+                                     .valued = mark == LAB_CHART_BARS};
 }
 
 struct lab_chart_series lab_series_level(const char *title, double from, double until, double at,

@@ -206,11 +206,9 @@ void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *r
                 !isnan(at_y.value))
                 lab_series_add(&points, at_x.value, at_y.value, at_y.low, at_y.high);
         }
-        struct lab_chart_series made =
-            lab_series_chart(&points, series ? groups.names[g] : NULL, mark, -1);
-        made.valued = mark == LAB_CHART_BARS;
         if (points.count > 0)
-            lab_panel_add_series(panel, made, arena);
+            lab_panel_add_series(
+                panel, lab_series_chart(&points, series ? groups.names[g] : NULL, mark, -1), arena);
     }
     if (across.names) {
         panel->x.names = across.names;

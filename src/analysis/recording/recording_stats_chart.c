@@ -172,9 +172,7 @@ static struct lab_chart_series memory_bars(const struct lab_recording_stats *sta
         lab_series_add(&series, g, mean, fmax(0, mean - deviation), mean + deviation);
     }
     /* the other panel's have the names */
-    struct lab_chart_series bars = lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
-    bars.valued = true;
-    return bars;
+    return lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
 }
 
 #define BALANCED     3 /* memory, utilisation, power */
@@ -185,9 +183,7 @@ static struct lab_chart_series cv_bars(const struct lab_recording_stats *stats, 
     struct lab_series series = {.arena = arena};
     for (int m = 0; m < BALANCED; m++)
         lab_series_add_point(&series, m, 100 * lab_recording_stats_cv_of(stats, m));
-    struct lab_chart_series bars = lab_series_chart(&series, title, LAB_CHART_BARS, colour);
-    bars.valued = true;
-    return bars;
+    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
 }
 
 void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
@@ -292,9 +288,7 @@ static struct lab_chart_series label_bars(const struct lab_recording_stats_label
     }
     if (!several)
         series.low = series.high = NULL;
-    struct lab_chart_series bars = lab_series_chart(&series, title, LAB_CHART_BARS, colour);
-    bars.valued = true;
-    return bars;
+    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
 }
 
 static const char **label_names(const struct lab_recording_stats_label *const *labels, int count,
