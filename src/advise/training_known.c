@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "load/studies.h"
 #include "load/study_view.h"
-#include "machine/machine.h"
 #include "machine/machine_json.h"
 #include "run/folder.h"
 

@@ -8,7 +8,6 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_slow(const struct lab_peer *device) {

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #define INTERVAL_NS (100 * LAB_NS_PER_MS)
 #define GPUS_MOST   64

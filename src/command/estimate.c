@@ -5,7 +5,6 @@
  */
 #include "command/command.h"
 
-#include "advise/training_known.h"
 #include "analysis/analysis.h"
 #include "device/device.h"
 #include "load/study_watch.h"

@@ -24,7 +24,6 @@
 #include "run/study.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

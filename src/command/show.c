@@ -12,7 +12,6 @@
 #include "store/study/results.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 

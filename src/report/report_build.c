@@ -14,7 +14,6 @@
 #include "version.h"
 
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #define TIMELINE "resource_timeline"

@@ -12,7 +12,6 @@
 #include "report/analysis.h"
 #include "store/tuning/timing_file.h"
 
-#include <math.h>
 #include <string.h>
 
 #define DEVICES_MAX 64

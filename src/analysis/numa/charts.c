@@ -4,7 +4,6 @@
 #include "analysis/numa/numa.h"
 
 #include "base/list.h"
-#include "base/str.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,6 @@
 #include "model/result.h"
 #include "report/study/study_axes.h"
 
-#include <math.h>
-
 #define POINTS_SCREEN 48
 #define POINTS_PAPER  16
 

@@ -6,7 +6,6 @@
 #include "report/report_build.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 #define LINES_MOST   30
