@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "load/study_view.h"
 
-#include <math.h>
-
 /* --- claims --- */
 
 static void add_claim(struct lab_claim **claims, int *count, struct lab_claim claim,
@@ -42,11 +40,8 @@ static int add_pairs(const struct lab_numa_grid *grid, const struct lab_numa_dev
 
 static struct lab_claim make_claim(const struct lab_contrast *contrast, const char *kind,
                                    const char *subject, const char *reference, bool simulated) {
-    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
-    claim.kind = kind;
-    claim.subject = subject;
-    claim.reference = reference;
-    claim.quantity = "throughput";
+    struct lab_claim claim = lab_claim_named(lab_claim_estimate(contrast, LAB_STUDY_RATE), kind,
+                                             subject, reference, "throughput");
     claim.simulated = simulated;
     return claim;
 }

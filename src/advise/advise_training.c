@@ -44,12 +44,11 @@ static struct lab_claim make_claim(const struct advice *advice, const struct siz
     const struct lab_training_estimate *made = &size->estimate;
     if (made->gang)
         return made->gang->claim;
-    struct lab_claim claim = lab_claim_none;
-    claim.kind = "training.prediction";
-    claim.subject = lab_arena_printf(advice->arena, "%d %ss, %s", size->work.devices,
-                                     advice->known->gangs.unit, advice->question->model);
-    claim.reference = lab_arena_printf(advice->arena, "1 %s", advice->known->gangs.unit);
-    claim.quantity = "throughput";
+    struct lab_claim claim = lab_claim_named(
+        lab_claim_none, "training.prediction",
+        lab_arena_printf(advice->arena, "%d %ss, %s", size->work.devices, advice->known->gangs.unit,
+                         advice->question->model),
+        lab_arena_printf(advice->arena, "1 %s", advice->known->gangs.unit), "throughput");
     claim.effect = made->value - 1;
     claim.low = made->low - 1;
     claim.high = made->high - 1;

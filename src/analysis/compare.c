@@ -162,10 +162,8 @@ static struct row make_row(const struct pair *pair, const struct compared *what,
     if (!degrees)
         row.change =
             lab_claim_from_samples(values[0], pair->first->count, values[1], pair->second->count);
-    row.change.kind = "compare.metric";
-    row.change.subject = pair->second->name;
-    row.change.reference = pair->first->name;
-    row.change.quantity = what->noun;
+    row.change = lab_claim_named(row.change, "compare.metric", pair->second->name,
+                                 pair->first->name, what->noun);
     return row;
 }
 

@@ -104,17 +104,6 @@ static bool is_of(const struct pair *pair, const char *model, int node) {
 
 /* --- claims --- */
 
-static struct lab_claim name_claim(const struct all *all, struct lab_claim claim, const char *kind,
-                                   const char *subject, const char *reference,
-                                   const char *quantity) {
-    claim.kind = kind;
-    claim.subject = subject;
-    claim.reference = reference;
-    claim.quantity = quantity;
-    claim.simulated = all->study->simulated;
-    return claim;
-}
-
 /* The mean over all pairs of a model on a NUMA node. */
 static struct lab_claim claim_gain(const struct all *all, const char *model, int node,
                                    const char *kind, const char *subject) {
@@ -126,8 +115,8 @@ static struct lab_claim claim_gain(const struct all *all, const char *model, int
         if (is_of(&all->pairs[i], model, node))
             lab_contrast_add_pair(&contrast, all->pairs[i].plain, all->pairs[i].compiled,
                                   1.0 / pairs);
-    return name_claim(all, lab_claim_estimate(&contrast, LAB_STUDY_RATE), kind, subject,
-                      "uncompiled", "throughput");
+    return lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_RATE), kind, subject,
+                           "uncompiled", "throughput");
 }
 
 /* Whether compiling changes the penalty of the farthest node: a difference of differences. */
@@ -154,8 +143,8 @@ static struct lab_claim claim_numa(const struct all *all, const struct lab_study
     }
     for (int t = 0; t < contrast.count; t++)
         contrast.terms[t].weight /= found;
-    return name_claim(all, lab_claim_estimate(&contrast, LAB_STUDY_RATE), "compile.numa",
-                      "compiled", "uncompiled", "remote/local throughput");
+    return lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_RATE), "compile.numa",
+                           "compiled", "uncompiled", "remote/local throughput");
 }
 
 /* --- cost and break-even --- */
@@ -242,15 +231,15 @@ static void claim_costs(const struct all *all, struct row *row) {
         LAB_ADD(costs_s, cost_count, all->arena) = balance.cost_s;
         LAB_ADD(saved_s, saved_count, all->arena) = balance.saved_s;
     }
-    row->cost = name_claim(all, lab_claim_from_amounts(costs_s, cost_count, "s"), "compile.cost",
-                           row->name, "", "compile time");
+    row->cost = lab_claim_named(lab_claim_from_amounts(costs_s, cost_count, "s"), "compile.cost",
+                                row->name, "", "compile time");
     row->cost.scope = row->gain.scope;
     row->cost.scope_count = row->gain.scope_count;
     struct lab_claim none = lab_claim_none;
     none.unit = "samples";
     bool gains = row->gain.verdict == LAB_CLAIM_YES && row->gain.effect > 0;
-    row->break_even = name_claim(all, gains ? claim_break_even(costs_s, saved_s, cost_count) : none,
-                                 "compile.break_even", row->name, "", "break-even after");
+    row->break_even = lab_claim_named(gains ? claim_break_even(costs_s, saved_s, cost_count) : none,
+                                      "compile.break_even", row->name, "", "break-even after");
     row->break_even.scope = row->gain.scope;
     row->break_even.scope_count = row->gain.scope_count;
 }

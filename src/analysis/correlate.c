@@ -86,7 +86,6 @@ static struct row make_row(struct correlate_finding finding, const struct lab_st
     rho.kind = KIND;
     rho.verdict =
         item->found && rho.n > 1 && study->repeated ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
-    rho.simulated = study->simulated;
     return (struct row){.device = finding.of->rank_times.device,
                         .key = lab_resource_key(&item->resource, arena),
                         .title = lab_resource_title(&item->resource, arena),
@@ -202,11 +201,8 @@ static const char *why_not(const struct correlated *made) {
 static struct lab_claim claim_of_none(const struct correlated *made) {
     struct lab_claim claim = lab_claim_none;
     double least = lab_correlation_detectable(made->effective, made->possible);
-    claim.kind = KIND;
-    claim.subject = "any sampled resource";
-    claim.quantity = "ρ with iteration time";
+    claim = lab_claim_named(claim, KIND, "any sampled resource", "", "ρ with iteration time");
     claim.unit = "";
-    claim.simulated = made->study->simulated;
     for (int d = 0; d < made->figures.devices; d++)
         if (d == 0 || made->list[d].rank_times.count < claim.n)
             claim.n = made->list[d].rank_times.count;
@@ -266,7 +262,6 @@ static void add_spikes(struct lab_analysis_result *result, struct lab_analysis_p
                 lab_resource_title(&spikes->resource, made->arena), spikes->events,
                 lab_claim_of_spikes(&made->list[d], spikes, made->arena)};
             row->change.kind = KIND;
-            row->change.simulated = made->study->simulated;
         }
     struct lab_rows table = LAB_ROWS(spike_fields, rows, count);
     lab_rows_add_table(part, "spikes", "Spikes, compared with just before each", &table,

@@ -80,7 +80,6 @@ static void add_pooled(struct lab_analysis_result *result, const struct crossove
         return;
     claim.kind = "crossover.work";
     claim.quantity = "crossover at";
-    claim.simulated = result->simulated;
     lab_analysis_add_claim(result, &claim, arena);
     result->answer = sentence_of(&claim, arena);
 }

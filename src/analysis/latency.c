@@ -226,11 +226,9 @@ static void add_claims(struct lab_analysis_result *result, const double *latenci
             }
         if (!first || count < 2)
             continue;
-        struct lab_claim claim = lab_claim_from_blocks(values, count, "s");
-        claim.kind = "latency.batch";
-        claim.subject = lab_arena_printf(arena, "%.*s", base_length(name), name);
-        claim.quantity = "batch latency";
-        claim.simulated = result->simulated;
+        struct lab_claim claim = lab_claim_named(
+            lab_claim_from_blocks(values, count, "s"), "latency.batch",
+            lab_arena_printf(arena, "%.*s", base_length(name), name), "", "batch latency");
         lab_analysis_add_claim(result, &claim, arena);
     }
 }

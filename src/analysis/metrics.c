@@ -138,11 +138,9 @@ static void compare(struct metric *metric, struct lab_arena *arena) {
         struct lab_contrast contrast = {.arena = arena, .value = value_of, .context = metric->name};
         if (i > 0)
             lab_contrast_add_pair(&contrast, metric->settings[0].point, setting->point, 1);
-        setting->change = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
-        setting->change.kind = "metrics.setting";
-        setting->change.subject = setting->name;
-        setting->change.reference = metric->settings[0].name;
-        setting->change.quantity = metric->name;
+        setting->change =
+            lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_RATE), "metrics.setting",
+                            setting->name, metric->settings[0].name, metric->name);
         claims[i] = &setting->change;
     }
     lab_claim_adjust(claims, metric->count);

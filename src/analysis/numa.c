@@ -215,11 +215,10 @@ static void add_claims(struct lab_analysis_result *result, const struct lab_numa
         lab_analysis_add_claim(result, &grid->pooled[i].claim, arena);
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
-        struct lab_claim untested = lab_claim_none;
-        untested.kind = "numa.local";
-        untested.subject =
-            lab_arena_printf(arena, "%s, NUMA node %d (local)", device->title, device->home);
-        untested.quantity = "throughput";
+        struct lab_claim untested = lab_claim_named(
+            lab_claim_none, "numa.local",
+            lab_arena_printf(arena, "%s, NUMA node %d (local)", device->title, device->home), "",
+            "throughput");
         if (grid->pooled_count > 0 && !lab_numa_home_tested(device))
             lab_analysis_add_claim(result, &untested, arena);
         for (int n = 0; n < device->node_count; n++)

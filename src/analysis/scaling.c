@@ -194,7 +194,6 @@ static void add_pooled(struct lab_analysis_result *result, const struct scaling_
         return;
     claim.kind = "scaling.compute_rate";
     claim.quantity = "compute rate";
-    claim.simulated = result->simulated;
     lab_analysis_add_claim(result, &claim, arena);
     result->answer = lab_arena_printf(arena, "%s %s.", result->answer ? result->answer : "",
                                       lab_claim_sentence(&claim, arena));

@@ -101,15 +101,12 @@ static struct lab_claim claim_drift(const struct stability *made, const struct r
             }
         values[b] = found > 0 ? sum / found : (double)NAN;
     }
-    struct lab_claim claim = lab_claim_from_blocks(values, made->blocks, NULL);
+    struct lab_claim claim = lab_claim_named(
+        lab_claim_from_blocks(values, made->blocks, NULL), kind,
+        lab_arena_printf(made->arena, "%s, end of run", subject), "its start", "iteration time");
     for (int i = 0; i < count; i++)
         if (!device || lab_str_equal(rows[i].device, device))
             lab_claim_add_scope(&claim, rows[i].series[0].run->point, made->arena);
-    claim.kind = kind;
-    claim.subject = lab_arena_printf(made->arena, "%s, end of run", subject);
-    claim.reference = "its start";
-    claim.quantity = "iteration time";
-    claim.simulated = made->study->simulated;
     return claim;
 }
 
@@ -151,11 +148,8 @@ static void claim_drifts(struct stability *made) {
 
 /* It was observed or not: there is nothing to estimate. */
 static struct lab_claim claim_throttling(const struct stability *made) {
-    struct lab_claim claim = lab_claim_none;
-    claim.kind = "stability.throttling";
-    claim.subject = "all runs";
-    claim.quantity = "throttled time";
-    claim.simulated = made->study->simulated;
+    struct lab_claim claim =
+        lab_claim_named(lab_claim_none, "stability.throttling", "all runs", "", "throttled time");
     claim.n = made->throttling_known;
     claim.effect = made->throttled_s / made->watched_s;
     if (made->throttled > 0)
@@ -241,7 +235,6 @@ static void list_changes(struct stability *made) {
                 change.claim.n = row->runs;
                 change.claim.verdict =
                     most && row->changed > 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
-                change.claim.simulated = made->study->simulated;
                 LAB_ADD(made->changes, made->change_count, made->arena) = change;
             }
     }

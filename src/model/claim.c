@@ -20,6 +20,15 @@ const struct lab_claim lab_claim_none = {
     .bound = NAN,
 };
 
+struct lab_claim lab_claim_named(struct lab_claim claim, const char *kind, const char *subject,
+                                 const char *reference, const char *quantity) {
+    claim.kind = kind;
+    claim.subject = subject;
+    claim.reference = reference;
+    claim.quantity = quantity;
+    return claim;
+}
+
 void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena) {
     if (lab_list_find_text(claim->scope, claim->scope_count, point) >= 0)
         return;

@@ -10,8 +10,7 @@
  *
  * Whoever made a claim keeps its strings and runs in an arena.
  */
-#ifndef LAB_MODEL_CLAIM_H
-#define LAB_MODEL_CLAIM_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/value.h"
@@ -56,6 +55,10 @@ struct lab_claim {
 
 extern const struct lab_claim lab_claim_none; /* not tested */
 
+/* The claim with these names; "" = no reference. `simulated` follows from what is analysed. */
+struct lab_claim lab_claim_named(struct lab_claim claim, const char *kind, const char *subject,
+                                 const char *reference, const char *quantity);
+
 /* Adds a point to the scope, unless it is there. */
 void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena);
 
@@ -89,5 +92,3 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
 /* {kind, subject, reference, quantity, unit, effect, low, high, confidence, runs, verdict, bound,
  * needed, scope, simulated} */
 struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena);
-
-#endif

@@ -108,11 +108,8 @@ static struct lab_claim pooled_claim(const struct lab_comparison *comparison,
         LAB_ADD(scope, claim.scope_count, arena) =
             lab_comparison_point_name(comparison, comparison->points[p].base, arena);
     claim.scope = scope;
-    claim.kind = "compare.pooled";
-    claim.subject = comparison->other->name;
-    claim.reference = comparison->base->name;
-    claim.quantity = mixed ? "performance" : comparison->points[0].base->quantity;
-    return claim;
+    return lab_claim_named(claim, "compare.pooled", comparison->other->name, comparison->base->name,
+                           mixed ? "performance" : comparison->points[0].base->quantity);
 }
 
 static struct lab_claim point_claim(const struct lab_comparison *comparison,
@@ -125,12 +122,10 @@ static struct lab_claim point_claim(const struct lab_comparison *comparison,
     const char *name = lab_comparison_point_name(comparison, point->base, arena);
     LAB_ADD(scope, claim.scope_count, arena) = name;
     claim.scope = scope;
-    claim.kind = "compare.point";
-    claim.subject = *name ? lab_arena_printf(arena, "%s, %s", name, comparison->other->name)
-                          : comparison->other->name;
-    claim.reference = comparison->base->name;
-    claim.quantity = point->base->quantity;
-    return claim;
+    return lab_claim_named(claim, "compare.point",
+                           *name ? lab_arena_printf(arena, "%s, %s", name, comparison->other->name)
+                                 : comparison->other->name,
+                           comparison->base->name, point->base->quantity);
 }
 
 static enum lab_comparison_verdict verdict_of(const struct lab_claim *claim) {

@@ -25,7 +25,7 @@ static double excess_of(const struct lab_study_run *run, const void *context) {
 }
 
 static struct crossover_model make_model(const struct lab_study_point *point, const char *title,
-                                         bool simulated, struct lab_arena *arena) {
+                                         struct lab_arena *arena) {
     struct crossover_model model = {.point = point,
                                     .name = lab_study_point_model(point, arena),
                                     .gflop = 1e-9 * lab_study_complexity(point->runs[0]),
@@ -40,12 +40,9 @@ static struct crossover_model make_model(const struct lab_study_point *point, co
     model.transfer_s = lab_study_estimate(times + point->count, point->count).value;
     struct lab_contrast contrast = {.arena = arena, .value = excess_of};
     lab_contrast_add(&contrast, point, 1);
-    model.excess = lab_claim_estimate(&contrast, LAB_STUDY_TIME);
-    model.excess.kind = "crossover.model";
-    model.excess.subject = lab_arena_printf(arena, "%s, %s", title, model.name);
-    model.excess.reference = "transfer time";
-    model.excess.quantity = "compute time";
-    model.excess.simulated = simulated;
+    model.excess = lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_TIME), "crossover.model",
+                                   lab_arena_printf(arena, "%s, %s", title, model.name),
+                                   "transfer time", "compute time");
     return model;
 }
 
@@ -96,14 +93,13 @@ static void claim_crossover(const struct lab_study_group *from, const struct cro
         series->claim.low = series->claim.high = NAN;
         series->claim.n = blocks;
     }
-    series->claim.kind = "crossover.work";
-    series->claim.subject = group->series_count > 1
-                                ? lab_arena_printf(arena, "%s, %s", group->title, series->title)
-                                : group->title;
-    series->claim.quantity = "crossover at";
+    series->claim = lab_claim_named(
+        series->claim, "crossover.work",
+        group->series_count > 1 ? lab_arena_printf(arena, "%s, %s", group->title, series->title)
+                                : group->title,
+        "", "crossover at");
     for (int m = 0; m < series->count; m++)
         lab_claim_add_scope(&series->claim, points[m]->name, arena);
-    series->claim.simulated = group->simulated;
 }
 
 /* Of models that both compute and copy: those of these points, or all. */
@@ -132,7 +128,7 @@ static struct crossover_group make_group(const struct lab_study_group *from, con
         .count = from->count,
         .simulated = simulated};
     for (int i = 0; i < from->count; i++)
-        group.models[i] = make_model(from->points[i], group.title, simulated, arena);
+        group.models[i] = make_model(from->points[i], group.title, arena);
     LAB_SORT(group.models, group.count, LAB_BY(group.models, gflop), LAB_BY(group.models, name));
     /* a deeper and a wider model of the same work differ in their kernels and copies */
     struct lab_stage_series depth = lab_stage_series_find(from, "depth", arena),

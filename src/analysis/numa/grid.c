@@ -94,16 +94,10 @@ int lab_numa_best_node(const struct lab_numa_device *device) {
 
 /* --- claims --- */
 
-static struct lab_claim make_claim(const struct lab_numa_grid *grid,
-                                   const struct lab_contrast *contrast, const char *kind,
+static struct lab_claim make_claim(const struct lab_contrast *contrast, const char *kind,
                                    const char *subject, const char *reference) {
-    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
-    claim.kind = kind;
-    claim.subject = subject;
-    claim.reference = reference;
-    claim.quantity = "throughput";
-    claim.simulated = grid->study->simulated;
-    return claim;
+    return lab_claim_named(lab_claim_estimate(contrast, LAB_STUDY_RATE), kind, subject, reference,
+                           "throughput");
 }
 
 /* Whether the node can be compared on that model. */
@@ -140,10 +134,10 @@ static void claim_device(const struct lab_numa_grid *grid, struct lab_numa_devic
             const char *subject =
                 lab_arena_printf(arena, "%s, %s, %s", device->title, grid->models[m].name, node);
             lab_numa_cell_at(device, m, n)->claim = make_claim(
-                grid, &one, "numa.cell", n == device->reference ? reference : subject, reference);
+                &one, "numa.cell", n == device->reference ? reference : subject, reference);
         }
         device->nodes[n].claim = make_claim(
-            grid, &all, "numa.device",
+            &all, "numa.device",
             n == device->reference ? reference
                                    : lab_arena_printf(arena, "%s, %s", device->title, node),
             reference);
@@ -201,7 +195,7 @@ static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, 
                             : "Other NUMA nodes";
     pooled.title = distance > 0 ? lab_arena_printf(arena, "distance %d, mean of %s", distance, who)
                                 : "distance unknown";
-    pooled.claim = make_claim(grid, &contrast, "numa.penalty",
+    pooled.claim = make_claim(&contrast, "numa.penalty",
                               lab_arena_printf(arena, "%s, %s, %s", nodes, pooled.model, who),
                               pooled_reference(local));
     return pooled;
@@ -256,7 +250,7 @@ static struct lab_claim claim_transfer_bound(const struct lab_numa_grid *grid,
     const char *node = common_node(grid, distance, false, arena),
                *reference = common_node(grid, distance, true, arena);
     struct lab_claim claim =
-        make_claim(grid, &contrast, "numa.transfer_bound",
+        make_claim(&contrast, "numa.transfer_bound",
                    node           ? node
                    : distance > 0 ? lab_arena_printf(arena, "NUMA nodes at distance %d", distance)
                                   : "Other NUMA nodes",

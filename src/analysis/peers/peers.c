@@ -127,7 +127,6 @@ static struct lab_claim compare(const struct lab_peers *peers, int device, const
         }
     struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
     claim.quantity = "throughput";
-    claim.simulated = peers->study->simulated;
     return claim;
 }
 

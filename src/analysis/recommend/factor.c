@@ -187,12 +187,10 @@ static void compare_level(const struct lab_choices *placements, struct lab_facto
                 lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / sides.reference);
         }
     }
-    row->claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
-    row->claim.kind = row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind;
-    row->claim.subject = subject_of(placements, row, against, arena);
-    row->claim.reference = row->reference;
-    row->claim.quantity = "throughput";
-    row->claim.simulated = placements->study->simulated;
+    row->claim = lab_claim_named(
+        lab_claim_estimate(&contrast, LAB_STUDY_RATE),
+        row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind,
+        subject_of(placements, row, against, arena), row->reference, "throughput");
 }
 
 /* `gangs`: only of several devices at once. */
@@ -366,13 +364,11 @@ static void compare_placements(struct lab_choices *placements, struct lab_arena 
         struct lab_contrast contrast = {.arena = arena};
         if (base != item)
             lab_contrast_add_pair(&contrast, base->point, item->point, 1);
-        item->claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
-        item->claim.kind = "recommend.placement";
-        item->claim.subject =
+        const char *subject =
             lab_arena_printf(arena, "%s, %s", placements->models[item->model], item->words);
-        item->claim.reference = base == item ? item->claim.subject : base->words;
-        item->claim.quantity = "throughput";
-        item->claim.simulated = placements->study->simulated;
+        item->claim =
+            lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_RATE), "recommend.placement",
+                            subject, base == item ? subject : base->words, "throughput");
         LAB_ADD(claims, count, arena) = &item->claim;
     }
     if (any)

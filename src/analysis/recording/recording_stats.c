@@ -291,8 +291,6 @@ struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_la
     lab_claim_add_scope(&claim, first->name, arena);
     lab_claim_add_scope(&claim, second->name, arena);
     claim.quantity = lab_recording_stats_kinds[metric].noun;
-    claim.simulated = first->all_stats[0]->source->recording->simulated ||
-                      second->all_stats[0]->source->recording->simulated;
     return claim;
 }
 

@@ -166,10 +166,7 @@ static void name_claim(const struct scaling_group *group, struct lab_claim *clai
     const char **scope = lab_arena_alloc(arena, (size_t)group->count + 1, sizeof *scope);
     for (int m = 0; m < group->count; m++)
         scope[m] = group->models[m].point->name;
-    claim->kind = kind;
-    claim->subject = subject;
-    claim->quantity = quantity;
-    claim->simulated = group->simulated;
+    *claim = lab_claim_named(*claim, kind, subject, claim->reference, quantity);
     if (claim->scope_count == 0) {
         claim->scope = scope;
         claim->scope_count = group->count;

@@ -136,10 +136,9 @@ struct scaling_prediction scaling_predict_work(const struct scaling_group *group
     }
     made.time.unit = "s";
     made.time.at_least = true;
-    made.time.kind = "scaling.prediction";
-    made.time.subject = lab_arena_printf(arena, "%s, %s", group->title, model);
-    made.time.quantity = "predicted iteration time";
-    made.time.simulated = group->simulated;
+    made.time = lab_claim_named(made.time, "scaling.prediction",
+                                lab_arena_printf(arena, "%s, %s", group->title, model), "",
+                                "predicted iteration time");
     made.time.scope = group->parameters[0].scope;
     made.time.scope_count = group->parameters[0].scope_count;
     return made;

@@ -226,12 +226,11 @@ static struct lab_break_even make_even(const struct lab_gangs *gangs, const stru
         .until = exp(line->places[line->count - 1].x),
         .claim = lab_claim_none};
     struct lab_claim *claim = &even.claim;
-    claim->kind = lab_arena_printf(arena, "%s.break_even", gangs->analysis);
-    claim->subject = lab_arena_printf(arena, "%s, %s", gang->names, even.where);
-    claim->quantity = lab_arena_printf(arena, "break-even %s", even.over);
+    *claim = lab_claim_named(*claim, lab_arena_printf(arena, "%s.break_even", gangs->analysis),
+                             lab_arena_printf(arena, "%s, %s", gang->names, even.where), "",
+                             lab_arena_printf(arena, "break-even %s", even.over));
     claim->unit = axis == BATCH ? "samples" : even.over;
     claim->n = line->blocks;
-    claim->simulated = gangs->study->simulated;
     for (int p = 0; p < line->count; p++)
         lab_claim_add_scope(claim, line->places[p].gang->point->name, arena);
     if (is_dense(line) && line->blocks > 0)

@@ -105,13 +105,9 @@ static void add_contrast(struct lab_contrast *contrast, const struct lab_gang *g
 static struct lab_claim make_claim(const struct lab_gangs *gangs,
                                    const struct lab_contrast *contrast, const char *kind,
                                    const char *subject, const char *reference) {
-    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
-    claim.kind = lab_arena_printf(contrast->arena, "%s.%s", gangs->analysis, kind);
-    claim.subject = subject;
-    claim.reference = reference;
-    claim.quantity = "throughput";
-    claim.simulated = gangs->study->simulated;
-    return claim;
+    return lab_claim_named(lab_claim_estimate(contrast, LAB_STUDY_RATE),
+                           lab_arena_printf(contrast->arena, "%s.%s", gangs->analysis, kind),
+                           subject, reference, "throughput");
 }
 
 static double geometric_mean(const struct lab_study_point *const *points, int count) {

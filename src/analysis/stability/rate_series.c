@@ -125,10 +125,9 @@ static struct lab_rate_series_change make_change(const struct lab_rate_series *s
                                             .clock_before = NAN,
                                             .clock_after = NAN};
     struct lab_claim *claim = &change.claim;
-    claim->kind = "stability.change";
-    claim->subject = lab_arena_printf(arena, "%s, from %s on", series->name, change.at);
-    claim->reference = "before";
-    claim->quantity = "iteration time";
+    *claim = lab_claim_named(*claim, "stability.change",
+                             lab_arena_printf(arena, "%s, from %s on", series->name, change.at),
+                             "before", "iteration time");
     claim->effect = change.after_s / change.before_s - 1;
     claim->low = expm1(effect.low);
     claim->high = expm1(effect.high);

@@ -40,12 +40,11 @@ static struct choice make_choice(const struct lab_gangs *gangs, const struct lab
         .claim = gang ? gang->claim : lab_claim_none};
     for (int i = 0; gang && i < gang->alone_count; i++)
         lab_contrast_add_pair(all, gang->alone[i], gang->point, 1.0 / gang->alone_count);
-    choice.claim.kind = "training.auto";
-    choice.claim.subject = lab_arena_printf(arena, "gpu_mode=auto, %s, %d %s%s", choice.title,
-                                            choice.chosen, gangs->unit, gang ? "s" : "");
-    choice.claim.reference = lab_arena_printf(arena, gang ? "1 %s" : "more %ss", gangs->unit);
-    choice.claim.quantity = "throughput";
-    choice.claim.simulated = gangs->study->simulated;
+    choice.claim = lab_claim_named(
+        choice.claim, "training.auto",
+        lab_arena_printf(arena, "gpu_mode=auto, %s, %d %s%s", choice.title, choice.chosen,
+                         gangs->unit, gang ? "s" : ""),
+        lab_arena_printf(arena, gang ? "1 %s" : "more %ss", gangs->unit), "throughput");
     if (choice.claim.verdict == LAB_CLAIM_YES)
         choice.best = choice.claim.effect > 0 ? lab_arena_printf(arena, "%d", choice.chosen) : "1";
     return choice;
@@ -81,12 +80,10 @@ const char *training_add_auto(struct lab_analysis_result *result, struct lab_ana
         }
     for (int t = 0; t < all.count; t++)
         all.terms[t].weight /= several;
-    struct lab_claim pooled = lab_claim_estimate(&all, LAB_STUDY_RATE);
-    pooled.kind = "training.auto";
-    pooled.subject = lab_arena_printf(arena, "gpu_mode=auto, mean of %d points", several);
-    pooled.reference = lab_arena_printf(arena, "1 %s", gangs->unit);
-    pooled.quantity = "throughput";
-    pooled.simulated = gangs->study->simulated;
+    struct lab_claim pooled =
+        lab_claim_named(lab_claim_estimate(&all, LAB_STUDY_RATE), "training.auto",
+                        lab_arena_printf(arena, "gpu_mode=auto, mean of %d points", several),
+                        lab_arena_printf(arena, "1 %s", gangs->unit), "throughput");
     struct lab_rows rows = LAB_ROWS(choice_fields, choices, count);
     if (several > 0)
         lab_analysis_add_claim(result, &pooled, arena);

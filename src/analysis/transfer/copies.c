@@ -173,11 +173,9 @@ static struct lab_claim name_claim(const struct copies *copies, const struct fil
                                    struct lab_claim claim, const char *kind, const char *subject,
                                    const char *reference) {
     const char **scope = NULL;
-    claim.kind = kind;
-    claim.subject = subject;
-    claim.reference = reference;
-    claim.quantity = lab_str_equal(kind, "transfer.latency") ? "copy latency" : "copy bandwidth";
-    claim.simulated = copies->study->simulated;
+    claim = lab_claim_named(claim, kind, subject, reference,
+                            lab_str_equal(kind, "transfer.latency") ? "copy latency"
+                                                                    : "copy bandwidth");
     for (int i = 0; i < copies->count && !claim.scope; i++)
         if (is_on(copies, path, i))
             LAB_ADD(scope, claim.scope_count, copies->arena) = copies->points[i].name;

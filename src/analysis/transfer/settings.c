@@ -96,18 +96,12 @@ static const char *value_words(const struct asked *asked, double value) {
         asked->arena, asked->question == LAB_TRANSFER_BATCH ? "batch %g" : "a %g MiB pool", value);
 }
 
-static struct lab_claim make_claim(const struct asked *asked, struct lab_contrast *contrast,
-                                   int pairs, const char *kind, const char *subject,
-                                   const char *reference) {
+static struct lab_claim make_claim(struct lab_contrast *contrast, int pairs, const char *kind,
+                                   const char *subject, const char *reference) {
     for (int t = 0; t < contrast->count; t++)
         contrast->terms[t].weight /= pairs;
-    struct lab_claim claim = lab_claim_estimate(contrast, LAB_STUDY_RATE);
-    claim.kind = kind;
-    claim.subject = subject;
-    claim.reference = reference;
-    claim.quantity = "throughput";
-    claim.simulated = asked->study->simulated;
-    return claim;
+    return lab_claim_named(lab_claim_estimate(contrast, LAB_STUDY_RATE), kind, subject, reference,
+                           "throughput");
 }
 
 /* The largest value against the smallest; of PRESSURE a difference of differences. */
@@ -124,7 +118,7 @@ static struct lab_claim pool(const struct asked *asked) {
         lab_contrast_add_pair(&contrast, least[0], least[1], -1);
         pairs++;
     }
-    struct lab_claim claim = make_claim(asked, &contrast, pairs, kinds[asked->question][0],
+    struct lab_claim claim = make_claim(&contrast, pairs, kinds[asked->question][0],
                                         value_words(asked, largest), value_words(asked, smallest));
     if (asked->question == LAB_TRANSFER_PRESSURE)
         claim.quantity = "remote/local throughput";
@@ -162,7 +156,7 @@ static void add_row(const struct asked *asked, int first, double value,
     double rate = exp(logs / pairs);
     LAB_ADD(answer->rows, answer->count, asked->arena) = (struct lab_transfer_row){
         model, value, rate, lab_words_number(rate, asked->arena),
-        make_claim(asked, &contrast, pairs, kinds[asked->question][1], subject, reference)};
+        make_claim(&contrast, pairs, kinds[asked->question][1], subject, reference)};
 }
 
 struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,

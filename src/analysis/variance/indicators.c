@@ -231,7 +231,6 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_cla
                           &ret_indicators[3]);
     for (int i = 0; i < LAB_INDICATORS; i++) {
         ret_indicators[i].claim.kind = lab_arena_printf(arena, "variance.%s", asked[i].key);
-        ret_indicators[i].claim.simulated = phases->simulated;
         ret_indicators[i].state = states[ret_indicators[i].verdict];
     }
 }

@@ -346,12 +346,10 @@ struct lab_claim lab_phases_ask(const struct lab_phases *phases,
     }
     struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_TIME);
     const char *title = phases->titles[question->phase];
-    claim.kind = question->kind;
-    claim.quantity = question->quantity;
-    claim.subject =
-        question->what ? lab_arena_printf(phases->arena, "%s, %s", question->what, title) : title;
-    claim.reference = phases->titles[question->against];
-    claim.simulated = phases->simulated;
+    claim = lab_claim_named(
+        claim, question->kind,
+        question->what ? lab_arena_printf(phases->arena, "%s, %s", question->what, title) : title,
+        phases->titles[question->against], question->quantity);
     if (question->spread) { /* nobody repeats runs to see 2% of it */
         claim.needed = 0;
         claim.negligible = SPREAD_NEGLIGIBLE;

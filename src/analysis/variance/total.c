@@ -66,12 +66,9 @@ struct lab_claim lab_phases_total(const struct lab_phases *phases, int phase, in
         }
         LAB_ADD(logs, count, &scratch) = kernels > 0 ? sum / kernels : (double)NAN;
     }
-    struct lab_claim claim = lab_claim_from_blocks(logs, count, NULL);
-    claim.kind = "contention.throughput";
-    claim.quantity = "total throughput";
-    claim.subject = phases->titles[phase];
-    claim.reference = phases->titles[against];
-    claim.simulated = phases->simulated;
+    struct lab_claim claim =
+        lab_claim_named(lab_claim_from_blocks(logs, count, NULL), "contention.throughput",
+                        phases->titles[phase], phases->titles[against], "total throughput");
     set_scope(phases, phase, &claim);
     set_scope(phases, against, &claim);
     return claim;
