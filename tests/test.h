@@ -11,8 +11,7 @@
  *
  *     const struct lab_test_program lab_test_program = {.set_up = …, .tear_down = …};
  */
-#ifndef LAB_TEST_H
-#define LAB_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,5 +125,3 @@ int lab_test_in_utc(int argc, char **argv);
 /* Runs the program's tests as a group of this name; how many failed. For a `begin` that runs them
  * more than once; cmocka's filters choose among them. */
 int lab_test_run(const char *group, CMFixtureFunction open, CMFixtureFunction close);
-
-#endif

@@ -3,8 +3,7 @@
  * device that is faster when bound to a NUMA node, and none where that isn't certain; settings and
  * phases that pay off are claims of other analyses.
  */
-#ifndef LAB_ADVISE_ADVISE_H
-#define LAB_ADVISE_ADVISE_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "base/value.h"
@@ -54,5 +53,3 @@ void lab_advice_add_untested(struct lab_advice *advice, const struct lab_study_t
 /* As text, from the study on; as data. */
 void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice);
 struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena);
-
-#endif

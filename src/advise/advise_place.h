@@ -6,8 +6,7 @@
  * whatever the order or the job; else their numbers in PCI order, with the variable that makes CUDA
  * count so.
  */
-#ifndef LAB_ADVISE_ADVISE_PLACE_H
-#define LAB_ADVISE_ADVISE_PLACE_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "base/mem.h"
@@ -45,5 +44,3 @@ const char *lab_advice_place_torchrun(const struct lab_advice_place *place,
                                       struct lab_arena *arena);
 const char *lab_advice_place_mpi(const struct lab_advice_place *place, struct lab_arena *arena);
 const char *lab_advice_place_slurm(const struct lab_advice_place *place, struct lab_arena *arena);
-
-#endif

@@ -5,8 +5,7 @@
  * A simulated study is asked only where it is the newest one below the working directory: whoever
  * just ran it there means it. Others, and those of other machines, are to be named.
  */
-#ifndef LAB_ADVISE_ADVISE_STUDIES_H
-#define LAB_ADVISE_ADVISE_STUDIES_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "base/mem.h"
@@ -27,5 +26,3 @@ struct lab_advise_studies {
 /* At most as many as are worth reading. */
 struct lab_advise_studies lab_advise_studies_read(uint64_t machine_identity,
                                                   struct lab_arena *arena);
-
-#endif

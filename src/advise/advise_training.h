@@ -2,8 +2,7 @@
  * advise_training.h: how many devices to train a model on, by what a study measured or its cost
  * model predicts within the tested range.
  */
-#ifndef LAB_ADVISE_ADVISE_TRAINING_H
-#define LAB_ADVISE_ADVISE_TRAINING_H
+#pragma once
 
 #include "advise/training_known.h"
 #include "base/err.h"
@@ -23,5 +22,3 @@ void lab_advise_training(const struct lab_console *console, struct lab_arena *ar
 void lab_advise_training_nothing(const struct lab_console *console, struct lab_arena *arena,
                                  const struct lab_training_question *question,
                                  const char *why_none);
-
-#endif

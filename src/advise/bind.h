@@ -5,8 +5,7 @@
  * see. Nothing here fails: where no better placement is known, `note` says why and the program runs
  * as it would have.
  */
-#ifndef LAB_ADVISE_BIND_H
-#define LAB_ADVISE_BIND_H
+#pragma once
 
 #include "base/mem.h"
 #include "model/device_ref.h"
@@ -38,5 +37,3 @@ struct lab_bind_place lab_bind_place_make(const struct lab_machine *machine,
                                           const struct lab_bind_rank *rank,
                                           const struct lab_cpus *allowed, bool exclusive,
                                           struct lab_arena *arena);
-
-#endif

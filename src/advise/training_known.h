@@ -3,8 +3,7 @@
  * models on one device and on several. `advise` asks it about a model, `run` with
  * gpu_mode=auto about its points.
  */
-#ifndef LAB_ADVISE_TRAINING_KNOWN_H
-#define LAB_ADVISE_TRAINING_KNOWN_H
+#pragma once
 
 #include "analysis/speedup/gang.h"
 #include "analysis/training/analysis_training.h"
@@ -55,5 +54,3 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
  * predicts, within what it tested. Lives as long as the arena.
  */
 struct lab_plan_strategy lab_training_strategy(struct lab_arena *arena);
-
-#endif

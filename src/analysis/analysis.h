@@ -8,8 +8,7 @@
  * Files named analysis*.c serve them all; what a single one needs beside its own file lies in a
  * folder of its name.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_H
-#define LAB_ANALYSIS_ANALYSIS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -185,5 +184,3 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
 
 struct lab_doc_cell lab_cell_interval(double value, double low, double high, double confidence);
 struct lab_doc_cell lab_cell_remark(double value, const char *remark);
-
-#endif

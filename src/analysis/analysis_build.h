@@ -9,8 +9,7 @@
  * Cells stand in the order of the columns. What an `add` returns holds until the next of its kind
  * is added to the same.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_BUILD_H
-#define LAB_ANALYSIS_ANALYSIS_BUILD_H
+#pragma once
 
 #include "analysis/analysis.h"
 
@@ -114,5 +113,3 @@ struct lab_chart_series lab_series_chart(const struct lab_series *series, const 
 /* A dashed level: a limit, or what others are compared with. */
 struct lab_chart_series lab_series_level(const char *title, double from, double until, double at,
                                          int colour, struct lab_arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * analysis_group.h: points of a study that can be held against each other: they differ in some keys
  * alone, such as the depth of a model, and agree in all else that a run is asked for.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_GROUP_H
-#define LAB_ANALYSIS_ANALYSIS_GROUP_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
@@ -51,5 +50,3 @@ struct lab_effect lab_study_estimate(const double *values, int count);
 /* A number of the result, by its offset there, over a point's runs, times `scale`. */
 struct lab_effect lab_study_point_figure(const struct lab_study_point *point, size_t offset,
                                          double scale);
-
-#endif

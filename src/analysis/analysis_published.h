@@ -3,8 +3,7 @@
  * without peer access, with TensorFlow: samples a second on one of them and on both. Its models are
  * `medium` and `large`; it gave them sizes that their layers don't have.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_PUBLISHED_H
-#define LAB_ANALYSIS_ANALYSIS_PUBLISHED_H
+#pragma once
 
 struct lab_published {
     const char *model;
@@ -16,5 +15,3 @@ extern const struct lab_published lab_published[]; /* ends with a model of NULL 
 
 /* "258 K": the parameters that a model was said to have; NULL = there is no such model. */
 const char *lab_published_size(const char *model);
-
-#endif

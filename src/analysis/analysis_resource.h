@@ -9,8 +9,7 @@
  * windows of a second, however often it was read. Where an iteration is longer than a window, it is
  * the window.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_RESOURCE_H
-#define LAB_ANALYSIS_ANALYSIS_RESOURCE_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "model/claim.h"
@@ -170,5 +169,3 @@ struct lab_claim lab_claim_of_spikes(const struct lab_resource_correlations *of,
 /* The weakest correlation that would have been found in four of five cases, among so many tested
  * over so many effective windows; 1 = none would. By Fisher's z. */
 double lab_correlation_detectable(double effective, int tested);
-
-#endif

@@ -6,8 +6,7 @@
  * The unit of replication is the run. Runs that differ in their repeat alone are one point;
  * comparisons are between points, over run-level values.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_STUDY_H
-#define LAB_ANALYSIS_ANALYSIS_STUDY_H
+#pragma once
 
 #include "model/study_table.h"
 
@@ -76,5 +75,3 @@ const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_
 /* Appends to a list that ends with NULL, or is NULL; each behind the prefix. */
 void lab_study_add_notes(const struct lab_study_table *study, const char *prefix,
                          const char *const **notes, struct lab_arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * analysis_timeline.h: recordings as a picture over time: GPU utilisation, PCIe, memory and CPU,
  * one above the other, with what ran behind them; and long series made short enough to be drawn.
  */
-#ifndef LAB_ANALYSIS_ANALYSIS_TIMELINE_H
-#define LAB_ANALYSIS_ANALYSIS_TIMELINE_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "base/mem.h"
@@ -41,5 +40,3 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
 /* The same of a study's runs, shaded by their phases, or else one by one. */
 bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena *arena,
                            struct lab_chart *ret_chart);
-
-#endif

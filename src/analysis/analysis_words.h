@@ -1,6 +1,5 @@
 /* analysis_words.h: figures put in words, for the sentences of analyses. All lie in the arena. */
-#ifndef LAB_ANALYSIS_ANALYSIS_WORDS_H
-#define LAB_ANALYSIS_ANALYSIS_WORDS_H
+#pragma once
 
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
@@ -21,5 +20,3 @@ double lab_words_bound_percent(double share);
 
 /* "GPU 3", "GPUs 0–3 and 7", "GPUs 0 and 1"; other names as they are. */
 const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena);
-
-#endif

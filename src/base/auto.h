@@ -10,13 +10,10 @@
  * Only for what the function itself owns to its end; what is returned or stored is initialised and
  * released by hand. A declaration inside a switch or after a label needs a block of its own.
  */
-#ifndef LAB_BASE_AUTO_H
-#define LAB_BASE_AUTO_H
+#pragma once
 
 #define LAB_AUTO(type, name)                                                                       \
     __attribute__((cleanup(lab_##type##_release))) struct lab_##type name;                         \
     lab_##type##_init(&(name))
 
 #define LAB_AUTO_FREE __attribute__((cleanup(lab_mem_free_at)))
-
-#endif

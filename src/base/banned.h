@@ -2,8 +2,7 @@
  * banned.h: functions that have no safe use here, or whose use belongs in one place; included
  * before everything else by the build, so that calling one fails to compile.
  */
-#ifndef LAB_BASE_BANNED_H
-#define LAB_BASE_BANNED_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,5 +60,3 @@
 #define ctime(a) LAB_BANNED(ctime, strftime)
 #undef asctime
 #define asctime(a) LAB_BANNED(asctime, strftime)
-
-#endif

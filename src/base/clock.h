@@ -5,8 +5,7 @@
  * jump, and only differences mean anything. Wall time is read once per recording and stored beside
  * it.
  */
-#ifndef LAB_BASE_CLOCK_H
-#define LAB_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ int64_t lab_clock_wall_ns(void);
 
 /* CPU time of the calling thread. */
 int64_t lab_clock_thread_ns(void);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * dlopen and dlsym appear in dl.c alone.
  */
-#ifndef LAB_BASE_DL_H
-#define LAB_BASE_DL_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -55,5 +54,3 @@ struct lab_dl_report {
  */
 void lab_dl_load(const struct lab_dl_library *library, const char *const *folders,
                  struct lab_arena *arena, struct lab_dl_report *ret_report);
-
-#endif

@@ -12,8 +12,7 @@
  * memory is no error of this kind: it aborts (see mem.h). Running out of *device* or *node* memory
  * is one, LAB_ERR_MEMORY, because sweeps meet it as an ordinary result.
  */
-#ifndef LAB_BASE_ERR_H
-#define LAB_BASE_ERR_H
+#pragma once
 
 #include "base/hint.h"
 
@@ -57,5 +56,3 @@ int lab_err_context(struct lab_err *err, const char *format, ...)
 
 /* The exit status that main gives for this code. */
 int lab_err_exit_status(enum lab_err_code code);
-
-#endif

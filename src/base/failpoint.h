@@ -8,8 +8,7 @@
  *
  * Without the variable a place costs one comparison.
  */
-#ifndef LAB_BASE_FAILPOINT_H
-#define LAB_BASE_FAILPOINT_H
+#pragma once
 
 #include "base/err.h"
 
@@ -18,5 +17,3 @@ void lab_failpoint(const char *name);
 
 /* Fails then, instead of ending the process. */
 int lab_failpoint_error(const char *name, struct lab_err *err);
-
-#endif

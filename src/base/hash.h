@@ -2,8 +2,7 @@
  * hash.h: FNV-1a, 64 bits: names for things whose content says what they are. Not against people
  * who choose the content. Its low bits are its weakest: an index by hash folds the high ones in.
  */
-#ifndef LAB_BASE_HASH_H
-#define LAB_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline uint64_t lab_hash_text(uint64_t hash, const char *text) {
         hash = lab_hash_bytes(hash, text, 1);
     return hash;
 }
-
-#endif

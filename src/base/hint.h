@@ -6,8 +6,7 @@
  * {less} stands for the keys that take less memory ("a smaller batch_size"), {model} for ", or a
  * smaller model" where the workload has one. A name is never used for anything else again.
  */
-#ifndef LAB_BASE_HINT_H
-#define LAB_BASE_HINT_H
+#pragma once
 
 #define LAB_HINTS(ROW)                                                                             \
     ROW(OUT_OF_SPACE, "out_of_space", "Free disk space there and repeat the command: it resumes.", \
@@ -96,5 +95,3 @@ const struct lab_hint *lab_hint(enum lab_hint_id id);
 
 /* LAB_HINT_NONE for a name that is unknown here, as a later version's may be. */
 enum lab_hint_id lab_hint_find(const char *name);
-
-#endif

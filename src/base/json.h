@@ -1,8 +1,7 @@
 /*
  * json.h: JSON in and out of a value tree, through jansson.
  */
-#ifndef LAB_BASE_JSON_H
-#define LAB_BASE_JSON_H
+#pragma once
 
 #include "base/value.h"
 
@@ -18,5 +17,3 @@ int lab_json_parse(const char *text, size_t length, const char *origin, struct l
 /* Writes on one line, into the arena. */
 const char *lab_json_text(const struct lab_value *value, struct lab_arena *arena);
 void lab_json_write(const struct lab_value *value, int indent, struct lab_str *out);
-
-#endif

@@ -7,8 +7,7 @@
  * A member is a number, a bool, an enum or a text. Texts are in the order of versions (gpu2 before
  * gpu10), NaN comes last.
  */
-#ifndef LAB_BASE_LIST_H
-#define LAB_BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void lab_list_sort(void *items, size_t count, size_t size, const struct lab_list
 int lab_list_find(const void *items, size_t count, size_t size, size_t offset, const char *text);
 /* The same of an array of texts. */
 int lab_list_find_text(const char *const *texts, int count, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * sink (the terminal, experiment.log, both). Until then, and below the level, messages cost
  * nothing.
  */
-#ifndef LAB_BASE_LOG_H
-#define LAB_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ void lab_log(enum lab_log_level level, const char *format, ...)
 
 const char *lab_log_level_name(enum lab_log_level level); /* "error", "warning", "info", "debug" */
 int lab_log_level_parse(const char *name, enum lab_log_level *ret_level); /* 0 or -1 */
-
-#endif

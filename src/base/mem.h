@@ -6,8 +6,7 @@
  * An arena owns everything allocated from it until it is released: use one where many small things
  * share a life (a parsed file, a plan, a command line).
  */
-#ifndef LAB_BASE_MEM_H
-#define LAB_BASE_MEM_H
+#pragma once
 
 #include "base/auto.h"
 
@@ -63,5 +62,3 @@ char *lab_arena_printf(struct lab_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *lab_arena_vprintf(struct lab_arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
-
-#endif

@@ -3,8 +3,7 @@
  * study's runs share most of their names; where those are cut to fit, all that is left is what they
  * share.
  */
-#ifndef LAB_BASE_NAMES_H
-#define LAB_BASE_NAMES_H
+#pragma once
 
 #include "base/mem.h"
 
@@ -17,5 +16,3 @@
  */
 const char **lab_names_shorten(const char *const *names, int count, int columns,
                                struct lab_arena *arena);
-
-#endif

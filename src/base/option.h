@@ -18,8 +18,7 @@
  *         {NULL},
  *     };
  */
-#ifndef LAB_BASE_OPTION_H
-#define LAB_BASE_OPTION_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -117,5 +116,3 @@ struct lab_value *lab_options_to_map(const struct lab_option *table, const void 
 int lab_options_parse(const struct lab_option *const *tables, void *config, struct lab_arena *arena,
                       int argc, const char *const *argv, bool ends_at_word, const char ***ret_words,
                       int *ret_count, const char *const **ret_rest, struct lab_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * option_value.h: what option.c and the manual share about a single row. Other layers use option.h.
  */
-#ifndef LAB_BASE_OPTION_VALUE_H
-#define LAB_BASE_OPTION_VALUE_H
+#pragma once
 
 #include "base/option.h"
 
@@ -19,5 +18,3 @@ int lab_option_store(const struct lab_option *row, void *config, struct lab_aren
 
 /* Appends "0 to 512 ms", "at least 1"; nothing where there are no bounds. */
 void lab_option_add_range(const struct lab_option *row, struct lab_str *out);
-
-#endif

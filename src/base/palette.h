@@ -4,8 +4,7 @@
  * in place of yellow, which white drowns. Maps run from `less` over the ground to `more`; ink is
  * legible on all of them.
  */
-#ifndef LAB_BASE_PALETTE_H
-#define LAB_BASE_PALETTE_H
+#pragma once
 
 /* X(name, CSS variable, light, dark) */
 #define LAB_PALETTE(X)                                                                             \
@@ -41,5 +40,3 @@ enum lab_colour { LAB_PALETTE(LAB_PALETTE_NAME) LAB_COLOURS };
 #define LAB_PALETTE_DARK_OF(name, css, light, dark)  "--" css ":" dark ";"
 #define LAB_PALETTE_LIGHT                            LAB_PALETTE(LAB_PALETTE_LIGHT_OF)
 #define LAB_PALETTE_DARK                             LAB_PALETTE(LAB_PALETTE_DARK_OF)
-
-#endif

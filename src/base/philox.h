@@ -4,8 +4,7 @@
  * two. Unlike base/random.h it needs no 64-bit products, so that GPUs and vector units draw the
  * same numbers at full speed.
  */
-#ifndef LAB_BASE_PHILOX_H
-#define LAB_BASE_PHILOX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ static inline struct lab_philox lab_philox(struct lab_philox counter, uint64_t k
     }
     return counter;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * that any thread, device or later run can draw the same values in any order (SplitMix64's mixing
  * step).
  */
-#ifndef LAB_BASE_RANDOM_H
-#define LAB_BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ static inline float lab_random_symmetric(uint64_t seed, uint64_t index) {
 static inline uint64_t lab_random_below(uint64_t seed, uint64_t index, uint64_t bound) {
     return (uint64_t)(((unsigned __int128)lab_random_bits(seed, index) * bound) >> 64);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * str.h: a string that grows, and the few operations on text that several stops share.
  */
-#ifndef LAB_BASE_STR_H
-#define LAB_BASE_STR_H
+#pragma once
 
 #include "base/auto.h"
 
@@ -90,5 +89,3 @@ void lab_str_add_clock(struct lab_str *str, int64_t wall_ns, const char *format)
 int lab_str_compare(const void *a, const void *b);
 /* Which of the words it is (NULL-terminated; NULL = there are none); -1 = none. */
 int lab_str_find(const char *word, const char *const *words);
-
-#endif

@@ -2,8 +2,7 @@
  * subprocess.h: another program, run and watched. Built on posix_spawn, so that it is safe from a
  * process with threads; never blocks in waitpid.
  */
-#ifndef LAB_BASE_SUBPROCESS_H
-#define LAB_BASE_SUBPROCESS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -59,5 +58,3 @@ void lab_subprocess_attributes(posix_spawnattr_t *ret_attributes, short flags);
 /* Our environment with these variables in place of, or added to, its own; one without '=' is left
  * out. NULL-terminated both, NULL = none; only the list is in the arena. */
 const char **lab_subprocess_environment(const char *const *extra, struct lab_arena *arena);
-
-#endif

@@ -6,8 +6,7 @@
  * remembers where it came from (`origin`, line and column, 0 = unknown), so that an error about its
  * *meaning*, found much later, can still point at the place: "conf/experiment/mine.yaml:12: …".
  */
-#ifndef LAB_BASE_VALUE_H
-#define LAB_BASE_VALUE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -120,5 +119,3 @@ int lab_value_parse(const char *text, struct lab_arena *arena, struct lab_value 
 bool lab_value_write_plain(const struct lab_value *value, struct lab_str *out);
 /* Writes a value in that grammar, so that parsing it gives the same value back. */
 void lab_value_write(const struct lab_value *value, struct lab_str *out);
-
-#endif

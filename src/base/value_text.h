@@ -3,8 +3,7 @@
  * function calls. The caller sees to what stands between the elements, by looking at text[at] and
  * moving `at` on.
  */
-#ifndef LAB_BASE_VALUE_TEXT_H
-#define LAB_BASE_VALUE_TEXT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -56,5 +55,3 @@ int lab_value_text_column(struct lab_value_text *text, size_t at);
 /* Sets a LAB_ERR_USER that begins with byte `at`'s column; always returns -1. */
 int lab_value_text_fail(struct lab_value_text *text, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -8,8 +8,7 @@
  * kind counts once a study, under one naming: the study is the independent unit. The namings begin
  * with another one in every other study.
  */
-#ifndef LAB_CAMPAIGN_SELFTEST_H
-#define LAB_CAMPAIGN_SELFTEST_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
@@ -51,5 +50,3 @@ bool lab_selftest_holds(const struct lab_selftest_tally *tally,
                         const struct lab_selftest_kind *kind);
 /* One sentence. */
 const char *lab_selftest_answer(const struct lab_selftest_tally *tally, struct lab_arena *arena);
-
-#endif

@@ -3,8 +3,7 @@
  * `const struct lab_command lab_command_<file name>`; help, man page and completion come from it.
  * Files named command_*.c serve them all; the work itself is done in the module that it belongs to.
  */
-#ifndef LAB_COMMAND_COMMAND_H
-#define LAB_COMMAND_COMMAND_H
+#pragma once
 
 #include "base/err.h"
 #include "base/option.h"
@@ -144,5 +143,3 @@ struct lab_value *lab_command_help_value(const struct lab_command *command, cons
 /* `gpulab help`. */
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
                                 struct lab_str *out);
-
-#endif

@@ -2,8 +2,7 @@
  * command_trial.h: studies that a command runs for itself and throws away: A/A studies, and what
  * `advise --verify` measures. They lie, and are known, in a folder that goes away with them.
  */
-#ifndef LAB_COMMAND_COMMAND_TRIAL_H
-#define LAB_COMMAND_COMMAND_TRIAL_H
+#pragma once
 
 #include "command/command.h"
 #include "compose/config.h"
@@ -33,5 +32,3 @@ int lab_trial_study_plan(const struct lab_trial_study *trial, const struct lab_c
 int lab_trial_study_run(struct lab_trial_study *trial, const struct lab_plan *plan, unsigned needs,
                         struct lab_arena *arena, struct lab_study_table *ret_table,
                         struct lab_err *err);
-
-#endif

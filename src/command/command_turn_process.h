@@ -1,6 +1,5 @@
 /* command_turn_process.h: `gpulab compare -- A -- B`: a turn as a process, and GPUs watched. */
-#ifndef LAB_COMMAND_COMMAND_TURN_PROCESS_H
-#define LAB_COMMAND_COMMAND_TURN_PROCESS_H
+#pragma once
 
 #include "command/command.h"
 #include "command/command_turns.h"
@@ -19,5 +18,3 @@ int lab_turn_process_run(const struct lab_command_call *call,
 
 /* Clocks, power and temperature, by GPU and command, as a table; each run as data. */
 void lab_turn_process_add(struct lab_doc *doc, const struct lab_turns *turns);
-
-#endif

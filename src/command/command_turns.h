@@ -2,8 +2,7 @@
  * command_turns.h: two programs run in turn, A B B A, a fresh process each: whatever drifts slowly
  * hits both alike. What the GPUs did meanwhile is kept of each run.
  */
-#ifndef LAB_COMMAND_COMMAND_TURNS_H
-#define LAB_COMMAND_COMMAND_TURNS_H
+#pragma once
 
 #include "analysis/comparison/comparison.h"
 #include "base/err.h"
@@ -49,5 +48,3 @@ struct lab_point_set *lab_turns_sets(const struct lab_turns *turns, struct lab_a
 void lab_turns_release(struct lab_turns *turns);
 
 #define LAB_TURNS_LEAST 10 /* of each, where 2% is to be detected */
-
-#endif

@@ -1,6 +1,5 @@
 /* command_verify.h: what advice gains, measured again. */
-#ifndef LAB_COMMAND_COMMAND_VERIFY_H
-#define LAB_COMMAND_COMMAND_VERIFY_H
+#pragma once
 
 #include "advise/advise.h"
 #include "command/command.h"
@@ -10,5 +9,3 @@
 int lab_command_verify(const struct lab_command_call *call, const struct lab_machine *machine,
                        const struct lab_study_table *study, const struct lab_advice *before,
                        int *ret_status, struct lab_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * program. A group's options are the union over the path; a file in front hides its namesake
  * behind.
  */
-#ifndef LAB_COMPOSE_CONFIG_H
-#define LAB_COMPOSE_CONFIG_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -148,5 +147,3 @@ int lab_sweep_init(const struct lab_config_path *path, struct lab_override *word
  */
 int lab_sweep_job(const struct lab_sweep *sweep, int64_t index, struct lab_arena *arena,
                   struct lab_override **ret_overrides, int *ret_count, struct lab_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * way to what differs and share the rest. A value that interpolates is the exception to sharing: it
  * means something by its place, so that it has exactly one.
  */
-#ifndef LAB_COMPOSE_CONFIG_INTERNAL_H
-#define LAB_COMPOSE_CONFIG_INTERNAL_H
+#pragma once
 
 #include "compose/config.h"
 
@@ -124,5 +123,3 @@ void lab_config_mark(struct lab_value *value, const char *word);
 
 int lab_config_resolve(struct lab_value *tree, int64_t wall_s, struct lab_arena *arena,
                        struct lab_value **ret_tree, struct lab_err *err);
-
-#endif

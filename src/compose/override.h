@@ -15,8 +15,7 @@
  *
  * Whether `x=y` names a group or a key depends on the config, not on the word.
  */
-#ifndef LAB_COMPOSE_OVERRIDE_H
-#define LAB_COMPOSE_OVERRIDE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -90,5 +89,3 @@ struct lab_value *lab_override_value(const struct lab_override *override, int in
  */
 int lab_key_split(const char *key, struct lab_arena *arena, const char ***ret_parts,
                   struct lab_err *err);
-
-#endif

@@ -8,8 +8,7 @@
  *     override_cast.c   int() float() str() bool()
  *     override_order.c  sort() and shuffle()
  */
-#ifndef LAB_COMPOSE_OVERRIDE_INTERNAL_H
-#define LAB_COMPOSE_OVERRIDE_INTERNAL_H
+#pragma once
 
 #include "base/value_text.h"
 #include "compose/override.h"
@@ -94,5 +93,3 @@ int lab_override_cast(struct lab_value_text *text, size_t at, enum lab_override_
 /* Stable; in place. Numbers and truth values can be compared, or text; not the two together. */
 int lab_override_sort(struct lab_value_text *text, size_t at, struct lab_value *list, bool reverse);
 void lab_override_shuffle(struct lab_value *list, uint64_t seed);
-
-#endif

@@ -3,8 +3,7 @@
  * memory which isn't there is refused. For backends whose memory is the program's own: a wrong
  * address would be read and written without complaint there, and fail on a GPU.
  */
-#ifndef LAB_DEVICE_BUFFERS_H
-#define LAB_DEVICE_BUFFERS_H
+#pragma once
 
 #include "device/device.h"
 
@@ -34,5 +33,3 @@ int lab_buffers_check(const struct lab_buffers *buffers, const char *device, con
                       const struct lab_buffer_span **ret_span, struct lab_err *err);
 
 const char *lab_memory_kind_name(enum lab_memory_kind kind); /* "pinned host memory" */
-
-#endif

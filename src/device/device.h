@@ -12,8 +12,7 @@
  * A device and what belongs to it is used by one thread at a time; several devices by several
  * threads.
  */
-#ifndef LAB_DEVICE_DEVICE_H
-#define LAB_DEVICE_DEVICE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -401,5 +400,3 @@ struct lab_event {
 struct lab_graph {
     struct lab_device *device;
 };
-
-#endif

@@ -9,8 +9,7 @@
  * than the others, or parts while others meet, or doesn't come within the limit: then all meetings
  * under way fail soon, and so do those to come, with the words of the rank that failed first.
  */
-#ifndef LAB_DEVICE_GROUP_H
-#define LAB_DEVICE_GROUP_H
+#pragma once
 
 #include "device/device.h"
 
@@ -143,5 +142,3 @@ const char *lab_sum_through(const struct lab_sum *sum);
 const char *lab_sum_note(const struct lab_sum *sum);
 /* Whether it is one command in the rank's own stream, which a graph may capture. */
 bool lab_sum_is_captured(const struct lab_sum *sum);
-
-#endif

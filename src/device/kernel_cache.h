@@ -7,8 +7,7 @@
  * are written beside and renamed, so any number of processes may use the folder at once; where it
  * can't be written there is no cache, and nothing else changes.
  */
-#ifndef LAB_DEVICE_KERNEL_CACHE_H
-#define LAB_DEVICE_KERNEL_CACHE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -50,5 +49,3 @@ int lab_kernel_cache_clear(const char *folder, int *ret_count, int64_t *ret_byte
 
 /* FNV-1a, 64 bits; for keys. */
 uint64_t lab_kernel_cache_hash(const char *bytes, size_t length);
-
-#endif

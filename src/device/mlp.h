@@ -20,8 +20,7 @@
  * So a checkpoint is the state, and a step finds all it has to know in memory: a captured graph
  * counts on by itself.
  */
-#ifndef LAB_DEVICE_MLP_H
-#define LAB_DEVICE_MLP_H
+#pragma once
 
 #include "base/err.h"
 
@@ -109,5 +108,3 @@ int64_t lab_mlp_work_count(const struct lab_mlp *mlp);          /* W */
 uint32_t lab_mlp_threshold(const struct lab_mlp *mlp); /* dropout · 2¹⁶ */
 float lab_mlp_scale(const struct lab_mlp *mlp);
 bool lab_mlp_keeps(const struct lab_mlp *mlp, int64_t step, int layer, int64_t row, int64_t column);
-
-#endif

@@ -8,8 +8,7 @@
  * Tensors are dense and row-major. Shapes are written [rows, columns]. An op may write its output
  * over an input where the table says "in place".
  */
-#ifndef LAB_DEVICE_OP_H
-#define LAB_DEVICE_OP_H
+#pragma once
 
 #include "base/err.h"
 #include "device/mlp.h"
@@ -221,5 +220,3 @@ enum lab_dtype lab_launch_dtype(const struct lab_launch *launch);
  * memory must not overlap the output, unless they lie exactly under it and the op allows that.
  */
 int lab_launch_complete(struct lab_launch *launch, struct lab_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * All ranks look at the same devices, so `suits` says the same to each of them. Then all open it
  * and, when all have, join: if one can't, all close it and go on to the next way.
  */
-#ifndef LAB_DEVICE_SUM_H
-#define LAB_DEVICE_SUM_H
+#pragma once
 
 #include "device/group.h"
 
@@ -39,5 +38,3 @@ struct lab_sum_kind {
 };
 
 extern const struct lab_sum_kind lab_sum_host_ring, lab_sum_host_gather;
-
-#endif

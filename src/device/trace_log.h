@@ -3,8 +3,7 @@
  * the device's clock. Records go into room that was set aside before, at a place that an atomic
  * counter gives out, so that tracing a command costs two looks at the clock and a store.
  */
-#ifndef LAB_DEVICE_TRACE_LOG_H
-#define LAB_DEVICE_TRACE_LOG_H
+#pragma once
 
 #include "device/device.h"
 
@@ -38,5 +37,3 @@ void lab_trace_log_leave(const struct lab_stream *stream, struct lab_trace_log_c
 int lab_trace_log_end(struct lab_device *device, const struct lab_trace_gpu *gpu, uint32_t green,
                       const char *source, struct lab_arena *arena, struct lab_trace *ret_trace,
                       struct lab_err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * what was tuned before. A configuration's text, "block_q=64,block_k=128", stays valid as long as
  * the kernel has these parameters and choices.
  */
-#ifndef LAB_DEVICE_TUNABLE_H
-#define LAB_DEVICE_TUNABLE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -98,5 +97,3 @@ struct lab_device_identity { /* what speed depends on; texts in the arena, "" = 
 
 int lab_device_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
                         struct lab_device_identity *ret_identity, struct lab_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* watched_gpus.h: which GPUs --device means, for commands that watch and don't run. */
-#ifndef LAB_DEVICE_WATCHED_GPUS_H
-#define LAB_DEVICE_WATCHED_GPUS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -18,5 +17,3 @@ int lab_device_watched_gpus(const struct lab_machine *machine, const char *selec
 /* What to know of the GPUs' numbers where a variable hides some of them and counts the rest; or
  * NULL. */
 const char *lab_device_visible_note(struct lab_arena *arena);
-
-#endif

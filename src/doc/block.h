@@ -1,8 +1,7 @@
 /*
  * block.h: a document's blocks, as formats read them. Whoever builds a document needs doc.h alone.
  */
-#ifndef LAB_DOC_BLOCK_H
-#define LAB_DOC_BLOCK_H
+#pragma once
 
 #include "doc/doc.h"
 
@@ -116,5 +115,3 @@ void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style sty
                          struct lab_str *out);
 
 extern const char lab_doc_page_style[], lab_doc_page_script[]; /* CSS, JavaScript */
-
-#endif

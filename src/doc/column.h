@@ -2,8 +2,7 @@
  * column.h: what a figure is: its unit, and the columns and cells that tables and lists of figures
  * are made of. One unit has one form for people and one for programs, whoever writes it.
  */
-#ifndef LAB_DOC_COLUMN_H
-#define LAB_DOC_COLUMN_H
+#pragma once
 
 #include "base/str.h"
 #include "base/value.h"
@@ -111,5 +110,3 @@ void lab_doc_add_json(const struct lab_doc_cell *cell, enum lab_unit unit, struc
 /* `<key>`, and `<key>_interval` where the column has intervals; null where there is none. */
 void lab_doc_set_cell(struct lab_arena *arena, struct lab_value *map,
                       const struct lab_doc_cell *cell, const struct lab_doc_column *column);
-
-#endif

@@ -14,8 +14,7 @@
  * A marked text has Markdown's marks in it: `code`, *so*, **so**, [words](link), and a backslash
  * before a sign that is none (lab_doc_add_escaped). Every other text is taken as it stands.
  */
-#ifndef LAB_DOC_DOC_H
-#define LAB_DOC_DOC_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -226,5 +225,3 @@ void lab_doc_add_html(const char *text, struct lab_str *out);
 /* The former in the arena, and as code. */
 const char *lab_doc_escape(const char *text, struct lab_arena *arena);
 const char *lab_doc_as_code(const char *text, struct lab_arena *arena);
-
-#endif

@@ -8,8 +8,7 @@
  *     for (…) { lab_doc_stream_add(&stream, lab_cell_text(name)); … lab_doc_sink_pass(&sink); }
  *     lab_doc_sink_flush(&sink);
  */
-#ifndef LAB_DOC_STREAM_H
-#define LAB_DOC_STREAM_H
+#pragma once
 
 #include "base/tty/console.h"
 #include "doc/column.h"
@@ -84,5 +83,3 @@ void lab_doc_tree_end(struct lab_doc_tree *tree);
 void lab_doc_tree_value(struct lab_doc_tree *tree, const char *key, const struct lab_value *value);
 /* Its exact figure, figure or text, whichever it has; null where there is none. */
 void lab_doc_tree_cell(struct lab_doc_tree *tree, const char *key, struct lab_doc_cell cell);
-
-#endif

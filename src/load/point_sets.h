@@ -3,8 +3,7 @@
  * name; a benchmark's JSON file (store/foreign/point_file.h); a saved baseline. Parts of a list,
  * "a.json,b.json", are runs of one thing: blocks of one set.
  */
-#ifndef LAB_LOAD_POINT_SETS_H
-#define LAB_LOAD_POINT_SETS_H
+#pragma once
 
 #include "load/studies.h"
 #include "model/point_set.h"
@@ -35,5 +34,3 @@ const char *const *lab_baseline_names(struct lab_arena *arena);
 /* Its file, there or not; NULL = this user has no place for it. */
 const char *lab_baseline_path(const char *name, struct lab_arena *arena);
 int lab_baseline_remove(const char *name, struct lab_arena *arena, struct lab_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * in a folder are labelled by their names, those in folders below by the folders', runs of a study
  * by what they did; where there are several words, each labels its own.
  */
-#ifndef LAB_LOAD_RECORDINGS_H
-#define LAB_LOAD_RECORDINGS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -55,5 +54,3 @@ int lab_recordings_read(const struct lab_recording_source *sources, int count,
 const struct lab_recording *lab_recordings_of_run(const struct lab_recording *recording,
                                                   const struct lab_run *run,
                                                   struct lab_arena *arena);
-
-#endif

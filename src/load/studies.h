@@ -4,8 +4,7 @@
  * It only reads: a study may be analysed while its runner works on it; what isn't done isn't there
  * yet. One study that more is asked of: study_file.h.
  */
-#ifndef LAB_LOAD_STUDIES_H
-#define LAB_LOAD_STUDIES_H
+#pragma once
 
 #include "model/study_table.h"
 
@@ -57,5 +56,3 @@ int lab_studies_work(const char *workload, const struct lab_value *options, stru
 /* The same of a workload's config. */
 struct lab_study_work lab_studies_config_work(const struct lab_workload *workload,
                                               const void *config, struct lab_arena *arena);
-
-#endif

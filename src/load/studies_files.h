@@ -3,8 +3,7 @@
  * tuners left, and recordings that were made beside the runs. Others read them by
  * lab_studies_read.
  */
-#ifndef LAB_LOAD_STUDIES_FILES_H
-#define LAB_LOAD_STUDIES_FILES_H
+#pragma once
 
 #include "load/studies.h"
 
@@ -50,5 +49,3 @@ int lab_studies_read_timings(const struct lab_studies_timing *timings, int count
 int lab_studies_lay_beside(struct lab_study_table *tables, int count,
                            const struct lab_studies_recording *recordings, int recording_count,
                            struct lab_arena *arena, struct lab_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * It only reads: a study may be open while its runner works on it.
  */
-#ifndef LAB_LOAD_STUDY_FILE_H
-#define LAB_LOAD_STUDY_FILE_H
+#pragma once
 
 #include "model/study_table.h"
 #include "store/store.h"
@@ -46,5 +45,3 @@ int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *ru
  */
 int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                          struct lab_study_table *ret_table, struct lab_err *err);
-
-#endif

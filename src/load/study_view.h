@@ -3,8 +3,7 @@
  * `show`, `status`, `estimate` and `report` look at studies through this alone, so that they agree
  * on what a study is and how it stands.
  */
-#ifndef LAB_LOAD_STUDY_VIEW_H
-#define LAB_LOAD_STUDY_VIEW_H
+#pragma once
 
 #include "load/study_file.h"
 #include "model/study_info.h"
@@ -60,5 +59,3 @@ const char *lab_study_view_shorten(const char *path, struct lab_arena *arena);
 
 /* "gpulab run …" of the words' JSON list, quoted for a shell; "" where it is no list of strings. */
 const char *lab_study_view_command(const char *words, struct lab_arena *arena);
-
-#endif

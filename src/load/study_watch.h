@@ -3,8 +3,7 @@
  * of this user's that run or were interrupted. They may be read again and again; what is known of
  * earlier runs is read once.
  */
-#ifndef LAB_LOAD_STUDY_WATCH_H
-#define LAB_LOAD_STUDY_WATCH_H
+#pragma once
 
 #include "load/study_view.h"
 
@@ -39,5 +38,3 @@ void lab_study_watch_keep_running(struct lab_study_watch *watch);
  * view's file. */
 int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_arena *arena,
                          struct lab_study_view *ret_view, struct lab_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * and on memory; every binding can be proven afterwards from what the kernel says, not from what
  * was asked for. Nodes are always given as the kernel's numbers.
  */
-#ifndef LAB_MACHINE_MACHINE_H
-#define LAB_MACHINE_MACHINE_H
+#pragma once
 
 #include "base/err.h"
 #include "model/machine.h"
@@ -118,5 +117,3 @@ int lab_memory_prove(const struct lab_machine *machine, const void *memory, size
  * only it holds anywhere, as lab_bind_thread_to_node does.
  */
 int lab_bind_prove_thread(const struct lab_machine *machine, int node, struct lab_err *err);
-
-#endif

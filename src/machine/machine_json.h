@@ -2,8 +2,7 @@
  * machine_json.h: machine.json, which a study keeps of where it ran. Written and read here, so that
  * one knows the other's keys; `gpulab devices --json` shows the same.
  */
-#ifndef LAB_MACHINE_MACHINE_JSON_H
-#define LAB_MACHINE_MACHINE_JSON_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/value.h"
@@ -23,5 +22,3 @@ bool lab_machine_json_is_simulated(const char *json, struct lab_arena *arena);
 /* "node7: AMD EPYC 7763, 64 cores, 2 NUMA nodes, 4 GPUs", as much of it as the text has; in the
  * arena. */
 const char *lab_machine_json_line(const char *json, struct lab_arena *arena);
-
-#endif

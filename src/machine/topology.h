@@ -8,8 +8,7 @@
  *   bind.c       threads on cores              memory.c     memory on nodes
  *   proof.c      what the kernel says about both
  */
-#ifndef LAB_MACHINE_TOPOLOGY_H
-#define LAB_MACHINE_TOPOLOGY_H
+#pragma once
 
 #include "base/mem.h"
 #include "machine/machine.h"
@@ -68,5 +67,3 @@ void topology_parse_pci_ids(const char *ids, size_t length, unsigned vendor_id, 
                             const char **ret_name);
 /* Fills names that hwloc didn't know. */
 void topology_name_pci(struct topology *topology);
-
-#endif

@@ -6,8 +6,7 @@
  * and stops when the median is known precisely enough or its limit is reached. Several subjects are
  * interleaved chunk by chunk in a random order, so that drift hits all alike.
  */
-#ifndef LAB_MEASURE_MEASURE_H
-#define LAB_MEASURE_MEASURE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -194,5 +193,3 @@ struct lab_summary lab_summarize(const double *x, size_t n, double confidence);
  */
 void lab_measure_explain(const struct lab_measurement *measurement,
                          enum lab_measure_warning warning, struct lab_str *out);
-
-#endif

@@ -2,8 +2,7 @@
  * measure_internal.h: what the files of this layer share. Nobody else includes it, but for its
  * tests.
  */
-#ifndef LAB_MEASURE_MEASURE_INTERNAL_H
-#define LAB_MEASURE_MEASURE_INTERNAL_H
+#pragma once
 
 #include "measure/measure.h"
 
@@ -57,5 +56,3 @@ double lab_conditions_parse_start(const char *self_stat, double ticks_per_s);
 struct lab_conditions_reading lab_conditions_read(void);
 struct lab_conditions lab_conditions_between(const struct lab_conditions_reading *before,
                                              const struct lab_conditions_reading *after);
-
-#endif

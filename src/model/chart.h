@@ -3,8 +3,7 @@
  * tables; src/plot draws them all in one way. Arrays and strings
  * live as long as the arena of its maker.
  */
-#ifndef LAB_MODEL_CHART_H
-#define LAB_MODEL_CHART_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ struct lab_chart {
                        axis where titles agree. Maps choose by themselves */
     bool simulated; /* the word is drawn into the picture */
 };
-
-#endif

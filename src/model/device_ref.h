@@ -2,8 +2,7 @@
  * model/device_ref.h: a device that isn't open, as plain data: what a selector names. Its backend
  * is a name; opening it looks the backend up (device/device.h).
  */
-#ifndef LAB_MODEL_DEVICE_REF_H
-#define LAB_MODEL_DEVICE_REF_H
+#pragma once
 
 #include "model/machine.h"
 
@@ -40,5 +39,3 @@ struct lab_device_offer {
     struct lab_device_list devices;
     const char *why_none; /* where there are none; NULL = nothing was found */
 };
-
-#endif

@@ -7,8 +7,7 @@
  * readings their mean. Where readings lie farther apart than `gap_ns` nobody knows the power, and
  * nothing is added; likewise before the first reading and after the last.
  */
-#ifndef LAB_MODEL_ENERGY_H
-#define LAB_MODEL_ENERGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void lab_energy_begin(struct lab_energy_meter *meter, int64_t gap_ns, int64_t fr
 void lab_energy_take(struct lab_energy_meter *meter, int64_t time_ns, double power_w,
                      double counter_j);
 struct lab_energy lab_energy_of(const struct lab_energy_meter *meter);
-
-#endif

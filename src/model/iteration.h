@@ -2,8 +2,7 @@
  * model/iteration.h: what a workload's run leaves: a record per iteration. docs/NUMBERS.md defines
  * every figure that is derived from them.
  */
-#ifndef LAB_MODEL_ITERATION_H
-#define LAB_MODEL_ITERATION_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -34,5 +33,3 @@ void lab_iterations_pack(const struct lab_iteration *items, size_t count, struct
 int lab_iterations_unpack(const void *bytes, size_t length, size_t max_count,
                           struct lab_arena *arena, struct lab_iteration **ret_items,
                           size_t *ret_count, struct lab_err *err);
-
-#endif

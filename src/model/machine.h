@@ -3,8 +3,7 @@
  * between them. `src/machine` fills it from this computer or from a recorded topology; everything
  * later only reads it.
  */
-#ifndef LAB_MODEL_MACHINE_H
-#define LAB_MODEL_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ enum lab_link lab_machine_link(const struct lab_machine *machine, const struct l
 int lab_pci_shared_bridges(const struct lab_pci *a, const struct lab_pci *b);
 const char *lab_link_name(enum lab_link link);        /* "PIX"; "X" for self, "?" for unknown */
 const char *lab_link_explanation(enum lab_link link); /* "at most one PCIe bridge" */
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The numbers of metrics are this program's own business: files name them by name.
  */
-#ifndef LAB_MODEL_METRIC_H
-#define LAB_MODEL_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -141,5 +140,3 @@ extern const struct lab_clock_reason lab_clock_reasons[]; /* ends with a bit of 
 
 /* The harmful ones of these bits; of UINT64_MAX: all there are. */
 uint64_t lab_clock_harmful(uint64_t reasons);
-
-#endif

@@ -3,8 +3,7 @@
  * run/, shown by report/. Workloads and devices are named, not pointed at. Strings live in the
  * arena of the planner.
  */
-#ifndef LAB_MODEL_PLAN_H
-#define LAB_MODEL_PLAN_H
+#pragma once
 
 #include "base/value.h"
 #include "model/device_ref.h"
@@ -89,5 +88,3 @@ struct lab_plan_estimate {
     double most_s;   /* holds whatever happens: by the time-outs and retries */
     int64_t disk_bytes, store_bytes; /* in all; of it in the database */
 };
-
-#endif

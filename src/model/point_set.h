@@ -3,8 +3,7 @@
  * benchmark's file, one of two commands that were run in turn. A point is known by its axes, not by
  * a name or by its place. Everything lives in the arena of its maker.
  */
-#ifndef LAB_MODEL_POINT_SET_H
-#define LAB_MODEL_POINT_SET_H
+#pragma once
 
 #include "base/err.h"
 #include "base/value.h"
@@ -74,5 +73,3 @@ struct lab_value *lab_point_sets_value(const struct lab_point_set *sets, int cou
 /* Of a map with `sets`; LAB_ERR_USER with `origin` where something in it isn't as written above. */
 int lab_point_sets_parse(const struct lab_value *root, const char *origin, struct lab_arena *arena,
                          struct lab_point_set **ret_sets, int *ret_count, struct lab_err *err);
-
-#endif

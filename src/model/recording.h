@@ -3,8 +3,7 @@
  * time. Read from a recording, a study or the sources' JSON and CSV files (src/store); analyses,
  * screens and exports ask nothing else.
  */
-#ifndef LAB_MODEL_RECORDING_H
-#define LAB_MODEL_RECORDING_H
+#pragma once
 
 #include "model/energy.h"
 #include "model/sample.h"
@@ -87,5 +86,3 @@ struct lab_labelled_recording {
     double rate;           /* of the study's run that it belongs to; NaN = none */
     const char *rate_unit; /* "iterations/s"; NULL = samples/s */
 };
-
-#endif

@@ -9,8 +9,7 @@
  * run's. Every value can be absent; start from lab_result_none, where all are. docs/NUMBERS.md
  * defines the values.
  */
-#ifndef LAB_MODEL_RESULT_H
-#define LAB_MODEL_RESULT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -402,5 +401,3 @@ void lab_result_pack(const struct lab_result *result, size_t most, struct lab_st
  * a number that isn't finite, JSON that is none, a cut or overlong text are refused. */
 int lab_result_unpack(const void *bytes, size_t length, struct lab_arena *arena,
                       struct lab_result *ret_result, struct lab_err *err);
-
-#endif

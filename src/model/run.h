@@ -2,8 +2,7 @@
  * model/run.h: a run as it is kept: what was asked for, what became of it. Strings live in the
  * arena of its maker.
  */
-#ifndef LAB_MODEL_RUN_H
-#define LAB_MODEL_RUN_H
+#pragma once
 
 #include "base/hint.h"
 #include "base/mem.h"
@@ -82,5 +81,3 @@ const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progre
 const struct lab_result *lab_run_result(const struct lab_run *run);
 
 const char *lab_run_state_name(enum lab_run_state state); /* "planned", … */
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Times are CLOCK_MONOTONIC nanoseconds. What is unknown is not valid; it is never 0 instead.
  */
-#ifndef LAB_MODEL_SAMPLE_H
-#define LAB_MODEL_SAMPLE_H
+#pragma once
 
 #include "base/mem.h"
 #include "model/metric.h"
@@ -178,5 +177,3 @@ struct lab_sink_samples {
     void (*processes)(void *state, const struct lab_process_list *list);
     void *state;
 };
-
-#endif

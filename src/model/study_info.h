@@ -1,6 +1,5 @@
 /* study_info.h: what is known of a study on disk: who it is, its runs, how far it is. */
-#ifndef LAB_MODEL_STUDY_INFO_H
-#define LAB_MODEL_STUDY_INFO_H
+#pragma once
 
 #include "model/run.h"
 
@@ -40,5 +39,3 @@ struct lab_study_info {
     int metric_count;
     const char *report; /* its main file; NULL = report/report.md of the folder; "" = none */
 };
-
-#endif

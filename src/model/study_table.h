@@ -3,8 +3,7 @@
  * they were asked for, what came out, and, where it was asked for, every iteration and every
  * sample.
  */
-#ifndef LAB_MODEL_STUDY_TABLE_H
-#define LAB_MODEL_STUDY_TABLE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/value.h"
@@ -105,5 +104,3 @@ struct lab_study_table {
      * can tell; it may answer NULL, too. */
     const char *(*study_for)(const char *analysis, struct lab_arena *arena);
 };
-
-#endif

@@ -8,8 +8,7 @@
  * know is 0 or NULL. Arrays are in order of start; strings and arrays live in the arena of whatever
  * made the trace.
  */
-#ifndef LAB_MODEL_TRACE_H
-#define LAB_MODEL_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -138,5 +137,3 @@ struct lab_trace {
 #define LAB_TRACE_WINDOW "test_double_buffer"
 /* That around what comes before them. */
 #define LAB_TRACE_WARMUP "warmup_double_buffer"
-
-#endif

@@ -2,8 +2,7 @@
  * model/tuning.h: what came of tuning a kernel: each configuration that was tried, and the verdict.
  * tune/tune.h fills it, the store keeps it, the report shows it. Texts and lists live in an arena.
  */
-#ifndef LAB_MODEL_TUNING_H
-#define LAB_MODEL_TUNING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ struct lab_tuning_result {
 };
 
 int lab_tuning_result_count(const struct lab_tuning_result *result, enum lab_trial_state state);
-
-#endif

@@ -52,8 +52,7 @@
  * with the options in the form that the workload calls canonical, so that two ways of writing the
  * same work are one run.
  */
-#ifndef LAB_PLAN_PLAN_H
-#define LAB_PLAN_PLAN_H
+#pragma once
 
 #include "base/option.h"
 #include "compose/config.h"
@@ -114,5 +113,3 @@ int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_
  * GPUs. Why one device will do, or NULL where several may pay.
  */
 const char *lab_plan_why_one(double parameters, double batch);
-
-#endif

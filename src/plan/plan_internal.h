@@ -11,8 +11,7 @@
  *   plan_id.c        names of the runs
  *   plan_identity.c  hashes, and finding things by them
  */
-#ifndef LAB_PLAN_PLAN_INTERNAL_H
-#define LAB_PLAN_PLAN_INTERNAL_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -263,5 +262,3 @@ void plan_option_write(const struct lab_option *row, const void *config, bool fo
                        struct lab_str *out);
 /* Whether the config has the row's default. */
 bool plan_option_is_default(const struct lab_option *row, const void *config);
-
-#endif

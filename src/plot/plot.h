@@ -6,8 +6,7 @@
  * Colours (base/palette.h) can be told apart by the colour-blind; series differ by sign or dashes
  * too. A chart of simulated values says so in the picture.
  */
-#ifndef LAB_PLOT_PLOT_H
-#define LAB_PLOT_PLOT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/file/out_dir.h"
@@ -70,5 +69,3 @@ void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, stru
 /* One chart as one picture, by the file's ending: .svg, which needs nothing, .pdf, or a PNG.
  * LAB_ERR_UNSUPPORTED where that takes gnuplot, and there is none. */
 int lab_plot_save(const struct lab_chart *chart, const char *path, struct lab_err *err);
-
-#endif

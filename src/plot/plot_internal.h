@@ -4,8 +4,7 @@
  * plot_series.c), which SVG (plot_svg.c) and gnuplot (plot_script.c) paint alike. Lengths are
  * pixels of the page; y grows downwards.
  */
-#ifndef LAB_PLOT_PLOT_INTERNAL_H
-#define LAB_PLOT_PLOT_INTERNAL_H
+#pragma once
 
 #include "base/palette.h"
 #include "plot/plot.h"
@@ -185,5 +184,3 @@ bool plot_has_values(const struct lab_chart_panel *panel);
  * share.
  */
 struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena);
-
-#endif

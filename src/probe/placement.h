@@ -2,8 +2,7 @@
  * placement.h: is a process where its GPU is? Judged from what the kernel says of its threads and
  * its memory, and answered with the line that would put it right.
  */
-#ifndef LAB_PROBE_PLACEMENT_H
-#define LAB_PROBE_PLACEMENT_H
+#pragma once
 
 #include "base/mem.h"
 #include "model/machine.h"
@@ -21,5 +20,3 @@ void lab_placement_judge(const struct lab_machine *machine, const int *gpu_nodes
 /* Adds the bytes of a process's own memory on each NUMA node, by index; false = it can't be read:
  * another user's, or ended. Takes as long as it takes: seconds for hundreds of gigabytes. */
 bool lab_placement_add_pages(const struct lab_machine *machine, int32_t pid, int64_t *bytes);
-
-#endif

@@ -10,8 +10,7 @@
  * a thread of its own, and goes on without one that doesn't come back. So a GPU is a lane, and all
  * that comes from /proc and /sys is one.
  */
-#ifndef LAB_PROBE_PROBE_H
-#define LAB_PROBE_PROBE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -133,5 +132,3 @@ int lab_gpu_process_table_read(struct lab_gpu_process_table *table, struct lab_a
                                struct lab_gpu_processes **ret_items);
 
 extern const struct lab_probe *const lab_probes[]; /* NULL-terminated, generated */
-
-#endif

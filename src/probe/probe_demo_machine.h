@@ -3,8 +3,7 @@
  * has a single NUMA node, this machine as if half of its cores were on a second one, so that
  * placement is seen at work.
  */
-#ifndef LAB_PROBE_PROBE_DEMO_MACHINE_H
-#define LAB_PROBE_PROBE_DEMO_MACHINE_H
+#pragma once
 
 #include "base/mem.h"
 #include "model/machine.h"
@@ -13,5 +12,3 @@
  * in the arena that refers to it. */
 const struct lab_machine *lab_probe_demo_machine(const struct lab_machine *machine,
                                                  struct lab_arena *arena);
-
-#endif

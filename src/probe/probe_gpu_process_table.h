@@ -1,7 +1,6 @@
 /* probe_gpu_process_table.h: the sampler's side of the board (probe.h): GPUs come onto it, and tell
  * who is there. */
-#ifndef LAB_PROBE_PROBE_GPU_PROCESS_TABLE_H
-#define LAB_PROBE_PROBE_GPU_PROCESS_TABLE_H
+#pragma once
 
 #include "probe/probe.h"
 
@@ -15,5 +14,3 @@ void lab_gpu_process_table_add(struct lab_gpu_process_table *table, int entity,
 /* Who is on it, in place of what was told before; nobody for a GPU that is away. */
 void lab_gpu_process_table_tell(struct lab_gpu_process_table *table, int entity,
                                 const struct lab_gpu_process *items, int count);
-
-#endif

@@ -5,8 +5,7 @@
  * Numbers in these files are taken as they are, never trusted: what is too large is the largest
  * there is, what is no number is missing.
  */
-#ifndef LAB_PROBE_PROBE_HOST_H
-#define LAB_PROBE_PROBE_HOST_H
+#pragma once
 
 #include "probe/probe.h"
 
@@ -103,5 +102,3 @@ struct probe_nodes {
 /* Falls back to the machine's nodes; LAB_ERR_UNSUPPORTED where there is neither. */
 int probe_nodes_read(struct probe_nodes *nodes, const struct lab_probe_setup *setup,
                      struct lab_err *err);
-
-#endif

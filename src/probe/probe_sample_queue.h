@@ -7,8 +7,7 @@
  * number, so that they come out in the order in which they went in. The taker swaps the ring for an
  * empty one of its own and reads at leisure.
  */
-#ifndef LAB_PROBE_PROBE_SAMPLE_QUEUE_H
-#define LAB_PROBE_PROBE_SAMPLE_QUEUE_H
+#pragma once
 
 #include "base/cond.h"
 #include "base/mem.h"
@@ -100,5 +99,3 @@ void sample_queue_take(struct sample_queue *queue);
 /* What `taken` holds next: one of both is NULL; both are if it holds nothing. */
 void sample_queue_next(struct sample_queue *queue, struct sample_queue_tick **ret_tick,
                        struct sample_queue_note **ret_note);
-
-#endif

@@ -6,8 +6,7 @@
  * Closing leaves a lane that doesn't come back, with all it holds; should it come back after all,
  * it cleans up behind itself.
  */
-#ifndef LAB_PROBE_PROBE_SAMPLER_H
-#define LAB_PROBE_PROBE_SAMPLER_H
+#pragma once
 
 #include "probe/probe_gpu_process_table.h"
 #include "probe/probe_sample_queue.h"
@@ -214,5 +213,3 @@ void sampler_probe_close(struct sampler_probe *probe);   /* the handle, whatever
 /* A machine in the arena that shares nothing with the original; NULL for NULL. */
 const struct lab_machine *sampler_copy_machine(struct lab_arena *arena,
                                                const struct lab_machine *machine);
-
-#endif

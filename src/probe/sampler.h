@@ -13,8 +13,7 @@
  * woken: edges and the end are noticed within 0.1 s or an interval of its time, whichever is
  * longer.
  */
-#ifndef LAB_PROBE_SAMPLER_H
-#define LAB_PROBE_SAMPLER_H
+#pragma once
 
 #include "probe/probe.h"
 
@@ -79,5 +78,3 @@ struct lab_sink_fan {
     const struct lab_sink_samples *const *sinks; /* NULL-terminated */
 };
 struct lab_sink_samples lab_sink_fan(struct lab_sink_fan *fan);
-
-#endif

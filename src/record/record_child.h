@@ -3,8 +3,7 @@
  * terminal, so that it behaves as it would by itself: it reads the keyboard, and the terminal's
  * Ctrl-C reaches it as it reaches us.
  */
-#ifndef LAB_RECORD_RECORD_CHILD_H
-#define LAB_RECORD_RECORD_CHILD_H
+#pragma once
 
 #include "base/err.h"
 
@@ -35,5 +34,3 @@ int lab_record_child_start(struct lab_record_child *child, const sigset_t *mask,
 bool lab_record_child_ended(struct lab_record_child *child);
 int lab_record_child_status(const struct lab_record_child *child); /* to pass on: 128 + signal */
 void lab_record_child_release(struct lab_record_child *child);     /* it goes on, if it runs */
-
-#endif

@@ -2,8 +2,7 @@
  * record_pages.h: runs a program and reads, while it runs, on which NUMA nodes its memory and that
  * of its children lies.
  */
-#ifndef LAB_RECORD_RECORD_PAGES_H
-#define LAB_RECORD_RECORD_PAGES_H
+#pragma once
 
 #include "base/err.h"
 #include "model/machine.h"
@@ -17,5 +16,3 @@
  */
 int lab_record_pages_run(const char *const *argv, const struct lab_machine *machine,
                          int64_t *ret_bytes, struct lab_err *err);
-
-#endif

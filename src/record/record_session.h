@@ -3,8 +3,7 @@
  * says stop. One thread takes what the sampler found and writes it; a disk that is full or a reader
  * who is slow stops neither the sampling nor the command.
  */
-#ifndef LAB_RECORD_RECORD_SESSION_H
-#define LAB_RECORD_RECORD_SESSION_H
+#pragma once
 
 #include "probe/sampler.h"
 #include "record/record_child.h"
@@ -58,5 +57,3 @@ int lab_record_end(struct lab_record_session *session, struct lab_err *err);
 void lab_record_undo(struct lab_record_session *session, const struct lab_record_request *request);
 
 void lab_record_release(struct lab_record_session *session);
-
-#endif

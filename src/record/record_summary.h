@@ -2,8 +2,7 @@
  * record_summary.h: what a recording comes to in a few lines, gathered while it samples: nothing
  * has to be read back for it.
  */
-#ifndef LAB_RECORD_RECORD_SUMMARY_H
-#define LAB_RECORD_RECORD_SUMMARY_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -58,5 +57,3 @@ void lab_record_summary_add(struct lab_doc *doc, const struct lab_record_summary
 /* Members `gpus`, `mig_instances` if there are any, `cpu_percent`, `simulated` of a map. */
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map);
-
-#endif

@@ -2,8 +2,7 @@
  * report/analysis.h: what an analysis found, in a document. One way for all analyses: the result's
  * columns say what each figure is.
  */
-#ifndef LAB_REPORT_ANALYSIS_H
-#define LAB_REPORT_ANALYSIS_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "doc/doc.h"
@@ -21,5 +20,3 @@ void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analys
 /* A document of that alone. */
 struct lab_doc *lab_report_analysis(const char *name, const struct lab_analysis_result *result,
                                     struct lab_arena *arena);
-
-#endif

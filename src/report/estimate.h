@@ -3,8 +3,7 @@
  * interrupted, or hasn't begun. Where a figure comes from stands beside it, since one that was
  * scaled from another run deserves less trust than the run's own progress.
  */
-#ifndef LAB_REPORT_ESTIMATE_H
-#define LAB_REPORT_ESTIMATE_H
+#pragma once
 
 #include "report/report.h"
 #include "report/study/study_axes.h"
@@ -64,5 +63,3 @@ void lab_report_add_estimate(struct lab_doc *doc, const struct lab_report_estima
 
 /* "14:32", on another day than `now` "Mon 16 Nov 14:32"; appends local time. */
 void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *out);
-
-#endif

@@ -2,8 +2,7 @@
  * estimate_view.h: studies and plans as report/estimate.h shows them: which run takes how
  * long, and how that is known.
  */
-#ifndef LAB_REPORT_ESTIMATE_VIEW_H
-#define LAB_REPORT_ESTIMATE_VIEW_H
+#pragma once
 
 #include "load/study_view.h"
 #include "model/plan.h"
@@ -23,5 +22,3 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
  * nothing. */
 int lab_estimate_memory(const struct lab_study_file *file,
                         struct lab_report_estimate_memory **ret_items);
-
-#endif

@@ -1,6 +1,5 @@
 /* machine_internal.h: parts of the machine's document that others of it add. */
-#ifndef LAB_REPORT_MACHINE_INTERNAL_H
-#define LAB_REPORT_MACHINE_INTERNAL_H
+#pragma once
 
 #include "report/report.h"
 
@@ -14,5 +13,3 @@ void report_draw_map(const void *state, struct lab_style style, struct lab_str *
 void report_add_links(struct lab_doc *doc, const struct lab_machine *machine);
 /* "GPU0 and GPU1 are fed by node 0 (CPUs 0-15)": a line for each node. */
 void report_add_feeding(struct lab_doc *doc, const struct lab_machine *machine);
-
-#endif

@@ -2,8 +2,7 @@
  * report.h: figures and machines as text for people. Everything is appended to a string: the caller
  * decides where it goes. Text fits `columns` and uses UTF-8 where `style.unicode`.
  */
-#ifndef LAB_REPORT_REPORT_H
-#define LAB_REPORT_REPORT_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -46,5 +45,3 @@ void lab_report_add_counts(const struct lab_plan *plan, struct lab_str *out);
 /* For people the first runs and all that is said about them together; for programs all of it. */
 void lab_report_add_plan(struct lab_doc *doc, const struct lab_plan *plan,
                          const struct lab_plan_estimate *estimate);
-
-#endif

@@ -3,8 +3,7 @@
  * something to say about it, draws their charts, writes all files. `gpulab report` and the end of
  * `gpulab run` do it through this alone.
  */
-#ifndef LAB_REPORT_REPORT_BUILD_H
-#define LAB_REPORT_REPORT_BUILD_H
+#pragma once
 
 #include "load/study_view.h"
 #include "report/page/page.h"
@@ -45,5 +44,3 @@ void lab_report_add_claims(struct lab_doc *doc, struct lab_claim *const *claims,
 int lab_report_build_recordings(const char *const *words, int count,
                                 const struct lab_report_request *request, struct lab_arena *arena,
                                 struct lab_report_made *ret_made, struct lab_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* report_end.h: the end of `gpulab run`: the report in the study's folder, and the answer here. */
-#ifndef LAB_REPORT_REPORT_END_H
-#define LAB_REPORT_REPORT_END_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -21,5 +20,3 @@ struct lab_report_end {
 /* A report that fails is a note, not a failure: report.md is written without it. */
 int lab_report_end(const struct lab_report_end *end, const struct lab_console *console,
                    struct lab_arena *arena, struct lab_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* report_internal.h: between the parts of report_build: what was found, before it is written. */
-#ifndef LAB_REPORT_REPORT_INTERNAL_H
-#define LAB_REPORT_REPORT_INTERNAL_H
+#pragma once
 
 #include "report/report_build.h"
 
@@ -46,5 +45,3 @@ void report_add_file(struct report_found *found, const char *name, const struct 
 /* Draws and writes everything into the folder. `made->page` is complete but for pictures. */
 int report_write(struct report_found *found, const struct lab_report_request *request,
                  struct lab_report_made *made, struct lab_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * report_progress.h: what `gpulab run` shows while a study runs: on a terminal a bar, drawn over
  * itself; else a line for each run. Runs are named by what varies: "GPU 0, NUMA node 2, vit0x0x0".
  */
-#ifndef LAB_REPORT_REPORT_PROGRESS_H
-#define LAB_REPORT_REPORT_PROGRESS_H
+#pragma once
 
 #include "report/study/study.h"
 #include "report/study/study_axes.h"
@@ -47,5 +46,3 @@ void lab_report_progress_event(struct lab_report_progress *view,
 /* Draws the bar again if it is time. */
 void lab_report_progress_tick(struct lab_report_progress *view);
 void lab_report_progress_end(struct lab_report_progress *view);
-
-#endif

@@ -1,10 +1,7 @@
 /* tuning.h: what came of tuning a kernel, as text for people. */
-#ifndef LAB_REPORT_TUNING_H
-#define LAB_REPORT_TUNING_H
+#pragma once
 
 #include "model/tuning.h"
 #include "report/report.h"
 
 void lab_report_add_tuning(struct lab_doc *doc, const struct lab_tuning_result *result);
-
-#endif

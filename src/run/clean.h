@@ -2,8 +2,7 @@
  * clean.h: what can be removed of a study: its traces, its logs, or all that gpulab wrote. Files
  * that it didn't write stay, and the folder with them.
  */
-#ifndef LAB_RUN_CLEAN_H
-#define LAB_RUN_CLEAN_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -31,5 +30,3 @@ int lab_clean_find(const char *folder, unsigned parts, struct lab_arena *arena,
 /* Holds the study's lock meanwhile; one that runs is refused. Follows no link. Directories that
  * are empty then go, too. */
 int lab_clean_remove(const char *folder, const struct lab_clean *clean, struct lab_err *err);
-
-#endif

@@ -13,8 +13,7 @@
  * Locks are flock: the kernel drops them with the last descriptor. Workers inherit it, so that a
  * folder stays held until the last worker of a killed runner is gone.
  */
-#ifndef LAB_RUN_FOLDER_H
-#define LAB_RUN_FOLDER_H
+#pragma once
 
 #include "base/err.h"
 #include "base/file/lock.h"
@@ -93,5 +92,3 @@ void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, in
  */
 int lab_folder_resolve(const char *word, struct lab_arena *arena, const char **ret_path,
                        struct lab_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * folder_internal.h: what folder.c and its neighbours folder_*.c share.
  */
-#ifndef LAB_RUN_FOLDER_INTERNAL_H
-#define LAB_RUN_FOLDER_INTERNAL_H
+#pragma once
 
 #include "run/folder.h"
 #include "store/store.h"
@@ -22,5 +21,3 @@ int folder_compare_times(const char *a, const char *b);
 /* The request's command with the keys of that study which are others now; NULL = unknown. */
 const char *folder_resume_command(const struct lab_folder_request *request,
                                   const struct lab_store_study *study, struct lab_arena *arena);
-
-#endif

@@ -19,8 +19,7 @@
  * ranks, FAILURE's code and MEET's answer (0 or 1) 4; texts are UTF-8, end with a zero byte and
  * stand last. FAILURE's hint is such a text, its name: one that the reader doesn't know is none.
  */
-#ifndef LAB_RUN_FRAME_H
-#define LAB_RUN_FRAME_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -138,5 +137,3 @@ int lab_frame_reader_next(struct lab_frame_reader *reader, struct lab_arena *are
 
 /* How many bytes wait for the rest of their frame; 0 at the end of an orderly conversation. */
 size_t lab_frame_reader_pending(const struct lab_frame_reader *reader);
-
-#endif

@@ -2,8 +2,7 @@
  * history.h: how long runs take, from runs that are done: those of the study itself, and of this
  * user's earlier studies on the same machine.
  */
-#ifndef LAB_RUN_HISTORY_H
-#define LAB_RUN_HISTORY_H
+#pragma once
 
 #include "base/err.h"
 #include "model/run.h"
@@ -61,5 +60,3 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
                                          const struct lab_run *runs, int count,
                                          const struct lab_run_progress *progress,
                                          int progress_count, int64_t now_ns, int max_workers);
-
-#endif

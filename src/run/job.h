@@ -4,8 +4,7 @@
  *
  * It travels as JSON in the first frame that the runner sends (frame.h: JOB).
  */
-#ifndef LAB_RUN_JOB_H
-#define LAB_RUN_JOB_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -62,5 +61,3 @@ void lab_job_write(const struct lab_job *job, struct lab_str *out);
 /* Content lives in the arena. What is missing, of another type or out of bounds is an error. */
 int lab_job_read(const char *text, size_t length, struct lab_arena *arena, struct lab_job *ret_job,
                  struct lab_err *err);
-
-#endif

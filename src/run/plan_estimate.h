@@ -1,8 +1,7 @@
 /*
  * plan_estimate.h: what a plan will take of time and disk, before it starts.
  */
-#ifndef LAB_RUN_PLAN_ESTIMATE_H
-#define LAB_RUN_PLAN_ESTIMATE_H
+#pragma once
 
 #include "model/plan.h"
 #include "run/history.h"
@@ -43,5 +42,3 @@ int lab_run_plan_calibrate(const struct lab_plan *plan, struct lab_history *hist
 double lab_run_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
                                  const struct lab_history *history,
                                  enum lab_history_basis *ret_basis);
-
-#endif

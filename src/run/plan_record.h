@@ -2,8 +2,7 @@
  * plan_record.h: a planned run in the form in which it is kept (model/run.h): what a new study's
  * file is filled with, and what the history is asked about before anything has run.
  */
-#ifndef LAB_RUN_PLAN_RECORD_H
-#define LAB_RUN_PLAN_RECORD_H
+#pragma once
 
 #include "base/mem.h"
 #include "model/plan.h"
@@ -25,5 +24,3 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index, struc
 
 /* All of them, in their order. */
 struct lab_run *lab_run_plan_records(const struct lab_plan *plan, struct lab_arena *arena);
-
-#endif

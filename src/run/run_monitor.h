@@ -7,8 +7,7 @@
  * Nothing here can fail a study. Where nothing can be sampled, a run's figures are null, and it is
  * said once why.
  */
-#ifndef LAB_RUN_RUN_MONITOR_H
-#define LAB_RUN_RUN_MONITOR_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -89,5 +88,3 @@ struct lab_run_monitor_question {
 void lab_run_monitor_answer(struct lab_run_monitor *monitor,
                             const struct lab_run_monitor_question *question,
                             struct lab_arena *arena, struct lab_result *results);
-
-#endif

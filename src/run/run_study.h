@@ -2,8 +2,7 @@
  * run_study.h: what `gpulab run` and its relatives read from a command line: where configs
  * come from, and which study is meant.
  */
-#ifndef LAB_RUN_RUN_STUDY_H
-#define LAB_RUN_RUN_STUDY_H
+#pragma once
 
 #include "compose/config.h"
 #include "model/machine.h"
@@ -38,5 +37,3 @@ struct lab_history *lab_run_history(const struct lab_machine *machine);
 
 /* "gpulab run …" as it can be pasted into a shell; `words` ends with NULL. */
 const char *lab_run_command(const char *const *words, struct lab_arena *arena);
-
-#endif

@@ -11,8 +11,7 @@
  * that iterations and samples of a run lie between its start and its end, and runs never overlap.
  * Timeouts and the budget count real time.
  */
-#ifndef LAB_RUN_RUNNER_H
-#define LAB_RUN_RUNNER_H
+#pragma once
 
 #include "base/err.h"
 #include "machine/machine.h"
@@ -97,5 +96,3 @@ struct lab_runner_outcome {
  */
 int lab_runner_run(const struct lab_runner_spec *spec, struct lab_runner_outcome *ret_outcome,
                    struct lab_err *err);
-
-#endif

@@ -9,8 +9,7 @@
  *   runner_phase.c   of a study with phases: what its runs are told beside the plan, cooling down
  *   runner_place.c   which CPUs the runner itself uses
  */
-#ifndef LAB_RUN_RUNNER_INTERNAL_H
-#define LAB_RUN_RUNNER_INTERNAL_H
+#pragma once
 
 #include "run/frame.h"
 #include "run/job.h"
@@ -218,5 +217,3 @@ void runner_logs_open(const struct runner *runner, struct runner_run *run);
 void runner_log_take(struct runner *runner, struct runner_run *run, struct runner_worker *worker,
                      int which, bool to_the_end);
 void runner_logs_close(const struct runner *runner, struct runner_run *run);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * The same plan on the same machine goes on in the folder that it left unfinished.
  */
-#ifndef LAB_RUN_STUDY_H
-#define LAB_RUN_STUDY_H
+#pragma once
 
 #include "model/plan.h"
 #include "run/folder.h"
@@ -65,5 +64,3 @@ struct lab_study_listener { /* both may be NULL */
  * can't be brought up to date at its end. */
 int lab_study_run(struct lab_study *study, const struct lab_study_listener *listener,
                   struct lab_runner_outcome *ret_outcome, struct lab_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* scrape_internal.h: the scrape's state, shared by who fills it and who writes it down. */
-#ifndef LAB_SERVE_SCRAPE_INTERNAL_H
-#define LAB_SERVE_SCRAPE_INTERNAL_H
+#pragma once
 
 #include "serve/serve.h"
 
@@ -69,5 +68,3 @@ void scrape_write_metrics(const struct lab_scrape *scrape, const struct scrape_l
                           struct lab_str *out);
 void scrape_write_processes(const struct lab_scrape *scrape, const struct scrape_labels *labels,
                             struct lab_str *out);
-
-#endif

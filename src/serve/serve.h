@@ -6,8 +6,7 @@
  * sampler's and lets each do its work in turn. So no lock is needed, and no client can hold up the
  * sampler, whose lanes have threads of theirs.
  */
-#ifndef LAB_SERVE_SERVE_H
-#define LAB_SERVE_SERVE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/str.h"
@@ -110,5 +109,3 @@ void lab_http_run(struct lab_http *http);
 
 /* The pages aren't what they were: they are written anew for the next who asks. */
 void lab_http_changed(struct lab_http *http);
-
-#endif

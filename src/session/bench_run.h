@@ -2,8 +2,7 @@
  * bench_run.h: one workload on one device, now: figures whose placement is proven, and what several
  * repetitions agree on.
  */
-#ifndef LAB_SESSION_BENCH_RUN_H
-#define LAB_SESSION_BENCH_RUN_H
+#pragma once
 
 #include "base/value.h"
 #include "session/session.h"
@@ -98,5 +97,3 @@ struct lab_bench_request {
  */
 int lab_bench_run(struct lab_session *session, const struct lab_bench_request *request,
                   struct lab_bench_report *ret_report, int *ret_selected, struct lab_err *err);
-
-#endif

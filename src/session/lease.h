@@ -1,8 +1,7 @@
 /*
  * lease.h: physical devices are lent to one measurement at a time, across all users of the machine.
  */
-#ifndef LAB_SESSION_LEASE_H
-#define LAB_SESSION_LEASE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/file/lock.h"
@@ -27,5 +26,3 @@ int lab_lease_take(const char *const *devices, int count, const struct lab_holde
                    bool (*wait)(const char *device, const struct lab_holder *holder, void *state),
                    void *state, struct lab_lease *ret_lease, struct lab_err *err);
 void lab_lease_release(struct lab_lease *lease); /* accepts a zeroed one */
-
-#endif

@@ -14,8 +14,7 @@
  * A step that isn't wanted is left out: the tuner proves nothing, `bench` doesn't configure. All of
  * them are called by one thread. Errors say what went wrong, not where: the user adds that.
  */
-#ifndef LAB_SESSION_SESSION_H
-#define LAB_SESSION_SESSION_H
+#pragma once
 
 #include "measure/measure.h"
 #include "session/lease.h"
@@ -124,5 +123,3 @@ void lab_session_prove(struct lab_session *session);
 void lab_session_close_workload(struct lab_session *session);
 void lab_session_close(struct lab_session *session);   /* and the device */
 void lab_session_release(struct lab_session *session); /* and the lease */
-
-#endif

@@ -1,6 +1,5 @@
 /* session_progress.h: the status line of a measurement. */
-#ifndef LAB_SESSION_SESSION_PROGRESS_H
-#define LAB_SESSION_SESSION_PROGRESS_H
+#pragma once
 
 #include "measure/measure.h"
 
@@ -21,5 +20,3 @@ void lab_progress_clear(const struct lab_progress *progress);
 /* The line itself. Where it is too long for `columns` − 1, figures go before the bar does. */
 void lab_progress_line(const struct lab_progress *progress, const struct lab_measure_progress *now,
                        struct lab_str *out);
-
-#endif

@@ -2,8 +2,7 @@
  * changes.h: where a series in time changes for good, and what that makes of it. NaN among the
  * values gives no answer, as in stats.h.
  */
-#ifndef LAB_STATS_CHANGES_H
-#define LAB_STATS_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ struct lab_steadiness {
  */
 struct lab_steadiness lab_changes_classify(const double *x, size_t n, const size_t *starts,
                                            size_t count);
-
-#endif

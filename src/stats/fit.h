@@ -8,8 +8,7 @@
  *
  * Errors suppose values that are independent, with the variance σ²/weight and about normal.
  */
-#ifndef LAB_STATS_FIT_H
-#define LAB_STATS_FIT_H
+#pragma once
 
 #include "stats/stats.h"
 
@@ -48,5 +47,3 @@ struct lab_fit lab_fit_linear(const struct lab_fit_data *data);
 struct lab_fit lab_fit_nonnegative(const struct lab_fit_data *data);
 
 double lab_fit_covariance(const struct lab_fit *fit, size_t i, size_t j);
-
-#endif

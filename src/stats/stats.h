@@ -6,8 +6,7 @@
  *
  * Each routine names its definition; tests/unit/stats checks it against values computed elsewhere.
  */
-#ifndef LAB_STATS_STATS_H
-#define LAB_STATS_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -162,5 +161,3 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n);
  * that differ by `effect` standard deviations with `power`; noncentral t, exact for normal values
  * of equal spread. ∞ for no effect, NaN for a power or alpha outside (0, 1). */
 double lab_stats_needed_t(double effect, double power, double alpha);
-
-#endif

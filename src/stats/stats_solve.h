@@ -1,6 +1,5 @@
 /* stats_solve.h: what the fits share; for the files of this folder only. */
-#ifndef LAB_STATS_STATS_SOLVE_H
-#define LAB_STATS_STATS_SOLVE_H
+#pragma once
 
 #include "stats/fit.h"
 
@@ -28,5 +27,3 @@ void lab_solve_coefficients(const struct lab_solve *solve, const double *project
 /* Lawson and Hanson on the projected problem, c in the decomposed problem's own units. */
 void lab_solve_nonnegative(const struct lab_solve *solve, const double *projection,
                            double *ret_coefficients);
-
-#endif

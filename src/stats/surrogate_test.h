@@ -11,8 +11,7 @@
  * whose ends don't meet. Nothing has to be said about how long memory lasts, and what merely rises
  * or falls throughout has one large wave, of which a sign says nothing.
  */
-#ifndef LAB_STATS_SURROGATE_TEST_H
-#define LAB_STATS_SURROGATE_TEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ struct lab_surrogate_result {
  * are independent values. NULL = one run. */
 struct lab_surrogate_result lab_surrogate_test(struct lab_surrogate *room, const double *x,
                                                const double *y, const int *runs, size_t n);
-
-#endif

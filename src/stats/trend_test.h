@@ -8,8 +8,7 @@
  * for its memory has wide intervals therefore: nothing needs to be said about how long one has to
  * be.
  */
-#ifndef LAB_STATS_TREND_TEST_H
-#define LAB_STATS_TREND_TEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ struct lab_trend_effect lab_trend_slope(const struct lab_trend_series *series, d
 struct lab_trend_effect lab_trend_step(const struct lab_trend_series *series, const size_t *starts,
                                        size_t start_count, size_t which, double confidence,
                                        size_t places);
-
-#endif

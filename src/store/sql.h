@@ -2,8 +2,7 @@
  * sql.h: values on their way into SQLite's statements and out of them. A row to write is an array
  * of cells in the order of the statement's parameters: LAB_ROW(SQL_INT(run), SQL_TEXT(name)).
  */
-#ifndef LAB_STORE_SQL_H
-#define LAB_STORE_SQL_H
+#pragma once
 
 #include "base/mem.h"
 
@@ -53,5 +52,3 @@ void lab_sql_bind(sqlite3_stmt *statement, const struct lab_sql_cell *row);
 
 char *lab_sql_text(sqlite3_stmt *row, int column, struct lab_arena *arena); /* NULL = "" */
 double lab_sql_number(sqlite3_stmt *row, int column);                       /* NULL = NaN */
-
-#endif

@@ -11,8 +11,7 @@
  * Times are CLOCK_MONOTONIC; an epoch (a stretch between boots of one machine) anchors them to wall
  * time, so that what was measured before and after a reboot can stand in one file.
  */
-#ifndef LAB_STORE_STORE_H
-#define LAB_STORE_STORE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -133,5 +132,3 @@ int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_sto
 
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err);
-
-#endif

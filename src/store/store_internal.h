@@ -2,8 +2,7 @@
  * store_internal.h: what the files of the store share: the connection, its prepared statements, and
  * how SQLite's refusals become ours.
  */
-#ifndef LAB_STORE_STORE_INTERNAL_H
-#define LAB_STORE_STORE_INTERNAL_H
+#pragma once
 
 #include "model/result.h"
 #include "store/sql.h"
@@ -154,5 +153,3 @@ void lab_store_rollback(struct lab_store *store);                   /* if anythi
 
 /* Can processes share memory through a file of it? `type` as in statfs(2). */
 bool lab_store_shares_memory(unsigned long type);
-
-#endif

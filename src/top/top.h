@@ -4,8 +4,7 @@
  * handler that changes the view. So what a person sees is tested as text, and replaying a recording
  * is the same as watching a machine. The terminal itself is top_terminal.h.
  */
-#ifndef LAB_TOP_TOP_H
-#define LAB_TOP_TOP_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -210,5 +209,3 @@ void lab_top_summary(const struct lab_top_history *history, const struct lab_top
 /* Charts of all devices as a picture, by its name's ending (lab_plot_save). */
 int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
                  const char *path, struct lab_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* top_internal.h: what the parts of `top` share: the history's inside, and putting text on a
  * grid. */
-#ifndef LAB_TOP_TOP_INTERNAL_H
-#define LAB_TOP_TOP_INTERNAL_H
+#pragma once
 
 #include "top/top.h"
 
@@ -198,5 +197,3 @@ void top_draw_numa(const struct lab_top_history *history, const struct lab_top_v
  * returns the next free row. */
 int top_draw_cores(const struct lab_top_history *history, const struct lab_top_view *view, int node,
                    int row, int indent, int rows_max, struct lab_top_grid *grid);
-
-#endif

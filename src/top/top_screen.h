@@ -1,7 +1,6 @@
 /* top_screen.h: `top` at a terminal: draws, reads keys and does what they ask, until the user
  * leaves. */
-#ifndef LAB_TOP_TOP_SCREEN_H
-#define LAB_TOP_TOP_SCREEN_H
+#pragma once
 
 #include "base/tty/console.h"
 #include "top/top_source.h"
@@ -9,5 +8,3 @@
 /* `view` says how it begins. `ret_write`: the user asked for a summary and a picture. */
 int lab_top_screen_run(const struct lab_console *console, struct lab_top_source *source,
                        struct lab_top_view *view, bool *ret_write, struct lab_err *err);
-
-#endif

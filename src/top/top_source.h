@@ -2,8 +2,7 @@
  * top_source.h: where `top` gets its samples: from this machine through the sampler, or from a
  * recording at any speed. Whoever shows them asks for nothing but a history and a time.
  */
-#ifndef LAB_TOP_TOP_SOURCE_H
-#define LAB_TOP_TOP_SOURCE_H
+#pragma once
 
 #include "machine/machine.h"
 #include "probe/sampler.h"
@@ -50,5 +49,3 @@ int64_t lab_top_source_wall_offset(const struct lab_top_source *source);
 /* What a summary is made of: of a recording, the whole of it. Closed with lab_top_history_close
  * unless it is the source's own. */
 struct lab_top_history *lab_top_source_whole(struct lab_top_source *source);
-
-#endif

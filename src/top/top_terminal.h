@@ -4,8 +4,7 @@
  * Whatever ends the program gives the terminal back: lab_top_terminal_close, or, where a fault ends
  * it, a handler that does the same with nothing but system calls.
  */
-#ifndef LAB_TOP_TOP_TERMINAL_H
-#define LAB_TOP_TOP_TERMINAL_H
+#pragma once
 
 #include "top/top.h"
 
@@ -26,5 +25,3 @@ void lab_top_terminal_paint(struct lab_top_terminal *terminal, const struct lab_
 /* The next key as lab_top_key takes it; 0 = something happened that is none; -1 = nothing is left.
  * Never waits. */
 int lab_top_terminal_key(struct lab_top_terminal *terminal);
-
-#endif

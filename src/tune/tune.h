@@ -16,8 +16,7 @@
  * Knows no cache: who calls it gives what is known of an interrupted one and keeps what it is told
  * (tune/tuned.h).
  */
-#ifndef LAB_TUNE_TUNE_H
-#define LAB_TUNE_TUNE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -70,5 +69,3 @@ struct lab_tune_plan {
  */
 int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
              struct lab_tuning_result *ret_result, struct lab_err *err);
-
-#endif

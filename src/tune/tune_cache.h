@@ -1,6 +1,5 @@
 /* tune_cache.h: `gpulab cache … tuning`. */
-#ifndef LAB_TUNE_TUNE_CACHE_H
-#define LAB_TUNE_TUNE_CACHE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -14,5 +13,3 @@ int lab_cache_export_tuning(const struct lab_console *console, struct lab_arena 
                             const char *file, struct lab_err *err);
 int lab_cache_import_tuning(const struct lab_console *console, struct lab_arena *arena,
                             const char *file, struct lab_err *err);
-
-#endif

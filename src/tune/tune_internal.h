@@ -6,8 +6,7 @@
  *   tune_race.c     timing them side by side, round by round
  *   tune_verdict.c  who has won
  */
-#ifndef LAB_TUNE_TUNE_INTERNAL_H
-#define LAB_TUNE_TUNE_INTERNAL_H
+#pragma once
 
 #include "device/tunable.h"
 #include "measure/measure.h"
@@ -98,5 +97,3 @@ int tune_finals(struct tuner *tuner, struct finals *ret_finals, struct lab_err *
 /* --- tune_verdict.c --- */
 
 void tune_judge(struct tuner *tuner, const struct finals *finals);
-
-#endif

@@ -2,8 +2,7 @@
  * tune_run.h: tuning one kernel on one device: the choice of the device, its lease, the cache
  * before and behind the tuner.
  */
-#ifndef LAB_TUNE_TUNE_RUN_H
-#define LAB_TUNE_TUNE_RUN_H
+#pragma once
 
 #include "tune/tuned.h"
 
@@ -34,5 +33,3 @@ struct lab_tune_outcome {
 
 int lab_tune_run(const struct lab_tune_request *request, struct lab_arena *arena,
                  struct lab_tune_outcome *ret_outcome, struct lab_err *err);
-
-#endif

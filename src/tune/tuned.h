@@ -3,8 +3,7 @@
  * asks for config=tuned gets. The runner and `bench` ask; a worker gets what they found and never
  * looks.
  */
-#ifndef LAB_TUNE_TUNED_H
-#define LAB_TUNE_TUNED_H
+#pragma once
 
 #include "device/tunable.h"
 #include "store/tuning/tuning.h"
@@ -69,5 +68,3 @@ int lab_tuned_resolve(const struct lab_workload *workload, const void *config,
 struct lab_value *lab_tuned_options(const struct lab_workload *workload, struct lab_value *options,
                                     const struct lab_machine *machine, const char *device,
                                     struct lab_arena *arena);
-
-#endif

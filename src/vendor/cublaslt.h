@@ -3,8 +3,7 @@
  * Rows as in vendor/cuda.h; every function returns a lab_lt_status. Matrices are column-major
  * there: a row-major product C = A·B is the column-major Cᵀ = Bᵀ·Aᵀ.
  */
-#ifndef LAB_VENDOR_CUBLASLT_H
-#define LAB_VENDOR_CUBLASLT_H
+#pragma once
 
 #include "base/dl.h"
 #include "vendor/cuda.h"
@@ -120,5 +119,3 @@ int64_t lab_cublaslt_version(void);
 
 /* "not supported"; never NULL. */
 const char *lab_cublaslt_status_text(lab_lt_status status);
-
-#endif

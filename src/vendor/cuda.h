@@ -7,8 +7,7 @@
  * driver is asked for that very one), what is unavailable without it, and the parameters. Every
  * function returns a lab_cu_result. tests/unit/vendor compares all of it with the vendor's headers.
  */
-#ifndef LAB_VENDOR_CUDA_H
-#define LAB_VENDOR_CUDA_H
+#pragma once
 
 #include "base/dl.h"
 
@@ -308,5 +307,3 @@ const char *lab_cuda_lacks(void);
 
 /* Of the driver, as 13000 for 13.0; 0 where there is none. Needs no cuInit. */
 int lab_cuda_version(void);
-
-#endif

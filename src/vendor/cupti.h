@@ -6,8 +6,7 @@
  * that CUDA 12 (API 18) and 13 (API 130000 and later) have in common. cuptiActivityGetNextRecord
  * knows how long each of them is.
  */
-#ifndef LAB_VENDOR_CUPTI_H
-#define LAB_VENDOR_CUPTI_H
+#pragma once
 
 #include "base/dl.h"
 #include "vendor/cuda.h"
@@ -145,5 +144,3 @@ uint32_t lab_cupti_version(void);
 
 /* Of the CUDA that it came with: 12, 13; 0 = none. */
 int lab_cupti_cuda_major(void);
-
-#endif

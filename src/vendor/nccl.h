@@ -6,8 +6,7 @@
  * or ncclCommInitRank within a group), ranks of several processes by an id that one of them draws
  * and all are given. Exchanges are put on a stream and end there.
  */
-#ifndef LAB_VENDOR_NCCL_H
-#define LAB_VENDOR_NCCL_H
+#pragma once
 
 #include "base/dl.h"
 #include "vendor/cuda.h"
@@ -61,5 +60,3 @@ bool lab_nccl_ready(void);
 
 /* As 22809 for 2.28.9; 0 where there is none. */
 int lab_nccl_version(void);
-
-#endif

@@ -7,8 +7,7 @@
  * pairs: one of the two is enough. Whoever keeps handles for longer than a call goes through
  * vendor/nvml_session.h.
  */
-#ifndef LAB_VENDOR_NVML_H
-#define LAB_VENDOR_NVML_H
+#pragma once
 
 #include "base/dl.h"
 #include "base/err.h"
@@ -413,5 +412,3 @@ size_t lab_nvml_process_bytes(const struct lab_nvml *nvml);
 
 /* "the GPU is lost: it fell off the bus" for those that matter, else the library's own words. */
 const char *lab_nvml_words(const struct lab_nvml *nvml, lab_nvml_result result);
-
-#endif

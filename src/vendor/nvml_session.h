@@ -10,8 +10,7 @@
  * and whoever finds a GPU lost may ask, outside, for lab_nvml_restart. No lock is held while the
  * driver is called: a call that never returns keeps NVML from being restarted, and nothing else.
  */
-#ifndef LAB_VENDOR_NVML_SESSION_H
-#define LAB_VENDOR_NVML_SESSION_H
+#pragma once
 
 #include "vendor/nvml.h"
 
@@ -48,5 +47,3 @@ void lab_nvml_leave(void);
  * minute. `now_ns` is of any clock, but always the same.
  */
 int lab_nvml_restart(unsigned generation, int64_t now_ns, bool disturbs, struct lab_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * vendor/nvrtc.h: NVRTC, the compiler of CUDA C as a library, as far as we use it. Rows as in
  * vendor/cuda.h; every function returns a lab_nvrtc_result unless it stands below the table.
  */
-#ifndef LAB_VENDOR_NVRTC_H
-#define LAB_VENDOR_NVRTC_H
+#pragma once
 
 #include "base/dl.h"
 
@@ -59,5 +58,3 @@ bool lab_nvrtc_ready(void);
 
 /* As 13000 for 13.0; 0 where there is none. */
 int lab_nvrtc_version(void);
-
-#endif

@@ -7,8 +7,7 @@
  * Ranges follow the host, which runs ahead of the device: a range around a call covers what it asks
  * for.
  */
-#ifndef LAB_VENDOR_NVTX_H
-#define LAB_VENDOR_NVTX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ struct lab_nvtx_version_info {
     uint32_t version, reserved;
     void (*set_tool_version)(uint32_t version);
 };
-
-#endif

@@ -2,8 +2,7 @@
  * vendor.h: where the vendor's libraries are looked for, and what was found. A missing one is no
  * error: `gpulab devices` says what can't be done without it.
  */
-#ifndef LAB_VENDOR_VENDOR_H
-#define LAB_VENDOR_VENDOR_H
+#pragma once
 
 #include "base/cond.h"
 #include "base/dl.h"
@@ -51,5 +50,3 @@ void lab_vendor_load(struct lab_vendor_search *search, const struct lab_dl_repor
 
 /* The first of the symbols that was not found and has this effect; NULL where all are there. */
 const char *lab_vendor_lacks(const struct lab_dl_symbol *symbols, const char *effect);
-
-#endif

@@ -2,8 +2,7 @@
  * vendor/visible.h: which GPUs CUDA_VISIBLE_DEVICES leaves, and in what order, as the driver has
  * it. Both who computes on GPUs and who watches them count so: `cuda:N` is the same for both.
  */
-#ifndef LAB_VENDOR_VISIBLE_H
-#define LAB_VENDOR_VISIBLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct lab_visible_gpu {
  */
 int lab_visible_order(const char *visible, const struct lab_visible_gpu *gpus, int count,
                       int *ret_order, bool *ret_twice);
-
-#endif

@@ -27,8 +27,7 @@
  * group. SIGTERM does the same, but a workload that is a program gets it too, and a second to end
  * in.
  */
-#ifndef LAB_WORKER_WORKER_H
-#define LAB_WORKER_WORKER_H
+#pragma once
 
 #include "base/err.h"
 
@@ -41,5 +40,3 @@
  * and at the end all its descendants are killed.
  */
 int lab_worker_run(int fd, struct lab_err *err);
-
-#endif

@@ -12,8 +12,7 @@
  *   worker_sample.c  what a simulated machine's sampler saw
  *   worker_result.c  what a rank has to tell at its end
  */
-#ifndef LAB_WORKER_WORKER_INTERNAL_H
-#define LAB_WORKER_WORKER_INTERNAL_H
+#pragma once
 
 #include "base/cond.h"
 #include "base/str.h"
@@ -193,5 +192,3 @@ double worker_peak_memory_mib(bool external, struct lab_arena *arena);
 
 /* Adds to the rank's result what is known at its end. */
 void worker_complete_result(struct rank *rank);
-
-#endif

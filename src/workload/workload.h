@@ -6,8 +6,7 @@
  * A workload knows nothing of measuring: it is opened for one rank, asked for some iterations, and
  * closed. Who calls it decides how many iterations are warm-up and when it is enough (src/measure).
  */
-#ifndef LAB_WORKLOAD_WORKLOAD_H
-#define LAB_WORKLOAD_WORKLOAD_H
+#pragma once
 
 #include "base/err.h"
 #include "base/option.h"
@@ -303,5 +302,3 @@ int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *strea
 int lab_spans_run_launch(const struct lab_spans *spans, struct lab_stream *stream,
                          const struct lab_launch *launch, int count, struct lab_iteration *records,
                          struct lab_err *err);
-
-#endif

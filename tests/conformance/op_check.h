@@ -2,8 +2,7 @@
  * op_check.h: an op's example made real: random inputs on the host, what the output should be in
  * double precision, and how far an output is from it. Used for single kernels and whole devices.
  */
-#ifndef LAB_TESTS_OP_CHECK_H
-#define LAB_TESTS_OP_CHECK_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/random.h"
@@ -125,5 +124,3 @@ static inline void op_case_poison(float *out, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         out[i] = NAN;
 }
-
-#endif

@@ -14,8 +14,7 @@
  *   FAKE_CUDA_DRIFT_NS=5000    added to the GPU's clock from now on
  *   FAKE_CUDA_FAIL=NAME:CODE[,NAME:CODE…]   these functions fail, also those of NVML
  */
-#ifndef LAB_TESTS_FAKE_CUDA_H
-#define LAB_TESTS_FAKE_CUDA_H
+#pragma once
 
 #include "vendor/cuda.h"
 
@@ -40,5 +39,3 @@ extern _Thread_local lab_cu_context fake_current;
 
 /* Is all of the range allocated device memory? */
 bool fake_is_device(lab_cu_pointer memory, size_t size_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* fake_driver.h: what the files of the fake libcuda share. */
-#ifndef LAB_TESTS_FAKE_DRIVER_H
-#define LAB_TESTS_FAKE_DRIVER_H
+#pragma once
 
 #include "fake/fake_cuda.h"
 
@@ -31,5 +30,3 @@ enum {
         if (!fake_current)                                                                         \
             return FAKE_INVALID_CONTEXT;                                                           \
     } while (0)
-
-#endif

@@ -62,8 +62,7 @@
  * FAKE_CUDA_FAIL works too. Tests that are linked with nothing of this reach for the functions
  * below through dlsym.
  */
-#ifndef LAB_TESTS_FAKE_NVML_H
-#define LAB_TESTS_FAKE_NVML_H
+#pragma once
 
 #include "fake/fake_cuda.h"
 #include "vendor/nvml.h"
@@ -254,5 +253,3 @@ LAB_NVML_FUNCTIONS(FAKE_PROTOTYPE)
 #undef FAKE_PROTOTYPE
 
 lab_nvml_device fake_handle(int gpu, int instance); /* in this session */
-
-#endif

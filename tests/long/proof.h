@@ -14,8 +14,7 @@
  * The truth of a figure that the simulator doesn't take as a key, such as what a slower copy costs
  * in throughput, is that figure on the same machine without any noise.
  */
-#ifndef PROOF_H
-#define PROOF_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
@@ -184,5 +183,3 @@ const struct lab_doc_cell *proof_cell_at(const struct lab_doc_table *table, int 
 void proof_count_cover(struct proof_count *count, const struct lab_doc_cell *cell, double truth);
 void proof_count_claim(struct proof_count *count, const struct lab_claim *claim, double truth);
 void proof_count_hit(struct proof_count *count, bool hit);
-
-#endif

@@ -9,8 +9,7 @@
  *   proof_claims.c runs both, matches the claims, counts
  *   proof_page.c   counts into verdicts, tables and the first page of docs/PROOF.md
  */
-#ifndef PROOF_CLAIMS_H
-#define PROOF_CLAIMS_H
+#pragma once
 
 #include "proof.h"
 
@@ -139,5 +138,3 @@ void proof_claims_text(const struct proof_claims *claims, bool sample, struct la
 /* The first page of docs/PROOF.md. */
 void proof_claims_page(const struct proof_claims *claims, bool sample, uint64_t seed,
                        struct lab_str *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* proof_run.h: one run of simulated devices, measured by the same loop as a worker does. */
-#ifndef PROOF_RUN_H
-#define PROOF_RUN_H
+#pragma once
 
 #include "proof.h"
 
@@ -29,5 +28,3 @@ void *proof_run_config(const struct lab_workload *workload, const struct proof_p
 int proof_run_measure(struct proof_study *study, const struct proof_point *ranks, int count,
                       const struct lab_workload *workload, const void *config,
                       struct proof_measured *ret_measured, struct lab_err *err);
-
-#endif

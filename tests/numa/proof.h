@@ -2,8 +2,7 @@
  * proof.h: what the parts of the proof share. Results are TAP: one line for each claim, and behind
  * a failed one why it failed.
  */
-#ifndef LAB_TESTS_NUMA_PROOF_H
-#define LAB_TESTS_NUMA_PROOF_H
+#pragma once
 
 #include "base/err.h"
 #include "model/machine.h"
@@ -24,5 +23,3 @@ void prove_device(const struct lab_machine *machine);
 void prove_bench(const struct lab_machine *machine);
 void prove_study(const struct lab_machine *machine);
 void prove_monitor(const struct lab_machine *machine);
-
-#endif

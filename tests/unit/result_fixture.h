@@ -2,8 +2,7 @@
  * result_fixture.h: results for tests: from a JSON text with the keys of model/result.h, or with
  * something in every row of its table; and whether two are the same.
  */
-#ifndef LAB_TEST_RESULT_FIXTURE_H
-#define LAB_TEST_RESULT_FIXTURE_H
+#pragma once
 
 #include "model/result.h"
 
@@ -103,5 +102,3 @@ static inline const char *result_unequal(const struct lab_result *a, const struc
                                   strict ? 0 : LAB_RESULT_OF_RANK);
     return key;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * check.h: claims that are shown together agree. A fault is a mistake of this program, not of who
  * reads: the weaker claim becomes inconclusive, and a sentence says so.
  */
-#ifndef LAB_ANALYSIS_CLAIMS_CHECK_H
-#define LAB_ANALYSIS_CLAIMS_CHECK_H
+#pragma once
 
 #include "model/claim.h"
 
@@ -16,5 +15,3 @@
  */
 void lab_claims_check(struct lab_claim *const *claims, int count, bool pairs,
                       const char *const **faults, struct lab_arena *arena);
-
-#endif

@@ -12,8 +12,7 @@
  * are left out; where fewer than two are whole, or less than half, the runs of each point count by
  * themselves (Welch). With one run a point there is an effect and no interval.
  */
-#ifndef LAB_ANALYSIS_CLAIMS_CONTRAST_H
-#define LAB_ANALYSIS_CLAIMS_CONTRAST_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "model/claim.h"
@@ -65,5 +64,3 @@ struct lab_claim lab_claim_from_samples(const double *base, int base_count, cons
 /* Verdicts of a family hold together: the share of false ones among YES stays below
  * LAB_CLAIM_LEVEL (Benjamini and Hochberg). All comparisons that answer one question are one. */
 void lab_claim_adjust(struct lab_claim *const *claims, int count);
-
-#endif

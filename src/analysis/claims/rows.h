@@ -20,8 +20,7 @@
  * the column has `with_interval`), a cell, or a claim. A claim becomes `<key>` with its interval,
  * `<key>_verdict`, `<key>_bound` and `<key>_runs` for programs, and lab_claim_short() for people.
  */
-#ifndef LAB_ANALYSIS_CLAIMS_ROWS_H
-#define LAB_ANALYSIS_CLAIMS_ROWS_H
+#pragma once
 
 #include "analysis/analysis_build.h"
 #include "stats/stats.h"
@@ -113,5 +112,3 @@ void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *r
 void lab_rows_set_heat(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
                        const char *y, const char *value, const char *title,
                        struct lab_arena *arena);
-
-#endif

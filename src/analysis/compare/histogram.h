@@ -1,6 +1,5 @@
 /* histogram.h: how often each of two labels had which values, as shares of all their ticks. */
-#ifndef LAB_ANALYSIS_COMPARE_HISTOGRAM_H
-#define LAB_ANALYSIS_COMPARE_HISTOGRAM_H
+#pragma once
 
 #include "analysis/recording/recording_stats.h"
 
@@ -18,5 +17,3 @@ void lab_histogram_make(const struct lab_recording_stats_label *first,
                         const struct lab_recording_stats_label *second,
                         enum lab_recording_stats_metric metric, int bins,
                         struct lab_histogram *ret);
-
-#endif

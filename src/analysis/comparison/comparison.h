@@ -8,8 +8,7 @@
  * shared points, as each point's distance from its own mean, so that a block that lacks a point
  * doesn't count for less. Sets that were run in turn (`session`) are compared pair by pair.
  */
-#ifndef LAB_ANALYSIS_COMPARISON_COMPARISON_H
-#define LAB_ANALYSIS_COMPARISON_COMPARISON_H
+#pragma once
 
 #include "model/claim.h"
 #include "model/point_set.h"
@@ -65,5 +64,3 @@ const char *lab_comparison_point_name(const struct lab_comparison *comparison,
  * slower; 0 = none is shown. And what can't be excluded: its far end; NaN = nobody can tell. */
 double lab_comparison_shown(const struct lab_claim *claim, enum lab_comparison_verdict verdict);
 double lab_comparison_possible(const struct lab_claim *claim);
-
-#endif

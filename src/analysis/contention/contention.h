@@ -6,8 +6,7 @@
  * cause is named only where its own probe fell for certain and the fall explains the slow-down: a
  * ratio of two probes also falls when the other one rises.
  */
-#ifndef LAB_ANALYSIS_CONTENTION_CONTENTION_H
-#define LAB_ANALYSIS_CONTENTION_CONTENTION_H
+#pragma once
 
 #include "analysis/variance/phases.h"
 
@@ -63,5 +62,3 @@ struct contention contention_make(const struct lab_analysis_input *input, struct
 
 bool contention_is_slower(const struct lab_claim *claim); /* for certain */
 bool contention_is_slowed(const struct contention_phase *phase);
-
-#endif

@@ -1,6 +1,5 @@
 /* correlate.h: what correlate.c found, for its chart. */
-#ifndef LAB_ANALYSIS_CORRELATE_CORRELATE_H
-#define LAB_ANALYSIS_CORRELATE_CORRELATE_H
+#pragma once
 
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_resource.h"
@@ -13,5 +12,3 @@ struct correlate_finding {
 /* "correlate_top": iteration times over the resource. */
 void correlate_add_chart(struct lab_analysis_result *result, struct correlate_finding finding,
                          const char *suffix, bool simulated, struct lab_arena *arena);
-
-#endif

@@ -5,8 +5,7 @@
  * Copies in the two directions and compute overlap, so that the longest of them bounds a pipeline.
  * Models are compared within a group: batch size, image size, pool and compilation are the same.
  */
-#ifndef LAB_ANALYSIS_CROSSOVER_CROSSOVER_H
-#define LAB_ANALYSIS_CROSSOVER_CROSSOVER_H
+#pragma once
 
 #include "analysis/claims/contrast.h"
 #include "analysis/stages/stages.h"
@@ -45,5 +44,3 @@ int crossover_groups_make(const struct lab_study_table *study, const char *prefi
 
 void crossover_add_chart(struct lab_analysis_result *result, const struct crossover_group *groups,
                          int count, struct lab_arena *arena);
-
-#endif

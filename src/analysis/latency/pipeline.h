@@ -8,8 +8,7 @@
  * a range by its own start in the former, and by the start of the call that asked for it in the
  * latter: what was asked for within the range counts to its end, however late that is.
  */
-#ifndef LAB_ANALYSIS_LATENCY_PIPELINE_H
-#define LAB_ANALYSIS_LATENCY_PIPELINE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "model/iteration.h"
@@ -63,5 +62,3 @@ struct lab_pipelines {
 /* Everything lies in the arena. */
 void lab_pipelines_make(const struct lab_trace *trace, const char *window, int64_t gap_ns,
                         struct lab_arena *arena, struct lab_pipelines *ret_pipelines);
-
-#endif

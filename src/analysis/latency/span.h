@@ -1,8 +1,7 @@
 /*
  * analysis/latency/span.h: stretches of time as sets: what ran at all, however many things at once.
  */
-#ifndef LAB_ANALYSIS_LATENCY_SPAN_H
-#define LAB_ANALYSIS_LATENCY_SPAN_H
+#pragma once
 
 #include "model/iteration.h"
 
@@ -18,5 +17,3 @@ int64_t lab_spans_busy_ns(const struct lab_span *spans, size_t count);
 /* The time that two joined sets have in common. */
 int64_t lab_spans_common_ns(const struct lab_span *a, size_t a_count, const struct lab_span *b,
                             size_t b_count);
-
-#endif

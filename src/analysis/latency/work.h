@@ -2,8 +2,7 @@
  * analysis/latency/work.h: what a device did as one list, whatever kind each command is of, joined
  * with the calls that asked for it, and what the trace's ranges say about it.
  */
-#ifndef LAB_ANALYSIS_LATENCY_WORK_H
-#define LAB_ANALYSIS_LATENCY_WORK_H
+#pragma once
 
 #include "base/mem.h"
 #include "model/trace.h"
@@ -61,5 +60,3 @@ bool lab_work_is_within(const struct lab_work_ranges *ranges, const struct lab_l
 
 /* The batch that it belongs to, by its stage; -1 = none. */
 int64_t lab_work_batch(const struct lab_work_ranges *ranges, const struct lab_latency_work *work);
-
-#endif

@@ -6,8 +6,7 @@
  * else the one with the lowest number. It is chosen before any rate is looked at, so that chance
  * doesn't make a penalty.
  */
-#ifndef LAB_ANALYSIS_NUMA_NUMA_H
-#define LAB_ANALYSIS_NUMA_NUMA_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/claims/contrast.h"
@@ -79,5 +78,3 @@ int lab_numa_best_node(const struct lab_numa_device *device);
 /* Those of a study (charts.c); their names end with the suffix. */
 void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                          const char *suffix, struct lab_arena *arena);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * condition.h: the state that a GPU was in during its runs, and in what it differs from its peers.
  */
-#ifndef LAB_ANALYSIS_PEERS_CONDITION_H
-#define LAB_ANALYSIS_PEERS_CONDITION_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 
@@ -22,5 +21,3 @@ struct lab_condition lab_condition_of(const struct lab_study_table *study, const
 const char *lab_condition_differences(const struct lab_condition *own,
                                       const struct lab_condition *const *peers, int count,
                                       struct lab_arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * peers.h: devices of a study compared with their peers: others of the same model of hardware, each
  * with the same workload, from a NUMA node at the same distance. For peers.c and recommend.
  */
-#ifndef LAB_ANALYSIS_PEERS_PEERS_H
-#define LAB_ANALYSIS_PEERS_PEERS_H
+#pragma once
 
 #include "analysis/claims/contrast.h"
 #include "analysis/peers/condition.h"
@@ -52,5 +51,3 @@ struct lab_peers {
 struct lab_peers lab_peers_make(const struct lab_study_table *study, struct lab_arena *arena);
 /* The largest effect of a device that is certain; 0 = none is. */
 double lab_peer_effect(const struct lab_peer *device);
-
-#endif

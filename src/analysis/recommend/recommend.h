@@ -7,8 +7,7 @@
  * any rate is looked at, over all pairs of placements that are alike otherwise. First over all
  * models, then by model; single models get a verdict only where all together have one.
  */
-#ifndef LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
-#define LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/claims/contrast.h"
@@ -76,5 +75,3 @@ int lab_choices_best(const struct lab_choices *placements, int model);
 /* A command that repeats the placements of a model often enough; NULL = nothing is open. */
 const char *lab_choices_next(const struct lab_choices *placements, int model,
                              struct lab_arena *arena);
-
-#endif

@@ -3,8 +3,7 @@
  * means, deviations and peaks, energy, throttled time, and what is missing. Gaps are never filled:
  * a figure is over what is there, and how much isn't stands beside it.
  */
-#ifndef LAB_ANALYSIS_RECORDING_RECORDING_STATS_H
-#define LAB_ANALYSIS_RECORDING_RECORDING_STATS_H
+#pragma once
 
 #include "analysis/analysis_build.h"
 
@@ -167,5 +166,3 @@ const char *lab_recording_stats_about(const struct lab_recording_stats *const *a
  */
 void lab_recording_stats_add_notes(const struct lab_recording_stats *const *all_stats, int count,
                                    const char *const **notes, struct lab_arena *arena);
-
-#endif

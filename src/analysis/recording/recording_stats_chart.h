@@ -2,8 +2,7 @@
  * recording_stats_chart.h: what recordings tell of their GPUs as pictures. Each function adds
  * one chart to a result, if there is something to draw. Everything lies in the arena.
  */
-#ifndef LAB_ANALYSIS_RECORDING_RECORDING_STATS_CHART_H
-#define LAB_ANALYSIS_RECORDING_RECORDING_STATS_CHART_H
+#pragma once
 
 #include "analysis/recording/recording_stats.h"
 
@@ -34,5 +33,3 @@ void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *
 /* "gpu_usage": mean utilisation and power of each label's GPUs. */
 void lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels, int count,
                                      struct lab_arena *arena, struct lab_analysis_result *result);
-
-#endif

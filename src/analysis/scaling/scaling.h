@@ -6,8 +6,7 @@
  *   predict.c  models that weren't run, within the range that was
  *   chart.c    throughput by work, depth and width
  */
-#ifndef LAB_ANALYSIS_SCALING_SCALING_H
-#define LAB_ANALYSIS_SCALING_SCALING_H
+#pragma once
 
 #include "analysis/claims/contrast.h"
 #include "analysis/stages/stages.h"
@@ -123,5 +122,3 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
 void scaling_add_charts(struct lab_analysis_result *result, const struct scaling_group *group,
                         const struct scaling_prediction *predictions, int prediction_count,
                         const char *suffix, struct lab_arena *arena);
-
-#endif

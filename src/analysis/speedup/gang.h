@@ -6,8 +6,7 @@
  * node: it is chosen before any rate is looked at. The fastest of them would be fast by chance as
  * well.
  */
-#ifndef LAB_ANALYSIS_SPEEDUP_GANG_H
-#define LAB_ANALYSIS_SPEEDUP_GANG_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/claims/contrast.h"
@@ -108,5 +107,3 @@ void lab_gangs_add_chart(struct lab_analysis_result *result, const struct lab_ga
 /* Of training: over the batch, a panel for each model. */
 void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                                const char *name, struct lab_arena *arena);
-
-#endif

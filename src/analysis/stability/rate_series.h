@@ -2,8 +2,7 @@
  * rate_series.h: how the iterations of one rank went over a run: whether they drift, where they
  * change for good, for how long the device was throttled. For stability.c alone.
  */
-#ifndef LAB_ANALYSIS_STABILITY_RATE_SERIES_H
-#define LAB_ANALYSIS_STABILITY_RATE_SERIES_H
+#pragma once
 
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
@@ -49,5 +48,3 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
                                const struct lab_rate_series *all, int count, const char *name,
                                bool simulated, struct lab_arena *arena);
-
-#endif

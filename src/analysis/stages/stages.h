@@ -4,8 +4,7 @@
  *
  * H2D, compute and D2H overlap on three streams: an iteration takes as long as the longest of them.
  */
-#ifndef LAB_ANALYSIS_STAGES_STAGES_H
-#define LAB_ANALYSIS_STAGES_STAGES_H
+#pragma once
 
 #include "analysis/analysis_group.h"
 #include "analysis/claims/contrast.h"
@@ -59,5 +58,3 @@ struct lab_stage_estimates {             /* of a group: one value for each block
  * group with its settings: "4 devices, NUMA node 0, batch_size=8". Fewer than two: not tested. */
 struct lab_claim lab_stage_pool(const struct lab_stage_estimates *groups, int count,
                                 const char *unit, struct lab_arena *arena);
-
-#endif

@@ -20,8 +20,7 @@
  * largest, numbers of devices that were run, and models that were run unless they are three or
  * more.
  */
-#ifndef LAB_ANALYSIS_TRAINING_ANALYSIS_TRAINING_H
-#define LAB_ANALYSIS_TRAINING_ANALYSIS_TRAINING_H
+#pragma once
 
 #include "analysis/analysis_study.h"
 #include "stats/fit.h"
@@ -148,5 +147,3 @@ int lab_training_sets(const struct lab_study_table *study, struct lab_arena *are
 struct lab_study_table lab_training_set_study(const struct lab_study_table *study,
                                               const struct lab_training_set *set,
                                               struct lab_arena *arena);
-
-#endif

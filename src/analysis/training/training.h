@@ -1,6 +1,5 @@
 /* training.h: what the files of `training` share; for training.c and this folder alone. */
-#ifndef LAB_ANALYSIS_TRAINING_TRAINING_H
-#define LAB_ANALYSIS_TRAINING_TRAINING_H
+#pragma once
 
 #include "analysis/analysis_group.h"
 #include "analysis/claims/rows.h"
@@ -17,5 +16,3 @@ const char *training_add_auto(struct lab_analysis_result *result, struct lab_ana
 void training_add_steps(struct lab_analysis_result *result, struct lab_analysis_part *part,
                         const struct lab_training_set *set, bool simulated, const char *suffix,
                         struct lab_arena *arena);
-
-#endif

@@ -4,8 +4,7 @@
  *   copies.c    bandwidth and latency of copies, by path and by size
  *   settings.c  throughput by batch and by pool; the remote node's penalty by pool
  */
-#ifndef LAB_ANALYSIS_TRANSFER_TRANSFER_H
-#define LAB_ANALYSIS_TRANSFER_TRANSFER_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/claims/contrast.h"
@@ -73,5 +72,3 @@ struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,
                                             const struct lab_study_point *points, int count,
                                             enum lab_transfer_question question,
                                             struct lab_arena *arena);
-
-#endif

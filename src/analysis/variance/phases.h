@@ -2,8 +2,7 @@
  * phases.h: the same kernel on the same device in different phases (alone, at once with others,
  * isolated from them), and claims about them. For variance.c and contention.c.
  */
-#ifndef LAB_ANALYSIS_VARIANCE_PHASES_H
-#define LAB_ANALYSIS_VARIANCE_PHASES_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/claims/contrast.h"
@@ -124,5 +123,3 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_cla
 
 /* "variance": boxes of iteration times by device and phase, a panel for each kernel. */
 void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_phases *phases);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * file.h: whole files, read with a bound and written so that a crash leaves the old or the new one.
  */
-#ifndef LAB_BASE_FILE_FILE_H
-#define LAB_BASE_FILE_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -58,5 +57,3 @@ const char *lab_file_config_folder(struct lab_arena *arena);
  * ENOTDIR. */
 int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena,
                           const char **ret_refused);
-
-#endif

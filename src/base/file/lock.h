@@ -2,8 +2,7 @@
  * lock.h: lock files: flock decides, the content says who holds it. The kernel drops a lock with
  * the last descriptor, whatever ends the process.
  */
-#ifndef LAB_BASE_FILE_LOCK_H
-#define LAB_BASE_FILE_LOCK_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,5 +40,3 @@ void lab_lock_write(int fd, const struct lab_holder *holder);
 void lab_lock_read(int fd, struct lab_holder *ret_holder);
 /* Whether a process holds it now, and which (may be NULL). */
 bool lab_lock_held(const char *path, struct lab_holder *ret_holder);
-
-#endif

@@ -7,8 +7,7 @@
  * that nobody can redirect a write or a removal. The directory is locked meanwhile: two that fill
  * it come one after the other.
  */
-#ifndef LAB_BASE_FILE_OUT_DIR_H
-#define LAB_BASE_FILE_OUT_DIR_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -70,5 +69,3 @@ struct lab_scratch_dir {
 int lab_scratch_dir_open(struct lab_arena *arena, struct lab_scratch_dir *ret_dir,
                          struct lab_err *err);
 void lab_scratch_dir_close(struct lab_scratch_dir *dir);
-
-#endif

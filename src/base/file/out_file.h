@@ -2,8 +2,7 @@
  * out_file.h: a file that a command writes piece by piece and that appears whole or not at
  * all: the pieces go into a hidden file beside it, which takes its place when it is on the disk.
  */
-#ifndef LAB_BASE_FILE_OUT_FILE_H
-#define LAB_BASE_FILE_OUT_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -27,5 +26,3 @@ int lab_out_file_write(struct lab_out_file *file, const char *bytes, size_t leng
 int lab_out_file_finish(struct lab_out_file *file, struct lab_err *err);
 /* Leaves no trace of it, and of what was there before everything. */
 void lab_out_file_drop(struct lab_out_file *file);
-
-#endif

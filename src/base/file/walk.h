@@ -4,8 +4,7 @@
  * Links aren't followed and hidden names are passed over: a file is found once, and a circle ends.
  * A folder below the first that is somebody else's, or gone meanwhile, is passed over, too.
  */
-#ifndef LAB_BASE_FILE_WALK_H
-#define LAB_BASE_FILE_WALK_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -56,5 +55,3 @@ struct lab_walk_seen { /* zeroed at first */
 /* Whether it is there and was seen before, under this name or another; what was seen is in the
  * arena. */
 bool lab_walk_again(struct lab_walk_seen *seen, const char *path, struct lab_arena *arena);
-
-#endif

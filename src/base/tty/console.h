@@ -2,8 +2,7 @@
  * console.h: how results and messages reach the user. Results go to `out`, in the style that it can
  * show; messages and the status line go to stderr and never mix.
  */
-#ifndef LAB_BASE_TTY_CONSOLE_H
-#define LAB_BASE_TTY_CONSOLE_H
+#pragma once
 
 #include "base/tty/text.h"
 #include "base/value.h"
@@ -44,5 +43,3 @@ void lab_console_say(const char *format, ...) __attribute__((format(printf, 1, 2
  * that goes to stderr through this layer takes it away first. `text` may be NULL: takes it away.
  */
 void lab_console_status_line(const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * has ended or the user leaves: q or Ctrl-C. Where stdout is no terminal nothing is drawn over and
  * no key is read; the caller prints lines instead.
  */
-#ifndef LAB_BASE_TTY_FOLLOW_H
-#define LAB_BASE_TTY_FOLLOW_H
+#pragma once
 
 #include "base/tty/console.h"
 
@@ -34,5 +33,3 @@ bool lab_follow_wait(struct lab_follow *follow, double seconds);
 /* Appends as many whole lines of the text as fit into the rows; "…" follows where there are more.
  * A line that is wider than the terminal fills several rows. Returns how many are filled. */
 int lab_follow_cut(const char *text, int rows, int columns, struct lab_str *out);
-
-#endif

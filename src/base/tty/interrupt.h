@@ -1,6 +1,5 @@
 /* interrupt.h: Ctrl-C asks for the end once; a second one ends the program as always. */
-#ifndef LAB_BASE_TTY_INTERRUPT_H
-#define LAB_BASE_TTY_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ bool lab_interrupt_seen(void);
 /* While held, the second Ctrl-C is only noted too: whoever holds it has a program to end first. */
 void lab_interrupt_hold(bool on);
 bool lab_interrupt_seen_twice(void);
-
-#endif

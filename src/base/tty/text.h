@@ -2,8 +2,7 @@
  * text.h: text of a given width and character set: what a terminal or a file can show, wrapping,
  * headings, ASCII. Everything is appended to a string.
  */
-#ifndef LAB_BASE_TTY_TEXT_H
-#define LAB_BASE_TTY_TEXT_H
+#pragma once
 
 #include "base/str.h"
 
@@ -27,5 +26,3 @@ void lab_text_wrap(const char *text, int start, int indent, int columns, struct 
 void lab_text_keep(struct lab_str *text, size_t from);
 /* Columns of a line on the screen: what colours it takes none. */
 int lab_text_columns(const char *text);
-
-#endif

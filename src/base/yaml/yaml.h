@@ -5,8 +5,7 @@
  * error instead of memory. A key that is there twice, a second document and bytes that aren't UTF-8
  * are errors with their line.
  */
-#ifndef LAB_BASE_YAML_YAML_H
-#define LAB_BASE_YAML_YAML_H
+#pragma once
 
 #include "base/value.h"
 
@@ -25,5 +24,3 @@ int lab_yaml_parse(const char *text, size_t length, const char *origin,
 
 /* Appends the value as block-style YAML that reads back the same. */
 void lab_yaml_write(const struct lab_value *value, struct lab_str *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* yaml_scalar.h: what a YAML scalar stands for; shared by yaml.c and yaml_write.c alone. */
-#ifndef LAB_BASE_YAML_YAML_SCALAR_H
-#define LAB_BASE_YAML_YAML_SCALAR_H
+#pragma once
 
 #include "base/value.h"
 
@@ -15,5 +14,3 @@ int lab_yaml_read_tagged(const char *text, const char *tag, struct lab_arena *ar
 
 /* Whether unquoted text would be read as text. */
 bool lab_yaml_is_text(const char *text);
-
-#endif

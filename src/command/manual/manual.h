@@ -2,8 +2,7 @@
  * manual.h: what a program's descriptors say about it, written as help text, man page or shell
  * completion. It knows nothing of commands: the command layer hands it this plain description.
  */
-#ifndef LAB_COMMAND_MANUAL_MANUAL_H
-#define LAB_COMMAND_MANUAL_MANUAL_H
+#pragma once
 
 #include "base/option.h"
 
@@ -49,5 +48,3 @@ void lab_manual_man(const struct lab_manual *manual, const struct lab_manual_pag
                     struct lab_str *out);
 /* A completion script for "bash", "zsh" or "fish"; -1 for any other shell. */
 int lab_manual_completion(const struct lab_manual *manual, const char *shell, struct lab_str *out);
-
-#endif

@@ -2,8 +2,7 @@
  * manual_text.h: what the writers of help, man pages and completions share. Other code uses
  * manual.h.
  */
-#ifndef LAB_COMMAND_MANUAL_MANUAL_TEXT_H
-#define LAB_COMMAND_MANUAL_MANUAL_TEXT_H
+#pragma once
 
 #include "command/manual/manual.h"
 
@@ -47,5 +46,3 @@ void lab_manual_add_script(struct lab_str *out, const char *name, const char *pr
 void lab_manual_bash(const struct lab_manual *manual, struct lab_str *out);
 void lab_manual_zsh(const struct lab_manual *manual, struct lab_str *out);
 void lab_manual_fish(const struct lab_manual *manual, struct lab_str *out);
-
-#endif

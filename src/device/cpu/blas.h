@@ -1,8 +1,7 @@
 /*
  * blas.h: one thread's matrix product, by OpenBLAS, callable from any number of threads at once.
  */
-#ifndef LAB_DEVICE_CPU_BLAS_H
-#define LAB_DEVICE_CPU_BLAS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -33,5 +32,3 @@ const char *cpu_blas_better_core(const char *core);
 
 /* Whether OpenBLAS packs into the buffers of blas.c; else calls wait for each other. */
 bool cpu_blas_is_concurrent(void);
-
-#endif

@@ -14,8 +14,7 @@
  * streams for commands, of streams and the host for streams, of helpers for work, is waiting for a
  * counter to reach a value.
  */
-#ifndef LAB_DEVICE_CPU_CPU_H
-#define LAB_DEVICE_CPU_CPU_H
+#pragma once
 
 #include "base/cond.h"
 #include "device/buffers.h"
@@ -325,5 +324,3 @@ void cpu_graph_close(struct lab_graph *graph);
 struct cpu_command *cpu_graph_next(struct cpu_graph *graph);
 void cpu_graph_replay(struct cpu_stream *stream, struct cpu_graph *graph,
                       struct cpu_binding *bindings);
-
-#endif

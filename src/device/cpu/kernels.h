@@ -3,8 +3,7 @@
  * do in any order; which part of the output a unit is follows from the launch and the number of
  * units alone.
  */
-#ifndef LAB_DEVICE_CPU_KERNELS_H
-#define LAB_DEVICE_CPU_KERNELS_H
+#pragma once
 
 #include "device/cpu/cpu.h"
 #include "device/tunable.h"
@@ -52,5 +51,3 @@ static inline int64_t cpu_min(int64_t a, int64_t b) {
 static inline int64_t cpu_max(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
-
-#endif

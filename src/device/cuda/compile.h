@@ -5,8 +5,7 @@
  * Code is kept for the life of the process and shared by its devices. Variants that will be needed
  * can be asked for ahead: threads then compile them beside whatever else goes on.
  */
-#ifndef LAB_DEVICE_CUDA_COMPILE_H
-#define LAB_DEVICE_CUDA_COMPILE_H
+#pragma once
 
 #include "base/err.h"
 #include "device/cuda/plan/plan.h"
@@ -55,5 +54,3 @@ void cuda_architecture(int capability, const int *known, int count, char ret_nam
 /* What a kernel file's code depends on, as a hash: another one whenever its text is, or that of a
  * header that it includes, directly or through another one. */
 uint64_t cuda_source_hash(const char *file);
-
-#endif

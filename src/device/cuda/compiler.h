@@ -1,7 +1,6 @@
 /* compiler.h: which version of NVRTC there is, without loading it where that is known from
  * before. */
-#ifndef LAB_DEVICE_CUDA_COMPILER_H
-#define LAB_DEVICE_CUDA_COMPILER_H
+#pragma once
 
 #include "base/mem.h"
 
@@ -14,5 +13,3 @@ int cuda_compiler_version(const char *driver, struct lab_arena *arena);
 int cuda_compiler_recall(const char *folder, const char *places, struct lab_arena *arena);
 void cuda_compiler_remember(const char *folder, const char *places, const char *path, int version,
                             struct lab_arena *arena);
-
-#endif

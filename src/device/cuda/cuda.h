@@ -21,8 +21,7 @@
  * The process that plans and starts runs only selects: it never calls cuInit, since a process that
  * has done so can't be cloned safely and holds memory on every GPU.
  */
-#ifndef LAB_DEVICE_CUDA_CUDA_H
-#define LAB_DEVICE_CUDA_CUDA_H
+#pragma once
 
 #include "device/device.h"
 #include "vendor/cuda.h"
@@ -289,5 +288,3 @@ static inline uint64_t cuda_hash(const void *key, size_t bytes) {
     }
     return hash;
 }
-
-#endif

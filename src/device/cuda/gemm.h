@@ -4,8 +4,7 @@
  * A product of a shape is planned once for a device: descriptors, and the fastest of the algorithms
  * that the library proposes, found by timing them (gemm_tune.c). Later launches look the plan up.
  */
-#ifndef LAB_DEVICE_CUDA_GEMM_H
-#define LAB_DEVICE_CUDA_GEMM_H
+#pragma once
 
 #include "device/cuda/cuda.h"
 #include "vendor/cublaslt.h"
@@ -87,5 +86,3 @@ lab_lt_status cuda_gemm_enqueue(const struct cuda_gemms *gemms, struct cuda_gemm
 int cuda_gemm_tune(const struct cuda_gemms *gemms, struct cuda_device *device,
                    struct cuda_gemm_plan *plan, const struct lab_lt_heuristic *algorithms,
                    int count);
-
-#endif

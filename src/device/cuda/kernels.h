@@ -1,6 +1,5 @@
 /* kernels.h: what launches keep on a device and on a stream; the `kernels` of cuda.h's structs. */
-#ifndef LAB_DEVICE_CUDA_KERNELS_H
-#define LAB_DEVICE_CUDA_KERNELS_H
+#pragma once
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/gemm.h"
@@ -17,5 +16,3 @@ int cuda_kernels_get(struct cuda_device *device, const struct cuda_variant *vari
                      struct cuda_module **ret_module, struct lab_err *err);
 /* Enqueues a call that no launch stands for; the device's context is current. */
 int cuda_kernels_put(struct cuda_stream *stream, struct cuda_call *call, struct lab_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * module.h: kernels loaded on a device, found by their variant. A launch looks its kernel up here,
  * so that takes some ten nanoseconds; what isn't there yet is made by compile.h and loaded.
  */
-#ifndef LAB_DEVICE_CUDA_MODULE_H
-#define LAB_DEVICE_CUDA_MODULE_H
+#pragma once
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan/plan.h"
@@ -30,5 +29,3 @@ int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *devi
 
 /* Unloads all; the context is current and idle. */
 void cuda_modules_release(struct cuda_modules *modules, const struct cuda_device *device);
-
-#endif

@@ -2,8 +2,7 @@
  * mlp.h: what the training ops, and the kernels that do them, share beside device/mlp.h: which
  * input is which, and Adam's definition.
  */
-#ifndef LAB_DEVICE_OP_MLP_H
-#define LAB_DEVICE_OP_MLP_H
+#pragma once
 
 #include "device/op.h"
 
@@ -32,5 +31,3 @@ void op_adam(const struct lab_adam *adam, int64_t parameters, const double *stat
 
 /* Second moments that aren't negative and a whole step count, in a state of that stride. */
 void op_adam_domain(int64_t stride, float *state);
-
-#endif

@@ -2,8 +2,7 @@
  * parts.h: what the files of this folder share. Each file defines one `const struct lab_op
  * lab_op_<name>` for every op of a family; lab_op_get finds them by the list in device/op.h.
  */
-#ifndef LAB_DEVICE_OP_PARTS_H
-#define LAB_DEVICE_OP_PARTS_H
+#pragma once
 
 #include "device/op.h"
 
@@ -31,5 +30,3 @@ void op_layer_norm_row(const double *x, const double *gamma, const double *beta,
 
 /* gamma and beta are inputs 1 and 2 of every op that normalises. */
 int op_check_layer_norm(const struct lab_launch *launch, int64_t columns, struct lab_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * must be given; a row of type LAB_OPTION_VALUE is a key that somebody else reads, listed so that a
  * mistyped one is suggested. Errors are LAB_ERR_USER and begin with "file:line: ".
  */
-#ifndef LAB_DEVICE_SIM_DESCRIBE_H
-#define LAB_DEVICE_SIM_DESCRIBE_H
+#pragma once
 
 #include "device/sim/sim.h"
 
@@ -36,5 +35,3 @@ int sim_read_map(const struct sim_reader *reader, const struct lab_value *map, c
 /* The list under a key; it must be there and hold 1 to `most` elements. NULL = refused. */
 const struct lab_value *sim_read_list(const struct sim_reader *reader, const struct lab_value *tree,
                                       const char *key, int most);
-
-#endif

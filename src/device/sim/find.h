@@ -1,6 +1,5 @@
 /* find.h: the descriptions that are built into the program: generated from conf/machine. */
-#ifndef LAB_DEVICE_SIM_FIND_H
-#define LAB_DEVICE_SIM_FIND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ struct sim_file {
     size_t length;
 };
 extern const struct sim_file lab_machine_files[]; /* path NULL ends */
-
-#endif

@@ -26,8 +26,7 @@
  *
  * The formulas here are shared with nobody: what analyses find is found from times alone.
  */
-#ifndef LAB_DEVICE_SIM_SIM_H
-#define LAB_DEVICE_SIM_SIM_H
+#pragma once
 
 #include "base/cond.h"
 #include "base/option.h"
@@ -447,5 +446,3 @@ int sim_graph_begin(struct lab_stream *stream, struct lab_err *err);
 int sim_graph_end(struct lab_stream *stream, struct lab_graph **ret_graph, struct lab_err *err);
 int sim_graph_launch(struct lab_graph *graph, struct lab_stream *stream, struct lab_err *err);
 void sim_graph_close(struct lab_graph *graph);
-
-#endif

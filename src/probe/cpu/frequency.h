@@ -2,8 +2,7 @@
  * frequency.h: how fast each CPU runs now: from cpufreq where there is one, else from
  * /proc/cpuinfo, as in most virtual machines.
  */
-#ifndef LAB_PROBE_CPU_FREQUENCY_H
-#define LAB_PROBE_CPU_FREQUENCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void frequency_close(struct frequency *frequency);
 
 /* Asking a CPU may wake it, so of very many only some are asked each time, in turn. */
 void frequency_read(struct frequency *frequency, const char *root, const int *cpus, int count);
-
-#endif

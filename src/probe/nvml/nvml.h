@@ -11,8 +11,7 @@
  * was closed tells nobody. Everything in a lane belongs to the thread that reads it, inside NVML's
  * session.
  */
-#ifndef LAB_PROBE_NVML_NVML_H
-#define LAB_PROBE_NVML_NVML_H
+#pragma once
 
 #include "base/cond.h"
 #include "probe/probe.h"
@@ -210,5 +209,3 @@ void nvml_read_fields(struct nvml_unit *unit, enum nvml_fields group);
 void nvml_watch_xids(struct nvml_gpu *gpu); /* after its handle was found */
 void nvml_read_xids(struct nvml_gpu *gpu);
 const char *nvml_xid_words(int xid); /* "" = none are known */
-
-#endif

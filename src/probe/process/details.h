@@ -1,7 +1,6 @@
 /* details.h: what is read of a process more rarely: who runs it, where it may run, where it
  * runs. */
-#ifndef LAB_PROBE_PROCESS_DETAILS_H
-#define LAB_PROBE_PROCESS_DETAILS_H
+#pragma once
 
 #include "probe/process/known.h"
 
@@ -26,5 +25,3 @@ void details_locate(struct known *known, const char *root, const struct probe_no
 /* The container's short id or name in a path of control groups ("" = none), as Docker, Podman,
  * CRI-O, containerd, Kubernetes, LXC and systemd-nspawn write them. */
 void details_container(const char *cgroup, char *ret_name, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * known.h: the processes that were seen before: a share of CPU time is a difference, and what
  * rarely changes (command line, container, user) isn't read each time.
  */
-#ifndef LAB_PROBE_PROCESS_KNOWN_H
-#define LAB_PROBE_PROCESS_KNOWN_H
+#pragma once
 
 #include "probe/probe_host.h"
 #include "probe/process/pages.h"
@@ -38,5 +37,3 @@ void known_forget(struct known_table *table, unsigned round);     /* those of ot
 
 /* Reads /proc/PID/stat; one that is gone is `missing`. */
 void known_read(struct known *known, const char *root, int64_t now_ns);
-
-#endif

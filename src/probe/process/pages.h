@@ -4,8 +4,7 @@
  * The kernel walks all pages of the process for it: seconds for one with hundreds of gigabytes. So
  * it is read in pieces, as far as the time allows that all processes share: a hundredth of it.
  */
-#ifndef LAB_PROBE_PROCESS_PAGES_H
-#define LAB_PROBE_PROCESS_PAGES_H
+#pragma once
 
 #include "model/machine.h"
 
@@ -37,5 +36,3 @@ bool pages_read(struct pages *pages, const char *root, int32_t pid,
 
 /* Adds what a line of numa_maps tells, if the pages are the process's own. */
 void pages_parse_line(const char *line, const struct lab_machine *machine, int64_t *bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * in machine, software and config, then the points that changed. For programs all points, the
  * claims, and the sets themselves, which `gpulab compare` reads again.
  */
-#ifndef LAB_REPORT_COMPARE_COMPARE_H
-#define LAB_REPORT_COMPARE_COMPARE_H
+#pragma once
 
 #include "analysis/comparison/comparison.h"
 #include "doc/doc.h"
@@ -21,5 +20,3 @@ struct lab_compare_report {
 
 /* True: a slow-down above `fail_above` is shown. */
 bool lab_report_add_compare(struct lab_doc *doc, const struct lab_compare_report *report);
-
-#endif

@@ -6,8 +6,7 @@
  * comes the evidence, a section for each analysis: claim, chart, small table. Whatever there is one
  * of for each run lies in CSV files.
  */
-#ifndef LAB_REPORT_PAGE_H
-#define LAB_REPORT_PAGE_H
+#pragma once
 
 #include "advise/advise.h"
 #include "plot/plot.h"
@@ -63,5 +62,3 @@ void lab_page_runs_csv(const struct lab_page *page, struct lab_str *out);
 /* The answers, that of the first analysis first, a paragraph each, on a terminal. Returns how many
  * there are. */
 int lab_page_add_answers(const struct lab_page *page, struct lab_doc *doc);
-
-#endif

@@ -1,6 +1,5 @@
 /* page_internal.h: parts of the report's document, each a file. */
-#ifndef LAB_REPORT_PAGE_INTERNAL_H
-#define LAB_REPORT_PAGE_INTERNAL_H
+#pragma once
 
 #include "report/page/page.h"
 #include "report/study/study_internal.h"
@@ -51,5 +50,3 @@ const char *page_limits(const struct page_build *build);
 bool page_tells(const struct lab_page_analysis *analysis);
 /* The first sentence: of the first analysis that has one; NULL = none has. */
 const char *page_answer(const struct lab_page *page);
-
-#endif

@@ -2,8 +2,7 @@
  * study.h: studies as people read them: the first report of one, its status while it runs, the
  * list of them. What is added to a document is for a terminal.
  */
-#ifndef LAB_REPORT_STUDY_STUDY_H
-#define LAB_REPORT_STUDY_STUDY_H
+#pragma once
 
 #include "doc/doc.h"
 #include "model/study_info.h"
@@ -55,5 +54,3 @@ struct lab_report_bar {
  * " 3/48 ▕███▏    ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min left".
  * Where it is too long, the run's name is cut before figures go. */
 void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, struct lab_str *out);
-
-#endif

@@ -3,8 +3,7 @@
  * workload. Tables have a column for each, and runs are named by it: "GPU 0, NUMA node 2,
  * vit32x6x512".
  */
-#ifndef LAB_REPORT_STUDY_STUDY_AXES_H
-#define LAB_REPORT_STUDY_STUDY_AXES_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -47,5 +46,3 @@ int study_axes_compare(const struct study_axes *axes, int run, int other);
 void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out);
 /* "GPU 0, NUMA node 2, vit32x6x512" of the run at that index. */
 void study_axes_add_name(const struct study_axes *axes, int run, struct lab_str *out);
-
-#endif

@@ -2,8 +2,7 @@
  * study_internal.h: what the reports about studies share: a study's records digested into rows,
  * ranges and sentences, and the words for them.
  */
-#ifndef LAB_REPORT_STUDY_STUDY_INTERNAL_H
-#define LAB_REPORT_STUDY_STUDY_INTERNAL_H
+#pragma once
 
 #include "doc/doc.h"
 #include "model/claim.h"
@@ -166,5 +165,3 @@ void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest
 
 /* A bar of so many columns, its ends included. */
 void study_add_bar(double fraction, int columns, bool unicode, struct lab_str *out);
-
-#endif

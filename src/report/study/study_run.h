@@ -1,6 +1,5 @@
 /* study_run.h: runs as `gpulab show` prints them: all of a study in a table, or one in full. */
-#ifndef LAB_REPORT_STUDY_STUDY_RUN_H
-#define LAB_REPORT_STUDY_STUDY_RUN_H
+#pragma once
 
 #include "report/study/study.h"
 #include "store/store.h"
@@ -17,5 +16,3 @@ struct lab_show_run {
 
 /* For programs: the fields of results.json, every metric, the hint. */
 void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown);
-
-#endif

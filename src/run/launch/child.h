@@ -15,8 +15,7 @@
  * All functions of a set of children are called by one thread, which outlives them: a worker dies
  * with the thread that started it.
  */
-#ifndef LAB_RUN_LAUNCH_CHILD_H
-#define LAB_RUN_LAUNCH_CHILD_H
+#pragma once
 
 #include "base/err.h"
 #include "run/launch/process_tree.h"
@@ -110,5 +109,3 @@ int64_t lab_child_due(const struct lab_child *child, int64_t now_ns);
 /* Closes what is open and forgets it. Accepts a zeroed or released one; a running one is killed and
  * left to init. */
 void lab_child_release(struct lab_child *child);
-
-#endif

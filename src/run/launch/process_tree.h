@@ -2,8 +2,7 @@
  * process_tree.h: who is whose child just now, as /proc says. A process that was seen once is known
  * again by its number and its start: numbers are used anew, the pair isn't.
  */
-#ifndef LAB_RUN_LAUNCH_PROCESS_TREE_H
-#define LAB_RUN_LAUNCH_PROCESS_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void lab_process_signal(const struct lab_process *process, int signal);
 /* Whether "NAME=value" stood in the environment with which the process was started; `beginning`:
  * also one that goes on behind that. */
 bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning);
-
-#endif

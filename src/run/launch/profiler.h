@@ -8,8 +8,7 @@
  * ends by the socket's end when the runner does (worker_guard.c). The profiler writes its report
  * after the worker has ended, so a run takes longer than its worker.
  */
-#ifndef LAB_RUN_LAUNCH_PROFILER_H
-#define LAB_RUN_LAUNCH_PROFILER_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -31,5 +30,3 @@ int lab_profiler_check(const struct lab_plan *plan, struct lab_err *err);
 const char *const *lab_profiler_wrap(const char *report, const char *program,
                                      const char *const *argv, struct lab_arena *arena,
                                      struct lab_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Everything is handed on in pieces as it is made, so that no table has to fit into memory. A sink
  * that refuses one ends the export, which then returns -1 and leaves `err` as it is.
  */
-#ifndef LAB_STORE_EXPORT_EXPORT_H
-#define LAB_STORE_EXPORT_EXPORT_H
+#pragma once
 
 #include "base/err.h"
 #include "doc/stream.h"
@@ -42,5 +41,3 @@ int lab_export_metrics(struct lab_store *store, const struct lab_run *runs, int 
  */
 int lab_export_json(struct lab_store *store, bool iterations, struct lab_doc_sink *sink,
                     struct lab_err *err);
-
-#endif

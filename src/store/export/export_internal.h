@@ -1,6 +1,5 @@
 /* export_internal.h: how an iteration reads, in tables and in the document. */
-#ifndef LAB_STORE_EXPORT_EXPORT_INTERNAL_H
-#define LAB_STORE_EXPORT_EXPORT_INTERNAL_H
+#pragma once
 
 #include "store/export/export.h"
 
@@ -16,5 +15,3 @@ extern const struct lab_doc_column
 /* "start_ns, end_ns, h2d_ms, compute_ms, d2h_ms, latency_ms" of an iteration. */
 void lab_export_times(const struct lab_iteration *iteration,
                       struct lab_doc_cell ret_cells[LAB_EXPORT_TIMES]);
-
-#endif

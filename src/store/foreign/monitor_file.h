@@ -3,8 +3,7 @@
  * of an experiment, of the system; CSV with every metric; CSV of PCIe rates. Field for field as
  * docs/FORMATS.md describes them. All of them can be read back, cut off at any byte too.
  */
-#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_H
-#define LAB_STORE_FOREIGN_MONITOR_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -81,5 +80,3 @@ int lab_monitor_stream_close(struct lab_monitor_stream *stream, struct lab_err *
 
 /* Writes nothing any more, and leaves no file behind that it made. Accepts NULL. */
 void lab_monitor_stream_undo(struct lab_monitor_stream *stream);
-
-#endif

@@ -1,7 +1,6 @@
 /* monitor_file_internal.h: what the writers and readers of other monitors' files share: numbers,
  * times, names, and which field is which metric. */
-#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_INTERNAL_H
-#define LAB_STORE_FOREIGN_MONITOR_FILE_INTERNAL_H
+#pragma once
 
 #include "store/foreign/monitor_file.h"
 
@@ -85,5 +84,3 @@ void lab_monitor_gpu_pass(struct lab_monitor_gpu *gpu, const struct lab_entity *
  * driver, or else from the growth of its counters. */
 double lab_monitor_gpu_value(const struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
                              const struct lab_tick *tick, enum lab_metric_id metric);
-
-#endif

@@ -2,8 +2,7 @@
  * monitor_file_reader.h: a recording from text. Records are cut out of the file one by one, so that
  * a file of a gigabyte needs no more memory than its figures, and a builder puts them together.
  */
-#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_READER_H
-#define LAB_STORE_FOREIGN_MONITOR_FILE_READER_H
+#pragma once
 
 #include "store/foreign/monitor_file_internal.h"
 
@@ -144,5 +143,3 @@ bool lab_monitor_is_text(int fd);
 /* All formats but SQLite's; the descriptor stays the caller's. */
 int lab_monitor_read_text(int fd, const char *path, struct lab_arena *arena,
                           struct lab_recording *ret_recording, struct lab_err *err);
-
-#endif

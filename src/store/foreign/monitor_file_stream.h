@@ -3,8 +3,7 @@
  * append but for the instant of a single write, which puts new records where the closing bracket
  * was and the bracket behind them.
  */
-#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_STREAM_H
-#define LAB_STORE_FOREIGN_MONITOR_FILE_STREAM_H
+#pragma once
 
 #include "store/foreign/monitor_file_writer.h"
 
@@ -26,5 +25,3 @@ void lab_monitor_list_undo(
 /* All of it or nothing. */
 int lab_monitor_list_append(struct lab_monitor_list *list, const char *records, size_t length,
                             struct lab_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * monitor_file_writer.h: text from ticks. They go by in order of time, from a recording or as they
  * are sampled, and the writer appends a record or a line for each, or for all of one interval.
  */
-#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_WRITER_H
-#define LAB_STORE_FOREIGN_MONITOR_FILE_WRITER_H
+#pragma once
 
 #include "store/foreign/monitor_file_internal.h"
 
@@ -100,5 +99,3 @@ int lab_monitor_play(const struct lab_recording *recording,
                      const struct lab_monitor_player *player);
 
 int lab_monitor_export_json(const struct lab_recording *recording, struct lab_doc_sink *sink);
-
-#endif

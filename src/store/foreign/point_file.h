@@ -3,8 +3,7 @@
  * nccl-tests (-J) and nvbandwidth (--json), and what `gpulab compare` wrote itself. Each is told by
  * its content. One file is one run of its benchmark: block 0.
  */
-#ifndef LAB_STORE_FOREIGN_POINT_FILE_H
-#define LAB_STORE_FOREIGN_POINT_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "model/point_set.h"
@@ -27,5 +26,3 @@ bool lab_point_file_nvbandwidth(const struct lab_value *root, struct lab_arena *
 double lab_point_file_number(const struct lab_value *value);
 /* A scalar as text, "" = it is none. */
 const char *lab_point_file_text(const struct lab_value *value, struct lab_arena *arena);
-
-#endif

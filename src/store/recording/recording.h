@@ -10,8 +10,7 @@
  * Recordings have an `application_id` and `user_version` of their own. A truncated or damaged one
  * is read as far as it goes, and says what is missing.
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_H
-#define LAB_STORE_RECORDING_RECORDING_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -83,5 +82,3 @@ int lab_recording_read(const char *path, const struct lab_recording_query *query
 int lab_recording_read_store(struct lab_store *store, const struct lab_recording_query *query,
                              struct lab_arena *arena, struct lab_recording *ret_recording,
                              struct lab_err *err);
-
-#endif

@@ -10,8 +10,7 @@
  *     recording_read.c     the tables back into memory  recording_ticks.c     the chunks
  *     recording_salvage.c  chunks of a file whose tables are broken
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_INTERNAL_H
-#define LAB_STORE_RECORDING_RECORDING_INTERNAL_H
+#pragma once
 
 #include "store/recording/recording.h"
 #include "store/recording/recording_pack.h"
@@ -230,5 +229,3 @@ int lab_recording_read_ticks(struct lab_recording_reading *reading, struct lab_e
 
 /* The lists of processes. */
 int lab_recording_read_processes(struct lab_recording_reading *reading);
-
-#endif

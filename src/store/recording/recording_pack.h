@@ -5,8 +5,7 @@
  * Packed bytes may come from anywhere: whatever they are, reading them touches nothing outside of
  * them and of the arrays given, and a change in any of them is noticed.
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_PACK_H
-#define LAB_STORE_RECORDING_RECORDING_PACK_H
+#pragma once
 
 #include "base/err.h"
 #include "base/str.h"
@@ -93,5 +92,3 @@ static inline uint64_t lab_unzigzag(uint64_t value) {
 #define LAB_PACKED_SUM_BYTES 4
 void lab_packed_sum_put(struct lab_str *out, size_t from);
 bool lab_packed_sum_fits(const void *bytes, size_t length);
-
-#endif

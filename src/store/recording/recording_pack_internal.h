@@ -2,8 +2,7 @@
  * recording_pack_internal.h: what packing and unpacking ticks have in common. The format is
  * described in recording_pack.c.
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_PACK_INTERNAL_H
-#define LAB_STORE_RECORDING_RECORDING_PACK_INTERNAL_H
+#pragma once
 
 #include "store/recording/recording_pack.h"
 
@@ -21,5 +20,3 @@ static inline size_t lab_pack_block_bytes(size_t count, unsigned width) {
 static inline size_t lab_pack_block_count(size_t done, size_t count) {
     return count - done < LAB_PACK_BLOCK ? count - done : LAB_PACK_BLOCK;
 }
-
-#endif

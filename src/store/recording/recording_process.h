@@ -3,8 +3,7 @@
  * so of each only what changed is written; what never changes of one (its name, its command) stands
  * in a row of its own, once.
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_PROCESS_H
-#define LAB_STORE_RECORDING_RECORDING_PROCESS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -84,5 +83,3 @@ struct lab_process_unpacking {
 int lab_process_unpack(const void *bytes, size_t length, int max_items,
                        const struct lab_process_unpacking *unpacking, struct lab_arena *arena,
                        struct lab_process_list **ret_lists, int *ret_count, struct lab_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * recording_process_internal.h: what packing and unpacking lists of processes have in common: the
  * figures that are compared from list to list.
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_PROCESS_INTERNAL_H
-#define LAB_STORE_RECORDING_RECORDING_PROCESS_INTERNAL_H
+#pragma once
 
 #include "store/recording/recording_process.h"
 
@@ -39,5 +38,3 @@ struct lab_process_state {
 
 /* What a process that is new starts from. */
 extern const struct lab_process_state lab_process_blank;
-
-#endif

@@ -8,8 +8,7 @@
  *
  * A change raises LAB_RECORDING_VERSION, and LAB_STORE_VERSION too.
  */
-#ifndef LAB_STORE_RECORDING_RECORDING_SCHEMA_H
-#define LAB_STORE_RECORDING_RECORDING_SCHEMA_H
+#pragma once
 
 /* "glar"; a study's file has its own */
 #define LAB_RECORDING_APPLICATION_ID 0x676c6172
@@ -53,5 +52,3 @@
     "  number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"                                        \
     "  first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,"                                       \
     "  count INTEGER NOT NULL, items INTEGER NOT NULL, bytes BLOB NOT NULL);"
-
-#endif

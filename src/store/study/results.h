@@ -3,8 +3,7 @@
  * array with a map for each run that has ended, and experiment_summary.json. Names and meanings of
  * the fields are those that the published guides use, and docs/NUMBERS.md for the others.
  */
-#ifndef LAB_STORE_STUDY_RESULTS_H
-#define LAB_STORE_STUDY_RESULTS_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -40,5 +39,3 @@ void lab_results_add_time(int64_t wall_ns, struct lab_str *out);
  * study's, in any state. */
 struct lab_value *lab_results_summary(const char *study, const struct lab_run *runs, int count,
                                       struct lab_arena *arena);
-
-#endif

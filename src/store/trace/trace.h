@@ -2,8 +2,7 @@
  * trace.h: traces as files in the layout of Nsight Systems' SQLite export, so that whatever
  * reads those reads ours.
  */
-#ifndef LAB_STORE_TRACE_TRACE_H
-#define LAB_STORE_TRACE_TRACE_H
+#pragma once
 
 #include "base/err.h"
 #include "model/trace.h"
@@ -13,5 +12,3 @@
  * disk, over one that was there before. The folder must exist.
  */
 int lab_trace_write(const char *path, const struct lab_trace *trace, struct lab_err *err);
-
-#endif

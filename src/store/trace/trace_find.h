@@ -1,8 +1,7 @@
 /*
  * trace_find.h: which traces the words of a command line mean.
  */
-#ifndef LAB_STORE_TRACE_TRACE_FIND_H
-#define LAB_STORE_TRACE_TRACE_FIND_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -23,5 +22,3 @@ struct lab_trace_source {
  */
 int lab_trace_find(const char *const *words, int count, struct lab_arena *arena,
                    struct lab_trace_source **ret_sources, int *ret_count, struct lab_err *err);
-
-#endif

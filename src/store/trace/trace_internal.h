@@ -2,8 +2,7 @@
  * trace_internal.h: what the files that read traces share: the connection, the strings that rows
  * refer to by number, and tables whose columns are asked for first.
  */
-#ifndef LAB_STORE_TRACE_TRACE_INTERNAL_H
-#define LAB_STORE_TRACE_TRACE_INTERNAL_H
+#pragma once
 
 #include "store/trace/trace_read.h"
 
@@ -58,5 +57,3 @@ extern const char *const trace_device_tables[];
 /* Everything of one process; 0 = whoever it was. */
 int trace_read_records(const struct trace_reader *reader, uint32_t process,
                        struct lab_trace *ret_trace, struct lab_err *err);
-
-#endif

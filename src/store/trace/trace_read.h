@@ -3,8 +3,7 @@
  * records. Tables and columns are asked for before they are read, since the layout changes from
  * version to version: what isn't there is 0 or NULL in the records.
  */
-#ifndef LAB_STORE_TRACE_TRACE_READ_H
-#define LAB_STORE_TRACE_TRACE_READ_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -23,5 +22,3 @@ struct lab_trace_file {
  */
 int lab_trace_read(const char *path, struct lab_arena *arena, struct lab_trace_file *ret_file,
                    struct lab_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The inserts bind their parameters in the order of the columns.
  */
-#ifndef LAB_STORE_TRACE_TRACE_SCHEMA_H
-#define LAB_STORE_TRACE_TRACE_SCHEMA_H
+#pragma once
 
 enum trace_insert {
     TRACE_INSERT_STRING,
@@ -24,5 +23,3 @@ enum trace_insert {
 
 extern const char lab_trace_schema[];
 extern const char *const lab_trace_inserts[TRACE_INSERT_COUNT];
-
-#endif

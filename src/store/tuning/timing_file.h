@@ -4,8 +4,7 @@
  * `gpulab tune --json` writes it. Of other tuners' files any field may be missing, and timings may
  * be bare numbers.
  */
-#ifndef LAB_STORE_TUNING_TIMING_FILE_H
-#define LAB_STORE_TUNING_TIMING_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -49,5 +48,3 @@ struct lab_timing_file {
  */
 int lab_timing_file_read(const char *path, struct lab_arena *arena,
                          struct lab_timing_file *ret_file, struct lab_err *err);
-
-#endif

@@ -12,8 +12,7 @@
  * is read; `note` says so. Writing looks the whole file through first; reading finds damage where
  * it meets it.
  */
-#ifndef LAB_STORE_TUNING_TUNING_H
-#define LAB_STORE_TUNING_TUNING_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -92,5 +91,3 @@ int lab_tuning_cache_export(struct lab_tuning_cache *cache, struct lab_arena *ar
  */
 int lab_tuning_cache_import(struct lab_tuning_cache *cache, const struct lab_value *value,
                             int *ret_taken, int *ret_count, struct lab_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* tuning_internal.h: what the files of the tuning cache share. */
-#ifndef LAB_STORE_TUNING_TUNING_INTERNAL_H
-#define LAB_STORE_TUNING_TUNING_INTERNAL_H
+#pragma once
 
 #include "store/sql.h"
 #include "store/tuning/tuning.h"
@@ -27,5 +26,3 @@ int tuning_write(const struct lab_tuning_cache *cache, const char *sql,
 /* Without a transaction of its own. */
 int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,
                        bool only_later, struct lab_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  *   allreduce/end.c   one rank: its vectors, its sums and their times
  *   allreduce/check.c whether sums are right
  */
-#ifndef LAB_WORKLOAD_ALLREDUCE_ALLREDUCE_H
-#define LAB_WORKLOAD_ALLREDUCE_ALLREDUCE_H
+#pragma once
 
 #include "workload/nccl/settings.h"
 #include "workload/workload.h"
@@ -60,5 +59,3 @@ int allreduce_end_refresh(struct allreduce_end *end, struct lab_err *err); /* al
 static inline double allreduce_bus_bytes(double bytes, int ranks) {
     return 2.0 * (ranks - 1) / ranks * bytes;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *   pattern.c      numbers read from a line by a pattern
  *   metrics.c      what the program prints, line by line, as figures
  */
-#ifndef LAB_WORKLOAD_COMMAND_COMMAND_H
-#define LAB_WORKLOAD_COMMAND_COMMAND_H
+#pragma once
 
 #include "base/value.h"
 #include "workload/workload.h"
@@ -114,5 +113,3 @@ void command_lines_add(struct command_lines *lines, const char *bytes, size_t le
                        void (*line)(void *state, const char *text, size_t length), void *state);
 void command_lines_end(struct command_lines *lines,
                        void (*line)(void *state, const char *text, size_t length), void *state);
-
-#endif

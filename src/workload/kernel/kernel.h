@@ -3,8 +3,7 @@
  * the tensors, random inputs, a stretch of launches, and rows of the output against double
  * precision. The state of such a workload is a `struct kernel`, and these functions are its slots.
  */
-#ifndef LAB_WORKLOAD_KERNEL_KERNEL_H
-#define LAB_WORKLOAD_KERNEL_KERNEL_H
+#pragma once
 
 #include "workload/workload.h"
 
@@ -40,5 +39,3 @@ int kernel_configure(void *state, const struct lab_tuning *tuning, struct lab_er
 /* What it does and holds, counted from the launch. */
 void kernel_cost(kernel_launch *launch_of, const void *config, double samples,
                  struct lab_workload_cost *ret_cost);
-
-#endif

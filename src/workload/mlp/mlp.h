@@ -7,8 +7,7 @@
  *   parallel.c the same on several devices, each with its share of a batch
  *   verify.c   many steps against double precision
  */
-#ifndef LAB_WORKLOAD_MLP_MLP_H
-#define LAB_WORKLOAD_MLP_MLP_H
+#pragma once
 
 #include "workload/nccl/settings.h"
 #include "workload/workload.h"
@@ -142,5 +141,3 @@ int mlp_run(void *state, int count, struct lab_iteration *records, struct lab_er
 const float *mlp_training_tail(const struct mlp_training *training);
 
 int mlp_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
-
-#endif

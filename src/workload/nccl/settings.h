@@ -7,8 +7,7 @@
  *     struct my_config { …; struct nccl_settings nccl; };
  *     static const struct lab_option options[] = {…, NCCL_OPTIONS(AT(nccl)), {NULL}};
  */
-#ifndef LAB_WORKLOAD_NCCL_SETTINGS_H
-#define LAB_WORKLOAD_NCCL_SETTINGS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -69,5 +68,3 @@ int nccl_settings_check(const struct nccl_settings *settings, struct lab_err *er
 /* "NCCL_ALGO=tree", …, of those that aren't left to NCCL; NULL-terminated, in the arena. */
 const char *const *nccl_settings_words(const struct nccl_settings *settings,
                                        struct lab_arena *arena);
-
-#endif

@@ -8,8 +8,7 @@
  *   reference.c  the same forward pass in double precision, by itself
  *   verify.c     the one against the other
  */
-#ifndef LAB_WORKLOAD_VIT_VIT_H
-#define LAB_WORKLOAD_VIT_VIT_H
+#pragma once
 
 #include "workload/workload.h"
 
@@ -180,5 +179,3 @@ int64_t vit_pool_batches(const struct vit_config *config, const struct vit_shape
 void vit_pool_fill(struct vit_pipeline *pipeline, int64_t first, int64_t count);
 
 int vit_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
-
-#endif

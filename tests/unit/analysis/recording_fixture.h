@@ -3,8 +3,7 @@
  * is added with its columns, then ticks are added to it, a value for each column; NONE is one that
  * isn't there.
  */
-#ifndef LAB_TESTS_RECORDING_FIXTURE_H
-#define LAB_TESTS_RECORDING_FIXTURE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/str.h"
@@ -172,5 +171,3 @@ static inline bool has_note(const char *const *notes, const char *text) {
             return true;
     return false;
 }
-
-#endif

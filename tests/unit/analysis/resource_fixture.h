@@ -3,8 +3,7 @@
  * of the two together. A test gives functions of time: how long an iteration takes, what a column
  * holds.
  */
-#ifndef RESOURCE_FIXTURE_H
-#define RESOURCE_FIXTURE_H
+#pragma once
 
 #include "study_fixture.h"
 
@@ -195,5 +194,3 @@ static inline const struct lab_chart *chart_of(const struct lab_analysis_result 
             return &result->charts[i];
     return NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* study_answers.h: asking an analysis about a study made by hand, and looking into its answer. */
-#ifndef STUDY_ANSWERS_H
-#define STUDY_ANSWERS_H
+#pragma once
 
 #include "study_fixture.h"
 
@@ -83,5 +82,3 @@ static inline const struct lab_chart *chart(const struct lab_analysis_result *re
 static inline bool covers(const struct lab_doc_cell *cell, double truth) {
     return cell->low <= truth && truth <= cell->high;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * study_fixture.h: studies made by hand for tests of analyses. A test says what a run was asked for
  * and how fast it was; iterations, where it wants any, follow from that with a seeded spread.
  */
-#ifndef STUDY_FIXTURE_H
-#define STUDY_FIXTURE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
@@ -144,5 +143,3 @@ static inline struct lab_study_run *given_add(struct given_study *given, struct 
 static inline struct lab_analysis_input given_input(const struct given_study *given) {
     return (struct lab_analysis_input){.studies = &given->table, .study_count = 1};
 }
-
-#endif

@@ -4,8 +4,7 @@
  * layer; a sum hides behind a part of the backward pass; rows go in tiles; every point has a
  * deviation of its own besides its noise.
  */
-#ifndef TRAINING_MACHINES_H
-#define TRAINING_MACHINES_H
+#pragma once
 
 #include "analysis/training/analysis_training.h"
 #include "base/random.h"
@@ -107,5 +106,3 @@ static inline int draw_rows(struct drawn_machine *machine, const struct drawn_mo
             }
     return count;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * status_fixture.h: studies on disk for `status` and `estimate`, in a folder of each test's own,
  * with a runner that holds one of them: a child process that does nothing else.
  */
-#ifndef LAB_TEST_STATUS_FIXTURE_H
-#define LAB_TEST_STATUS_FIXTURE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -282,5 +281,3 @@ static inline struct lab_value *output_value(void) {
     assert_works(lab_json_parse(output, strlen(output), "output", &arena, &value, &err));
     return value;
 }
-
-#endif

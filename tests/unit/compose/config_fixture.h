@@ -3,8 +3,7 @@
  * of its own, composes words as a command line would, and compares trees as text, in which types
  * show (1, 1.0, '1').
  */
-#ifndef LAB_TEST_CONFIG_FIXTURE_H
-#define LAB_TEST_CONFIG_FIXTURE_H
+#pragma once
 
 #include "base/file/file.h"
 #include "compose/config.h"
@@ -137,5 +136,3 @@ static inline void refuses_with(const char *line, const char *const *gists) {
         if (!strstr(err.text, *gists))
             fail_msg("'%s': '%s' lacks '%s'", line, err.text, *gists);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * override_fixture.h: reading words in tests. What a word means is compared as text: its values as
  * they are written back, joined by commas; types show in it (1, 1.0, '1').
  */
-#ifndef LAB_TEST_OVERRIDE_FIXTURE_H
-#define LAB_TEST_OVERRIDE_FIXTURE_H
+#pragma once
 
 #include "compose/override.h"
 
@@ -59,5 +58,3 @@ static inline void sweeps(const char *value, const char *expected) {
         fail_msg("'%s' is no sweep", value);
     assert_string_equal(values_of(&override), expected);
 }
-
-#endif

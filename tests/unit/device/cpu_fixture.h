@@ -3,8 +3,7 @@
  * that can be held at a gate. Not timing but rendezvous proves what runs beside what: where streams
  * didn't really run side by side, these tests would never end.
  */
-#ifndef CPU_FIXTURE_H
-#define CPU_FIXTURE_H
+#pragma once
 
 #include "test.h"
 
@@ -106,5 +105,3 @@ static inline bool stream_is_done(struct lab_stream *base) {
     struct cpu_stream *stream = (struct cpu_stream *)base;
     return cpu_counter_value(&stream->done) >= stream->enqueued;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * (tests/fake), which a test program puts in front of any real one by starting itself anew; with
  * GPULAB_TEST_CUDA=real they run on the GPU that is here, without those tests that need the fake.
  */
-#ifndef CUDA_FIXTURE_H
-#define CUDA_FIXTURE_H
+#pragma once
 
 #include "test.h"
 
@@ -104,5 +103,3 @@ static inline struct lab_device *cuda_fixture_device(struct cuda_fixture *fixtur
     ASSERT_OK(cuda_fixture_try(fixture, selector, index, &device, err));
     return device;
 }
-
-#endif

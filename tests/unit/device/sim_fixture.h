@@ -3,8 +3,7 @@
  * round figures, no chance. Tests change it by putting keys behind it, or lines in the place of
  * others.
  */
-#ifndef LAB_TEST_SIM_FIXTURE_H
-#define LAB_TEST_SIM_FIXTURE_H
+#pragma once
 
 #include "base/str.h"
 #include "device/sim/sim.h"
@@ -190,5 +189,3 @@ static inline double sim_seconds(const struct sim_bench *bench) {
 }
 
 #define SIM_MB ((size_t)1000000)
-
-#endif

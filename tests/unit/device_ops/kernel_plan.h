@@ -1,6 +1,5 @@
 /* kernel_plan.h: what tests of plans share: GPUs to plan for, and what holds for any call. */
-#ifndef KERNEL_PLAN_H
-#define KERNEL_PLAN_H
+#pragma once
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan/plan.h"
@@ -62,5 +61,3 @@ static inline const char *name_of(const struct cuda_call *call) {
     cuda_variant_name(&call->variant, name);
     return name;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * measure_fixture.h: subjects that only pretend to work: they move a clock that stands still
  * otherwise, so that every figure is known beforehand.
  */
-#ifndef MEASURE_FIXTURE_H
-#define MEASURE_FIXTURE_H
+#pragma once
 
 #include "base/random.h"
 #include "measure/measure.h"
@@ -87,5 +86,3 @@ static inline int set_up(void **state) {
 static inline int64_t wild_1ms(int64_t index) {
     return noisy(MS, 0.3, index);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * plan_fixture.h: planning in tests, on machines that were recorded, so that a plan is the same
  * wherever the tests run. 4node-10gpu.xml has nodes 0 to 3, of 4 CPU devices.
  */
-#ifndef LAB_TEST_PLAN_FIXTURE_H
-#define LAB_TEST_PLAN_FIXTURE_H
+#pragma once
 
 #include "machine/machine.h"
 #include "plan/plan.h"
@@ -69,5 +68,3 @@ static inline const struct lab_plan_run *find_run(const char *id) {
     fail_msg("no run %s; the first is %s", id, plan.runs[0].id);
     return NULL;
 }
-
-#endif

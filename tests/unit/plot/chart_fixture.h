@@ -2,8 +2,7 @@
  * chart_fixture.h: charts of every kind, by hand: what analyses draw, with figures that are easy to
  * check in the picture. `given_charts` is all of them.
  */
-#ifndef CHART_FIXTURE_H
-#define CHART_FIXTURE_H
+#pragma once
 
 #include "base/mem.h"
 #include "base/random.h"
@@ -383,5 +382,3 @@ static inline struct lab_chart *given_charts(struct lab_arena *arena) {
     charts[count++] = given_little(arena);
     return charts;
 }
-
-#endif

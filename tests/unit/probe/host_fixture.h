@@ -2,8 +2,7 @@
  * host_fixture.h: a folder that stands for / with the files of /proc and /sys that a test writes,
  * and a probe that is opened on it and read without a sampler.
  */
-#ifndef LAB_TESTS_HOST_FIXTURE_H
-#define LAB_TESTS_HOST_FIXTURE_H
+#pragma once
 
 #include "base/str.h"
 #include "probe/probe_gpu_process_table.h"
@@ -134,5 +133,3 @@ static inline void host_release(struct host *host) {
     lab_arena_release(&host->arena);
     lab_str_release(&host->events);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * which a test program puts in front of any real one by starting itself anew, a clock that both the
  * fake and the probe go by, and a sink that remembers what it was told.
  */
-#ifndef NVML_FIXTURE_H
-#define NVML_FIXTURE_H
+#pragma once
 
 #include "test.h"
 
@@ -204,5 +203,3 @@ static inline double value(int lane, enum lab_metric_id metric) {
             fail_msg("%s is %.9g, not %.9g", #metric, found_value, expected_value);                \
     } while (0)
 #define ASSERT_UNKNOWN(lane, metric) assert_true(isnan(value(lane, LAB_METRIC_##metric)))
-
-#endif

@@ -2,8 +2,7 @@
  * sampler_fixture.h: a clock that the test moves, probes whose lanes do as they are told, and a
  * sink that keeps what it was given as lines of text.
  */
-#ifndef LAB_TESTS_SAMPLER_FIXTURE_H
-#define LAB_TESTS_SAMPLER_FIXTURE_H
+#pragma once
 
 #include "base/str.h"
 #include "probe/probe_sampler.h"
@@ -369,5 +368,3 @@ static inline void rig_close(struct rig *rig) {
     lab_sampler_close(rig->sampler);
     told_release(&rig->told);
 }
-
-#endif

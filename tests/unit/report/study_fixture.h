@@ -2,8 +2,7 @@
  * study_fixture.h: studies as records, for the tests of their reports, and texts compared with
  * golden files. GOLDEN_UPDATE=1 writes those anew; look at them before they are committed.
  */
-#ifndef LAB_TESTS_STUDY_FIXTURE_H
-#define LAB_TESTS_STUDY_FIXTURE_H
+#pragma once
 
 #include "base/file/file.h"
 #include "report/study/study.h"
@@ -341,5 +340,3 @@ static inline int fixture_setup(void **state) {
     tzset();
     return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * folder_fixture.h: a place for each test with its own registry and locks, small studies in it, and
  * other processes that hold things.
  */
-#ifndef LAB_TEST_FOLDER_FIXTURE_H
-#define LAB_TEST_FOLDER_FIXTURE_H
+#pragma once
 
 #include "base/str.h"
 #include "run/folder.h"
@@ -195,5 +194,3 @@ static inline void kill_other(struct other *other) {
     kill(other->pid, SIGKILL);
     wait_for_other(other);
 }
-
-#endif

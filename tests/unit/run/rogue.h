@@ -3,8 +3,7 @@
  * includes it calls rogue_main first thing in main: started with "rogue" it is such a worker. What
  * it does says the run's id, up to the first point: "crash.3" crashes.
  */
-#ifndef LAB_TEST_ROGUE_H
-#define LAB_TEST_ROGUE_H
+#pragma once
 
 #include "run/frame.h"
 #include "run/job.h"
@@ -428,5 +427,3 @@ static void rogue_main(int argc, char **argv) {
     rogue_behave(mode, point ? point + 1 : "");
     _exit(4);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* runner_fixture.h: a plan written by hand, a real store in a folder of its own, and what was
  * told. */
-#ifndef LAB_TEST_RUNNER_FIXTURE_H
-#define LAB_TEST_RUNNER_FIXTURE_H
+#pragma once
 
 #include "rogue.h"
 
@@ -282,5 +281,3 @@ static inline void assert_family_is_gone(int count) {
             fail_msg("process %d is still there", (int)pid);
     }
 }
-
-#endif

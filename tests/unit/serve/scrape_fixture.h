@@ -1,6 +1,5 @@
 /* scrape_fixture.h: a machine made by hand, told to a scrape as a sampler would tell it. */
-#ifndef LAB_TESTS_SCRAPE_FIXTURE_H
-#define LAB_TESTS_SCRAPE_FIXTURE_H
+#pragma once
 
 #include "serve/serve.h"
 
@@ -133,5 +132,3 @@ static inline void assert_absent(struct fixture *f, const char *part) {
     if (strstr(fixture_text(f), part))
         fail_msg("%s is in:\n%s", part, f->text.text);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* monitor_fixture.h: a folder for each test, and a machine of four GPUs and a host, watched for
  * three ticks. */
-#ifndef LAB_TEST_MONITOR_FIXTURE_H
-#define LAB_TEST_MONITOR_FIXTURE_H
+#pragma once
 
 #include "store/foreign/monitor_file.h"
 #include "store/foreign/monitor_file_reader.h"
@@ -239,5 +238,3 @@ static inline const struct lab_track *track_of(const struct lab_recording *recor
     fail_msg("no track of kind %d", kind);
     return NULL;
 }
-
-#endif

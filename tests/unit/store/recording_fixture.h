@@ -3,8 +3,7 @@
  * be told from its time, so that a test sees at once what came back and what didn't. On top of
  * store_fixture.h.
  */
-#ifndef LAB_TEST_RECORDING_FIXTURE_H
-#define LAB_TEST_RECORDING_FIXTURE_H
+#pragma once
 
 #include "store_fixture.h"
 
@@ -165,5 +164,3 @@ static inline const struct lab_track *track_of(const struct lab_recording *recor
         assert_non_null(strstr((recording).missing[0], "the recording was not closed"));           \
         assert_null((recording).missing[1]);                                                       \
     } while (0)
-
-#endif

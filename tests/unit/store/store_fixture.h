@@ -1,6 +1,5 @@
 /* store_fixture.h: a folder for each test, and a small study whose every field differs from 0. */
-#ifndef LAB_TEST_STORE_FIXTURE_H
-#define LAB_TEST_STORE_FIXTURE_H
+#pragma once
 
 #include "store/store.h"
 
@@ -155,5 +154,3 @@ static const struct lab_run a_result = {.state = LAB_RUN_DONE,
                                         .rate_high = NAN,
                                         .rate_unit = "samples/s",
                                         .valid = true};
-
-#endif

@@ -2,8 +2,7 @@
  * top_fixture.h: recordings made by hand for the tests of `top`: so many GPUs, a minute and a half
  * of values that follow simple curves, two NUMA nodes, processes in right and wrong places.
  */
-#ifndef LAB_TESTS_TOP_FIXTURE_H
-#define LAB_TESTS_TOP_FIXTURE_H
+#pragma once
 
 #include "top/top.h"
 
@@ -313,5 +312,3 @@ static inline struct lab_top_history *top_fixture_history(const struct top_fixtu
     lab_top_history_load(history, &f->recording, TOP_BEGIN_NS + f->ticks * f->interval_ns);
     return history;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * processes, sockets and deaths are real; it is a subreaper, so that whatever a worker leaves
  * behind becomes its child and can be waited for.
  */
-#ifndef LAB_TEST_WORKER_FIXTURE_H
-#define LAB_TEST_WORKER_FIXTURE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -255,5 +254,3 @@ static inline bool is_null(const struct lab_value *result, const char *key) {
     const struct lab_value *value = lab_value_get(result, key);
     return value && value->type == LAB_VALUE_NULL;
 }
-
-#endif

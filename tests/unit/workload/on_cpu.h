@@ -2,8 +2,7 @@
  * on_cpu.h: a CPU device of this machine for tests of workloads, and a way to make its calls fail:
  * the device's slots are swapped for ones that count and, at the chosen call, refuse.
  */
-#ifndef TESTS_UNIT_WORKLOAD_ON_CPU_H
-#define TESTS_UNIT_WORKLOAD_ON_CPU_H
+#pragma once
 
 #include "machine/machine.h"
 #include "workload/workload.h"
@@ -135,5 +134,3 @@ static inline void faulty_begin(struct lab_device *device, int fail_at, int drop
 static inline void faulty_end(struct lab_device *device) {
     device->ops = faulty.real;
 }
-
-#endif

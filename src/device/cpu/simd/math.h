@@ -2,8 +2,7 @@
  * math.h: exp and gelu of a vector. Coefficients are Chebyshev interpolations of the exact
  * functions.
  */
-#ifndef LAB_DEVICE_CPU_SIMD_MATH_H
-#define LAB_DEVICE_CPU_SIMD_MATH_H
+#pragma once
 
 #include "device/cpu/simd/vector.h"
 
@@ -68,5 +67,3 @@ static inline vector vector_gelu(vector x) {
     w = w * t + 0.139618635f;
     return vector_max(x, vector_of(0.0f)) - a * (density * (t * w));
 }
-
-#endif

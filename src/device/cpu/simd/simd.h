@@ -6,8 +6,7 @@
  * run time the device takes the best table that its CPU can execute. "over" as in device/op.h: the
  * output may be that very input.
  */
-#ifndef LAB_DEVICE_CPU_SIMD_SIMD_H
-#define LAB_DEVICE_CPU_SIMD_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,4 @@ extern const struct cpu_simd cpu_simd_avx512; /* x86-64 only */
 SIMD_FUNCTIONS(SIMD_DECLARE)
 #undef SIMD_DECLARE
 
-#endif
 #endif

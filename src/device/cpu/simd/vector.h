@@ -3,8 +3,7 @@
  * share. Written out rather than left to the compilers' vectorisers, which refuse exp and gelu here
  * and the maximum there.
  */
-#ifndef LAB_DEVICE_CPU_SIMD_VECTOR_H
-#define LAB_DEVICE_CPU_SIMD_VECTOR_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ static inline float vector_top(vector v) {
         top = v[i] > top ? v[i] : top;
     return top;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * macros in a dtype. A variant is a few small numbers, cheap to look up; its text for the compiler
  * is made by compile.c only when it is first needed.
  */
-#ifndef LAB_DEVICE_CUDA_PLAN_PLAN_H
-#define LAB_DEVICE_CUDA_PLAN_PLAN_H
+#pragma once
 
 #include "device/op.h"
 
@@ -199,5 +198,3 @@ struct cuda_variant cuda_sum_variant(int ranks);
  * alone: all ranks must come to the same. */
 void cuda_plan_sum(const struct cuda_variant *variant, const struct cuda_sum_arguments *arguments,
                    int sm_count, struct cuda_call *ret_call);
-
-#endif

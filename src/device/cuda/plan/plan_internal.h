@@ -2,8 +2,7 @@
  * plan_internal.h: what the files that plan ops share: the parts of a call, and the plans that have
  * a file of their own. Seen by plan*.c and tune.c alone.
  */
-#ifndef LAB_DEVICE_CUDA_PLAN_PLAN_INTERNAL_H
-#define LAB_DEVICE_CUDA_PLAN_PLAN_INTERNAL_H
+#pragma once
 
 #include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
@@ -157,5 +156,3 @@ static inline int norm_threads(int64_t columns, int warp_held) {
     int threads = power_up(quotient_up(columns, 16));
     return threads < 64 ? 64 : threads > 1024 ? 1024 : threads;
 }
-
-#endif
