@@ -152,9 +152,10 @@ static struct lab_claim claim_throttling(const struct stability *made) {
         lab_claim_named(lab_claim_none, "stability.throttling", "all runs", "", "throttled time");
     claim.n = made->throttling_known;
     claim.effect = made->throttled_s / made->watched_s;
-    if (made->throttled > 0)
+    if (made->throttled > 0) {
         claim.verdict = LAB_CLAIM_YES;
-    else if (made->watched_s > 0) {
+        claim.p = 0; /* it was seen */
+    } else if (made->watched_s > 0) {
         claim.verdict = LAB_CLAIM_NO;
         claim.bound = claim.effect;
     }

@@ -19,8 +19,8 @@ static void withdraw(struct lab_claim *claim) {
 static const char *what_is_wrong(const struct lab_claim *claim) {
     bool yes = claim->verdict == LAB_CLAIM_YES, no = claim->verdict == LAB_CLAIM_NO;
     bool known = !isnan(claim->low) && !isnan(claim->high);
-    bool observed = claim->low == claim->high; /* nothing was estimated */
-    if (yes && (!known || (claim->n < 2 && !observed)))
+    bool observed = claim->low == claim->high || (!known && claim->p == 0); /* not estimated */
+    if (yes && !observed && (!known || claim->n < 2))
         return "it has no interval over runs";
     if ((yes || no) && known &&
         (claim->effect < claim->low - EQUAL || claim->effect > claim->high + EQUAL))
