@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,14 +42,8 @@ static void add_note(const char *const **notes, const char *note, struct lab_are
 
 void lab_analysis_note(const char *const **notes, struct lab_arena *arena, const char *format,
                        ...) {
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    size_t room = (size_t)vsnprintf(NULL, 0, format, args) + 1;
-    char *note = lab_arena_alloc(arena, room, 1);
-    vsnprintf(note, room, format, again);
-    va_end(again);
-    va_end(args);
+    char *note;
+    LAB_WITH_ARGS(format, note = lab_arena_vprintf(arena, format, args));
     add_note(notes, note, arena);
 }
 

@@ -41,10 +41,7 @@ int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format
 }
 
 int lab_err_set(struct lab_err *err, enum lab_err_code code, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    lab_err_vset(err, code, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, lab_err_vset(err, code, format, args));
     return -1;
 }
 
@@ -69,10 +66,7 @@ int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_val
                       const char *format, ...) {
     if (!err)
         return -1;
-    va_list args;
-    va_start(args, format);
-    lab_err_vset(err, code, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, lab_err_vset(err, code, format, args));
     char buffer[128];
     lab_err_set(err, code, "%s: %s", err->text, strerror_r(errno_value, buffer, sizeof buffer));
     return lab_err_hint(err, hint_of(errno_value));
@@ -89,10 +83,7 @@ int lab_err_context(struct lab_err *err, const char *format, ...) {
         return -1;
     enum lab_hint_id hint = err->hint;
     char before[LONGEST];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(before, sizeof before, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(before, sizeof before, format, args));
     lab_err_set(err, err->code, "%s: %s", before, err->text);
     return lab_err_hint(err, hint);
 }

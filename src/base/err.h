@@ -14,9 +14,8 @@
  */
 #pragma once
 
+#include "base/auto.h"
 #include "base/hint.h"
-
-#include <stdarg.h>
 
 enum lab_err_code {
     LAB_ERR_NONE = 0,

@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,10 +30,7 @@ void lab_log(enum lab_log_level level, const char *format, ...) {
     if (!lab_log_enabled(level))
         return;
     char text[TEXT_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     target.sink(level, text, target.state);
 }
 

@@ -128,9 +128,7 @@ char *lab_arena_vprintf(struct lab_arena *arena, const char *format, va_list arg
 }
 
 char *lab_arena_printf(struct lab_arena *arena, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    char *text = lab_arena_vprintf(arena, format, args);
-    va_end(args);
+    char *text;
+    LAB_WITH_ARGS(format, text = lab_arena_vprintf(arena, format, args));
     return text;
 }

@@ -28,10 +28,7 @@ int lab_value_text_column(struct lab_value_text *p, size_t at) {
 }
 
 int lab_value_text_fail(struct lab_value_text *p, size_t at, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    lab_err_vset(p->err, LAB_ERR_USER, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, lab_err_vset(p->err, LAB_ERR_USER, format, args));
     return lab_err_context(p->err, "column %d", lab_value_text_column(p, at));
 }
 

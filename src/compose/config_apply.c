@@ -48,10 +48,7 @@ static int fail(struct change *c, int depth, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static int fail(struct change *c, int depth, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    lab_err_vset(c->err, LAB_ERR_USER, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, lab_err_vset(c->err, LAB_ERR_USER, format, args));
     int column = part_column(c, depth);
     if (column)
         lab_err_context(c->err, "column %d", column);

@@ -83,10 +83,7 @@ static int64_t count_nodes(const struct lab_value *value) {
 static int fail(struct resolver *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int fail(struct resolver *r, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    lab_err_vset(r->err, LAB_ERR_USER, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, lab_err_vset(r->err, LAB_ERR_USER, format, args));
     if (!r->current)
         return -1;
     lab_err_context(r->err, "'%.120s'", r->current->string);

@@ -8,8 +8,6 @@
 
 #include "device/tunable.h"
 
-#include <stdarg.h>
-
 #define ISOLATED (LAB_PLAN_PROCESS | LAB_PLAN_AFFINITY | LAB_PLAN_NUMA)
 
 static const struct lab_plan_phase known[] = {
@@ -37,10 +35,7 @@ static const char *const *known_names(void) {
 
 void plan_note(struct plan_book *book, const char *format, ...) {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     if (!book->notes)
         book->notes = lab_arena_alloc(book->arena, PLAN_NOTES_MAX + 1, sizeof *book->notes);
     for (int i = 0; i < book->note_count; i++)

@@ -26,10 +26,8 @@ static int open_below(const char *root, const char *tail, int tail_length) {
 
 int probe_file_open(const char *root, const char *format, ...) {
     char tail[TAIL_BYTES];
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(tail, sizeof tail, format, args);
-    va_end(args);
+    int length;
+    LAB_WITH_ARGS(format, length = vsnprintf(tail, sizeof tail, format, args));
     return open_below(root, tail, length);
 }
 
@@ -41,10 +39,8 @@ ssize_t probe_file_read(int fd, char *buffer, size_t size) {
 
 ssize_t probe_file_slurp(char *buffer, size_t size, const char *root, const char *format, ...) {
     char tail[TAIL_BYTES];
-    va_list args;
-    va_start(args, format);
-    int tail_length = vsnprintf(tail, sizeof tail, format, args);
-    va_end(args);
+    int tail_length;
+    LAB_WITH_ARGS(format, tail_length = vsnprintf(tail, sizeof tail, format, args));
     LAB_AUTO_CLOSE int fd = open_below(root, tail, tail_length);
     return probe_file_read(fd, buffer, size);
 }

@@ -37,10 +37,7 @@ void runner_tell(const struct runner *runner, const struct runner_run *run,
 void runner_warn(const struct runner *runner, const struct runner_run *run, const char *format,
                  ...) {
     char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     runner_tell(runner, run, (struct lab_runner_event){.kind = LAB_RUNNER_WARNING, .text = text});
 }
 

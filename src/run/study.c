@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,10 +147,7 @@ static void log_line(const struct lab_study *study, const char *format, ...) {
     localtime_r(&now.tv_sec, &local);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &local);
     strftime(zone, sizeof zone, "%z", &local);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     LAB_AUTO(str, line);
     lab_str_printf(&line, "%s.%03lld%s ", stamp, now.tv_nsec / LAB_NS_PER_MS, zone);
     for (char *c = text; *c; c++) /* one event, one line */

@@ -51,10 +51,7 @@ static void add_part(struct lab_str *line, const char *format, ...)
 
 static void add_part(struct lab_str *line, const char *format, ...) {
     char text[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     lab_str_printf(line, "%s%s", line->length ? " · " : "", text);
 }
 

@@ -112,10 +112,7 @@ int top_put(struct lab_top_grid *grid, int row, int column, int width, enum lab_
 int top_print(struct lab_top_grid *grid, int row, int column, int width, enum lab_top_style style,
               const char *format, ...) {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     return top_put(grid, row, column, width, style, text);
 }
 

@@ -8,7 +8,6 @@
 #include "base/dl.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,10 +104,7 @@ int lab_nvtx_push(const char *format, ...) {
     if (!lab_nvtx_is_on())
         return 0;
     char text[TEXT_BYTES];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     if (range_push)
         range_push(text);
     else

@@ -173,17 +173,11 @@ __attribute__((format(printf, 2, 0))) static void write_line(const char *prefix,
 }
 
 void lab_console_note(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    write_line("gpulab: ", format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, write_line("gpulab: ", format, args));
 }
 
 void lab_console_say(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    write_line("", format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, write_line("", format, args));
 }
 
 void lab_console_status_line(const char *text) {

@@ -29,12 +29,8 @@ static int fail(struct reader *r, yaml_mark_t mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static int fail(struct reader *r, yaml_mark_t mark, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    lab_err_vset(r->err, LAB_ERR_USER, format, args);
-    va_end(args);
-    lab_err_context(r->err, "%s:%zu", r->origin, mark.line + 1);
-    return -1;
+    LAB_WITH_ARGS(format, lab_err_vset(r->err, LAB_ERR_USER, format, args));
+    return lab_err_context(r->err, "%s:%zu", r->origin, mark.line + 1);
 }
 
 /* What libyaml found wrong, at its place. */

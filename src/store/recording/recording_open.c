@@ -14,10 +14,7 @@
 
 void lab_recording_note(struct lab_recording_notes *notes, const char *format, ...) {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
     LAB_ARENA_GROW(notes->arena, &notes->items, notes->count, &notes->capacity);
     notes->items[notes->count++] = lab_arena_strdup(notes->arena, text);
 }
