@@ -119,8 +119,7 @@ int lab_options_set_value(const struct lab_option *table, void *config, struct l
         lab_value_add_place(value, &place);
         struct lab_err unknown;
         refuse_key(table, key, arena, &unknown);
-        lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, unknown.text);
-        return -1;
+        return lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, unknown.text);
     }
     struct lab_option_source source = {.value = value};
     return lab_option_store(row, config, arena, &source, err);
@@ -218,8 +217,7 @@ static int take_next(struct line *line, const struct lab_option *row, const char
     if (!next || is_option(line, next)) {
         LAB_AUTO(str, what);
         lab_option_describe(row, &what);
-        lab_err_set(line->err, LAB_ERR_USER, "%s needs a value: %s", shown, what.text);
-        return -1;
+        return lab_err_set(line->err, LAB_ERR_USER, "%s needs a value: %s", shown, what.text);
     }
     line->at++;
     return store_argument(line, row, next);

@@ -144,8 +144,7 @@ static int refuse(const struct lab_option *row, const struct lab_option_source *
     lab_str_printf(&text, "%s%s=", source->dashes ? "--" : "", row->name);
     add_shown(source, &text);
     lab_str_printf(&text, ": %s", what);
-    lab_err_set(err, LAB_ERR_USER, "%s", text.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "%s", text.text);
 }
 
 static int refuse_kind(const struct lab_option *row, const struct lab_option_source *source,

@@ -243,6 +243,15 @@ void lab_value_add_place(const struct lab_value *value, struct lab_str *out) {
         lab_str_printf(out, "%s: ", value->origin);
 }
 
+int lab_value_err(const struct lab_value *value, struct lab_err *err, const char *format, ...) {
+    LAB_AUTO(str, place);
+    struct lab_err text;
+    if (value)
+        lab_value_add_place(value, &place);
+    LAB_WITH_ARGS(format, lab_err_vset(&text, LAB_ERR_USER, format, args));
+    return lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, text.text);
+}
+
 const char *lab_value_type_name(enum lab_value_type type) {
     static const char *const names[] = {
         [LAB_VALUE_NULL] = "null",          [LAB_VALUE_BOOL] = "true or false",

@@ -93,6 +93,10 @@ bool lab_value_equal(const struct lab_value *a, const struct lab_value *b);
 /* Appends "file:line: ", as much of it as is known; nothing for a value without an origin. */
 void lab_value_add_place(const struct lab_value *value, struct lab_str *out);
 
+/* Sets a LAB_ERR_USER behind the value's place, if it has one (NULL = none). Always -1. */
+int lab_value_err(const struct lab_value *value, struct lab_err *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 const char *lab_value_type_name(enum lab_value_type type); /* "a list", "a number", … */
 
 /*

@@ -63,8 +63,7 @@ static inline int lab_config_blame(const struct lab_value *value, struct lab_err
 
 static inline int lab_config_blame_word(const struct lab_override *word, struct lab_err *err) {
     bool whole = strlen(word->text) <= LAB_CONFIG_WORD_SHOWN;
-    lab_err_context(err, "%.*s%s", LAB_CONFIG_WORD_SHOWN, word->text, whole ? "" : "…");
-    return -1;
+    return lab_err_context(err, "%.*s%s", LAB_CONFIG_WORD_SHOWN, word->text, whole ? "" : "…");
 }
 
 /* --- config_path.c: files --- */

@@ -120,8 +120,7 @@ static int unknown_backend(const char *word, const char *name, struct lab_arena 
         lab_str_printf(&text, "; did you mean %s?", nearest);
     lab_str_printf(&text, "%s begins with ", nearest ? " A device" : "; a device");
     lab_str_add_list(&text, names, "or");
-    lab_err_set(err, LAB_ERR_USER, "%s", text.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "%s", text.text);
 }
 
 /* Once: a program may select many times. */

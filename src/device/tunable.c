@@ -66,9 +66,8 @@ static int check_choice(const struct lab_tunable_parameter *parameter, int64_t v
             return 0;
     LAB_AUTO(str, text);
     add_choices(parameter, &text);
-    lab_err_set(err, LAB_ERR_USER, "%s=%lld: must be %s", parameter->name, (long long)value,
-                text.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "%s=%lld: must be %s", parameter->name, (long long)value,
+                       text.text);
 }
 
 static int find_parameter(const struct lab_tunable *tunable, const char *name, size_t length,
@@ -81,9 +80,8 @@ static int find_parameter(const struct lab_tunable *tunable, const char *name, s
     }
     LAB_AUTO(str, text);
     lab_str_add_list(&text, names, "and");
-    lab_err_set(err, LAB_ERR_USER, "'%.*s' is not a parameter of %s, which has %s",
-                (int)(length < 40 ? length : 40), name, tunable->kernel, text.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "'%.*s' is not a parameter of %s, which has %s",
+                       (int)(length < 40 ? length : 40), name, tunable->kernel, text.text);
 }
 
 /* One "name=value" of `length` bytes. */

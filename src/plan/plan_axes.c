@@ -99,15 +99,15 @@ static int set_values(const struct reader *r, struct plan_axis *axis, int key, c
         axis->values[key] = one;
     } else {
         if (value->count == 0)
-            return plan_refuse(value, r->err, "%s is empty: nothing would run", full);
+            return lab_value_err(value, r->err, "%s is empty: nothing would run", full);
         axis->values[key] = value->items;
         length = value->count;
     }
     axis->paths[key] = path;
     if (key > 0 && length != axis->length)
-        return plan_refuse(value, r->err,
-                           "%s and %s move together: the one has %d values, the other %d",
-                           axis->paths[0], path, axis->length, length);
+        return lab_value_err(value, r->err,
+                             "%s and %s move together: the one has %d values, the other %d",
+                             axis->paths[0], path, axis->length, length);
     axis->length = length;
     return 0;
 }
@@ -131,12 +131,12 @@ static int put_axis(const struct reader *r, struct plan_product *product, int fi
         if (shared == 0)
             continue;
         if (i >= fixed)
-            return plan_refuse(entry, r->err, "experiment.axes: duplicate %s", axis->paths[0]);
+            return lab_value_err(entry, r->err, "experiment.axes: duplicate %s", axis->paths[0]);
         if (shared < product->axes[i].key_count)
-            return plan_refuse(entry, r->err,
-                               "%s moves together with other keys in experiment.axes: name them "
-                               "all in this series",
-                               axis->paths[0]);
+            return lab_value_err(entry, r->err,
+                                 "%s moves together with other keys in experiment.axes: name them "
+                                 "all in this series",
+                                 axis->paths[0]);
         if (at < 0) {
             at = i;
             continue;
@@ -172,9 +172,9 @@ static int refuse_path(const struct reader *r, const struct lab_value *entry, co
     for (int i = 0; i < count; i++)
         names[i] = above ? lab_arena_printf(r->arena, "%s.%s", above, map->keys[i]) : map->keys[i];
     const char *nearest = lab_str_nearest(path, names);
-    return plan_refuse(entry, r->err, "experiment.axes: there is no experiment.%.80s%s%s%s", path,
-                       nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'?" : "");
+    return lab_value_err(entry, r->err, "experiment.axes: there is no experiment.%.80s%s%s%s", path,
+                         nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                         nearest ? "'?" : "");
 }
 
 static int add_path(const struct reader *r, struct plan_product *product, int fixed,
@@ -196,7 +196,7 @@ static int add_path(const struct reader *r, struct plan_product *product, int fi
 static int add_together(const struct reader *r, struct plan_product *product, int fixed,
                         const struct lab_value *entry) {
     if (entry->count == 0)
-        return plan_refuse(entry, r->err, "an axis without keys");
+        return lab_value_err(entry, r->err, "an axis without keys");
     struct plan_axis axis = make_axis(r, entry->count);
     for (int i = 0; i < entry->count; i++)
         if (set_values(r, &axis, i, entry->keys[i], entry->items[i]) < 0)
@@ -208,9 +208,9 @@ static int add_together(const struct reader *r, struct plan_product *product, in
 static int add_entries(const struct reader *r, struct plan_product *product, int fixed,
                        const struct lab_value *list) {
     if (list->type != LAB_VALUE_LIST)
-        return plan_refuse(list, r->err,
-                           "axes must be a list, such as [hardware.gpu_ids, "
-                           "hardware.numa_nodes, vit_configs]");
+        return lab_value_err(list, r->err,
+                             "axes must be a list, such as [hardware.gpu_ids, "
+                             "hardware.numa_nodes, vit_configs]");
     for (int i = 0; i < list->count; i++) {
         const struct lab_value *entry = list->items[i];
         int result;
@@ -219,10 +219,10 @@ static int add_entries(const struct reader *r, struct plan_product *product, int
         else if (entry->type == LAB_VALUE_MAP)
             result = add_together(r, product, fixed, entry);
         else
-            result = plan_refuse(entry, r->err,
-                                 "an axis is the name of a key, or a map of keys with lists of "
-                                 "values, but this is %s",
-                                 lab_value_type_name(entry->type));
+            result = lab_value_err(entry, r->err,
+                                   "an axis is the name of a key, or a map of keys with lists of "
+                                   "values, but this is %s",
+                                   lab_value_type_name(entry->type));
         if (result < 0)
             return -1;
     }
@@ -255,7 +255,7 @@ static int read_product(const struct reader *r) {
             continue;
         struct lab_value *value = plan_lookup(r->job->experiment, always[i]);
         if (!value)
-            return plan_refuse(r->job->experiment, r->err, "experiment.%s is missing", always[i]);
+            return lab_value_err(r->job->experiment, r->err, "experiment.%s is missing", always[i]);
         if (add_single(r, product, 0, always[i], value, value) < 0)
             return -1;
     }
@@ -322,7 +322,7 @@ static int apply_condition(const struct reader *r, struct plan_series *series, c
     if (at < 0) {
         const struct lab_value *constant = plan_lookup(r->job->experiment, path);
         if (!constant)
-            return plan_refuse(wanted, r->err, "where: there is no experiment.%.80s", path);
+            return lab_value_err(wanted, r->err, "where: there is no experiment.%.80s", path);
         if (!meets(constant, wanted)) {
             allow_none(&series->product, series->allowed);
             allow_none(own, series->taken);
@@ -345,8 +345,8 @@ static int apply_condition(const struct reader *r, struct plan_series *series, c
             series->taken[own_at][place] = false;
     }
     return found ? 0
-                 : plan_refuse(wanted, r->err, "where: no element has the key of experiment.%.80s",
-                               path);
+                 : lab_value_err(wanted, r->err,
+                                 "where: no element has the key of experiment.%.80s", path);
 }
 
 static bool **allow_all(const struct plan_product *product, struct lab_arena *arena) {
@@ -369,8 +369,8 @@ static int read_where(const struct reader *r, struct plan_series *series,
         return 0;
     }
     if (where->type != LAB_VALUE_MAP)
-        return plan_refuse(where, r->err,
-                           "where must be a map of keys, such as {vit_configs.dim: 512}");
+        return lab_value_err(where, r->err,
+                             "where must be a map of keys, such as {vit_configs.dim: 512}");
     for (int i = 0; i < where->count; i++)
         if (apply_condition(r, series, where->keys[i], where->items[i]) < 0)
             return -1;
@@ -381,20 +381,20 @@ static int read_one_series(const struct reader *r, const struct lab_value *map, 
     static const char *const keys[] = {"name", "where", "axes", NULL};
     struct plan_series *series = &r->job->series[index];
     if (map->type != LAB_VALUE_MAP)
-        return plan_refuse(map, r->err, "a series is a map with a name, and where or axes");
+        return lab_value_err(map, r->err, "a series is a map with a name, and where or axes");
     for (int i = 0; i < map->count; i++) {
         const char *nearest = lab_str_nearest(map->keys[i], keys);
         if (!nearest || strcmp(nearest, map->keys[i]) != 0)
-            return plan_refuse(map->items[i], r->err,
-                               "unknown key '%.80s' of a series: there are name, where and axes",
-                               map->keys[i]);
+            return lab_value_err(map->items[i], r->err,
+                                 "unknown key '%.80s' of a series: there are name, where and axes",
+                                 map->keys[i]);
     }
     const struct lab_value *name = lab_value_get(map, "name"), *axes = lab_value_get(map, "axes");
     if (!name || name->type != LAB_VALUE_STRING || !*name->string)
-        return plan_refuse(name ? name : map, r->err, "a series needs a name");
+        return lab_value_err(name ? name : map, r->err, "a series needs a name");
     for (int i = 0; i < index; i++)
         if (lab_str_equal(r->job->series[i].name, name->string))
-            return plan_refuse(name, r->err, "two series are named %.80s", name->string);
+            return lab_value_err(name, r->err, "two series are named %.80s", name->string);
     series->name = name->string;
     series->product = r->job->product;
     if (axes && axes->type != LAB_VALUE_NULL) {
@@ -418,9 +418,9 @@ int plan_axes_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
     if (!list || list->type == LAB_VALUE_NULL)
         return 0;
     if (list->type != LAB_VALUE_LIST)
-        return plan_refuse(list, err, "experiment.series must be a list of maps");
+        return lab_value_err(list, err, "experiment.series must be a list of maps");
     if (list->count > 0 && job->phase_count > 0)
-        return plan_refuse(list, err, "a study has experiment.phases or series, not both");
+        return lab_value_err(list, err, "a study has experiment.phases or series, not both");
     job->series = lab_arena_alloc(arena, (size_t)list->count, sizeof *job->series);
     bool views = false;
     for (int i = 0; i < list->count; i++) {

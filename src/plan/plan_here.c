@@ -36,8 +36,9 @@ static int check_number(const char *path, const struct lab_value *value, struct 
         return 0;
     LAB_AUTO(str, text);
     lab_value_write(value, &text);
-    plan_refuse(value, err, "experiment.%s: %.60s isn't a number from 0 on; such as [0,1]%s", path,
-                text.text, strcmp(path, PLAN_GPU_IDS) == 0 ? ", or [[0,1]] for both at once" : "");
+    lab_value_err(value, err, "experiment.%s: %.60s isn't a number from 0 on; such as [0,1]%s",
+                  path, text.text,
+                  strcmp(path, PLAN_GPU_IDS) == 0 ? ", or [[0,1]] for both at once" : "");
     return -1;
 }
 
@@ -62,15 +63,16 @@ static int check_element(struct hardware_list *list, const struct lab_value *ele
     struct lab_value *const *numbers = gang ? element->items : (struct lab_value *const *)&element;
     int count = gang ? element->count : 1;
     if (count == 0 || count > LAB_OPTION_INTS_MAX)
-        return plan_refuse(element, err, "experiment.%s: an inner list has 1 to %d numbers",
-                           list->path, LAB_OPTION_INTS_MAX);
+        return lab_value_err(element, err, "experiment.%s: an inner list has 1 to %d numbers",
+                             list->path, LAB_OPTION_INTS_MAX);
     for (int i = 0; i < count; i++) {
         if (check_number(list->path, numbers[i], err) < 0)
             return -1;
         for (int k = 0; k < i && strcmp(list->path, PLAN_GPU_IDS) == 0; k++)
             if (numbers[k]->integer == numbers[i]->integer)
-                return plan_refuse(element, err, "experiment.%s: duplicate device %lld in one gang",
-                                   list->path, (long long)numbers[i]->integer);
+                return lab_value_err(element, err,
+                                     "experiment.%s: duplicate device %lld in one gang", list->path,
+                                     (long long)numbers[i]->integer);
         if (!list->is_here(list->book, numbers[i]->integer)) {
             note_missing(list, numbers[i]->integer);
             here = false;
@@ -193,8 +195,7 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
         lab_str_printf(&text, " experiment.%s=[%s]", nodes->path, nodes->available.text);
     else if (nodes->missing_count)
         lab_str_printf(&text, " experiment.%s=[%d]", nodes->path, book->machine->nodes[0].number);
-    lab_err_set(err, LAB_ERR_USER, "%s", text.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "%s", text.text);
 }
 
 int plan_check_hardware(const struct plan_book *book, const struct plan_job *job,

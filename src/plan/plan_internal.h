@@ -149,9 +149,6 @@ struct plan_book {
 
 /* --- plan_keys.c --- */
 
-/* Sets an error with the value's place in front. Always -1. */
-int plan_refuse(const struct lab_value *value, struct lab_err *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Fails on `???`, a value still to be given. */
 int plan_require(const struct lab_value *value, const char *key, struct lab_err *err);
 

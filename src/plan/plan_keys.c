@@ -4,7 +4,6 @@
  */
 #include "plan/plan_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 static const char *const orders[] = {"random", "as_given", NULL};
@@ -91,23 +90,10 @@ const struct lab_option lab_plan_keys[] = {
 
 /* --- messages --- */
 
-int plan_refuse(const struct lab_value *value, struct lab_err *err, const char *format, ...) {
-    LAB_AUTO(str, place);
-    if (value)
-        lab_value_add_place(value, &place);
-    va_list args;
-    va_start(args, format);
-    struct lab_err text;
-    lab_err_vset(&text, LAB_ERR_USER, format, args);
-    va_end(args);
-    lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, text.text);
-    return -1;
-}
-
 int plan_require(const struct lab_value *value, const char *key, struct lab_err *err) {
     if (value->type != LAB_VALUE_STRING || value->quoted || !lab_str_equal(value->string, "???"))
         return 0;
-    return plan_refuse(value, err, "%s has no value yet: add %s=VALUE", key, key);
+    return lab_value_err(value, err, "%s has no value yet: add %s=VALUE", key, key);
 }
 
 /* `known` is NULL-terminated. */
@@ -116,10 +102,10 @@ static int refuse_unknown(const struct lab_value *value, const char *key, const 
     const char *name = strrchr(key, '.') ? strrchr(key, '.') + 1 : key;
     const char *nearest = lab_str_nearest(name, known);
     if (nearest)
-        return plan_refuse(value, err, "unknown key '%.80s'; did you mean '%s'?", key, nearest);
+        return lab_value_err(value, err, "unknown key '%.80s'; did you mean '%s'?", key, nearest);
     LAB_AUTO(str, list);
     lab_str_add_list(&list, known, "and");
-    plan_refuse(value, err, "unknown key '%.80s'; there are %s", key, list.text);
+    lab_value_err(value, err, "unknown key '%.80s'; there are %s", key, list.text);
     return -1;
 }
 
@@ -192,7 +178,7 @@ static int refuse_list(const struct lab_option *row, const struct lab_value *val
     LAB_AUTO(str, text);
     lab_value_write(value, &text);
     lab_str_add_bytes(&bare, text.text + 1, text.length > 2 ? text.length - 2 : 0);
-    plan_refuse(
+    lab_value_err(
         value, err,
         "%s=%.60s: takes one value; to run each, sweep it (-m …%s=%.60s) or name it in axes",
         row->name, text.text, row->name, bare.text);
@@ -256,8 +242,8 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
         if (set_row(lab_plan_keys, row, &keys, arena, value, err) < 0)
             return -1;
         if (keys.test.num_steps == 0) { /* between the two that the range allows */
-            plan_refuse(value, err, "%s=0: must be at least 1, or -1 to count by samples",
-                        row->name);
+            lab_value_err(value, err, "%s=0: must be at least 1, or -1 to count by samples",
+                          row->name);
             return say_once(row->name, value, err);
         }
         *test = keys.test;
@@ -277,7 +263,7 @@ static int set_names(const struct lab_option *row, const char **field, struct la
     LAB_AUTO(str, names);
     for (int i = 0; i < list->count; i++) {
         if (list->items[i]->type != LAB_VALUE_STRING)
-            return plan_refuse(list->items[i], err, "%s: must be names", row->name);
+            return lab_value_err(list->items[i], err, "%s: must be names", row->name);
         lab_str_printf(&names, "%s%s", i ? "," : "", list->items[i]->string);
     }
     *field = lab_arena_strdup(arena, names.text);
@@ -318,13 +304,13 @@ static int read_experiment(struct plan_job *job, struct lab_arena *arena, struct
             return -1;
     }
     if (!job->keys.name)
-        return plan_refuse(job->experiment, err,
-                           "experiment.name is missing: the name of the study's directory");
+        return lab_value_err(job->experiment, err,
+                             "experiment.name is missing: the name of the study's directory");
     if (!*job->keys.name || strchr(job->keys.name, '/') || job->keys.name[0] == '.')
-        return plan_refuse(lab_value_get(job->experiment, "name"), err,
-                           "experiment.name=%.80s: must be a directory's name, without '/' and "
-                           "without a '.' in front",
-                           job->keys.name);
+        return lab_value_err(lab_value_get(job->experiment, "name"), err,
+                             "experiment.name=%.80s: must be a directory's name, without '/' and "
+                             "without a '.' in front",
+                             job->keys.name);
     return 0;
 }
 
@@ -334,7 +320,7 @@ static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct 
     bool listed = value && value->type == LAB_VALUE_LIST;
     int most = listed ? value->count : 1;
     if (most == 0)
-        return plan_refuse(value, err, "experiment.workload is empty: nothing would run");
+        return lab_value_err(value, err, "experiment.workload is empty: nothing would run");
     job->workloads = lab_arena_alloc(arena, (size_t)most, sizeof(const struct lab_workload *));
     for (int i = 0; i < most; i++) {
         const char *name = listed ? value->items[i]->string : job->keys.workload;
@@ -342,11 +328,11 @@ static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct 
         if (!found) {
             char text[sizeof err->text];
             snprintf(text, sizeof text, "%s", err->text);
-            return plan_refuse(value, err, "experiment.workload: %s", text);
+            return lab_value_err(value, err, "experiment.workload: %s", text);
         }
         for (int k = 0; k < i; k++)
             if (job->workloads[k] == found)
-                return plan_refuse(value, err, "experiment.workload: duplicate %s", found->name);
+                return lab_value_err(value, err, "experiment.workload: duplicate %s", found->name);
         job->workloads[i] = found;
     }
     job->workload_count = most;
@@ -357,8 +343,8 @@ static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct 
 int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     job->experiment = lab_value_get(job->tree, "experiment");
     if (!job->experiment || job->experiment->type != LAB_VALUE_MAP)
-        return plan_refuse(job->experiment ? job->experiment : job->tree, err,
-                           "there is no study: choose one, such as experiment=quick_test");
+        return lab_value_err(job->experiment ? job->experiment : job->tree, err,
+                             "there is no study: choose one, such as experiment=quick_test");
     if (read_top(job, arena, err) < 0 || read_experiment(job, arena, err) < 0)
         return -1;
     if (find_workloads(job, arena, err) < 0)
@@ -377,7 +363,7 @@ static int read_test(struct plan_job *job, struct lab_arena *arena, struct lab_e
     if (!test)
         return 0;
     if (test->type != LAB_VALUE_MAP)
-        return plan_refuse(test, err, "experiment.test must be a map of keys");
+        return lab_value_err(test, err, "experiment.test must be a map of keys");
     for (int i = 0; i < test->count; i++) {
         char path[160];
         snprintf(path, sizeof path, "test.%s", test->keys[i]);
@@ -393,8 +379,8 @@ static int read_test(struct plan_job *job, struct lab_arena *arena, struct lab_e
 static int read_hardware(const struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     const struct lab_value *hardware = lab_value_get(job->experiment, "hardware");
     if (!hardware || hardware->type != LAB_VALUE_MAP)
-        return plan_refuse(hardware ? hardware : job->experiment, err,
-                           "experiment.hardware must be a map of gpu_ids and numa_nodes");
+        return lab_value_err(hardware ? hardware : job->experiment, err,
+                             "experiment.hardware must be a map of gpu_ids and numa_nodes");
     for (int i = 0; i < hardware->count; i++)
         if (hardware->keys[i][0] != '_' &&
             !find_study_key("experiment.hardware.", hardware->keys[i]))
@@ -462,10 +448,11 @@ static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_e
             continue;
         }
         if (value->type == LAB_VALUE_LIST || value->type == LAB_VALUE_MAP)
-            return plan_refuse(value, err,
-                               "experiment.%.80s: nothing uses it: name it in experiment.axes, or "
-                               "leave it out",
-                               key);
+            return lab_value_err(
+                value, err,
+                "experiment.%.80s: nothing uses it: name it in experiment.axes, or "
+                "leave it out",
+                key);
         return refuse_unknown(value, lab_arena_printf(arena, "experiment.%s", key),
                               known_keys("experiment.", job->workload, "axes", "series", arena),
                               err);
@@ -504,10 +491,10 @@ int plan_keys_agree(const struct plan_keys *first, const struct plan_keys *other
                   "experiment.hardware.gpu_ids"
             : lab_str_equal(row->name, "seed") ? "; repeat=2 does each run twice"
                                                : "; give each a command of its own";
-        lab_err_set(err, LAB_ERR_USER,
-                    "%s can't be swept, it is the whole study's: job 1 has %s, job %lld has %s%s",
-                    row->name, a.text, (long long)job + 1, b.text, instead);
-        return -1;
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "%s can't be swept, it is the whole study's: job 1 has %s, job %lld has %s%s",
+            row->name, a.text, (long long)job + 1, b.text, instead);
     }
     return 0;
 }

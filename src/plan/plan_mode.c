@@ -39,10 +39,10 @@ static int refuse_few(const struct plan_job *job, const struct lab_value *list,
         lab_str_printf(&hint, "device=%s/2, two slices of it", name);
     else
         lab_str_add(&hint, "experiment.gpu_mode=single");
-    plan_refuse(list, err, "%s, but device=%s has %d here (0 is %s)%s; to run it here%s, add: %s",
-                what_needs_several(job), job->keys.device, devices->count, name,
-                list->count < devices->count ? " and one is chosen" : "",
-                whole && asks_nccl(job->experiment) ? ", without NCCL" : "", hint.text);
+    lab_value_err(list, err, "%s, but device=%s has %d here (0 is %s)%s; to run it here%s, add: %s",
+                  what_needs_several(job), job->keys.device, devices->count, name,
+                  list->count < devices->count ? " and one is chosen" : "",
+                  whole && asks_nccl(job->experiment) ? ", without NCCL" : "", hint.text);
     return -1;
 }
 
@@ -64,7 +64,8 @@ int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct 
     if (!job->keys.gpu_mode)
         return 0;
     if (given->type != LAB_VALUE_LIST)
-        return plan_refuse(given, err, "experiment.hardware.gpu_ids: with gpu_mode a list, or all");
+        return lab_value_err(given, err,
+                             "experiment.hardware.gpu_ids: with gpu_mode a list, or all");
     for (int i = 0; i < given->count; i++)
         if (given->items[i]->type == LAB_VALUE_LIST) /* gangs are given explicitly */
             return 0;

@@ -217,7 +217,7 @@ static int read_apart(const struct lab_value *list, struct lab_plan_phase *phase
         if (bit < 0) {
             LAB_AUTO(str, names);
             lab_str_add_list(&names, lab_plan_mitigations, "and");
-            plan_refuse(list->items[i], err, "apart: there are %s", names.text);
+            lab_value_err(list->items[i], err, "apart: there are %s", names.text);
             return -1;
         }
         phase->mitigations |= 1u << bit;
@@ -232,22 +232,22 @@ static int read_map(const struct plan_book *book, const struct lab_value *map,
                            *apart = lab_value_get(map, "apart");
     for (int i = 0; i < map->count; i++)
         if (lab_str_find(map->keys[i], keys) < 0)
-            return plan_refuse(map->items[i], err,
-                               "unknown key '%.80s' of a phase: there are name, place and apart",
-                               map->keys[i]);
+            return lab_value_err(map->items[i], err,
+                                 "unknown key '%.80s' of a phase: there are name, place and apart",
+                                 map->keys[i]);
     if (!name || name->type != LAB_VALUE_STRING || !*name->string)
-        return plan_refuse(name ? name : map, err, "a phase needs a name");
+        return lab_value_err(name ? name : map, err, "a phase needs a name");
     if (strspn(name->string, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name->string))
-        return plan_refuse(name, err, "a phase's name has a-z, 0-9 and _, unlike %.40s",
-                           name->string);
+        return lab_value_err(name, err, "a phase's name has a-z, 0-9 and _, unlike %.40s",
+                             name->string);
     const char *where = place && place->type == LAB_VALUE_STRING ? place->string : "";
     if (!lab_str_equal(where, "alone") && !lab_str_equal(where, "together"))
-        return plan_refuse(place ? place : map, err,
-                           "place of phase %.40s: must be alone or "
-                           "together",
-                           name->string);
+        return lab_value_err(place ? place : map, err,
+                             "place of phase %.40s: must be alone or "
+                             "together",
+                             name->string);
     if (apart && apart->type != LAB_VALUE_LIST)
-        return plan_refuse(apart, err, "apart must be a list, such as [process, numa]");
+        return lab_value_err(apart, err, "apart must be a list, such as [process, numa]");
     *ret_phase = (struct lab_plan_phase){.name = lab_arena_strdup(book->arena, name->string),
                                          .together = lab_str_equal(where, "together")};
     return apart ? read_apart(apart, ret_phase, err) : 0;
@@ -258,7 +258,7 @@ static int read_phase(const struct plan_book *book, const struct lab_value *valu
     if (value->type == LAB_VALUE_MAP)
         return read_map(book, value, ret_phase, err);
     if (value->type != LAB_VALUE_STRING)
-        return plan_refuse(value, err, "a phase is a name, or a map of name, place and apart");
+        return lab_value_err(value, err, "a phase is a name, or a map of name, place and apart");
     for (int i = 0; i < KNOWN_COUNT; i++)
         if (lab_str_equal(known[i].name, value->string)) {
             *ret_phase = known[i];
@@ -266,7 +266,7 @@ static int read_phase(const struct plan_book *book, const struct lab_value *valu
         }
     LAB_AUTO(str, names);
     lab_str_add_list(&names, known_names(), "and");
-    plan_refuse(value, err, "there is no phase '%.40s': there are %s", value->string, names.text);
+    lab_value_err(value, err, "there is no phase '%.40s': there are %s", value->string, names.text);
     return -1;
 }
 
@@ -281,9 +281,9 @@ static int check_disturb(const struct plan_book *book, const struct plan_job *jo
         return 0;
     LAB_AUTO(str, names);
     lab_str_add_list(&names, kinds, "or");
-    plan_refuse(lab_value_get(job->experiment, "disturb"), err,
-                "not possible on %s: on %s it must be %s", device_at(book, 0)->name,
-                cpus ? "CPUs" : "GPUs", names.text);
+    lab_value_err(lab_value_get(job->experiment, "disturb"), err,
+                  "not possible on %s: on %s it must be %s", device_at(book, 0)->name,
+                  cpus ? "CPUs" : "GPUs", names.text);
     return -1;
 }
 
@@ -298,9 +298,9 @@ static int add_disturbed(const struct plan_book *book, const struct plan_job *jo
     while (at < *count && !lab_str_equal(phases[at].name, "disturbed"))
         at++;
     if (at < *count && !wanted)
-        return plan_refuse(list, err,
-                           "phase disturbed needs a neighbour: add experiment.disturb=%s",
-                           device_at(book, 0)->cpus.count > 0 ? "cpu" : "sm");
+        return lab_value_err(list, err,
+                             "phase disturbed needs a neighbour: add experiment.disturb=%s",
+                             device_at(book, 0)->cpus.count > 0 ? "cpu" : "sm");
     if (!wanted)
         return 0;
     if (at == *count)
@@ -313,18 +313,18 @@ static int check_whole(const struct plan_book *book, const struct plan_job *job,
                        const struct lab_value *list, struct lab_err *err) {
     bool phased = list && list->type != LAB_VALUE_NULL;
     if (!phased && !lab_str_equal(job->keys.disturb, "none"))
-        return plan_refuse(lab_value_get(job->experiment, "disturb"), err,
-                           "disturb needs a study with phases: "
-                           "gpulab run %s experiment.disturb=%s",
-                           lab_config_study_for("contention", book->arena), job->keys.disturb);
+        return lab_value_err(lab_value_get(job->experiment, "disturb"), err,
+                             "disturb needs a study with phases: "
+                             "gpulab run %s experiment.disturb=%s",
+                             lab_config_study_for("contention", book->arena), job->keys.disturb);
     if (phased && (list->type != LAB_VALUE_LIST || list->count == 0))
-        return plan_refuse(list, err,
-                           "experiment.phases must be a list, such as [baseline, "
-                           "concurrent, isolated]");
+        return lab_value_err(list, err,
+                             "experiment.phases must be a list, such as [baseline, "
+                             "concurrent, isolated]");
     if (phased && (job->keys.max_workers > 1 || job->keys.processes))
-        return plan_refuse(list, err,
-                           "phases define what runs at the same time: leave experiment.%s out",
-                           job->keys.processes ? "processes" : "max_workers");
+        return lab_value_err(list, err,
+                             "phases define what runs at the same time: leave experiment.%s out",
+                             job->keys.processes ? "processes" : "max_workers");
     return phased ? 1 : 0;
 }
 
@@ -336,13 +336,13 @@ static int check_choices(const struct lab_plan_phase *phases, int count,
         chosen |= lab_str_equal(phases[i].name, "baseline");
     for (int i = 0; i < count && !chosen; i++) {
         if (phases[i].regret)
-            return plan_refuse(list, err,
-                               "%s compares the choices of other phases with those of baseline: "
-                               "add them, such as [baseline, concurrent, %s]",
-                               phases[i].name, phases[i].name);
+            return lab_value_err(list, err,
+                                 "%s compares the choices of other phases with those of baseline: "
+                                 "add them, such as [baseline, concurrent, %s]",
+                                 phases[i].name, phases[i].name);
         if (phases[i].mitigations & LAB_PLAN_TUNING_CACHE)
-            return plan_refuse(list, err, "%s uses baseline's choices: add baseline",
-                               phases[i].name);
+            return lab_value_err(list, err, "%s uses baseline's choices: add baseline",
+                                 phases[i].name);
     }
     return 0;
 }
@@ -359,8 +359,8 @@ int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_er
             return lab_err_context(err, "experiment.phases");
         for (int k = 0; k < count; k++)
             if (lab_str_equal(phases[k].name, phases[count].name))
-                return plan_refuse(list->items[i], err, "experiment.phases: duplicate %s",
-                                   phases[k].name);
+                return lab_value_err(list->items[i], err, "experiment.phases: duplicate %s",
+                                     phases[k].name);
         count++;
     }
     if (add_disturbed(book, job, phases, &count, list, err) < 0 ||
@@ -370,8 +370,8 @@ int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_er
         if (fit(book, &phases[i]))
             phases[kept++] = phases[i];
     if (kept == 0)
-        return plan_refuse(list, err, "experiment.phases: none is possible here: %s",
-                           book->notes[0]);
+        return lab_value_err(list, err, "experiment.phases: none is possible here: %s",
+                             book->notes[0]);
     job->phases = phases;
     job->phase_count = kept;
     return 0;

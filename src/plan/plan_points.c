@@ -131,10 +131,11 @@ static int make_ranks(const struct walk *w, const struct point *point, struct la
                       int *ret_count) {
     int count = count_of(point->gang), nodes = count_of(point->nodes);
     if (nodes != 1 && nodes != count)
-        return plan_refuse(point->nodes, w->err,
-                           "experiment.hardware.numa_nodes: an inner list has a NUMA node for each "
-                           "device of the gang: %d nodes, but %d device%s",
-                           nodes, count, count == 1 ? "" : "s");
+        return lab_value_err(
+            point->nodes, w->err,
+            "experiment.hardware.numa_nodes: an inner list has a NUMA node for each "
+            "device of the gang: %d nodes, but %d device%s",
+            nodes, count, count == 1 ? "" : "s");
     for (int i = 0; i < count; i++) {
         int gpu_id = (int)number_at(point->gang, i);
         ranks[i] = (struct lab_run_rank){

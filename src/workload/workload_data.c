@@ -171,8 +171,7 @@ int lab_data_require(const struct lab_device *device, enum lab_op_id op, enum la
         if (device->ops->supports ? device->ops->supports(device, op, other) : other == LAB_FP32)
             lab_str_printf(&there, "%s%s", there.length ? ", " : "", lab_dtype_names[i]);
     }
-    lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s does no %s in %s%s%s", device->ref.name,
-                lab_op_get(op)->name, lab_dtype_name(dtype), there.length ? ", only in " : "",
-                there.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s does no %s in %s%s%s", device->ref.name,
+                       lab_op_get(op)->name, lab_dtype_name(dtype),
+                       there.length ? ", only in " : "", there.text);
 }

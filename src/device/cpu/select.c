@@ -70,8 +70,7 @@ static int no_such_node(const struct lab_machine *machine, const char *rest, int
     else
         lab_err_set(err, LAB_ERR_USER, "cpu%s: there is no NUMA node %d; nodes with cores: %s",
                     rest, number, there.text);
-    lab_err_hint(err, LAB_HINT_NUMA_NODE);
-    return -1;
+    return lab_err_hint(err, LAB_HINT_NUMA_NODE);
 }
 
 int cpu_select(const struct lab_machine *machine, const char *rest, struct lab_arena *arena,

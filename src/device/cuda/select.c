@@ -129,10 +129,9 @@ static int refuse_absent(const struct cuda_inventory *inventory, const char *res
     for (int i = 0; i < inventory->count; i++)
         count += inventory->items[i].parent < 0;
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    lab_err_set(err, LAB_ERR_USER, "cuda%s: there %s %d GPU%s%s: %s", rest,
-                count == 1 ? "is" : "are", count, count == 1 ? "" : "s",
-                visible ? " in CUDA_VISIBLE_DEVICES" : "", names.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "cuda%s: there %s %d GPU%s%s: %s", rest,
+                       count == 1 ? "is" : "are", count, count == 1 ? "" : "s",
+                       visible ? " in CUDA_VISIBLE_DEVICES" : "", names.text);
 }
 
 static int refuse_parent(const struct cuda_inventory *inventory, int index, const char *rest,

@@ -229,12 +229,13 @@ static int read_nodes(const struct sim_reader *reader, const struct lab_value *t
         if (sim_read_map(reader, list->items[i], "node", node_keys, NULL, node) < 0)
             return -1;
         if (i > 0 && node->number <= machine->nodes[i - 1].number)
-            return sim_refuse(reader, list->items[i], "NUMA node %lld must come before node %lld",
-                              (long long)node->number, (long long)machine->nodes[i - 1].number);
+            return lab_value_err(list->items[i], reader->err,
+                                 "NUMA node %lld must come before node %lld",
+                                 (long long)node->number, (long long)machine->nodes[i - 1].number);
         if (node->bandwidth_gb_s <= 0 || node->memory_gb <= 0)
-            return sim_refuse(reader, list->items[i],
-                              "NUMA node %lld: memory_gb and bandwidth_gb_s must be above 0",
-                              (long long)node->number);
+            return lab_value_err(list->items[i], reader->err,
+                                 "NUMA node %lld: memory_gb and bandwidth_gb_s must be above 0",
+                                 (long long)node->number);
         machine->node_count++;
     }
     return 0;
@@ -252,17 +253,19 @@ static int read_distances(const struct sim_reader *reader, const struct lab_valu
     if (sim_need(reader, rows, "distances", LAB_VALUE_LIST) < 0)
         return -1;
     if (rows->count != count)
-        return sim_refuse(reader, rows, "distances: %d rows for %d NUMA nodes", rows->count, count);
+        return lab_value_err(rows, reader->err, "distances: %d rows for %d NUMA nodes", rows->count,
+                             count);
     for (int i = 0; i < count; i++) {
         const struct lab_value *row = rows->items[i];
         if (row->type != LAB_VALUE_LIST || row->count != count)
-            return sim_refuse(reader, row, "distances: a row must be a list of %d numbers", count);
+            return lab_value_err(row, reader->err, "distances: a row must be a list of %d numbers",
+                                 count);
         for (int j = 0; j < count; j++) {
             int64_t value = row->items[j]->type == LAB_VALUE_INT ? row->items[j]->integer : 0;
             if (value < 10 || value > 254 || (i == j) != (value == 10))
-                return sim_refuse(reader, row->items[j],
-                                  "distances: a NUMA node is 10 from itself and 11 to 254 from "
-                                  "others");
+                return lab_value_err(row->items[j], reader->err,
+                                     "distances: a NUMA node is 10 from itself and 11 to 254 from "
+                                     "others");
             machine->distances[i * count + j] = (int)value;
         }
     }
@@ -274,16 +277,19 @@ static int check_link(const struct sim_reader *reader, const struct lab_value *v
     const struct sim_machine *machine = reader->machine;
     for (int i = 0; i < index; i++)
         if (lab_str_equal(machine->links[i].name, link->name))
-            return sim_refuse(reader, value, "there are two links named '%.60s'", link->name);
+            return lab_value_err(value, reader->err, "there are two links named '%.60s'", link->name);
     if (link->bandwidth_gb_s <= 0)
-        return sim_refuse(reader, value, "link %.60s: bandwidth_gb_s must be above 0", link->name);
+        return lab_value_err(value, reader->err, "link %.60s: bandwidth_gb_s must be above 0",
+                             link->name);
     if (link->joins.count != 0 && link->joins.count != 2)
-        return sim_refuse(reader, value, "link %.60s: joins must be two NUMA nodes, such as [0, 1]",
-                          link->name);
+        return lab_value_err(value, reader->err,
+                             "link %.60s: joins must be two NUMA nodes, such as [0, 1]",
+                             link->name);
     for (int i = 0; i < link->joins.count; i++)
         if (node_index(machine, link->joins.items[i]) < 0)
-            return sim_refuse(reader, value, "link %.60s joins NUMA node %lld, which isn't there",
-                              link->name, (long long)link->joins.items[i]);
+            return lab_value_err(value, reader->err,
+                                 "link %.60s joins NUMA node %lld, which isn't there", link->name,
+                                 (long long)link->joins.items[i]);
     return 0;
 }
 
@@ -294,7 +300,7 @@ static int read_links(const struct sim_reader *reader, const struct lab_value *t
         return -1;
     int count = list ? list->count : 0;
     if (count > SIM_LINKS_MAX)
-        return sim_refuse(reader, list, "links: at most %d, not %d", SIM_LINKS_MAX, count);
+        return lab_value_err(list, reader->err, "links: at most %d, not %d", SIM_LINKS_MAX, count);
     machine->links = lab_arena_alloc(reader->arena, (size_t)count + SIM_NODES_MAX + SIM_GPUS_MAX,
                                      sizeof *machine->links);
     for (int i = 0; i < count; i++) {
@@ -318,7 +324,7 @@ static int read_path(const struct sim_reader *reader, const struct lab_value *li
     if (sim_need(reader, list, what, LAB_VALUE_LIST) < 0)
         return -1;
     if (list->count > SIM_PATH_MAX)
-        return sim_refuse(reader, list, "%s: at most %d links", what, SIM_PATH_MAX);
+        return lab_value_err(list, reader->err, "%s: at most %d links", what, SIM_PATH_MAX);
     const char **names =
         lab_arena_alloc(reader->arena, (size_t)machine->described_count + 1, sizeof *names);
     for (int i = 0; i < machine->described_count; i++)
@@ -331,9 +337,9 @@ static int read_path(const struct sim_reader *reader, const struct lab_value *li
             found = lab_str_equal(names[k], name) ? k : found;
         if (found < 0) {
             const char *nearest = lab_str_nearest(name, names);
-            return sim_refuse(reader, item, "%s: there is no link '%.60s'%s%s%s", what, name,
-                              nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                              nearest ? "'?" : "");
+            return lab_value_err(item, reader->err, "%s: there is no link '%.60s'%s%s%s", what,
+                                 name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                                 nearest ? "'?" : "");
         }
         path[(*ret_count)++] = found;
     }
@@ -346,24 +352,25 @@ static int check_model(const struct sim_reader *reader, const struct lab_value *
                        const struct sim_model *model) {
     if (model->tflops[LAB_FP32] <= 0 || model->memory_gb_s <= 0 || model->memory_gb <= 0 ||
         model->slot_gb_s <= 0 || model->pageable_gb_s <= 0)
-        return sim_refuse(
-            reader, value,
+        return lab_value_err(
+            value, reader->err,
             "model %s: tflops.fp32, memory_gb, memory_gb_s, slot_gb_s and pageable_gb_s "
             "must be above 0",
             model->key);
     if (!(model->clock_min_mhz > 0 && model->clock_min_mhz <= model->clock_mhz))
-        return sim_refuse(reader, value,
-                          "model %s: clock_min_mhz must be above 0 and up to clock_mhz",
-                          model->key);
+        return lab_value_err(value, reader->err,
+                             "model %s: clock_min_mhz must be above 0 and up to clock_mhz",
+                             model->key);
     if (model->power.limit_w < model->power.idle_w)
-        return sim_refuse(reader, value, "model %s: power.limit_w is below idle_w", model->key);
+        return lab_value_err(value, reader->err, "model %s: power.limit_w is below idle_w",
+                             model->key);
     return 0;
 }
 
 static int read_models(struct sim_reader *reader, const struct lab_value *tree) {
     const struct lab_value *map = lab_value_get(tree, "models");
     if (!map)
-        return sim_refuse(reader, tree, "'models' is missing");
+        return lab_value_err(tree, reader->err, "'models' is missing");
     if (sim_need(reader, map, "models", LAB_VALUE_MAP) < 0)
         return -1;
     reader->models = lab_arena_alloc(reader->arena, (size_t)map->count, sizeof *reader->models);
@@ -389,8 +396,8 @@ static const struct sim_model *find_model(const struct sim_reader *reader,
             return &reader->models[i];
     }
     const char *nearest = lab_str_nearest(key, names);
-    sim_refuse(reader, value, "there is no model '%.60s'%s%s%s", key,
-               nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    lab_value_err(value, reader->err, "there is no model '%.60s'%s%s%s", key,
+                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }
 
@@ -411,10 +418,10 @@ static int read_gpus(struct sim_reader *reader, const struct lab_value *tree) {
             return -1;
         gpu->node = node_index(machine, row.node);
         if (gpu->node < 0)
-            return sim_refuse(reader, item,
-                              "%s: there is no NUMA node "
-                              "%lld",
-                              what, (long long)row.node);
+            return lab_value_err(item, reader->err,
+                                 "%s: there is no NUMA node "
+                                 "%lld",
+                                 what, (long long)row.node);
         machine->gpu_count++;
     }
     return 0;
@@ -442,10 +449,10 @@ static int check_routes(const struct sim_reader *reader, const struct lab_value 
     for (int gpu = 0; gpu < machine->gpu_count; gpu++)
         for (int node = 0; node < machine->node_count; node++)
             if (sim_route(machine, node, gpu, true, &route) < 0)
-                return sim_refuse(reader, tree,
-                                  "no links join NUMA nodes %lld and %lld, where GPU %d is",
-                                  (long long)machine->nodes[node].number,
-                                  (long long)machine->nodes[machine->gpus[gpu].node].number, gpu);
+                return lab_value_err(
+                    tree, reader->err, "no links join NUMA nodes %lld and %lld, where GPU %d is",
+                    (long long)machine->nodes[node].number,
+                    (long long)machine->nodes[machine->gpus[gpu].node].number, gpu);
     return 0;
 }
 
@@ -463,7 +470,7 @@ static int read_remotes(const struct sim_reader *reader, const struct lab_value 
         if (sim_read_map(reader, list->items[i], "remote", remote_keys, NULL, remote) < 0)
             return -1;
         if (i > 0 && remote->size_kb <= remote[-1].size_kb)
-            return sim_refuse(reader, list->items[i], "remote: sizes must grow");
+            return lab_value_err(list->items[i], reader->err, "remote: sizes must grow");
         machine->remote_count++;
     }
     return 0;
@@ -482,8 +489,8 @@ static int read_slow(const struct sim_reader *reader, const struct lab_value *ef
         if (sim_read_map(reader, list->items[i], key, table, NULL, &row) < 0)
             return -1;
         if (row.gpu >= machine->gpu_count)
-            return sim_refuse(reader, list->items[i], "%s: there is no GPU %lld", key,
-                              (long long)row.gpu);
+            return lab_value_err(list->items[i], reader->err, "%s: there is no GPU %lld", key,
+                                 (long long)row.gpu);
         struct sim_gpu *gpu = &machine->gpus[row.gpu];
         gpu->slow_compute += row.compute;
         gpu->slow_copy += row.copy;
@@ -503,8 +510,8 @@ static int read_neighbour(const struct sim_reader *reader, const struct lab_valu
                   &neighbour->link_count) < 0)
         return -1;
     if (node_index(machine, neighbour->node) < 0)
-        return sim_refuse(reader, map, "neighbour: there is no NUMA node %lld",
-                          (long long)neighbour->node);
+        return lab_value_err(map, reader->err, "neighbour: there is no NUMA node %lld",
+                             (long long)neighbour->node);
     neighbour->there = true;
     return 0;
 }
@@ -512,8 +519,8 @@ static int read_neighbour(const struct sim_reader *reader, const struct lab_valu
 static int check_unbound(const struct sim_reader *reader, const struct lab_value *effects) {
     int64_t node = reader->machine->unbound_node;
     if (node >= 0 && node_index(reader->machine, node) < 0)
-        return sim_refuse(reader, effects, "unbound_node: there is no NUMA node %lld",
-                          (long long)node);
+        return lab_value_err(effects, reader->err, "unbound_node: there is no NUMA node %lld",
+                             (long long)node);
     return 0;
 }
 

@@ -22,9 +22,6 @@ struct sim_reader {
     struct lab_err *err;
 };
 
-/* Always -1; the value's place stands in front. */
-int sim_refuse(const struct sim_reader *reader, const struct lab_value *value, const char *format,
-               ...) __attribute__((format(printf, 3, 4)));
 int sim_need(const struct sim_reader *reader, const struct lab_value *value, const char *what,
              enum lab_value_type type);
 

@@ -1,35 +1,19 @@
 /* describe_read.c: see describe.h. */
 #include "device/sim/describe.h"
 
-#include <stdarg.h>
-#include <string.h>
-
-int sim_refuse(const struct sim_reader *reader, const struct lab_value *value, const char *format,
-               ...) {
-    LAB_AUTO(str, place);
-    va_list args;
-    lab_value_add_place(value, &place);
-    va_start(args, format);
-    lab_err_vset(reader->err, LAB_ERR_USER, format, args);
-    va_end(args);
-    if (place.length > 2) /* a context has a ": " of its own behind it */
-        lab_err_context(reader->err, "%.*s", (int)place.length - 2, place.text);
-    return -1;
-}
-
 int sim_need(const struct sim_reader *reader, const struct lab_value *value, const char *what,
              enum lab_value_type type) {
     if (value->type == type)
         return 0;
-    return sim_refuse(reader, value, "%s: must be %s, not %s", what, lab_value_type_name(type),
-                      lab_value_type_name(value->type));
+    return lab_value_err(value, reader->err, "%s: must be %s, not %s", what,
+                         lab_value_type_name(type), lab_value_type_name(value->type));
 }
 
 static int check_required(const struct sim_reader *reader, const struct lab_value *map,
                           const char *what, const struct lab_option *table) {
     for (const struct lab_option *row = table; row->name; row++)
         if (!row->fallback && row->type != LAB_OPTION_VALUE && !lab_value_get(map, row->name))
-            return sim_refuse(reader, map, "%s: '%s' is missing", what, row->name);
+            return lab_value_err(map, reader->err, "%s: '%s' is missing", what, row->name);
     return 0;
 }
 
@@ -72,7 +56,7 @@ int sim_read_map(const struct sim_reader *reader, const struct lab_value *map, c
         if (!lab_value_get(map, inner->key) &&
             sim_read_map(reader, lab_value_map(reader->arena), what, inner->table, NULL,
                          (char *)target + inner->offset) < 0)
-            return sim_refuse(reader, map, "%s: '%s' is missing", what, inner->key);
+            return lab_value_err(map, reader->err, "%s: '%s' is missing", what, inner->key);
     return check_required(reader, map, what, table);
 }
 
@@ -80,13 +64,13 @@ const struct lab_value *sim_read_list(const struct sim_reader *reader, const str
                                       const char *key, int most) {
     const struct lab_value *list = lab_value_get(tree, key);
     if (!list) {
-        sim_refuse(reader, tree, "'%s' is missing", key);
+        lab_value_err(tree, reader->err, "'%s' is missing", key);
         return NULL;
     }
     if (sim_need(reader, list, key, LAB_VALUE_LIST) < 0)
         return NULL;
     if (list->count < 1 || list->count > most) {
-        sim_refuse(reader, list, "%s: must be 1 to %d, not %d", key, most, list->count);
+        lab_value_err(list, reader->err, "%s: must be 1 to %d, not %d", key, most, list->count);
         return NULL;
     }
     return list;

@@ -14,9 +14,8 @@ static int refuse(const struct lab_buffer *buffer, const char *where, int64_t th
     LAB_AUTO(str, wanted);
     lab_str_add_bytes_binary(&wanted, (double)buffer->size_bytes);
     lab_str_add_bytes_binary(&there, (double)(there_bytes > 0 ? there_bytes : 0));
-    lab_err_set(err, LAB_ERR_MEMORY, "%s of simulated memory on %s, which has %s free", wanted.text,
-                where, there.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_MEMORY, "%s of simulated memory on %s, which has %s free",
+                       wanted.text, where, there.text);
 }
 
 /* Takes the model's memory, or says what there is. */

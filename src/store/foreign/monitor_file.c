@@ -108,8 +108,7 @@ static int check_gpu(const struct lab_recording *recording, int gpu, struct lab_
         if (recording->tracks[i].entity.kind == LAB_ENTITY_GPU)
             lab_str_printf(&there, "%s%d", there.length ? ", " : "",
                            recording->tracks[i].entity.index);
-    lab_err_set(err, LAB_ERR_USER, "the recording holds no GPU %d, but %s", gpu, there.text);
-    return -1;
+    return lab_err_set(err, LAB_ERR_USER, "the recording holds no GPU %d, but %s", gpu, there.text);
 }
 
 static int check_content(const struct lab_recording *recording, enum lab_monitor_format format,

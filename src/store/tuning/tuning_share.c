@@ -39,12 +39,8 @@ int lab_tuning_cache_export(struct lab_tuning_cache *cache, struct lab_arena *ar
 /* --- import --- */
 
 static int refuse(const struct lab_value *value, const char *what, struct lab_err *err) {
-    LAB_AUTO(str, place);
-    if (value)
-        lab_value_add_place(value, &place);
-    return lab_err_set(err, LAB_ERR_USER,
-                       "%s%s; 'gpulab cache export tuning FILE' writes such files",
-                       place.length ? place.text : "", what);
+    return lab_value_err(value, err, "%s; 'gpulab cache export tuning FILE' writes such files",
+                         what);
 }
 
 static int read_entry(const struct lab_value *map, struct lab_tuning_entry *ret_entry,

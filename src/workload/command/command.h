@@ -16,10 +16,6 @@ struct command_config { /* NULL = not given */
     struct lab_value *command, *env, *metrics, *matrix;
 };
 
-/* Sets a LAB_ERR_USER behind the value's place. Always -1. */
-int command_refuse(const struct lab_value *value, struct lab_err *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* A scalar as a program is given it: text as it is, numbers with the fewest digits. */
 void command_add_scalar(const struct lab_value *value, struct lab_str *out);
 bool command_is_scalar(const struct lab_value *value);

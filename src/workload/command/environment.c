@@ -25,18 +25,18 @@ int command_check_env(const struct lab_value *env, const struct lab_value *matri
     if (!env)
         return 0;
     if (env->type != LAB_VALUE_MAP)
-        return command_refuse(env, err, "env: must be a map of variables with values, not %s",
-                              lab_value_type_name(env->type));
+        return lab_value_err(env, err, "env: must be a map of variables with values, not %s",
+                             lab_value_type_name(env->type));
     for (int i = 0; i < env->count; i++) {
         const struct lab_value *value = env->items[i];
         if (!is_variable(env->keys[i]))
-            return command_refuse(
+            return lab_value_err(
                 value, err,
                 "env: '%.80s' is not a variable name: letters, digits and '_', no digit in front",
                 env->keys[i]);
         if (!command_is_scalar(value))
-            return command_refuse(value, err, "env.%s is %s, but a variable is one text",
-                                  env->keys[i], lab_value_type_name(value->type));
+            return lab_value_err(value, err, "env.%s is %s, but a variable is one text",
+                                 env->keys[i], lab_value_type_name(value->type));
         char what[160];
         snprintf(what, sizeof what, "env.%s", env->keys[i]);
         if (value->type == LAB_VALUE_STRING &&

@@ -103,7 +103,7 @@ static int refuse_name(const char *what, const char *name, size_t length,
         lab_str_printf(&list, "; did you mean {%s}?", nearest);
     lab_str_add(&list, nearest ? " There are " : "; there are ");
     lab_str_add_list(&list, shown, "and");
-    command_refuse(place, err, "%s: unknown placeholder {%s}%s", what, unknown, list.text);
+    lab_value_err(place, err, "%s: unknown placeholder {%s}%s", what, unknown, list.text);
     return -1;
 }
 
@@ -111,12 +111,12 @@ static int refuse_name(const char *what, const char *name, size_t length,
 static int check_value(const char *name, size_t length, const struct lab_value *value,
                        struct lab_err *err) {
     if (!command_is_scalar(value))
-        return command_refuse(value, err,
-                              "matrix.%.*s is %s, but a run takes one value: name it in "
-                              "experiment.axes, or put it in quotes to pass it as text",
-                              (int)length, name, lab_value_type_name(value->type));
+        return lab_value_err(value, err,
+                             "matrix.%.*s is %s, but a run takes one value: name it in "
+                             "experiment.axes, or put it in quotes to pass it as text",
+                             (int)length, name, lab_value_type_name(value->type));
     if (value->type == LAB_VALUE_FLOAT && !isfinite(value->number))
-        return command_refuse(
+        return lab_value_err(
             value, err, "matrix.%.*s is not a finite number; put it in quotes to pass it as text",
             (int)length, name);
     return 0;
@@ -128,7 +128,7 @@ int command_check_text(const char *what, const char *text, const struct lab_valu
     size_t length;
     for (enum part part; (part = next_part(&text, &start, &length)) != END;) {
         if (part == BRACE && length == 0)
-            return command_refuse(
+            return lab_value_err(
                 place, err, "%s: '{' begins no {name} in '%.80s': write {{ for a brace", what, all);
         const struct lab_value *value = part == NAME ? find(matrix, start, length) : NULL;
         if (value && check_value(start, length, value, err) < 0)
@@ -143,16 +143,16 @@ int command_check_matrix(const struct lab_value *matrix, struct lab_err *err) {
     if (!matrix)
         return 0;
     if (matrix->type != LAB_VALUE_MAP)
-        return command_refuse(matrix, err, "matrix: must be a map of names with values, not %s",
-                              lab_value_type_name(matrix->type));
+        return lab_value_err(matrix, err, "matrix: must be a map of names with values, not %s",
+                             lab_value_type_name(matrix->type));
     for (int i = 0; i < matrix->count; i++) {
         const char *key = matrix->keys[i];
         const struct lab_value *value = matrix->items[i];
         if (name_length(key) == 0 || key[name_length(key)])
-            return command_refuse(value, err,
-                                  "matrix: '%.80s' can't be a {placeholder}: names begin with a "
-                                  "letter, and have letters, digits, '_', '.' and '-' in them",
-                                  key);
+            return lab_value_err(value, err,
+                                 "matrix: '%.80s' can't be a {placeholder}: names begin with a "
+                                 "letter, and have letters, digits, '_', '.' and '-' in them",
+                                 key);
     }
     return 0;
 }

@@ -26,21 +26,21 @@ static int read_patterns(const struct lab_value *list, struct lab_arena *arena,
     struct lab_value *const *items = one ? (struct lab_value *const *)&list : list->items;
     int count = one ? 1 : list->count;
     if (!one && list->type != LAB_VALUE_LIST)
-        return command_refuse(list, err, "metrics.patterns: must be a list of texts, not %s",
-                              lab_value_type_name(list->type));
+        return lab_value_err(list, err, "metrics.patterns: must be a list of texts, not %s",
+                             lab_value_type_name(list->type));
     if (count > PATTERNS_MAX)
-        return command_refuse(list, err, "metrics.patterns: at most %d", PATTERNS_MAX);
+        return lab_value_err(list, err, "metrics.patterns: at most %d", PATTERNS_MAX);
     reader->patterns = lab_arena_alloc(arena, (size_t)count + 1, sizeof *reader->patterns);
     for (int i = 0; i < count; i++) {
         struct lab_err why = LAB_ERR_INIT;
         if (items[i]->type != LAB_VALUE_STRING)
-            return command_refuse(items[i], err,
-                                  "metrics.patterns: a pattern is text, such as \"Iter {iter} loss "
-                                  "{loss}\", in quotes; not %s",
-                                  lab_value_type_name(items[i]->type));
+            return lab_value_err(items[i], err,
+                                 "metrics.patterns: a pattern is text, such as \"Iter {iter} loss "
+                                 "{loss}\", in quotes; not %s",
+                                 lab_value_type_name(items[i]->type));
         if (command_pattern_read(items[i]->string, arena, &reader->patterns[i], &why) < 0)
-            return command_refuse(items[i], err, "metrics.patterns: '%.80s': %s", items[i]->string,
-                                  why.text);
+            return lab_value_err(items[i], err, "metrics.patterns: '%.80s': %s", items[i]->string,
+                                 why.text);
         reader->pattern_count++;
     }
     return 0;
@@ -52,11 +52,10 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
     struct command_reader *reader = lab_arena_alloc(arena, 1, sizeof *reader);
     reader->json = true;
     if (metrics && metrics->type != LAB_VALUE_MAP)
-        return command_refuse(
-            metrics, err,
-            "metrics: must be a map such as {json: true, patterns: [\"Iter {iter} "
-            "loss {loss}\"]}, not %s",
-            lab_value_type_name(metrics->type));
+        return lab_value_err(metrics, err,
+                             "metrics: must be a map such as {json: true, patterns: [\"Iter {iter} "
+                             "loss {loss}\"]}, not %s",
+                             lab_value_type_name(metrics->type));
     for (int i = 0; metrics && i < metrics->count; i++) {
         const char *key = metrics->keys[i];
         const struct lab_value *value = metrics->items[i];
@@ -67,13 +66,13 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
                 return -1;
         } else if (strcmp(key, "json") == 0) {
             if (value->type != LAB_VALUE_BOOL)
-                return command_refuse(value, err, "metrics.json: must be true or false");
+                return lab_value_err(value, err, "metrics.json: must be true or false");
             reader->json = value->boolean;
         } else {
             const char *nearest = lab_str_nearest(key, keys);
-            return command_refuse(value, err, "unknown key 'metrics.%.80s'; %s%s%s", key,
-                                  nearest ? "did you mean '" : "there are json and patterns",
-                                  nearest ? nearest : "", nearest ? "'?" : "");
+            return lab_value_err(value, err, "unknown key 'metrics.%.80s'; %s%s%s", key,
+                                 nearest ? "did you mean '" : "there are json and patterns",
+                                 nearest ? nearest : "", nearest ? "'?" : "");
         }
     }
     *ret_reader = reader;

@@ -5,21 +5,6 @@
  */
 #include "workload/command/command.h"
 
-#include <stdarg.h>
-
-int command_refuse(const struct lab_value *value, struct lab_err *err, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    struct lab_err text;
-    lab_err_vset(&text, LAB_ERR_USER, format, args);
-    va_end(args);
-    LAB_AUTO(str, place);
-    if (value)
-        lab_value_add_place(value, &place);
-    lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, text.text);
-    return -1;
-}
-
 bool command_is_scalar(const struct lab_value *value) {
     return value->type != LAB_VALUE_LIST && value->type != LAB_VALUE_MAP;
 }
@@ -50,10 +35,10 @@ static int refuse_operator(const struct splitter *s, const char *word) {
     static const char *const operators[] = {"|",  "||", "|&", "&",  "&&",  ";",    ">",   ">>", "<",
                                             "<<", "2>", "&>", ">&", ">>&", "2>&1", "2>>", NULL};
     if (lab_str_find(word, operators) >= 0)
-        return command_refuse(s->command, s->err,
-                              "command: no shell is started that would understand '%s'; put it "
-                              "in quotes, or start one: [sh, -c, \"…\"]",
-                              word);
+        return lab_value_err(s->command, s->err,
+                             "command: no shell is started that would understand '%s'; put it "
+                             "in quotes, or start one: [sh, -c, \"…\"]",
+                             word);
     return 0;
 }
 
@@ -66,8 +51,8 @@ static const char *take_quoted(struct splitter *s, const char *at, char quote) {
     }
     if (*at)
         return at + 1;
-    command_refuse(s->command, s->err, "command: a %s quote is never closed: %.80s",
-                   quote == '"' ? "double" : "single", s->command->string);
+    lab_value_err(s->command, s->err, "command: a %s quote is never closed: %.80s",
+                  quote == '"' ? "double" : "single", s->command->string);
     return NULL;
 }
 
@@ -85,9 +70,9 @@ static int split(struct splitter *s, const char *at) {
                 continue;
             }
             if (at[0] == '\\' && !at[1])
-                return command_refuse(s->command, s->err,
-                                      "command: ends in a backslash, which takes the next "
-                                      "character as it is: write \\\\ for one");
+                return lab_value_err(s->command, s->err,
+                                     "command: ends in a backslash, which takes the next "
+                                     "character as it is: write \\\\ for one");
             if (*at == '\\') {
                 bare = false;
                 at++;
@@ -105,8 +90,8 @@ static int take_list(struct splitter *s) {
     for (int i = 0; i < s->command->count; i++) {
         const struct lab_value *item = s->command->items[i];
         if (!command_is_scalar(item))
-            return command_refuse(item, s->err, "command: a word of the list is %s",
-                                  lab_value_type_name(item->type));
+            return lab_value_err(item, s->err, "command: a word of the list is %s",
+                                 lab_value_type_name(item->type));
         lab_str_clear(&s->word);
         command_add_scalar(item, &s->word);
         add_word(s, s->word.text);
@@ -121,7 +106,7 @@ int command_words(const struct lab_value *command, struct lab_arena *arena, cons
                            "command is missing: the program to run and its arguments, such as "
                            "command=\"python3 train.py\"");
     if (command->type == LAB_VALUE_MAP)
-        return command_refuse(command, err, "command: must be one text or a list of words");
+        return lab_value_err(command, err, "command: must be one text or a list of words");
     struct splitter s = {.command = command, .arena = arena, .err = err};
     lab_str_init(&s.word);
     int result;
@@ -135,7 +120,7 @@ int command_words(const struct lab_value *command, struct lab_arena *arena, cons
         result = 0;
     }
     if (result == 0 && (s.count == 0 || !*s.words[0]))
-        result = command_refuse(command, err, "command: is empty; it begins with a program's name");
+        result = lab_value_err(command, err, "command: is empty; it begins with a program's name");
     if (result == 0) {
         *ret_words = s.words;
         *ret_count = s.count;
