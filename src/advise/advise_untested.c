@@ -5,6 +5,7 @@
 #include "advise/advise.h"
 
 #include "advise/advise_place.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "model/run.h"
 
@@ -32,11 +33,9 @@ static int parts_of(const struct lab_study_rank *rank) {
 
 /* By the GPUs' numbers. */
 static void add_rank(struct facts *facts, const struct lab_study_rank *rank) {
-    int at = 0;
-    while (at < facts->count && !lab_str_equal(facts->ranks[at].device, rank->device))
-        at++;
-    if (at == facts->count) {
-        for (facts->count++; at > 0 && facts->ranks[at - 1].gpu > rank->gpu; at--) {
+    int at = LAB_FIND(facts->ranks, facts->count, device, rank->device);
+    if (at < 0) {
+        for (at = facts->count++; at > 0 && facts->ranks[at - 1].gpu > rank->gpu; at--) {
             facts->ranks[at] = facts->ranks[at - 1];
             facts->local[at] = facts->local[at - 1];
         }

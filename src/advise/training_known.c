@@ -83,10 +83,7 @@ struct lab_training_estimate lab_training_ask(const struct lab_training_known *k
 /* A study that names its questions tells without a look at its runs. */
 static bool may_train(const struct lab_study_file *file) {
     const char *const *answers = lab_studies_answers(file->study.config, file->arena);
-    bool named = !answers;
-    for (int i = 0; !named && answers[i]; i++)
-        named = lab_str_equal(answers[i], "training");
-    return named;
+    return !answers || lab_str_find("training", answers) >= 0;
 }
 
 static bool fits(struct lab_study_file *file, const struct lab_training_wanted *wanted, bool newest,

@@ -2,6 +2,7 @@
 #include "analysis/analysis_study.h"
 #include "analysis/analysis_build.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -122,10 +123,7 @@ const char *lab_study_count_words(const struct lab_study_table *study, int count
     const char **models = NULL;
     int found = 0;
     for (int i = 0; i < study->run_count && found < count; i++) {
-        bool known = false;
-        for (int m = 0; m < found && !known; m++)
-            known = lab_str_equal(models[m], study->runs[i].model);
-        if (!known)
+        if (lab_list_find_text(models, found, study->runs[i].model) < 0)
             LAB_ADD(models, found, arena) = study->runs[i].model;
     }
     return lab_arena_printf(arena, "%d %s%s", count, found < count ? "point" : "model",

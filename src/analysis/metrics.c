@@ -182,10 +182,7 @@ static int find_metrics(const struct lab_study_table *study, struct lab_arena *a
     for (int i = 0; i < study->run_count; i++)
         for (int m = 0; m < study->runs[i].metric_count && study->runs[i].used; m++) {
             const struct lab_study_metric *said = &study->runs[i].metrics[m];
-            bool known = count == METRICS_MOST;
-            for (int k = 0; k < count; k++)
-                known |= lab_str_equal(metrics[k].name, said->name);
-            if (known)
+            if (count == METRICS_MOST || LAB_FIND(metrics, count, name, said->name) >= 0)
                 continue;
             struct metric metric = make_metric(said, study, points, point_count, arena);
             if (metric.count > 0)

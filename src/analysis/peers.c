@@ -5,6 +5,7 @@
 #include "analysis/peers/peers.h"
 #include "analysis/claims/rows.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -223,10 +224,8 @@ static int peers_interest(const struct lab_study_table *study) {
         int count = 0;
         for (int k = i; k < study->run_count && first->rank_count == 1; k++) {
             const struct lab_study_run *run = &study->runs[k];
-            bool known = run->rank_count != 1 || !lab_str_equal(run->model, first->model);
-            for (int s = 0; s < count && !known; s++)
-                known = lab_str_equal(seen[s], run->ranks[0].device);
-            if (!known)
+            if (run->rank_count == 1 && lab_str_equal(run->model, first->model) &&
+                lab_list_find_text(seen, count, run->ranks[0].device) < 0)
                 seen[count++] = run->ranks[0].device;
             if (count > LAB_PEERS_LEAST)
                 return INTEREST;

@@ -5,6 +5,7 @@
  */
 #include "base/names.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <ctype.h>
@@ -86,10 +87,7 @@ static struct name split(const char *text, struct lab_arena *arena) {
 /* --- what tells them apart --- */
 
 static bool has_term(const struct name *name, const char *term) {
-    for (int i = 0; i < name->count; i++)
-        if (strcmp(name->terms[i], term) == 0)
-            return true;
-    return false;
+    return lab_list_find_text(name->terms, name->count, term) >= 0;
 }
 
 /* The terms that all names have. */

@@ -88,6 +88,11 @@ bool lab_str_starts(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool lab_str_ends(const char *text, const char *suffix) {
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
 int lab_str_columns(const char *text) {
     int columns = 0;
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {

@@ -27,6 +27,7 @@ void lab_str_printf(struct lab_str *str, const char *format, ...)
 
 bool lab_str_equal(const char *a, const char *b); /* NULL equals only NULL */
 bool lab_str_starts(const char *text, const char *prefix);
+bool lab_str_ends(const char *text, const char *suffix);
 
 /* Columns that UTF-8 text takes on a terminal (every code point counts one, combining marks none).
  */

@@ -168,13 +168,6 @@ static struct lab_study_table rename_all(const struct lab_study_table *table,
 
 /* --- claims --- */
 
-static bool is_covered(const struct lab_selftest_tally *tally, const char *name) {
-    for (int i = 0; i < tally->kind_count; i++)
-        if (lab_str_equal(tally->kinds[i].kind, name))
-            return true;
-    return false;
-}
-
 const struct lab_analysis_kind *lab_selftest_uncovered(const struct lab_selftest_tally *tally,
                                                        struct lab_arena *arena) {
     int count = 0, room = 1;
@@ -185,7 +178,7 @@ const struct lab_analysis_kind *lab_selftest_uncovered(const struct lab_selftest
     for (int a = 0; lab_analyses[a]; a++)
         for (int k = 0; lab_analyses[a]->kinds && lab_analyses[a]->kinds[k].name; k++) {
             struct lab_analysis_kind kind = lab_analyses[a]->kinds[k];
-            if (is_covered(tally, kind.name))
+            if (LAB_FIND(tally->kinds, tally->kind_count, kind, kind.name) >= 0)
                 continue;
             kind.untested = kind.untested ? kind.untested : "no study made such a claim";
             missing[count++] = kind;

@@ -9,6 +9,7 @@
 #include "advise/advise.h"
 #include "advise/advise_studies.h"
 #include "advise/advise_training.h"
+#include "base/list.h"
 #include "device/device.h"
 #include "load/studies.h"
 #include "load/study_view.h"
@@ -135,9 +136,8 @@ struct gathered {
 
 static bool has_kind(const struct gathered *gathered, const char *kind) {
     for (int i = 0; i < gathered->count; i++)
-        for (int k = 0; k < gathered->items[i].tested_count; k++)
-            if (lab_str_equal(gathered->items[i].tested[k].kind, kind))
-                return true;
+        if (LAB_FIND(gathered->items[i].tested, gathered->items[i].tested_count, kind, kind) >= 0)
+            return true;
     return false;
 }
 

@@ -2,6 +2,7 @@
 #include "command/command_verify.h"
 
 #include "base/json.h"
+#include "base/list.h"
 #include "base/tty/stop.h"
 #include "command/command_trial.h"
 #include "load/study_file.h"
@@ -49,9 +50,8 @@ static int read_command(const struct lab_study_table *table, struct lab_arena *a
 
 static bool is_in_scope(const char *point, const struct lab_advice *advice) {
     for (int i = 0; i < advice->tested_count; i++)
-        for (int k = 0; k < advice->tested[i].scope_count; k++)
-            if (lab_str_equal(advice->tested[i].scope[k], point))
-                return true;
+        if (lab_list_find_text(advice->tested[i].scope, advice->tested[i].scope_count, point) >= 0)
+            return true;
     return false;
 }
 

@@ -1,6 +1,8 @@
 /* config_tree.c: value trees that share what is the same, and how errors name places in them. */
 #include "compose/config_internal.h"
 
+#include "base/list.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -116,10 +118,7 @@ struct lab_value *lab_config_wrap(struct lab_arena *arena, const char *package,
 }
 
 int lab_config_find(const struct lab_value *map, const char *key) {
-    for (int i = 0; i < map->count; i++)
-        if (strcmp(map->keys[i], key) == 0)
-            return i;
-    return -1;
+    return lab_list_find_text(map->keys, map->count, key);
 }
 
 int lab_config_index(const char *part) {

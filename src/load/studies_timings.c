@@ -2,6 +2,7 @@
 #include "load/studies_files.h"
 
 #include "base/json.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "stats/stats.h"
 #include "store/tuning/timing_file.h"
@@ -205,10 +206,7 @@ static void add_run(struct reading *reading, const struct about *about, const ch
 static void add_configurations(struct reading *reading, const struct about *about) {
     const struct lab_timing_file *file = about->file;
     for (size_t i = 0; i < file->timing_count; i++) {
-        bool seen = false;
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = lab_str_equal(file->timings[k].config, file->timings[i].config);
-        if (!seen)
+        if (LAB_FIND(file->timings, i, config, file->timings[i].config) < 0)
             add_run(reading, about, file->timings[i].config);
     }
 }

@@ -4,6 +4,8 @@
  */
 #include "plan/plan_internal.h"
 
+#include "base/list.h"
+
 struct reader {
     struct plan_job *job;
     struct lab_arena *arena;
@@ -392,9 +394,8 @@ static int read_one_series(const struct reader *r, const struct lab_value *map, 
     const struct lab_value *name = lab_value_get(map, "name"), *axes = lab_value_get(map, "axes");
     if (!name || name->type != LAB_VALUE_STRING || !*name->string)
         return lab_value_err(name ? name : map, r->err, "a series needs a name");
-    for (int i = 0; i < index; i++)
-        if (lab_str_equal(r->job->series[i].name, name->string))
-            return lab_value_err(name, r->err, "two series are named %.80s", name->string);
+    if (LAB_FIND(r->job->series, index, name, name->string) >= 0)
+        return lab_value_err(name, r->err, "two series are named %.80s", name->string);
     series->name = name->string;
     series->product = r->job->product;
     if (axes && axes->type != LAB_VALUE_NULL) {

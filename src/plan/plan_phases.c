@@ -6,6 +6,7 @@
  */
 #include "plan/plan_internal.h"
 
+#include "base/list.h"
 #include "device/tunable.h"
 
 #define ISOLATED (LAB_PLAN_PROCESS | LAB_PLAN_AFFINITY | LAB_PLAN_NUMA)
@@ -331,9 +332,7 @@ static int check_whole(const struct plan_book *book, const struct plan_job *job,
 /* Phases that begin with what `baseline` chose fail run by run without it. */
 static int check_choices(const struct lab_plan_phase *phases, int count,
                          const struct lab_value *list, struct lab_err *err) {
-    bool chosen = false;
-    for (int i = 0; i < count; i++)
-        chosen |= lab_str_equal(phases[i].name, "baseline");
+    bool chosen = LAB_FIND(phases, count, name, "baseline") >= 0;
     for (int i = 0; i < count && !chosen; i++) {
         if (phases[i].regret)
             return lab_value_err(list, err,

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/list.h"
 #include "base/subprocess.h"
 
 #include <ctype.h>
@@ -131,10 +132,7 @@ static const char *make_name(const struct lab_plot *plots, int count, const char
             *c = '_';
     const char *name = plain;
     for (int number = 2;; number++) {
-        bool taken = false;
-        for (int i = 0; i < count; i++)
-            taken |= strcmp(plots[i].name, name) == 0;
-        if (!taken)
+        if (LAB_FIND(plots, count, name, name) < 0)
             return name;
         name = lab_arena_printf(arena, "%s_%d", plain, number);
     }
@@ -197,11 +195,6 @@ const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab
 
 /* --- one picture --- */
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t length = strlen(text), own = strlen(ending);
-    return length > own && strcmp(text + length - own, ending) == 0;
-}
-
 static int save_drawn(const struct lab_chart *chart, const char *path, struct lab_arena *arena,
                       struct lab_err *err) {
     struct lab_scratch_dir scratch;
@@ -212,7 +205,7 @@ static int save_drawn(const struct lab_chart *chart, const char *path, struct la
         return -1;
     lab_plot_draw(chart, 1, scratch.path, 0, arena, &plot);
     const char *drawn = lab_arena_printf(arena, "%s/%s.%s", scratch.path, plot.name,
-                                         ends_with(path, ".pdf") ? "pdf" : "png");
+                                         lab_str_ends(path, ".pdf") ? "pdf" : "png");
     int result = 0;
     if (plot.without)
         result = lab_err_set(err, LAB_ERR_UNSUPPORTED,
@@ -230,7 +223,7 @@ static int save_drawn(const struct lab_chart *chart, const char *path, struct la
 int lab_plot_save(const struct lab_chart *chart, const char *path, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, svg);
-    if (!ends_with(path, ".svg"))
+    if (!lab_str_ends(path, ".svg"))
         return save_drawn(chart, path, &arena, err);
     lab_plot_svg(chart, (struct lab_plot_view){0}, &svg);
     return lab_file_replace(path, svg.text, svg.length, err);

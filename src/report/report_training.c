@@ -164,10 +164,7 @@ void report_training_files(struct report_found *found, const struct lab_study_ta
     LAB_SORT(points, count, LAB_BY(points, name));
     for (int i = 0; i < count; i++) {
         const char *model = lab_study_trained_model(points[i].runs[0], found->arena);
-        int at = 0;
-        while (model && at < model_count && !lab_str_equal(models[at], model))
-            at++;
-        if (!model || at < model_count)
+        if (!model || lab_list_find_text(models, model_count, model) >= 0)
             continue;
         parameters[model_count] = points[i].runs[0]->work.parameters;
         models[model_count++] = model;

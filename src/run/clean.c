@@ -4,6 +4,7 @@
 #include "base/file/file.h"
 #include "base/file/out_dir.h"
 #include "base/file/walk.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "run/folder_internal.h"
 
@@ -79,13 +80,6 @@ static bool is_ours(const struct part *part, const char *name, const char *const
     return is_listed(manifests[0], name) || is_listed(manifests[1], name);
 }
 
-static bool is_part(const char *name) {
-    for (size_t i = 0; i < PART_COUNT; i++)
-        if (strcmp(parts[i].folder, name) == 0)
-            return true;
-    return false;
-}
-
 static void find_in(struct finder *f, const struct part *part, bool whole) {
     const char *slash = *part->folder ? "/" : "";
     const char *folder = lab_arena_printf(f->arena, "%s%s%s", f->folder, slash, part->folder);
@@ -100,8 +94,8 @@ static void find_in(struct finder *f, const struct part *part, bool whole) {
     for (int i = 0; names && names[i]; i++) {
         const char *path = lab_arena_printf(f->arena, "%s/%s", folder, names[i]);
         const char *below = lab_arena_printf(f->arena, "%s%s%s", part->folder, slash, names[i]);
-        if (lstat(path, &info) < 0 ||
-            (!*part->folder && S_ISDIR(info.st_mode) && is_part(names[i])))
+        if (lstat(path, &info) < 0 || (!*part->folder && S_ISDIR(info.st_mode) &&
+                                       LAB_FIND(parts, PART_COUNT, folder, names[i]) >= 0))
             continue;
         if (S_ISREG(info.st_mode) && is_ours(part, names[i], manifests)) {
             add_name(&f->files, &f->clean.file_count, &f->file_room, below, f->arena);

@@ -5,6 +5,7 @@
 #include "run/runner_internal.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "run/launch/profiler.h"
 
 #include <assert.h>
@@ -94,10 +95,7 @@ static int runs_on(const struct runner *runner, const char *device) {
         if (run->state == RUNNER_FREE)
             continue;
         const struct lab_plan_run *planned = run->item->planned;
-        bool uses = false;
-        for (int rank = 0; rank < planned->rank_count && !uses; rank++)
-            uses = lab_str_equal(planned->ranks[rank].device, device);
-        count += uses;
+        count += LAB_FIND(planned->ranks, planned->rank_count, device, device) >= 0;
     }
     return count;
 }

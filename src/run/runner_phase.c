@@ -5,6 +5,7 @@
  */
 #include "run/runner_internal.h"
 
+#include "base/list.h"
 #include "workload/workload.h"
 
 #include <stdlib.h>
@@ -108,20 +109,13 @@ static int find_choices(const struct runner *runner, const struct lab_plan_run *
 
 #define CHOICES_MAX 16
 
-static int find_base(const struct choice *choices, int count) {
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(choices[i].phase, "baseline"))
-            return i;
-    return -1;
-}
-
 static int add_choices(const struct runner *runner, const struct lab_plan_run *planned,
                        struct lab_arena *arena, struct lab_job_rank *rank, struct lab_err *err) {
     struct choice found[CHOICES_MAX];
     int count = find_choices(runner, planned, rank->device, arena, found, CHOICES_MAX, err);
     if (count < 0)
         return -1;
-    int base = find_base(found, count);
+    int base = LAB_FIND(found, count, phase, "baseline");
     if (base < 0)
         return lab_err_set(
             err, LAB_ERR_UNSUPPORTED,

@@ -5,6 +5,8 @@
  */
 #include "run/runner_internal.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -237,10 +239,7 @@ static double find_overlap(const struct merge *merge) {
 static bool says(const void *result, const struct lab_result_row *row, const char *sentence) {
     struct lab_result_list list = lab_result_items(result, row);
     const struct lab_result_text *items = list.items;
-    for (int i = 0; i < list.count; i++)
-        if (lab_str_equal(items[i].text, sentence))
-            return true;
-    return false;
+    return LAB_FIND(items, list.count, text, sentence) >= 0;
 }
 
 static bool all_say(const struct merge *merge, const struct lab_result_row *row,

@@ -7,6 +7,7 @@
 #include "serve/serve.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -185,10 +186,8 @@ static enum MHD_Result answer(void *state, struct MHD_Connection *connection, co
     (void)body_size;
     (void)request;
     struct lab_http *http = state;
-    int page = 0;
-    while (page < http->page_count && strcmp(path, http->pages[page].path) != 0)
-        page++;
-    if (page == http->page_count)
+    int page = LAB_FIND(http->pages, http->page_count, path, path);
+    if (page < 0)
         return MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, http->not_found);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED, http->not_allowed);

@@ -23,19 +23,14 @@ static const struct unit *unit_of(const struct lab_metric *metric) {
     return &units[i];
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 static void write_name(const struct lab_metric *metric, bool gpu, struct lab_str *out) {
     const struct unit *unit = unit_of(metric);
     size_t length = strlen(metric->name);
-    if (strcmp(metric->unit, "B/s") == 0 && ends_with(metric->name, "_rate"))
+    if (strcmp(metric->unit, "B/s") == 0 && lab_str_ends(metric->name, "_rate"))
         length -= strlen("_rate"); /* the unit says so */
     lab_str_add(out, gpu ? "gpulab_gpu_" : "gpulab_");
     lab_str_add_bytes(out, metric->name, length);
-    if (!ends_with(out->text, unit->suffix))
+    if (!lab_str_ends(out->text, unit->suffix))
         lab_str_add(out, unit->suffix);
     if (metric->kind == LAB_METRIC_COUNTER)
         lab_str_add(out, "_total");

@@ -7,6 +7,7 @@
  */
 #include "vendor/vendor.h"
 
+#include "base/list.h"
 #include "base/str.h"
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
@@ -191,10 +192,7 @@ static const char **distinct(const char *const *effects, struct lab_arena *arena
         count++;
     const char **list = lab_arena_alloc(arena, (size_t)count + 1, sizeof *list);
     for (int i = 0; i < count; i++) {
-        bool known = false;
-        for (int k = 0; k < kept; k++)
-            known |= lab_str_equal(list[k], effects[i]);
-        if (!known)
+        if (lab_list_find_text(list, kept, effects[i]) < 0)
             list[kept++] = effects[i];
     }
     return list;

@@ -9,6 +9,7 @@
 #include "workload/allreduce/allreduce.h"
 
 #include "base/cond.h"
+#include "base/list.h"
 #include "base/random.h"
 
 #include <string.h>
@@ -185,10 +186,8 @@ static int list_devices(struct allreduce *all, const struct lab_rank *rank,
         all->config->devices ? all->config->devices : sisters_of(own, &all->arena);
     if (lab_device_select(rank->device->machine, selector, &all->arena, list, err))
         return -1;
-    int place = 0;
-    while (place < list->count && !lab_str_equal(list->items[place].name, own->name))
-        place++;
-    if (place == list->count)
+    int place = LAB_FIND(list->items, list->count, name, own->name);
+    if (place < 0)
         return lab_err_set(err, LAB_ERR_USER, "devices=%s: %s must be among them", selector,
                            own->name);
     /* this one first, the others in their order around it */

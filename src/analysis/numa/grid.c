@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/str.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -21,24 +22,18 @@ static void add_model(struct lab_numa_grid *grid, const struct lab_study_point *
         (struct lab_numa_model){name, lab_study_complexity(point->runs[0])};
 }
 
-static struct lab_numa_device *find_device(struct lab_numa_grid *grid, const char *prefix,
-                                           const struct lab_study_rank *rank,
-                                           struct lab_arena *arena) {
+/* The rank's device, with room for so many nodes, and its NUMA node, where they are new. */
+static void add_node(struct lab_numa_grid *grid, const char *prefix,
+                     const struct lab_study_rank *rank, int room, struct lab_arena *arena) {
     const char *name = lab_arena_printf(arena, "%s%s", prefix, rank->device);
     int found = LAB_FIND(grid->devices, grid->device_count, name, name);
-    if (found >= 0)
-        return &grid->devices[found];
-    grid->devices[grid->device_count] =
-        (struct lab_numa_device){.name = name,
-                                 .title = lab_study_device_title(rank->device, arena),
-                                 .home = rank->device_node};
-    return &grid->devices[grid->device_count++];
-}
-
-static void add_node(struct lab_numa_device *device, const struct lab_study_rank *rank, int room,
-                     struct lab_arena *arena) {
-    if (!device->nodes)
-        device->nodes = lab_arena_alloc(arena, (size_t)room, sizeof *device->nodes);
+    struct lab_numa_device *device = &grid->devices[found < 0 ? grid->device_count++ : found];
+    if (found < 0)
+        *device = (struct lab_numa_device){
+            .name = name,
+            .title = lab_study_device_title(rank->device, arena),
+            .home = rank->device_node,
+            .nodes = lab_arena_alloc(arena, (size_t)room, sizeof *device->nodes)};
     for (int i = 0; i < device->node_count; i++)
         if (device->nodes[i].number == rank->numa_node)
             return;
@@ -46,16 +41,17 @@ static void add_node(struct lab_numa_device *device, const struct lab_study_rank
         (struct lab_numa_node){.number = rank->numa_node, .distance = rank->distance};
 }
 
-static void place_point(struct lab_numa_grid *grid, const char *prefix,
+static void place_point(const struct lab_numa_grid *grid, const char *prefix,
                         const struct lab_study_point *point, struct lab_arena *arena) {
     const struct lab_study_rank *rank = &point->runs[0]->ranks[0];
-    const struct lab_numa_device *device = find_device(grid, prefix, rank, arena);
-    const char *name = lab_study_point_model(point, arena);
-    for (int m = 0; m < grid->model_count; m++)
-        for (int n = 0; n < device->node_count; n++)
-            if (lab_str_equal(grid->models[m].name, name) &&
-                device->nodes[n].number == rank->numa_node)
-                lab_numa_cell_at(device, m, n)->point = point;
+    const char *name = lab_arena_printf(arena, "%s%s", prefix, rank->device);
+    int d = LAB_FIND(grid->devices, grid->device_count, name, name);
+    int m = LAB_FIND(grid->models, grid->model_count, name, lab_study_point_model(point, arena));
+    assert(d >= 0 && m >= 0);
+    const struct lab_numa_device *device = &grid->devices[d];
+    for (int n = 0; n < device->node_count; n++)
+        if (device->nodes[n].number == rank->numa_node)
+            lab_numa_cell_at(device, m, n)->point = point;
 }
 
 /* --- the reference --- */
@@ -315,7 +311,7 @@ struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, con
     for (int i = 0; i < kept; i++) {
         const struct lab_study_rank *rank = &points[i].runs[0]->ranks[0];
         add_model(&grid, &points[i], arena);
-        add_node(find_device(&grid, prefix, rank, arena), rank, kept, arena);
+        add_node(&grid, prefix, rank, kept, arena);
     }
     LAB_SORT(grid.models, grid.model_count, LAB_BY(grid.models, complexity),
              LAB_BY(grid.models, name));

@@ -2,6 +2,7 @@
 #include "analysis/analysis_build.h"
 #include "analysis/recommend/recommend.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -202,9 +203,7 @@ static void add_rows(struct lab_choices *placements, enum lab_factor factor, int
         const struct lab_choice *item = &placements->items[i];
         bool seen = !*item->levels[factor] || (model >= 0 && item->model != model) ||
                     (gangs && item->point->runs[0]->rank_count == 1);
-        for (int k = 0; k < count && !seen; k++)
-            seen = lab_str_equal(levels[k], item->levels[factor]);
-        if (!seen)
+        if (!seen && lab_list_find_text(levels, count, item->levels[factor]) < 0)
             LAB_ADD(levels, count, arena) = item->levels[factor];
     }
     if (factor == LAB_FACTOR_DEVICE && count <= 2) {

@@ -2,6 +2,7 @@
 #include "analysis/analysis_build.h"
 #include "analysis/recommend/recommend.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -62,10 +63,7 @@ static const char *list_of(const struct lab_choices *placements, int model, enum
                           : what == BATCHES ? item->batch_text
                           : item->compiled  ? "true"
                                             : "false";
-        bool seen = item->model != model || !*own;
-        for (int k = 0; k < count && !seen; k++)
-            seen = lab_str_equal(items[k], own);
-        if (seen)
+        if (item->model != model || !*own || lab_list_find_text(items, count, own) >= 0)
             continue;
         list = lab_arena_printf(arena, "%s%s%s", list, count ? "," : "", own);
         LAB_ADD(items, count, arena) = own;

@@ -3,6 +3,7 @@
 #include "analysis/claims/rows.h"
 #include "analysis/speedup/gang.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -88,10 +89,7 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
 static int count_series(const struct lab_gangs *gangs) {
     int count = 0;
     for (int i = 0; i < gangs->count; i++) {
-        bool known = false;
-        for (int k = 0; k < i; k++)
-            known |= lab_str_equal(gangs->items[k].series, gangs->items[i].series);
-        count += !known;
+        count += LAB_FIND(gangs->items, i, series, gangs->items[i].series) < 0;
     }
     return count;
 }

@@ -3,6 +3,8 @@
 #include "analysis/variance/phases.h"
 #include "stats/stats.h"
 
+#include "base/list.h"
+
 #include <string.h>
 
 #define PANELS_MAX  12
@@ -79,10 +81,7 @@ void lab_phases_add_chart(struct lab_analysis_result *result, const struct lab_p
                                   "Boxes: middle half of the iterations; whiskers: 5% to 95%.",
                               .simulated = phases->simulated};
     for (int u = 0; u < phases->unit_count && chart.panel_count < PANELS_MAX; u++) {
-        bool seen = false;
-        for (int k = 0; k < u && !seen; k++)
-            seen = strcmp(phases->units[k].kernel, phases->units[u].kernel) == 0;
-        if (!seen)
+        if (LAB_FIND(phases->units, u, kernel, phases->units[u].kernel) < 0)
             add_panel(&chart, phases, phases->units[u].kernel, arena);
     }
     chart.columns = chart.panel_count > 2 ? 2 : 1;

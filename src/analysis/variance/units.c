@@ -8,6 +8,7 @@
  */
 #include "analysis/variance/phases.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -56,10 +57,8 @@ static bool same_value(const struct lab_value *a, const struct lab_value *b) {
 static void add_keys(struct group *group, const struct lab_value *map,
                      const struct lab_study_run *run, const struct lab_study_run *other) {
     for (int i = 0; i < map->count && group->key_count < SETTINGS_MAX; i++) {
-        bool known = false;
-        for (int k = 0; k < group->key_count; k++)
-            known |= strcmp(group->keys[k], map->keys[i]) == 0;
-        if (!known && !same_value(setting(run, map->keys[i]), setting(other, map->keys[i])))
+        if (lab_list_find_text(group->keys, group->key_count, map->keys[i]) < 0 &&
+            !same_value(setting(run, map->keys[i]), setting(other, map->keys[i])))
             group->keys[group->key_count++] = map->keys[i];
     }
 }

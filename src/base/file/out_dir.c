@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <dirent.h>
@@ -56,13 +57,6 @@ static void add_name(struct names *names, const char *name, struct lab_arena *ar
 /* A file of this directory, visible: nothing else is ever written or removed. */
 static bool is_plain_name(const char *name) {
     return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 256;
-}
-
-static bool was_staged(const struct lab_out_dir *dir, const char *name) {
-    for (int i = 0; i < dir->file_count; i++)
-        if (lab_str_equal(dir->files[i].name, name))
-            return true;
-    return false;
 }
 
 /* --- the manifest --- */
@@ -322,7 +316,7 @@ int lab_out_dir_commit(struct lab_out_dir *dir, struct lab_err *err) {
         file->temporary[0] = '\0';
     }
     for (int i = 0; i < dir->manifest.count && !dir->spec.keep; i++)
-        if (!was_staged(dir, dir->manifest.items[i]))
+        if (LAB_FIND(dir->files, dir->file_count, name, dir->manifest.items[i]) < 0)
             unlinkat(dir->fd, dir->manifest.items[i], 0);
     int result = write_manifest(dir, dir->spec.keep, err);
     fsync(dir->fd);

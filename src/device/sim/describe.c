@@ -5,6 +5,7 @@
  */
 #include "device/sim/describe.h"
 
+#include "base/list.h"
 #include "base/yaml/yaml.h"
 
 #define LARGE 1e9
@@ -275,9 +276,8 @@ static int read_distances(const struct sim_reader *reader, const struct lab_valu
 static int check_link(const struct sim_reader *reader, const struct lab_value *value,
                       const struct sim_link *link, int index) {
     const struct sim_machine *machine = reader->machine;
-    for (int i = 0; i < index; i++)
-        if (lab_str_equal(machine->links[i].name, link->name))
-            return lab_value_err(value, reader->err, "there are two links named '%.60s'", link->name);
+    if (LAB_FIND(machine->links, index, name, link->name) >= 0)
+        return lab_value_err(value, reader->err, "there are two links named '%.60s'", link->name);
     if (link->bandwidth_gb_s <= 0)
         return lab_value_err(value, reader->err, "link %.60s: bandwidth_gb_s must be above 0",
                              link->name);
@@ -332,9 +332,7 @@ static int read_path(const struct sim_reader *reader, const struct lab_value *li
     for (int i = 0; i < list->count; i++) {
         const struct lab_value *item = list->items[i];
         const char *name = item->type == LAB_VALUE_STRING ? item->string : "";
-        int found = -1;
-        for (int k = 0; k < machine->described_count; k++)
-            found = lab_str_equal(names[k], name) ? k : found;
+        int found = lab_list_find_text(names, machine->described_count, name);
         if (found < 0) {
             const char *nearest = lab_str_nearest(name, names);
             return lab_value_err(item, reader->err, "%s: there is no link '%.60s'%s%s%s", what,

@@ -62,11 +62,6 @@ static const char *const *folders_of(struct lab_arena *arena) {
     return copy;
 }
 
-static bool ends_with(const char *text, const char *suffix) {
-    size_t length = strlen(text), tail = strlen(suffix);
-    return length > tail && strcmp(text + length - tail, suffix) == 0;
-}
-
 /* --- lists --- */
 
 struct names {
@@ -75,7 +70,7 @@ struct names {
 };
 
 static void add_name(struct names *names, const char *file, struct lab_arena *arena) {
-    if (!ends_with(file, SUFFIX) || strchr("._", file[0]))
+    if (!lab_str_ends(file, SUFFIX) || strchr("._", file[0]))
         return;
     const char *name = lab_arena_strndup(arena, file, strlen(file) - strlen(SUFFIX));
     if (lab_str_find(name, names->items) >= 0)
@@ -156,7 +151,7 @@ int sim_find(const char *name, struct lab_arena *arena, const char **ret_text, s
         *ret_origin = lab_arena_printf(arena, "sim:%s", name);
         return 0;
     }
-    if (strchr(name, '/') || ends_with(name, SUFFIX))
+    if (strchr(name, '/') || lab_str_ends(name, SUFFIX))
         return read_file(name, arena, ret_text, ret_length, ret_origin, err);
     for (const char *const *folder = folders_of(arena); *folder; folder++) {
         const char *path = lab_arena_printf(arena, "%s/machine/%s" SUFFIX, *folder, name);

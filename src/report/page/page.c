@@ -1,6 +1,8 @@
 /* page.c: the report as a whole: its first screen, and the order of what follows. */
 #include "report/page/page_internal.h"
 
+#include "base/list.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -80,10 +82,8 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_st
     int count = 0;
     for (int c = 0; c < result->claim_count && count < SUBJECTS_SHOWN; c++) {
         const struct lab_claim *claim = &result->claims[c];
-        bool known = claim->verdict != LAB_CLAIM_NOT_TESTED || !claim->subject || claim->unit;
-        for (int k = 0; k < count && !known; k++)
-            known = lab_str_equal(kinds[k], claim->kind);
-        if (known)
+        if (claim->verdict != LAB_CLAIM_NOT_TESTED || !claim->subject || claim->unit ||
+            lab_list_find_text(kinds, count, claim->kind) >= 0)
             continue;
         int more = count_alike(result, c);
         lab_str_printf(text, "%s%s", count ? "; " : "Not tested: ", claim->subject);

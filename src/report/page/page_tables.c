@@ -1,6 +1,8 @@
 /* page_tables.c: what an analysis found, as few tables: for the page, and whole as CSV files. */
 #include "report/page/page_internal.h"
 
+#include "base/list.h"
+
 #include <string.h>
 
 static const struct lab_doc_column name_column = {"name", "Name", LAB_UNIT_TEXT};
@@ -46,10 +48,7 @@ static const struct lab_doc_table *find_key(const struct lab_analysis_result *re
     for (int i = 0; i < result->part_count; i++)
         for (int t = 0; t < result->parts[i].table_count; t++) {
             const struct lab_doc_table *table = &result->parts[i].tables[t];
-            bool known = !is_mergeable(table);
-            for (int k = 0; k < count && !known; k++)
-                known = lab_str_equal(seen[k], table->key);
-            if (known)
+            if (!is_mergeable(table) || lab_list_find_text(seen, count, table->key) >= 0)
                 continue;
             if (count == number)
                 return table;

@@ -8,6 +8,8 @@
  */
 #include "workload/command/command.h"
 
+#include "base/list.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <strings.h>
@@ -63,9 +65,8 @@ static int take_name(struct command_pattern *pattern, const char *at, struct lab
                            "'_', '.', '/' and '-'; {{ is a brace",
                            at);
     const char *name = lab_arena_strndup(arena, at + 1, length);
-    for (int i = 0; i < pattern->number_count; i++)
-        if (strcmp(pattern->names[i], name) == 0)
-            return lab_err_set(err, LAB_ERR_USER, "duplicate {%s}", name);
+    if (lab_list_find_text(pattern->names, pattern->number_count, name) >= 0)
+        return lab_err_set(err, LAB_ERR_USER, "duplicate {%s}", name);
     if (pattern->number_count == COMMAND_NUMBERS_MAX)
         return lab_err_set(err, LAB_ERR_USER, "has more than %d numbers", COMMAND_NUMBERS_MAX);
     pattern->names[pattern->number_count++] = name;
