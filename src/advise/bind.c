@@ -1,6 +1,7 @@
 /* bind.c: from a launcher's variables to a rank, from a rank to its GPU, its cores and memory. */
 #include "advise/bind.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -76,10 +77,6 @@ static void add_allowed(struct lab_cpus *to, const struct lab_cpus *from,
             to->items[to->count++] = from->items[i];
 }
 
-static int by_number(const void *a, const void *b) {
-    return *(const int *)a - *(const int *)b;
-}
-
 /* Whole cores, with all their hardware threads: share `index` of `count`. */
 static struct lab_cpus share_cores(const struct lab_machine *machine, int node,
                                    const struct lab_cpus *allowed, int index, int count,
@@ -98,8 +95,7 @@ static struct lab_cpus share_cores(const struct lab_machine *machine, int node,
             else if (cores > 0 && at++ * count / cores == index)
                 add_allowed(&cpus, &one, allowed);
         }
-    if (cpus.count)
-        qsort(cpus.items, (size_t)cpus.count, sizeof *cpus.items, by_number);
+    LAB_SORT_NUMBERS(cpus.items, cpus.count);
     return cpus;
 }
 

@@ -9,6 +9,7 @@
 #include "device/kernel_cache.h"
 
 #include "base/file/file.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <dirent.h>
@@ -149,13 +150,6 @@ static void read_entry(int directory, const char *folder, const char *name, stru
     *ret_entry = entry;
 }
 
-static int compare_entries(const void *a, const void *b) {
-    const struct lab_kernel_cache_entry *x = a, *y = b;
-    if (x->used_wall_ns != y->used_wall_ns)
-        return x->used_wall_ns > y->used_wall_ns ? -1 : 1;
-    return strcmp(x->file, y->file);
-}
-
 /* NULL and no error where the folder isn't there. */
 static DIR *open_folder(const char *folder, int *ret_status, struct lab_err *err) {
     DIR *directory = folder ? opendir(folder) : NULL;
@@ -180,8 +174,7 @@ int lab_kernel_cache_list(const char *folder, struct lab_arena *arena,
         LAB_ARENA_GROW(arena, &entries, count, &capacity);
         read_entry(dirfd(directory), folder, item->d_name, arena, &entries[count++]);
     }
-    if (count)
-        qsort(entries, (size_t)count, sizeof *entries, compare_entries);
+    LAB_SORT(entries, count, LAB_BY_MOST(entries, used_wall_ns), LAB_BY_BYTES(entries, file));
     *ret_entries = entries;
     *ret_count = count;
     return 0;

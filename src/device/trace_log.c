@@ -4,6 +4,7 @@
  */
 #include "device/trace_log.h"
 
+#include "base/list.h"
 #include "base/mem.h"
 
 #include <stdatomic.h>
@@ -65,13 +66,6 @@ void lab_trace_log_leave(const struct lab_stream *stream, struct lab_trace_log_c
 }
 
 /* --- handing over --- */
-
-static int compare_starts(const void *a, const void *b) {
-    const struct lab_trace_log_item *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
-}
 
 static int32_t memory_of(enum lab_memory_kind kind) {
     switch (kind) {
@@ -139,8 +133,7 @@ int lab_trace_log_end(struct lab_device *device, const struct lab_trace_gpu *gpu
     size_t kinds[LAB_TRACE_LOG_KINDS] = {0};
     for (size_t i = 0; i < count; i++)
         kinds[log->items[i].kind]++;
-    if (count)
-        qsort(log->items, count, sizeof *log->items, compare_starts);
+    LAB_SORT(log->items, count, LAB_BY(log->items, start_ns), LAB_BY(log->items, end_ns));
     *ret_trace = (struct lab_trace){
         .process = (uint32_t)getpid(),
         .kernels = lab_arena_alloc(arena, kinds[LAB_TRACE_LOG_LAUNCH], sizeof *ret_trace->kernels),

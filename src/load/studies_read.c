@@ -1,6 +1,7 @@
 /* studies_read.c: a study's folder as a table of its runs. */
 #include "load/studies.h"
 
+#include "base/list.h"
 #include "base/str.h"
 #include "base/yaml/yaml.h"
 #include "compose/config.h"
@@ -253,15 +254,6 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
 
 /* --- a study --- */
 
-static int by_start(const void *a, const void *b) {
-    const struct lab_run *x = *(struct lab_run *const *)a, *y = *(struct lab_run *const *)b;
-    if (x->epoch != y->epoch)
-        return x->epoch < y->epoch ? -1 : 1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
 /* Whether another run that counts is of the same point: one that is alone is no repeat. */
 static bool is_repeated(const struct lab_study_table *table, const struct lab_study_run *run) {
     for (int i = 0; i < table->run_count; i++) {
@@ -292,7 +284,8 @@ static int read_runs(struct reading *reading, struct lab_err *err) {
     const struct lab_run **runs = lab_arena_alloc(reading->arena, count + 1, sizeof *runs);
     for (size_t i = 0; i < count; i++)
         runs[i] = &file->runs[i];
-    qsort(runs, count, sizeof *runs, by_start);
+    LAB_SORT_REFS(runs, count, LAB_BY(*runs, epoch), LAB_BY(*runs, start_ns),
+                  LAB_BY(*runs, number));
     table->planned_count = file->run_count;
     table->runs = lab_arena_alloc(reading->arena, count + 1, sizeof *table->runs);
     for (size_t i = 0; i < count; i++) {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/yaml/yaml.h"
 #include "machine/machine_json.h"
 #include "workload/workload.h"
@@ -245,11 +246,6 @@ int lab_study_view_look(const char *folder, bool with_runs, struct lab_arena *ar
     return result;
 }
 
-static int by_id(const void *a, const void *b) {
-    const struct lab_run *const *x = a, *const *y = b;
-    return strverscmp((*x)->id, (*y)->id);
-}
-
 static int add_metrics(struct lab_study_view *view, const struct lab_run *run,
                        struct lab_study_info_metric **metrics, int *capacity, struct lab_err *err) {
     struct lab_study_metric *last;
@@ -277,7 +273,7 @@ int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     const struct lab_run **sorted = lab_arena_alloc(arena, run_count, sizeof *sorted);
     for (size_t i = 0; i < run_count; i++)
         sorted[i] = &report->runs[i];
-    qsort(sorted, run_count, sizeof *sorted, by_id);
+    LAB_SORT_REFS(sorted, run_count, LAB_BY(*sorted, id));
     for (size_t i = 0; result == 0 && i < run_count; i++)
         if (sorted[i]->state == LAB_RUN_DONE)
             result = add_metrics(view, sorted[i], &metrics, &capacity, err);

@@ -1,5 +1,6 @@
 /* measure_summary.c: from records to series, from series to figures. docs/NUMBERS.md defines
  * them. */
+#include "base/list.h"
 #include "base/mem.h"
 #include "measure/measure_internal.h"
 
@@ -56,11 +57,6 @@ const struct lab_summary *lab_measure_primary(const struct lab_measurement *meas
                : &measurement->latency;
 }
 
-static int by_start(const void *a, const void *b) {
-    const struct lab_span *left = a, *right = b;
-    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
 /* The spans of a stage that exist, by their start; returns how many. */
 static size_t collect(const struct lab_iteration *records, size_t count, enum lab_stage stage,
                       struct lab_span *spans) {
@@ -69,7 +65,7 @@ static size_t collect(const struct lab_iteration *records, size_t count, enum la
         if (records[i].stages[stage].end_ns > records[i].stages[stage].start_ns)
             spans[found++] = records[i].stages[stage];
     }
-    qsort(spans, found, sizeof *spans, by_start);
+    LAB_SORT(spans, found, LAB_BY(spans, start_ns));
     return found;
 }
 

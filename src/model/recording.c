@@ -2,6 +2,8 @@
  * grew. */
 #include "model/recording.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,11 +93,6 @@ struct lab_track_figures lab_track_between(const struct lab_track *track, enum l
     return figures;
 }
 
-static int by_length(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* How far readings may lie apart. The interval is the one asked for, or that of the ticks where it
  * is longer: the median of some differences, unless there are too few to tell a pause from the
  * pace. */
@@ -107,7 +104,7 @@ static int64_t find_gap_ns(const struct lab_track *track, int64_t interval_ns) {
     for (size_t i = 1; i < track->count && count < MOST; i++)
         differences[count++] = track->times_ns[i] - track->times_ns[i - 1];
     if (count >= DIFFERENCES_LEAST) {
-        qsort(differences, (size_t)count, sizeof *differences, by_length);
+        LAB_SORT_NUMBERS(differences, count);
         if (differences[count / 2] > interval_ns)
             interval_ns = differences[count / 2];
     }

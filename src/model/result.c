@@ -85,20 +85,12 @@ const struct lab_result lab_result_none = {LAB_RESULT_ROWS(NO_VALUE, NO_LIST)};
 
 static const struct lab_result_row *order[LAB_RESULT_ROW_COUNT + 1];
 
-static int by_place(const void *a, const void *b) {
-    const struct lab_result_row *x = *(const struct lab_result_row *const *)a;
-    const struct lab_result_row *y = *(const struct lab_result_row *const *)b;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return x < y ? -1 : 1;
-}
-
 static void make_order(void) {
     size_t count = 0;
     for (int i = 0; i < LAB_RESULT_ROW_COUNT; i++)
         if (lab_result_rows[i].place > 0)
             order[count++] = &lab_result_rows[i];
-    qsort(order, count, sizeof *order, by_place);
+    LAB_SORT_REFS(order, count, LAB_BY(*order, place));
 }
 
 const struct lab_result_row *const *lab_result_order(void) {

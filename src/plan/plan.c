@@ -4,6 +4,7 @@
  */
 #include "plan/plan.h"
 
+#include "base/list.h"
 #include "base/random.h"
 #include "plan/plan_internal.h"
 
@@ -226,17 +227,12 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
     }
 }
 
-static int ascending(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Of the set of the first `count` runs, whatever their order, and of the study's name. */
 static uint64_t identify(const struct lab_plan *plan, int count) {
     LAB_AUTO_FREE uint64_t *all = lab_mem_alloc((size_t)count, sizeof *all);
     for (int i = 0; i < count; i++)
         all[i] = plan->runs[i].identity;
-    qsort(all, (size_t)count, sizeof *all, ascending);
+    LAB_SORT_NUMBERS(all, count);
     uint64_t hash = lab_hash_text(lab_hash_text(LAB_HASH_START, plan->study), "\n");
     for (int i = 0; i < count; i++) {
         char text[24];

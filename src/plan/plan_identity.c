@@ -5,6 +5,8 @@
  */
 #include "plan/plan_internal.h"
 
+#include "base/list.h"
+
 static void write_ints(const struct lab_option_ints *ints, bool for_name, struct lab_str *out) {
     for (int i = 0; i < ints->count; i++)
         lab_str_printf(out, "%s%lld", i ? (for_name ? "x" : ",") : "", (long long)ints->items[i]);
@@ -76,11 +78,6 @@ void plan_option_write(const struct lab_option *row, const void *config, bool fo
     }
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp((*(const struct lab_option *const *)a)->name,
-                  (*(const struct lab_option *const *)b)->name);
-}
-
 bool plan_option_is_default(const struct lab_option *row, const void *config) {
     LAB_AUTO(str, text);
     plan_option_write(row, config, true, &text);
@@ -94,7 +91,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
     LAB_AUTO_FREE const struct lab_option **rows = lab_mem_alloc(count, sizeof *rows);
     for (size_t i = 0; i < count; i++)
         rows[i] = &workload->options[i];
-    qsort(rows, count, sizeof *rows, by_name);
+    LAB_SORT_REFS(rows, count, LAB_BY_BYTES(*rows, name));
     LAB_AUTO(str, text);
     lab_str_printf(&text, "workload %s version %d\n", workload->name,
                    workload->version ? workload->version : 1);

@@ -1,6 +1,8 @@
 /* plot_scale.c: where an axis begins and ends, and what stands at its ticks. */
 #include "plot/plot_internal.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +64,6 @@ static void widen_by_series(struct range *range, const struct lab_chart_series *
     range->valued |= !of_x && series->valued;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* How far intervals may reach: twice the span of the values beyond them, or some of the usual
  * interval's widths. */
 static struct range whiskers_most(const struct lab_chart_panel *const *panels, int count,
@@ -87,8 +84,7 @@ static struct range whiskers_most(const struct lab_chart_panel *const *panels, i
                     widths[n++] = series->high[i] - series->low[i];
             }
         }
-    if (n > 0)
-        qsort(widths, n, sizeof *widths, by_size);
+    LAB_SORT_NUMBERS(widths, n);
     double beyond = fmax(2 * (values.high - values.low), n > 0 ? USUAL_WIDTHS * widths[n / 2] : 0);
     return (struct range){.low = values.low - beyond, .high = values.high + beyond};
 }

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/list.h"
 #include "probe/placement.h"
 #include "probe/probe_host.h"
 #include "probe/process/details.h"
@@ -105,20 +106,14 @@ static int by_cpu(const void *a, const void *b) {
                          : (x->is.pid > y->is.pid) - (x->is.pid < y->is.pid);
 }
 
-static int by_memory(const void *a, const void *b) {
-    const struct known *x = *(struct known *const *)a, *y = *(struct known *const *)b;
-    if (x->is.memory_bytes != y->is.memory_bytes)
-        return x->is.memory_bytes < y->is.memory_bytes ? 1 : -1;
-    return (x->is.pid > y->is.pid) - (x->is.pid < y->is.pid);
-}
-
 /* Half of the places go to those that use most CPU time, the rest to the largest of the others. */
 static int choose(struct known **others, int count) {
     if (count <= OTHERS_MAX)
         return count;
     qsort(others, (size_t)count, sizeof(struct known *), by_cpu);
     int half = OTHERS_MAX / 2;
-    qsort(others + half, (size_t)(count - half), sizeof(struct known *), by_memory);
+    LAB_SORT_REFS(others + half, count - half, LAB_BY_MOST(*others, is.memory_bytes),
+                  LAB_BY(*others, is.pid));
     return OTHERS_MAX;
 }
 

@@ -1,6 +1,8 @@
 /* tuning.c: the verdict first, then what it rests on. */
 #include "report/tuning.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,15 +86,6 @@ static void add_tried(struct lab_doc *doc, const struct lab_tuning_result *resul
         lab_doc_line(doc, "", "and %d more (--json names all)", shown - SHOWN_REJECTED);
 }
 
-/* Finalists first, then by time. */
-static int by_place(const void *a, const void *b) {
-    const struct lab_trial *x = *(const struct lab_trial *const *)a;
-    const struct lab_trial *y = *(const struct lab_trial *const *)b;
-    if (x->final != y->final)
-        return x->final ? -1 : 1;
-    return (x->median_s > y->median_s) - (x->median_s < y->median_s);
-}
-
 static bool is_alike(const struct lab_tuning_result *result, const struct lab_trial *trial) {
     for (int i = 0; i < result->alike_count; i++)
         if (&result->trials[result->alike[i]] == trial)
@@ -132,7 +125,7 @@ static void add_times(struct lab_doc *doc, const struct lab_tuning_result *resul
     for (int i = 0; i < result->trial_count; i++)
         if (result->trials[i].state == LAB_TRIAL_MEASURED)
             list[count++] = &result->trials[i];
-    qsort(list, (size_t)count, sizeof(const struct lab_trial *), by_place);
+    LAB_SORT_REFS(list, count, LAB_BY_MOST(*list, final), LAB_BY(*list, median_s));
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, NULL, columns, 5);
     for (int i = 0; i < count && i < SHOWN_TIMES; i++)

@@ -10,6 +10,7 @@
 #include "run/plan_estimate.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/tty/stop.h"
 #include "model/result.h"
 #include "run/folder.h"
@@ -47,11 +48,6 @@ struct calibration {
 };
 
 /* --- which runs --- */
-
-static int by_work(const void *a, const void *b) {
-    const struct choice *x = a, *y = b;
-    return x->work < y->work ? -1 : x->work > y->work;
-}
 
 static bool same_work(const struct lab_run *a, const struct lab_run *b) {
     return a->rank_count == b->rank_count && lab_str_equal(a->workload, b->workload) &&
@@ -92,7 +88,7 @@ static int choose(const struct lab_plan *plan, struct lab_history *history, bool
         choices[count].work = lab_history_work(history, &run) * run.rank_count;
         seen[count++] = run;
     }
-    qsort(choices, (size_t)count, sizeof *choices, by_work);
+    LAB_SORT(choices, count, LAB_BY(choices, work));
     *ret_choices = choices;
     return count;
 }

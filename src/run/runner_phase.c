@@ -23,10 +23,6 @@ double runner_run_duration_s(const struct runner *runner, const struct lab_plan_
 
 /* --- CPUs of its own --- */
 
-static int ascending(const void *a, const void *b) {
-    return *(const int *)a - *(const int *)b;
-}
-
 /* A CPU device's are its cores. A GPU's are a share of its node's: as many as the gang has GPUs
  * there. */
 static void choose_cpus(const struct runner *runner, const struct lab_plan_run *planned, int index,
@@ -57,7 +53,7 @@ static void choose_cpus(const struct runner *runner, const struct lab_plan_run *
             cpus[count++] = core->cpus.items[k];
         at++;
     }
-    qsort(cpus, (size_t)count, sizeof *cpus, ascending);
+    LAB_SORT_NUMBERS(cpus, count);
     rank->cpus = cpus;
     rank->cpu_count = count;
 }

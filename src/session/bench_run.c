@@ -5,6 +5,7 @@
  */
 #include "session/bench_run.h"
 
+#include "base/list.h"
 #include "base/random.h"
 #include "base/tty/interrupt.h"
 #include "machine/machine.h"
@@ -292,12 +293,6 @@ static const char *explain(struct bench *bench, enum lab_measure_warning warning
     return keep(bench, text.text);
 }
 
-static int longest_first(const void *a, const void *b) {
-    double x = ((const struct lab_bench_operation *)a)->time_s;
-    double y = ((const struct lab_bench_operation *)b)->time_s;
-    return (x < y) - (x > y);
-}
-
 static void collect_operations(struct bench *bench) {
     struct lab_bench_operation *list =
         lab_arena_alloc(bench->session->arena, LAB_OP_COUNT, sizeof *list);
@@ -311,7 +306,7 @@ static void collect_operations(struct bench *bench) {
                                              .time_s = 1e-9 * (double)time->time_ns,
                                              .flops = time->flops};
     }
-    qsort(list, (size_t)count, sizeof *list, longest_first);
+    LAB_SORT(list, count, LAB_BY_MOST(list, time_s));
     bench->report->operations = list;
     bench->report->operation_count = bench->request->profile ? count : -1;
 }

@@ -2,9 +2,7 @@
 #include "analysis/crossover/crossover.h"
 
 #include "analysis/claims/rows.h"
-
-#include <math.h>
-#include <stdlib.h>
+#include "base/list.h"
 
 #define PANELS_MAX 6
 
@@ -54,16 +52,6 @@ static struct lab_rows lines_of(const struct lab_rows *models, struct lab_arena 
     return LAB_ROWS(fields, rows, count);
 }
 
-static int by_crossover(const void *a, const void *b) {
-    const struct crossover_series *x = *(const struct crossover_series *const *)a,
-                                  *y = *(const struct crossover_series *const *)b;
-    if (isnan(x->claim.effect) != isnan(y->claim.effect))
-        return isnan(x->claim.effect) ? 1 : -1;
-    if (x->claim.effect != y->claim.effect && !isnan(x->claim.effect))
-        return x->claim.effect < y->claim.effect ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
 /* Where there are more than fit: from the lowest crossover to the highest. */
 static int choose(const struct crossover_group *groups, int count, struct lab_arena *arena,
                   const struct crossover_series ***ret_series, int *ret_all) {
@@ -74,7 +62,7 @@ static int choose(const struct crossover_group *groups, int count, struct lab_ar
             if (groups[g].series[s].count > 1)
                 LAB_ADD(list, all, arena) = &groups[g].series[s];
     if (all > PANELS_MAX) {
-        qsort(list, (size_t)all, sizeof *list, by_crossover);
+        LAB_SORT_REFS(list, all, LAB_BY(*list, claim.effect));
         for (int i = 0; i < PANELS_MAX; i++)
             list[i] = list[i * (all - 1) / (PANELS_MAX - 1)];
     }

@@ -25,14 +25,6 @@ static bool is_stretch(int64_t start_ns, int64_t end_ns) {
 
 /* --- calls --- */
 
-static int by_correlation(const void *a, const void *b) {
-    const struct lab_trace_call *x = *(const struct lab_trace_call *const *)a;
-    const struct lab_trace_call *y = *(const struct lab_trace_call *const *)b;
-    if (x->correlation != y->correlation)
-        return x->correlation < y->correlation ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 struct calls {
     const struct lab_trace_call **items; /* by correlation, the outermost of several first */
     size_t count;
@@ -44,8 +36,8 @@ static struct calls index_calls(const struct lab_trace *trace, struct lab_arena 
         if (trace->calls[i].correlation &&
             is_stretch(trace->calls[i].start_ns, trace->calls[i].end_ns))
             calls.items[calls.count++] = &trace->calls[i];
-    if (calls.count)
-        qsort(calls.items, calls.count, sizeof *calls.items, by_correlation);
+    LAB_SORT_REFS(calls.items, calls.count, LAB_BY(*calls.items, correlation),
+                  LAB_BY(*calls.items, start_ns));
     return calls;
 }
 
@@ -185,16 +177,6 @@ static bool parse_batch(const char *text, int *ret_stage, int64_t *ret_index) {
     return false;
 }
 
-static int window_by_start(const void *a, const void *b) {
-    const struct lab_work_window *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-static int batch_by_start(const void *a, const void *b) {
-    const struct lab_work_batch *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 /* The window that a range begins in; -1 = none. Where there is no window at all, all are in one. */
 static int64_t window_of(const struct lab_work_ranges *ranges, int64_t start_ns) {
     for (size_t i = 0; i < ranges->window_count; i++)
@@ -218,9 +200,8 @@ static void add_batches(const struct lab_trace *trace, const uint32_t *thread,
                 (struct lab_work_batch){range->start_ns, end_of(range), (window << 32) + index};
     }
     for (int stage = 0; stage < LAB_STAGE_COUNT; stage++)
-        if (ranges->batch_counts[stage])
-            qsort(ranges->batches[stage], ranges->batch_counts[stage],
-                  sizeof *ranges->batches[stage], batch_by_start);
+        LAB_SORT(ranges->batches[stage], ranges->batch_counts[stage],
+                 LAB_BY(ranges->batches[stage], start_ns));
 }
 
 /*
@@ -258,8 +239,7 @@ void lab_work_ranges(const struct lab_trace *trace, const char *window,
             range->start_ns, end_ns,
             ranges.follow_device ? end_ns : find_tail(trace, thread, end_ns)};
     }
-    if (ranges.window_count)
-        qsort(ranges.windows, ranges.window_count, sizeof *ranges.windows, window_by_start);
+    LAB_SORT(ranges.windows, ranges.window_count, LAB_BY(ranges.windows, start_ns));
     add_batches(trace, thread, &ranges);
     *ret_ranges = ranges;
 }

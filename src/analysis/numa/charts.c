@@ -33,14 +33,6 @@ static const struct lab_field pooled_fields[] = {
 
 /* --- maps --- */
 
-static int by_home(const void *a, const void *b) {
-    const struct lab_numa_device *x = *(const struct lab_numa_device *const *)a,
-                                 *y = *(const struct lab_numa_device *const *)b;
-    if (x->home != y->home)
-        return x->home < y->home ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
 /* Cells of a model, devices by their local nodes, nodes by their distance from the first device. */
 static struct lab_rows map_rows(const struct lab_numa_grid *grid, int model,
                                 struct lab_arena *arena) {
@@ -50,7 +42,7 @@ static struct lab_rows map_rows(const struct lab_numa_grid *grid, int model,
     int count = 0;
     for (size_t d = 0; d < devices; d++)
         order[d] = &grid->devices[d];
-    qsort(order, devices, sizeof *order, by_home);
+    LAB_SORT_REFS(order, devices, LAB_BY(*order, home));
     for (size_t d = 0; d < devices; d++) {
         const struct lab_numa_device *device = order[d];
         struct lab_numa_node *nodes =

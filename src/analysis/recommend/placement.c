@@ -2,6 +2,7 @@
 #include "analysis/analysis_build.h"
 #include "analysis/recommend/recommend.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -177,16 +178,6 @@ static const char *words_of(const struct lab_choices *placements,
     return lab_arena_strdup(arena, words.text);
 }
 
-static int by_choice(const void *a, const void *b) {
-    const struct lab_choice *x = a, *y = b;
-    int order = x->model - y->model;
-    order = order ? order : strverscmp(x->devices, y->devices);
-    order = order ? order : strverscmp(x->nodes, y->nodes);
-    order = order ? order : strverscmp(x->batch_text, y->batch_text);
-    order = order ? order : x->compiled - y->compiled;
-    return order ? order : strcmp(x->settings, y->settings);
-}
-
 /* Small models first, on one device before several. */
 static int by_work(const void *a, const void *b) {
     const struct lab_study_point *x = a, *y = b;
@@ -223,8 +214,10 @@ struct lab_choices lab_choices_make(const struct lab_study_table *study, const c
         lab_arena_alloc(arena, (size_t)placements.model_count + 1, sizeof *placements.models);
     for (int i = 0; i < placements.model_count; i++)
         placements.models[i] = name_model(first, placements.model_count, i, arena);
-    if (placements.count > 1)
-        qsort(placements.items, (size_t)placements.count, sizeof *placements.items, by_choice);
+    LAB_SORT(placements.items, placements.count, LAB_BY(placements.items, model),
+             LAB_BY(placements.items, devices), LAB_BY(placements.items, nodes),
+             LAB_BY(placements.items, batch_text), LAB_BY(placements.items, compiled),
+             LAB_BY_BYTES(placements.items, settings));
     find_varying(&placements);
     for (int i = 0; i < placements.count; i++)
         placements.items[i].words = words_of(&placements, &placements.items[i], arena);

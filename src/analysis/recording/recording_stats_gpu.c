@@ -4,6 +4,7 @@
  */
 #include "analysis/recording/recording_stats.h"
 
+#include "base/list.h"
 #include "stats/stats.h"
 
 #include <math.h>
@@ -74,11 +75,6 @@ static bool is_there(const struct lab_track *track, const int *fast, size_t tick
     return false;
 }
 
-static int by_number(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* As it was asked for, or as it is where that is slower: the median of some differences. */
 static int64_t find_interval(const struct lab_track *track, const int *fast, int64_t asked_ns) {
     enum { MOST = 1024 };
@@ -95,7 +91,7 @@ static int64_t find_interval(const struct lab_track *track, const int *fast, int
     }
     if (count == 0)
         return asked_ns;
-    qsort(differences, (size_t)count, sizeof *differences, by_number);
+    LAB_SORT_NUMBERS(differences, count);
     int64_t median_ns = differences[count / 2];
     return median_ns > asked_ns ? median_ns : asked_ns;
 }

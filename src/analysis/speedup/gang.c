@@ -373,17 +373,6 @@ static int by_name(const void *a, const void *b) {
     return of_x != of_y ? (of_x > of_y) - (of_x < of_y) : strverscmp(x->name, y->name);
 }
 
-/* By size of model, then by name: batch before devices. */
-static int by_work(const void *a, const void *b) {
-    const struct lab_gang *x = a, *y = b;
-    if (x->parameters != y->parameters && !isnan(x->parameters) && !isnan(y->parameters))
-        return x->parameters < y->parameters ? -1 : 1;
-    int order = strverscmp(x->work, y->work);
-    if (order == 0)
-        order = x->devices - y->devices;
-    return order ? order : strverscmp(x->gpus, y->gpus);
-}
-
 struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char *analysis,
                                 struct lab_arena *arena) {
     struct lab_gangs gangs = {.analysis = analysis, .study = study, .unit = "GPU"};
@@ -400,8 +389,8 @@ struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char 
     for (int i = 0; i < points.count; i++)
         if (points.items[i].runs[0]->rank_count > 1)
             LAB_ADD(gangs.items, gangs.count, arena) = make_gang(&gangs, &points, i, arena);
-    if (gangs.count > 0)
-        qsort(gangs.items, (size_t)gangs.count, sizeof *gangs.items, by_work);
+    LAB_SORT(gangs.items, gangs.count, LAB_BY(gangs.items, parameters), LAB_BY(gangs.items, work),
+             LAB_BY(gangs.items, devices), LAB_BY(gangs.items, gpus));
     make_pools(&gangs, arena);
     make_rivals(&gangs, arena);
     judge(&gangs, arena);

@@ -8,6 +8,7 @@
 #include "analysis/transfer/transfer.h"
 #include "stats/fit.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <limits.h>
@@ -101,18 +102,13 @@ static bool is_on(const struct copies *copies, const struct filter *path, int po
                : !copies->reference[point] && rank->distance == path->distance;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void list_sizes(struct copies *copies, const struct filter *path) {
     double *sizes = copies->sizes;
     int count = 0;
     for (int i = 0; i < copies->count; i++)
         if (is_on(copies, path, i) && bytes_of(&copies->points[i], copies->direction) > 0)
             sizes[count++] = bytes_of(&copies->points[i], copies->direction);
-    qsort(sizes, (size_t)count, sizeof *sizes, by_value);
+    LAB_SORT_NUMBERS(sizes, count);
     copies->size_count = 0;
     for (int i = 0; i < count; i++)
         if (copies->size_count == 0 || sizes[i] > SAME_SIZE * sizes[copies->size_count - 1])

@@ -6,6 +6,7 @@
 #include "analysis/analysis_group.h"
 #include "analysis/transfer/transfer.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -38,11 +39,6 @@ static double value_of(const struct asked *asked, const struct lab_study_point *
 
 /* --- what varies --- */
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int by_complexity(const void *a, const void *b) {
     const struct lab_study_run *x = ((const struct lab_study_group *)a)->points[0]->runs[0],
                                *y = ((const struct lab_study_group *)b)->points[0]->runs[0];
@@ -72,8 +68,7 @@ static void find_values(struct asked *asked) {
     asked->group_count = kept;
     if (kept > 0)
         qsort(asked->groups, (size_t)kept, sizeof *asked->groups, by_complexity);
-    if (asked->value_count > 0)
-        qsort(asked->values, (size_t)asked->value_count, sizeof *asked->values, by_value);
+    LAB_SORT_NUMBERS(asked->values, asked->value_count);
 }
 
 /* The two points that a value compares in a group; false = one is lacking. */

@@ -184,12 +184,6 @@ static void list_runs(const struct lab_analysis_input *input, struct lab_phases 
     }
 }
 
-static int by_kernel(const void *a, const void *b) {
-    const struct lab_phase_unit *x = a, *y = b;
-    int order = strcmp(x->kernel, y->kernel);
-    return order ? order : (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
-}
-
 static void choose_phases(struct lab_phases *phases) {
     phases->base = phases->count > 0 ? 0 : -1;
     for (int p = 0; p < phases->count; p++)
@@ -300,8 +294,8 @@ void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *a
     add_units(&phases, false, arena);
     if (!has_pair(&phases)) /* what identifies runs may differ by phase, as tuned options do */
         add_units(&phases, true, arena);
-    if (phases.unit_count > 1)
-        qsort(phases.units, (size_t)phases.unit_count, sizeof *phases.units, by_kernel);
+    LAB_SORT(phases.units, phases.unit_count, LAB_BY_BYTES(phases.units, kernel),
+             LAB_BY(phases.units, gpu_id));
     choose_phases(&phases);
     describe_phases(&phases);
     *ret_phases = phases;

@@ -3,6 +3,7 @@
  * the kernel's number of the node, with one logical CPU for each: two hardware threads of a core
  * share its arithmetic units, and two threads there would disturb each other's timing.
  */
+#include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "device/cpu/cpu.h"
@@ -21,10 +22,6 @@ static int node_cores(const struct lab_machine *machine, int node_index, int *re
     return count;
 }
 
-static int ascending(const void *a, const void *b) {
-    return *(const int *)a - *(const int *)b;
-}
-
 /* Adds slice `slice` of `slices`: neighbouring cores, the first slices one more where it doesn't
  * divide evenly. */
 static void add_slice(const struct lab_machine *machine, int node_index, int slices, int slice,
@@ -32,7 +29,7 @@ static void add_slice(const struct lab_machine *machine, int node_index, int sli
     const struct lab_node *node = &machine->nodes[node_index];
     int *cpus = lab_arena_alloc(arena, (size_t)machine->core_count, sizeof *cpus);
     int cores = node_cores(machine, node_index, cpus);
-    qsort(cpus, (size_t)cores, sizeof *cpus, ascending);
+    LAB_SORT_NUMBERS(cpus, cores);
     int begin = slice * (cores / slices) + (slice < cores % slices ? slice : cores % slices);
     int count = cores / slices + (slice < cores % slices);
     struct lab_device_ref *ref = lab_device_list_add(list, arena);

@@ -7,7 +7,7 @@
  * opened.
  */
 #include "base/file/file.h"
-#include "base/str.h"
+#include "base/list.h"
 #include "device/cuda/cuda.h"
 #include "vendor/nvml_session.h"
 #include "vendor/visible.h"
@@ -136,10 +136,6 @@ static const char *field(const char *text, const char *key, struct lab_arena *ar
     return lab_arena_strndup(arena, at, length);
 }
 
-static int by_address(const void *a, const void *b) {
-    return strcmp(((const struct cuda_gpu *)a)->address, ((const struct cuda_gpu *)b)->address);
-}
-
 void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
                               struct cuda_inventory *ret_inventory) {
     struct cuda_inventory inventory = {0};
@@ -162,9 +158,8 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
     if (folder)
         closedir(folder);
     move_to_arena(&inventory, arena);
-    if (inventory.count)
-        qsort(inventory.items, (size_t)inventory.count, sizeof *inventory.items, by_address);
-    else
+    LAB_SORT(inventory.items, inventory.count, LAB_BY_BYTES(inventory.items, address));
+    if (inventory.count == 0)
         inventory.why_none = "there is no NVIDIA driver";
     *ret_inventory = inventory;
 }

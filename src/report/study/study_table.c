@@ -39,12 +39,6 @@ struct ranked {
     int row;
 };
 
-static int by_name(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    int order = strcmp(x->value, y->value);
-    return order ? order : x->row - y->row;
-}
-
 /* Its arithmetic per sample; of what has none that is known, the time. */
 static double size_of(const struct study_row *row) {
     double flops = lab_run_result(row->run[0])->flops_per_second / row->run[0]->rate;
@@ -53,7 +47,7 @@ static double size_of(const struct study_row *row) {
 
 /* The least size of each model, for all of its rows. */
 static void size_models(struct ranked *items, int count, const struct sheet *sheet) {
-    qsort(items, (size_t)count, sizeof *items, by_name);
+    LAB_SORT(items, count, LAB_BY_BYTES(items, value), LAB_BY(items, row));
     for (int from = 0, to; from < count; from = to) {
         double least = INFINITY;
         for (to = from; to < count && strcmp(items[to].value, items[from].value) == 0; to++)

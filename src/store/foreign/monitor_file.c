@@ -1,7 +1,7 @@
 /* monitor_file.c: a whole recording in one of the formats of other monitors. */
 #include "store/foreign/monitor_file_writer.h"
 
-#include "base/log.h"
+#include "base/list.h"
 
 #include <assert.h>
 #include <math.h>
@@ -52,11 +52,6 @@ static int pass_on(void *state) {
 
 /* --- what the recording holds --- */
 
-static int compare_times(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* As it was asked for, or as the ticks show. */
 static int64_t interval_of(const struct lab_recording *recording, enum lab_monitor_format format) {
     if (recording->interval_ns > 0)
@@ -72,7 +67,7 @@ static int64_t interval_of(const struct lab_recording *recording, enum lab_monit
     size_t count = 0;
     for (; count < 101 && count + 1 < track->count; count++)
         spans[count] = track->times_ns[count + 1] - track->times_ns[count];
-    qsort(spans, count, sizeof *spans, compare_times);
+    LAB_SORT_NUMBERS(spans, count);
     return spans[count / 2];
 }
 

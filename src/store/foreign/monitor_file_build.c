@@ -7,6 +7,7 @@
 #include "store/foreign/monitor_file_reader.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -301,13 +302,6 @@ struct order {
     size_t index;
 };
 
-static int compare_orders(const void *a, const void *b) {
-    const struct order *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
 /* Where each thing belongs in order of time; NULL = it lies there already. */
 static struct order *sort_times(const void *times, size_t stride, size_t count) {
     struct order *order = lab_mem_alloc(count + 1, sizeof *order);
@@ -321,7 +315,7 @@ static struct order *sort_times(const void *times, size_t stride, size_t count) 
         lab_mem_free(order);
         return NULL;
     }
-    qsort(order, count, sizeof *order, compare_orders);
+    LAB_SORT(order, count, LAB_BY(order, time_ns), LAB_BY(order, index));
     return order;
 }
 

@@ -2,6 +2,7 @@
 #include "store/foreign/monitor_file_writer.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,12 +138,6 @@ static void add_sums(struct lab_str *out, const struct sums *sums) {
         lab_str_add(out, ", \"simulated\": true");
 }
 
-static int compare_sources(const void *a, const void *b) {
-    const struct lab_monitor_source *x = *(struct lab_monitor_source *const *)a,
-                                    *y = *(struct lab_monitor_source *const *)b;
-    return (x->entity.index > y->entity.index) - (x->entity.index < y->entity.index);
-}
-
 /* Of a GPU that the recording knows nothing of: its number alone. */
 static void add_place(struct lab_monitor_writer *writer, int index) {
     lab_str_printf(writer->out, "{\"gpu_id\": %d", index);
@@ -254,7 +249,7 @@ static int find_members(const struct lab_monitor_writer *writer,
                 .time_ns = writer->group_time_ns, .values = source->values, .valid = source->valid};
         members[count++] = source;
     }
-    qsort(members, (size_t)count, sizeof *members, compare_sources);
+    LAB_SORT_REFS(members, count, LAB_BY(*members, entity.index));
     return count;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "store/recording/recording_internal.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -287,21 +289,14 @@ static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, v
     return 0;
 }
 
-static int compare_events(const void *a, const void *b) {
-    const struct numbered_event *one = a, *two = b;
-    if (one->event.time_ns != two->event.time_ns)
-        return one->event.time_ns < two->event.time_ns ? -1 : 1;
-    return one->number < two->number ? -1 : one->number > two->number;
-}
-
 static void read_events(struct lab_recording_reading *reading) {
     struct events events = {0};
     lab_recording_each(reading, "events",
                        "SELECT number, epoch, time_ns, entity, kind, value, text FROM event"
                        " WHERE number > ?1 AND time_ns >= ?2 AND time_ns <= ?3 ORDER BY number",
                        add_event, &events);
-    if (events.count)
-        qsort(events.items, events.count, sizeof *events.items, compare_events);
+    LAB_SORT(events.items, events.count, LAB_BY(events.items, event.time_ns),
+             LAB_BY(events.items, number));
     reading->recording->event_count = events.count;
     reading->recording->events =
         lab_arena_alloc(reading->arena, events.count, sizeof *reading->recording->events);
@@ -310,11 +305,6 @@ static void read_events(struct lab_recording_reading *reading) {
 }
 
 /* --- epochs, once it is known what names them --- */
-
-static int compare_epochs(const void *a, const void *b) {
-    const struct lab_recording_epoch *one = a, *two = b;
-    return one->from_ns < two->from_ns ? -1 : one->from_ns > two->from_ns;
-}
 
 static void finish_epochs(struct lab_recording_reading *reading) {
     struct lab_recording *recording = reading->recording;
@@ -336,8 +326,7 @@ static void finish_epochs(struct lab_recording_reading *reading) {
             .boot_id = segment->boot_id,
         };
     }
-    qsort(recording->epochs, (size_t)recording->epoch_count, sizeof *recording->epochs,
-          compare_epochs);
+    LAB_SORT(recording->epochs, recording->epoch_count, LAB_BY(recording->epochs, from_ns));
     if (has_ticks && recording->epoch_count == 0) {
         recording->epochs[recording->epoch_count++] =
             (struct lab_recording_epoch){.host = "", .boot_id = ""};

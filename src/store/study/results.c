@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "model/result.h"
 
 #include <math.h>
@@ -245,11 +246,6 @@ struct numbers {
     int count, capacity;
 };
 
-static int compare_ints(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 static void add_to(struct numbers *numbers, int value, struct lab_arena *arena) {
     LAB_ARENA_GROW(arena, &numbers->items, numbers->count, &numbers->capacity);
     numbers->items[numbers->count++] = value;
@@ -258,8 +254,7 @@ static void add_to(struct numbers *numbers, int value, struct lab_arena *arena) 
 /* Each of them once, ascending. */
 static struct lab_value *hand_over_set(struct numbers *numbers, struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
-    if (numbers->count)
-        qsort(numbers->items, (size_t)numbers->count, sizeof *numbers->items, compare_ints);
+    LAB_SORT_NUMBERS(numbers->items, numbers->count);
     for (int i = 0; i < numbers->count; i++) {
         if (i == 0 || numbers->items[i] != numbers->items[i - 1])
             lab_value_append(arena, list, lab_value_int(arena, numbers->items[i]));

@@ -4,6 +4,7 @@
  */
 #include "store/trace/trace_read.h"
 
+#include "base/list.h"
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "store/trace/trace_internal.h"
@@ -19,11 +20,6 @@
 #define PROCESS_MAX 4096 /* of one trace */
 
 /* --- processes --- */
-
-static int compare_numbers(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* Those that used a device, ascending; one that is 0 where the tables don't say whose work it
  * is. */
@@ -47,7 +43,7 @@ static int find_processes(const struct trace_reader *reader, uint32_t *processes
         if (status < 0)
             return -1;
     }
-    qsort(processes, (size_t)count, sizeof *processes, compare_numbers);
+    LAB_SORT_NUMBERS(processes, count);
     if (count > 1 && processes[0] == 0) /* some rows don't say: they go with each of the others */
         memmove(processes, processes + 1, (size_t)--count * sizeof *processes);
     *ret_count = count;

@@ -8,6 +8,7 @@
 
 #include "base/file/file.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "store/foreign/monitor_file_internal.h"
 
@@ -173,11 +174,6 @@ static const struct lab_value *best_config(struct lab_value *value, struct lab_a
     return map;
 }
 
-static int by_start(const void *a, const void *b) {
-    const struct lab_timing *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 static void read_timings(const struct lab_value *list, struct lab_arena *arena,
                          struct lab_timing_file *file) {
     size_t room = list && list->type == LAB_VALUE_LIST ? (size_t)list->count : 0;
@@ -198,8 +194,8 @@ static void read_timings(const struct lab_value *list, struct lab_arena *arena,
         stamped &= timing.start_ns >= 0;
         file->timings[file->timing_count++] = timing;
     }
-    if (stamped && file->timing_count > 1)
-        qsort(file->timings, file->timing_count, sizeof *file->timings, by_start);
+    if (stamped)
+        LAB_SORT(file->timings, file->timing_count, LAB_BY(file->timings, start_ns));
 }
 
 static bool is_timing_file(const struct lab_value *map) {

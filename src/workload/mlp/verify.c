@@ -16,6 +16,8 @@
  */
 #include "workload/mlp/mlp.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -242,16 +244,11 @@ static int step_once(struct check *check, int step, struct lab_err *err) {
 
 /* --- all of them --- */
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void judge(struct check *check, struct lab_verification *ret) {
     double allowed = near_tolerance(check->shape->dtype);
     double edge = check->shape->dtype == LAB_FP32 ? allowed : EDGE_TOLERANCE;
     int far = check->steps / FAR_STEPS;
-    qsort(check->gradient_errors, (size_t)check->compared, sizeof *check->gradient_errors, by_size);
+    LAB_SORT_NUMBERS(check->gradient_errors, check->compared);
     double middle = check->gradient_errors[(check->compared - 1) / 2];
     double most = check->gradient_errors[check->compared - 1 - (far < 1 ? 1 : far)];
     if (check->fault.applicable) {
