@@ -6,18 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST 4 /* items that there is room for at first */
-
-void *lab_analysis_grow(const void *items, int count, size_t size, struct lab_arena *arena) {
-    bool full = count == 0 || (count >= FIRST && (count & (count - 1)) == 0);
-    if (!full)
-        return (void *)items;
-    void *larger = lab_arena_alloc(arena, count == 0 ? FIRST : 2 * (size_t)count, size);
-    if (count > 0)
-        memcpy(larger, items, (size_t)count * size);
-    return larger;
-}
-
 /* --- the whole --- */
 
 const char *lab_analysis_prefix(const struct lab_analysis_input *input,
@@ -58,7 +46,7 @@ void lab_analysis_add_notes(const char *const **notes, const char *const *others
 void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab_claim *claim,
                             struct lab_arena *arena) {
     result->claims =
-        lab_analysis_grow(result->claims, result->claim_count, sizeof *result->claims, arena);
+        lab_arena_grow(arena, result->claims, result->claim_count, sizeof *result->claims);
     result->claims[result->claim_count++] = *claim;
 }
 
@@ -66,8 +54,7 @@ void lab_analysis_add_claim(struct lab_analysis_result *result, const struct lab
 
 struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *result,
                                                 const char *name, struct lab_arena *arena) {
-    result->parts =
-        lab_analysis_grow(result->parts, result->part_count, sizeof *result->parts, arena);
+    result->parts = lab_arena_grow(arena, result->parts, result->part_count, sizeof *result->parts);
     struct lab_analysis_part *part = &result->parts[result->part_count++];
     *part = (struct lab_analysis_part){
         .name = name,
@@ -83,7 +70,7 @@ struct lab_doc_table *lab_analysis_add_table(struct lab_analysis_part *part, con
                                              const char *title,
                                              const struct lab_doc_column *columns, int column_count,
                                              struct lab_arena *arena) {
-    part->tables = lab_analysis_grow(part->tables, part->table_count, sizeof *part->tables, arena);
+    part->tables = lab_arena_grow(arena, part->tables, part->table_count, sizeof *part->tables);
     struct lab_doc_table *table = &part->tables[part->table_count++];
     *table = (struct lab_doc_table){
         .key = key, .title = title, .columns = columns, .column_count = column_count};
@@ -95,7 +82,7 @@ struct lab_doc_cell *lab_analysis_add_row(struct lab_doc_table *table,
                                           struct lab_arena *arena) {
     assert(count == (size_t)table->column_count);
     size_t size = count * sizeof *cells;
-    struct lab_doc_cell *rows = lab_analysis_grow(table->cells, table->row_count, size, arena);
+    struct lab_doc_cell *rows = lab_arena_grow(arena, table->cells, table->row_count, size);
     table->cells = rows;
     return memcpy(rows + (size_t)table->row_count++ * count, cells, size);
 }
@@ -135,7 +122,7 @@ void lab_analysis_drop_empty(struct lab_analysis_part *part) {
 struct lab_chart *lab_analysis_add_chart(struct lab_analysis_result *result, struct lab_chart chart,
                                          struct lab_arena *arena) {
     struct lab_chart *charts =
-        lab_analysis_grow(result->charts, result->chart_count, sizeof *charts, arena);
+        lab_arena_grow(arena, result->charts, result->chart_count, sizeof *charts);
     result->charts = charts;
     charts[result->chart_count] = chart;
     return &charts[result->chart_count++];
@@ -162,7 +149,7 @@ struct lab_chart_panel *lab_chart_add_panel(struct lab_chart *chart, const char 
                                             struct lab_chart_axis x, struct lab_chart_axis y,
                                             struct lab_arena *arena) {
     struct lab_chart_panel *panels =
-        lab_analysis_grow(chart->panels, chart->panel_count, sizeof *panels, arena);
+        lab_arena_grow(arena, chart->panels, chart->panel_count, sizeof *panels);
     chart->panels = panels;
     panels[chart->panel_count] = (struct lab_chart_panel){.title = title, .x = x, .y = y};
     return &panels[chart->panel_count++];
@@ -172,7 +159,7 @@ struct lab_chart_series *lab_panel_add_series(struct lab_chart_panel *panel,
                                               struct lab_chart_series made,
                                               struct lab_arena *arena) {
     struct lab_chart_series *series =
-        lab_analysis_grow(panel->series, panel->series_count, sizeof *series, arena);
+        lab_arena_grow(arena, panel->series, panel->series_count, sizeof *series);
     panel->series = series;
     series[panel->series_count] = made;
     return &series[panel->series_count++];

@@ -13,12 +13,6 @@
 
 #include "analysis/analysis.h"
 
-/* Room for one more of a list that grew by this alone: LAB_ADD(items, count, arena) = item. */
-#define LAB_ADD(items, count, arena)                                                               \
-    (*((items) = lab_analysis_grow((items), (count), sizeof *(items), (arena)),                    \
-       &(items)[(count)++]))
-void *lab_analysis_grow(const void *items, int count, size_t size, struct lab_arena *arena);
-
 /* --- the whole --- */
 
 #define LAB_COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))

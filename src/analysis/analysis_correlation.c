@@ -43,12 +43,11 @@ static int by_resource(const void *a, const void *b) {
 
 struct resources {
     struct lab_resource *items;
-    int count, capacity;
+    int count;
 };
 
 static void add_resource(struct resources *list, struct lab_resource resource) {
-    LAB_MEM_GROW(&list->items, list->count, &list->capacity);
-    list->items[list->count++] = resource;
+    LAB_PUSH(list->items, list->count) = resource;
 }
 
 static void add_track(struct resources *list, const struct lab_track *track) {

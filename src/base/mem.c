@@ -1,6 +1,7 @@
 /* mem.c: allocation that ends the program when it fails, and arenas on top of it. */
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,16 @@ void *lab_mem_resize(void *old, size_t count, size_t size) {
 char *lab_mem_strdup(const char *text) {
     size_t bytes = strlen(text) + 1;
     return memcpy(lab_mem_alloc(bytes, 1), text, bytes);
+}
+
+#define ROOM_FIRST 8 /* items of a list that grows */
+
+/* There is room for 8, 16, 32, … items. */
+void *lab_mem_grow(void *items, size_t count, size_t size) {
+    if (count == 0)
+        return lab_mem_resize(items, ROOM_FIRST, size);
+    bool full = count >= ROOM_FIRST && (count & (count - 1)) == 0;
+    return full ? lab_mem_resize(items, 2 * count, size) : items;
 }
 
 void lab_mem_free(void *memory) {
@@ -99,16 +110,24 @@ char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length
     return copy;
 }
 
-void *lab_arena_grow(struct lab_arena *arena, const void *items, size_t count, size_t capacity,
-                     size_t size) {
-    void *copy = lab_arena_alloc(arena, capacity, size);
+void *lab_arena_enlarge(struct lab_arena *arena, const void *items, size_t count, size_t room,
+                        size_t size) {
+    void *copy = lab_arena_alloc(arena, room, size);
     if (count > 0)
         memcpy(copy, items, count * size);
     return copy;
 }
 
 void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size) {
-    return lab_arena_grow(arena, items, count, count + 1, size);
+    return lab_arena_enlarge(arena, items, count, count + 1, size);
+}
+
+/* There is room for 7, 15, 31, … items and the one behind them. */
+void *lab_arena_grow(struct lab_arena *arena, const void *items, size_t count, size_t size) {
+    if (count == 0)
+        return lab_arena_alloc(arena, ROOM_FIRST, size);
+    bool full = count + 1 >= ROOM_FIRST && (count & (count + 1)) == 0;
+    return full ? lab_arena_enlarge(arena, items, count, 2 * (count + 1), size) : (void *)items;
 }
 
 char *lab_arena_strdup(struct lab_arena *arena, const char *text) {

@@ -23,14 +23,11 @@ static inline void lab_mem_free_at(void *place) {
     lab_mem_free(*(void **)place);
 }
 
-/* Grows `*array` so that index `count` can be written; `*capacity` is kept by the caller. */
-#define LAB_MEM_GROW(array, count, capacity)                                                       \
-    do {                                                                                           \
-        if ((count) >= *(capacity)) {                                                              \
-            *(capacity) = *(capacity) ? 2 * *(capacity) : 8;                                       \
-            *(array) = lab_mem_resize(*(array), (size_t) * (capacity), sizeof **(array));          \
-        }                                                                                          \
-    } while (0)
+/* Room for one more of a list that grew by this alone: LAB_PUSH(items, count) = item. The list is
+ * NULL at first; whoever empties it may keep its memory. */
+#define LAB_PUSH(items, count)                                                                     \
+    (*((items) = lab_mem_grow((items), (size_t)(count), sizeof *(items)), &(items)[(count)++]))
+void *lab_mem_grow(void *items, size_t count, size_t size);
 
 struct lab_arena_block;
 
@@ -44,18 +41,15 @@ void lab_arena_release(struct lab_arena *arena); /* accepts a released arena */
 void *lab_arena_alloc(struct lab_arena *arena, size_t count, size_t size); /* zeroed, 16-aligned */
 /* A copy of an array, with a zeroed item behind it; `items` may be NULL where there are none. */
 void *lab_arena_copy(struct lab_arena *arena, const void *items, size_t count, size_t size);
-/* Grows `*array` in the arena so that index `count` can be written, with a zeroed item behind it;
- * `*capacity` is kept by the caller, 0 at first, and the array NULL while it is empty. */
-#define LAB_ARENA_GROW(arena, array, count, capacity)                                              \
-    do {                                                                                           \
-        if ((count) + 1 >= *(capacity)) {                                                          \
-            *(capacity) = *(capacity) ? 2 * *(capacity) : 8;                                       \
-            *(array) = lab_arena_grow((arena), *(array), (size_t)(count), (size_t) * (capacity),   \
-                                      sizeof **(array));                                           \
-        }                                                                                          \
-    } while (0)
-void *lab_arena_grow(struct lab_arena *arena, const void *items, size_t count, size_t capacity,
-                     size_t size);
+/* The same with room for `room` items; the new ones are zeroed. */
+void *lab_arena_enlarge(struct lab_arena *arena, const void *items, size_t count, size_t room,
+                        size_t size);
+/* Room for one more of a list that grew by this alone, with a zeroed item behind it:
+ * LAB_ADD(items, count, arena) = item. The list is NULL while it is empty. */
+#define LAB_ADD(items, count, arena)                                                               \
+    (*((items) = lab_arena_grow((arena), (items), (size_t)(count), sizeof *(items)),               \
+       &(items)[(count)++]))
+void *lab_arena_grow(struct lab_arena *arena, const void *items, size_t count, size_t size);
 char *lab_arena_strdup(struct lab_arena *arena, const char *text);
 char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length);
 char *lab_arena_printf(struct lab_arena *arena, const char *format, ...)

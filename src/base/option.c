@@ -157,7 +157,7 @@ struct line {
     bool ends_at_word;
     int at;
     const struct lab_option **given; /* rows seen so far */
-    int given_count, given_capacity;
+    int given_count;
     struct lab_err *err;
 };
 
@@ -183,8 +183,7 @@ static int note_given(struct line *line, const struct lab_option *row) {
     for (int i = 0; i < line->given_count; i++)
         if (line->given[i] == row && row->once)
             return lab_err_set(line->err, LAB_ERR_USER, "--%s is given twice", row->name);
-    LAB_ARENA_GROW(line->arena, &line->given, line->given_count, &line->given_capacity);
-    line->given[line->given_count++] = row;
+    LAB_ADD(line->given, line->given_count, line->arena) = row;
     return 0;
 }
 

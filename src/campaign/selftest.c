@@ -191,10 +191,9 @@ static struct lab_selftest_kind *find_kind(struct lab_selftest_tally *tally, con
     int found = LAB_FIND(tally->kinds, tally->kind_count, kind, kind);
     if (found >= 0)
         return &tally->kinds[found];
-    LAB_MEM_GROW(&tally->kinds, tally->kind_count, &tally->capacity);
-    tally->kinds[tally->kind_count] =
-        (struct lab_selftest_kind){.kind = lab_arena_strdup(arena, kind)};
-    return &tally->kinds[tally->kind_count++];
+    struct lab_selftest_kind *added = &LAB_PUSH(tally->kinds, tally->kind_count);
+    *added = (struct lab_selftest_kind){.kind = lab_arena_strdup(arena, kind)};
+    return added;
 }
 
 /* An estimate in a unit finds nothing; a claim on one point compares no names. */

@@ -27,7 +27,7 @@ struct lab_selftest_kind {
 struct lab_selftest_tally { /* zeroed = empty; strings lie in the arena of the caller */
     int studies;
     struct lab_selftest_kind *kinds;
-    int kind_count, capacity;
+    int kind_count;
 };
 
 /* What a study's table has to hold for it (LAB_STUDY_WITH_ITERATIONS, …). */

@@ -142,7 +142,7 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
 
 struct inputs {
     struct lab_analysis_trace *items;
-    int count, capacity;
+    int count;
 };
 
 static int read_source(const struct lab_command_call *call, const struct lab_trace_source *source,
@@ -155,8 +155,7 @@ static int read_source(const struct lab_command_call *call, const struct lab_tra
     if (file.trace_count == 0 && !call->console->quiet)
         lab_console_note("%s has no device activity", source->path);
     for (int i = 0; i < file.trace_count; i++) {
-        LAB_MEM_GROW(&inputs->items, inputs->count, &inputs->capacity);
-        inputs->items[inputs->count++] = (struct lab_analysis_trace){
+        LAB_PUSH(inputs->items, inputs->count) = (struct lab_analysis_trace){
             .name = file.trace_count == 1 ? source->name
                                           : lab_arena_printf(call->arena, "%s/%u", source->name,
                                                              file.traces[i].process),

@@ -29,7 +29,7 @@ struct process {
     struct lab_sampler *sampler; /* NULL = there is no GPU to watch */
     struct lab_entity entities[GPUS_MOST];
     struct tick *ticks;
-    int tick_count, tick_capacity;
+    int tick_count;
     int64_t start_ns;
     int done;
     char last[WORDS_BYTES];
@@ -50,8 +50,7 @@ static void on_tick(void *opaque, const struct lab_tick *tick) {
         return;
     const struct lab_entity *entity = &process->entities[tick->entity];
     bool averaged = lab_entity_column(entity, LAB_METRIC_POWER, -1) >= 0;
-    LAB_MEM_GROW(&process->ticks, process->tick_count, &process->tick_capacity);
-    process->ticks[process->tick_count++] = (struct tick){
+    LAB_PUSH(process->ticks, process->tick_count) = (struct tick){
         tick->time_ns,
         {entity->index, lab_tick_value(entity, tick, LAB_METRIC_SM_CLOCK, -1),
          lab_tick_value(entity, tick, averaged ? LAB_METRIC_POWER : LAB_METRIC_POWER_INSTANT, -1),

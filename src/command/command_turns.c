@@ -37,7 +37,7 @@ struct lab_point_set *lab_turns_sets(const struct lab_turns *turns, struct lab_a
 void lab_turns_release(struct lab_turns *turns) {
     lab_mem_free(turns->items);
     turns->items = NULL;
-    turns->count = turns->capacity = 0;
+    turns->count = 0;
 }
 
 /* --- when it is enough --- */
@@ -83,8 +83,7 @@ static int take_four(struct lab_turns *turns, struct lab_err *err) {
         four[i].pair = turns->count / 2 + i / 2;
     }
     for (int i = 0; i < 4; i++) {
-        LAB_MEM_GROW(&turns->items, turns->count, &turns->capacity);
-        turns->items[turns->count++] = four[i];
+        LAB_PUSH(turns->items, turns->count) = four[i];
     }
     return 0;
 }

@@ -37,7 +37,7 @@ struct lab_turns {
     uint64_t machine_identity;
     /* what came of it; freed by lab_turns_release */
     struct lab_turn *items;
-    int count, capacity, checked; /* checked: count at the last look whether it is enough */
+    int count, checked; /* checked: count at the last look whether it is enough */
 };
 
 /* Runs them. 1 = stopped by the user: what is whole until then is kept. */

@@ -47,7 +47,7 @@ struct exporter {
     struct lab_scrape *scrape;
     struct lab_http *http;
     const char **names; /* of entities, for messages */
-    int name_count, name_capacity;
+    int name_count;
     const char *said; /* why the driver is waited for, if that was told; NULL = nothing was */
     bool knows_driver;
 };
@@ -57,8 +57,7 @@ struct exporter {
 static void name_entity(void *state, int number, const struct lab_entity *entity) {
     struct exporter *exporter = state;
     while (exporter->name_count <= number) {
-        LAB_MEM_GROW(&exporter->names, exporter->name_count, &exporter->name_capacity);
-        exporter->names[exporter->name_count++] = "";
+        LAB_PUSH(exporter->names, exporter->name_count) = "";
     }
     if (*exporter->names[number])
         return;

@@ -36,9 +36,9 @@ struct expansion {
     struct lab_composer *composer;
     struct lab_arena *arena;
     struct override *overrides; /* the strongest first */
-    int override_count, override_capacity;
+    int override_count;
     struct lab_config_item *items; /* the last first */
-    int item_count, item_capacity;
+    int item_count;
     struct lab_value *choices_seen; /* a map, for its keys: "db", "db@backup" */
     struct lab_err *err;
 };
@@ -182,8 +182,7 @@ static struct override *find_override(struct expansion *e, const char *group, co
 }
 
 static void add_override(struct expansion *e, struct override override) {
-    LAB_ARENA_GROW(e->arena, &e->overrides, e->override_count, &e->override_capacity);
-    e->overrides[e->override_count++] = override;
+    LAB_ADD(e->overrides, e->override_count, e->arena) = override;
 }
 
 /* Words that add: in the place of a choice that the primary list makes, or behind it. */
@@ -300,8 +299,7 @@ static int check_level(struct expansion *e, const struct level *level, const str
 
 static void add_item(struct expansion *e, const struct level *level, const char *option,
                      bool overridden) {
-    LAB_ARENA_GROW(e->arena, &e->items, e->item_count, &e->item_capacity);
-    e->items[e->item_count++] = (struct lab_config_item){
+    LAB_ADD(e->items, e->item_count, e->arena) = (struct lab_config_item){
         .choice = {.group = level->up ? level->group : NULL,
                    .option = option,
                    .package = level->package,

@@ -41,7 +41,7 @@ struct lab_composer {
     /* by name: the position in the array beside it */
     struct lab_value *source_index;
     struct lab_config_source **sources;
-    int source_count, source_capacity;
+    int source_count;
     struct lab_value *base_index;
     struct lab_config_base **bases;
     int base_count, base_capacity;

@@ -119,7 +119,7 @@ bool lab_config_has_group(const struct lab_config_path *path, const char *group)
 
 struct names {
     const char **items;
-    int count, capacity;
+    int count;
 };
 
 /* "x.yaml" as the option x, unless it is hidden. */
@@ -129,8 +129,8 @@ static void add_option(struct names *names, const char *file_name, struct lab_ar
     if (length <= suffix || strcmp(file_name + length - suffix, SUFFIX) != 0 ||
         strchr("._", file_name[0]) || strchr(file_name, '/'))
         return;
-    LAB_ARENA_GROW(arena, &names->items, names->count, &names->capacity);
-    names->items[names->count++] = lab_arena_strndup(arena, file_name, length - suffix);
+    LAB_ADD(names->items, names->count, arena) =
+        lab_arena_strndup(arena, file_name, length - suffix);
 }
 
 static void add_folder(struct names *names, const char *folder, const char *group,

@@ -70,16 +70,8 @@ int lab_config_source(struct lab_composer *composer, const char *name,
         take_apart(source, document, arena, err) < 0)
         return -1;
     source->package = read_header(text, length, arena);
-    if (composer->source_count == composer->source_capacity) {
-        composer->source_capacity = 2 * composer->source_capacity + 8;
-        struct lab_config_source **sources =
-            lab_arena_alloc(arena, (size_t)composer->source_capacity, sizeof(*sources));
-        for (int i = 0; i < composer->source_count; i++)
-            sources[i] = composer->sources[i];
-        composer->sources = sources;
-    }
     lab_value_set_int(arena, composer->source_index, name, composer->source_count);
-    composer->sources[composer->source_count++] = source;
+    LAB_ADD(composer->sources, composer->source_count, arena) = source;
     *ret_source = source;
     return 0;
 }

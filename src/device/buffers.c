@@ -32,7 +32,7 @@ static int find_behind(const struct lab_buffers *buffers, const void *data) {
 }
 
 void lab_buffers_add(struct lab_buffers *buffers, struct lab_buffer_span span) {
-    LAB_MEM_GROW(&buffers->items, buffers->count, &buffers->capacity);
+    buffers->items = lab_mem_grow(buffers->items, (size_t)buffers->count, sizeof *buffers->items);
     int at = find_behind(buffers, span.begin);
     memmove(&buffers->items[at + 1], &buffers->items[at],
             (size_t)(buffers->count - at) * sizeof *buffers->items);

@@ -16,7 +16,7 @@ struct lab_buffer_span {
 
 struct lab_buffers {
     struct lab_buffer_span *items; /* ascending by address */
-    int count, capacity;
+    int count;
 };
 
 void lab_buffers_add(struct lab_buffers *buffers, struct lab_buffer_span span);

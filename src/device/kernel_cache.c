@@ -162,7 +162,7 @@ static DIR *open_folder(const char *folder, int *ret_status, struct lab_err *err
 int lab_kernel_cache_list(const char *folder, struct lab_arena *arena,
                           struct lab_kernel_cache_entry **ret_entries, int *ret_count,
                           struct lab_err *err) {
-    int status, count = 0, capacity = 0;
+    int status, count = 0;
     LAB_AUTO_CLOSEDIR DIR *directory = open_folder(folder, &status, err);
     if (status)
         return -1;
@@ -171,8 +171,7 @@ int lab_kernel_cache_list(const char *folder, struct lab_arena *arena,
     while (directory && (item = readdir(directory))) {
         if (!is_entry(item->d_name))
             continue;
-        LAB_ARENA_GROW(arena, &entries, count, &capacity);
-        read_entry(dirfd(directory), folder, item->d_name, arena, &entries[count++]);
+        read_entry(dirfd(directory), folder, item->d_name, arena, &LAB_ADD(entries, count, arena));
     }
     LAB_SORT(entries, count, LAB_BY_MOST(entries, used_wall_ns), LAB_BY_BYTES(entries, file));
     *ret_entries = entries;

@@ -13,15 +13,7 @@
 #define PART_MAX 100000 /* no device has so many of anything */
 
 struct lab_device_ref *lab_device_list_add(struct lab_device_list *list, struct lab_arena *arena) {
-    if (list->count == list->capacity) {
-        int capacity = list->capacity ? 2 * list->capacity : 8;
-        struct lab_device_ref *items = lab_arena_alloc(arena, (size_t)capacity, sizeof *items);
-        if (list->count)
-            memcpy(items, list->items, (size_t)list->count * sizeof *items);
-        list->items = items;
-        list->capacity = capacity;
-    }
-    return &list->items[list->count++];
+    return &LAB_ADD(list->items, list->count, arena);
 }
 
 struct lab_device_ref lab_device_ref_copy(const struct lab_device_ref *ref,

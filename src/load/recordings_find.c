@@ -18,7 +18,7 @@ static const struct lab_walk recordings_below = {
 
 struct found {
     struct lab_recording_source *items;
-    int count, capacity;
+    int count;
     struct lab_walk_seen seen;
     struct lab_arena *arena;
 };
@@ -88,8 +88,7 @@ const char *lab_recordings_split(const char *word, struct lab_arena *arena, cons
 static void add(struct found *found, const char *path, const char *label, bool study, bool named) {
     if (lab_walk_again(&found->seen, path, found->arena))
         return;
-    LAB_ARENA_GROW(found->arena, &found->items, found->count, &found->capacity);
-    found->items[found->count++] =
+    LAB_ADD(found->items, found->count, found->arena) =
         (struct lab_recording_source){.path = path, .label = label, .study = study, .named = named};
 }
 

@@ -13,14 +13,13 @@
 
 struct reading {
     struct lab_labelled_recording *items;
-    int count, capacity;
+    int count;
     struct lab_arena *arena;
 };
 
 static void add(struct reading *reading, const char *name, const char *label,
                 const struct lab_recording *recording, double rate, const char *rate_unit) {
-    LAB_ARENA_GROW(reading->arena, &reading->items, reading->count, &reading->capacity);
-    reading->items[reading->count++] =
+    LAB_ADD(reading->items, reading->count, reading->arena) =
         (struct lab_labelled_recording){name, label, recording, rate, rate_unit};
 }
 

@@ -18,7 +18,7 @@ struct sorted {
     const char **studies;
     struct lab_studies_recording *recordings;
     struct lab_studies_timing *timings;
-    int study_count, study_room, recording_count, recording_room, timing_count, timing_room;
+    int study_count, recording_count, timing_count;
     struct lab_arena *arena;
 };
 
@@ -31,21 +31,19 @@ static bool is_timing(const char *path) {
 /* False: neither timings nor a recording. */
 static bool take_file(struct sorted *sorted, const char *path, const char *phase, bool named) {
     if (lab_monitor_is_file(path)) {
-        LAB_ARENA_GROW(sorted->arena, &sorted->recordings, sorted->recording_count,
-                       &sorted->recording_room);
-        sorted->recordings[sorted->recording_count++] = (struct lab_studies_recording){path, named};
+        LAB_ADD(sorted->recordings, sorted->recording_count, sorted->arena) =
+            (struct lab_studies_recording){path, named};
         return true;
     }
     if (!is_timing(path))
         return false;
-    LAB_ARENA_GROW(sorted->arena, &sorted->timings, sorted->timing_count, &sorted->timing_room);
-    sorted->timings[sorted->timing_count++] = (struct lab_studies_timing){path, phase};
+    LAB_ADD(sorted->timings, sorted->timing_count, sorted->arena) =
+        (struct lab_studies_timing){path, phase};
     return true;
 }
 
 static void take_study(struct sorted *sorted, const char *word) {
-    LAB_ARENA_GROW(sorted->arena, &sorted->studies, sorted->study_count, &sorted->study_room);
-    sorted->studies[sorted->study_count++] = word;
+    LAB_ADD(sorted->studies, sorted->study_count, sorted->arena) = word;
 }
 
 /* A folder of studies is that, whatever else lies in it. A file in it that is neither timings nor a

@@ -12,7 +12,7 @@ static const struct lab_walk studies_below = {.holds = "study.db", .depth = 8};
 
 struct found {
     const char **items;
-    int count, capacity;
+    int count;
     struct lab_walk_seen seen;
     struct lab_arena *arena;
 };
@@ -20,8 +20,7 @@ struct found {
 static void add(struct found *found, const char *folder) {
     if (lab_walk_again(&found->seen, folder, found->arena))
         return;
-    LAB_ARENA_GROW(found->arena, &found->items, found->count, &found->capacity);
-    found->items[found->count++] = folder;
+    LAB_ADD(found->items, found->count, found->arena) = folder;
 }
 
 /* The folder's own study, or else those below it. */

@@ -16,9 +16,8 @@
 
 struct reading {
     struct lab_study_table *table;
-    int capacity;
     const char **devices; /* distinct ones: a gpu_id is the place in here */
-    int device_count, device_room;
+    int device_count;
     int unstamped, untimed; /* files without time stamps, without timings of their best */
     unsigned needs;
     struct lab_arena *arena;
@@ -89,9 +88,7 @@ static int device_id(struct reading *reading, const char *device) {
     while (id < reading->device_count && !lab_str_equal(reading->devices[id], device))
         id++;
     if (id == reading->device_count) {
-        LAB_ARENA_GROW(reading->arena, &reading->devices, reading->device_count,
-                       &reading->device_room);
-        reading->devices[reading->device_count++] = device;
+        LAB_ADD(reading->devices, reading->device_count, reading->arena) = device;
     }
     return id;
 }
@@ -186,8 +183,7 @@ static void add_run(struct reading *reading, const struct about *about, const ch
         run->start_ns = run->start_wall_ns = iterations[0].start_ns;
         run->end_ns = iterations[count - 1].end_ns;
     }
-    LAB_ARENA_GROW(reading->arena, &table->runs, table->run_count, &reading->capacity);
-    table->runs[table->run_count++] =
+    LAB_ADD(table->runs, table->run_count, reading->arena) =
         (struct lab_study_run){.run = run,
                                .options = lab_value_map(arena),
                                .test = lab_value_map(arena),

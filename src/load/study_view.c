@@ -247,16 +247,15 @@ int lab_study_view_look(const char *folder, bool with_runs, struct lab_arena *ar
 }
 
 static int add_metrics(struct lab_study_view *view, const struct lab_run *run,
-                       struct lab_study_info_metric **metrics, int *capacity, struct lab_err *err) {
+                       struct lab_study_info_metric **metrics, struct lab_err *err) {
     struct lab_study_metric *last;
     int count;
     if (lab_study_file_metrics(view->file, run, &last, &count, err) < 0)
         return -1;
-    for (int i = 0; i < count; i++) {
-        LAB_ARENA_GROW(view->file->arena, metrics, view->report.metric_count, capacity);
-        (*metrics)[view->report.metric_count++] = (struct lab_study_info_metric){
-            run->id, last[i].name, last[i].unit, last[i].rank, last[i].value};
-    }
+    for (int i = 0; i < count; i++)
+        LAB_ADD(*metrics, view->report.metric_count, view->file->arena) =
+            (struct lab_study_info_metric){run->id, last[i].name, last[i].unit, last[i].rank,
+                                           last[i].value};
     return 0;
 }
 
@@ -266,7 +265,7 @@ int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     struct lab_study_info_metric *metrics = NULL;
     struct lab_arena *arena = view->file->arena;
     size_t run_count = (size_t)report->run_count;
-    int capacity = 0, result = 0;
+    int result = 0;
     if (run_count == 0 || run_count > RUNS_MOST ||
         !lab_workload_is_external(report->runs[0].workload))
         return 0;
@@ -276,7 +275,7 @@ int lab_study_view_metrics(struct lab_study_view *view, struct lab_err *err) {
     LAB_SORT_REFS(sorted, run_count, LAB_BY(*sorted, id));
     for (size_t i = 0; result == 0 && i < run_count; i++)
         if (sorted[i]->state == LAB_RUN_DONE)
-            result = add_metrics(view, sorted[i], &metrics, &capacity, err);
+            result = add_metrics(view, sorted[i], &metrics, err);
     report->metrics = metrics;
     return result;
 }

@@ -68,16 +68,13 @@ int lab_bind_thread_to_node(const struct lab_machine *machine, int node, struct 
 
 /* "0-3,8" into numbers. */
 static void parse_list(const char *text, struct lab_cpus *cpus) {
-    int capacity = 0;
     while (*text >= '0' && *text <= '9') {
         char *end;
         long first = strtol(text, &end, 10), last = first;
         if (*end == '-')
             last = strtol(end + 1, &end, 10);
-        for (long cpu = first; cpu <= last; cpu++) {
-            LAB_MEM_GROW(&cpus->items, cpus->count, &capacity);
-            cpus->items[cpus->count++] = (int)cpu;
-        }
+        for (long cpu = first; cpu <= last; cpu++)
+            LAB_PUSH(cpus->items, cpus->count) = (int)cpu;
         text = *end == ',' ? end + 1 : end;
     }
 }

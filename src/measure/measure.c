@@ -49,9 +49,9 @@ struct track { /* a subject on its way */
     struct lab_iteration *records; /* measured; during the warm-up, the last stretch's */
     size_t count, capacity;
     int *ends;
-    int end_count, end_capacity;
+    int end_count;
     int *round_ends;
-    int round_count, round_capacity;
+    int round_count;
     double clock_min_mhz, clock_max_mhz;
 
     struct values warm_intervals, warm_latencies;
@@ -315,11 +315,9 @@ static void keep_stretch(struct track *track, int size) {
         const struct lab_iteration *chunk = track->records + track->count;
         track->measured_s += (double)(chunk[step - 1].end_ns - chunk[0].start_ns) * 1e-9;
         track->count += (size_t)step;
-        LAB_MEM_GROW(&track->ends, track->end_count, &track->end_capacity);
-        track->ends[track->end_count++] = (int)track->count;
+        LAB_PUSH(track->ends, track->end_count) = (int)track->count;
     }
-    LAB_MEM_GROW(&track->round_ends, track->round_count, &track->round_capacity);
-    track->round_ends[track->round_count++] = (int)track->count;
+    LAB_PUSH(track->round_ends, track->round_count) = (int)track->count;
 }
 
 /* `ret_ran` tells whether there was room for a stretch at all. */

@@ -30,7 +30,7 @@ struct lab_device_ref {
 
 struct lab_device_list {
     struct lab_device_ref *items; /* in the arena of the caller */
-    int count, capacity;
+    int count;
 };
 
 /* What one backend offers. */

@@ -131,10 +131,10 @@ struct plan_book {
     const struct lab_workload *default_workload; /* whose defaults these are */
     const void *defaults;
     struct plan_work *works;
-    int work_count, work_capacity;
+    int work_count;
     struct plan_index work_index;
     struct plan_draft *drafts;
-    int draft_count, draft_capacity;
+    int draft_count;
     struct plan_index draft_index;
     int64_t point_count;
     int workload_count; /* of the first job: they share a phase's duration */

@@ -162,8 +162,7 @@ static int book_work(const struct walk *w, const void *config, uint64_t hash) {
     int at = plan_index_find(&book->work_index, hash);
     if (at >= 0)
         return at;
-    LAB_MEM_GROW(&book->works, book->work_count, &book->work_capacity);
-    struct plan_work *work = &book->works[book->work_count];
+    struct plan_work *work = &LAB_PUSH(book->works, book->work_count);
     void *kept = lab_arena_alloc(book->arena, 2, workload->config_size);
     void *canonical = (char *)kept + workload->config_size;
     memcpy(kept, config, workload->config_size);
@@ -176,8 +175,8 @@ static int book_work(const struct walk *w, const void *config, uint64_t hash) {
     };
     workload->cost(kept, &work->cost);
     work->label = lab_workload_label(workload, kept, book->arena);
-    plan_index_add(&book->work_index, hash, book->work_count);
-    return book->work_count++;
+    plan_index_add(&book->work_index, hash, book->work_count - 1);
+    return book->work_count - 1;
 }
 
 static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
@@ -209,13 +208,12 @@ static int book_draft(struct plan_book *book, const struct plan_draft *draft,
         *timeout_s = fmax(*timeout_s, draft->test.timeout_s);
         return at;
     }
-    LAB_MEM_GROW(&book->drafts, book->draft_count, &book->draft_capacity);
-    struct plan_draft *kept = &book->drafts[book->draft_count];
+    struct plan_draft *kept = &LAB_PUSH(book->drafts, book->draft_count);
     *kept = *draft;
     kept->ranks = lab_arena_alloc(book->arena, (size_t)draft->rank_count, sizeof *kept->ranks);
     memcpy(kept->ranks, ranks, (size_t)draft->rank_count * sizeof *kept->ranks);
-    plan_index_add(&book->draft_index, draft->hash, book->draft_count);
-    return book->draft_count++;
+    plan_index_add(&book->draft_index, draft->hash, book->draft_count - 1);
+    return book->draft_count - 1;
 }
 
 static void add_series(struct plan_book *book, struct plan_draft *draft, const char *name) {

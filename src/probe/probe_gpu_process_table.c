@@ -16,7 +16,7 @@ struct entry {
 struct lab_gpu_process_table {
     pthread_mutex_t mutex;
     struct entry *entries;
-    int count, capacity;
+    int count;
 };
 
 struct lab_gpu_process_table *lab_gpu_process_table_open(void) {
@@ -47,8 +47,7 @@ void lab_gpu_process_table_add(struct lab_gpu_process_table *table, int entity,
     LAB_AUTO_LOCK(&table->mutex);
     struct entry *entry = find(table, entity);
     if (!entry) {
-        LAB_MEM_GROW(&table->entries, table->count, &table->capacity);
-        entry = &table->entries[table->count++];
+        entry = &LAB_PUSH(table->entries, table->count);
         *entry = (struct entry){.gpu = {.entity = entity}};
     }
     entry->gpu.node = details->node;

@@ -104,11 +104,10 @@ bool probe_due(int64_t *next_ns, int64_t now_ns, int64_t period_ns,
 /* --- rows --- */
 
 void probe_row_add(struct probe_row *row, enum lab_metric_id metric, int instance) {
-    LAB_MEM_GROW(&row->columns, row->count, &row->capacity);
-    row->columns[row->count++] = (struct lab_column){(int16_t)metric, (int16_t)instance};
-    row->values = lab_mem_resize(row->values, (size_t)row->capacity, sizeof *row->values);
+    LAB_PUSH(row->columns, row->count) = (struct lab_column){(int16_t)metric, (int16_t)instance};
+    row->values = lab_mem_resize(row->values, (size_t)row->count, sizeof *row->values);
     row->valid =
-        lab_mem_resize(row->valid, (size_t)LAB_VALID_WORDS(row->capacity), sizeof *row->valid);
+        lab_mem_resize(row->valid, (size_t)LAB_VALID_WORDS(row->count), sizeof *row->valid);
     probe_row_clear(row);
 }
 

@@ -52,7 +52,7 @@ struct probe_row {
     struct lab_column *columns;
     int64_t *values;
     uint64_t *valid;
-    int count, capacity;
+    int count;
 };
 
 void probe_row_add(struct probe_row *row, enum lab_metric_id metric, int instance);

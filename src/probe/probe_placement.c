@@ -4,6 +4,7 @@
  */
 #include "probe/placement.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #define MEMORY_MIN_BYTES ((int64_t)64 << 20) /* less isn't worth a word */
@@ -69,20 +70,14 @@ static void write_nodes(uint64_t nodes, struct lab_str *out) {
 static void write_cores(const struct lab_machine *machine, uint64_t nodes, struct lab_str *out) {
     LAB_AUTO(arena, arena);
     struct lab_cpus cpus = {0};
-    int capacity = 0;
     for (int i = 0; i < machine->node_count; i++) {
         const struct lab_node *node = &machine->nodes[i];
         if (node->number >= LAB_PROCESS_NODES_MAX || !(nodes >> node->number & 1))
             continue;
-        for (int j = 0; j < node->cpus.count; j++) {
-            int place = cpus.count;
-            LAB_ARENA_GROW(&arena, &cpus.items, cpus.count, &capacity);
-            for (; place > 0 && cpus.items[place - 1] > node->cpus.items[j]; place--)
-                cpus.items[place] = cpus.items[place - 1];
-            cpus.items[place] = node->cpus.items[j];
-            cpus.count++;
-        }
+        for (int j = 0; j < node->cpus.count; j++)
+            LAB_ADD(cpus.items, cpus.count, &arena) = node->cpus.items[j];
     }
+    LAB_SORT_NUMBERS(cpus.items, cpus.count);
     lab_cpus_write(&cpus, out);
 }
 

@@ -88,7 +88,7 @@ struct sampler_lane {
     struct lateness late;
     /* written by the lane's thread alone, with the mutex; so that thread may read it without */
     struct lane_entity *entities;
-    int entity_count, entity_capacity;
+    int entity_count;
     struct lab_arena arena; /* of the entities' details */
 
     /* the thread's own: what this reading has found so far */

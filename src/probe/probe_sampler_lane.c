@@ -80,10 +80,8 @@ static int sink_entity(void *state, const struct lab_entity *details) {
     if (!fresh && same_details(&lane->entities[local].details, details))
         return local;
     pthread_mutex_lock(&lane->queue.mutex);
-    if (fresh) {
-        LAB_MEM_GROW(&lane->entities, lane->entity_count, &lane->entity_capacity);
-        lane->entities[lane->entity_count++].number = -1;
-    }
+    if (fresh)
+        LAB_PUSH(lane->entities, lane->entity_count).number = -1;
     lane->entities[local].details = lab_entity_copy(details, &lane->arena);
     if (fresh && lane->wanted && is_wanted(lane, details))
         lane->entities[local].number = sampler_next_number(lane->sampler);

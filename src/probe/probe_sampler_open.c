@@ -22,7 +22,7 @@
 
 struct lanes {
     struct sampler_lane **items;
-    int count, capacity;
+    int count;
 };
 
 void sampler_probe_release(struct sampler_probe *probe) {
@@ -88,9 +88,8 @@ int sampler_next_number(struct lab_sampler *sampler) {
 static void add_lanes(struct sampler_probe *probe, struct lanes *lanes) {
     int count = lab_probe_lane_count(probe->probe, probe->state);
     for (int i = 0; i < count; i++) {
-        LAB_MEM_GROW(&lanes->items, lanes->count, &lanes->capacity);
         struct sampler_lane *lane = lab_mem_alloc(1, sizeof *lane);
-        lanes->items[lanes->count++] = lane;
+        LAB_PUSH(lanes->items, lanes->count) = lane;
         lane_init(lane, probe->sampler, probe, i);
     }
 }

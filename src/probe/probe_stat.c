@@ -46,15 +46,13 @@ static const char *next_line(const char *text) {
 }
 
 static void learn_numbers(struct probe_stat *stat) {
-    int capacity = 0;
     for (const char *line = stat->text; *line; line = next_line(line)) {
         const char *at = line;
         int number = parse_name(&at);
         if (number < 0 || stat->count == PROBE_CPUS_MAX ||
             (stat->count > 0 && number <= stat->numbers[stat->count - 1]))
             continue;
-        LAB_MEM_GROW(&stat->numbers, stat->count, &capacity);
-        stat->numbers[stat->count++] = number;
+        LAB_PUSH(stat->numbers, stat->count) = number;
     }
     stat->each = lab_mem_alloc((size_t)stat->count, sizeof *stat->each);
     stat->online = lab_mem_alloc((size_t)stat->count, sizeof *stat->online);

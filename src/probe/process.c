@@ -122,7 +122,7 @@ static void list_others(struct listing *listing) {
     snprintf(path, sizeof path, "%s/proc", listing->process->setup->root);
     LAB_AUTO_CLOSEDIR DIR *folder = opendir(path);
     struct known **others = NULL;
-    int count = 0, capacity = 0;
+    int count = 0;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         const char *at = entry->d_name;
         int64_t pid;
@@ -131,8 +131,7 @@ static void list_others(struct listing *listing) {
         struct known *known = meet(listing, (int32_t)pid, false);
         if (!known || known->missing || known->kernel)
             continue;
-        LAB_ARENA_GROW(listing->arena, &others, count, &capacity);
-        others[count++] = known;
+        LAB_ADD(others, count, listing->arena) = known;
     }
     int chosen = choose(others, count);
     listing->left_out = count - chosen;

@@ -28,8 +28,7 @@ static struct lab_record_gpu *find_gpu(struct lab_record_summary *summary, int e
 
 static void add_gpu(struct lab_record_summary *summary, int number,
                     const struct lab_entity *entity) {
-    LAB_MEM_GROW(&summary->gpus, summary->gpu_count, &summary->gpu_capacity);
-    int at = summary->gpu_count++;
+    int at = (int)(&LAB_PUSH(summary->gpus, summary->gpu_count) - summary->gpus);
     if (entity->kind ==
         LAB_ENTITY_MIG) /* behind its GPU and those of its instances that are there */
         for (int before = at; before > 0 && summary->gpus[before - 1].entity != entity->parent &&
@@ -50,8 +49,7 @@ static void add_gpu(struct lab_record_summary *summary, int number,
 static void take_entity(void *state, int number, const struct lab_entity *entity) {
     struct lab_record_summary *summary = state;
     while (summary->entity_count <= number) {
-        LAB_MEM_GROW(&summary->entities, summary->entity_count, &summary->entity_capacity);
-        summary->entities[summary->entity_count++] = (struct lab_record_entity){0};
+        LAB_PUSH(summary->entities, summary->entity_count) = (struct lab_record_entity){0};
     }
     summary->entities[number].told = true;
     struct lab_entity *mine = &summary->entities[number].entity;

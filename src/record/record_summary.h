@@ -32,13 +32,13 @@ struct lab_record_gpu {
 struct lab_record_summary {
     int64_t interval_ns; /* as asked for */
     struct lab_record_gpu *gpus;
-    int gpu_count, gpu_capacity;
+    int gpu_count;
     struct lab_record_entity {
         struct lab_entity entity; /* its columns are a copy */
         bool told, away;
         int64_t last_ns;
     } * entities; /* by number */
-    int entity_count, entity_capacity;
+    int entity_count;
     double cpu_sum; /* % */
     int64_t cpu_count;
     int64_t ticks;

@@ -14,7 +14,7 @@
 struct box {
     char *title;
     char **lines;
-    int count, capacity;
+    int count;
     int rule; /* a line across before this one; -1 = none */
 };
 
@@ -31,8 +31,7 @@ static void box_add(const struct map *map, struct box *box, const char *text) {
         lab_str_add(&plain, text);
     else
         lab_text_to_ascii(text, &plain);
-    LAB_MEM_GROW(&box->lines, box->count, &box->capacity);
-    box->lines[box->count++] = lab_arena_strdup(map->arena, plain.text);
+    LAB_PUSH(box->lines, box->count) = lab_arena_strdup(map->arena, plain.text);
 }
 
 /* --- a node's devices as a tree --- */

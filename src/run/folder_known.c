@@ -133,15 +133,14 @@ static bool still_there(int directory, const char *name, struct known *known,
 
 void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_count) {
     LAB_AUTO_FREE struct known *all = NULL;
-    int count = 0, capacity = 0;
+    int count = 0;
     const char *registry = registry_path(arena);
     LAB_AUTO_CLOSEDIR DIR *directory = registry ? opendir(registry) : NULL;
     for (const struct dirent *entry; directory && (entry = readdir(directory));) {
         struct known known = {.path = read_entry(dirfd(directory), entry->d_name, arena)};
         if (!known.path || !still_there(dirfd(directory), entry->d_name, &known, arena))
             continue;
-        LAB_MEM_GROW(&all, count, &capacity);
-        all[count++] = known;
+        LAB_PUSH(all, count) = known;
     }
     if (count)
         qsort(all, (size_t)count, sizeof *all, newest_first);

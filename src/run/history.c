@@ -40,7 +40,7 @@
 struct group {
     uint64_t key;
     double *values;
-    int count, capacity;
+    int count;
     double median;
     int median_count; /* of how many values it was taken */
 };
@@ -84,8 +84,7 @@ static struct group *take_group(struct groups *groups, uint64_t key, struct lab_
 
 static void add_value(struct groups *groups, uint64_t key, double value, struct lab_arena *arena) {
     struct group *group = take_group(groups, key, arena);
-    LAB_ARENA_GROW(arena, &group->values, group->count, &group->capacity);
-    group->values[group->count++] = value;
+    LAB_ADD(group->values, group->count, arena) = value;
 }
 
 /* NaN where there is no such group. */

@@ -40,7 +40,7 @@ struct lab_run_monitor {
     struct lab_store *store;
     struct lab_sink_samples inner, sink; /* the recorder's; ours around it */
     struct gpu *gpus;                    /* by entity */
-    int gpu_count, gpu_capacity;
+    int gpu_count;
     int64_t edge_ns, list_ns; /* of the last edge and the last list of processes */
     bool lists;               /* there are such lists */
     bool complained;
@@ -51,8 +51,7 @@ struct lab_run_monitor {
 static void on_entity(void *state, int number, const struct lab_entity *entity) {
     struct lab_run_monitor *monitor = state;
     while (monitor->gpu_count <= number) {
-        LAB_MEM_GROW(&monitor->gpus, monitor->gpu_count, &monitor->gpu_capacity);
-        monitor->gpus[monitor->gpu_count++] = (struct gpu){
+        LAB_PUSH(monitor->gpus, monitor->gpu_count) = (struct gpu){
             .before_kib = -1, .now_kib = -1, .before_c = INT64_MIN, .now_c = INT64_MIN};
     }
     monitor->gpus[number].column_count = entity->column_count;

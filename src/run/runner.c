@@ -233,8 +233,7 @@ static void check_failures(struct runner *runner) {
 enum { EVENTS, OUT, ERR, END, WATCHED };
 
 static void monitor(struct runner *runner, int *count, int fd, short events) {
-    LAB_MEM_GROW(&runner->polled, *count, &runner->polled_capacity);
-    runner->polled[(*count)++] = (struct pollfd){.fd = fd, .events = events};
+    LAB_PUSH(runner->polled, *count) = (struct pollfd){.fd = fd, .events = events};
 }
 
 static int watch_all(struct runner *runner) {

@@ -135,7 +135,6 @@ struct runner {
     int64_t progress_ns; /* when it was last written */
     bool progress_changed;
     struct pollfd *polled;
-    int polled_capacity;
     char chunk[65536]; /* what is just being read */
 };
 

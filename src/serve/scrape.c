@@ -24,8 +24,7 @@ static struct scrape_entity *find(struct lab_scrape *scrape, int number) {
 static void take_entity(void *state, int number, const struct lab_entity *entity) {
     struct lab_scrape *scrape = state;
     while (scrape->entity_count <= number) {
-        LAB_MEM_GROW(&scrape->entities, scrape->entity_count, &scrape->entity_capacity);
-        scrape->entities[scrape->entity_count++] = (struct scrape_entity){.told = false};
+        LAB_PUSH(scrape->entities, scrape->entity_count) = (struct scrape_entity){.told = false};
     }
     struct scrape_entity old = scrape->entities[number],
                          new = {.heard = old.heard, .up = old.up, .answered_ns = old.answered_ns};

@@ -27,7 +27,7 @@ struct lab_scrape {
     struct lab_arena arena; /* of the setup */
     struct lab_scrape_setup setup;
     struct scrape_entity *entities; /* by the sampler's number */
-    int entity_count, entity_capacity;
+    int entity_count;
     struct lab_arena process_arena; /* of the last list */
     struct lab_process_list processes;
     bool has_processes;

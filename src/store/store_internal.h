@@ -40,7 +40,7 @@ struct lab_store {
         const char *sql;
         sqlite3_stmt *prepared;
     } * statements; /* prepared at their first use */
-    int statement_count, statement_capacity;
+    int statement_count;
     sqlite3_stmt *result_inserts[LAB_RESULT_ROW_COUNT + 1]; /* likewise; store_result.c's */
 };
 

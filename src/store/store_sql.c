@@ -65,8 +65,8 @@ sqlite3_stmt *lab_store_prepare(struct lab_store *store, const char *sql, struct
         lab_store_fail(store, err);
         return NULL;
     }
-    LAB_MEM_GROW(&store->statements, store->statement_count, &store->statement_capacity);
-    store->statements[store->statement_count++] = (struct lab_store_statement){sql, prepared};
+    LAB_PUSH(store->statements, store->statement_count) =
+        (struct lab_store_statement){sql, prepared};
     return prepared;
 }
 

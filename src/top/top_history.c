@@ -107,8 +107,7 @@ static void set_entity(struct top_entity *to, const struct lab_entity *from) {
 static void take_entity(void *state, int number, const struct lab_entity *entity) {
     struct lab_top_history *history = state;
     while (history->count <= number) {
-        LAB_MEM_GROW(&history->entities, history->count, &history->capacity);
-        history->entities[history->count++] = (struct top_entity){.known = false};
+        LAB_PUSH(history->entities, history->count) = (struct top_entity){.known = false};
     }
     struct top_entity *known = &history->entities[number];
     if (known->known && known->entity.column_count == entity->column_count &&
@@ -310,10 +309,10 @@ struct lab_top_history *lab_top_history_copy(const struct lab_top_history *histo
     struct lab_top_history *to = lab_mem_alloc(1, sizeof *to);
     *to = *history;
     lab_arena_init(&to->process_arena);
-    to->entities = lab_mem_alloc((size_t)history->count + 1, sizeof *to->entities);
-    to->capacity = history->count + 1;
+    to->entities = NULL;
+    to->count = 0;
     for (int i = 0; i < history->count; i++)
-        copy_entity(&history->entities[i], &to->entities[i]);
+        copy_entity(&history->entities[i], &LAB_PUSH(to->entities, to->count));
     to->recording = NULL;
     to->next_tick = NULL;
     if (history->has_processes)

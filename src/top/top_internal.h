@@ -52,7 +52,7 @@ struct lab_top_history {
     struct lab_top_setup setup;
     int64_t bucket_ns;
     struct top_entity *entities;
-    int count, capacity;
+    int count;
     struct lab_arena process_arena;
     struct lab_process_list processes;
     bool has_processes;

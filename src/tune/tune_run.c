@@ -31,7 +31,7 @@ struct run {
     struct lab_tuning_cache *cache; /* to write to; NULL = it can't be */
     bool refused;                   /* it can't be written any more: said once */
     const struct lab_trial **found; /* out, and not written yet */
-    int found_count, found_capacity;
+    int found_count;
     int64_t written_ns;
     struct lab_tune_outcome *outcome;
     int64_t drawn_ns;
@@ -59,8 +59,7 @@ static void keep(const struct lab_trial *trial, void *state) {
     struct run *run = state;
     if (!run->cache || run->refused)
         return;
-    LAB_ARENA_GROW(run->arena, &run->found, run->found_count, &run->found_capacity);
-    run->found[run->found_count++] = trial;
+    LAB_ADD(run->found, run->found_count, run->arena) = trial;
     write_found(run, false);
 }
 

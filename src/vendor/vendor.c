@@ -25,14 +25,13 @@
 
 struct folders {
     const char **items; /* NULL-terminated */
-    int count, capacity;
+    int count;
     struct lab_arena *arena;
 };
 
 static void folders_add(struct folders *folders, const char *folder) {
-    LAB_MEM_GROW(&folders->items, folders->count + 1, &folders->capacity);
-    folders->items[folders->count++] = lab_arena_strdup(folders->arena, folder);
-    folders->items[folders->count] = NULL;
+    LAB_ADD(folders->items, folders->count, folders->arena) =
+        lab_arena_strdup(folders->arena, folder);
 }
 
 /* The last match first: of cuda-12.4 and cuda-13.0 the newer one. */
@@ -124,7 +123,6 @@ static void find(const struct lab_vendor_search *search, struct lab_dl_report *r
         all++;
     if (!ret_report->handle)
         find_among(search, search->sonames, all, &folders, ret_report);
-    lab_mem_free(folders.items);
 }
 
 void lab_vendor_load(struct lab_vendor_search *search, const struct lab_dl_report **ret_report) {
@@ -179,7 +177,6 @@ const char *lab_vendor_places(struct lab_arena *arena) {
         if (*at == '\n')
             *at = ' ';
     const char *line = lab_arena_strdup(arena, text.text);
-    lab_mem_free(folders.items);
     return line;
 }
 

@@ -43,7 +43,7 @@ static bool is_ours(const struct lab_process_tree *tree, const struct lab_proces
 
 struct killed {
     struct lab_process *items;
-    int count, capacity;
+    int count;
 };
 
 static bool is_killed(const struct killed *killed, const struct lab_process *process) {
@@ -62,8 +62,7 @@ static bool kill_found(struct lab_process_tree *tree, struct killed *killed) {
         if (process->dead || !is_ours(tree, process) || is_killed(killed, process))
             continue;
         lab_process_signal(process, SIGKILL); /* from here on it can't fork */
-        LAB_MEM_GROW(&killed->items, killed->count, &killed->capacity);
-        killed->items[killed->count++] = *process;
+        LAB_PUSH(killed->items, killed->count) = *process;
         any = true;
     }
     return any;

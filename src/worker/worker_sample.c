@@ -16,7 +16,7 @@ struct outgoing { /* ticks of one entity, until there are enough for a frame */
 struct taker {
     struct rank *rank;
     struct outgoing *items; /* by entity */
-    int count, capacity;
+    int count;
     struct lab_arena *arena;
 };
 
@@ -39,8 +39,7 @@ static void on_entity(void *state, int number, const struct lab_entity *entity) 
                 &(struct lab_frame){.type = LAB_FRAME_ENTITY,
                                     .rank = taker->rank->job->index,
                                     .entity = {.number = number, .entity = *entity}});
-    LAB_ARENA_GROW(taker->arena, &taker->items, taker->count, &taker->capacity);
-    struct outgoing *item = &taker->items[taker->count++];
+    struct outgoing *item = &LAB_ADD(taker->items, taker->count, taker->arena);
     *item = (struct outgoing){
         .rank = taker->rank,
         .number = number,

@@ -84,8 +84,7 @@ static int draw_cell(struct drawn *drawn, const struct request *request,
 static void add_cell(struct proof_tally *tally, const struct drawn *drawn) {
     const struct proof_experiment *experiment = experiments[drawn->experiment];
     for (int c = 0; c < experiment->claim_count; c++) {
-        LAB_MEM_GROW(&tally->outcomes, tally->count, &tally->capacity);
-        struct proof_outcome *outcome = &tally->outcomes[tally->count++];
+        struct proof_outcome *outcome = &LAB_PUSH(tally->outcomes, tally->count);
         *outcome = (struct proof_outcome){.experiment = experiment,
                                           .claim = c,
                                           .cell = drawn->cell,
@@ -99,16 +98,14 @@ static void add_cell(struct proof_tally *tally, const struct drawn *drawn) {
 /* --- all cells, in jobs --- */
 
 static int list_cells(const struct request *request, struct drawn **ret_cells) {
-    int count = 0, capacity = 0;
+    int count = 0;
     *ret_cells = NULL;
     for (int e = 0; e < EXPERIMENTS; e++) {
         if (request->only && strcmp(request->only, experiments[e]->name) != 0)
             continue;
         for (int cell = 0; cell < experiments[e]->cell_count;
-             cell += request->sample ? experiments[e]->sample_step : 1) {
-            LAB_MEM_GROW(ret_cells, count, &capacity);
-            (*ret_cells)[count++] = (struct drawn){.experiment = e, .cell = cell};
-        }
+             cell += request->sample ? experiments[e]->sample_step : 1)
+            LAB_PUSH(*ret_cells, count) = (struct drawn){.experiment = e, .cell = cell};
     }
     return count;
 }

@@ -80,7 +80,7 @@ struct proof_outcome { /* of one claim in one cell */
 
 struct proof_tally {
     struct proof_outcome *outcomes;
-    int count, capacity;
+    int count;
     bool sample; /* too few for the band of 93 to 97 %: only the improbable fails */
     uint64_t seed;
 };
@@ -137,7 +137,6 @@ struct proof_point {
 struct proof_study {
     struct lab_arena arena;
     struct lab_study_table table;
-    int capacity;
     const struct lab_machine *host;
     const char *name; /* of the simulated machine */
     int64_t time_ns;  /* when the next run begins, in simulated time */

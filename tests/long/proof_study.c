@@ -158,8 +158,7 @@ static void keep(struct proof_study *study, struct kept *kept, const struct lab_
     struct lab_study_rank *ranks = lab_arena_alloc(arena, (size_t)kept->count, sizeof *ranks);
     for (int i = 0; i < kept->count; i++)
         ranks[i] = make_rank(&kept->points[i], &kept->measured[i]);
-    LAB_MEM_GROW(&study->table.runs, study->table.run_count, &study->capacity);
-    struct lab_study_run *run = &study->table.runs[study->table.run_count++];
+    struct lab_study_run *run = &LAB_PUSH(study->table.runs, study->table.run_count);
     *run = (struct lab_study_run){.run = make_run(study, kept, model, id),
                                   .options = options,
                                   .test = make_test(kept->points, kept->count, arena),
@@ -203,8 +202,7 @@ void proof_study_double(struct proof_study *study) {
     int count = study->table.run_count;
     for (int i = 0; i < count; i++) {
         struct lab_run *again = lab_arena_alloc(&study->arena, 1, sizeof *again);
-        LAB_MEM_GROW(&study->table.runs, study->table.run_count, &study->capacity);
-        struct lab_study_run *copy = &study->table.runs[study->table.run_count++];
+        struct lab_study_run *copy = &LAB_PUSH(study->table.runs, study->table.run_count);
         *copy = study->table.runs[i];
         *again = *copy->run;
         again->repeat = 1;

@@ -32,7 +32,7 @@ struct staged {
 
 struct names {
     const char **items;
-    int count, capacity;
+    int count;
 };
 
 struct lab_out_dir {
@@ -42,7 +42,7 @@ struct lab_out_dir {
     bool listed; /* there is a manifest */
     struct names manifest;
     struct staged *files;
-    int file_count, file_capacity;
+    int file_count;
 };
 
 /* --- names --- */
@@ -50,8 +50,7 @@ struct lab_out_dir {
 static void add_name(struct names *names, const char *name, struct lab_arena *arena) {
     if (lab_str_find(name, names->items) >= 0)
         return;
-    LAB_ARENA_GROW(arena, &names->items, names->count, &names->capacity);
-    names->items[names->count++] = name;
+    LAB_ADD(names->items, names->count, arena) = name;
 }
 
 /* A file of this directory, visible: nothing else is ever written or removed. */
@@ -263,7 +262,8 @@ int lab_out_dir_add(struct lab_out_dir *dir, const char *name, const char *bytes
                     struct lab_err *err) {
     if (check_name(dir, name, err) < 0)
         return -1;
-    LAB_ARENA_GROW(&dir->arena, &dir->files, dir->file_count, &dir->file_capacity);
+    dir->files =
+        lab_arena_grow(&dir->arena, dir->files, (size_t)dir->file_count, sizeof *dir->files);
     struct staged *file = &dir->files[dir->file_count];
     if (write_temporary(dir, bytes, length, file->temporary) < 0)
         return fail(dir, name, err);

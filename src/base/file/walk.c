@@ -13,7 +13,7 @@
 struct walking {
     const struct lab_walk *wanted;
     struct lab_walk_find *finds;
-    int count, capacity;
+    int count;
     struct lab_arena *arena;
 };
 
@@ -78,8 +78,7 @@ static bool is_wanted_file(const struct walking *walking, const char *folder, co
 }
 
 static void add(struct walking *walking, struct lab_walk_find find) {
-    LAB_ARENA_GROW(walking->arena, &walking->finds, walking->count, &walking->capacity);
-    walking->finds[walking->count++] = find;
+    LAB_ADD(walking->finds, walking->count, walking->arena) = find;
 }
 
 static int walk(struct walking *walking, const char *folder, const char *below, int depth,
@@ -128,7 +127,6 @@ bool lab_walk_again(struct lab_walk_seen *seen, const char *path, struct lab_are
     for (int i = 0; i < seen->count; i++)
         if (seen->items[i].device == info.st_dev && seen->items[i].inode == info.st_ino)
             return true;
-    LAB_ARENA_GROW(arena, &seen->items, seen->count, &seen->capacity);
-    seen->items[seen->count++] = (struct lab_walk_id){info.st_dev, info.st_ino};
+    LAB_ADD(seen->items, seen->count, arena) = (struct lab_walk_id){info.st_dev, info.st_ino};
     return false;
 }

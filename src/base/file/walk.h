@@ -49,7 +49,7 @@ struct lab_walk_seen { /* zeroed at first */
         dev_t device;
         ino_t inode;
     } * items;
-    int count, capacity;
+    int count;
 };
 
 /* Whether it is there and was seen before, under this name or another; what was seen is in the

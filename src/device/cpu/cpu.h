@@ -163,7 +163,7 @@ struct cpu_device {
     int64_t spin_ns; /* how long a thread looks before it sleeps; none where cores are scarce */
     /* Streams are kept when closed and used again, so that a wait may refer to a closed one. */
     struct cpu_stream **streams;
-    int stream_count, stream_capacity;
+    int stream_count;
     struct lab_buffers buffers;
     struct cpu_op_count op_counts[LAB_OP_COUNT];
     bool limits_known;
@@ -235,7 +235,7 @@ struct cpu_graph {
     struct lab_graph base;
     _Atomic int references; /* the user's and each pending launch's */
     struct cpu_command *commands;
-    int count, capacity;
+    int count;
     int binding_count; /* records and waits among them */
 };
 

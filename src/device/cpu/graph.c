@@ -29,8 +29,7 @@ int cpu_graph_end(struct lab_stream *base, struct lab_graph **ret_graph, struct 
 }
 
 struct cpu_command *cpu_graph_next(struct cpu_graph *graph) {
-    LAB_MEM_GROW(&graph->commands, graph->count, &graph->capacity);
-    struct cpu_command *command = &graph->commands[graph->count++];
+    struct cpu_command *command = &LAB_PUSH(graph->commands, graph->count);
     memset(command, 0, sizeof *command);
     return command;
 }

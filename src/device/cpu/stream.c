@@ -264,8 +264,7 @@ static struct cpu_stream *stream_reuse(struct cpu_device *device) {
     cpu_counter_init(&stream->taken);
     cpu_counter_init(&stream->done);
     cpu_caller_init(&stream->caller);
-    LAB_MEM_GROW(&device->streams, device->stream_count, &device->stream_capacity);
-    device->streams[device->stream_count++] = stream;
+    LAB_PUSH(device->streams, device->stream_count) = stream;
     return stream;
 }
 

@@ -124,7 +124,7 @@ struct cuda_graph {
     lab_cu_graph_exec exec;     /* NULL while it is captured, or empty */
     struct cuda_event **events; /* mentioned in it */
     bool *records;              /* that mention is a record, not a wait */
-    int event_count, event_capacity, record_capacity;
+    int event_count;
 };
 
 extern const struct lab_backend lab_backend_cuda;

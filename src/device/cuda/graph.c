@@ -29,10 +29,10 @@ int cuda_graph_begin(struct lab_stream *base, struct lab_err *err) {
 }
 
 void cuda_graph_mention(struct cuda_graph *graph, struct cuda_event *event, bool record) {
-    LAB_MEM_GROW(&graph->events, graph->event_count, &graph->event_capacity);
-    LAB_MEM_GROW(&graph->records, graph->event_count, &graph->record_capacity);
-    graph->events[graph->event_count] = event;
-    graph->records[graph->event_count++] = record;
+    size_t count = (size_t)graph->event_count;
+    graph->records = lab_mem_grow(graph->records, count, sizeof *graph->records);
+    graph->records[count] = record;
+    LAB_PUSH(graph->events, graph->event_count) = event;
     event->references++;
 }
 

@@ -28,19 +28,10 @@ int cuda_slice_unit(int capability) {
     return capability >= 90 ? 8 : capability >= 80 ? 4 : 2;
 }
 
-static struct cuda_gpu *add(struct cuda_inventory *inventory, int *capacity) {
-    LAB_MEM_GROW(&inventory->items, inventory->count, capacity);
-    struct cuda_gpu *gpu = &inventory->items[inventory->count++];
+static struct cuda_gpu *add(struct cuda_inventory *inventory, struct lab_arena *arena) {
+    struct cuda_gpu *gpu = &LAB_ADD(inventory->items, inventory->count, arena);
     *gpu = (struct cuda_gpu){.uuid = "", .name = "", .address = "", .parent = -1};
     return gpu;
-}
-
-/* The list grew in ordinary memory; its owner wants it in the arena. */
-static void move_to_arena(struct cuda_inventory *inventory, struct lab_arena *arena) {
-    size_t count = (size_t)inventory->count;
-    struct cuda_gpu *items = lab_arena_copy(arena, inventory->items, count, sizeof *items);
-    lab_mem_free(inventory->items);
-    inventory->items = items;
 }
 
 /* --- NVML --- */
@@ -69,8 +60,7 @@ static void read_size(const struct lab_nvml *nvml, lab_nvml_device device, struc
 }
 
 static void read_mig(const struct lab_nvml *nvml, lab_nvml_device device,
-                     struct cuda_inventory *inventory, int parent, int *capacity,
-                     struct lab_arena *arena) {
+                     struct cuda_inventory *inventory, int parent, struct lab_arena *arena) {
     unsigned current = 0, pending = 0, slots = 0;
     if (!nvml->nvmlDeviceGetMigMode ||
         nvml->nvmlDeviceGetMigMode(device, &current, &pending) != LAB_NVML_SUCCESS || !current)
@@ -84,7 +74,7 @@ static void read_mig(const struct lab_nvml *nvml, lab_nvml_device device,
         struct lab_nvml_attributes attributes = {0};
         if (nvml->nvmlDeviceGetMigDeviceHandleByIndex(device, i, &instance) != LAB_NVML_SUCCESS)
             continue; /* an empty slot */
-        struct cuda_gpu *gpu = add(inventory, capacity);
+        struct cuda_gpu *gpu = add(inventory, arena);
         gpu->uuid = nvml_text(nvml->nvmlDeviceGetUUID, instance, arena);
         gpu->name = nvml_text(nvml->nvmlDeviceGetName, instance, arena);
         gpu->address = inventory->items[parent].address;
@@ -101,7 +91,6 @@ static void read_mig(const struct lab_nvml *nvml, lab_nvml_device device,
 static void read_nvml(const struct lab_nvml *nvml, struct cuda_inventory *inventory,
                       struct lab_arena *arena) {
     unsigned count = 0;
-    int capacity = 0;
     nvml->nvmlDeviceGetCount_v2(&count);
     for (unsigned i = 0; i < count; i++) {
         lab_nvml_device device;
@@ -109,16 +98,15 @@ static void read_nvml(const struct lab_nvml *nvml, struct cuda_inventory *invent
         if (nvml->nvmlDeviceGetHandleByIndex_v2(i, &device) != LAB_NVML_SUCCESS)
             continue; /* lost, or not ours to see */
         int index = inventory->count;
-        struct cuda_gpu *gpu = add(inventory, &capacity);
+        struct cuda_gpu *gpu = add(inventory, arena);
         gpu->uuid = nvml_text(nvml->nvmlDeviceGetUUID, device, arena);
         gpu->name = nvml_text(nvml->nvmlDeviceGetName, device, arena);
         if (nvml->nvmlDeviceGetPciInfo_v3(device, &pci) == LAB_NVML_SUCCESS)
             gpu->address =
                 lab_arena_printf(arena, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
         read_size(nvml, device, gpu);
-        read_mig(nvml, device, inventory, index, &capacity, arena);
+        read_mig(nvml, device, inventory, index, arena);
     }
-    move_to_arena(inventory, arena);
 }
 
 /* --- the kernel module's files --- */
@@ -139,7 +127,6 @@ static const char *field(const char *text, const char *key, struct lab_arena *ar
 void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
                               struct cuda_inventory *ret_inventory) {
     struct cuda_inventory inventory = {0};
-    int capacity = 0;
     DIR *folder = opendir(root);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         char *text;
@@ -148,7 +135,7 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
             lab_file_read(lab_arena_printf(arena, "%s/%s/information", root, entry->d_name),
                           PROC_FILE_MAX, arena, &text, &length, NULL))
             continue;
-        struct cuda_gpu *gpu = add(&inventory, &capacity);
+        struct cuda_gpu *gpu = add(&inventory, arena);
         gpu->address = lab_arena_strdup(arena, entry->d_name);
         gpu->name = field(text, "Model:", arena);
         gpu->uuid = field(text, "GPU UUID:", arena);
@@ -157,7 +144,6 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
     }
     if (folder)
         closedir(folder);
-    move_to_arena(&inventory, arena);
     LAB_SORT(inventory.items, inventory.count, LAB_BY_BYTES(inventory.items, address));
     if (inventory.count == 0)
         inventory.why_none = "there is no NVIDIA driver";

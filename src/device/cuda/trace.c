@@ -35,7 +35,7 @@ static struct {
     bool alone;           /* no more than one has been since it was switched on */
     bool registered;
     struct record *records;
-    size_t count, capacity, room; /* `room`: as many as all users asked for */
+    size_t count, room; /* `room`: as many as all users asked for */
     int64_t dropped;
 } collector = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -171,8 +171,7 @@ static void keep(const struct lab_cupti_record *from) {
         collector.dropped++;
         return;
     }
-    LAB_MEM_GROW(&collector.records, collector.count, &collector.capacity);
-    collector.records[collector.count++] = record;
+    LAB_PUSH(collector.records, collector.count) = record;
 }
 
 static void take_buffer(lab_cu_context context, uint32_t stream, uint8_t *buffer, size_t bytes,
@@ -403,7 +402,7 @@ static void leave(void) {
         return;
     lab_mem_free(collector.records);
     collector.records = NULL;
-    collector.count = collector.capacity = collector.room = 0;
+    collector.count = collector.room = 0;
     collector.dropped = 0;
 }
 

@@ -66,7 +66,7 @@ static const char *const *folders_of(struct lab_arena *arena) {
 
 struct names {
     const char **items;
-    int count, capacity;
+    int count;
 };
 
 static void add_name(struct names *names, const char *file, struct lab_arena *arena) {
@@ -75,8 +75,7 @@ static void add_name(struct names *names, const char *file, struct lab_arena *ar
     const char *name = lab_arena_strndup(arena, file, strlen(file) - strlen(SUFFIX));
     if (lab_str_find(name, names->items) >= 0)
         return;
-    LAB_ARENA_GROW(arena, &names->items, names->count, &names->capacity);
-    names->items[names->count++] = name;
+    LAB_ADD(names->items, names->count, arena) = name;
 }
 
 static const char *const *list_names(struct lab_arena *arena, int *ret_count) {

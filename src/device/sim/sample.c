@@ -42,9 +42,9 @@ struct row {
 
 struct sim_rows {
     struct row *rows;
-    int count, capacity;
+    int count;
     int64_t *values;
-    int value_count, value_capacity;
+    int value_count;
     bool told[ENTITIES];
     uint64_t drawn;
 };
@@ -65,15 +65,12 @@ static int64_t whole(double value, enum lab_metric_id metric) {
 
 static void keep(struct sim_world *world, int entity, const int64_t *values, int count) {
     struct sim_rows *rows = world->rows;
-    LAB_MEM_GROW(&rows->rows, rows->count, &rows->capacity);
-    rows->rows[rows->count++] = (struct row){.entity = entity,
-                                             .column_count = count,
-                                             .time_ns = world->time_ns,
-                                             .values = (size_t)rows->value_count};
-    for (int i = 0; i < count; i++) {
-        LAB_MEM_GROW(&rows->values, rows->value_count, &rows->value_capacity);
-        rows->values[rows->value_count++] = values[i];
-    }
+    LAB_PUSH(rows->rows, rows->count) = (struct row){.entity = entity,
+                                                     .column_count = count,
+                                                     .time_ns = world->time_ns,
+                                                     .values = (size_t)rows->value_count};
+    for (int i = 0; i < count; i++)
+        LAB_PUSH(rows->values, rows->value_count) = values[i];
 }
 
 /* --- GPUs --- */

@@ -268,7 +268,7 @@ struct sim_command {
 struct sim_graph {
     struct lab_graph base;
     struct sim_command *commands;
-    int count, capacity;
+    int count;
 };
 
 enum sim_busy { SIM_IDLE, SIM_WAITING, SIM_COMPUTING, SIM_STARTING, SIM_FLOWING };
@@ -321,7 +321,7 @@ struct sim_device {
     struct lab_clock clock;
     double far_s; /* that a call takes longer because the host's thread sits on another node */
     struct sim_stream **streams; /* kept when closed, so that a wait may refer to a closed one */
-    int stream_count, stream_capacity;
+    int stream_count;
     int computing, copies_to, copies_from; /* under way */
     struct lab_buffers buffers;
     _Atomic(int64_t) memory_used; /* its own rank writes it, whoever samples reads it */

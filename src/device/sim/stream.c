@@ -25,8 +25,7 @@ struct sim_command *sim_stream_add(struct sim_stream *stream, enum sim_command_k
     struct sim_command *command;
     if (stream->capture) {
         struct sim_graph *graph = stream->capture;
-        LAB_MEM_GROW(&graph->commands, graph->count, &graph->capacity);
-        command = &graph->commands[graph->count++];
+        command = &LAB_PUSH(graph->commands, graph->count);
     } else {
         if (stream->count == stream->capacity)
             grow(stream);
@@ -128,8 +127,7 @@ int sim_stream_open(struct lab_device *base, enum lab_stream_kind kind,
     if (!stream) {
         stream = lab_mem_alloc(1, sizeof *stream);
         stream->index = device->stream_count;
-        LAB_MEM_GROW(&device->streams, device->stream_count, &device->stream_capacity);
-        device->streams[device->stream_count++] = stream;
+        LAB_PUSH(device->streams, device->stream_count) = stream;
     }
     stream->base = (struct lab_stream){.device = base, .kind = kind};
     stream->device = device;

@@ -21,7 +21,7 @@ struct candidate {
 
 struct candidates { /* in PCI order, each GPU followed by its MIG instances */
     struct candidate *items;
-    int count, capacity;
+    int count;
 };
 
 /* --- identity --- */
@@ -180,8 +180,7 @@ static void read_mig_mode(struct nvml_gpu *gpu) {
 
 static void add_candidate(struct nvml_probe *probe, struct candidates *list, lab_nvml_device handle,
                           int parent) {
-    LAB_MEM_GROW(&list->items, list->count, &list->capacity);
-    struct candidate *item = &list->items[list->count++];
+    struct candidate *item = &LAB_PUSH(list->items, list->count);
     *item = (struct candidate){.handle = handle, .parent = parent};
     probe->nvml->nvmlDeviceGetUUID(handle, item->uuid, sizeof item->uuid);
 }

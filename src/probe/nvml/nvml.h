@@ -84,7 +84,7 @@ struct nvml_unit { /* a GPU, or a MIG instance of it */
     int64_t values[NVML_METRICS]; /* of this reading */
     uint64_t valid[LAB_VALID_WORDS(NVML_METRICS)];
     struct lab_gpu_process *processes; /* likewise; count -1 = not asked */
-    int process_count, process_capacity;
+    int process_count;
     unsigned long long shares_since_us;
 
     lab_nvml_gpm_sample samples[NVML_GPM_SAMPLES];

@@ -57,8 +57,7 @@ static struct lab_gpu_process *entry(struct nvml_unit *unit, int32_t pid) {
     for (int i = 0; i < unit->process_count; i++)
         if (unit->processes[i].pid == pid)
             return &unit->processes[i];
-    LAB_MEM_GROW(&unit->processes, unit->process_count, &unit->process_capacity);
-    struct lab_gpu_process *process = &unit->processes[unit->process_count++];
+    struct lab_gpu_process *process = &LAB_PUSH(unit->processes, unit->process_count);
     *process = (struct lab_gpu_process){
         .pid = pid, .memory_bytes = -1, .sm_percent = NAN, .memory_percent = NAN};
     return process;

@@ -25,11 +25,10 @@ static const char *user_name(struct details_users *users, uint32_t uid) {
     snprintf(number, sizeof number, "%u", uid);
     if (getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) != 0)
         found = NULL;
-    LAB_MEM_GROW(&users->items, users->count, &users->capacity);
-    users->items[users->count].uid = uid;
-    users->items[users->count].name = lab_mem_strdup(found ? found->pw_name : number);
-    lab_str_make_printable(users->items[users->count].name);
-    return users->items[users->count++].name;
+    char *name = lab_mem_strdup(found ? found->pw_name : number);
+    lab_str_make_printable(name);
+    LAB_PUSH(users->items, users->count) = (struct details_user){uid, name};
+    return name;
 }
 
 void details_users_release(struct details_users *users) {

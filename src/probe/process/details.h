@@ -6,11 +6,11 @@
 
 /* Names of users, asked for once: with a directory service each question may take long. */
 struct details_users {
-    struct {
+    struct details_user {
         uint32_t uid;
         char *name;
     } * items;
-    int count, capacity;
+    int count;
 };
 
 void details_users_release(struct details_users *users);

@@ -169,7 +169,7 @@ struct remark {
 
 struct remarks {
     struct remark *items;
-    int count, capacity;
+    int count;
 };
 
 static bool is_digit(char c) {
@@ -205,9 +205,8 @@ static uint64_t gist_of(const char *text) {
 }
 
 static void say(struct remarks *remarks, const char *text, const struct lab_run *run) {
-    LAB_MEM_GROW(&remarks->items, remarks->count, &remarks->capacity);
-    remarks->items[remarks->count] = (struct remark){gist_of(text), remarks->count, text, run};
-    remarks->count++;
+    struct remark remark = {gist_of(text), remarks->count, text, run};
+    LAB_PUSH(remarks->items, remarks->count) = remark;
 }
 
 struct ordered_note {

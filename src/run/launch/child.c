@@ -234,9 +234,8 @@ static void look(struct lab_children *children) {
             over = reap(process->pid);
         if (!child || over || (process->pid == child->pid && !child->reaped))
             continue;
-        LAB_MEM_GROW(&child->seen, child->seen_count, &child->seen_capacity);
-        child->seen[child->seen_count].pid = process->pid;
-        child->seen[child->seen_count++].start = process->start;
+        LAB_PUSH(child->seen, child->seen_count) =
+            (struct lab_child_seen){process->pid, process->start};
     }
     int64_t now_ns = lab_clock_now(lab_clock_system());
     children->tree_cost_ns = now_ns - start_ns;

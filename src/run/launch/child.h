@@ -81,11 +81,11 @@ struct lab_child {
     struct lab_children *children;
     struct lab_child *next;
     char mark[64]; /* in the environment of whatever it starts */
-    struct {
+    struct lab_child_seen {
         pid_t pid;
         uint64_t start;
     } * seen;
-    int seen_count, seen_capacity, clean_looks;
+    int seen_count, clean_looks;
     int64_t grace_ns, stop_ns, ended_ns, sweep_ns, pause_ns;
     bool reaped;
 };

@@ -77,7 +77,7 @@ void lab_process_tree_read(struct lab_process_tree *tree) {
         long pid = strtol(entry->d_name, &end, 10);
         if (pid <= 0 || *end)
             continue;
-        LAB_MEM_GROW(&tree->items, tree->count, &tree->capacity);
+        tree->items = lab_mem_grow(tree->items, (size_t)tree->count, sizeof *tree->items);
         if (read_process((pid_t)pid, &tree->items[tree->count]))
             tree->count++;
     }

@@ -17,7 +17,7 @@ struct lab_process {
 
 struct lab_process_tree {
     struct lab_process *items; /* ascending by pid */
-    int count, capacity;
+    int count;
 };
 
 /* All processes that can be seen. Costs some microseconds for each: not for inner loops. */

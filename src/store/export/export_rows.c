@@ -48,14 +48,13 @@ static const char *column_name(const char *key, struct lab_arena *arena) {
 struct runs_table {
     struct lab_arena *arena;
     struct lab_doc_column *columns;
-    int count, capacity;
+    int count;
     /* the keys that any of the runs has, ascending; NULL at the end */
     const char **test, **options;
 };
 
 static void add_column(struct runs_table *table, struct lab_doc_column column) {
-    LAB_ARENA_GROW(table->arena, &table->columns, table->count, &table->capacity);
-    table->columns[table->count++] = column;
+    LAB_ADD(table->columns, table->count, table->arena) = column;
 }
 
 static const char **add_keys(struct runs_table *table, const char *prefix,

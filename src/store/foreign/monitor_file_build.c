@@ -25,7 +25,7 @@ struct track {
     struct lab_entity entity;
     struct lab_column *kinds;
     struct column *columns;
-    int column_count, column_capacity, kind_capacity;
+    int column_count;
     int hint; /* the column that was set last: the next one follows it as a rule */
     size_t count, capacity;
     int64_t *times_ns;
@@ -41,17 +41,17 @@ struct odd {
 struct lab_monitor_builder {
     struct lab_arena *arena;
     struct track *tracks;
-    int track_count, track_capacity, last;
+    int track_count, last;
     struct lab_sample_event *events;
-    size_t event_count, event_capacity;
+    size_t event_count;
     struct lab_process_list *lists;
-    size_t list_count, list_capacity;
+    size_t list_count;
     struct lab_recording_epoch *epochs;
-    int epoch_count, epoch_capacity;
+    int epoch_count;
     struct odd *odd;
-    int odd_count, odd_capacity;
+    int odd_count;
     const char **notes;
-    int note_count, note_capacity;
+    int note_count;
     int64_t start_ns, shift_ns;
     bool has_start, relative;
 };
@@ -81,13 +81,12 @@ void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *te
             return;
         }
     }
-    LAB_ARENA_GROW(builder->arena, &builder->odd, builder->odd_count, &builder->odd_capacity);
-    builder->odd[builder->odd_count++] = (struct odd){text, times};
+    LAB_ADD(builder->odd, builder->odd_count, builder->arena) = (struct odd){text, times};
 }
 
 void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text) {
-    LAB_ARENA_GROW(builder->arena, &builder->notes, builder->note_count, &builder->note_capacity);
-    builder->notes[builder->note_count++] = lab_arena_strdup(builder->arena, text);
+    LAB_ADD(builder->notes, builder->note_count, builder->arena) =
+        lab_arena_strdup(builder->arena, text);
 }
 
 /* --- entities --- */
@@ -109,9 +108,7 @@ int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_ent
     }
     if (builder->track_count >= ENTITIES_MAX || index < 0 || index > INT16_MAX)
         return -1;
-    LAB_ARENA_GROW(builder->arena, &builder->tracks, builder->track_count,
-                   &builder->track_capacity);
-    struct track *track = &builder->tracks[builder->track_count];
+    struct track *track = &LAB_ADD(builder->tracks, builder->track_count, builder->arena);
     *track = (struct track){.step_ns = LAB_NS_PER_S};
     track->entity = (struct lab_entity){.kind = kind,
                                         .index = index,
@@ -120,7 +117,7 @@ int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_ent
                                         .pci = "",
                                         .node = -1,
                                         .parent = -1};
-    return builder->last = builder->track_count++;
+    return builder->last = builder->track_count - 1;
 }
 
 int lab_monitor_builder_find(const struct lab_monitor_builder *builder, enum lab_entity_kind kind,
@@ -142,12 +139,12 @@ static void grow(struct track *track, struct lab_arena *arena) {
         return;
     size_t capacity = track->capacity ? 2 * track->capacity : 64;
     track->times_ns =
-        lab_arena_grow(arena, track->times_ns, track->count, capacity, sizeof *track->times_ns);
+        lab_arena_enlarge(arena, track->times_ns, track->count, capacity, sizeof *track->times_ns);
     for (int i = 0; i < track->column_count; i++) {
         struct column *column = &track->columns[i];
-        column->values =
-            lab_arena_grow(arena, column->values, track->count, capacity, sizeof *column->values);
-        column->valid = lab_arena_grow(arena, column->valid, track->count, capacity, 1);
+        column->values = lab_arena_enlarge(arena, column->values, track->count, capacity,
+                                           sizeof *column->values);
+        column->valid = lab_arena_enlarge(arena, column->valid, track->count, capacity, 1);
     }
     track->capacity = capacity;
 }
@@ -168,9 +165,8 @@ void lab_monitor_builder_start(struct lab_monitor_builder *builder, int64_t wall
 
 void lab_monitor_builder_epoch(struct lab_monitor_builder *builder,
                                const struct lab_recording_epoch *epoch) {
-    LAB_ARENA_GROW(builder->arena, &builder->epochs, builder->epoch_count,
-                   &builder->epoch_capacity);
-    struct lab_recording_epoch *copy = &builder->epochs[builder->epoch_count++];
+    struct lab_recording_epoch *copy =
+        &LAB_ADD(builder->epochs, builder->epoch_count, builder->arena);
     *copy = *epoch;
     copy->host = lab_monitor_builder_text(builder, epoch->host);
     copy->boot_id = lab_monitor_builder_text(builder, epoch->boot_id);
@@ -251,14 +247,14 @@ static int find_column(struct lab_monitor_builder *builder, struct track *track,
     }
     if (track->column_count >= LAB_COLUMNS_MAX || instance > INT16_MAX)
         return -1;
-    LAB_ARENA_GROW(builder->arena, &track->kinds, track->column_count, &track->kind_capacity);
-    LAB_ARENA_GROW(builder->arena, &track->columns, track->column_count, &track->column_capacity);
+    track->kinds = lab_arena_grow(builder->arena, track->kinds, (size_t)track->column_count,
+                                  sizeof *track->kinds);
     track->kinds[track->column_count] =
         (struct lab_column){.metric = (int16_t)metric, .instance = (int16_t)instance};
-    track->columns[track->column_count] =
+    LAB_ADD(track->columns, track->column_count, builder->arena) =
         (struct column){lab_arena_alloc(builder->arena, track->capacity, sizeof(int64_t)),
                         lab_arena_alloc(builder->arena, track->capacity, sizeof(uint8_t))};
-    return track->hint = track->column_count++;
+    return track->hint = track->column_count - 1;
 }
 
 void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
@@ -275,17 +271,14 @@ void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
 
 void lab_monitor_builder_event(struct lab_monitor_builder *builder,
                                const struct lab_sample_event *event) {
-    LAB_ARENA_GROW(builder->arena, &builder->events, builder->event_count,
-                   &builder->event_capacity);
-    struct lab_sample_event *copy = &builder->events[builder->event_count++];
+    struct lab_sample_event *copy = &LAB_ADD(builder->events, builder->event_count, builder->arena);
     *copy = *event;
     copy->text = lab_monitor_builder_text(builder, event->text);
 }
 
 void lab_monitor_builder_processes(struct lab_monitor_builder *builder,
                                    const struct lab_process_list *list) {
-    LAB_ARENA_GROW(builder->arena, &builder->lists, builder->list_count, &builder->list_capacity);
-    builder->lists[builder->list_count++] = *list;
+    LAB_ADD(builder->lists, builder->list_count, builder->arena) = *list;
 }
 
 bool lab_monitor_builder_has_list(const struct lab_monitor_builder *builder, int64_t time_ns) {

@@ -67,8 +67,7 @@ void lab_monitor_writer_entity(struct lab_monitor_writer *writer, int number,
     if (!lab_monitor_format_shows(writer->format, entity->kind))
         return;
     while (writer->source_count <= number) {
-        LAB_MEM_GROW(&writer->sources, writer->source_count, &writer->source_capacity);
-        writer->sources[writer->source_count++] = (struct lab_monitor_source){0};
+        LAB_PUSH(writer->sources, writer->source_count) = (struct lab_monitor_source){0};
     }
     struct lab_monitor_source *source = &writer->sources[number];
     if (source->in_group)

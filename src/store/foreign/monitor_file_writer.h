@@ -35,7 +35,7 @@ struct lab_monitor_writer {
     struct lab_str field;       /* of a row, while it is made */
     struct lab_arena arena;
     struct lab_monitor_source *sources;
-    int source_count, source_capacity;
+    int source_count;
     int group_count;
     int64_t group_due_ns, group_time_ns;
     bool begun;

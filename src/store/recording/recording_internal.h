@@ -87,12 +87,12 @@ struct lab_recorder {
     char boot_id[64], host[256];
 
     struct lab_recorder_epoch *epochs; /* the last one is current */
-    int epoch_count, epoch_capacity;
+    int epoch_count;
 
     struct lab_recorder_entity **told; /* by the sampler's number; NULL = not told */
     int told_count;
     struct lab_recorder_entity **entities; /* all there have been */
-    int entity_count, entity_capacity;
+    int entity_count;
     int64_t next_entity, next_chunk;
 
     struct lab_recorder_sealed *sealed, **sealed_end; /* oldest first */
@@ -140,7 +140,7 @@ int lab_recorder_write(struct lab_recorder *recorder, struct lab_err *err);
 struct lab_recording_notes {
     struct lab_arena *arena;
     const char **items;
-    int count, capacity;
+    int count;
 };
 
 void lab_recording_note(struct lab_recording_notes *notes, const char *format, ...)
@@ -174,10 +174,10 @@ struct lab_recording_reading {
     struct lab_arena *arena;
     struct lab_recording_notes notes;
     struct lab_recording_segment *segments; /* ascending by row */
-    int segment_count, segment_capacity;
+    int segment_count;
     int query_boot;                        /* whose times the query's are; -1 = all */
     struct lab_recording_columns *sources; /* ascending by row */
-    int source_count, source_capacity;
+    int source_count;
     int64_t bytes_left; /* of memory, for what is read */
     struct lab_recording *recording;
 };

@@ -15,8 +15,7 @@
 void lab_recording_note(struct lab_recording_notes *notes, const char *format, ...) {
     char text[512];
     LAB_WITH_ARGS(format, vsnprintf(text, sizeof text, format, args));
-    LAB_ARENA_GROW(notes->arena, &notes->items, notes->count, &notes->capacity);
-    notes->items[notes->count++] = lab_arena_strdup(notes->arena, text);
+    LAB_ADD(notes->items, notes->count, notes->arena) = lab_arena_strdup(notes->arena, text);
 }
 
 /* Either kind of file; the version is that of a study's. */

@@ -235,7 +235,7 @@ static void end_part(struct parts *parts) {
 struct patterns {
     struct parts parts;
     int *columns;
-    int count, capacity;
+    int count;
 };
 
 /* The pattern's number from 1 on. */
@@ -248,8 +248,7 @@ static uint64_t find_pattern(const struct lab_chunk *chunk, int column, struct p
             return (uint64_t)i + 1;
     put_pattern(&patterns->parts.bytes, bits, chunk->count);
     end_part(&patterns->parts);
-    LAB_MEM_GROW(&patterns->columns, patterns->count, &patterns->capacity);
-    patterns->columns[patterns->count++] = column;
+    LAB_PUSH(patterns->columns, patterns->count) = column;
     return (uint64_t)patterns->count;
 }
 

@@ -106,8 +106,7 @@ static int64_t identify(struct lab_process_packer *packer, const struct lab_proc
         if (known->hash == hash)
             return known->number;
     }
-    LAB_MEM_GROW(&packer->fresh, packer->fresh_count, &packer->fresh_capacity);
-    packer->fresh[packer->fresh_count++] = (struct lab_process_identity){
+    LAB_PUSH(packer->fresh, packer->fresh_count) = (struct lab_process_identity){
         .number = packer->next_number,
         .pid = process->pid,
         .parent_pid = process->parent_pid,

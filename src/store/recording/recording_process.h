@@ -33,7 +33,7 @@ struct lab_process_packer {
     struct lab_process_known *known; /* those in the last list, in its order */
     int known_count;
     struct lab_process_identity *fresh; /* not in the file yet */
-    int fresh_count, fresh_capacity;
+    int fresh_count;
     size_t fresh_bytes;
     struct lab_process_state *states; /* of the last list of this chunk */
     int state_count;

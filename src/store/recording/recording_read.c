@@ -104,9 +104,7 @@ static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row,
                     strcmp(last->host, segment.host) == 0 && segment.mono_ns >= last->mono_ns;
         segment.boot = last->boot + !same;
     }
-    LAB_ARENA_GROW(reading->arena, &reading->segments, reading->segment_count,
-                   &reading->segment_capacity);
-    reading->segments[reading->segment_count++] = segment;
+    LAB_ADD(reading->segments, reading->segment_count, reading->arena) = segment;
     return 0;
 }
 
@@ -163,17 +161,16 @@ static bool is_asked_for(const struct lab_recording_query *query, int metric) {
 }
 
 /* The track of an entity: rows with one id are one entity, whatever columns each of them had. */
-static int find_track(struct lab_recording_reading *reading, const struct lab_entity *entity,
-                      int *capacity) {
+static int find_track(struct lab_recording_reading *reading, const struct lab_entity *entity) {
     struct lab_recording *recording = reading->recording;
     for (int i = 0; i < recording->track_count; i++)
         if (recording->tracks[i].entity.kind == entity->kind &&
             strcmp(recording->tracks[i].entity.id, entity->id) == 0)
             return i;
-    LAB_ARENA_GROW(reading->arena, &recording->tracks, recording->track_count, capacity);
-    recording->tracks[recording->track_count] = (struct lab_track){.entity = *entity};
-    recording->tracks[recording->track_count].entity.column_count = 0;
-    return recording->track_count++;
+    struct lab_track *track = &LAB_ADD(recording->tracks, recording->track_count, reading->arena);
+    *track = (struct lab_track){.entity = *entity};
+    track->entity.column_count = 0;
+    return recording->track_count - 1;
 }
 
 /* Adds the columns that the track hasn't got, and says where each goes. */
@@ -199,12 +196,11 @@ static void map_columns(struct lab_recording_reading *reading, struct lab_track 
 }
 
 static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
-    int *track_capacity = state;
+    (void)state;
     struct lab_arena *arena = reading->arena;
     if (reading->source_count == SOURCES_MAX)
         return 0;
-    LAB_ARENA_GROW(arena, &reading->sources, reading->source_count, &reading->source_capacity);
-    struct lab_recording_columns *source = &reading->sources[reading->source_count++];
+    struct lab_recording_columns *source = &LAB_ADD(reading->sources, reading->source_count, arena);
     *source = (struct lab_recording_columns){
         .row = sqlite3_column_int64(row, 0), .parent = sqlite3_column_int64(row, 7), .track = -1};
     const char *kind = lab_recording_text(row, 2, arena);
@@ -226,7 +222,7 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
                            entity.id);
         return 0;
     }
-    source->track = find_track(reading, &entity, track_capacity);
+    source->track = find_track(reading, &entity);
     struct lab_track *track = &reading->recording->tracks[source->track];
     entity.column_count = track->entity.column_count;
     entity.columns = track->entity.columns
@@ -261,7 +257,7 @@ struct events {
         struct lab_sample_event event;
         int64_t number;
     } * items;
-    size_t count, capacity;
+    size_t count;
 };
 
 static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
@@ -284,8 +280,8 @@ static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, v
     if (event.kind == LAB_EVENT_KIND_COUNT ||
         !lab_recording_wants(reading, segment, time_ns, time_ns))
         return 0;
-    LAB_ARENA_GROW(reading->arena, &events->items, events->count, &events->capacity);
-    events->items[events->count++] = (struct numbered_event){event, sqlite3_column_int64(row, 0)};
+    LAB_ADD(events->items, events->count, reading->arena) =
+        (struct numbered_event){event, sqlite3_column_int64(row, 0)};
     return 0;
 }
 
@@ -354,7 +350,6 @@ static int64_t three_quarters_of_memory(void) {
 }
 
 static int read_tables(struct lab_recording_reading *reading, struct lab_err *err) {
-    int track_capacity = 0;
     reading->query_boot = -1;
     lab_recording_each(reading, "notes on who made it",
                        "SELECT number, maker, interval_ns FROM recording WHERE number > ?1"
@@ -367,7 +362,7 @@ static int read_tables(struct lab_recording_reading *reading, struct lab_err *er
     lab_recording_each(reading, "devices",
                        "SELECT number, id, kind, position, name, pci, node, parent, simulated,"
                        " columns FROM entity WHERE number > ?1 ORDER BY number",
-                       add_source, &track_capacity);
+                       add_source, NULL);
     finish_tracks(reading);
     if (find_query_boot(reading, err) < 0 || lab_recording_read_ticks(reading, err) < 0)
         return -1;

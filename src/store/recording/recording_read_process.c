@@ -19,7 +19,7 @@ struct processes {
         struct lab_process_sample identity;
     } * cache;
     struct lab_process_list *lists;
-    size_t count, capacity;
+    size_t count;
     int damaged, too_many;
 };
 
@@ -74,10 +74,10 @@ static void keep_list(struct processes *processes, const struct lab_process_list
     if (processes->count &&
         list->time_ns + shift_ns < processes->lists[processes->count - 1].time_ns)
         return;
-    LAB_ARENA_GROW(processes->reading->arena, &processes->lists, processes->count,
-                   &processes->capacity);
-    processes->lists[processes->count] = *list;
-    processes->lists[processes->count++].time_ns += shift_ns;
+    struct lab_process_list *kept =
+        &LAB_ADD(processes->lists, processes->count, processes->reading->arena);
+    *kept = *list;
+    kept->time_ns += shift_ns;
 }
 
 /* A row: number, epoch, first_ns, last_ns, items, bytes. */

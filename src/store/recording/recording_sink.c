@@ -19,8 +19,8 @@ void lab_recorder_begin_epoch(struct lab_recorder *recorder, int64_t mono_ns, in
     for (int i = 0; i < recorder->entity_count; i++)
         lab_recorder_seal(recorder, recorder->entities[i]);
     lab_recorder_seal_processes(recorder);
-    LAB_MEM_GROW(&recorder->epochs, recorder->epoch_count, &recorder->epoch_capacity);
-    recorder->epochs[recorder->epoch_count++] = (struct lab_recorder_epoch){mono_ns, wall_ns, 0};
+    LAB_PUSH(recorder->epochs, recorder->epoch_count) =
+        (struct lab_recorder_epoch){mono_ns, wall_ns, 0};
 }
 
 /* Where the current epoch says that the wall clock should be. */
@@ -159,8 +159,7 @@ struct lab_recorder_entity *lab_recorder_add_entity(struct lab_recorder *recorde
     item->parent = parent;
     item->columns = lab_arena_strdup(&item->arena, columns);
     item->last_ns = INT64_MIN;
-    LAB_MEM_GROW(&recorder->entities, recorder->entity_count, &recorder->entity_capacity);
-    recorder->entities[recorder->entity_count++] = item;
+    LAB_PUSH(recorder->entities, recorder->entity_count) = item;
     return item;
 }
 

@@ -18,7 +18,7 @@ struct item {
 
 struct items {
     struct item *items;
-    int count, capacity;
+    int count;
 };
 
 /* What can't be read, by track. */
@@ -53,9 +53,9 @@ static struct item *add(struct lab_recording_reading *reading, struct items *ite
         return NULL;
     if (segment && is_possible(&item) && item.first_ns < segment->first_ns)
         segment->first_ns = item.first_ns;
-    LAB_ARENA_GROW(reading->arena, &items->items, items->count, &items->capacity);
-    items->items[items->count] = item;
-    return &items->items[items->count++];
+    struct item *added = &LAB_ADD(items->items, items->count, reading->arena);
+    *added = item;
+    return added;
 }
 
 /* A row: number, entity, epoch, first_ns, last_ns, count. */

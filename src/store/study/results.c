@@ -243,12 +243,11 @@ void lab_results_write(const struct lab_run *runs, int count, struct lab_str *ou
 
 struct numbers {
     int *items;
-    int count, capacity;
+    int count;
 };
 
 static void add_to(struct numbers *numbers, int value, struct lab_arena *arena) {
-    LAB_ARENA_GROW(arena, &numbers->items, numbers->count, &numbers->capacity);
-    numbers->items[numbers->count++] = value;
+    LAB_ADD(numbers->items, numbers->count, arena) = value;
 }
 
 /* Each of them once, ascending. */

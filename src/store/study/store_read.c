@@ -50,9 +50,9 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
 /* The runs and ranks that have been read so far, and how many more there is room for. */
 struct runs {
     struct lab_run *items;
-    int count, capacity;
+    int count;
     struct lab_run_rank *ranks; /* of all runs, one after the other */
-    int rank_count, rank_capacity;
+    int rank_count;
     bool brief; /* nothing of results is wanted but the rates */
 };
 
@@ -132,16 +132,14 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
     bool same =
         runs->count > 0 && runs->items[runs->count - 1].number == sqlite3_column_int64(row, 0);
     if (!same) {
-        LAB_ARENA_GROW(arena, &runs->items, runs->count, &runs->capacity);
-        if (read_run(row, arena, &runs->items[runs->count]) < 0)
+        struct lab_run *run = &LAB_ADD(runs->items, runs->count, arena);
+        if (read_run(row, arena, run) < 0)
             return -1;
-        read_old_result(row, runs->brief, arena, &runs->items[runs->count]);
-        runs->count++;
+        read_old_result(row, runs->brief, arena, run);
     }
     if (sqlite3_column_type(row, RANK) == SQLITE_NULL)
         return 0;
-    LAB_ARENA_GROW(arena, &runs->ranks, runs->rank_count, &runs->rank_capacity);
-    runs->ranks[runs->rank_count++] = (struct lab_run_rank){
+    LAB_ADD(runs->ranks, runs->rank_count, arena) = (struct lab_run_rank){
         .gpu_id = sqlite3_column_int(row, RANK + 1),
         .device = lab_sql_text(row, RANK + 2, arena),
         .numa_node = sqlite3_column_int(row, RANK + 3),
@@ -228,7 +226,7 @@ int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT]
 int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
                        struct lab_run_progress **ret_items, int *ret_count, struct lab_err *err) {
     struct lab_run_progress *items = NULL;
-    int count = 0, capacity = 0, got = 0;
+    int count = 0, got = 0;
     if (store->version > 1) { /* before that nobody said so */
         sqlite3_stmt *row = lab_store_prepare(
             store,
@@ -238,8 +236,7 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
         if (!row)
             return -1;
         while ((got = lab_store_step(store, row, err)) > 0) {
-            LAB_ARENA_GROW(arena, &items, count, &capacity);
-            items[count++] = (struct lab_run_progress){
+            LAB_ADD(items, count, arena) = (struct lab_run_progress){
                 .run = sqlite3_column_int64(row, 0),
                 .phase = lab_sql_text(row, 1, arena),
                 .done = sqlite3_column_int64(row, 2),
@@ -332,10 +329,9 @@ int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *ar
         store, "SELECT name, unit, rank, value, time_ns FROM metric WHERE run = ? ORDER BY id",
         LAB_ROW(SQL_INT(run)), err);
     struct lab_store_metric *items = NULL;
-    int count = 0, capacity = 0, got = -1;
+    int count = 0, got = -1;
     while (row && (got = lab_store_step(store, row, err)) > 0) {
-        LAB_ARENA_GROW(arena, &items, count, &capacity);
-        items[count++] = (struct lab_store_metric){
+        LAB_ADD(items, count, arena) = (struct lab_store_metric){
             .name = lab_sql_text(row, 0, arena),
             .unit = lab_sql_text(row, 1, arena),
             .rank = sqlite3_column_int(row, 2),

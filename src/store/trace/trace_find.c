@@ -16,7 +16,7 @@ static const struct lab_walk traces_below = {.endings = endings, .depth = 16};
 
 struct found {
     struct lab_trace_source *items;
-    int count, capacity;
+    int count;
     struct lab_walk_seen seen;
     struct lab_arena *arena;
 };
@@ -33,8 +33,8 @@ static const char *make_name(const char *path, bool whole_path, struct lab_arena
 static void add(struct found *found, const char *path, bool named) {
     if (lab_walk_again(&found->seen, path, found->arena))
         return;
-    LAB_ARENA_GROW(found->arena, &found->items, found->count, &found->capacity);
-    found->items[found->count++] = (struct lab_trace_source){.path = path, .named = named};
+    LAB_ADD(found->items, found->count, found->arena) =
+        (struct lab_trace_source){.path = path, .named = named};
 }
 
 /* --- folders --- */

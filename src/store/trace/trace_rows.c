@@ -38,15 +38,15 @@ bool trace_has_table(const struct trace_reader *reader, const char *table) {
 /* The table's columns; NULL-terminated, in the arena; none where there is no such table. */
 static const char **read_columns(const struct trace_reader *reader, const char *table) {
     const char **names = lab_arena_alloc(reader->arena, 1, sizeof *names);
-    int count = 0, capacity = 0;
+    int count = 0;
     LAB_AUTO_STATEMENT *rows = NULL;
     if (sqlite3_prepare_v2(reader->db, "SELECT name FROM pragma_table_info(?)", -1, &rows, NULL) ==
         SQLITE_OK) {
         sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
         while (sqlite3_step(rows) == SQLITE_ROW) {
             const char *name = (const char *)sqlite3_column_text(rows, 0);
-            LAB_ARENA_GROW(reader->arena, &names, count, &capacity);
-            names[count++] = lab_arena_strdup(reader->arena, name ? name : "");
+            LAB_ADD(names, count, reader->arena) =
+                lab_arena_strdup(reader->arena, name ? name : "");
         }
     }
     return names;

@@ -70,7 +70,7 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
                           struct lab_tuning_entry **ret_entries, int *ret_count,
                           struct lab_err *err) {
     struct lab_tuning_entry *items = NULL;
-    int count = 0, capacity = 0, code = SQLITE_DONE;
+    int count = 0, code = SQLITE_DONE;
     LAB_AUTO_STATEMENT *statement = NULL;
     if (cache->db) {
         statement = tuning_query(
@@ -79,8 +79,7 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
         if (!statement)
             return -1;
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-            LAB_ARENA_GROW(arena, &items, count, &capacity);
-            items[count++] = read_entry(statement, arena);
+            LAB_ADD(items, count, arena) = read_entry(statement, arena);
         }
     }
     if (code != SQLITE_DONE)
@@ -155,7 +154,7 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
                             struct lab_arena *arena, struct lab_trial **ret_trials, int *ret_count,
                             struct lab_err *err) {
     struct lab_trial *items = NULL;
-    int count = 0, capacity = 0, code = SQLITE_DONE;
+    int count = 0, code = SQLITE_DONE;
     LAB_AUTO_STATEMENT *statement = NULL;
     if (cache->db) {
         statement = tuning_query(cache,
@@ -165,7 +164,7 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
         if (!statement)
             return -1;
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-            LAB_ARENA_GROW(arena, &items, count, &capacity);
+            items = lab_arena_grow(arena, items, (size_t)count, sizeof *items);
             count += read_trial(statement, arena, &items[count]);
         }
     }

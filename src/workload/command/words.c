@@ -21,13 +21,12 @@ struct splitter {
     struct lab_arena *arena;
     struct lab_err *err;
     const char **words;
-    int count, capacity;
+    int count;
     struct lab_str word;
 };
 
 static void add_word(struct splitter *s, const char *text) {
-    LAB_ARENA_GROW(s->arena, &s->words, s->count, &s->capacity);
-    s->words[s->count++] = lab_arena_strdup(s->arena, text);
+    LAB_ADD(s->words, s->count, s->arena) = lab_arena_strdup(s->arena, text);
 }
 
 /* What stands bare and would mean something to a shell. */

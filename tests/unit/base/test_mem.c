@@ -28,13 +28,16 @@ LAB_TEST(memory_is_zeroed) {
 }
 
 LAB_TEST(an_array_grows) {
-    int *squares = NULL, capacity = 0;
-    for (int i = 0; i < 1000; i++) {
-        LAB_MEM_GROW(&squares, i, &capacity);
-        squares[i] = i * i;
+    int *squares = NULL, *others = NULL, other_count = 0;
+    LAB_AUTO(arena, arena);
+    for (int i = 0; i < 1000;) {
+        int square = i * i;
+        LAB_PUSH(squares, i) = square;
+        LAB_ADD(others, other_count, &arena) = square;
+        assert_int_equal(others[other_count], 0); /* a zeroed item stands behind the last */
     }
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(squares[i], i * i);
+        assert_true(squares[i] == i * i && others[i] == i * i);
     lab_mem_free(squares);
 }
 

@@ -22,7 +22,6 @@ struct fixture {
     struct lab_arena arena;
     struct lab_study_info study;
     struct lab_run *runs;
-    int capacity;
     int64_t wall_ns; /* when the next one starts */
 };
 
@@ -61,8 +60,8 @@ static inline struct lab_run *fixture_plan(struct fixture *f, int gpu, int rank_
         lab_str_printf(&id, "%s%d", i ? "+" : "gpu", gpu + i);
     }
     lab_str_printf(&id, "_numa%d_%s", node, label);
-    LAB_MEM_GROW(&f->runs, f->study.run_count, &f->capacity);
-    int position = f->study.run_count++;
+    int position = f->study.run_count;
+    LAB_PUSH(f->runs, f->study.run_count) = (struct lab_run){0};
     f->study.runs = f->runs;
     f->study.point_count = f->study.run_count;
     f->runs[position] = (struct lab_run){
