@@ -69,18 +69,6 @@ static size_t collect(const struct lab_iteration *records, size_t count, enum la
     return found;
 }
 
-/* Joins spans that touch or overlap; returns how many remain. */
-static size_t join(struct lab_span *spans, size_t count) {
-    size_t last = 0;
-    for (size_t i = 1; i < count; i++) {
-        if (spans[i].start_ns > spans[last].end_ns)
-            spans[++last] = spans[i];
-        else if (spans[i].end_ns > spans[last].end_ns)
-            spans[last].end_ns = spans[i].end_ns;
-    }
-    return count ? last + 1 : 0;
-}
-
 /* Time of `copies` that lies under `computes`; both are sorted, the latter apart from each
  * other. */
 static double covered_ns(const struct lab_span *copies, size_t copy_count,
@@ -103,7 +91,8 @@ static double covered_ns(const struct lab_span *copies, size_t copy_count,
 double lab_measure_overlap(const struct lab_iteration *records, size_t count) {
     LAB_AUTO_FREE struct lab_span *spans = lab_mem_resize(NULL, 2 * count, sizeof *spans);
     struct lab_span *computes = spans, *copies = spans + count;
-    size_t compute_count = join(computes, collect(records, count, LAB_STAGE_COMPUTE, computes));
+    size_t compute_count =
+        lab_spans_join(computes, collect(records, count, LAB_STAGE_COMPUTE, computes));
     const enum lab_stage directions[] = {LAB_STAGE_H2D, LAB_STAGE_D2H};
     double covered = 0, total = 0;
     for (int d = 0; d < 2; d++) {

@@ -10,14 +10,13 @@
  */
 #include "model/iteration.h"
 
-#include <stdbool.h>
-#include <string.h>
+#include "base/list.h"
+#include "model/varint.h"
 
 #define VERSION             1
-#define VARINT_MAX_BYTES    10
 #define TIMES               (2 + 2 * LAB_STAGE_COUNT)
 #define ITERATION_MIN_BYTES 3 /* flags and two times */
-#define ITERATION_MAX_BYTES (1 + TIMES * VARINT_MAX_BYTES)
+#define ITERATION_MAX_BYTES (1 + TIMES * LAB_VARINT_BYTES)
 
 #define STARTS_WITH_STAGE (1u << LAB_STAGE_COUNT)
 #define ENDS_WITH_STAGE   (2u << LAB_STAGE_COUNT)
@@ -54,19 +53,6 @@ static int last_stage(unsigned flags) {
 
 /* --- packing --- */
 
-static size_t put_varint(unsigned char *to, uint64_t value) {
-    size_t length = 0;
-    for (; value >= 0x80; value >>= 7)
-        to[length++] = (unsigned char)(value | 0x80);
-    to[length++] = (unsigned char)value;
-    return length;
-}
-
-/* Small numbers of either sign become small unsigned ones: 0, -1, 1, -2 … are 0, 1, 2, 3 … */
-static uint64_t zigzag(uint64_t value) {
-    return (value << 1) ^ (0 - (value >> 63));
-}
-
 static unsigned flags_of(const struct lab_iteration *item) {
     unsigned flags = 0;
     for (int s = 0; s < LAB_STAGE_COUNT; s++)
@@ -98,7 +84,7 @@ static size_t put_iteration(unsigned char *to, const struct lab_iteration *item,
         if (!(written & (1u << i)))
             continue;
         uint64_t step = times[i] - course->time;
-        length += put_varint(to + length, zigzag(step - course->steps[i]));
+        length += lab_varint_write(to + length, lab_zigzag(step - course->steps[i]));
         course->steps[i] = step;
         course->time = times[i];
     }
@@ -108,8 +94,8 @@ static size_t put_iteration(unsigned char *to, const struct lab_iteration *item,
 void lab_iterations_pack(const struct lab_iteration *items, size_t count, struct lab_str *out) {
     unsigned char bytes[ITERATION_MAX_BYTES] = {VERSION};
     struct course course = {.time = count ? (uint64_t)items[0].start_ns : 0};
-    size_t length = 1 + put_varint(bytes + 1, count);
-    length += put_varint(bytes + length, zigzag(course.time));
+    size_t length = 1 + lab_varint_write(bytes + 1, count);
+    length += lab_varint_write(bytes + length, lab_zigzag(course.time));
     lab_str_add_bytes(out, (const char *)bytes, length);
     for (size_t i = 0; i < count; i++) {
         length = put_iteration(bytes, &items[i], &course);
@@ -119,31 +105,7 @@ void lab_iterations_pack(const struct lab_iteration *items, size_t count, struct
 
 /* --- unpacking --- */
 
-struct packed {
-    const unsigned char *at, *end;
-};
-
-/* False where the bytes end within the number, or it doesn't fit 64 bits. */
-static bool take_varint(struct packed *packed, uint64_t *ret_value) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; packed->at < packed->end && shift < 64; shift += 7) {
-        unsigned char byte = *packed->at++;
-        if (shift == 63 && byte > 1)
-            return false;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            *ret_value = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint64_t unzigzag(uint64_t value) {
-    return (value >> 1) ^ (0 - (value & 1));
-}
-
-static bool take_iteration(struct packed *packed, struct course *course,
+static bool take_iteration(struct lab_packed *packed, struct course *course,
                            struct lab_iteration *item) {
     if (packed->at == packed->end)
         return false;
@@ -156,9 +118,9 @@ static bool take_iteration(struct packed *packed, struct course *course,
         uint64_t change;
         if (!(written & (1u << i)))
             continue;
-        if (!take_varint(packed, &change))
+        if (!lab_varint_take(packed, &change))
             return false;
-        course->steps[i] += unzigzag(change);
+        course->steps[i] += lab_unzigzag(change);
         course->time += course->steps[i];
         times[i] = course->time;
     }
@@ -173,7 +135,7 @@ static bool take_iteration(struct packed *packed, struct course *course,
 
 /* The count is believed only as far as the bytes behind it reach: memory is bounded by the
  * input. */
-static int take_count(struct packed *packed, size_t max_count, size_t *ret_count,
+static int take_count(struct lab_packed *packed, size_t max_count, size_t *ret_count,
                       struct lab_err *err) {
     uint64_t count;
     if (packed->at == packed->end)
@@ -182,7 +144,7 @@ static int take_count(struct packed *packed, size_t max_count, size_t *ret_count
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: version %d, known is %d",
                            *packed->at, VERSION);
     packed->at++;
-    if (!take_varint(packed, &count))
+    if (!lab_varint_take(packed, &count))
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: invalid count");
     if (count > max_count)
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: %llu, at most %zu may be here",
@@ -199,16 +161,16 @@ static int take_count(struct packed *packed, size_t max_count, size_t *ret_count
 int lab_iterations_unpack(const void *bytes, size_t length, size_t max_count,
                           struct lab_arena *arena, struct lab_iteration **ret_items,
                           size_t *ret_count, struct lab_err *err) {
-    struct packed packed = {.at = bytes};
+    struct lab_packed packed = {.at = bytes};
     packed.end = packed.at + length;
     size_t count = 0;
     uint64_t origin;
     if (take_count(&packed, max_count, &count, err) < 0)
         return -1;
-    if (!take_varint(&packed, &origin))
+    if (!lab_varint_take(&packed, &origin))
         return lab_err_set(err, LAB_ERR_SYSTEM, "packed iterations: invalid first start");
 
-    struct course course = {.time = unzigzag(origin)};
+    struct course course = {.time = lab_unzigzag(origin)};
     struct lab_iteration *items = lab_arena_alloc(arena, count, sizeof *items);
     for (size_t i = 0; i < count; i++)
         if (!take_iteration(&packed, &course, &items[i]))
@@ -221,4 +183,20 @@ int lab_iterations_unpack(const void *bytes, size_t length, size_t max_count,
     *ret_items = items;
     *ret_count = count;
     return 0;
+}
+
+/* --- spans --- */
+
+size_t lab_spans_join(struct lab_span *spans, size_t count) {
+    if (count == 0)
+        return 0;
+    LAB_SORT(spans, count, LAB_BY(spans, start_ns));
+    size_t last = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (spans[i].start_ns > spans[last].end_ns)
+            spans[++last] = spans[i];
+        else if (spans[i].end_ns > spans[last].end_ns)
+            spans[last].end_ns = spans[i].end_ns;
+    }
+    return last + 1;
 }

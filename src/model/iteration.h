@@ -17,6 +17,9 @@ struct lab_span { /* on the device, CLOCK_MONOTONIC; both 0 = the stage doesn't 
     int64_t start_ns, end_ns;
 };
 
+/* Sorts them and joins those that touch or overlap, in place; returns how many remain. */
+size_t lab_spans_join(struct lab_span *spans, size_t count);
+
 struct lab_iteration {
     int64_t start_ns, end_ns; /* start of the first stage, end of the last */
     struct lab_span stages[LAB_STAGE_COUNT];

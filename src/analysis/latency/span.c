@@ -1,22 +1,6 @@
 /* analysis/latency/span.c: unions and intersections of stretches of time, in one pass over each. */
 #include "analysis/latency/span.h"
 
-#include "base/list.h"
-
-size_t lab_spans_join(struct lab_span *spans, size_t count) {
-    if (count == 0)
-        return 0;
-    LAB_SORT(spans, count, LAB_BY(spans, start_ns));
-    size_t last = 0;
-    for (size_t i = 1; i < count; i++) {
-        if (spans[i].start_ns > spans[last].end_ns)
-            spans[++last] = spans[i];
-        else if (spans[i].end_ns > spans[last].end_ns)
-            spans[last].end_ns = spans[i].end_ns;
-    }
-    return last + 1;
-}
-
 int64_t lab_spans_busy_ns(const struct lab_span *spans, size_t count) {
     int64_t busy_ns = 0;
     for (size_t i = 0; i < count; i++)

@@ -8,9 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sorts them and joins those that touch or overlap, in place; returns how many remain. */
-size_t lab_spans_join(struct lab_span *spans, size_t count);
-
 /* The time they take, which for joined ones is the time in which any of them runs. */
 int64_t lab_spans_busy_ns(const struct lab_span *spans, size_t count);
 

@@ -34,27 +34,8 @@
 /* --- numbers --- */
 
 void lab_varint_put(struct lab_str *out, uint64_t value) {
-    char bytes[LAB_VARINT_BYTES];
-    size_t length = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[length++] = (char)(value | 0x80);
-    bytes[length++] = (char)value;
-    lab_str_add_bytes(out, bytes, length);
-}
-
-bool lab_varint_take(struct lab_packed *packed, uint64_t *ret_value) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; packed->at < packed->end && shift < 64; shift += 7) {
-        uint8_t byte = *packed->at++;
-        if (shift == 63 && byte > 1)
-            return false;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            *ret_value = value;
-            return true;
-        }
-    }
-    return false;
+    uint8_t bytes[LAB_VARINT_BYTES];
+    lab_str_add_bytes(out, (const char *)bytes, lab_varint_write(bytes, value));
 }
 
 static uint32_t sum_of(const void *bytes, size_t length) {

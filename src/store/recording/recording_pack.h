@@ -9,10 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "model/varint.h"
 
 #define LAB_CHUNK_TICKS     256 /* what is written at most: half a minute at 10 Hz */
 #define LAB_CHUNK_TICKS_MAX 512 /* what is read at most */
@@ -69,24 +66,7 @@ int lab_chunk_reader_column(struct lab_chunk_reader *reader, int column, int64_t
 
 /* --- numbers, for whoever packs something else --- */
 
-struct lab_packed {
-    const uint8_t *at, *end;
-};
-
-#define LAB_VARINT_BYTES 10
-
 void lab_varint_put(struct lab_str *out, uint64_t value);
-bool lab_varint_take(struct lab_packed *packed,
-                     uint64_t *ret_value); /* false: cut off, too large */
-
-/* Small numbers of either sign become small unsigned ones: 0, -1, 1, -2 … are 0, 1, 2, 3 … */
-static inline uint64_t lab_zigzag(uint64_t value) {
-    return (value << 1) ^ (0 - (value >> 63));
-}
-
-static inline uint64_t lab_unzigzag(uint64_t value) {
-    return (value >> 1) ^ (0 - (value & 1));
-}
 
 /* The last four bytes of everything packed here: a sum of those before them. */
 #define LAB_PACKED_SUM_BYTES 4
