@@ -357,7 +357,8 @@ static void scale_spread(struct lab_windows *windows, const struct lab_rank_time
 }
 
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_rank_times *rank_times) {
-    double *sums = lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
+    LAB_AUTO_FREE double *sums =
+        lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
     double *counts = sums + rank_times->point_count, largest = 0, farthest = 0;
     for (size_t i = 0; i < windows->count; i++) {
         int point = rank_times->items[windows->rank_time[i]].point;
@@ -370,7 +371,6 @@ bool lab_windows_centre(struct lab_windows *windows, const struct lab_rank_times
         windows->x[i] -= sums[point] / counts[point];
         farthest = fmax(farthest, fabs(windows->x[i]));
     }
-    lab_mem_free(sums);
     scale_spread(windows, rank_times);
     return farthest > CONSTANT * largest;
 }

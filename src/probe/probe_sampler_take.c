@@ -290,7 +290,7 @@ double lateness_quantile_ms(const struct lateness *lateness, double share) {
 
 void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *ret_stats) {
     struct lab_sampler_stats stats = {0};
-    struct lateness *late = lab_mem_alloc(1, sizeof *late);
+    LAB_AUTO_FREE struct lateness *late = lab_mem_alloc(1, sizeof *late);
     sampler_watch(sampler);
     for (int i = 0; i < sampler->lane_count; i++) {
         struct sampler_lane *lane = sampler->lanes[i];
@@ -315,7 +315,6 @@ void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *re
     stats.late_p50_ms = lateness_quantile_ms(late, 0.5);
     stats.late_p99_ms = lateness_quantile_ms(late, 0.99);
     stats.late_max_ms = (double)late->max_ns / 1e6;
-    lab_mem_free(late);
     *ret_stats = stats;
 }
 

@@ -110,7 +110,8 @@ static size_t drop(struct candidate *candidates, size_t count, size_t end, doubl
  */
 static void search(const struct series *series, size_t step, size_t places, size_t *ret_previous) {
     LAB_AUTO_FREE double *best = lab_mem_resize(NULL, places + 1, sizeof *best);
-    struct candidate *candidates = lab_mem_resize(NULL, places + 1, sizeof *candidates);
+    LAB_AUTO_FREE struct candidate *candidates =
+        lab_mem_resize(NULL, places + 1, sizeof *candidates);
     /* on a grid one more: the last place may be nearer than a step */
     size_t count = 0, reach = (series->segment_min + step - 1) / step + (step > 1);
     best[0] = -series->penalty;
@@ -135,7 +136,6 @@ static void search(const struct series *series, size_t step, size_t places, size
         count = drop(candidates, count, end, best[end], reach);
         candidates[count++] = (struct candidate){end, SIZE_MAX, INFINITY};
     }
-    lab_mem_free(candidates);
 }
 
 /* Moves each change from the grid to the best value within a step of it. */
@@ -184,14 +184,13 @@ static size_t take_out(const struct series *series, size_t *starts, size_t count
 static size_t segment(const struct series *series, size_t *ret_starts) {
     size_t step = (series->n + PLACES_MAX - 1) / PLACES_MAX;
     size_t places = (series->n + step - 1) / step, count = 0;
-    size_t *previous = lab_mem_resize(NULL, places + 1, sizeof *previous);
+    LAB_AUTO_FREE size_t *previous = lab_mem_resize(NULL, places + 1, sizeof *previous);
     search(series, step, places, previous);
     for (size_t place = previous[places]; place > 0; place = previous[place])
         count++;
     size_t k = count;
     for (size_t place = previous[places]; place > 0; place = previous[place])
         ret_starts[--k] = place * step;
-    lab_mem_free(previous);
     if (step > 1) {
         refine(series, step, ret_starts, count);
         count = take_out(series, ret_starts, count);

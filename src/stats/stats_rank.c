@@ -95,7 +95,7 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n) {
     }
     if (n < 2)
         return test;
-    double *sorted = lab_mem_resize(NULL, 2 * n, sizeof *sorted);
+    LAB_AUTO_FREE double *sorted = lab_mem_resize(NULL, 2 * n, sizeof *sorted);
     memcpy(sorted, x, n * sizeof *x);
     double falls = count_falls(sorted, sorted + n, n), tied_pairs = 0, tie_terms = 0;
     for (size_t i = 0, next; i < n; i = next) {
@@ -105,7 +105,6 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n) {
         tied_pairs += t * (t - 1) / 2;
         tie_terms += t * (t - 1) * (2 * t + 5);
     }
-    lab_mem_free(sorted);
     double pairs = (double)n * (double)(n - 1) / 2;
     test.s = pairs - tied_pairs - 2 * falls;
     if (n <= EXACT_MAX)

@@ -22,7 +22,7 @@ struct numbered {
 };
 
 void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
-    struct numbered *tests = lab_mem_resize(NULL, n + 1, sizeof *tests);
+    LAB_AUTO_FREE struct numbered *tests = lab_mem_resize(NULL, n + 1, sizeof *tests);
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         if (p[i] >= 0 && p[i] <= 1)
@@ -37,7 +37,6 @@ void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
         least = fmin(least, test->p * ((double)count / (double)rank));
         ret_adjusted[test->index] = least;
     }
-    lab_mem_free(tests);
 }
 
 /* --- shares --- */

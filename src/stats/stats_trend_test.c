@@ -166,7 +166,7 @@ static const struct lab_trend_effect unknown = {NAN, NAN, NAN, NAN, NAN};
 struct lab_trend_effect lab_trend_slope(const struct lab_trend_series *series, double confidence) {
     if (!usable(series, 4))
         return unknown;
-    struct grid *grid = lab_mem_alloc(1, sizeof *grid);
+    LAB_AUTO_FREE struct grid *grid = lab_mem_alloc(1, sizeof *grid);
     make_grid(grid, series);
     double *z = lab_mem_resize(NULL, series->n, sizeof *z),
            middle_s = lab_stats_mean(series->times_s, series->n);
@@ -179,7 +179,6 @@ struct lab_trend_effect lab_trend_slope(const struct lab_trend_series *series, d
     judge_grid(grid, series);
     struct lab_trend_effect effect = take_effect(grid, 1 - confidence);
     lab_mem_free(z);
-    lab_mem_free(grid);
     return effect;
 }
 

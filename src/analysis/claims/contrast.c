@@ -179,14 +179,13 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
 
 struct lab_claim lab_claim_from_blocks(const double *values, int count, const char *unit) {
     struct lab_claim claim = lab_claim_none;
-    double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+    LAB_AUTO_FREE double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
     claim.unit = unit;
     for (int i = 0; i < count; i++) {
         logs[claim.n] = unit ? positive_log(values[i]) : values[i];
         claim.n += !isnan(logs[claim.n]);
     }
     struct estimate estimate = mean_of(logs, (size_t)claim.n);
-    lab_mem_free(logs);
     if (claim.n == 0)
         return claim;
     set_interval(&claim, estimate);
@@ -203,7 +202,7 @@ struct lab_claim lab_claim_from_blocks(const double *values, int count, const ch
 
 struct lab_claim lab_claim_from_amounts(const double *values, int count, const char *unit) {
     struct lab_claim claim = lab_claim_none;
-    double *kept = lab_mem_resize(NULL, (size_t)count + 1, sizeof *kept);
+    LAB_AUTO_FREE double *kept = lab_mem_resize(NULL, (size_t)count + 1, sizeof *kept);
     claim.unit = unit;
     for (int i = 0; i < count; i++) {
         kept[claim.n] = values[i];
@@ -211,7 +210,6 @@ struct lab_claim lab_claim_from_amounts(const double *values, int count, const c
     }
     double mean = claim.n > 0 ? lab_stats_mean(kept, (size_t)claim.n) : (double)NAN;
     struct lab_interval interval = lab_stats_mean_interval(kept, (size_t)claim.n, CONFIDENCE);
-    lab_mem_free(kept);
     if (!(mean > 0))
         return claim;
     claim.effect = mean;

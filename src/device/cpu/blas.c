@@ -113,12 +113,11 @@ static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 
 static void probe(void) {
     cpu_blas_core();
-    float *a = lab_mem_alloc((size_t)2 * PROBE_SIZE * PROBE_SIZE, sizeof *a);
+    LAB_AUTO_FREE float *a = lab_mem_alloc((size_t)2 * PROBE_SIZE * PROBE_SIZE, sizeof *a);
     long before = atomic_load(&buffers_handed_out);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, a,
                 PROBE_SIZE, a, PROBE_SIZE, 0, a + (size_t)PROBE_SIZE * PROBE_SIZE, PROBE_SIZE);
     concurrent = atomic_load(&buffers_handed_out) != before;
-    lab_mem_free(a);
     if (!concurrent)
         lab_log(LAB_LOG_WARNING,
                 "this OpenBLAS keeps its own buffers, so matrix products run one at a time");

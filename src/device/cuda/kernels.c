@@ -207,12 +207,11 @@ static int put_parts(struct cuda_stream *stream, const struct lab_launch *launch
 
 static void prepare_parts(const struct cuda_device *device, const struct lab_launch *launch) {
     int count = 0;
-    struct cuda_part *parts = lab_mem_alloc(CUDA_PARTS, sizeof *parts);
+    LAB_AUTO_FREE struct cuda_part *parts = lab_mem_alloc(CUDA_PARTS, sizeof *parts);
     if (cuda_plan_mlp_batch(launch, capacity_of(device), NULL, parts, &count, NULL) == 0)
         for (int i = 0; i < count; i++)
             if (!parts[i].is_product)
                 cuda_code_request(&parts[i].call.variant, device->capability);
-    lab_mem_free(parts);
 }
 
 int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err) {

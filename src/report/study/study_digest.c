@@ -84,7 +84,7 @@ static void rate_row(struct study_row *row, double *scratch) {
 }
 
 double study_row_latency_s(const struct study_row *row) {
-    double *all = lab_mem_alloc((size_t)row->run_count, sizeof *all);
+    LAB_AUTO_FREE double *all = lab_mem_alloc((size_t)row->run_count, sizeof *all);
     int count = 0;
     for (int i = 0; i < row->run_count; i++) {
         double p95_ms =
@@ -93,7 +93,6 @@ double study_row_latency_s(const struct study_row *row) {
             all[count++] = 1e-3 * p95_ms;
     }
     double median_s = count ? lab_stats_median(all, (size_t)count) : NAN;
-    lab_mem_free(all);
     return median_s;
 }
 
@@ -222,7 +221,7 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
         return notes;
     LAB_SORT(remarks->items, count, LAB_BY(remarks->items, gist), LAB_BY(remarks->items, order));
     const struct lab_run **runs = lab_arena_alloc(arena, count, sizeof *runs);
-    struct ordered_note *ordered = lab_mem_alloc(count, sizeof *ordered);
+    LAB_AUTO_FREE struct ordered_note *ordered = lab_mem_alloc(count, sizeof *ordered);
     for (size_t i = 0; i < count; i++) {
         const struct remark *remark = &remarks->items[i];
         if (i == 0 || remark->gist != remark[-1].gist)
@@ -238,7 +237,6 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     notes.items = lab_arena_alloc(arena, (size_t)notes.count, sizeof *notes.items);
     for (int i = 0; i < notes.count; i++)
         notes.items[i] = ordered[i].note;
-    lab_mem_free(ordered);
     lab_mem_free(remarks->items);
     return notes;
 }

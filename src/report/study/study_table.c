@@ -59,7 +59,7 @@ static void size_models(struct ranked *items, int count, const struct sheet *she
 
 static void rank_axis(struct sheet *sheet, int axis) {
     const struct study_axis *item = &sheet->axes.items[axis];
-    struct ranked *items = lab_mem_alloc((size_t)sheet->count + 1, sizeof *items);
+    LAB_AUTO_FREE struct ranked *items = lab_mem_alloc((size_t)sheet->count + 1, sizeof *items);
     for (int i = 0; i < sheet->count; i++)
         items[i] = (struct ranked){.value = item->values[i], .row = i};
     if (item->kind == STUDY_AXIS_MODEL && sheet->digest->range_count == 1)
@@ -73,7 +73,6 @@ static void rank_axis(struct sheet *sheet, int axis) {
     }
     sheet->ranks[axis] = ranks;
     sheet->value_counts[axis] = rank + 1;
-    lab_mem_free(items);
 }
 
 static int compare_rows(const void *a, const void *b, void *state) {
