@@ -64,9 +64,16 @@ static int read_studies(const char *word, struct lab_arena *arena, struct lab_po
     return 0;
 }
 
+/* Its file, there or not; NULL = this user has no place for it. */
+static const char *baseline_path(const char *name, struct lab_arena *arena) {
+    const char *state = lab_folder_state(arena);
+    bool fits = *name && *name != '.' && !strchr(name, '/') && strlen(name) <= NAME_MOST;
+    return state && fits ? lab_arena_printf(arena, "%s/baselines/%s" ENDING, state, name) : NULL;
+}
+
 static int read_part(const char *word, struct lab_arena *arena, struct lab_point_set **ret_sets,
                      int *ret_count, struct lab_err *err) {
-    const char *folder, *baseline = lab_baseline_path(word, arena);
+    const char *folder, *baseline = baseline_path(word, arena);
     struct stat info;
     bool there = stat(word, &info) == 0;
     if (!*word)
@@ -114,17 +121,11 @@ int lab_point_sets_read(const char *word, struct lab_arena *arena, struct lab_po
 
 /* --- baselines --- */
 
-const char *lab_baseline_path(const char *name, struct lab_arena *arena) {
-    const char *state = lab_folder_state(arena);
-    bool fits = *name && *name != '.' && !strchr(name, '/') && strlen(name) <= NAME_MOST;
-    return state && fits ? lab_arena_printf(arena, "%s/baselines/%s" ENDING, state, name) : NULL;
-}
-
 static int check_name(const char *name, struct lab_arena *arena, struct lab_err *err) {
     const char *folder;
     if (!lab_folder_state(arena))
         return lab_err_set(err, LAB_ERR_USER, "neither XDG_STATE_HOME nor HOME is set");
-    if (!lab_baseline_path(name, arena) || strpbrk(name, ",="))
+    if (!baseline_path(name, arena) || strpbrk(name, ",="))
         return lab_err_set(err, LAB_ERR_USER,
                            "'%s' can't be a baseline's name: up to %d characters, no '/', ',' or "
                            "'=', no '.' in front",
@@ -143,7 +144,7 @@ int lab_baseline_save(const char *name, const char *word, struct lab_arena *aren
     if (check_name(name, arena, err) < 0 ||
         lab_point_sets_read(word, arena, &sets, &count, err) < 0)
         return -1;
-    const char *path = lab_baseline_path(name, arena), *refused;
+    const char *path = baseline_path(name, arena), *refused;
     const char *folder = lab_arena_printf(arena, "%s/baselines", lab_folder_state(arena));
     if (lab_file_make_folders(folder, 0777, arena, &refused) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", refused);
@@ -174,7 +175,7 @@ const char *const *lab_baseline_names(struct lab_arena *arena) {
 }
 
 int lab_baseline_remove(const char *name, struct lab_arena *arena, struct lab_err *err) {
-    const char *path = lab_baseline_path(name, arena);
+    const char *path = baseline_path(name, arena);
     if (path && unlink(path) == 0)
         return 0;
     if (path && errno != ENOENT)

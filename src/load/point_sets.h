@@ -31,6 +31,4 @@ int lab_baseline_save(const char *name, const char *word, struct lab_arena *aren
                       struct lab_err *err);
 /* NULL-terminated, sorted. */
 const char *const *lab_baseline_names(struct lab_arena *arena);
-/* Its file, there or not; NULL = this user has no place for it. */
-const char *lab_baseline_path(const char *name, struct lab_arena *arena);
 int lab_baseline_remove(const char *name, struct lab_arena *arena, struct lab_err *err);

@@ -12,7 +12,7 @@
 
 #define LOCAL_DISTANCE 10 /* by definition of ACPI's SLIT */
 
-struct lab_cpus topology_cpus(struct lab_arena *arena, hwloc_const_bitmap_t set) {
+static struct lab_cpus cpus_of(struct lab_arena *arena, hwloc_const_bitmap_t set) {
     struct lab_cpus cpus = {0};
     int weight = hwloc_bitmap_weight(set);
     if (weight <= 0)
@@ -72,7 +72,7 @@ static void read_nodes(struct topology *topology, hwloc_obj_t const *objects, in
     for (int i = 0; i < count; i++) {
         struct lab_node *node = &machine->nodes[i];
         node->number = (int)objects[i]->os_index;
-        node->cpus = topology_cpus(&topology->arena, sets[i]);
+        node->cpus = cpus_of(&topology->arena, sets[i]);
         node->memory_bytes = (int64_t)objects[i]->attr->numanode.local_memory;
         node->free_bytes = topology_free_bytes(machine, node->number, NULL);
         hwloc_bitmap_free(sets[i]);
@@ -97,7 +97,7 @@ static void read_cores(struct topology *topology, hwloc_obj_t const *nodes) {
         hwloc_obj_t object = hwloc_get_obj_by_type(hwloc, type, (unsigned)i);
         hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_PACKAGE, object);
         struct lab_core *core = &machine->cores[i];
-        core->cpus = topology_cpus(&topology->arena, object->cpuset);
+        core->cpus = cpus_of(&topology->arena, object->cpuset);
         core->package = package ? (int)package->logical_index : 0;
         core->node = core->cpus.count > 0
                          ? node_of_cpu(nodes, machine->node_count, core->cpus.items[0])
@@ -190,7 +190,7 @@ void topology_read_nodes(struct topology *topology) {
     int count = hwloc_get_nbobjs_by_type(topology->hwloc, HWLOC_OBJ_NUMANODE);
     hwloc_obj_t *objects = nodes_by_number(topology, count); /* hwloc promises one at least */
     topology->all_cpus =
-        topology_cpus(&topology->arena, hwloc_topology_get_topology_cpuset(topology->hwloc));
+        cpus_of(&topology->arena, hwloc_topology_get_topology_cpuset(topology->hwloc));
     read_nodes(topology, objects, count);
     read_cores(topology, objects);
     read_distances(topology);

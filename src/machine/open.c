@@ -153,7 +153,8 @@ int topology_require_live(const struct lab_machine *machine, const char *what,
                        what);
 }
 
-void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out) {
+/* Appends "node 1", "nodes 0, 1 and 3": those that the machine has. */
+static void write_nodes(const struct lab_machine *machine, struct lab_str *out) {
     lab_str_add(out, machine->node_count == 1 ? "node " : "nodes ");
     for (int i = 0; i < machine->node_count; i++)
         lab_str_printf(out, "%s%d",
@@ -175,7 +176,7 @@ int lab_machine_require_node(const struct lab_machine *machine, int node, struct
                        machine->nodes[0].number);
     else {
         lab_str_printf(&there, "%s has ", machine->source);
-        topology_write_nodes(machine, &there);
+        write_nodes(machine, &there);
     }
     lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s", node, there.text);
     return lab_err_hint(err, LAB_HINT_NUMA_NODE);

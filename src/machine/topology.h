@@ -35,13 +35,8 @@ void topology_keep_types(hwloc_topology_t hwloc);
 void topology_read_nodes(struct topology *topology);
 void topology_read_pci(struct topology *topology);
 
-struct lab_cpus topology_cpus(struct lab_arena *arena, hwloc_const_bitmap_t set);
-
 /* Fails for a machine that is only a recording; `what` is "binding threads". */
 int topology_require_live(const struct lab_machine *machine, const char *what, struct lab_err *err);
-
-/* Appends "node 1", "nodes 0, 1 and 3": those that the machine has. */
-void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out);
 
 /*
  * What this process can still get from a node (-1 = the whole machine); -1 = unknown. `ret_limited`

@@ -12,7 +12,8 @@ struct reader {
     struct lab_err *err;
 };
 
-struct lab_value *plan_lookup(const struct lab_value *map, const char *path) {
+/* The value at a path below `map`, or NULL. */
+static struct lab_value *lookup(const struct lab_value *map, const char *path) {
     char key[128];
     for (;;) {
         size_t length = strcspn(path, ".");
@@ -168,7 +169,7 @@ static int refuse_path(const struct reader *r, const struct lab_value *entry, co
     const char *above = dot ? lab_arena_strndup(r->arena, path, (size_t)(dot - path)) : NULL;
     const struct lab_value *map = r->job->experiment;
     if (above)
-        map = plan_lookup(map, above);
+        map = lookup(map, above);
     int count = map && map->type == LAB_VALUE_MAP ? map->count : 0;
     const char **names = lab_arena_alloc(r->arena, (size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++)
@@ -182,7 +183,7 @@ static int refuse_path(const struct reader *r, const struct lab_value *entry, co
 static int add_path(const struct reader *r, struct plan_product *product, int fixed,
                     const struct lab_value *entry) {
     const char *path = entry->string;
-    struct lab_value *value = plan_lookup(r->job->experiment, path);
+    struct lab_value *value = lookup(r->job->experiment, path);
     if (!value)
         return refuse_path(r, entry, path);
     if (value->type != LAB_VALUE_MAP)
@@ -237,7 +238,7 @@ static int most_axes(const struct reader *r, const struct lab_value *list) {
     for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++) {
         const struct lab_value *entry = list->items[i], *value = NULL;
         if (entry->type == LAB_VALUE_STRING)
-            value = plan_lookup(r->job->experiment, entry->string);
+            value = lookup(r->job->experiment, entry->string);
         most += value && value->type == LAB_VALUE_MAP ? value->count : 1;
     }
     return most;
@@ -255,7 +256,7 @@ static int read_product(const struct reader *r) {
     for (int i = 0; i < 2; i++) {
         if (plan_is_axis(&named, always[i]) || (i == 1 && r->job->phase_count > 0))
             continue;
-        struct lab_value *value = plan_lookup(r->job->experiment, always[i]);
+        struct lab_value *value = lookup(r->job->experiment, always[i]);
         if (!value)
             return lab_value_err(r->job->experiment, r->err, "experiment.%s is missing", always[i]);
         if (add_single(r, product, 0, always[i], value, value) < 0)
@@ -322,7 +323,7 @@ static int apply_condition(const struct reader *r, struct plan_series *series, c
     const char *rest = NULL;
     int at = find_axis(&series->product, path, &key, &rest);
     if (at < 0) {
-        const struct lab_value *constant = plan_lookup(r->job->experiment, path);
+        const struct lab_value *constant = lookup(r->job->experiment, path);
         if (!constant)
             return lab_value_err(wanted, r->err, "where: there is no experiment.%.80s", path);
         if (!meets(constant, wanted)) {
@@ -338,7 +339,7 @@ static int apply_condition(const struct reader *r, struct plan_series *series, c
     for (int place = 0; place < axis->length; place++) {
         const struct lab_value *value = axis->values[key][place];
         if (*rest)
-            value = plan_lookup(value, rest);
+            value = lookup(value, rest);
         found += value != NULL;
         if (value && meets(value, wanted))
             continue;

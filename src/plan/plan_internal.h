@@ -175,8 +175,6 @@ int plan_axes_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
 bool plan_is_axis(const struct plan_product *product, const char *path);
 /* Whether some axis has its values from below this key of `experiment`. */
 bool plan_is_axis_root(const struct plan_job *job, const char *key);
-/* The value at a path below `map`, or NULL. */
-struct lab_value *plan_lookup(const struct lab_value *map, const char *path);
 
 #define PLAN_GPU_IDS    "hardware.gpu_ids"
 #define PLAN_NUMA_NODES "hardware.numa_nodes"

@@ -27,12 +27,35 @@
 
 /* --- threads --- */
 
+/* Gives up one reference. */
+static void release_sampler(struct lab_sampler *sampler) {
+    if (atomic_fetch_sub(&sampler->references, 1) != 1)
+        return;
+    for (int i = 0; i < sampler->lane_count; i++) {
+        lane_release(sampler->lanes[i]);
+        lab_mem_free(sampler->lanes[i]);
+    }
+    lab_mem_free(sampler->lanes);
+    for (int i = 0; i < sampler->probe_count; i++)
+        for (int k = 0; k < sampler->probes[i].text_count; k++)
+            lab_mem_free(sampler->probes[i].texts[k]);
+    lab_mem_free(sampler->probes);
+    lab_gpu_process_table_close(sampler->table);
+    sample_queue_release(&sampler->queue);
+    pthread_mutex_destroy(&sampler->mutex);
+    pthread_cond_destroy(&sampler->ended);
+    sem_destroy(&sampler->watch_wake);
+    pthread_cond_destroy(&sampler->opened);
+    lab_arena_release(&sampler->arena);
+    lab_mem_free(sampler);
+}
+
 void sampler_thread_ends(struct lab_sampler *sampler) {
     pthread_mutex_lock(&sampler->mutex);
     sampler->threads--;
     pthread_cond_broadcast(&sampler->ended);
     pthread_mutex_unlock(&sampler->mutex);
-    sampler_release(sampler);
+    release_sampler(sampler);
 }
 
 static void *lane_main(void *argument) {
@@ -206,28 +229,6 @@ int lab_sampler_open_parts(const struct sampler_parts *parts,
     return result;
 }
 
-void sampler_release(struct lab_sampler *sampler) {
-    if (atomic_fetch_sub(&sampler->references, 1) != 1)
-        return;
-    for (int i = 0; i < sampler->lane_count; i++) {
-        lane_release(sampler->lanes[i]);
-        lab_mem_free(sampler->lanes[i]);
-    }
-    lab_mem_free(sampler->lanes);
-    for (int i = 0; i < sampler->probe_count; i++)
-        for (int k = 0; k < sampler->probes[i].text_count; k++)
-            lab_mem_free(sampler->probes[i].texts[k]);
-    lab_mem_free(sampler->probes);
-    lab_gpu_process_table_close(sampler->table);
-    sample_queue_release(&sampler->queue);
-    pthread_mutex_destroy(&sampler->mutex);
-    pthread_cond_destroy(&sampler->ended);
-    sem_destroy(&sampler->watch_wake);
-    pthread_cond_destroy(&sampler->opened);
-    lab_arena_release(&sampler->arena);
-    lab_mem_free(sampler);
-}
-
 /* Gives the threads a moment; one that is in the driver's hands is left there. */
 static void wait_for_threads(struct lab_sampler *sampler) {
     int64_t until_ns = lab_clock_now(lab_clock_system()) + CLOSE_WAIT_NS;
@@ -257,5 +258,5 @@ void lab_sampler_close(struct lab_sampler *sampler) {
     pthread_mutex_unlock(&sampler->mutex);
     for (int i = 0; i < sampler->probe_count; i++)
         sampler_probe_close(&sampler->probes[i]);
-    sampler_release(sampler);
+    release_sampler(sampler);
 }

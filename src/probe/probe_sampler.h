@@ -35,8 +35,6 @@ struct lateness {
 };
 
 void lateness_add(struct lateness *lateness, int64_t late_ns);
-void lateness_merge(struct lateness *into, const struct lateness *from);
-double lateness_quantile_ms(const struct lateness *lateness, double share); /* 0 = no reading */
 
 /* --- a lane --- */
 
@@ -196,8 +194,6 @@ void sampler_count_present(struct lab_sampler *sampler, int by);
  * of a lane that owes may be held: they never owe. */
 void sampler_paid(struct lab_sampler *sampler);
 
-/* Looks for lanes that hang, and at the wall clock; any thread. */
-void sampler_watch(struct lab_sampler *sampler);
 void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread that does so */
 
 /*
@@ -206,7 +202,6 @@ void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread t
  */
 void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns);
 
-void sampler_release(struct lab_sampler *sampler);       /* one reference */
 void sampler_probe_release(struct sampler_probe *probe); /* one user */
 void sampler_probe_close(struct sampler_probe *probe);   /* the handle, whatever became of it */
 

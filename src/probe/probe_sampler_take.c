@@ -142,7 +142,8 @@ static void check_wall_clock(struct lab_sampler *sampler, int64_t now_ns) {
     sampler_wake_taker(sampler);
 }
 
-void sampler_watch(struct lab_sampler *sampler) {
+/* Looks for lanes that hang, and at the wall clock; any thread. */
+static void watch(struct lab_sampler *sampler) {
     int64_t now_ns = lab_clock_now(sampler->clock);
     for (int i = 0; i < sampler->lane_count; i++)
         lane_watch(sampler->lanes[i], now_ns);
@@ -161,7 +162,7 @@ void sampler_watch_run(struct lab_sampler *sampler) {
             sampler_wait(sampler, &sampler->watch_wake, due_ns);
         if (is_stopped(sampler))
             return;
-        sampler_watch(sampler);
+        watch(sampler);
     }
 }
 
@@ -232,7 +233,7 @@ void lab_sampler_take(struct lab_sampler *sampler, const struct lab_sink_samples
     eventfd_t count;
     if (sampler->event_fd >= 0)
         eventfd_read(sampler->event_fd, &count);
-    sampler_watch(sampler);
+    watch(sampler);
     sample_queue_take(&sampler->queue);
     for (int i = 0; i < sampler->lane_count; i++)
         sample_queue_take(&sampler->lanes[i]->queue);
@@ -268,14 +269,15 @@ void lateness_add(struct lateness *lateness, int64_t late_ns) {
     lateness->max_ns = late_ns > lateness->max_ns ? late_ns : lateness->max_ns;
 }
 
-void lateness_merge(struct lateness *into, const struct lateness *from) {
+static void merge_lateness(struct lateness *into, const struct lateness *from) {
     for (int i = 0; i < LATENESS_BUCKETS; i++)
         into->buckets[i] += from->buckets[i];
     into->count += from->count;
     into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
 }
 
-double lateness_quantile_ms(const struct lateness *lateness, double share) {
+/* 0 = no reading */
+static double lateness_quantile_ms(const struct lateness *lateness, double share) {
     int64_t before = 0;
     for (int i = 0; i < LATENESS_BUCKETS; i++) {
         before += lateness->buckets[i];
@@ -291,7 +293,7 @@ double lateness_quantile_ms(const struct lateness *lateness, double share) {
 void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *ret_stats) {
     struct lab_sampler_stats stats = {0};
     LAB_AUTO_FREE struct lateness *late = lab_mem_alloc(1, sizeof *late);
-    sampler_watch(sampler);
+    watch(sampler);
     for (int i = 0; i < sampler->lane_count; i++) {
         struct sampler_lane *lane = sampler->lanes[i];
         pthread_mutex_lock(&lane->queue.mutex);
@@ -300,7 +302,7 @@ void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *re
         stats.dropped += lane->queue.dropped;
         stats.lanes += lane->wanted;
         stats.lanes_away += lane->gap_since_ns >= 0;
-        lateness_merge(late, &lane->late);
+        merge_lateness(late, &lane->late);
         double cost_ms = lane->readings ? (double)lane->cost_ns / 1e6 / (double)lane->readings : 0;
         stats.cost_ms = cost_ms > stats.cost_ms ? cost_ms : stats.cost_ms;
         double share = lane->readings ? (double)lane->missed / (double)lane->readings : 0;

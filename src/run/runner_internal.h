@@ -174,7 +174,6 @@ void runner_run_fail(struct runner_run *run, const struct runner_worker *worker,
 /* The same for a worker that does what it must not: "it floods its runner with events". */
 void runner_run_fail_wrong(struct runner_run *run, const struct runner_worker *worker,
                            struct lab_err *why);
-bool runner_run_has_results(const struct runner_run *run);
 
 /* --- runner_frame.c --- */
 

@@ -146,7 +146,7 @@ static bool has_its_results(const struct runner_run *run, const struct runner_wo
     return true;
 }
 
-bool runner_run_has_results(const struct runner_run *run) {
+static bool has_results(const struct runner_run *run) {
     for (int i = 0; i < run->item->planned->rank_count; i++)
         if (!run->ranks[i].result)
             return false;
@@ -439,7 +439,7 @@ void runner_run_advance(struct runner *runner, struct runner_run *run, int64_t n
         for (int i = 0; i < run->worker_count && run->failure.code == LAB_ERR_NONE; i++)
             check_worker(runner, run, &run->workers[i], now_ns);
         if (run->failure.code == LAB_ERR_NONE && runner->fatal.code == LAB_ERR_NONE) {
-            if (runner_run_has_results(run)) {
+            if (has_results(run)) {
                 if (is_settled(runner, run, now_ns))
                     commit(runner, run, now_ns);
             } else

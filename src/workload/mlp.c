@@ -63,7 +63,7 @@ static const struct lab_option options[] = {
 
 /* --- what follows from the keys --- */
 
-const struct mlp_model *mlp_model_find(const char *name) {
+static const struct mlp_model *find_model(const char *name) {
     for (const struct mlp_model *model = mlp_models; model->name; model++)
         if (lab_str_equal(model->name, name))
             return model;
@@ -72,7 +72,8 @@ const struct mlp_model *mlp_model_find(const char *name) {
 
 #define WIDTH_MAX (1 << 20)
 
-int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *err) {
+/* Reads "50-256-128-64-3". */
+static int parse_widths(const char *text, struct lab_mlp *ret_mlp, struct lab_err *err) {
     const char *at = text;
     int count = 0;
     for (bool more = true; more; count++) {
@@ -102,7 +103,7 @@ int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *
 }
 
 static const char *widths_of(const struct mlp_config *config) {
-    return config->widths ? config->widths : mlp_model_find(config->model)->widths;
+    return config->widths ? config->widths : find_model(config->model)->widths;
 }
 
 bool mlp_is_parallel(const struct mlp_config *config, int count) {
@@ -126,8 +127,8 @@ struct mlp_shape mlp_shape_of_rank(const struct mlp_config *config, int index, i
 struct mlp_shape mlp_shape_of(const struct mlp_config *config) {
     struct mlp_shape shape = {.samples = config->dataset_size};
     struct lab_mlp *mlp = &shape.mlp;
-    mlp_widths_parse(widths_of(config), mlp, NULL);
-    double own = mlp_model_find(config->model)->dropout;
+    parse_widths(widths_of(config), mlp, NULL);
+    double own = find_model(config->model)->dropout;
     mlp->dropout = (float)(config->dropout < 0 ? own : config->dropout);
     mlp->seed = (uint64_t)config->data_seed;
     mlp->batch = mlp->rows = config->batch_size;
@@ -150,7 +151,7 @@ static int64_t device_values(const struct mlp_shape *s) {
 static int mlp_check(void *opaque, struct lab_err *err) {
     const struct mlp_config *config = opaque;
     struct lab_mlp mlp = {0};
-    if (mlp_widths_parse(widths_of(config), &mlp, err))
+    if (parse_widths(widths_of(config), &mlp, err))
         return -1;
     if (config->dropout != MLP_OWN && config->dropout < 0)
         return lab_err_set(err, LAB_ERR_USER,
@@ -183,7 +184,7 @@ static const char *const *mlp_environment(const void *config, struct lab_arena *
 static void mlp_canonical(void *opaque) {
     struct mlp_config *config = opaque;
     if (config->dropout < 0)
-        config->dropout = mlp_model_find(config->model)->dropout;
+        config->dropout = find_model(config->model)->dropout;
     config->widths = widths_of(config);
     config->model = model_choices[0];
     for (const struct mlp_model *model = mlp_models; model->name; model++)
@@ -198,7 +199,7 @@ static void mlp_label(const void *opaque, struct lab_str *out) {
         if (lab_str_equal(model->widths, widths_of(config)))
             name = model->name;
     lab_str_printf(out, "mlp_%s", name ? name : widths_of(config));
-    if (config->dropout >= 0 && config->dropout != mlp_model_find(config->model)->dropout)
+    if (config->dropout >= 0 && config->dropout != find_model(config->model)->dropout)
         lab_str_printf(out, "_dropout%g", config->dropout);
     lab_str_printf(out, "_batch%lld", (long long)config->batch_size);
     if (lab_str_equal(config->scaling, "weak"))

@@ -332,7 +332,7 @@ static void choose_levels(struct lab_choices *placements, struct lab_arena *aren
     }
 }
 
-bool lab_choice_is_default(const struct lab_choice *placement) {
+static bool is_default(const struct lab_choice *placement) {
     return !*placement->levels[LAB_FACTOR_NODE] && !*placement->levels[LAB_FACTOR_BATCH] &&
            !*placement->levels[LAB_FACTOR_COMPILE] && !*placement->levels[LAB_FACTOR_SETTINGS];
 }
@@ -341,7 +341,7 @@ int lab_choices_default(const struct lab_choices *placements, int model) {
     int best = -1, most = -1;
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        int rank = 2 * lab_choice_is_default(item) + item->local;
+        int rank = 2 * is_default(item) + item->local;
         if (item->model == model && rank > most) {
             best = i;
             most = rank;

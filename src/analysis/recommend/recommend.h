@@ -66,7 +66,6 @@ struct lab_choices lab_choices_make(const struct lab_study_table *study, const c
                                     struct lab_arena *arena);
 /* Fills in rows and the placements' claims (factor.c). */
 void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena);
-bool lab_choice_is_default(const struct lab_choice *placement);
 
 /* Of a model: the placement that its claims speak for, the default where they don't. An index. */
 int lab_choices_default(const struct lab_choices *placements, int model);

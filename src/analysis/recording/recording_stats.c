@@ -150,9 +150,10 @@ static void find_span(struct lab_recording_stats *stats) {
     stats->duration_s = (double)(stats->end_ns - stats->start_ns) / 1e9;
 }
 
-struct lab_recording_stats lab_recording_stats_make(const struct lab_labelled_recording *source,
-                                                    const struct lab_recording_stats_config *config,
-                                                    struct lab_arena *arena) {
+/* Lives in the arena and refers to the recording. */
+static struct lab_recording_stats make_stats(const struct lab_labelled_recording *source,
+                                             const struct lab_recording_stats_config *config,
+                                             struct lab_arena *arena) {
     const struct lab_recording *recording = source->recording;
     struct lab_recording_stats stats = {.source = source,
                                         .missing = (const char *const *)recording->missing};
@@ -188,7 +189,7 @@ int lab_recording_stats_make_all(const struct lab_analysis_input *input,
     struct lab_recording_stats *all_stats =
         lab_arena_alloc(arena, (size_t)input->recording_count, sizeof *all_stats);
     for (int i = 0; i < input->recording_count; i++) {
-        all_stats[i] = lab_recording_stats_make(&input->recordings[i], config, arena);
+        all_stats[i] = make_stats(&input->recordings[i], config, arena);
         any |= all_stats[i].end_ns > all_stats[i].start_ns || all_stats[i].gpu_count > 0;
     }
     if (!any)
@@ -263,9 +264,9 @@ double *lab_recording_stats_grid(const struct lab_recording_stats *stats,
 
 /* --- two labels --- */
 
-double *lab_recording_stats_values(const struct lab_recording_stats_label *label,
-                                   enum lab_recording_stats_metric metric, int gpu,
-                                   struct lab_arena *arena) {
+/* A metric of each recording of a label: of all GPUs together, or of that index (-1 = all). */
+static double *values_of(const struct lab_recording_stats_label *label,
+                         enum lab_recording_stats_metric metric, int gpu, struct lab_arena *arena) {
     double *values = lab_arena_alloc(arena, (size_t)label->count + 1, sizeof *values);
     for (int i = 0; i < label->count; i++) {
         const struct lab_recording_stats *stats = label->all_stats[i];
@@ -281,9 +282,9 @@ struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_la
                                              const struct lab_recording_stats_label *second,
                                              enum lab_recording_stats_metric metric, int gpu,
                                              const char *kind, struct lab_arena *arena) {
-    struct lab_claim claim = lab_claim_from_samples(
-        lab_recording_stats_values(first, metric, gpu, arena), first->count,
-        lab_recording_stats_values(second, metric, gpu, arena), second->count);
+    struct lab_claim claim =
+        lab_claim_from_samples(values_of(first, metric, gpu, arena), first->count,
+                               values_of(second, metric, gpu, arena), second->count);
     claim.kind = kind;
     claim.subject =
         gpu < 0 ? second->name : lab_arena_printf(arena, "%s, GPU %d", second->name, gpu);

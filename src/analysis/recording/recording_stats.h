@@ -78,11 +78,6 @@ void lab_recording_stats_gpu_describe(struct lab_recording_stats_gpu *gpu,
                                       const struct lab_recording_stats *stats,
                                       struct lab_arena *arena);
 
-/* Lives in the arena and refers to the recording. */
-struct lab_recording_stats lab_recording_stats_make(const struct lab_labelled_recording *source,
-                                                    const struct lab_recording_stats_config *config,
-                                                    struct lab_arena *arena);
-
 /* All of the input, recordings without a GPU too. LAB_ERR_USER where there is nothing. */
 int lab_recording_stats_make_all(const struct lab_analysis_input *input,
                                  const struct lab_recording_stats_config *config,
@@ -145,10 +140,6 @@ int lab_recording_stats_label_gpus(const struct lab_recording_stats_label *label
 
 /* --- two labels --- */
 
-/* A metric of each recording of a label: of all GPUs together, or of that index (-1 = all). */
-double *lab_recording_stats_values(const struct lab_recording_stats_label *label,
-                                   enum lab_recording_stats_metric metric, int gpu,
-                                   struct lab_arena *arena);
 /* The second label against the first, over recordings. Kind and verdict are the caller's. */
 struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_label *first,
                                              const struct lab_recording_stats_label *second,

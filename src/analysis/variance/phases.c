@@ -94,7 +94,8 @@ static void add_run(struct lab_phase_point *point, const struct lab_study_run *v
 
 /* --- units --- */
 
-int lab_phases_find(const struct lab_phases *phases, const char *name) {
+/* -1 = none */
+static int find_phase(const struct lab_phases *phases, const char *name) {
     return lab_list_find_text(phases->names, phases->count, name);
 }
 
@@ -128,7 +129,7 @@ static void add_units(struct lab_phases *phases, bool by_model, struct lab_arena
     struct lab_phase_entry *entries = NULL;
     int count = 0;
     for (int i = 0; i < phases->run_count; i++) {
-        int phase = lab_phases_find(phases, phases->run_phases[i]);
+        int phase = find_phase(phases, phases->run_phases[i]);
         for (int r = 0; phase >= 0 && r < phases->runs[i]->rank_count; r++)
             LAB_ADD(entries, count, arena) = (struct lab_phase_entry){
                 .run = phases->runs[i], .number = i, .rank = r, .phase = phase};
@@ -178,7 +179,7 @@ static void list_runs(const struct lab_analysis_input *input, struct lab_phases 
                 continue;
             phases->runs[phases->run_count] = &study->runs[i];
             phases->run_phases[phases->run_count++] = phase;
-            if (lab_phases_find(phases, phase) < 0 && phases->count < LAB_PHASES_MAX)
+            if (find_phase(phases, phase) < 0 && phases->count < LAB_PHASES_MAX)
                 phases->names[phases->count++] = phase;
         }
     }
@@ -270,7 +271,7 @@ static void describe_phases(struct lab_phases *phases) {
     int ranks[LAB_PHASES_MAX] = {0};
     for (int i = 0; i < phases->run_count; i++) {
         const struct lab_study_run *run = phases->runs[i];
-        int p = lab_phases_find(phases, phases->run_phases[i]);
+        int p = find_phase(phases, phases->run_phases[i]);
         if (p < 0 || run->rank_count <= ranks[p])
             continue;
         ranks[p] = run->rank_count; /* the run with most devices speaks for its phase */

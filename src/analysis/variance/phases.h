@@ -42,7 +42,6 @@ struct lab_phases {
 /* Several studies without phases are phases themselves, by their names. */
 void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_phases *ret_phases);
-int lab_phases_find(const struct lab_phases *phases, const char *name); /* -1 = none */
 /* Why no two phases can be compared, a sentence; NULL = they can. */
 const char *lab_phases_lack(const struct lab_phases *phases);
 

@@ -188,9 +188,6 @@ void cuda_slice_close(struct cuda_device *device);
 int cuda_select(const struct lab_machine *machine, const char *rest, struct lab_arena *arena,
                 struct lab_device_list *list, const char **ret_why_none, struct lab_err *err);
 
-/* Multiprocessors of each slice; 0 = that many slices aren't possible. -1 = not known here. */
-int cuda_slice_size(const struct cuda_gpu *gpu, int slices);
-
 /* --- tune.c --- */
 
 const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,

@@ -22,7 +22,8 @@ static int node_of(const struct lab_machine *machine, const char *address) {
 
 /* --- what is here --- */
 
-int cuda_slice_size(const struct cuda_gpu *gpu, int slices) {
+/* Multiprocessors of each slice; 0 = that many slices aren't possible. -1 = not known here. */
+static int slice_size(const struct cuda_gpu *gpu, int slices) {
     assert(slices > 0);
     if (slices == 1)
         return gpu->sm_count ? gpu->sm_count : -1;
@@ -34,7 +35,7 @@ int cuda_slice_size(const struct cuda_gpu *gpu, int slices) {
 
 static const char *describe(const struct cuda_gpu *gpu, int slices, struct lab_arena *arena) {
     const char *name = *gpu->name ? gpu->name : "an NVIDIA GPU";
-    int size = cuda_slice_size(gpu, slices);
+    int size = slice_size(gpu, slices);
     if (size < 0)
         return slices == 1 ? name : lab_arena_printf(arena, "one of %d slices of %s", slices, name);
     if (slices == 1)
@@ -48,7 +49,7 @@ static const char *describe(const struct cuda_gpu *gpu, int slices, struct lab_a
 static void add(const struct lab_machine *machine, const struct cuda_gpu *gpu, int unit, int slices,
                 int slice, struct lab_arena *arena, struct lab_device_list *list) {
     struct lab_device_ref *ref = lab_device_list_add(list, arena);
-    int size = cuda_slice_size(gpu, slices);
+    int size = slice_size(gpu, slices);
     *ref = (struct lab_device_ref){
         .backend = "cuda",
         .description = describe(gpu, slices, arena),
@@ -192,7 +193,7 @@ static int select_one(const struct lab_machine *machine, const struct cuda_inven
     int slices = part.slices < 0 ? 1 : part.slices;
     if (gpu->mig_parent)
         return refuse_parent(inventory, index, rest, err);
-    if (slices > 1 && (lab_str_starts(gpu->uuid, "MIG-") || cuda_slice_size(gpu, slices) == 0))
+    if (slices > 1 && (lab_str_starts(gpu->uuid, "MIG-") || slice_size(gpu, slices) == 0))
         return refuse_slices(gpu, rest, err);
     int first = part.slice < 0 ? 0 : part.slice;
     int last = part.slice < 0 ? slices - 1 : part.slice;

@@ -33,14 +33,15 @@ static int shared_bytes_of(int capability) {
     }
 }
 
-struct cuda_capacity cuda_capacity_of(const struct lab_device_ref *ref) {
+/* What a device that isn't open offers; capability 0 where that is unknown. */
+static struct cuda_capacity capacity_of(const struct lab_device_ref *ref) {
     return (struct cuda_capacity){ref->compute_units, shared_bytes_of(ref->capability),
                                   ref->capability};
 }
 
 static const struct cuda_tunable *find_declared(const struct lab_tunable_place *place,
                                                 const struct lab_launch *launch) {
-    struct cuda_capacity capacity = cuda_capacity_of(place->ref);
+    struct cuda_capacity capacity = capacity_of(place->ref);
     if (!capacity.capability || !capacity.sm_count)
         return NULL; /* NVML is missing: what is legal can't be said */
     return lab_op_is_gemm(launch->op)             ? find_gemm_tunable(launch, capacity)
@@ -51,12 +52,12 @@ static const struct cuda_tunable *find_declared(const struct lab_tunable_place *
 
 static void cuda_tune_fallback(const struct lab_tunable_place *place,
                                const struct lab_launch *launch, struct lab_tuning *ret_tuning) {
-    *ret_tuning = find_declared(place, launch)->usual(launch, cuda_capacity_of(place->ref));
+    *ret_tuning = find_declared(place, launch)->usual(launch, capacity_of(place->ref));
 }
 
 static int cuda_tune_check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                            const struct lab_tuning *tuning, struct lab_err *err) {
-    return find_declared(place, launch)->check(launch, cuda_capacity_of(place->ref), tuning, err);
+    return find_declared(place, launch)->check(launch, capacity_of(place->ref), tuning, err);
 }
 
 #define VERSIONED_MAX 8 /* tunables of all plans together */

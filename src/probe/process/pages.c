@@ -56,7 +56,7 @@ static bool is_own(const char *line) {
 }
 
 /* "7f1200000000 default anon=64 dirty=64 N0=60 N1=4 kernelpagesize_kB=4" */
-void pages_parse_line(const char *line, const struct lab_machine *machine, int64_t *bytes) {
+static void parse_line(const char *line, const struct lab_machine *machine, int64_t *bytes) {
     const char *size = strstr(line, " kernelpagesize_kB=");
     int64_t page_kib;
     if (!size || !is_own(line))
@@ -116,7 +116,7 @@ static bool read_piece(struct pages *pages, const struct lab_machine *machine) {
     char *line = pages->rest;
     for (char *stop; (stop = strchr(line, '\n')); line = stop + 1) {
         *stop = '\0';
-        pages_parse_line(line, machine, pages->so_far);
+        parse_line(line, machine, pages->so_far);
     }
     pages->rest_length -= (size_t)(line - pages->rest);
     if (pages->rest_length == LINE_BYTES - 1)

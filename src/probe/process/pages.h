@@ -33,6 +33,3 @@ void pages_budget_refill(struct pages_budget *budget, int64_t now_ns);
 /* Goes on reading, or begins if it is time; false = the budget is spent. */
 bool pages_read(struct pages *pages, const char *root, int32_t pid,
                 const struct lab_machine *machine, int64_t now_ns, struct pages_budget *budget);
-
-/* Adds what a line of numa_maps tells, if the pages are the process's own. */
-void pages_parse_line(const char *line, const struct lab_machine *machine, int64_t *bytes);

@@ -25,7 +25,8 @@ struct end {
 
 /* --- text in a given room --- */
 
-const char *study_cut_line(const char *text, int columns, bool unicode, struct lab_arena *arena) {
+/* Text without its end where it is longer than a line; else itself. */
+static const char *cut_line(const char *text, int columns, bool unicode, struct lab_arena *arena) {
     LAB_AUTO(str, cut);
     if (lab_str_columns(text) <= columns)
         return text;
@@ -42,8 +43,7 @@ static const char *cut_clauses(const char *text, int columns, bool unicode,
     for (size_t i = 1; text[i] && lab_str_columns(text) > columns; i++)
         if (strchr(",;:", text[i]) && text[i + 1] == ' ' && i <= (size_t)columns && i > 20)
             kept = i;
-    return kept ? lab_arena_strndup(arena, text, kept)
-                : study_cut_line(text, columns, unicode, arena);
+    return kept ? lab_arena_strndup(arena, text, kept) : cut_line(text, columns, unicode, arena);
 }
 
 static int count_lines(const char *text, int columns) {
@@ -90,7 +90,7 @@ static void add_heading(struct lab_doc *doc, const struct end *end) {
     LAB_AUTO(str, counts);
     study_add_counts(study, end->digest.state_counts, end->digest.invalid, &counts);
     const char *name =
-        study_cut_line(study->name, end->style.columns / 2, end->style.unicode, lab_doc_arena(doc));
+        cut_line(study->name, end->style.columns / 2, end->style.unicode, lab_doc_arena(doc));
     lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s", name, study->simulated ? " (simulated)" : "",
                  counts.text);
 }

@@ -44,7 +44,8 @@ static bool same_work(const struct named *a, const struct named *b) {
     return true;
 }
 
-bool study_row_counts(const struct study_row *row, const struct lab_run *run) {
+/* Whether the run's rate is in its row's. */
+static bool row_counts(const struct study_row *row, const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && !isnan(run->rate) && (run->valid || !row->valid);
 }
 
@@ -57,10 +58,10 @@ static bool did_one_thing(const struct lab_run *run) {
 static void rate_row(struct study_row *row, double *scratch) {
     int count = 0;
     for (int i = 0; i < row->run_count; i++)
-        row->valid |= row->run[i]->valid && study_row_counts(row, row->run[i]);
+        row->valid |= row->run[i]->valid && row_counts(row, row->run[i]);
     const struct lab_run *last = NULL;
     for (int i = 0; i < row->run_count; i++) {
-        if (!study_row_counts(row, row->run[i]))
+        if (!row_counts(row, row->run[i]))
             continue;
         last = row->run[i];
         scratch[count++] = last->rate;
@@ -88,7 +89,7 @@ double study_row_latency_s(const struct study_row *row) {
     int count = 0;
     for (int i = 0; i < row->run_count; i++) {
         double p95_ms =
-            study_row_counts(row, row->run[i]) ? lab_run_result(row->run[i])->latency_ms_p95 : NAN;
+            row_counts(row, row->run[i]) ? lab_run_result(row->run[i])->latency_ms_p95 : NAN;
         if (!isnan(p95_ms))
             all[count++] = 1e-3 * p95_ms;
     }

@@ -71,8 +71,6 @@ void study_digest_release(struct study_digest *digest);
 /* p95 of the latency, the median of the row's runs: read from their results when asked for. NaN =
  * none. */
 double study_row_latency_s(const struct study_row *row);
-/* Whether the run's rate is in its row's. */
-bool study_row_counts(const struct study_row *row, const struct lab_run *run);
 
 /* --- the table of its points --- */
 
@@ -92,9 +90,6 @@ void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
 
 /* --- words --- */
 
-/* Text without its end where it is longer than a line; else itself. */
-const char *study_cut_line(const char *text, int columns, bool unicode, struct lab_arena *arena);
-
 const char *study_plural(int64_t count); /* "" or "s" */
 /* "12.4", "3100", "1.23 million": so many significant digits. NaN is a dash. */
 void study_add_figure(struct lab_str *out, double value, int digits);
@@ -111,13 +106,7 @@ void study_add_remark(const struct study_digest *digest, const struct study_row 
                       struct lab_str *out);
 /* "gpu0_numa0_vit0x0x0 and 2 more runs"; "all 3 runs" where `of` are all there are. */
 void study_add_who(const struct study_note *note, int of, struct lab_str *out);
-/* What can be done about a failure, for all of its runs; false = nothing to say. */
-bool study_add_hint(const struct study_note *note, struct lab_str *out);
 const char *study_hint(const struct study_note *note, struct lab_arena *arena); /* NULL likewise */
-
-/* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices
- * stand at its beginning, what varies at its end. */
-const char *study_cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena);
 
 /* "3 of 3 runs succeeded: 12.4 samples/s (a) to 3100 samples/s (b)."; names in so many columns. */
 void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
@@ -160,8 +149,6 @@ void study_add_problems(struct lab_doc *doc, const struct study_digest *digest);
 /* Lines: study, machine, time, seed; `order` of the runs, NULL = unknown. */
 void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest,
                           const char *order);
-/* What goes on with it, and what runs each point often enough for a verdict. */
-void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest);
 
 /* A bar of so many columns, its ends included. */
 void study_add_bar(double fraction, int columns, bool unicode, struct lab_str *out);

@@ -256,7 +256,8 @@ void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest
     lab_doc_line(doc, "Folder", "%s", study->folder ? study->folder : "");
 }
 
-void study_add_next_steps(struct lab_doc *doc, const struct study_digest *digest) {
+/* What goes on with it, and what runs each point often enough for a verdict. */
+static void add_next_steps(struct lab_doc *doc, const struct study_digest *digest) {
     struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_study_info *study = digest->study;
     LAB_AUTO(str, next);
@@ -313,7 +314,7 @@ void lab_report_study_markdown(const struct lab_study_info *study, struct lab_st
     begin(doc, &digest, "Conditions");
     study_add_conditions(doc, &digest, NULL);
     lab_doc_end(doc);
-    study_add_next_steps(doc, &digest);
+    add_next_steps(doc, &digest);
     lab_doc_write(doc, "markdown", (struct lab_style){0}, out);
     study_digest_release(&digest);
 }

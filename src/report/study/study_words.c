@@ -165,7 +165,8 @@ void study_add_who(const struct study_note *note, int of, struct lab_str *out) {
         lab_str_printf(out, "%s and %d more runs", first, others);
 }
 
-bool study_add_hint(const struct study_note *note, struct lab_str *out) {
+/* What can be done about a failure, for all of its runs; false = nothing to say. */
+static bool add_hint(const struct study_note *note, struct lab_str *out) {
     const char *options = note->run[0]->options;
     for (int i = 1; i < note->run_count; i++) /* what one workload has, another may not */
         if (!lab_str_equal(note->run[i]->workload, note->run[0]->workload))
@@ -175,7 +176,7 @@ bool study_add_hint(const struct study_note *note, struct lab_str *out) {
 
 const char *study_hint(const struct study_note *note, struct lab_arena *arena) {
     LAB_AUTO(str, hint);
-    return study_add_hint(note, &hint) ? lab_arena_strdup(arena, hint.text) : NULL;
+    return add_hint(note, &hint) ? lab_arena_strdup(arena, hint.text) : NULL;
 }
 
 /* --- of the study --- */
@@ -216,7 +217,9 @@ void study_add_counts(const struct lab_study_info *study,
         lab_str_printf(out, ", %d %s left", planned, are(planned));
 }
 
-const char *study_cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena) {
+/* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices
+ * stand at its beginning, what varies at its end. */
+static const char *cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena) {
     int length = (int)strlen(name); /* ids are ASCII */
     if (length <= columns)
         return name;
@@ -240,7 +243,7 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
             study_add_rate(out, ends[k]->rate, range->unit);
             lab_text_keep(out, from);
             lab_str_printf(out, " (%s)",
-                           study_cut_name(ends[k]->name, name_columns, unicode, &digest->arena));
+                           cut_name(ends[k]->name, name_columns, unicode, &digest->arena));
         }
     }
     lab_str_add(out, ".");

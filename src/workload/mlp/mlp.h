@@ -32,7 +32,6 @@ struct mlp_model {
 };
 
 extern const struct mlp_model mlp_models[]; /* NULL-terminated */
-const struct mlp_model *mlp_model_find(const char *name);
 
 /* --- shape: every size that follows from the keys --- */
 
@@ -49,8 +48,6 @@ struct mlp_shape {
     int64_t data_rows;  /* on the device */
 };
 
-/* Reads "50-256-128-64-3". */
-int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *err);
 /* Of a checked config. */
 struct mlp_shape mlp_shape_of(const struct mlp_config *config);
 
@@ -137,7 +134,5 @@ void mlp_close(void *state); /* accepts NULL */
 /* Puts the parameters back to where training begins. */
 int mlp_training_reset(struct mlp_training *training, uint64_t seed, struct lab_err *err);
 int mlp_run(void *state, int count, struct lab_iteration *records, struct lab_err *err);
-/* The last values of the state, as the last run left them: LAB_MLP_TAIL of them. */
-const float *mlp_training_tail(const struct mlp_training *training);
 
 int mlp_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);

@@ -213,7 +213,8 @@ static int tell_parts(const struct mlp_training *t, int64_t time_ns, struct lab_
     return 0;
 }
 
-const float *mlp_training_tail(const struct mlp_training *t) {
+/* The last values of the state, as the last run left them: LAB_MLP_TAIL of them. */
+static const float *training_tail(const struct mlp_training *t) {
     return t->tail.data;
 }
 
@@ -230,8 +231,8 @@ int mlp_run(void *opaque, int count, struct lab_iteration *records, struct lab_e
         return -1;
     int64_t now_ns = lab_clock_now(t->device->clock);
     if (!t->device->ref.simulated) { /* which has times, but no losses */
-        mlp_training_tell(t, "loss", "", (double)mlp_training_tail(t)[LAB_MLP_MSE], now_ns);
-        mlp_training_tell(t, "mae", "", (double)mlp_training_tail(t)[LAB_MLP_MAE], now_ns);
+        mlp_training_tell(t, "loss", "", (double)training_tail(t)[LAB_MLP_MSE], now_ns);
+        mlp_training_tell(t, "mae", "", (double)training_tail(t)[LAB_MLP_MAE], now_ns);
     }
     if (t->parallel)
         return mlp_parallel_tell(t, now_ns, err);

@@ -51,9 +51,6 @@ cuda_tunable_finder find_flash_attention_mma_tunable, find_gemm_mma_tunable,
     find_gemm_hopper_tunable;
 cuda_tunable_finder find_flash_attention_hopper_tunable;
 
-/* What a device that isn't open offers; capability 0 where that is unknown. */
-struct cuda_capacity cuda_capacity_of(const struct lab_device_ref *ref);
-
 /* --- parts of calls --- */
 
 #define GRID_X_MAX  0x7fffffffLL
