@@ -1,8 +1,6 @@
 /* advise_write.c: advice for people and for programs. */
 #include "advise/advise.h"
 
-#include "base/str.h"
-
 #include <string.h>
 
 #define ALIGNED_MOST 52 /* columns of a line whose reason stands in a column with others */

@@ -17,7 +17,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CONFIDENCE    0.95
 #define LEVEL         0.05

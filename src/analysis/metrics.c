@@ -11,7 +11,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <string.h>
 
 #define METRICS_MOST 64
 #define SERIES_MOST  8 /* settings that have a colour of their own */

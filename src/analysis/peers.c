@@ -9,7 +9,6 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <string.h>
 
 static bool is_slow(const struct lab_peer *device) {
     return lab_peer_effect(device) < 0;

@@ -3,7 +3,6 @@
  * which of them, and from which model or batch on. The claims are made in speedup/.
  */
 #include "analysis/analysis_build.h"
-#include "analysis/analysis_group.h"
 #include "analysis/claims/rows.h"
 #include "analysis/speedup/gang.h"
 

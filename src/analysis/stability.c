@@ -11,7 +11,6 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <string.h>
 
 #define LONG_RUN 100  /* iterations */
 #define HARMLESS 0.01 /* of the time, throttled */

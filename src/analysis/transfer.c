@@ -10,8 +10,6 @@
 #include "base/list.h"
 #include "base/str.h"
 
-#include <string.h>
-
 struct figures { /* of a part; NaN = it doesn't ask about that */
     int points;
     struct lab_effect bandwidth, latency_s;

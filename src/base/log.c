@@ -4,7 +4,6 @@
 #include "base/str.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define TEXT_BYTES 1024 /* longer messages are cut; none of ours should be */
 

@@ -7,8 +7,6 @@
 #include "base/str.h"
 #include "stats/stats.h"
 
-#include <string.h>
-
 #define ANALYSES_MOST 64
 
 /* --- names --- */

@@ -17,7 +17,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct analyze_config {

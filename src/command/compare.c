@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define STATUS_SLOWER 3 /* not 1 or 2, which tell of trouble */
 

@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define DEFAULT_PORT 9400 /* dcgm-exporter's */

@@ -5,7 +5,6 @@
  */
 #include "command/command.h"
 
-#include "advise/training_known.h"
 #include "analysis/analysis.h"
 #include "base/json.h"
 #include "base/tty/stop.h"

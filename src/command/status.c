@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/tty/follow.h"
 #include "load/study_watch.h"
-#include "report/estimate.h"
 #include "report/study/study.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
  * that of a config group, a/group; a package may follow it, group@pkg. Names hold letters, digits,
  * '_', '-' and '$', none of which needs quotes, so that a key never is quoted.
  */
-#include "base/str.h"
 #include "compose/override_internal.h"
 
 #include <ctype.h>

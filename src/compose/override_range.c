@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DIGITS_MAX 37 /* of a multiple: differences still fit in 128 bits */
 

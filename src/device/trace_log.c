@@ -8,7 +8,6 @@
 #include "base/mem.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 struct lab_trace_log {

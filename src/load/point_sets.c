@@ -10,7 +10,6 @@
 #include "store/foreign/point_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,14 +1,12 @@
 /* recordings_read.c: reads what was found; of a study, a recording for each of its runs. */
 #include "load/recordings.h"
 
-#include "base/str.h"
 #include "base/tty/console.h"
 #include "load/study_file.h"
 #include "store/foreign/monitor_file.h"
 #include "store/recording/recording.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct reading {

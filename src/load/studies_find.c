@@ -4,7 +4,6 @@
 #include "base/file/walk.h"
 #include "run/folder.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 /* Studies below a folder: output_dir/study/date/time and some room above. */

@@ -7,7 +7,6 @@
 #include "stats/stats.h"
 #include "store/tuning/timing_file.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "workload/workload.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 #include "machine/topology.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * missing (bare containers) the few vendors that matter here are known by heart.
  */
 #include "base/file/file.h"
-#include "base/str.h"
 #include "machine/topology.h"
 
 #define IDS_MAX_BYTES (16u << 20) /* it has 1.4 MiB today */

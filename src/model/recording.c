@@ -5,8 +5,6 @@
 #include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 int64_t lab_recording_wall_ns(const struct lab_recording *recording, int64_t time_ns) {
     int64_t offset_ns = 0;

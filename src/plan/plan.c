@@ -8,8 +8,6 @@
 #include "base/random.h"
 #include "plan/plan_internal.h"
 
-#include <stdlib.h>
-
 /* --- jobs --- */
 
 /* The study that the words chose: the option of the group `experiment` in the primary config. */

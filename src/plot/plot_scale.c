@@ -4,7 +4,6 @@
 #include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TIC_SIZES_X    6.2 /* from one tick to the next, in sizes of its letters */

@@ -6,8 +6,6 @@
 #include "base/file/file.h"
 #include "probe/probe_host.h"
 
-#include <string.h>
-
 #define PERIOD_NS (LAB_NS_PER_S / 2)
 
 static const struct {

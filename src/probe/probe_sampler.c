@@ -10,10 +10,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #define INTERVAL_MIN_NS LAB_NS_PER_MS
 #define INTERVAL_MAX_NS (86400 * LAB_NS_PER_S)

@@ -10,7 +10,6 @@
 #include "base/str.h"
 
 #include <assert.h>
-#include <string.h>
 
 #define BACKOFF_FIRST_NS (LAB_NS_PER_S / 10)
 #define BACKOFF_MAX_NS   (5 * LAB_NS_PER_S)

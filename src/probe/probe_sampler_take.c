@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #define WATCH_NS      LAB_NS_PER_S
 #define CLOCK_JUMP_NS (LAB_NS_PER_S / 10)

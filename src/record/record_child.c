@@ -2,7 +2,6 @@
 #include "record/record_child.h"
 
 #include "base/file/file.h"
-#include "base/mem.h"
 #include "base/str.h"
 
 #include <errno.h>

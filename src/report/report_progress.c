@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/tty/console.h"
-#include "report/estimate.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,6 @@
 #include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LABEL_COLUMNS  19
 #define SHOWN_REJECTED 5 /* of those that were ruled out */

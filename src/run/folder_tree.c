@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
     (void)info, (void)type, (void)place;

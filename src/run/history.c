@@ -28,7 +28,6 @@
 #include "workload/workload.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FIRST_SLOTS   64   /* a power of two */

@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     KINDS_MOST = 1000,

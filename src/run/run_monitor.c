@@ -11,7 +11,6 @@
 #include "store/recording/recording.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define INTERVAL_GPU_NS  (100 * LAB_NS_PER_MS)

@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TICK_NS     (200 * LAB_NS_PER_MS) /* between two questions whether to stop */
 #define PROGRESS_NS (500 * LAB_NS_PER_MS) /* between two lines about where runs stand */

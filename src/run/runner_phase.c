@@ -9,7 +9,6 @@
 #include "workload/workload.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* --- the plan's, or the phase's --- */
 

@@ -8,9 +8,7 @@
 #include "tune/tuned.h"
 #include "workload/workload.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* CUPTI serves one at a time: a profiler of the GPU leaves nothing to a trace of our own. */
 static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *ranks, int count) {

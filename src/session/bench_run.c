@@ -10,7 +10,6 @@
 #include "base/tty/interrupt.h"
 #include "machine/machine.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Over the status line, and taken away as that is. */

@@ -12,7 +12,6 @@
 
 #include <gsl/gsl_fft_real.h>
 #include <math.h>
-#include <string.h>
 
 #define TRIED 10 /* products whose signs are all tried: 1,024 */
 

@@ -1,8 +1,6 @@
 /* store_sql.c: statements and transactions on one connection, and what SQLite's refusals mean. */
 #include "store/store_internal.h"
 
-#include "base/str.h"
-
 #include <errno.h>
 
 static int fail_full(struct lab_store *store, const char *where, struct lab_err *err) {

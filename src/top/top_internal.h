@@ -4,8 +4,6 @@
 
 #include "top/top.h"
 
-#include <stdarg.h>
-
 #define TOP_DEVICES_MAX 256
 #define TOP_EVENTS_KEPT 64
 #define TOP_NS_PER_S    1000000000LL

@@ -4,7 +4,6 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <string.h>
 
 const char *const lab_tune_strategies[] = {"successive_halving", "exhaustive", "random", NULL};
 

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FINALISTS        4 /* beside the default, where it isn't one of them */
 #define RUNG_ITERATIONS  3 /* of each, in the first */

@@ -4,7 +4,6 @@
 #include "base/random.h"
 
 #include <math.h>
-#include <string.h>
 
 #define VERIFY_SHARE 0.5 /* of the budget, at most */
 #define RANDOM_SHARE 4   /* one in so many */

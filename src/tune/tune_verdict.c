@@ -7,7 +7,6 @@
 #include "tune/tune_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define YARDSTICK_MOST 0.1 /* that the default's own time may move between two races */
 

@@ -3,8 +3,6 @@
 
 #include "vendor/vendor.h"
 
-#include <string.h>
-
 #define VERSION_MIN 18 /* CUDA 12.0 */
 
 static struct lab_cupti cupti;

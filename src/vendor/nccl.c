@@ -3,8 +3,6 @@
 
 #include "vendor/vendor.h"
 
-#include <string.h>
-
 static struct lab_nccl nccl;
 
 #define ROW(name, effect, parameters) {#name, &nccl.name, effect},

@@ -18,8 +18,6 @@
 
 #include "base/clock.h"
 
-#include <string.h>
-
 #define THREADS_MAX  256
 #define STREAM_BYTES ((size_t)64 << 20) /* of each half: beyond a core's share of any cache */
 #define COPY_BYTES   ((size_t)8 << 20)  /* others' copies wait for one of these at a time */

@@ -3,7 +3,6 @@
  * defaults hold, and nothing comes out of nothing but an error.
  */
 #include "analysis/analysis.h"
-#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
  */
 #include "proof.h"
 
-#include "base/mem.h"
 #include "machine/machine.h"
 #include "probe/probe_sampler.h"
 

@@ -1,7 +1,6 @@
 /* contrast.c: contrasts of points, block by block. */
 #include "analysis/claims/contrast.h"
 
-#include "analysis/analysis_build.h"
 #include "stats/stats.h"
 
 #include <limits.h>

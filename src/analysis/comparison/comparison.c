@@ -1,7 +1,6 @@
 /* comparison.c: claims from matched points: of each, and pooled. */
 #include "analysis/comparison/comparison.h"
 
-#include "analysis/analysis_build.h"
 #include "analysis/claims/contrast.h"
 #include "analysis/comparison/match.h"
 #include "base/str.h"

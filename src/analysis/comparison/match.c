@@ -1,7 +1,6 @@
 /* match.c: points of two sets that ran the same, axes that tell them apart, what else differs. */
 #include "analysis/comparison/match.h"
 
-#include "analysis/analysis_build.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/str.h"

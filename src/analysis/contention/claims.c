@@ -1,7 +1,6 @@
 /* claims.c: slow-downs, resources, causes and recoveries of all phases, block by block. */
 #include "analysis/contention/contention.h"
 
-#include "analysis/analysis_build.h"
 #include "base/list.h"
 #include "base/str.h"
 

@@ -5,7 +5,6 @@
  */
 #include "analysis/crossover/crossover.h"
 
-#include "analysis/analysis_build.h"
 #include "base/list.h"
 
 #include <math.h>

@@ -6,7 +6,6 @@
 #include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define LINES_MAX  6  /* more in one chart are illegible: then they are pooled */
 #define PANELS_MAX 12 /* models: those with the largest changes */

@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
-#include <string.h>
 
 /* --- who is there --- */
 

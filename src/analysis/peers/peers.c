@@ -1,13 +1,11 @@
 /* peers.c: each device against the mean of its peers, block by block. */
 #include "analysis/peers/peers.h"
 
-#include "analysis/analysis_build.h"
 #include "base/list.h"
 #include "base/str.h"
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 /* --- who is there --- */
 

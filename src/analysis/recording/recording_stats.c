@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MIB      1048576.0
 #define ROWS_MAX 2048 /* means of so many stretches hold all that an interval of a mean needs */

@@ -8,7 +8,6 @@
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define MIB           1048576.0
 #define GAP_INTERVALS 3 /* a stretch without values that is longer than so many ticks */

@@ -5,7 +5,6 @@
  */
 #include "analysis/scaling/scaling.h"
 
-#include "analysis/analysis_build.h"
 #include "base/list.h"
 #include "stats/stats.h"
 

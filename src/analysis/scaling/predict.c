@@ -4,7 +4,6 @@
  */
 #include "analysis/scaling/scaling.h"
 
-#include "analysis/analysis_build.h"
 #include "base/str.h"
 
 #include <math.h>

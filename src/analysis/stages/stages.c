@@ -1,7 +1,6 @@
 /* stages.c: stage times of runs; blocks and series of points. */
 #include "analysis/stages/stages.h"
 
-#include "analysis/analysis_build.h"
 #include "base/str.h"
 
 #include <math.h>

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BIT(term)     (1u << (term))
 #define ABOUT_AS_GOOD 1.25  /* times the best's error */

@@ -13,7 +13,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define SIZES_LEAST 3 /* a line through two shows nothing of how well it holds */
 #define SAME_SIZE   1.02

@@ -4,7 +4,6 @@
  */
 #include "analysis/variance/phases.h"
 
-#include "analysis/analysis_build.h"
 #include "analysis/analysis_resource.h"
 #include "stats/stats.h"
 

@@ -4,14 +4,12 @@
  * device alone.
  */
 #include "analysis/variance/phases.h"
-#include "analysis/analysis_build.h"
 
 #include "base/list.h"
 #include "base/str.h"
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SPREAD_NEGLIGIBLE 0.1 /* as a share: deciles of a run's iterations vary by a few percent */

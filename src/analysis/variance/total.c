@@ -4,7 +4,6 @@
  */
 #include "analysis/variance/phases.h"
 
-#include "analysis/analysis_build.h"
 #include "base/list.h"
 
 #include <math.h>

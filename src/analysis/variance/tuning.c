@@ -5,7 +5,6 @@
  */
 #include "analysis/variance/phases.h"
 
-#include "analysis/analysis_build.h"
 #include "base/str.h"
 #include "stats/stats.h"
 

@@ -1,8 +1,6 @@
 /* walk.c: the one directory walk; what it looks for is data. */
 #include "base/file/walk.h"
 
-#include "base/str.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #define COLUMNS_WITHOUT_TERMINAL 80
 #define COLUMNS_MIN              40

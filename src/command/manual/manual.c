@@ -3,8 +3,6 @@
 
 #include "command/manual/manual_text.h"
 
-#include <string.h>
-
 #define MIN_COLUMNS 40
 #define MAX_COLUMNS 100 /* longer lines are hard to read, however wide the window */
 #define NAME_INDENT 2

@@ -1,8 +1,6 @@
 /* manual_fish.c: completion for fish: a rule a line, each with the condition it holds under. */
 #include "command/manual/manual_text.h"
 
-#include <string.h>
-
 static void add_takes_value(const struct lab_manual *manual, struct lab_str *out) {
     lab_str_printf(out, "set -g __%s_takes_value", manual->program);
     for (int i = 0; manual->pages[i]; i++)

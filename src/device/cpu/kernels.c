@@ -4,7 +4,6 @@
  */
 #include "device/cpu/kernels.h"
 
-#include "base/mem.h"
 #include "device/cpu/simd/simd.h"
 
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "vendor/nvrtc.h"
 #include "vendor/vendor.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

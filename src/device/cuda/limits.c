@@ -5,7 +5,6 @@
  * Operands are random: on zeros the GPU draws less power and is faster than any real product.
  */
 #include "base/random.h"
-#include "base/str.h"
 #include "device/cuda/cuda.h"
 #include "vendor/cublaslt.h"
 

@@ -17,7 +17,6 @@
 #include "device/cuda/kernels.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SEAT_BYTES   16

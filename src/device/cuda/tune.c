@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 
 /* --- what can be chosen --- */

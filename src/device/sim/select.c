@@ -2,7 +2,6 @@
  * select.c: which devices a selector of the sim backend names: `sim:NAME` all GPUs of a machine,
  * `sim:NAME:3` one of them. NAME is a file where it has a '/' or ends in .yaml.
  */
-#include "base/str.h"
 #include "device/sim/sim.h"
 
 #include <stdlib.h>

@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-#include "probe/process/details.h"
-
 #include <math.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 const char *lab_monitor_format_name(enum lab_monitor_format format) {
     static const char *const names[LAB_MONITOR_FORMAT_COUNT] = {

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/list.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ENTITIES_MAX 1024

@@ -5,7 +5,6 @@
 #include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void begin_record(struct lab_monitor_writer *writer) {

@@ -4,8 +4,6 @@
  */
 #include "store/foreign/point_file.h"
 
-#include "base/str.h"
-
 #include <string.h>
 
 #define US 1e-6

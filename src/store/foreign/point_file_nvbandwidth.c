@@ -4,8 +4,6 @@
  */
 #include "store/foreign/point_file.h"
 
-#include "base/str.h"
-
 #include <string.h>
 
 static void add_test(const struct lab_value *test, struct lab_arena *arena,

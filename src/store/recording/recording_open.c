@@ -7,7 +7,6 @@
 #include "store/recording/recording_internal.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define NOUN "a recording"

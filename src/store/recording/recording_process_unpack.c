@@ -4,7 +4,6 @@
 #include "store/recording/recording_pack.h"
 
 #include <math.h>
-#include <string.h>
 
 static double percent_of(int64_t share) {
     return share <= 0 ? (double)NAN : (double)(share - 1) / 100;

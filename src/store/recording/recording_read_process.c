@@ -4,8 +4,6 @@
  */
 #include "store/recording/recording_internal.h"
 
-#include <string.h>
-
 /* What one process in a list takes in memory: itself, its state while unpacking, a GPU. */
 #define ITEM_BYTES (int64_t)(2 * sizeof(struct lab_process_sample) + sizeof(struct lab_process_gpu))
 

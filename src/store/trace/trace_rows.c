@@ -5,7 +5,6 @@
 #include "store/sql.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int trace_fail(const struct trace_reader *reader, struct lab_err *err) {
     const char *text = sqlite3_errmsg(reader->db);

@@ -19,7 +19,6 @@
 #include "base/list.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define STEPS_MOST      100
 #define REFERENCE_FLOPS 4e9  /* about two seconds; two steps are checked in any case */

@@ -2,8 +2,6 @@
  * made. */
 #include "advise/advise_place.h"
 
-#include "base/str.h"
-
 #include <string.h>
 
 #include "test.h"

@@ -1,8 +1,6 @@
 /* Structs become tables, figures of parts, and charts. */
 #include "analysis/claims/rows.h"
 
-#include "base/str.h"
-
 #include <math.h>
 
 #include "test.h"

@@ -1,8 +1,6 @@
 /* Sets of points against each other: what is matched, what is claimed, what is listed. */
 #include "analysis/comparison/comparison.h"
 
-#include "base/str.h"
-
 #include <math.h>
 
 #include "test.h"

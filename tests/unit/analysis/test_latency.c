@@ -6,7 +6,6 @@
 #include "analysis/latency/span.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "test.h"
 

@@ -4,7 +4,6 @@
 
 #include "report/analysis.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"

@@ -1,8 +1,6 @@
 /* A device that is slower than its peers is named, and no other. */
 #include "study_answers.h"
 
-#include <math.h>
-
 #define GPUS 6
 
 /* `slow`: of GPU 4, on the model that computes; every GPU from its local node and a remote one. */

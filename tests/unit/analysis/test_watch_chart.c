@@ -1,8 +1,6 @@
 /* Recordings as pictures: what is in them, by the names that people know. */
 #include "recording_fixture.h"
 
-#include "analysis/recording/recording_stats_chart.h"
-
 /* A recording of so many GPUs for ten seconds: GPU g has (10 + g) GiB, less in its first second. */
 static void given_gpus(struct given *f, const char *name, const char *label, int count) {
     given_recording(f, name, label);

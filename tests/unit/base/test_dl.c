@@ -1,11 +1,8 @@
 /* test_dl.c: a library that is there, one that is not, one that is no library. */
 #include "base/dl.h"
-#include "base/file/file.h"
 
 #include "test.h"
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct {
     double (*cosine)(double);

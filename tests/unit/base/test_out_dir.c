@@ -5,7 +5,6 @@
 #include "base/file/file.h"
 
 #include "test.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,8 +1,6 @@
 /* Text in a given width and character set. */
 #include "base/tty/text.h"
 
-#include <string.h>
-
 #include "test.h"
 
 LAB_TEST(ascii_replaces_what_it_knows) {

@@ -1,10 +1,6 @@
 /* Two programs in turn: their order, when it is enough, what ends it. */
 #include "command/command_turns.h"
 
-#include "base/str.h"
-
-#include <string.h>
-
 #include "test.h"
 
 struct fake {

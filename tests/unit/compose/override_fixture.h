@@ -7,7 +7,6 @@
 #include "compose/override.h"
 
 #include "test.h"
-#include <stdio.h>
 #include <string.h>
 
 static inline struct lab_override parse(const char *word) {

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/str.h"
 #include "device/sim/sim.h"
 #include "machine/machine.h"
 

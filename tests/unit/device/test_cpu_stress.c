@@ -9,7 +9,6 @@
 #include "cpu_fixture.h"
 
 #include "base/random.h"
-#include "base/str.h"
 
 #include <dirent.h>
 

@@ -11,7 +11,6 @@
 #include "device/kernel_cache.h"
 #include "vendor/nvrtc.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct bench {

@@ -2,10 +2,7 @@
  * there. */
 #include "cuda_fixture.h"
 
-#include "base/file/file.h"
 #include "base/log.h"
-
-#include <sys/stat.h>
 
 static struct lab_device_list chosen(struct cuda_fixture *fixture, const char *selector) {
     struct lab_device_list list = {0};

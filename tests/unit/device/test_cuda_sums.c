@@ -6,7 +6,6 @@
 #include "cuda_fixture.h"
 
 #include "device/group.h"
-#include "vendor/nccl.h"
 #include "vendor/nvrtc.h"
 #include "workload/workload.h"
 

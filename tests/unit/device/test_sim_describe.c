@@ -4,10 +4,6 @@
  */
 #include "sim_fixture.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 static int count_of(const char *selector, struct lab_err *err) {
     struct lab_device_list list = {0};
     return lab_device_select(sim_here, selector, &sim_arena, &list, err) < 0 ? -1 : list.count;

@@ -5,7 +5,6 @@
 #include "sim_fixture.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 enum { COPIES = 20, RANKS_MAX = 3 };

@@ -2,12 +2,9 @@
  * test_kernel_plan_flash.c: flash attention on Hopper: which launches its kernel takes and which
  * are left to mma.sync, how its tensors are cut into boxes, and which tiles are legal.
  */
-#include "base/str.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
-
-#include <string.h>
 
 #include "test.h"
 

@@ -2,12 +2,9 @@
  * test_kernel_plan_gemm.c: how matrix products are done on a GPU: by the library unless a tuning
  * says otherwise, and by a kernel of our own exactly as the tuning says, where that is possible.
  */
-#include "base/str.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
-
-#include <string.h>
 
 #include "test.h"
 

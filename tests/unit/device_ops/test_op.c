@@ -2,7 +2,6 @@
 #include "device/op.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "test.h"
 

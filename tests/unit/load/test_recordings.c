@@ -2,7 +2,6 @@
 #include "load/recordings.h"
 
 #include "base/file/file.h"
-#include "base/str.h"
 #include "store/recording/recording.h"
 #include "store/store.h"
 

@@ -1,8 +1,6 @@
 /* Memory limits of control groups, from folders as the kernel lays them out. */
 #include "machine/topology.h"
 
-#include "base/str.h"
-
 #include <sys/stat.h>
 
 #include "test.h"

@@ -3,7 +3,6 @@
  * stderr from hwloc.
  */
 #include "base/file/file.h"
-#include "base/str.h"
 #include "machine/machine.h"
 
 #include <fcntl.h>

@@ -6,8 +6,6 @@
 #include "machine/machine.h"
 #include "test.h"
 
-#include <string.h>
-
 static struct lab_arena arena;
 
 static int set_up(void **state) {

@@ -3,7 +3,6 @@
 
 #include "test.h"
 #include <math.h>
-#include <unistd.h>
 
 static const char stat_before[] = "cpu  1000 20 300 50000 100 7 30 10 5 0\n"
                                   "cpu0 500 10 150 25000 50 4 15 5 5 0\n"

@@ -4,7 +4,6 @@
 
 #include "test.h"
 #include <math.h>
-#include <string.h>
 
 /* Ticks at 0, 10, 20 … 70; power at each, energy at 10, 40 and 60. */
 enum { TICKS = 8 };

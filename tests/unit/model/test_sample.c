@@ -3,7 +3,6 @@
 
 #include "test.h"
 #include <math.h>
-#include <string.h>
 
 static const struct lab_column columns[] = {
     {LAB_METRIC_POWER, -1},

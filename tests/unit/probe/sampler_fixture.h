@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "probe/probe_sampler.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "test.h"

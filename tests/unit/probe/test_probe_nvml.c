@@ -4,8 +4,6 @@
  */
 #include "nvml_fixture.h"
 
-#include <sys/stat.h>
-
 #define GPU0 "GPU-00000000-0000-0000-0000-0000000000ab"
 #define GPU1 "GPU-00000001-0000-0000-0000-0000000000ab"
 #define MIG0 "MIG-00000000-0000-0000-0000-0000000000cd"

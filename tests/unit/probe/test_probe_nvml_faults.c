@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 
 #define TRIES 20
 

@@ -9,8 +9,6 @@
 #include "store/store.h"
 #include "unit/plan/plan_fixture.h"
 
-#include <math.h>
-
 #define MOST 32
 
 static const struct shipped {

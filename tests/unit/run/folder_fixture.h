@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/str.h"
 #include "run/folder.h"
 #include "store/store.h"
 

@@ -7,7 +7,6 @@
 
 #include "run/frame.h"
 #include "run/job.h"
-#include "worker/worker.h"
 
 #include <fcntl.h>
 #include <sched.h>

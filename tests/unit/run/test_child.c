@@ -1,7 +1,6 @@
 /* test_child.c: processes that end by themselves, that must be made to, and what they leave
  * behind. */
 #include "base/clock.h"
-#include "base/str.h"
 #include "run/launch/child.h"
 
 #include "test.h"

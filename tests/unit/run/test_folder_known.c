@@ -1,7 +1,6 @@
 /* All studies of a user, and which of them a word means. */
 #include "folder_fixture.h"
 
-#include <time.h>
 #include <utime.h>
 
 static const char *make_known(const char *name) {

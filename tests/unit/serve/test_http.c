@@ -5,7 +5,6 @@
 #include "serve/serve.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -5,7 +5,6 @@
 #include "machine/machine.h"
 #include "session/bench_run.h"
 
-#include <math.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

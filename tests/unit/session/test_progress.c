@@ -2,7 +2,6 @@
 #include "session/session_progress.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "test.h"
 

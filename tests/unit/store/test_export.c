@@ -4,7 +4,6 @@
 #include "store/export/export.h"
 #include "store/study/results.h"
 
-#include "base/clock.h"
 #include "base/json.h"
 
 #include <time.h>

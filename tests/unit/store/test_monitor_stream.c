@@ -4,10 +4,8 @@
  */
 #include "monitor_fixture.h"
 
-#include "base/failpoint.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>

@@ -1,8 +1,6 @@
 /* Other benchmarks' JSON as points, and what is none. The files were made for this test. */
 #include "store/foreign/point_file.h"
 
-#include "base/str.h"
-
 #include "test.h"
 
 #define FIXTURE(name) LAB_TEST_SOURCE_DIR "/tests/fixtures/compare/" name

@@ -7,8 +7,6 @@
 #include "base/json.h"
 #include "unit/result_fixture.h"
 
-#include <time.h>
-
 #define A_RESULT                                                                                   \
     "{\"samples_per_second\": 850.5, \"latency_ms\": {\"median\": 11.25, \"p99\": 13.75},"         \
     " \"trace\": {\"path\": \"traces/pipeline_gpu0.sqlite\", \"overhead\": 0.01},"                 \

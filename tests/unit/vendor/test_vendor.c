@@ -18,7 +18,6 @@
 
 #include <ftw.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define WHEEL "venv/lib/python3.11/site-packages/nvidia/test/lib"

@@ -3,7 +3,6 @@
  * has put it, and the library that is here, if any, has all of it.
  */
 #include "test.h"
-#include <stdlib.h>
 
 #include "vendor/nccl.h"
 

@@ -6,7 +6,6 @@
  */
 #include "test.h"
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "vendor/nvml_session.h"
 #include "vendor/visible.h"

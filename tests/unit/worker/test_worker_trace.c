@@ -7,7 +7,6 @@
 #include "device/group.h"
 
 #include <sqlite3.h>
-#include <sys/stat.h>
 
 static const struct lab_job_rank whole_node[] = {{0, 0, "cpu:0", 0}};
 static const struct lab_job_rank twins[] = {{0, 0, "cpu:0", 0}, {1, 1, "cpu:0", 0}};

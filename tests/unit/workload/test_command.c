@@ -3,7 +3,6 @@
 #include "workload/command/command.h"
 
 #include "test.h"
-#include <stdio.h>
 #include <unistd.h>
 
 extern const struct lab_workload lab_workload_command;

@@ -3,7 +3,6 @@
 
 #include "test.h"
 #include <math.h>
-#include <stdio.h>
 
 static struct lab_err err;
 static struct lab_str seen;

@@ -3,7 +3,6 @@
  * that it is the same each time and in whatever parts it is done, and that nothing goes wrong
  * unnoticed.
  */
-#include "base/random.h"
 #include "unit/workload/on_cpu.h"
 #include "workload/mlp/mlp.h"
 

@@ -3,7 +3,6 @@
  * worked out by hand, and its launches against the reference, each launch carried out in double
  * precision by the op's own definition.
  */
-#include "base/random.h"
 #include "workload/vit/vit.h"
 
 #include "test.h"
