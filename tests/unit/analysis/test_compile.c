@@ -1,4 +1,5 @@
 /* What compiling gains and costs, on studies whose gain and cost were planted. */
+#include "claim_fixture.h"
 #include "study_answers.h"
 
 #include "stats/stats.h"
@@ -39,15 +40,6 @@ static void given_pair(struct given_study *given, struct planted planted, int no
 
 /* 1 ms a sample becomes 0.8 ms: 2 s are paid back after 10,000 samples. */
 static const struct planted quarter = {"vit32x2x128", 1e9, 1e-3, 0.25, 2.0};
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, words);
-    return NULL;
-}
 
 LAB_TEST(gain_cost_and_break_even_are_found_again) {
     struct given_study given;

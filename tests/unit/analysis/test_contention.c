@@ -1,5 +1,6 @@
 /* The claims of a study with phases: what takes longer, the likely cause, what recovers it, what
  * tuning makes of it. */
+#include "claim_fixture.h"
 #include "study_answers.h"
 
 #define BLOCKS 5
@@ -95,15 +96,6 @@ static const struct phase_given baseline = {
 #define FIRST_CHOICE  "{\"rows\": 1}"
 #define SECOND_CHOICE "{\"rows\": 2}"
 
-/* NULL = there is none. */
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    return NULL;
-}
-
 /* A softmax in the baseline and in another phase. */
 static struct lab_analysis_result when_phase(struct given_study *given, struct phase_given phase) {
     given_begin(given, "contention");
@@ -113,7 +105,7 @@ static struct lab_analysis_result when_phase(struct given_study *given, struct p
 }
 
 static const char *cause(const struct lab_analysis_result *result) {
-    const struct lab_claim *claim = claim_of(result, "contention.cause", "");
+    const struct lab_claim *claim = find_claim(result, "contention.cause", "");
     const char *key = figure(result, 0, "cause")->text;
     assert_int_equal(claim != NULL, strstr(result->answer, "Likely cause") != NULL);
     assert_int_equal(claim != NULL, key && strcmp(key, "not identified") != 0);
@@ -211,9 +203,9 @@ LAB_TEST(blocks_that_differ_are_inconclusive) {
         memcpy(again.times, rows[i].times, sizeof again.times);
         struct given_study given;
         struct lab_analysis_result result = when_phase(&given, again);
-        assert_int_equal(claim_of(&result, "contention.kernel", "softmax")->verdict,
+        assert_int_equal(find_claim(&result, "contention.kernel", "softmax")->verdict,
                          rows[i].verdict);
-        assert_int_equal(claim_of(&result, "contention.slowdown", "")->verdict, rows[i].verdict);
+        assert_int_equal(find_claim(&result, "contention.slowdown", "")->verdict, rows[i].verdict);
         assert_string_equal(cell(&result, 0, "comparisons", 0, "change_verdict")->text,
                             lab_claim_verdict_name(rows[i].verdict));
         assert_true(figure(&result, 0, "slower")->value == (rows[i].verdict == LAB_CLAIM_YES));
@@ -237,7 +229,7 @@ LAB_TEST(one_comparison_needs_one_number_of_runs) {
         given_kernel(&given, i ? "gemm" : "softmax", 0, i ? &quiet : &noisy, FIRST_CHOICE);
     }
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    const char *next = lab_claim_next(claim_of(&result, "contention.slowdown", ""), &given.arena);
+    const char *next = lab_claim_next(find_claim(&result, "contention.slowdown", ""), &given.arena);
     assert_says(next, "runs per point detect 2%");
     assert_says(result.answer, next);
     result = when_asked(&given, "variance", NULL);
@@ -276,15 +268,15 @@ LAB_TEST(the_answer_has_slow_down_cause_recovery_and_tuning) {
                                  NULL};
     for (int i = 0; parts[i]; i++)
         assert_says(result.answer, parts[i]);
-    const struct lab_claim *slowdown = claim_of(&result, "contention.slowdown", "at once"),
-                           *recovery = claim_of(&result, "contention.recovery", "isolated");
+    const struct lab_claim *slowdown = find_claim(&result, "contention.slowdown", "at once"),
+                           *recovery = find_claim(&result, "contention.recovery", "isolated");
     assert_true(slowdown->low < 0.18 && slowdown->high > 0.18);
     assert_true(slowdown->high - slowdown->low < 0.02);
     assert_true(recovery->low < 1.02 / 1.18 - 1 && recovery->high > 1.02 / 1.18 - 1);
     assert_int_equal(recovery->verdict, LAB_CLAIM_YES);
     double back = cell(&result, 0, "recoveries", 0, "recovered")->value;
     assert_true(back > 0.8 && back < 0.97);
-    assert_int_equal(claim_of(&result, "contention.tuning", "at once")->verdict, LAB_CLAIM_YES);
+    assert_int_equal(find_claim(&result, "contention.tuning", "at once")->verdict, LAB_CLAIM_YES);
     assert_string_equal(result.command,
                         "for g in 0:0; do CUDA_VISIBLE_DEVICES=${g%:*} numactl "
                         "--cpunodebind=${g#*:} --membind=${g#*:} PROGRAM & done; wait");
@@ -298,7 +290,7 @@ LAB_TEST(two_configurations_are_no_tuning) {
     given_four_gpus(&given, 2);
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     assert_null(strstr(result.answer, "uning"));
-    assert_int_equal(claim_of(&result, "contention.tuning", "at once")->verdict,
+    assert_int_equal(find_claim(&result, "contention.tuning", "at once")->verdict,
                      LAB_CLAIM_NOT_TESTED);
     assert_true(figure(&result, 0, "configurations_tried")->value == 2);
     assert_true(isnan(figure(&result, 0, "tunings")->value));
@@ -317,7 +309,7 @@ LAB_TEST(a_mitigation_is_compared_whether_or_not_anything_is_slower) {
     given_kernel(&given, "gemm", 0, &concurrent, FIRST_CHOICE);
     given_kernel(&given, "gemm", 0, &isolated, FIRST_CHOICE);
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    assert_int_equal(claim_of(&result, "contention.recovery", "isolated")->verdict, LAB_CLAIM_NO);
+    assert_int_equal(find_claim(&result, "contention.recovery", "isolated")->verdict, LAB_CLAIM_NO);
     assert_true(isnan(cell(&result, 0, "recoveries", 0, "recovered")->value));
     assert_null(strstr(result.answer, "recover"));
     given_end(&given);
@@ -339,7 +331,7 @@ LAB_TEST(what_a_phase_has_not_run_it_does_not_recover) {
     given_kernel(&given, "gemm", 0, &isolated, FIRST_CHOICE);
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     assert_null(strstr(result.answer, "recover"));
-    assert_null(claim_of(&result, "contention.recovery", ""));
+    assert_null(find_claim(&result, "contention.recovery", ""));
     given_end(&given);
 }
 

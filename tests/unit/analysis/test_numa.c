@@ -1,5 +1,6 @@
 /* Planted penalties come back, none is claimed where there is none, and the headline is the mean
  * over devices. */
+#include "claim_fixture.h"
 #include "study_fixture.h"
 
 #include "report/analysis.h"
@@ -67,16 +68,6 @@ static const struct lab_doc_cell *row_of(const struct lab_doc_table *table, cons
             return row;
     }
     fail_msg("no row of %s from node %d", model, node);
-    return NULL;
-}
-
-/* The claim of that kind about a subject that has these words in it. */
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, words);
     return NULL;
 }
 

@@ -2,6 +2,7 @@
  * The cost model of `scaling`, on studies whose parameters were planted: they come back, intervals
  * hold as often as they say, and nothing is said that these models don't determine.
  */
+#include "claim_fixture.h"
 #include "study_answers.h"
 
 #include "stats/stats.h"
@@ -106,20 +107,6 @@ static void given_models(struct given_study *given, struct planted planted) {
     for (int r = 0; r < (planted.repeats ? planted.repeats : 1); r++)
         for (int i = 0; i < (planted.models ? planted.models : MODELS); i++)
             given_model(given, 0, models[i][0], models[i][1], r, &planted);
-}
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *subject) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) &&
-            strstr(result->claims[i].subject, subject))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, subject);
-    return NULL;
-}
-
-static bool holds(const struct lab_claim *claim, double truth) {
-    return claim->low <= truth && truth <= claim->high;
 }
 
 /* --- what went in comes out --- */

@@ -1,4 +1,5 @@
 /* Whether `speedup` claims of several devices and one what was planted, and nothing else. */
+#include "claim_fixture.h"
 #include "resource_fixture.h"
 
 struct gang {
@@ -68,19 +69,6 @@ static void given_training(struct given_study *given, const char *model, const d
         gang.rate *= speedups[i];
         given_repeats(given, gang, runs, spread);
     }
-}
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, words);
-    return NULL;
-}
-
-static bool holds(const struct lab_claim *claim, double truth) {
-    return claim->low <= truth && truth <= claim->high;
 }
 
 /* Published throughputs of one and two GPUs; two are slower throughout. */

@@ -1,4 +1,5 @@
 /* Whether `stability` tells steady runs from those that drift, slow down or never settle. */
+#include "claim_fixture.h"
 #include "resource_fixture.h"
 
 static double ten_ms = 0.01;
@@ -36,15 +37,6 @@ static double heat_from_20(double seconds, void *context) {
 static double clock_from_20(double seconds, void *context) {
     (void)context;
     return seconds < 20 ? 1980 : 1830;
-}
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, words);
-    return NULL;
 }
 
 /* Five runs of `pace` on each of two GPUs. */

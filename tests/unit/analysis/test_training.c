@@ -2,6 +2,7 @@
  * test_training.c: whether the cost models of training predict what a machine was made of within
  * the tested range, nothing beyond it, and are as wrong as they say about what they haven't seen.
  */
+#include "claim_fixture.h"
 #include "resource_fixture.h"
 #include "training_machines.h"
 
@@ -165,15 +166,6 @@ static void given_plain_training(struct given_study *given, const char *allreduc
     machine.noise = 0.003;
     given_begin(given, "train_scaling");
     given_training(given, &machine, allreduce, 3);
-}
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, words);
-    return NULL;
 }
 
 LAB_TEST(test_a_study_has_its_claims_and_tables) {

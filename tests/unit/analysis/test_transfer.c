@@ -1,4 +1,5 @@
 /* Copies by size, batch, pool and NUMA node, on studies whose paths were planted. */
+#include "claim_fixture.h"
 #include "study_answers.h"
 
 #include "stats/stats.h"
@@ -53,19 +54,6 @@ static void given_images(struct given_study *given, struct asked asked, int node
                 asked.batch = batches[i];
                 given_copy(given, asked);
             }
-}
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, words);
-    return NULL;
-}
-
-static bool holds(const struct lab_claim *claim, double truth) {
-    return claim->low <= truth && truth <= claim->high;
 }
 
 /* --- copies --- */

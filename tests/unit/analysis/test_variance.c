@@ -1,5 +1,6 @@
 /* Whether `variance` tells phases apart as the runs carry, kernel by kernel and GPU by GPU. */
 #include "analysis/claims/check.h"
+#include "claim_fixture.h"
 #include "resource_fixture.h"
 
 struct phase_run {
@@ -39,19 +40,10 @@ static void given_phases(struct given_study *given, const char *kernel, int gpu,
                                                   .result = results ? results[p] : NULL});
 }
 
-/* NULL = there is none. */
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *words) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
-            return &result->claims[i];
-    return NULL;
-}
-
 /* Of a kernel on a device in a phase, as its subject has them. */
 static const struct lab_claim *time_of(const struct lab_analysis_result *result,
                                        const char *words) {
-    const struct lab_claim *claim = claim_of(result, "variance.device_time", words);
+    const struct lab_claim *claim = find_claim(result, "variance.device_time", words);
     if (!claim)
         fail_msg("no claim about %s", words);
     return claim;
@@ -72,7 +64,8 @@ LAB_TEST(test_each_gpu_has_its_own_difference) {
     given_phases(&given, "gemm", 1, same, one_percent, NULL);
     struct lab_analysis_result result = when_asked(&given, "variance");
     const struct lab_claim *slow = time_of(&result, "softmax on GPU 1, concurrent"),
-                           *wide = claim_of(&result, "variance.device_spread", "softmax on GPU 1");
+                           *wide =
+                               find_claim(&result, "variance.device_spread", "softmax on GPU 1");
     assert_true(slow->low > 0.16 && slow->high < 0.20 && slow->verdict == LAB_CLAIM_YES);
     assert_true(wide->low > 1.4 && wide->high < 2.6 && wide->verdict == LAB_CLAIM_YES);
     assert_int_not_equal(time_of(&result, "softmax on GPU 0, concurrent")->verdict, LAB_CLAIM_YES);
@@ -111,7 +104,7 @@ LAB_TEST(test_a_fall_of_the_spread_is_no_rise) {
     for (int gpu = 0; gpu < 4; gpu++)
         given_phases(&given, "softmax", gpu, same, less, NULL);
     struct lab_analysis_result result = when_asked(&given, "variance");
-    struct lab_claim claim = *claim_of(&result, "variance.higher_variance", ""), *list = &claim;
+    struct lab_claim claim = *find_claim(&result, "variance.higher_variance", ""), *list = &claim;
     const char *const *faults = NULL;
     lab_claims_check(&list, 1, false, &faults, &given.arena);
     assert_null(faults);
@@ -257,7 +250,7 @@ LAB_TEST(test_resources_of_the_concurrent_phase_are_asked) {
     }
     assert_string_equal(state_of(&result, 2), "not met");
     assert_string_equal(state_of(&result, 3), "met");
-    const struct lab_claim *cpu = claim_of(&result, "variance.cpu_spikes", "GPU 0, CPU utilis");
+    const struct lab_claim *cpu = find_claim(&result, "variance.cpu_spikes", "GPU 0, CPU utilis");
     assert_true(cpu && cpu->effect > 0.4 && cpu->verdict == LAB_CLAIM_YES);
     given_end(&given);
 }
@@ -313,7 +306,7 @@ LAB_TEST(test_traffic_of_gpus_at_once_counts) {
     }
     struct lab_analysis_result result = when_asked(&given, "variance");
     assert_string_equal(state_of(&result, 2), "met");
-    assert_non_null(claim_of(&result, "variance.pcie_correlation", "GPU 0, PCIe out of GPU 1"));
+    assert_non_null(find_claim(&result, "variance.pcie_correlation", "GPU 0, PCIe out of GPU 1"));
     given_end(&given);
 }
 
@@ -404,7 +397,7 @@ LAB_TEST(test_what_is_lacking_is_said) {
     given_phase(&given, (struct phase_run){"concurrent", "softmax", .time_s = 0.001});
     result = when_asked(&given, "variance");
     assert_string_equal(state_of(&result, 0), "not testable");
-    assert_int_equal(claim_of(&result, "variance.spread", "")->verdict, LAB_CLAIM_NOT_TESTED);
+    assert_int_equal(find_claim(&result, "variance.spread", "")->verdict, LAB_CLAIM_NOT_TESTED);
     assert_contains(result.answer, "inconclusive (1 run each)");
     given_end(&given);
 }
