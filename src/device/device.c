@@ -70,6 +70,11 @@ const char *lab_device_share_note(const struct lab_device *device) {
     return device->ops->share_note ? device->ops->share_note(device) : NULL;
 }
 
+double lab_stream_core_rate(struct lab_stream *stream, int64_t duration_ns) {
+    const struct lab_device_ops *ops = stream->device->ops;
+    return ops->core_rate ? ops->core_rate(stream, duration_ns) : 0;
+}
+
 double lab_device_power_w(struct lab_device *device) {
     return device->ops->power_w ? device->ops->power_w(device) : 0;
 }

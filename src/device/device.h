@@ -178,6 +178,10 @@ void lab_stream_close(struct lab_stream *stream); /* waits for its commands; acc
 /* Waits until all commands are done; returns the first failure since the last call. */
 int lab_stream_sync(struct lab_stream *stream, struct lab_err *err);
 
+/* The compute rate that all of the device's cores reach together, in FLOP/s: multiply-adds out of
+ * registers for so long, independent of memory. Waits for it. 0 = unknown (GPUs). */
+double lab_stream_core_rate(struct lab_stream *stream, int64_t duration_ns);
+
 /*
  * Copies between any two memories of this device; any memory of the program will do as pageable
  * host memory. The direction follows from the kinds.
@@ -342,10 +346,11 @@ struct lab_device_ops {
                   struct lab_err *err); /* optional: all unknown */
 
     void (*op_times)(const struct lab_device *device,
-                     struct lab_op_time ret_times[LAB_OP_COUNT]); /* optional: all zero */
-    double (*clock_mhz)(struct lab_device *device);               /* optional: unknown */
-    double (*power_w)(struct lab_device *device);                 /* optional: unknown */
-    const char *(*share_note)(const struct lab_device *device);   /* optional: nothing */
+                     struct lab_op_time ret_times[LAB_OP_COUNT]);        /* optional: all zero */
+    double (*clock_mhz)(struct lab_device *device);                      /* optional: unknown */
+    double (*power_w)(struct lab_device *device);                        /* optional: unknown */
+    double (*core_rate)(struct lab_stream *stream, int64_t duration_ns); /* optional: unknown */
+    const char *(*share_note)(const struct lab_device *device);          /* optional: nothing */
 
     int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
     void (*buffer_close)(struct lab_buffer *buffer);

@@ -51,8 +51,8 @@ struct lab_job {
     bool verify; /* check the results before they are timed */
     bool trace;  /* a short traced pass behind the timed one; its file goes into `folder` */
     /* of a phase: */
-    bool probe;    /* what is left of the device's resources is measured behind the timed pass */
-    double tune_s; /* > 0: the kernel is tuned first, so long at most */
+    bool probe;          /* the device's available resources, behind the timed pass */
+    double tune_s;       /* > 0: the kernel is tuned first, so long at most */
     const char *disturb; /* a neighbour on purpose, beside all of it; NULL = none */
 };
 

@@ -5,7 +5,7 @@
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
  *   worker_rank.c    one rank: a session's steps (session/session.h), in step with the others
  *   worker_phase.c   of a study with phases: tuning, choices side by side
- *   worker_probe.c   what is left of the device's resources
+ *   worker_probe.c   the device's available resources
  *   worker_disturb.c a neighbour on purpose
  *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace

@@ -1,16 +1,17 @@
 /*
- * worker_probe.c: what is left of a device's resources, asked of the device itself. Short probes
+ * worker_probe.c: a device's available resources, measured on the device itself. Short probes
  * take turns while everything that ran beside the timed pass still does. Each needs one resource
  * and little of any other, so that whoever takes that resource slows this probe more than the rest.
  * Ranks of a gang start each probe together, and keep it up until the others have timed theirs: the
  * rate of a link that they share is that of all at once, whatever else slows one of them down.
  *
- *     compute     time on the cores or multiprocessors. On a CPU a matrix product whose operands
- *                 stay in a core's cache. On a GPU attention in which all heads share one key and
- *                 value head: matrix products at full rate out of 1 MB that every multiprocessor
- *                 reads all the time, so that even a neighbour that streams past the cache doesn't
- *                 drive it out. (A large product won't do: on an H200 it lost as much to such a
- *                 neighbour as a sum of arrays did.)
+ *     compute     time on the cores or multiprocessors. On a CPU multiply-adds out of registers.
+ *                 (A product in the cores' caches won't do: its threads meet through the shared
+ *                 one, and it lost more to streams on eight other cores than a sum of arrays.) On a
+ *                 GPU attention in which all heads share one key and value head: matrix products at
+ *                 full rate out of 1 MB that every multiprocessor reads all the time, so that even
+ *                 a neighbour that streams past the cache doesn't drive it out. (A large product
+ *                 won't do: on an H200 it lost as much to such a neighbour as a sum of arrays did.)
  *     memory      a sum of arrays that no cache holds
  *     h2d, d2h    GPUs: copies from and to the host
  *
@@ -43,14 +44,13 @@ enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
 /* How large probes are on a kind of device. */
 struct size {
-    int64_t side;    /* of the product's matrices */
     int64_t bytes;   /* of the arrays, at least */
     int rounds;      /* cores that share their path to memory only now and then need more of them */
     int64_t turn_ns; /* of each probe in each round: several of a scheduler's turns on a CPU */
 };
 
-static const struct size of_cpus = {256, (int64_t)64 << 20, ROUNDS_MOST, 15 * LAB_NS_PER_MS};
-static const struct size of_gpus = {1024, (int64_t)256 << 20, 16, 8 * LAB_NS_PER_MS};
+static const struct size of_cpus = {(int64_t)64 << 20, ROUNDS_MOST, 15 * LAB_NS_PER_MS};
+static const struct size of_gpus = {(int64_t)256 << 20, 16, 8 * LAB_NS_PER_MS};
 
 /* Between two waits of the host: waking up must not be what is measured. */
 #define AT_ONCE_NS   (4 * LAB_NS_PER_MS)
@@ -97,10 +97,10 @@ bool worker_attention(const struct lab_device *device, struct lab_launch *ret_la
 }
 
 static void choose_compute(struct prober *prober, enum lab_dtype dtype) {
-    if (prober->is_gpu && worker_attention(prober->device, &prober->compute))
+    enum { SIDE = 1024 };
+    if (worker_attention(prober->device, &prober->compute))
         return;
-    struct lab_tensor matrix =
-        lab_tensor_matrix(NULL, dtype, prober->size->side, prober->size->side);
+    struct lab_tensor matrix = lab_tensor_matrix(NULL, dtype, SIDE, SIDE);
     prober->compute = (struct lab_launch){.op = LAB_OP_GEMM, .in = {matrix, matrix}, .out = matrix};
 }
 
@@ -145,10 +145,11 @@ static int prober_open(struct prober *prober, enum lab_dtype dtype, int node, st
     prober->is_gpu = prober->device->ref.cpus.count == 0;
     prober->size = prober->is_gpu ? &of_gpus : &of_cpus;
     if (lab_stream_open(prober->device, LAB_STREAM_COMPUTE, &prober->stream, err) < 0 ||
-        open_compute(prober, dtype, err) < 0 || open_arrays(prober, err) < 0)
+        open_arrays(prober, err) < 0)
         return -1;
-    if (prober->is_gpu && lab_buffer_open(prober->device, LAB_MEMORY_HOST_PINNED, node, COPY_BYTES,
-                                          &prober->host, err) < 0)
+    if (prober->is_gpu && (open_compute(prober, dtype, err) < 0 ||
+                           lab_buffer_open(prober->device, LAB_MEMORY_HOST_PINNED, node, COPY_BYTES,
+                                           &prober->host, err) < 0))
         return -1;
     return lab_stream_sync(prober->stream, err);
 }
@@ -166,6 +167,10 @@ static void prober_close(struct prober *prober) {
 /* A CPU's copies are its memory once more. */
 static bool has(const struct prober *prober, int probe) {
     return prober->is_gpu || probe <= PROBE_MEMORY;
+}
+
+static bool is_of_cores(const struct prober *prober, int probe) {
+    return !prober->is_gpu && probe == PROBE_COMPUTE;
 }
 
 /* Puts one unit of a probe on the stream, and says how much it is. */
@@ -216,7 +221,8 @@ static int warm_up_probe(struct prober *prober, int probe, struct lab_err *err) 
 
 static int warm_up(struct prober *prober, struct lab_err *err) {
     for (int probe = 0; probe < PROBES; probe++)
-        if (has(prober, probe) && warm_up_probe(prober, probe, err) < 0)
+        if (has(prober, probe) && !is_of_cores(prober, probe) &&
+            warm_up_probe(prober, probe, err) < 0)
             return -1;
     return 0;
 }
@@ -240,6 +246,11 @@ static int run_for(struct prober *prober, int probe, int64_t least_ns, int64_t *
                    double *total, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
     int64_t start_ns = lab_clock_now(clock);
+    if (is_of_cores(prober, probe)) {
+        *ret_ns = least_ns;
+        *total = 1e-9 * (double)least_ns * lab_stream_core_rate(prober->stream, least_ns);
+        return 0;
+    }
     do {
         if (run_units(prober, probe, prober->at_once[probe], total, err) < 0)
             return -1;

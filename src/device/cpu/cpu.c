@@ -58,6 +58,7 @@ static const struct lab_device_ops device_ops = {
     .limits = cpu_limits,
     .op_times = cpu_op_times,
     .clock_mhz = cpu_clock_mhz,
+    .core_rate = cpu_core_rate,
     .buffer_open = cpu_buffer_open,
     .buffer_close = cpu_buffer_close,
     .stream_open = cpu_stream_open,

@@ -63,6 +63,8 @@ const char *cpu_simd_name(const struct cpu_simd *simd); /* "AVX-512" */
 
 /* Multiply-adds from registers for about `duration_ns`: flops per second of one thread. */
 double cpu_simd_peak_flops(const struct cpu_simd *simd, int64_t duration_ns);
+/* The same until then; returns the flops done. */
+double cpu_simd_flops_until(const struct cpu_simd *simd, int64_t end_ns);
 
 /* --- counter: a number that only grows, and threads that wait for it to reach a value --- */
 
@@ -275,6 +277,7 @@ int cpu_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
 int cpu_limits(struct lab_device *device, enum lab_dtype dtype,
                struct lab_device_limits *ret_limits, struct lab_err *err);
 double cpu_clock_mhz(struct lab_device *device);
+double cpu_core_rate(struct lab_stream *stream, int64_t duration_ns);
 
 /* memory.c */
 int cpu_buffer_open(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);

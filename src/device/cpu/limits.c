@@ -158,6 +158,47 @@ int cpu_limits(struct lab_device *base, enum lab_dtype dtype, struct lab_device_
     return 0;
 }
 
+/* --- compute rate of the cores --- */
+
+struct core_work {
+    struct cpu_device *device;
+    int64_t duration_ns, end_ns;
+    double *flops; /* of each core */
+    double rate;
+};
+
+static void core_task(void *state, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    (void)scratch;
+    struct core_work *work = state;
+    for (int64_t core = begin; core < end; core++)
+        work->flops[core] = cpu_simd_flops_until(work->device->simd, work->end_ns);
+}
+
+static void run_cores(struct cpu_stream *stream, void *context) {
+    struct core_work *cores = context;
+    const struct lab_clock *clock = lab_clock_system();
+    int count = cores->device->base.ref.cpus.count;
+    struct cpu_work work = {.task = core_task, .context = cores, .units = count, .threads = count};
+    int64_t start_ns = lab_clock_now(clock);
+    double sum = 0;
+    cores->end_ns = start_ns + cores->duration_ns;
+    cpu_pool_run(cores->device->pool, &work, &stream->caller);
+    for (int core = 0; core < count; core++)
+        sum += cores->flops[core];
+    cores->rate = sum / (1e-9 * (double)(lab_clock_now(clock) - start_ns));
+}
+
+double cpu_core_rate(struct lab_stream *stream, int64_t duration_ns) {
+    struct core_work cores = {.device = (struct cpu_device *)stream->device,
+                              .duration_ns = duration_ns};
+    LAB_AUTO_FREE double *flops =
+        lab_mem_alloc((size_t)stream->device->ref.cpus.count, sizeof *flops);
+    cores.flops = flops;
+    cpu_stream_call((struct cpu_stream *)stream, run_cores, &cores);
+    cpu_stream_sync(stream, NULL);
+    return cores.rate;
+}
+
 #define CLOCKS_ASKED 4 /* of the device's cores, evenly spread: each costs microseconds */
 
 double cpu_clock_mhz(struct lab_device *base) {

@@ -95,3 +95,12 @@ double cpu_simd_peak_flops(const struct cpu_simd *simd, int64_t duration_ns) {
     } while (now < end || best == 0);
     return best * (double)LAB_NS_PER_S;
 }
+
+double cpu_simd_flops_until(const struct cpu_simd *simd, int64_t end_ns) {
+    const int64_t rounds = 1024; /* some microseconds */
+    double flops = 0;
+    float sum = 2;
+    while (lab_clock_now(lab_clock_system()) < end_ns)
+        flops += simd->multiply_add(rounds, &sum);
+    return flops;
+}

@@ -58,6 +58,15 @@ LAB_TEST(limits_are_measured_once) {
                  "doesn't compute in fp16, which needs a GPU");
 }
 
+LAB_TEST(cores_have_a_rate_of_their_own) {
+    struct cpu_fixture *fixture = *state;
+    struct lab_stream *stream;
+    ASSERT_OK(lab_stream_open(fixture->device, LAB_STREAM_COMPUTE, &stream, err));
+    double rate = lab_stream_core_rate(stream, 2 * LAB_NS_PER_MS);
+    assert_true(rate > 1e8 && rate < 1e16);
+    lab_stream_close(stream);
+}
+
 LAB_TEST(memory_lies_where_it_was_asked_for) {
     struct cpu_fixture *fixture = *state;
     int node = fixture->machine->nodes[0].number;
