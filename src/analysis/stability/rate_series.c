@@ -23,6 +23,7 @@
 #define VALUES_LEAST  20   /* fewer show nothing */
 #define BLOCKS_MAX    400  /* that changes are sought in: the time grows with their square */
 #define TREND_BLOCKS  200  /* that a drift is judged from, at most */
+#define WINDOW        5 /* neighbouring iterations, among which one or two slow ones are single */
 #define CHANGE_SURE   0.99 /* of one run; of many more */
 #define SEGMENT_LEAST 5    /* blocks */
 #define SEGMENT_SHARE 100  /* a segment is at least this part of the series */
@@ -55,8 +56,33 @@ static struct blocks make_blocks(const double *values, const double *ends_s, siz
     return blocks;
 }
 
-static void find_drift(struct lab_rate_series *series, const struct blocks *blocks) {
-    struct lab_trend_effect slope = lab_trend_slope(&blocks->trend, CONFIDENCE);
+/*
+ * Without single slow iterations (Hampel's filter): those far from the median of their neighbours,
+ * by Tukey's outer fences and by LEAST, become that median. A host that waits for its device every
+ * so often does so once its queue is full and not before: a few pauses, all in the later part of a
+ * short run, would tilt its slope. What changes for longer stays.
+ */
+static const double *without_single(const double *values, size_t n, struct lab_arena *arena) {
+    double *medians = lab_arena_alloc(arena, n, sizeof *medians),
+           *away = lab_arena_alloc(arena, n, sizeof *away);
+    enum lab_outlier *marks = lab_arena_alloc(arena, n, sizeof *marks);
+    for (size_t i = 0; i < n; i++) {
+        size_t first = i > WINDOW / 2 ? i - WINDOW / 2 : 0, last = n - WINDOW;
+        medians[i] = lab_stats_median(values + (first < last ? first : last), WINDOW);
+        away[i] = values[i] - medians[i];
+    }
+    lab_stats_tukey(away, n, marks);
+    for (size_t i = 0; i < n; i++)
+        if (marks[i] != LAB_OUTLIER_SEVERE || fabs(away[i]) < LEAST * medians[i])
+            medians[i] = values[i];
+    return medians;
+}
+
+static void find_drift(struct lab_rate_series *series, const double *values, const double *ends_s,
+                       struct lab_arena *arena) {
+    const double *steady = without_single(values, series->count, arena);
+    struct blocks blocks = make_blocks(steady, ends_s, series->count, TREND_BLOCKS, arena);
+    struct lab_trend_effect slope = lab_trend_slope(&blocks.trend, CONFIDENCE);
     series->drift = expm1(slope.value * series->duration_s);
 }
 
@@ -246,10 +272,9 @@ static void look_at(struct lab_rate_series *series, double sure, struct lab_aren
     series->duration_s = ends_s[series->count - 1];
     series->median_s = lab_stats_median(values, series->count);
     if (series->count >= VALUES_LEAST && series->median_s > 0) {
-        struct blocks coarse = make_blocks(values, ends_s, series->count, TREND_BLOCKS, &scratch),
-                      fine = make_blocks(values, ends_s, series->count, BLOCKS_MAX, &scratch);
-        find_drift(series, &coarse);
-        find_changes(series, &fine, ends_s, sure, arena);
+        struct blocks blocks = make_blocks(values, ends_s, series->count, BLOCKS_MAX, &scratch);
+        find_drift(series, values, ends_s, &scratch);
+        find_changes(series, &blocks, ends_s, sure, arena);
     }
     struct lab_points points =
         lab_points_thin(ends_s, values, series->count, LAB_TIMELINE_POINTS, 0, arena);

@@ -299,6 +299,27 @@ LAB_TEST(test_a_constant_series_is_flat) {
     given_end(&given);
 }
 
+/* A host that waits once its queue is full: a 4x pause in iterations 63 and 95 of 99. */
+static double pauses_late(double seconds, void *context) {
+    int i = (int)(seconds / *(const double *)context + 0.5);
+    return *(const double *)context * (i == 63 || i == 98 ? 4 : 1);
+}
+
+LAB_TEST(test_single_slow_iterations_are_no_drift) {
+    struct given_study given;
+    given_begin(&given, "stability");
+    for (int i = 0; i < 5; i++) {
+        struct given_run row = a_run(0);
+        row.repeat = i;
+        row.spread = 0.002;
+        given_paced(&given, row, 1.06, pauses_late, &ten_ms);
+    }
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_int_equal(result.claims[0].verdict, LAB_CLAIM_NO);
+    assert_true(result.claims[0].bound < 0.005);
+    given_end(&given);
+}
+
 LAB_TEST(test_what_is_lacking_is_said) {
     struct given_study given;
     given_begin(&given, "stability");
