@@ -401,7 +401,7 @@ const struct lab_analysis lab_analysis_stability = {
         "together whatever their autocorrelation. Throttling: for how long, and by what.",
     .kinds = (const struct lab_analysis_kind[]){{"stability.drift"},
                                                 {"stability.device"},
-                                                {"stability.point", LAB_KIND_WITHIN},
+                                                {"stability.point"},
                                                 {"stability.change", LAB_KIND_WITHIN},
                                                 {"stability.throttling", LAB_KIND_OBSERVED},
                                                 {NULL}},

@@ -95,8 +95,7 @@ static void (*const namings[])(struct lab_study_run *run, int name, struct lab_a
     name_mitigation, name_models,   name_compiled, name_sizes};
 #define NAMINGS (int)(sizeof namings / sizeof *namings)
 
-/* The run backwards in time: what drifts up drifts down. Over the few runs of one point a steady
- * drift may keep its sign by chance: claims on single points aren't tested by it. */
+/* The run backwards in time: what drifts up drifts down. */
 static const struct lab_study_run *reverse(const struct lab_study_run *run,
                                            struct lab_arena *arena) {
     struct lab_study_run *copy = lab_arena_alloc(arena, 1, sizeof *copy);
@@ -121,9 +120,12 @@ static const struct lab_study_run *reverse(const struct lab_study_run *run,
     return copy;
 }
 
-/* A run as repeat `block` of the point `name`. */
+/* A run as repeat `block` of the point `name`; every other one of a point, and half of a block,
+ * backwards: what all runs have in common cancels out. By chance, the few runs of a point would
+ * often have one direction. */
 static struct lab_study_run rename_run(const struct lab_study_run *run, int naming, int name,
                                        int block, struct lab_arena *arena) {
+    run = (block + name) % 2 ? reverse(run, arena) : run;
     struct lab_study_run named = *run;
     struct lab_run *copy = lab_arena_alloc(arena, 1, sizeof *copy);
     named.ranks = lab_arena_alloc(arena, 1, sizeof *named.ranks);
@@ -194,11 +196,10 @@ static struct lab_selftest_kind *find_kind(struct lab_selftest_tally *tally, con
     return added;
 }
 
-/* An estimate in a unit finds nothing; a claim on one point compares no names. */
+/* An estimate in a unit finds nothing. */
 static bool compares(const struct lab_analysis *analysis, const struct lab_claim *claim) {
     const struct lab_analysis_kind *kind = lab_analysis_kind(analysis, claim->kind);
-    return kind && !kind->untested && !claim->unit && claim->verdict != LAB_CLAIM_NOT_TESTED &&
-           claim->scope_count != 1;
+    return kind && !kind->untested && !claim->unit && claim->verdict != LAB_CLAIM_NOT_TESTED;
 }
 
 /* Once a study for each kind, under the first naming that makes it: families of the same runs
@@ -245,8 +246,7 @@ bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
         lab_arena_alloc(&own, (size_t)table->run_count + 1, sizeof *used);
     for (int i = 0; i < table->run_count; i++)
         if (table->runs[i].used && table->runs[i].rate > 0)
-            used[count++] = lab_random_below(~seed, (uint64_t)i, 2) ? reverse(&table->runs[i], &own)
-                                                                    : &table->runs[i];
+            used[count++] = &table->runs[i];
     int blocks = count / LAB_SELFTEST_POINTS;
     if (blocks < 2)
         return false;
@@ -259,9 +259,6 @@ bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
         int analyses = lab_analysis_choose(&named, ANALYSES_MOST, chosen);
         for (int a = 0; a < analyses; a++) {
             struct lab_analysis_result result;
-            /* steps of training are timed in pieces, which reversing doesn't mirror */
-            if (used[0]->work.layers > 0 && lab_str_equal(chosen[a].analysis->name, "stability"))
-                continue;
             if (lab_analysis_run(chosen[a].analysis, NULL, &input, &own, &result, NULL) == 0)
                 count_claims(chosen[a].analysis, &result, tally, naming, arena);
         }

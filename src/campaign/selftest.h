@@ -4,7 +4,7 @@
  *
  * The runs of a study are named in several ways (as devices and NUMA nodes, as settings, as phases,
  * as gangs, …), at random within each block, and every analysis that a report would have makes its
- * claims. Half of the runs, at random, are read backwards in time, so that a drift is false too. A
+ * claims. Every other run of a point is read backwards in time, so that a drift is false too. A
  * kind counts once a study, under one naming: the study is the independent unit. The namings begin
  * with another one in every other study.
  */
