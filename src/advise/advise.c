@@ -81,6 +81,8 @@ static struct bindings find_bindings(const struct lab_study_table *study,
     bool local = true;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
+        if (!lab_numa_home_tested(device))
+            continue; /* it may well be better than the best of the others */
         int chosen = choose_node(device, before);
         int pairs = add_pairs(grid, device, chosen, 0, NULL);
         if (pairs == 0)

@@ -115,31 +115,70 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
 
 /* --- the headline --- */
 
-/* "Bind GPUs 0–3 to NUMA node 0." of devices for which another node is slower for
- * certain. */
+/* What the device's nodes show together: YES where one differs, NO where none does. */
+static enum lab_claim_verdict verdict_of(const struct lab_numa_device *device) {
+    enum lab_claim_verdict verdict = LAB_CLAIM_NOT_TESTED;
+    for (int n = 0; n < device->node_count; n++) {
+        enum lab_claim_verdict own = device->nodes[n].claim.verdict;
+        if (n == device->reference || own == LAB_CLAIM_NOT_TESTED)
+            continue;
+        if (own == LAB_CLAIM_YES)
+            return own;
+        verdict = verdict == LAB_CLAIM_INCONCLUSIVE ? verdict : own;
+    }
+    return verdict;
+}
+
+/* Its best node; its own where that wasn't tested. */
+static int binding_node(const struct lab_numa_device *device) {
+    return lab_numa_home_tested(device) ? device->nodes[lab_numa_best_node(device)].number
+                                        : device->home;
+}
+
+/* The sentence of the device and of all after it that have the same; NULL = an earlier one has
+ * said it, or the verdict is another. */
+static const char *binding_of(const struct lab_numa_grid *grid, int first,
+                              enum lab_claim_verdict verdict, struct lab_arena *arena) {
+    const char **names = NULL;
+    const struct lab_numa_device *own = &grid->devices[first];
+    bool tested = lab_numa_home_tested(own);
+    int count = 0, best = binding_node(own);
+    double bound = 0;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        bool alike = verdict_of(device) == verdict &&
+                     (verdict != LAB_CLAIM_YES ||
+                      (lab_numa_home_tested(device) == tested && binding_node(device) == best));
+        if (d <= first && alike != (d == first))
+            return NULL;
+        if (alike)
+            LAB_ADD(names, count, arena) = device->title;
+        for (int n = 0; alike && n < device->node_count; n++)
+            bound = fmax(bound, device->nodes[n].claim.bound);
+    }
+    const char *who = lab_words_devices(names, count, arena);
+    if (verdict == LAB_CLAIM_YES)
+        return lab_arena_printf(
+            arena, tested ? "Bind %s to NUMA node %d." : "%s: local NUMA node %d not tested.", who,
+            best);
+    if (verdict == LAB_CLAIM_INCONCLUSIVE)
+        return lab_arena_printf(arena, "%s: inconclusive.", who);
+    return lab_arena_printf(arena, "%s: no difference larger than %.1f%%.", who,
+                            lab_words_bound_percent(bound));
+}
+
+/* "Bind GPUs 0–2 to NUMA node 0." of devices for which another node is slower for certain and whose
+ * own was tested; then the others, where there are such. */
 static void add_binding(const struct lab_numa_grid *grid, struct lab_arena *arena,
                         struct lab_str *text) {
-    bool *told = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *told);
-    for (int d = 0; d < grid->device_count; d++) {
-        const char **names = NULL;
-        int count = 0, best = -1;
-        for (int k = d; k < grid->device_count; k++) {
-            const struct lab_numa_device *device = &grid->devices[k];
-            int number = device->nodes[lab_numa_best_node(device)].number;
-            bool decided = false;
-            for (int n = 0; n < device->node_count; n++)
-                decided |= device->nodes[n].claim.verdict == LAB_CLAIM_YES;
-            if (told[k] || !decided || (best >= 0 && number != best))
-                continue;
-            best = number;
-            told[k] = true;
-            LAB_ADD(names, count, arena) = device->title;
+    static const enum lab_claim_verdict verdicts[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
+                                                      LAB_CLAIM_INCONCLUSIVE};
+    for (int v = 0; v < LAB_COUNT_OF(verdicts) && (v == 0 || text->length); v++)
+        for (int d = 0; d < grid->device_count; d++) {
+            const char *sentence = binding_of(grid, d, verdicts[v], arena);
+            if (sentence)
+                lab_str_printf(text, "%s%s", text->length ? " " : "", sentence);
         }
-        if (count == 0)
-            continue;
-        lab_str_printf(text, "%sBind %s to NUMA node %d.", text->length ? " " : "",
-                       lab_words_devices(names, count, arena), best);
-    }
 }
 
 /* One of several devices, where their mean shows nothing: with its value, after the mean. */

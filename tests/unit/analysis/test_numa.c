@@ -135,6 +135,20 @@ LAB_TEST(test_transfer_bound_models_are_pooled) {
     given_end(&given);
 }
 
+/* No device is passed over: those that can't be bound yet are named. */
+LAB_TEST(test_inconclusive_devices_are_named) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 4; gpu++)
+        add_device(&given, gpu, 0, 2, 5, planted, 0.005);
+    add_device(&given, 4, 0, 2, 5, planted, 0.3);
+    add_device(&given, 5, 0, 2, 5, nothing, 0.001);
+    struct lab_analysis_result result = analyze(&given);
+    assert_has(result.answer, "Bind GPUs 0–3 to NUMA node 0. GPU 5: no difference larger than 0.");
+    assert_has(result.answer, "%. GPU 4: inconclusive. NUMA node");
+    given_end(&given);
+}
+
 /* The largest of many is large by chance as well: the headline is the mean over devices, of the
  * model that was chosen beforehand. */
 LAB_TEST(test_the_headline_is_pooled) {
@@ -253,7 +267,7 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
                                              .rate = (gpu == 3 ? 1000 : 1100) * (node ? 0.8 : 1) *
                                                      exp(0.002 * given_normal(&given))});
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "Bind GPUs 2 and 3 to NUMA node 0.");
+    assert_has(result.answer, "Bind GPU 2 to NUMA node 0. GPU 3: local NUMA node 2 not tested.");
     assert_has(result.answer, "than the nearest node tested");
     assert_string_equal(result.parts[1].notes[0], "GPU 3: its local NUMA node (2) was not tested.");
     assert_null(result.parts[0].notes);
