@@ -17,12 +17,6 @@ static double samples_of(const struct lab_study_run *run) {
     return run->work.samples > 0 ? run->work.samples : 1;
 }
 
-static double excess_of(const struct lab_study_run *run, const void *context) {
-    struct lab_stage_times times = lab_stage_times_of(run);
-    (void)context;
-    return times.compute_s / lab_stage_transfer_s(&times);
-}
-
 static struct crossover_model make_model(const struct lab_study_point *point, const char *title,
                                          struct lab_arena *arena) {
     struct crossover_model model = {.point = point,
@@ -37,7 +31,7 @@ static struct crossover_model make_model(const struct lab_study_point *point, co
     }
     model.compute_s = lab_study_estimate(times, point->count).value;
     model.transfer_s = lab_study_estimate(times + point->count, point->count).value;
-    struct lab_contrast contrast = {.arena = arena, .value = excess_of};
+    struct lab_contrast contrast = {.arena = arena, .value = lab_stage_excess};
     lab_contrast_add(&contrast, point, 1);
     model.excess = lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_TIME), "crossover.model",
                                    lab_arena_printf(arena, "%s, %s", title, model.name),

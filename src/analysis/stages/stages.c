@@ -46,6 +46,12 @@ double lab_stage_transfer_s(const struct lab_stage_times *times) {
     return times->h2d_s > times->d2h_s || isnan(times->h2d_s) ? times->h2d_s : times->d2h_s;
 }
 
+double lab_stage_excess(const struct lab_study_run *run, const void *context) {
+    struct lab_stage_times times = lab_stage_times_of(run);
+    (void)context;
+    return times.compute_s / lab_stage_transfer_s(&times);
+}
+
 /* --- blocks --- */
 
 const struct lab_study_run *lab_stage_run(const struct lab_study_point *point, int repeat) {

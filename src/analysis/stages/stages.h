@@ -1,6 +1,6 @@
 /*
  * stages.h: how long the stages of a pipeline take, and which models of a study can be compared;
- * for `scaling` and `crossover`.
+ * for `scaling`, `crossover` and `numa`.
  *
  * H2D, compute and D2H overlap on three streams: an iteration takes as long as the longest of them.
  */
@@ -20,6 +20,8 @@ struct lab_stage_times { /* of an iteration; 0 = there is no such stage, NaN = u
 struct lab_stage_times lab_stage_times_of(const struct lab_study_run *run);
 /* The longer direction: both have a stream of their own. */
 double lab_stage_transfer_s(const struct lab_stage_times *times);
+/* Compute time over transfer time, for contrasts. */
+double lab_stage_excess(const struct lab_study_run *run, const void *context);
 
 /* --- blocks --- */
 
