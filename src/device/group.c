@@ -3,7 +3,7 @@
  * arrivals is complete, which raises the generation. A host thread that waits sleeps: the cores
  * belong to the devices.
  */
-#include "device/group.h"
+#include "device/sum.h"
 
 #include "base/clock.h"
 #include "base/cond.h"
@@ -30,6 +30,7 @@ struct lab_group {
     int holding, parted; /* ranks that hold, and those of them that have come to part */
     int parted_first;    /* the first of those */
     uint64_t partings;   /* so far */
+    _Atomic(enum lab_sum_way) sum_way;
 };
 
 struct lab_group *lab_group_open(const struct lab_group_setup *setup) {
@@ -57,6 +58,14 @@ int lab_group_ranks(const struct lab_group *group) {
 
 double lab_group_limit_s(const struct lab_group *group) {
     return group->setup.limit_s;
+}
+
+enum lab_sum_way lab_group_sum_way(const struct lab_group *group) {
+    return atomic_load(&group->sum_way);
+}
+
+void lab_group_set_sum_way(struct lab_group *group, enum lab_sum_way way) {
+    atomic_store(&group->sum_way, way);
 }
 
 /* --- failing --- */

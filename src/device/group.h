@@ -133,8 +133,8 @@ int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data,
  */
 int lab_sum_check(struct lab_sum *sum, struct lab_err *err);
 
-/* The way that was taken: never LAB_SUM_AUTO. */
-enum lab_sum_way lab_sum_way(const struct lab_sum *sum);
+/* The way that the group's last sum has taken; LAB_SUM_AUTO = it has opened none. */
+enum lab_sum_way lab_group_sum_way(const struct lab_group *group);
 /* What it goes through: "host memory", "device memory", "NCCL". */
 const char *lab_sum_through(const struct lab_sum *sum);
 /* Why it isn't the way that was asked for, or what simulated sums leave out, as a sentence; NULL =

@@ -165,10 +165,6 @@ static int choose(struct lab_sum *sum, enum lab_sum_way asked, struct lab_err *e
 
 /* --- use --- */
 
-enum lab_sum_way lab_sum_way(const struct lab_sum *sum) {
-    return sum->kind->way;
-}
-
 const char *lab_sum_through(const struct lab_sum *sum) {
     return sum->kind->through;
 }
@@ -217,6 +213,7 @@ int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
         lab_sum_close(sum);
         return -1;
     }
+    lab_group_set_sum_way(group, sum->kind->way);
     *ret_sum = sum;
     return 0;
 }

@@ -37,4 +37,7 @@ struct lab_sum_kind {
     void (*close)(void *state, bool all_left);
 };
 
+/* From each rank's thread: all have opened a sum of this way. */
+void lab_group_set_sum_way(struct lab_group *group, enum lab_sum_way way);
+
 extern const struct lab_sum_kind lab_sum_host_ring, lab_sum_host_gather;

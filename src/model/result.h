@@ -163,6 +163,8 @@ enum {
       "Communication", "of an iteration")                                                          \
     V(exposed_communication_ms, "exposed_communication_ms", NUMBER, "ms", SLOWEST, BOTH, TOLD, 85, \
       "Exposed communication", "that no compute hides")                                            \
+    V(allreduce, "allreduce", TEXT, "", SLOWEST, BOTH, OPTIONAL, 86, "All-reduce",                 \
+      "that was used: ring, hierarchical or nccl")                                                 \
     /* whether it may be used */                                                                   \
     V(verification_applicable, "verification.applicable", FLAG, "", SLOWEST, BOTH, PLAIN, 0,       \
       "Verifiable", "results can be compared with a reference")                                    \

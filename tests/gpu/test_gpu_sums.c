@@ -178,7 +178,7 @@ static rank_work *const all_sum[RANKS] = {sum_once, sum_once, sum_once, sum_once
 
 static int say_way(struct rank *rank, struct lab_err *err) {
     (void)err;
-    return lab_sum_way(rank->sum) == LAB_SUM_RING && lab_sum_is_captured(rank->sum) &&
+    return lab_group_sum_way(rank->group) == LAB_SUM_RING && lab_sum_is_captured(rank->sum) &&
                    strcmp(lab_sum_through(rank->sum), "device memory") == 0
                ? 0
                : lab_err_set(err, LAB_ERR_WRONG, "sums go through %s", lab_sum_through(rank->sum));

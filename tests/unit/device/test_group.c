@@ -104,7 +104,7 @@ static int add_up(struct rank *rank, struct lab_device *device, struct lab_err *
     rank->time_ns = lab_clock_now(device->clock) - start_ns;
     if (!failed) {
         memcpy(rank->found, host.data, bytes);
-        rank->taken = lab_sum_way(sum);
+        rank->taken = lab_group_sum_way(rank->group);
         snprintf(rank->note, sizeof rank->note, "%s", lab_sum_note(sum) ? lab_sum_note(sum) : "");
     }
     lab_sum_close(sum);
