@@ -147,8 +147,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     part->answer = chosen && gangs.pool_count == 0 ? chosen : lab_gangs_answer(&gangs, arena);
     if (chosen && gangs.pool_count > 0)
         part->answer = lab_arena_printf(arena, "%s %s", chosen, part->answer);
-    if (!result->command)
-        result->command = lab_gangs_command(&gangs, arena);
+    lab_gangs_add_command(result, &gangs, arena);
     lab_gangs_add(result, part, &gangs, arena);
     lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),
                               arena);

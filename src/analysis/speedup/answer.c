@@ -190,11 +190,15 @@ static const char *best_alone(const struct lab_gangs *gangs, struct lab_arena *a
     return lab_str_starts(title, "GPU ") ? title + strlen("GPU ") : NULL;
 }
 
-const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *arena) {
+static const char *make_command(const struct lab_gangs *gangs, struct lab_arena *arena,
+                                const char **ret_action) {
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
+    *ret_action = !best                 ? "Restrict the program to one GPU"
+                  : finds_rivals(gangs) ? "Restrict the program to these GPUs"
+                                        : "Start one process per GPU";
     if (best && finds_rivals(gangs) && gangs->rivals->base)
         return lab_arena_printf(arena,
                                 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM",
@@ -204,4 +208,13 @@ const char *lab_gangs_command(const struct lab_gangs *gangs, struct lab_arena *a
         return alone ? lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s PROGRAM", alone) : NULL;
     return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
                             best->devices);
+}
+
+void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                           struct lab_arena *arena) {
+    const char *action, *command = result->command ? NULL : make_command(gangs, arena, &action);
+    if (!command)
+        return;
+    result->command = command;
+    result->action = action;
 }
