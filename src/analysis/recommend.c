@@ -9,8 +9,6 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct recommend_config {
     const char *model;
@@ -149,27 +147,16 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                        lab_words_capital(plural[factor], arena), runs, runs == 1 ? "" : "s");
 }
 
-/* That settings of NCCL change nothing, since it only sums between whole NVIDIA GPUs; NULL = it was
- * used, or not asked for. */
-static const char *lack_of_nccl(const struct lab_study_table *study) {
-    for (int i = 0; i < study->run_count; i++) {
-        const struct lab_study_run *run = &study->runs[i];
-        bool whole =
-            lab_str_starts(run->ranks[0].device, "cuda:") && !strchr(run->ranks[0].device, '/');
-        if (lab_str_equal(lab_study_text(run, "options.allreduce"), "nccl") && !whole)
-            return "Not tested: NCCL was not used. It sums between whole NVIDIA GPUs alone.";
-    }
-    return NULL;
-}
-
 /* Effects before what has none. */
 static const char *make_answer(const struct lab_choices *placements, int model,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
-    const char *lack = lack_of_nccl(placements->study);
-    if (lack)
-        return lack;
+    if (placements->allreduce)
+        return lab_arena_printf(
+            arena, "Not tested: NCCL was not used (all-reduce: %s). %s.", placements->allreduce,
+            placements->whole_gpus ? "The runs' warnings give the reason"
+                                   : "NCCL needs two or more whole NVIDIA GPUs");
     for (int f = 0; f < LAB_FACTORS; f++)
         add_factor(placements, model, (enum lab_factor)f, arena, &text, &rest);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", rest.text);
@@ -241,9 +228,11 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
 #define PANELS_MAX 12
 #define NAMES_MOST 12 /* of placements, side by side with those of another model */
 
+/* Nothing of settings that had no effect: their differences are noise. */
 static void add_panels(struct lab_chart *chart, const struct lab_choices *placements,
                        struct lab_arena *arena) {
-    for (int m = 0; m < placements->model_count && chart->panel_count < PANELS_MAX; m++) {
+    int models = placements->allreduce ? 0 : placements->model_count;
+    for (int m = 0; m < models && chart->panel_count < PANELS_MAX; m++) {
         struct row *rows;
         int count = list_rows(placements, m, arena, &rows);
         if (count < 2)
@@ -283,6 +272,11 @@ static const char *add_study(struct lab_analysis_result *result,
         add_part(result, &placements, m, prefix, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);
     add_panels(chart, &placements, arena);
+    if (placements.allreduce) {
+        result->command = lab_arena_printf(arena, "gpulab run %s device=cuda", study->option);
+        result->action = placements.whole_gpus ? "Mend what the warnings name, then test it"
+                                               : "Test it on two or more whole NVIDIA GPUs";
+    }
     return placements.count == 0 ? "Not tested: no run that counts is done."
                                  : make_answer(&placements, -1, arena);
 }

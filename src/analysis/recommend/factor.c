@@ -188,8 +188,9 @@ static void compare_level(const struct lab_choices *placements, struct lab_facto
                 lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / sides.reference);
         }
     }
+    bool unused = row->factor == LAB_FACTOR_SETTINGS && placements->allreduce;
     row->claim = lab_claim_named(
-        lab_claim_estimate(&contrast, LAB_STUDY_RATE),
+        unused ? lab_claim_none : lab_claim_estimate(&contrast, LAB_STUDY_RATE),
         row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind,
         subject_of(placements, row, against, arena), row->reference, "throughput");
 }
@@ -361,7 +362,8 @@ static void compare_placements(struct lab_choices *placements, struct lab_arena 
         const struct lab_choice *base =
             &placements->items[lab_choices_default(placements, item->model)];
         struct lab_contrast contrast = {.arena = arena};
-        if (base != item)
+        bool unused = placements->allreduce && !lab_str_equal(base->settings, item->settings);
+        if (base != item && !unused)
             lab_contrast_add_pair(&contrast, base->point, item->point, 1);
         const char *subject =
             lab_arena_printf(arena, "%s, %s", placements->models[item->model], item->words);

@@ -189,9 +189,32 @@ static int by_work(const void *a, const void *b) {
     return order ? order : strverscmp(x->name, y->name);
 }
 
+/* Which all-reduce was used instead of NCCL; NULL = none was. */
+static const char *find_allreduce(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        const char *used = run->result->allreduce;
+        if (used && !lab_str_equal(used, "nccl") &&
+            lab_str_equal(lab_study_text(run, "options.allreduce"), "nccl"))
+            return used;
+    }
+    return NULL;
+}
+
+static bool has_whole_gpus(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        for (int k = 0; k < study->runs[i].rank_count; k++) {
+            const char *device = study->runs[i].ranks[k].device;
+            if (!lab_str_starts(device, "cuda:") || strchr(device, '/'))
+                return false;
+        }
+    return true;
+}
+
 struct lab_choices lab_choices_make(const struct lab_study_table *study, const char *model,
                                     struct lab_arena *arena) {
-    struct lab_choices placements = {.study = study};
+    struct lab_choices placements = {
+        .study = study, .allreduce = find_allreduce(study), .whole_gpus = has_whole_gpus(study)};
     struct lab_study_point *points;
     const struct lab_study_run **first = NULL;
     int count = lab_study_points(study, arena, &points);

@@ -56,6 +56,10 @@ struct lab_choices {
     const char **models; /* workloads: points of one did the same work */
     int model_count;
     bool varies[LAB_FACTORS];
+    /* the all-reduce that was used where NCCL was asked for: settings of NCCL have no effect then,
+     * and none is compared. NULL = it was NCCL, or that isn't known, or not asked for */
+    const char *allreduce;
+    bool whole_gpus;             /* all devices are whole NVIDIA GPUs */
     struct lab_peers peers;      /* of studies whose devices vary */
     struct lab_factor_row *rows; /* over all models first */
     int row_count;

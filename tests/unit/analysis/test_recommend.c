@@ -206,6 +206,28 @@ LAB_TEST(settings_of_a_library_are_compared_with_its_defaults) {
     given_end(&given);
 }
 
+/* By the all-reduce that was used, whatever the device is called. */
+LAB_TEST(settings_of_a_library_that_was_not_used_are_not_tested) {
+    static const char *const used[] = {"{\"allreduce\": \"nccl\"}", "{\"allreduce\": \"ring\"}"};
+    for (int i = 0; i < 2; i++) {
+        struct given_study given;
+        given_begin(&given, "nccl_settings");
+        struct given_run run = {.model = "allreduce", .rate = 1000, .result = used[i]};
+        run.options = "{\"allreduce\": \"nccl\", \"nccl_algo\": \"auto\"}";
+        repeat(&given, run, 5, .005);
+        run.options = "{\"allreduce\": \"nccl\", \"nccl_algo\": \"tree\"}";
+        run.suffix = "_tree";
+        repeat(&given, run, 5, .005);
+        struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+        assert_int_equal(lab_str_starts(result.answer, "Not tested: NCCL was not used"), i == 1);
+        assert_int_equal(result.claims[0].verdict == LAB_CLAIM_NOT_TESTED, i == 1);
+        assert_int_equal(result.chart_count, i == 0);
+        assert_int_equal(lab_str_equal(result.command, "gpulab run nccl_settings device=cuda"),
+                         i == 1);
+        given_end(&given);
+    }
+}
+
 LAB_TEST(what_is_inconclusive_asks_for_so_many_repeats) {
     struct given_study given;
     given_begin(&given, "numa_study");
