@@ -85,11 +85,22 @@ static struct lab_effect rate_of(const struct lab_choice *placement) {
     return (struct lab_effect){placement->rate, interval};
 }
 
+/* Whether some choice differs for certain: then the best placement is one to use, else the
+ * default. */
+static bool is_decided(const struct lab_choices *placements, int model) {
+    for (int i = 0; i < placements->row_count; i++)
+        if ((placements->rows[i].model < 0 || placements->rows[i].model == model) &&
+            placements->rows[i].claim.verdict == LAB_CLAIM_YES)
+            return true;
+    return false;
+}
+
 /* In the order of the study, which says more than the order of chance does. */
 static int list_rows(const struct lab_choices *placements, int model, struct lab_arena *arena,
                      struct row **ret_rows) {
     struct row *rows = NULL;
     int count = 0, best = lab_choices_best(placements, model);
+    const char *chosen = is_decided(placements, model) ? "use this" : "default";
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
         if (item->model == model)
@@ -97,7 +108,7 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
                                                        .point = item->point->name,
                                                        .gpu_ids = item->devices,
                                                        .nodes = item->nodes,
-                                                       .series = i == best ? "use this" : "others",
+                                                       .series = i == best ? chosen : "others",
                                                        .batch = item->batch,
                                                        .compiled = item->compiled,
                                                        .local = item->local,
@@ -245,7 +256,7 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
                             "use", LAB_CHART_POINTS, arena);
         for (int s = 0; s < panel->series_count; s++) /* blue among grey */
             ((struct lab_chart_series *)panel->series)[s].colour =
-                lab_str_equal(panel->series[s].title, "use this") ? 0 : 7;
+                lab_str_equal(panel->series[s].title, "others") ? 7 : 0;
     }
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)

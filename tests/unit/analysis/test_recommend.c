@@ -84,6 +84,9 @@ LAB_TEST(no_device_is_best_where_none_differs) {
             for (int r = 0; r < table(&result, p, "factors")->row_count; r++)
                 any |= lab_str_equal(cell(&result, p, "factors", r, "change_verdict")->text, "yes");
         any |= strstr(result.answer, "than its peers") != NULL;
+        for (int i = 0; i < result.charts[0].panels[0].series_count; i++)
+            assert_true(any ||
+                        !lab_str_equal(result.charts[0].panels[0].series[i].title, "use this"));
         if (!any) /* then the default is used */
             for (int p = 0; p < 3; p++)
                 assert_string_equal(figure(&result, p, "gpu_ids")->text, "0");
