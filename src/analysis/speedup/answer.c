@@ -126,7 +126,7 @@ static bool finds_rivals(const struct lab_gangs *gangs) {
            rival->claim.effect < 0;
 }
 
-/* "Use GPU 0 and GPU 2, not GPU 0 and GPU 1. GPU 0 and GPU 1 (shared PCIe bridge …): 27.5% …" */
+/* "Use GPUs 0 and 2, not GPUs 0 and 1. GPUs 0 and 1 (shared PCIe bridge …): 27.5% …" */
 static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
                        struct lab_str *text) {
     const struct lab_gang_rival *rival = gangs->rivals;
@@ -149,6 +149,9 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     const struct lab_gang_pool *pool = add_action(gangs, &text);
     add_speedup(gangs, pool, &text, arena);
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
+    const char *share = lab_gangs_share_note(gangs->study, arena);
+    if (share)
+        lab_str_printf(&text, " %s", share);
     if (even)
         lab_str_printf(&text, " %s", even);
     return lab_arena_strdup(arena, text.text);

@@ -1,8 +1,8 @@
 /* gang.c: gangs of devices and their members alone, as claims. */
 #include "analysis/speedup/gang.h"
 
-#include "analysis/analysis_build.h"
 #include "analysis/analysis_group.h"
+#include "analysis/analysis_words.h"
 #include "analysis/training/analysis_training.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -25,10 +25,7 @@ static const char *list_names(const struct lab_study_run *run, struct lab_arena 
     int count = 0;
     for (int i = 0; i < run->rank_count; i++)
         LAB_ADD(names, count, arena) = lab_study_device_title(run->ranks[i].device, arena);
-    LAB_ADD(names, count, arena) = NULL;
-    LAB_AUTO(str, text);
-    lab_str_add_list(&text, names, "and");
-    return lab_arena_strdup(arena, text.text);
+    return lab_words_devices(names, count, arena);
 }
 
 /* Of the machine's GPUs in PCI order. */
@@ -325,6 +322,14 @@ static struct lab_gang_rival rival_of(const struct lab_gangs *gangs, struct lab_
     return rival;
 }
 
+/* "GPUs 0 and 1 (shared PCIe bridge switch0), mean of 18 points" */
+static const char *rival_words(const struct lab_gang *gang, int points, struct lab_arena *arena) {
+    const char *words = gang->names;
+    if (gang->bridge)
+        words = lab_arena_printf(arena, "%s (shared PCIe bridge %s)", words, gang->bridge);
+    return points == 1 ? words : lab_arena_printf(arena, "%s, mean of %d points", words, points);
+}
+
 static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
     struct lab_contrast pooled = {.arena = arena};
     int sharing = 0;
@@ -342,12 +347,8 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
         for (int t = 0; gang->bridge && t < contrast.count; t++)
             lab_contrast_add(&pooled, contrast.terms[t].point, contrast.terms[t].weight);
         sharing += gang->bridge != NULL;
-        struct lab_gang_rival rival =
-            rival_of(gangs, &contrast,
-                     gang->bridge ? lab_arena_printf(arena, "%s (shared PCIe bridge %s)",
-                                                     gang->names, gang->bridge)
-                                  : gang->names,
-                     reference->names, gang->bridge != NULL);
+        struct lab_gang_rival rival = rival_of(gangs, &contrast, rival_words(gang, works, arena),
+                                               reference->names, gang->bridge != NULL);
         rival.gang = gang;
         rival.base = reference;
         LAB_ADD(gangs->rivals, gangs->rival_count, arena) = rival;

@@ -26,7 +26,7 @@ struct lab_gang {
     const char *which;  /* the same where other gangs of this size were run; else NULL */
     const char *series; /* "2 GPUs", "GPUs 0+2" */
     const char *bridge; /* PCIe bridge that all of them share; NULL = none, or unknown */
-    const char *names;  /* "GPU 0 and GPU 2" */
+    const char *names;  /* "GPUs 0 and 2" */
     bool trains;
     bool independent; /* each trains a model of its own (allreduce=none) */
     const struct lab_study_point *point;
@@ -48,7 +48,7 @@ struct lab_gang_pool { /* all gangs of a size */
 };
 
 struct lab_gang_rival {                 /* gangs of one size, over all workloads of both */
-    const char *gangs, *reference;      /* "GPU 0 and GPU 1 (shared PCIe bridge 0000:3a:00.0)" */
+    const char *gangs, *reference;      /* "GPUs 0 and 1 (shared PCIe bridge 0000:3a:00.0)" */
     const struct lab_gang *gang, *base; /* the first of each; NULL = several are pooled */
     bool shares;                        /* a bridge; the reference has none */
     struct lab_claim claim;             /* "<analysis>.gang": throughput per device */

@@ -63,7 +63,6 @@ static void add_table(struct lab_analysis_result *result, struct lab_analysis_pa
 void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part *part,
                    const struct lab_gangs *gangs, struct lab_arena *arena) {
     int missing = lab_gangs_count(gangs, "not tested");
-    const char *share = lab_gangs_share_note(gangs->study, arena);
     add_table(result, part, "pooled", gangs->pool_count > 1 ? "By number of devices" : NULL,
               LAB_ROWS(pool_fields, gangs->pools, gangs->pool_count), arena);
     add_table(result, part, "speedups", "Speed-up of several devices over one",
@@ -78,8 +77,6 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
     if (gangs->count > 0 && gangs->items[0].scaling)
         lab_analysis_note(&part->notes, arena,
                           "scaling=weak: n %ss train with n times the batch of one.", gangs->unit);
-    if (share && gangs->count > 0)
-        lab_analysis_note(&part->notes, arena, "%s", share);
 }
 
 /* --- charts --- */

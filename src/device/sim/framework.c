@@ -83,8 +83,7 @@ void sim_framework_sum(struct sim_device *device) {
 
 const char *sim_framework_share_note(const struct sim_machine *machine) {
     return machine->framework.whole_batch && machine->framework.gflops > 0
-               ? "simulated framework: a share of a batch takes the host as long as the whole "
-                 "batch; "
-                 "more GPUs save no arithmetic"
+               ? "simulated framework: a share of a batch takes as long as the whole batch: "
+                 "several GPUs can't be faster"
                : NULL;
 }

@@ -402,7 +402,7 @@ void sim_samples(struct lab_device *device, const struct lab_sink_samples *sink)
 void sim_framework_launch(struct sim_device *device, const struct lab_launch *launch);
 /* Devices wait for each other: the sums that are due begin. */
 void sim_framework_sum(struct sim_device *device);
-/* A sentence where a share of a batch takes the host as long as the whole; NULL = it doesn't. */
+/* A sentence where a share of a batch takes as long as the whole; NULL = it doesn't. */
 const char *sim_framework_share_note(const struct sim_machine *machine);
 
 /* --- slots --- */

@@ -245,12 +245,13 @@ LAB_TEST(test_pairs_that_share_a_bridge_are_named) {
     }
     struct lab_analysis_result result = when_asked(&given, "speedup");
     const struct lab_claim *claim =
-        claim_of(&result, "speedup.gang", "GPU 0 and GPU 1 (shared PCIe bridge 0000:3a:00.0)");
-    assert_string_equal(claim->reference, "GPU 0 and GPU 2");
+        claim_of(&result, "speedup.gang",
+                 "GPUs 0 and 1 (shared PCIe bridge 0000:3a:00.0), mean of 2 points");
+    assert_string_equal(claim->reference, "GPUs 0 and 2");
     assert_true(claim->verdict == LAB_CLAIM_YES && holds(claim, -0.18));
     assert_int_equal(claim->scope_count, 4);
-    assert_contains(result.answer, "GPU 0 and GPU 1 (shared PCIe bridge 0000:3a:00.0): 1");
-    assert_contains(result.answer, "% lower throughput per GPU than GPU 0 and GPU 2 (95% CI [");
+    assert_contains(result.answer, "(shared PCIe bridge 0000:3a:00.0), mean of 2 points: 1");
+    assert_contains(result.answer, "% lower throughput per GPU than GPUs 0 and 2 (95% CI [");
     assert_int_equal(table_of(&result, "speedups")->row_count, 4);
     const struct lab_chart_panel *panel = &chart_of(&result, "speedup")->panels[0];
     assert_int_equal(panel->series_count, 3);
