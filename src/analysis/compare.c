@@ -355,7 +355,7 @@ static void add_chart(struct lab_analysis_result *result, const struct row *rows
         result,
         (struct lab_chart){.name = "recording_comparison",
                            .title = lab_arena_printf(arena, "What differs from %s", first),
-                           .caption = "Whiskers are 95% intervals over recordings.",
+                           .intervals = "95% intervals over recordings",
                            .simulated = result->simulated},
         arena);
     struct lab_chart_panel *panel =

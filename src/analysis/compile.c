@@ -365,8 +365,11 @@ static void add_chart(struct lab_analysis_result *result, const struct all *all,
                 nodes[n] < 0 ? "all NUMA nodes" : lab_arena_printf(arena, "NUMA node %d", nodes[n]),
                 claim_gain(all, all->models[m].name, nodes[n], "", "")};
     struct lab_chart chart = {.name = lab_arena_printf(arena, "compile_benefit%s", suffix),
-                              .title = "Throughput of compiled models, by NUMA node",
-                              .caption = "Compared with uncompiled. Whiskers are 95% intervals.",
+                              .title = node_count > 1
+                                           ? "Throughput of compiled models, by NUMA node"
+                                           : "Throughput of compiled models",
+                              .caption = "Compared with uncompiled.",
+                              .intervals = "95% intervals over runs",
                               .simulated = all->study->simulated};
     lab_rows_add_series(lab_chart_add_panel(&chart, NULL, lab_axis("Model, by work of a sample"),
                                             lab_axis("Change of throughput [%]"), arena),

@@ -395,7 +395,7 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
         lab_analysis_add_chart(result,
                                (struct lab_chart){.name = "contention",
                                                   .title = "Phases compared with the baseline",
-                                                  .caption = "Whiskers: 95% interval over blocks.",
+                                                  .intervals = "95% intervals over blocks",
                                                   .simulated = made->phases.simulated},
                                arena);
     struct lab_chart_panel *panel =

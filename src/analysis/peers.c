@@ -124,7 +124,7 @@ static void add_chart(struct lab_analysis_result *result, const struct lab_peers
         result,
         (struct lab_chart){.name = lab_arena_printf(arena, "peers%s", suffix),
                            .title = "Throughput of each device compared with its peers",
-                           .caption = "Whiskers are 95% intervals over runs.",
+                           .intervals = "95% intervals over runs",
                            .simulated = peers->study->simulated},
         arena);
     struct lab_chart_panel *panel =

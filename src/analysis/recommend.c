@@ -299,7 +299,7 @@ static int recommend_run(const struct lab_analysis_input *input, struct lab_anal
     struct lab_arena *arena = result->arena;
     struct lab_chart chart = {.name = "best_places",
                               .title = "Throughput of every placement",
-                              .caption = "Whiskers are 95% intervals over runs.",
+                              .intervals = "95% intervals over runs",
                               .columns = 2};
     const char *answer = "";
     for (int i = 0; i < input->study_count; i++)

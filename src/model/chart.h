@@ -68,6 +68,9 @@ struct lab_chart {
     const char *name; /* of its files: "numa_sensitivity"; letters, digits, '_' and '-' */
     const char *title;
     const char *caption; /* a sentence that says what is to be seen; NULL = none */
+    /* what low and high of its points are: "95% intervals over runs"; NULL = none, or the caption
+     * says it. How they are drawn, and whether they can be seen, is known to src/plot alone */
+    const char *intervals;
     const struct lab_chart_panel *panels;
     int panel_count;
     int columns;    /* of panels, where the width allows it; 0 = 1. Panels of one column share the x

@@ -66,6 +66,11 @@ struct lab_plot_view {
  */
 void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, struct lab_str *out);
 
+/* Below the picture: its caption, and what its intervals are or that they can't be seen: "Bands are
+ * 95% intervals over runs." NULL = nothing. */
+const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view view,
+                             struct lab_arena *arena);
+
 /* One chart as one picture, by the file's ending: .svg, which needs nothing, .pdf, or a PNG.
  * LAB_ERR_UNSUPPORTED where that takes gnuplot, and there is none. */
 int lab_plot_save(const struct lab_chart *chart, const char *path, struct lab_err *err);

@@ -170,6 +170,11 @@ bool plot_has_whiskers(const struct lab_chart_series *series);
 /* Of shades of that colour, where all agree on it; else NULL. */
 const char *plot_shade_title(const struct lab_chart_panel *panel, int colour);
 
+/* Whether a series' intervals are an area, and not whiskers. */
+bool plot_has_band(const struct lab_chart_panel *panel, const struct lab_chart_series *series);
+/* The chart and the format of a view. */
+struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *chart);
+
 /* --- series --- */
 
 void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,

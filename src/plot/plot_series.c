@@ -244,7 +244,7 @@ static void add_points(const struct drawing *d, double moved, bool whiskers) {
 
 /* Intervals of a curve are a band; of a single point, and of categories, whiskers. */
 static void add_curve(const struct drawing *d) {
-    bool band = plot_has_whiskers(d->series) && !d->made->panel->x.names && d->series->count > 1;
+    bool band = plot_has_band(d->made->panel, d->series);
     if (band)
         add_band(d);
     add_line(d);

@@ -217,13 +217,8 @@ static void add_mark(const struct writing *w, const struct plot_mark *mark) {
 void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, struct lab_str *out) {
     LAB_AUTO(arena, arena);
     struct plot_scene scene;
-    struct plot_format format = plot_page;
     struct lab_chart shown = *chart;
-    if (view.width > 0)
-        format.width = view.width;
-    if (view.panels_most > 0 && shown.panel_count > view.panels_most)
-        shown.panel_count = view.panels_most;
-    format.titled = !view.untitled;
+    struct plot_format format = plot_format_of(view, &shown);
     plot_scene_make(&shown, &format, &arena, &scene);
     struct writing w = {out, view.inlined};
     lab_str_printf(out, "<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\" aria-label=\"",

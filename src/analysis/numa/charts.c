@@ -82,13 +82,34 @@ static bool is_shown(const struct lab_numa_grid *grid, int model) {
     return before < PANELS_MAX;
 }
 
+/* What the words in the cells mean, of those that there are. */
+static const char *map_caption(const struct lab_numa_grid *grid, struct lab_arena *arena) {
+    bool bounded = false, open = false, reference = false;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        for (int n = 0; n < device->node_count; n++) {
+            bool own = n == device->reference;
+            reference |= own && device->nodes[n].number != device->home;
+            for (int m = 0; m < grid->model_count && !own; m++) {
+                enum lab_claim_verdict verdict = lab_numa_cell_at(device, m, n)->claim.verdict;
+                bounded |= is_shown(grid, m) && verdict == LAB_CLAIM_NO;
+                open |= is_shown(grid, m) && verdict == LAB_CLAIM_INCONCLUSIVE;
+            }
+        }
+    }
+    return lab_arena_printf(
+        arena, "%s%s%sModels by work of a sample.",
+        bounded ? "≤: no difference larger than that. " : "", open ? "?: inconclusive. " : "",
+        reference ? "ref: reference; the local NUMA node was not tested. " : "");
+}
+
 static void add_maps(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                      const char *suffix, struct lab_arena *arena) {
-    struct lab_chart chart = {
-        .name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
-        .title = "Throughput on remote NUMA nodes compared with the local one",
-        .caption = "≤: no larger difference; ?: inconclusive. Models by work of a sample.",
-        .simulated = grid->study->simulated};
+    struct lab_chart chart = {.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
+                              .title =
+                                  "Throughput on remote NUMA nodes compared with the local one",
+                              .caption = map_caption(grid, arena),
+                              .simulated = grid->study->simulated};
     for (int m = 0; m < grid->model_count; m++) {
         if (!is_shown(grid, m))
             continue;
@@ -137,7 +158,8 @@ void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_nu
     add_maps(result, grid, suffix, arena);
     struct lab_chart lines = {.name = lab_arena_printf(arena, "numa_penalty%s", suffix),
                               .title = "Throughput on remote NUMA nodes, by model size",
-                              .caption = "Bands are 95% intervals. 0: copies only.",
+                              .caption = "0: copies only.",
+                              .intervals = "95% intervals over runs",
                               .simulated = grid->study->simulated};
     struct lab_chart_panel *panel =
         lab_chart_add_panel(&lines, NULL, lab_axis_log("Work of a sample [GFLOP]"),

@@ -115,7 +115,7 @@ void scaling_add_charts(struct lab_analysis_result *result, const struct scaling
     struct lab_chart chart = {.name = lab_arena_printf(arena, "scaling_throughput%s", suffix),
                               .title =
                                   lab_arena_printf(arena, "Throughput by model, %s", group->title),
-                              .caption = "Whiskers are 95% intervals over runs.",
+                              .intervals = "95% intervals over runs",
                               .simulated = group->simulated};
     struct scaling_group none = {0}; /* its models: what wasn't run, alone */
     struct lab_rows all = LAB_ROWS(fields, group->models, group->count);

@@ -94,7 +94,7 @@ static int count_series(const struct lab_gangs *gangs) {
 static struct lab_chart chart_of(const struct lab_gangs *gangs, const char *name) {
     return (struct lab_chart){.name = name,
                               .title = "Speed-up of several devices over one",
-                              .caption = "Whiskers are 95% intervals over runs.",
+                              .intervals = "95% intervals over runs",
                               .columns = 1,
                               .simulated = gangs->study->simulated};
 }
@@ -119,7 +119,6 @@ void lab_gangs_add_chart(struct lab_analysis_result *result, const struct lab_ga
 void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                                const char *name, struct lab_arena *arena) {
     struct lab_chart chart = chart_of(gangs, name);
-    chart.caption = "Bands are 95% intervals over runs.";
     for (int i = 0, next; i < gangs->count; i = next) {
         const struct lab_gang *first = &gangs->items[i];
         double low = INFINITY, high = 0;

@@ -72,11 +72,13 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
     *state = (struct drawing){
         name_chart(build, chart),
         {.width = width, .panels_most = panels_most, .untitled = true, .inlined = true}};
-    lab_doc_chart(build->doc, (struct lab_doc_chart){.name = chart->name,
-                                                     .title = titled ? chart->title : NULL,
-                                                     .caption = chart->caption,
-                                                     .draw = draw,
-                                                     .state = state});
+    lab_doc_chart(build->doc,
+                  (struct lab_doc_chart){.name = chart->name,
+                                         .title = titled ? chart->title : NULL,
+                                         .caption = lab_plot_caption(state->chart, state->view,
+                                                                     lab_doc_arena(build->doc)),
+                                         .draw = draw,
+                                         .state = state});
 }
 
 /* On paper a chart is a file. */
@@ -84,9 +86,12 @@ static void add_drawn(const struct page_build *build, const struct lab_page_anal
     if (analysis->plot_count == 0 || !analysis->plots[0].written)
         return;
     lab_doc_only(build->doc, LAB_DOC_PAPER);
-    lab_doc_chart(build->doc, (struct lab_doc_chart){.name = analysis->plots[0].name,
-                                                     .title = analysis->plots[0].chart->title,
-                                                     .caption = analysis->plots[0].chart->caption});
+    lab_doc_chart(build->doc,
+                  (struct lab_doc_chart){.name = analysis->plots[0].name,
+                                         .title = analysis->plots[0].chart->title,
+                                         .caption = lab_plot_caption(analysis->plots[0].chart,
+                                                                     (struct lab_plot_view){0},
+                                                                     lab_doc_arena(build->doc))});
 }
 
 /* --- tables --- */

@@ -1,0 +1,70 @@
+/* plot_caption.c: what stands below a chart: its caption, and what its intervals are. A band or a
+ * whisker that its mark covers is not promised. */
+#include "plot/plot_internal.h"
+
+#include <math.h>
+
+#define SEEN_POINT 8 /* pixels of an interval that show beyond a sign */
+#define SEEN_BAR   3
+
+bool plot_has_band(const struct lab_chart_panel *panel, const struct lab_chart_series *series) {
+    return series->mark == LAB_CHART_LINE_POINTS && plot_has_whiskers(series) && !panel->x.names &&
+           series->count > 1;
+}
+
+struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *chart) {
+    struct plot_format format = plot_page;
+    if (view.width > 0)
+        format.width = view.width;
+    if (view.panels_most > 0 && chart->panel_count > view.panels_most)
+        chart->panel_count = view.panels_most;
+    format.titled = !view.untitled;
+    return format;
+}
+
+struct found { /* intervals of a chart */
+    bool any, band, bars, seen;
+};
+
+static void look_at(const struct plot_panel *made, const struct lab_chart_series *series,
+                    struct found *found) {
+    double height = made->bottom - made->top;
+    double least = series->mark == LAB_CHART_BARS ? SEEN_BAR : SEEN_POINT;
+    for (size_t i = 0; i < series->count; i++) {
+        if (!isfinite(series->low[i]) || !isfinite(series->high[i]))
+            continue;
+        double low = plot_axis_share(&made->y, series->low[i]),
+               high = plot_axis_share(&made->y, series->high[i]);
+        found->any = true;
+        found->seen |= !(fabs(high - low) * height < least); /* NaN: it leaves the area */
+    }
+}
+
+const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view view,
+                             struct lab_arena *arena) {
+    struct lab_chart shown = *chart;
+    struct plot_format format = plot_format_of(view, &shown);
+    struct plot_layout layout;
+    struct found found = {0};
+    if (!chart->intervals || chart->panel_count < 1)
+        return chart->caption;
+    LAB_AUTO(arena, scratch);
+    plot_layout_make(&shown, &format, &scratch, &layout);
+    for (int p = 0; p < shown.panel_count; p++)
+        for (int s = 0; s < shown.panels[p].series_count; s++) {
+            const struct lab_chart_series *series = &shown.panels[p].series[s];
+            if (!plot_has_whiskers(series))
+                continue;
+            found.band |= plot_has_band(&shown.panels[p], series);
+            found.bars |= series->mark == LAB_CHART_BARS;
+            look_at(&layout.panels[p], series, &found);
+        }
+    if (!found.any)
+        return chart->caption;
+    const char *before = chart->caption ? chart->caption : "", *space = *before ? " " : "";
+    if (!found.seen)
+        return lab_arena_printf(arena, "%s%s%s are %s.", before, space, chart->intervals,
+                                found.bars ? "too narrow to see" : "narrower than the marks");
+    return lab_arena_printf(arena, "%s%s%s are %s.", before, space,
+                            found.band ? "Bands" : "Whiskers", chart->intervals);
+}
