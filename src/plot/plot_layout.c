@@ -92,11 +92,29 @@ static void add_entry(struct plot_layout *layout, const char *title, int look,
         (struct plot_entry){.title = title, .look = look, .mark = mark, .shade = shade};
 }
 
+#define BAND_SEEN 3 /* pixels */
+
+/* Whether an area is wide enough somewhere to be seen next to its line. */
+static bool is_seen(const struct plot_layout *layout, const struct lab_chart_panel *panel,
+                    const struct lab_chart_series *series) {
+    struct plot_axis axis;
+    if (series->mark != LAB_CHART_BAND || !series->low || !series->high)
+        return true;
+    plot_axis_make(&panel, 1, false, layout->format->grid, layout->format->small, &axis);
+    for (size_t i = 0; i < series->count; i++)
+        if (fabs(plot_axis_share(&axis, series->high[i]) - plot_axis_share(&axis, series->low[i])) *
+                layout->format->grid >=
+            BAND_SEEN)
+            return true;
+    return false;
+}
+
 static void collect_keys(struct plot_layout *layout) {
     for (int p = 0; p < layout->chart->panel_count; p++) {
         const struct lab_chart_panel *panel = &layout->chart->panels[p];
         for (int s = 0; s < panel->series_count; s++)
-            if (panel->series[s].mark != LAB_CHART_ROW) /* the row's name is at the axis */
+            if (panel->series[s].mark != LAB_CHART_ROW && /* the row's name is at the axis */
+                is_seen(layout, panel, &panel->series[s]))
                 add_entry(layout, panel->series[s].title, panel->series[s].colour,
                           panel->series[s].mark, false);
     }
@@ -306,7 +324,35 @@ static double slanted_width(const struct plot_layout *layout, int column, double
     return most;
 }
 
+#define SHARED_LEAST 0.3 /* of a common range that each panel's own one fills */
+
+/* Panels of one quantity have one range, so that heights compare, unless that would press what one
+ * of them shows into a line. */
+static int group_y(const struct plot_layout *layout, const struct plot_panel *of,
+                   const struct lab_chart_panel **group) {
+    const struct lab_chart_axis *y = &of->panel->y;
+    int count = 0;
+    group[count++] = of->panel; /* it gives title and limits */
+    for (int p = 0; p < layout->chart->panel_count && !y->names; p++) {
+        const struct lab_chart_panel *other = &layout->chart->panels[p];
+        if (other != of->panel && !other->y.names && other->y.log == y->log && has_text(y->title) &&
+            lab_str_equal(other->y.title, y->title) && plot_has_values(other))
+            group[count++] = other;
+    }
+    struct plot_axis all, own;
+    double size = layout->format->small;
+    plot_axis_make(group, count, false, layout->format->grid, size, &all);
+    for (int i = 0; i < count; i++) {
+        plot_axis_make(&group[i], 1, false, layout->format->grid, size, &own);
+        if (plot_axis_share(&all, own.high) - plot_axis_share(&all, own.low) < SHARED_LEAST)
+            return 1;
+    }
+    return count;
+}
+
 static double left_of(const struct plot_layout *layout, int column) {
+    const struct lab_chart_panel **group =
+        lab_arena_alloc(layout->arena, (size_t)layout->chart->panel_count + 1, sizeof *group);
     double most = 0;
     for (int p = column; p < layout->chart->panel_count; p += layout->columns) {
         struct plot_panel *made = &layout->panels[p];
@@ -315,8 +361,8 @@ static double left_of(const struct plot_layout *layout, int column) {
         made->y_texts = !(before && panel->y.names && same_names(&panel->y, &before->panel->y));
         made->y_title = has_text(panel->y.title) &&
                         !(before && lab_str_equal(before->panel->y.title, panel->y.title));
-        plot_axis_make(&panel, 1, false, area_height(layout, panel), layout->format->small,
-                       &made->y);
+        plot_axis_make(group, group_y(layout, made, group), false, area_height(layout, panel),
+                       layout->format->small, &made->y);
         if (made->y_texts)
             most = fmax(most, made->y.longest + TIC_GAP);
     }

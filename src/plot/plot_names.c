@@ -82,12 +82,32 @@ static const char *words_of(const char *name, struct lab_arena *arena) {
     return lab_arena_strdup(arena, words.text);
 }
 
+/* "algo tree, proto simple, …" of a list of settings: whole ones from its beginning, where no other
+ * name begins so; else the name itself. */
+static const char *cut_list(const char *const *names, int count, int at, int columns,
+                            struct lab_arena *arena) {
+    const char *name = names[at];
+    size_t kept = 0;
+    if (!name || lab_str_columns(name) <= columns)
+        return name;
+    for (const char *comma = strstr(name, ", "); comma; comma = strstr(comma + 2, ", "))
+        if (comma - name + 3 <= columns)
+            kept = (size_t)(comma - name);
+    for (int i = 0; i < count && kept > 0; i++)
+        if (names[i] && strncmp(names[i], name, kept) == 0 && strcmp(names[i], name) != 0)
+            return name;
+    return kept > 0 ? lab_arena_printf(arena, "%.*s, …", (int)kept, name) : name;
+}
+
 static const char **shorten(const char *const *names, int count, int columns,
                             struct lab_arena *arena) {
     const char **words = lab_arena_alloc(arena, (size_t)count + 1, sizeof *words);
     for (int i = 0; i < count; i++)
         words[i] = words_of(names[i], arena);
-    return lab_names_shorten(words, count, columns, arena);
+    const char **distinct = lab_names_shorten(words, count, columns, arena);
+    for (int i = 0; i < count; i++)
+        words[i] = cut_list(distinct, count, i, columns, arena);
+    return words;
 }
 
 /* --- a chart's --- */

@@ -15,6 +15,7 @@
 #define BUCKET    1.5  /* pixels along x of which a line keeps two points */
 #define BAND      0.2  /* opacity of an interval */
 #define SIGN      3.5  /* pixels, radius */
+#define LINES     1.25 /* from one upright value to the next, in sizes of its letters */
 #define CAP       3    /* of a whisker, to each side */
 #define NO_POINTS 2000 /* more than these of a series are drawn without texts under the pointer */
 
@@ -282,7 +283,7 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     bool upright = width > slot - 1;
     bool up = end <= base;
     double need = (upright ? width : size) + 4;
-    if (slot < 0.85 * size)
+    if (slot < (upright ? LINES : 0.85) * size)
         return;
     if (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2) {
         end = at_y(d, value); /* next to a whisker that leaves the chart */

@@ -154,6 +154,59 @@ LAB_TEST(ids_are_said_in_words) {
     assert_contains(plot_shorten(&chart, &g->arena).panels[0].title, "GPU 0–2, NUMA node 0–1, ");
 }
 
+/* Given a long list of settings, then whole ones from its beginning are left, not its two ends. */
+LAB_TEST(lists_are_cut_at_their_end) {
+    struct given *g = *state;
+    static const char *const names[] = {"defaults", "algo tree",
+                                        "algo tree, proto simple, p2p disabled, channels_max 8"};
+    struct lab_chart_panel panel = {.x = given_names("Settings", names, 3)};
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    assert_string_equal(plot_shorten(&chart, &g->arena).panels[0].x.names[2],
+                        "algo tree, proto simple, …");
+}
+
+/* Given two panels of one quantity, then equal heights are equal values, unless one would be a
+ * line; intervals are promised where they can be seen, and a band's entry of the key likewise. */
+LAB_TEST(panels_compare_and_captions_promise_what_is_seen) {
+    struct given *g = *state;
+    static const double x[] = {1, 2}, values[][2] = {{0.8, 1}, {0.83, 1}, {80, 100}};
+    for (int wide = 0; wide < 2; wide++) {
+        struct lab_chart_series series[3], bands[3];
+        struct lab_chart_panel panels[3];
+        for (int p = 0; p < 3; p++) {
+            double by = wide ? 0.1 : 1e-4;
+            series[p] =
+                (struct lab_chart_series){.mark = LAB_CHART_LINE_POINTS,
+                                          .x = x,
+                                          .y = values[p],
+                                          .low = given_copy(&g->arena, values[p], 2, 1 - by),
+                                          .high = given_copy(&g->arena, values[p], 2, 1 + by),
+                                          .count = 2};
+            panels[p] = (struct lab_chart_panel){.x = given_axis("Batch"),
+                                                 .y = given_axis("Speed-up"),
+                                                 .series = &series[p],
+                                                 .series_count = 1};
+            bands[p] = series[p];
+            bands[p].mark = LAB_CHART_BAND;
+            bands[p].title = "prediction";
+        }
+        struct lab_chart chart = {
+            .panels = panels, .panel_count = 2, .columns = 2, .intervals = "95% intervals"};
+        struct plot_layout layout;
+        plot_layout_make(&chart, &plot_page, &g->arena, &layout);
+        assert_true(layout.panels[0].y.low == layout.panels[1].y.low &&
+                    layout.panels[0].y.high == layout.panels[1].y.high);
+        assert_string_equal(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
+                            wide ? "Bands are 95% intervals."
+                                 : "95% intervals are narrower than the marks.");
+        chart.panel_count = 3;
+        panels[0].series = &bands[0];
+        plot_layout_make(&chart, &plot_page, &g->arena, &layout);
+        assert_true(layout.panels[1].y.high < 2 && layout.panels[2].y.high > 80);
+        assert_int_equal(layout.key_count, wide);
+    }
+}
+
 /* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them. */
 LAB_TEST(maps_have_room_for_their_values) {
     struct given *g = *state;
