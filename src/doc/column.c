@@ -39,6 +39,12 @@ static void add_date(double unix_s, struct lab_str *out) {
         lab_str_add(out, text);
 }
 
+/* More than an interval over runs bears would be noise: "412.5", "36870". */
+static void add_four_digits(double value, struct lab_str *out) {
+    double unit = fabs(value) < 1000 ? 0.1 : pow(10, floor(log10(fabs(value))) - 3);
+    lab_str_printf(out, "%.*f", unit < 1 ? 1 : 0, unit < 1 ? value : unit * round(value / unit));
+}
+
 void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab_str *out) {
     switch (unit) {
     case LAB_UNIT_TIME:
@@ -78,7 +84,8 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         lab_str_printf(out, "%.0f °C", value);
         break;
     case LAB_UNIT_PER_SECOND:
-        lab_str_printf(out, "%.1f %s", value, name ? name : "samples/s");
+        add_four_digits(value, out);
+        lab_str_printf(out, " %s", name ? name : "samples/s");
         break;
     case LAB_UNIT_CHANGE:
         lab_str_printf(out, "%+.1f%%", 100 * value);

@@ -11,15 +11,16 @@
 #include <math.h>
 
 #define CONFIDENCE 0.95
-#define DIGITS     3
 
 /* A thing that is done once has a time, not a rate. */
 static bool is_once(const struct lab_study_run *run) {
     return run->run->iterations == 1 && lab_str_equal(run->run->rate_unit, "iterations/s");
 }
 
+/* To three digits, to four from 1000 to 9999, as the table of the points. */
 static double rounded(double value) {
-    double unit = pow(10, floor(log10(value)) - (DIGITS - 1));
+    int digits = value >= 999.5 && value < 9999.5 ? 4 : 3;
+    double unit = pow(10, floor(log10(value)) - (digits - 1));
     return round(value / unit) * unit;
 }
 

@@ -93,7 +93,8 @@ void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
 const char *study_plural(int64_t count); /* "" or "s" */
 /* "12.4", "3100", "1.23 million": so many significant digits. NaN is a dash. */
 void study_add_figure(struct lab_str *out, double value, int digits);
-/* With three of them: "12.4 samples/s"; of STUDY_TIME "80.6 ms". */
+/* With three of them, four from 1000 to 9999, where 1220 and 1230 would be a difference of less
+ * than 1%: "12.4 samples/s"; of STUDY_TIME "80.6 ms". */
 void study_add_rate(struct lab_str *out, double value, const char *unit);
 /* The interval's farther end: "1.2 %"; a dash where there is none. */
 void study_add_spread(struct lab_str *out, double rate, double low, double high);

@@ -178,7 +178,7 @@ static void order_axes(struct sheet *sheet) {
 
 /* "40.4k", "776"; "40.4k samples/s" where the unit isn't the table's. */
 static void add_rate(double rate, const char *unit, struct lab_str *out) {
-    if (isnan(rate) || strcmp(unit, STUDY_TIME) == 0 || rate < 9995) {
+    if (isnan(rate) || strcmp(unit, STUDY_TIME) == 0 || rate < 9999.5) {
         study_add_rate(out, rate, unit);
         return;
     }

@@ -34,7 +34,7 @@ void study_add_rate(struct lab_str *out, double value, const char *unit) {
         lab_str_add_time(out, 1 / value);
         return;
     }
-    study_add_figure(out, value, 3);
+    study_add_figure(out, value, fabs(value) >= 999.5 && fabs(value) < 9999.5 ? 4 : 3);
     if (*unit)
         lab_str_printf(out, " %s", unit);
 }
