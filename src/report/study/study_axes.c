@@ -157,6 +157,14 @@ static const struct study_axis *find_axis(const struct study_axes *axes,
     return NULL;
 }
 
+/* Which GPUs ran says how many they were. */
+static void drop_gpu_count(struct study_axes *axes) {
+    if (axes->count != 2)
+        return;
+    axes->items[0] = axes->items[1];
+    axes->count = 1;
+}
+
 /* What it follows from makes it no axis of its own. */
 static void add_axis(struct finder *f, enum study_axis_kind kind, const char *title,
                      const char *key, bool forced) {
@@ -174,7 +182,12 @@ static void add_axis(struct finder *f, enum study_axis_kind kind, const char *ti
         return;
     if (kind <= STUDY_AXIS_GPU && !numbers)
         title = kind == STUDY_AXIS_GPUS ? "Devices" : "Device";
-    f->axes.items[f->axes.count++] = (struct study_axis){kind, title, values};
+    int *sizes = kind == STUDY_AXIS_GPU
+                     ? lab_arena_alloc(f->arena, (size_t)f->count + 1, sizeof *sizes)
+                     : NULL;
+    for (int i = 0; i < f->count && sizes; i++)
+        sizes[i] = f->runs[i]->rank_count;
+    f->axes.items[f->axes.count++] = (struct study_axis){kind, title, values, sizes};
 }
 
 static const char *key_title(const char *key) {
@@ -260,7 +273,7 @@ static void merge_settings(struct finder *f) {
                     : counts[i] <= SETTINGS_NAMED
                         ? merged[i]
                         : lab_arena_printf(f->arena, "%s and %d more", lead[i], counts[i] - 1);
-    f->axes.items[first] = (struct study_axis){STUDY_AXIS_SETTINGS, "Settings", merged};
+    f->axes.items[first] = (struct study_axis){STUDY_AXIS_SETTINGS, "Settings", merged, NULL};
     f->axes.count = first + 1;
 }
 
@@ -280,6 +293,7 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
     }
     add_axis(&f, STUDY_AXIS_GPUS, "GPUs", NULL, false);
     add_axis(&f, STUDY_AXIS_GPU, "GPU", NULL, false);
+    drop_gpu_count(&f.axes);
     add_axis(&f, STUDY_AXIS_NODE, "NUMA node", NULL, false);
     add_axis(&f, STUDY_AXIS_PHASE, "Phase", NULL, false);
     bool model = lab_value_get(f.options[0], "depth") || lab_value_get(f.options[0], "model");
@@ -299,8 +313,11 @@ struct lab_doc_column study_axis_column(const struct study_axis *axis) {
 
 int study_axes_compare(const struct study_axes *axes, int run, int other) {
     int order = 0;
-    for (int i = 0; i < axes->count && !order; i++)
-        order = strverscmp(axes->items[i].values[run], axes->items[i].values[other]);
+    for (int i = 0; i < axes->count && !order; i++) {
+        const struct study_axis *axis = &axes->items[i];
+        order = axis->sizes ? axis->sizes[run] - axis->sizes[other] : 0;
+        order = order ? order : strverscmp(axis->values[run], axis->values[other]);
+    }
     return order;
 }
 
@@ -311,7 +328,8 @@ void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str
         axis->kind == STUDY_AXIS_SETTINGS)
         lab_str_add(out, *value ? value : "–");
     else if (axis->kind != STUDY_AXIS_GPUS)
-        lab_str_printf(out, "%s %s", axis->title, value);
+        lab_str_printf(out, "%s%s %s", axis->title, axis->sizes && axis->sizes[run] > 1 ? "s" : "",
+                       value);
     else /* "1 GPU", "2 devices" */
         lab_str_printf(out, "%s %.*s%s", value, (int)strlen(axis->title) - 1, axis->title,
                        strcmp(value, "1") == 0 ? "" : "s");

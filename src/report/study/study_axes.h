@@ -26,6 +26,7 @@ struct study_axis {
     enum study_axis_kind kind;
     const char *title;         /* "GPU", "NUMA node", "Batch" */
     const char *const *values; /* one for each run; "" = it has none */
+    const int *sizes;          /* GPUs of each run, which come first in its order; NULL = none */
 };
 
 struct study_axes {

@@ -35,7 +35,7 @@ struct sheet {
 
 struct ranked {
     const char *value;
-    double size; /* of models, which are sorted by it: small ones first */
+    double size; /* of models and of sets of GPUs, sorted by it: small ones first */
     int row;
 };
 
@@ -61,7 +61,8 @@ static void rank_axis(struct sheet *sheet, int axis) {
     const struct study_axis *item = &sheet->axes.items[axis];
     LAB_AUTO_FREE struct ranked *items = lab_mem_alloc((size_t)sheet->count + 1, sizeof *items);
     for (int i = 0; i < sheet->count; i++)
-        items[i] = (struct ranked){.value = item->values[i], .row = i};
+        items[i] = (struct ranked){
+            .value = item->values[i], .size = item->sizes ? item->sizes[i] : 0, .row = i};
     if (item->kind == STUDY_AXIS_MODEL && sheet->digest->range_count == 1)
         size_models(items, sheet->count, sheet);
     LAB_SORT(items, sheet->count, LAB_BY(items, size), LAB_BY(items, value), LAB_BY(items, row));
