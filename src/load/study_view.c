@@ -174,7 +174,10 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->option = study->option;
     report->folder = lab_study_view_shorten(view->path, arena);
     report->command = lab_study_view_command(study->words, arena);
-    report->machine = lab_machine_json_line(study->machine, arena);
+    struct lab_machine_words machine = lab_machine_json_words(study->machine, arena);
+    report->machine = machine.line;
+    report->gpu_count = machine.gpu_count;
+    report->node_count = machine.node_count;
     report->version = study->version;
     report->created_wall_ns = study->created_wall_ns;
     report->seed = study->seed;

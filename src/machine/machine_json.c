@@ -272,26 +272,50 @@ static void add_count(struct lab_str *text, int64_t count, const char *noun) {
                        count == 1 ? "" : "s");
 }
 
-static int64_t count_gpus(const struct lab_value *pci) {
-    int64_t count = 0;
-    for (int i = 0; pci && i < pci->count; i++) {
-        const char *name = lab_value_get_text(pci->items[i], "name", "");
-        count += lab_str_starts(name, "GPU");
-    }
-    return count;
+static bool is_gpu(const struct lab_value *pci) {
+    return lab_str_starts(lab_value_get_text(pci, "name", ""), "GPU");
 }
 
-const char *lab_machine_json_line(const char *json, struct lab_arena *arena) {
+/* "H100 SXM5 80GB" of "GH100 [H100 SXM5 80GB]", where all GPUs are of one model; "" = they aren't,
+ * or it is unknown. */
+static const char *gpu_model(const struct lab_value *pci, struct lab_arena *arena) {
+    const char *model = NULL;
+    for (int i = 0; pci && i < pci->count; i++) {
+        const char *own = lab_value_get_text(pci->items[i], "model", "");
+        if (!is_gpu(pci->items[i]))
+            continue;
+        if (model && strcmp(model, own) != 0)
+            return "";
+        model = own;
+    }
+    const char *open = model ? strchr(model, '[') : NULL, *close = open ? strchr(open, ']') : NULL;
+    return close && close > open + 1
+               ? lab_arena_strndup(arena, open + 1, (size_t)(close - open - 1))
+           : model ? model
+                   : "";
+}
+
+struct lab_machine_words lab_machine_json_words(const char *json, struct lab_arena *arena) {
     struct lab_value *machine;
+    struct lab_machine_words words = {.line = ""};
     if (lab_json_parse(json, strlen(json), "machine", arena, &machine, NULL) < 0)
-        return "";
+        return words;
     LAB_AUTO(str, text);
     const char *host = lab_value_get_text(machine, "host", NULL);
-    const struct lab_value *nodes = lab_value_get(machine, "nodes");
+    const struct lab_value *nodes = lab_value_get(machine, "nodes"),
+                           *pci = lab_value_get(machine, "pci");
+    words.node_count = nodes ? nodes->count : 0;
+    for (int i = 0; pci && i < pci->count; i++)
+        words.gpu_count += is_gpu(pci->items[i]);
+    const char *model = gpu_model(pci, arena);
     lab_str_add(&text, lab_value_get_text(machine, "cpu_model", ""));
     add_count(&text, lab_value_get_int(machine, "cores", 0), "core");
-    add_count(&text, nodes ? nodes->count : 0, "NUMA node");
-    add_count(&text, count_gpus(lab_value_get(machine, "pci")), "GPU");
-    return lab_arena_printf(arena, "%s%s%s", host ? host : "", host && text.length ? ": " : "",
-                            text.text);
+    add_count(&text, words.node_count, "NUMA node");
+    if (*model)
+        lab_str_printf(&text, "%s%d × %s", text.length ? ", " : "", words.gpu_count, model);
+    else
+        add_count(&text, words.gpu_count, "GPU");
+    words.line = lab_arena_printf(arena, "%s%s%s", host ? host : "",
+                                  host && text.length ? ": " : "", text.text);
+    return words;
 }

@@ -19,6 +19,10 @@ const struct lab_machine *lab_machine_json_read(const char *json, struct lab_are
 /* Whether the text says that the machine is simulated. */
 bool lab_machine_json_is_simulated(const char *json, struct lab_arena *arena);
 
-/* "node7: AMD EPYC 7763, 64 cores, 2 NUMA nodes, 4 GPUs", as much of it as the text has; in the
- * arena. */
-const char *lab_machine_json_line(const char *json, struct lab_arena *arena);
+struct lab_machine_words {
+    /* "node7: AMD EPYC 7763, 64 cores, 2 NUMA nodes, 4 × NVIDIA L40S", as much of it as the text
+     * has; in the arena */
+    const char *line;
+    int gpu_count, node_count; /* 0 = none, or unknown */
+};
+struct lab_machine_words lab_machine_json_words(const char *json, struct lab_arena *arena);

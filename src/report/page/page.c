@@ -203,6 +203,8 @@ static void add_small_print(const struct page_build *build) {
     const struct lab_page *page = build->page;
     LAB_AUTO(str, text);
     LAB_AUTO(str, when);
+    LAB_AUTO(str, shared);
+    LAB_AUTO(str, measured);
     if (build->digest) {
         const struct study_digest *digest = build->digest;
         int done = digest->state_counts[LAB_RUN_DONE],
@@ -211,8 +213,14 @@ static void add_small_print(const struct page_build *build) {
                        digest->study->run_count);
         if (failed)
             lab_str_printf(&text, ", %d failed", failed);
+        study_add_shared(digest, &shared);
+        if (shared.length)
+            lab_str_printf(&text, " · %s", lab_doc_escape(shared.text, arena));
         if (page->study->machine && *page->study->machine)
             lab_str_printf(&text, " · %s", lab_doc_escape(page->study->machine, arena));
+        study_add_measured(digest, &measured);
+        if (measured.length)
+            lab_str_printf(&text, " · measured: %s", measured.text);
         study_add_when(digest, &when);
         if (when.length)
             lab_str_printf(&text, " · %s", when.text);

@@ -277,20 +277,40 @@ static void merge_settings(struct finder *f) {
     f->axes.count = first + 1;
 }
 
-struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
-                                  struct lab_arena *arena) {
+static struct finder begin(const struct lab_run *const *runs, int count, struct lab_arena *arena) {
     struct finder f = {.runs = runs, .count = count, .arena = arena};
-    if (count == 0)
-        return f.axes;
-    f.axes.items = lab_arena_alloc(arena, AXES_MOST, sizeof *f.axes.items);
-    f.options = lab_arena_alloc(arena, (size_t)count, sizeof *f.options);
-    f.tests = lab_arena_alloc(arena, (size_t)count, sizeof *f.tests);
+    f.options = lab_arena_alloc(arena, (size_t)count + 1, sizeof *f.options);
+    f.tests = lab_arena_alloc(arena, (size_t)count + 1, sizeof *f.tests);
     for (int i = 0; i < count; i++) {
         bool same = i > 0 && lab_str_equal(runs[i]->options, runs[i - 1]->options);
         f.options[i] = same ? f.options[i - 1] : parse(runs[i]->options, arena);
         same = i > 0 && lab_str_equal(runs[i]->test, runs[i - 1]->test);
         f.tests[i] = same ? f.tests[i - 1] : parse(runs[i]->test, arena);
     }
+    return f;
+}
+
+void study_axes_add_shared(const struct lab_run *const *runs, int count, struct lab_str *out) {
+    static const char *const keys[] = {"batch_size", "dtype", "tensor_shape"};
+    LAB_AUTO(arena, arena);
+    struct finder f = begin(runs, count, &arena);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && count > 0; k++) {
+        const char *value = key_value(f.options[0], keys[k], &arena);
+        bool shared = *value != '\0';
+        for (int i = 1; i < count && shared; i++)
+            shared = f.options[i] == f.options[i - 1] ||
+                     strcmp(key_value(f.options[i], keys[k], &arena), value) == 0;
+        if (shared)
+            lab_str_printf(out, "%s%s%s", out->length ? ", " : "", k == 0 ? "batch " : "", value);
+    }
+}
+
+struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
+                                  struct lab_arena *arena) {
+    struct finder f = begin(runs, count, arena);
+    if (count == 0)
+        return f.axes;
+    f.axes.items = lab_arena_alloc(arena, AXES_MOST, sizeof *f.axes.items);
     add_axis(&f, STUDY_AXIS_GPUS, "GPUs", NULL, false);
     add_axis(&f, STUDY_AXIS_GPU, "GPU", NULL, false);
     drop_gpu_count(&f.axes);

@@ -38,6 +38,9 @@ struct study_axes {
 struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
                                   struct lab_arena *arena);
 
+/* What all runs share of batch, dtype and input: "batch 8, fp32, 3×224×224". */
+void study_axes_add_shared(const struct lab_run *const *runs, int count, struct lab_str *out);
+
 /* The axis as a column of a table of rows. */
 struct lab_doc_column study_axis_column(const struct study_axis *axis);
 /* Whether a run, by its index, comes before another: negative, 0 = all axes are alike, positive. */

@@ -100,8 +100,12 @@ void study_add_rate(struct lab_str *out, double value, const char *unit);
 void study_add_spread(struct lab_str *out, double rate, double low, double high);
 /* "2026-11-15 10:42:03 to 10:43:10, 62.1 s of it in runs" */
 void study_add_when(const struct study_digest *digest, struct lab_str *out);
-/* "cpu:0+cpu:1" and "0+2"; one node is named once. */
-void study_add_places(const struct lab_run *run, struct lab_str *devices, struct lab_str *nodes);
+/* "GPUs 0–3 of 10, NUMA nodes 0 and 2 of 4": what was measured where the machine has more. */
+void study_add_measured(const struct study_digest *digest, struct lab_str *out);
+/* What all points share: "batch 8, fp32, 3×224×224". */
+void study_add_shared(const struct study_digest *digest, struct lab_str *out);
+/* "14 × 5 repeats = 70 runs"; where points share runs "15, 14 distinct × …". */
+void study_add_points_counted(const struct study_digest *digest, struct lab_str *out);
 /* "failed", "invalid", "2 of 3 runs, concurrent"; "" = done and nothing to be said. */
 void study_add_remark(const struct study_digest *digest, const struct study_row *row,
                       struct lab_str *out);

@@ -238,14 +238,20 @@ void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest
                           const char *order) {
     const struct lab_study_info *study = digest->study;
     LAB_AUTO(str, when);
+    LAB_AUTO(str, points);
+    LAB_AUTO(str, shared);
+    LAB_AUTO(str, measured);
     study_add_when(digest, &when);
+    study_add_points_counted(digest, &points);
+    study_add_shared(digest, &shared);
+    study_add_measured(digest, &measured);
     lab_doc_lines_title(doc, "Condition");
     lab_doc_line(doc, "Study", "%s", study->option ? study->option : "");
     lab_doc_line(doc, "Command", "%s", study->command ? study->command : "");
-    if (study->point_count > 0)
-        lab_doc_line(doc, "Points", "%lld in %d run%s", (long long)study->point_count,
-                     study->run_count, study_plural(study->run_count));
+    lab_doc_line(doc, "Points", "%s", points.text);
+    lab_doc_line(doc, "All points", "%s", shared.text);
     lab_doc_line(doc, "Machine", "%s", study->machine ? study->machine : "");
+    lab_doc_line(doc, "Measured", "%s", measured.text);
     lab_doc_line(doc, "Time", "%s", when.text);
     if (order)
         lab_doc_line(doc, "Order", "%s%s", order,

@@ -1,5 +1,6 @@
 /* study_words.c: figures and sentences about studies, as the terminal and Markdown both have
  * them. */
+#include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
 #include <math.h>
@@ -92,18 +93,72 @@ void study_add_when(const struct study_digest *digest, struct lab_str *out) {
     }
 }
 
-void study_add_places(const struct lab_run *run, struct lab_str *devices, struct lab_str *nodes) {
-    bool one_node = true;
-    for (int i = 0; i < run->rank_count; i++) {
-        lab_str_printf(devices, "%s%s", i ? "+" : "", run->ranks[i].device);
-        one_node &= run->ranks[i].numa_node == run->ranks[0].numa_node;
+#define MEASURED_MOST 1024 /* GPUs or nodes of a machine */
+
+/* "0–3", "0 and 2": the numbers below `most` that are set; how many there are. */
+static int add_numbers(const bool *set, struct lab_str *out) {
+    const char *names[MEASURED_MOST + 1];
+    int count = 0, name_count = 0;
+    LAB_AUTO(arena, arena);
+    for (int from = 0, to; from < MEASURED_MOST; from = to + 1) {
+        for (to = from; to < MEASURED_MOST && set[to];)
+            to++;
+        count += to - from;
+        if (to - from > 2)
+            names[name_count++] = lab_arena_printf(&arena, "%d–%d", from, to - 1);
+        for (int i = from; i < to && to - from <= 2; i++)
+            names[name_count++] = lab_arena_printf(&arena, "%d", i);
     }
-    if (one_node && run->rank_count && run->ranks[0].numa_node < 0) {
-        lab_str_add(nodes, "any");
-        return;
-    }
-    for (int i = 0; i < (one_node && run->rank_count ? 1 : run->rank_count); i++)
-        lab_str_printf(nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
+    names[name_count] = NULL;
+    lab_str_add_list(out, names, "and");
+    return count;
+}
+
+static void add_measured(const bool *set, int of, const char *noun, struct lab_str *out) {
+    LAB_AUTO(str, numbers);
+    int count = add_numbers(set, &numbers);
+    if (count > 0 && count < of)
+        lab_str_printf(out, "%s%s%s %s of %d", out->length ? ", " : "", noun, study_plural(count),
+                       numbers.text, of);
+}
+
+void study_add_measured(const struct study_digest *digest, struct lab_str *out) {
+    bool gpus[MEASURED_MOST] = {0}, nodes[MEASURED_MOST] = {0};
+    for (int i = 0; i < digest->row_count; i++)
+        for (int k = 0; k < digest->rows[i].run[0]->rank_count; k++) {
+            const struct lab_run_rank *rank = &digest->rows[i].run[0]->ranks[k];
+            int gpu = lab_run_device_gpu(rank->device);
+            if (gpu >= 0 && gpu < MEASURED_MOST)
+                gpus[gpu] = true;
+            if (rank->numa_node >= 0 && rank->numa_node < MEASURED_MOST)
+                nodes[rank->numa_node] = true;
+        }
+    add_measured(gpus, digest->study->gpu_count, "GPU", out);
+    add_measured(nodes, digest->study->node_count, "NUMA node", out);
+}
+
+void study_add_shared(const struct study_digest *digest, struct lab_str *out) {
+    LAB_AUTO(arena, arena);
+    const struct lab_run **runs =
+        lab_arena_alloc(&arena, (size_t)digest->row_count + 1, sizeof *runs);
+    for (int i = 0; i < digest->row_count; i++)
+        runs[i] = digest->rows[i].run[0];
+    study_axes_add_shared(runs, digest->row_count, out);
+}
+
+void study_add_points_counted(const struct study_digest *digest, struct lab_str *out) {
+    const struct lab_study_info *study = digest->study;
+    int distinct = digest->row_count, repeats = distinct ? digest->rows[0].run_count : 0;
+    for (int i = 1; i < distinct; i++)
+        repeats = digest->rows[i].run_count == repeats ? repeats : 0;
+    if (study->point_count > distinct)
+        lab_str_printf(out, "%lld, ", (long long)study->point_count);
+    lab_str_printf(out, "%d%s", distinct, study->point_count > distinct ? " distinct" : "");
+    if (repeats > 1)
+        lab_str_printf(out, " × %d repeats =", repeats);
+    else
+        lab_str_add(out, " in");
+    lab_str_printf(out, " %d run%s", study->run_count, study_plural(study->run_count));
 }
 
 /* --- of one row --- */

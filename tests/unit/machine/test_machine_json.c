@@ -40,9 +40,12 @@ LAB_TEST(file_of_an_earlier_version_is_read) {
     assert_int_equal(machine->pci[9].kind, LAB_PCI_GPU);
     assert_true(machine->recorded && machine->simulated);
     assert_true(lab_machine_json_is_simulated(text, &arena));
+    struct lab_machine_words words = lab_machine_json_words(text, &arena);
     assert_string_equal(
-        lab_machine_json_line(text, &arena),
-        "2 × 32-core server CPU, two nodes a socket, 64 cores, 4 NUMA nodes, 10 GPUs");
+        words.line,
+        "2 × 32-core server CPU, two nodes a socket, 64 cores, 4 NUMA nodes, 10 × NVIDIA L40S");
+    assert_int_equal(words.gpu_count, 10);
+    assert_int_equal(words.node_count, 4);
 }
 
 static void assert_same_nodes(const struct lab_machine *a, const struct lab_machine *b) {
