@@ -254,7 +254,8 @@ static int transfer_run(const struct lab_analysis_input *input, struct lab_analy
             result->answer = lab_arena_printf(arena, "%s%s", prefix, answer);
         lab_study_add_notes(study, prefix, &result->notes, arena);
     }
-    if (!result->answer)
+    result->lacks = !result->answer;
+    if (result->lacks)
         result->answer = "Not tested: no points differ in image size, batch size or pool size "
                          "alone. gpulab run transfer_study tests them.";
     return 0;

@@ -83,5 +83,5 @@ const char *report_runs_answer(const struct lab_study_table *study, struct lab_a
     return lab_arena_printf(arena, "%d of %d runs valid: %s to %s.%s", used, study->run_count,
                             figure(median(&points[low]), points[low].runs[0], arena),
                             figure(median(&points[high]), points[high].runs[0], arena),
-                            single ? " 1 run of each point: values and no verdict." : "");
+                            single ? " 1 run per point: no verdict." : "");
 }

@@ -18,7 +18,7 @@ study() {
 
 # 1. The study of 48 points, each once
 study numa_study --quick device=sim:l40s-10
-grep -q "no verdict" "$work/answer" || fail "$what: doesn't say that it gives no verdict"
+grep -q "For a verdict, 5 runs" "$work/answer" || fail "$what: doesn't say that it gives no verdict"
 grep -q "gpulab run numa_study device=sim:l40s-10 experiment.repeat=5$" "$work/answer" ||
     fail "$what: doesn't say which command gives a verdict: $(tail -4 "$work/answer")"
 grep -q "numa_locality_study (simulated): 48 of 48 runs succeeded" "$work/answer" ||
@@ -78,7 +78,7 @@ json 'all((r["trace"] is not None) == r["run_id"].endswith("_r0") for r in d)'
 run analyze latency "$folder" --json
 json 'len(d["pipelines"]) == 8'
 run show "$folder" --verbose
-grep -q "no verdict" "$work/out" && fail "$what: five runs of each point, but says that there is no verdict"
+grep -q "For a verdict" "$work/out" && fail "$what: five runs of each point, but says that there is no verdict"
 study compile_study device=sim:g5.12xlarge experiment.test.num_samples=100 experiment.trace=false experiment.repeat=1
 json 'all(r["success"] for r in d) and any(r["options"]["compile_model"] for r in d)'
 study transfer_study device=sim:l40s-10 experiment.test.num_samples=50 experiment.trace=false experiment.repeat=1 \

@@ -175,7 +175,7 @@ expect_out "^\*\*Conclusion\*\*: .* scaling=weak: the batch grows with the devic
 run run train_scaling device=sim:rtx4070tis-2 'experiment.batch_sizes=[64]' experiment.runs=1 -q
 expect_status 0
 study=$(folder)
-expect_out "values and no"
+expect_out "For a verdict, 5 runs"
 show "$study/report/comparison_report_large.md"
 expect_out "^\| 64 \| 2 \| .* Inconclusive: needs more runs \|$"
 expect_out "^\*\*Break-even\*\*: Not tested: run more batch sizes\.$"
@@ -208,7 +208,7 @@ json 'all(any("NVLink" in w for w in r["validity"]["warnings"]) == (len(r["gpu_i
 run run -m train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' \
     experiment.allreduce=ring,hierarchical experiment.test.dtype=fp32,bf16 experiment.runs=1 -q
 expect_status 0
-expect_out "values and no"
+expect_out "For a verdict, 5 runs"
 ! grep -q "Program error" "$work/out" || fail "$what: a claim was withdrawn"
 study=$(folder)
 show "$study/report/benchmark_medium_multi_gpu.json"

@@ -27,6 +27,11 @@ const char *page_answer(const struct lab_page *page) {
     return NULL;
 }
 
+bool page_is_untested(const struct lab_page *page) {
+    const char *answer = page_answer(page);
+    return answer && lab_str_starts(answer, "Not tested");
+}
+
 /* --- words --- */
 
 /* The length of the first sentence, its full stop included; parentheses hold no end. */
@@ -105,7 +110,7 @@ const char *page_limits(const struct page_build *build) {
         const struct lab_page_analysis *analysis = &page->analyses[i];
         if (!page_tells(analysis) || (!first && !analysis->named))
             continue;
-        if (first)
+        if (first && !page_is_untested(page))
             add_untested(analysis->result, &text);
         first = false;
         for (int c = 0; c < analysis->result->claim_count; c++) {
@@ -167,9 +172,10 @@ static void add_verdict(const struct page_build *build) {
         lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
 }
 
-/* Of the analysis that gives the verdict, or of the next one that has any. */
+/* Of the analysis that gives the verdict, or of the next one that has any; none where there is no
+ * verdict to show. */
 static const struct lab_chart *hero(const struct lab_page *page) {
-    for (int i = 0; i < page->analysis_count; i++)
+    for (int i = 0; i < page->analysis_count && !page_is_untested(page); i++)
         for (int c = 0; page_tells(&page->analyses[i]) && c < page->analyses[i].result->chart_count;
              c++)
             if (page_chart_has_data(&page->analyses[i].result->charts[c]))
@@ -266,6 +272,7 @@ struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *aren
         build.digest = &digest;
     }
     build.names = page_names_make(build.digest, arena);
+    build.actions = page_actions_make(page, build.digest, build.names, arena);
     add_data(build.doc, page);
     add_opening(&build);
     page_add_evidence(&build);

@@ -24,6 +24,38 @@ struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool
 const struct lab_doc_table *page_merged(const struct lab_analysis_result *result, int number,
                                         const struct page_names *names, struct lab_arena *arena);
 
+/* --- what to do --- */
+
+enum page_action_kind {
+    PAGE_BIND,   /* a device to its NUMA node */
+    PAGE_PASTE,  /* a line that an analysis gives */
+    PAGE_CHOOSE, /* a setting that gains; a device to check */
+    PAGE_MEND,   /* why runs failed, and what helps */
+    PAGE_RESUME, /* the study's own command */
+    PAGE_RUN,    /* a study that gives a verdict */
+    PAGE_SHOW,   /* nothing of all that: where the values are */
+    PAGE_ACTION_KINDS
+};
+
+struct page_action {
+    enum page_action_kind kind;
+    const char *text;    /* without its full stop or colon; NULL = the command says it */
+    const char *command; /* NULL = nothing to paste */
+    const char *gain;    /* "+6.3%"; NULL = none */
+};
+
+struct page_actions {
+    struct page_action *items; /* by kind, the page's order */
+    int count;
+};
+
+/* `page` NULL: it wasn't analysed. `digest` NULL: of recordings. */
+struct page_actions page_actions_make(const struct lab_page *page,
+                                      const struct study_digest *digest,
+                                      const struct page_names *names, struct lab_arena *arena);
+/* The one to do first: what goes on with the study, else the first line; NULL = none. */
+const struct page_action *page_actions_next(const struct page_actions *actions);
+
 /* --- parts of the document --- */
 
 struct page_build {
@@ -31,12 +63,13 @@ struct page_build {
     struct lab_doc *doc;
     struct study_digest *digest; /* NULL = of recordings */
     const struct page_names *names;
+    struct page_actions actions;
 };
 
 void page_add_evidence(const struct page_build *build);
 /* How it was measured, failures and warnings, points, files. */
 void page_add_method(const struct page_build *build);
-/* What to do: lines to paste with their gains, else the choices that pay off, else a command. */
+/* What to do, as a card. */
 void page_add_actions(const struct page_build *build);
 /* `panels_most` 0: all of them, below its title. */
 void page_add_chart(const struct page_build *build, const struct lab_chart *chart, int width,
@@ -50,3 +83,5 @@ const char *page_limits(const struct page_build *build);
 bool page_tells(const struct lab_page_analysis *analysis);
 /* The first sentence: of the first analysis that has one; NULL = none has. */
 const char *page_answer(const struct lab_page *page);
+/* Whether that is that its question was not tested. */
+bool page_is_untested(const struct lab_page *page);

@@ -202,40 +202,27 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     lab_doc_line(doc, "", "%s", next.text);
 }
 
-/* The headline that a study with one run more might decide. */
-static const struct lab_claim *undecided(const struct end *end) {
-    const struct lab_claim *first = end->claims.count ? end->claims.items[0] : NULL;
-    bool open = first && first->verdict == LAB_CLAIM_INCONCLUSIVE && first->needed > first->n &&
-                first->needed <= 100;
-    return open && end->digest.study->command && *end->digest.study->command ? first : NULL;
-}
-
 static void add_next(struct lab_doc *doc, const struct end *end) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_study_info *study = end->digest.study;
-    LAB_AUTO(str, resume);
-    LAB_AUTO(str, repeat);
-    study_add_next(&end->digest, &resume);
-    study_add_verdict_command(&end->digest, &repeat);
-    const struct lab_claim *open = repeat.length ? NULL : undecided(end);
-    if (open)
-        study_add_repeat_command(study, open->needed, &repeat);
+    struct page_actions actions =
+        page_actions_make(end->page, &end->digest, page_names_make(&end->digest, arena), arena);
+    const struct page_action *next = page_actions_next(&actions);
     if (study->running) {
         lab_doc_line_whole(doc, "Next", "gpulab status %s --follow", study->option);
-    } else if (resume.length && study->command && *study->command) {
+    } else if (!next) {
+        return;
+    } else if (next->kind == PAGE_RESUME) {
         study_add_command(doc, &end->digest);
-    } else if (repeat.length) {
-        lab_doc_line_whole(doc, "Next", "%s", repeat.text);
-        if (open)
-            lab_doc_line(doc, "", "%d runs per point detect 2%% (80%% power).", open->needed);
-        else
-            lab_doc_line(doc, "", STUDY_NO_VERDICT ".");
-    } else if (end->page && end->page->advice && end->page->advice->line_count > 0) {
+    } else if (next->kind == PAGE_BIND) {
         lab_doc_line_whole(doc, "Next", "gpulab bind -- CMD");
         lab_doc_line(doc, "", "'gpulab advise' has the lines for numactl, srun and mpirun.");
-    } else if (end->claims.count) {
-        lab_doc_line_whole(doc, "Next", "gpulab show %s --claims", study->folder);
-    } else if (end->digest.row_count) {
-        lab_doc_line_whole(doc, "Next", "gpulab show %s --runs", study->folder);
+    } else if (next->command) {
+        lab_doc_line_whole(doc, "Next", "%s", next->command);
+        if (next->text && next->kind != PAGE_SHOW)
+            lab_doc_line(doc, "", "%s.", next->text);
+    } else {
+        lab_doc_line(doc, "Next", "%s.", next->text);
     }
 }
 

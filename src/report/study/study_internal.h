@@ -125,7 +125,6 @@ void study_add_counts(const struct lab_study_info *study,
 void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out);
 /* The study's command with so many runs of each point; it is known. */
 void study_add_repeat_command(const struct lab_study_info *study, int repeat, struct lab_str *out);
-#define STUDY_NO_VERDICT "1 run of each point gives values and no verdict"
 
 /* What goes on with it and what that does; "" = nothing is left, or nobody knows how. */
 void study_add_next(const struct study_digest *digest, struct lab_str *out);

@@ -276,7 +276,7 @@ static void add_next_steps(struct lab_doc *doc, const struct study_digest *diges
     LAB_AUTO(str, command);
     study_add_verdict_command(digest, &command);
     if (command.length) {
-        lab_doc_text(doc, LAB_DOC_PLAIN, STUDY_NO_VERDICT ". 5 runs of each:");
+        lab_doc_text(doc, LAB_DOC_PLAIN, "For a verdict, 5 runs per point:");
         lab_doc_code(doc, NULL, command.text);
     }
     if (study->running) {

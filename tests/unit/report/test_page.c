@@ -262,6 +262,39 @@ LAB_TEST(what_lacks_something_opens_no_page) {
     assert_string_equal(g->text.text, "It runs at 5 samples/s.\n");
 }
 
+/* Given a line that an analysis advises, then page, best_practices.md and terminal have it; given a
+ * question that was not tested, then no chart shows an answer and no choice is called tested. */
+LAB_TEST(all_advise_the_same) {
+    struct given *g = *state;
+    struct lab_arena *arena = &g->study.arena;
+    struct lab_chart *chart = given_charts(arena);
+    g->advice = (struct lab_advice){.tested = g->claims, .tested_count = 1};
+    g->result.charts = chart;
+    g->result.chart_count = 1;
+    g->study.study.command = ""; /* nothing to repeat */
+    for (int untested = 0; untested < 2; untested++) {
+        g->result.command = "gpulab run nccl_settings device=cuda";
+        g->result.action = untested ? "Test it on whole GPUs" : NULL;
+        g->result.answer = untested ? "Not tested: NCCL was not used." : "Use it.";
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, g->result.command);
+        assert_null(strstr(g->text.text, "certain gain"));
+        lab_str_clear(&g->text);
+        write_page(g, "html");
+        assert_int_equal(count_in_page(g, "<svg class=\"chart\""), 2 - untested);
+        lab_str_clear(&g->text);
+        lab_page_practices(&g->page, &g->text);
+        assert_contains(g->text.text, g->result.command);
+        struct lab_doc *doc = lab_doc_open(NULL, arena);
+        struct lab_style style = {.columns = 100, .unicode = true};
+        lab_report_add_study(doc, &g->study.study, &g->page, style, false);
+        lab_str_clear(&g->text);
+        lab_doc_write(doc, "text", style, &g->text);
+        assert_contains(g->text.text, "Next      gpulab run nccl_settings device=cuda");
+    }
+}
+
 /* Given no analysis at all, or recordings without a study, then there still is a page. */
 LAB_TEST(little_makes_a_page_too) {
     struct given *g = *state;

@@ -1,0 +1,218 @@
+/*
+ * page_actions.c: what to do after a study, as one list. The page, report.md, best_practices.md and
+ * the end in the terminal are made from it: none advises what another one doesn't.
+ */
+#include "report/page/page_internal.h"
+#include "report/report_build.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COMPILE_LINE "model = torch.compile(model)"
+#define ACTIONS_MOST 512
+
+struct making {
+    const struct lab_page *page; /* NULL = it wasn't analysed */
+    const struct study_digest *digest;
+    const struct page_names *names;
+    struct page_actions made;
+    struct lab_arena *arena;
+};
+
+static void add(struct making *making, struct page_action action) {
+    if (making->made.count < ACTIONS_MOST)
+        making->made.items[making->made.count++] = action;
+}
+
+/* "+6.3%" */
+static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%+.1f%%", 100 * claim->effect);
+}
+
+/* --- what claims advise --- */
+
+static void add_bindings(struct making *making, const struct lab_advice *advice) {
+    int before = making->made.count;
+    if (advice->line_count > 1 && advice->all.torchrun)
+        add(making, (struct page_action){.kind = PAGE_BIND, .command = advice->all.torchrun});
+    for (int i = 0; i < advice->line_count; i++)
+        if (advice->lines[i].plain)
+            add(making, (struct page_action){.kind = PAGE_BIND,
+                                             .command = advice->lines[i].plain,
+                                             .gain = gain(&advice->lines[i].gain, making->arena)});
+    const struct lab_advice_line *first = advice->lines;
+    if (advice->line_count > 0 && making->made.count == before && first->missing)
+        add(making,
+            (struct page_action){.kind = PAGE_BIND,
+                                 .text = lab_arena_printf(
+                                     making->arena, "Bind %s to NUMA node %d. No line to paste: %s",
+                                     first->device, first->numa_node, first->missing)});
+}
+
+/* The best of its kind: of four batch sizes that pay off, one is chosen. */
+static bool is_best(const struct lab_advice *advice, int index) {
+    const struct lab_claim *claim = &advice->choices[index];
+    for (int i = 0; i < advice->choice_count; i++)
+        if (i != index && lab_str_equal(advice->choices[i].kind, claim->kind) &&
+            !lab_str_equal(claim->kind, "peers.device") &&
+            fabs(advice->choices[i].effect) > fabs(claim->effect))
+            return false;
+    return true;
+}
+
+/* "Use batch 32: 0.6% higher throughput than batch 16, mean of 12 points (…)", "Check GPU 7, …:
+ * 3.2% lower …" */
+static const char *choice_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
+    struct lab_claim chosen = *claim;
+    if (lab_str_equal(claim->kind, "recommend.compile"))
+        return lab_arena_printf(arena, "Compile the model (%s)", lab_claim_short(claim, arena));
+    if (lab_str_starts(claim->kind, "recommend.")) {
+        const char *level = lab_claim_within(claim->subject, arena),
+                   *mean = strstr(level, ", mean of ");
+        size_t length = mean ? (size_t)(mean - level) : strlen(level);
+        chosen.subject = lab_arena_printf(arena, "Use %.*s", (int)length, level);
+        chosen.reference = lab_arena_printf(arena, "%s%s", claim->reference, mean ? mean : "");
+    }
+    if (lab_str_equal(claim->kind, "peers.device"))
+        chosen.subject = lab_arena_printf(arena, "Check %s", claim->subject);
+    return lab_claim_sentence(&chosen, arena);
+}
+
+static void add_choices(struct making *making, const struct lab_advice *advice) {
+    struct lab_arena *arena = making->arena;
+    for (int i = 0; i < advice->choice_count; i++) {
+        const struct lab_claim *claim = &advice->choices[i];
+        bool compile = lab_str_equal(claim->kind, "recommend.compile");
+        if (is_best(advice, i))
+            add(making, (struct page_action){
+                            .kind = PAGE_CHOOSE,
+                            .text = page_named(making->names, choice_sentence(claim, arena), arena),
+                            .command = compile ? COMPILE_LINE : NULL,
+                            .gain = compile ? gain(claim, arena) : NULL});
+    }
+}
+
+/* Lines that follow from other analyses. */
+static void add_commands(struct making *making) {
+    for (int i = 0; i < making->page->analysis_count; i++) {
+        const struct lab_analysis_result *result = making->page->analyses[i].result;
+        if (result && result->command)
+            add(making, (struct page_action){.kind = PAGE_PASTE,
+                                             .text = result->action,
+                                             .command = result->command});
+    }
+}
+
+/* --- what goes on with the study --- */
+
+/* Why most of the failed runs failed, and what helps. */
+static void add_failure(struct making *making) {
+    const struct study_note *note = making->digest->failures.items;
+    if (making->digest->failures.count == 0)
+        return;
+    const char *hint = study_hint(note, making->arena);
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%d run%s failed: %s%s%s", note->run_count, study_plural(note->run_count),
+                   note->text, hint ? ". " : "", hint ? hint : "");
+    if (text.text[text.length - 1] == '.')
+        text.text[text.length - 1] = '\0';
+    add(making, (struct page_action){.kind = PAGE_MEND,
+                                     .text = lab_arena_strdup(making->arena, text.text)});
+}
+
+/* The command that may decide an open headline: with more runs, or on a quiet machine. */
+static void add_repeat(struct making *making, const char *command) {
+    const struct lab_study_info *study = making->digest->study;
+    LAB_AUTO(str, line);
+    int count = 0;
+    struct lab_claim *const *claims =
+        making->page ? lab_report_claims(making->page, making->arena, &count) : NULL;
+    if (count == 0 || claims[0]->verdict != LAB_CLAIM_INCONCLUSIVE)
+        return;
+    const char *text = "Inconclusive: too noisy. Quiet the machine, then run it again";
+    if (claims[0]->needed > claims[0]->n && claims[0]->needed <= LAB_CLAIM_RUNS_MOST) {
+        study_add_repeat_command(study, claims[0]->needed, &line);
+        text = lab_arena_printf(making->arena,
+                                "Inconclusive. %d runs per point detect 2%% (80%% power)",
+                                claims[0]->needed);
+    } else {
+        lab_str_add(&line, command);
+    }
+    add(making, (struct page_action){.kind = PAGE_RUN,
+                                     .text = text,
+                                     .command = lab_arena_strdup(making->arena, line.text)});
+}
+
+static void add_run(struct making *making, bool advised) {
+    const char *command = making->digest->study->command;
+    LAB_AUTO(str, next);
+    LAB_AUTO(str, repeat);
+    study_add_next(making->digest, &next);
+    study_add_verdict_command(making->digest, &repeat);
+    if (!command || !*command)
+        return;
+    if (next.length)
+        add(making, (struct page_action){
+                        .kind = PAGE_RESUME, .text = "Finish the study", .command = command});
+    else if (repeat.length)
+        add(making, (struct page_action){.kind = PAGE_RUN,
+                                         .text = "For a verdict, 5 runs per point",
+                                         .command = lab_arena_strdup(making->arena, repeat.text)});
+    else if (!advised)
+        add_repeat(making, command);
+}
+
+/* Where nothing else is to be done: what shows all of it. */
+static void add_show(struct making *making) {
+    const struct lab_page *page = making->page;
+    const char *folder = making->digest->study->folder, *text = "No settings were compared";
+    bool untested = page && page_is_untested(page);
+    bool tested = !untested && page && page->advice && page->advice->tested_count > 0;
+    LAB_AUTO(str, line);
+    if (!folder || making->digest->row_count == 0)
+        return;
+    lab_str_add(&line, "gpulab show ");
+    lab_str_add_shell(&line, folder);
+    lab_str_add(&line, tested ? " --claims" : page ? "" : " --runs");
+    if (untested)
+        text = "The study's question was not tested";
+    if (tested)
+        text = "No setting to change: no tested choice has a certain gain";
+    add(making, (struct page_action){.kind = PAGE_SHOW,
+                                     .text = lab_arena_printf(making->arena, "%s. All %s", text,
+                                                              tested ? "comparisons" : "values"),
+                                     .command = lab_arena_strdup(making->arena, line.text)});
+}
+
+struct page_actions page_actions_make(const struct lab_page *page,
+                                      const struct study_digest *digest,
+                                      const struct page_names *names, struct lab_arena *arena) {
+    struct making making = {.page = page, .digest = digest, .names = names, .arena = arena};
+    making.made.items = lab_arena_alloc(arena, ACTIONS_MOST, sizeof *making.made.items);
+    if (page && page->advice)
+        add_bindings(&making, page->advice);
+    if (page)
+        add_commands(&making);
+    if (page && page->advice)
+        add_choices(&making, page->advice);
+    bool advised = making.made.count > 0;
+    if (digest) {
+        add_failure(&making);
+        add_run(&making, advised);
+        if (making.made.count == 0)
+            add_show(&making);
+    }
+    return making.made;
+}
+
+const struct page_action *page_actions_next(const struct page_actions *actions) {
+    const struct page_action *next = NULL;
+    for (int i = 0; i < actions->count; i++) {
+        const struct page_action *action = &actions->items[i];
+        if (action->kind == PAGE_RESUME || action->kind == PAGE_RUN)
+            return action;
+        if (action->kind != PAGE_MEND && (!next || (!next->command && action->command)))
+            next = action;
+    }
+    return next;
+}
