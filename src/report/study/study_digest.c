@@ -188,9 +188,11 @@ static const char *skip_unit(const char *text) {
     return text;
 }
 
-/* A hash of the text without its figures. */
+/* A hash of the text without its figures and without the rank that says it. */
 static uint64_t gist_of(const char *text) {
     uint64_t hash = LAB_HASH_START;
+    if (lab_str_starts(text, "rank ") && strstr(text, ": "))
+        text = strstr(text, ": ") + 2;
     while (*text) {
         char c = *text++;
         if (is_digit(c)) {
