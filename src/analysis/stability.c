@@ -300,8 +300,11 @@ static const char *make_answer(const struct stability *made) {
         return "Not tested: fewer than 21 iterations of each run were kept.";
     LAB_AUTO(str, text);
     if (made->drift.verdict == LAB_CLAIM_NO)
-        lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%d run%s each).",
+        lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%s%d run%s each).",
                        lab_words_bound_percent(made->drift.bound), duration_words(made),
+                       made->row_count > 1
+                           ? lab_arena_printf(made->arena, "mean of %d points, ", made->row_count)
+                           : "",
                        made->drift.n, made->drift.n == 1 ? "" : "s");
     else {
         struct lab_claim drift = made->drift;
@@ -326,7 +329,8 @@ static const char *make_answer(const struct stability *made) {
                        throttling_reason(made), made->throttled, made->throttling_known,
                        made->throttled_s);
     else if (made->throttling_known == made->count)
-        lab_str_add(&text, " No throttling.");
+        lab_str_printf(&text, " No throttling within %s.",
+                       lab_words_time(made->longest_s, made->arena));
     return lab_arena_strdup(made->arena, text.text);
 }
 

@@ -61,7 +61,7 @@ struct look { /* of a part: its names for people; its table and its chart */
 
 static const struct look copy_looks[LAB_TRANSFER_DIRECTIONS] = {
     {"Copies to the device", "sizes", "transfer_h2d", "Copy [MB]",
-     "Small copies have a lower bandwidth: each takes a latency first."},
+     "Bandwidth of single copies, latency included."},
     {"Copies to the host", "sizes", "transfer_d2h", "Copy [MB]",
      "Copies to the host hold the model's output."},
 };

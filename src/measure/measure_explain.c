@@ -83,9 +83,8 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
     const struct lab_summary *s = lab_measure_primary(m);
     size_t count = severe(s);
     /* times, since intervals are fewer than iterations */
-    lab_str_printf(out, "%zu of %zu measured times (%.1f%%) %s, ", count, s->n,
-                   100 * severe_share(s),
-                   count == 1 ? "is a severe outlier" : "are severe outliers");
+    lab_str_printf(out, "severe outliers: %zu of %zu measured times (%.1f%%), ", count, s->n,
+                   100 * severe_share(s));
     if (s->outliers.high_severe > 0)
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else

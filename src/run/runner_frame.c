@@ -79,7 +79,7 @@ static int check_iterations(const struct runner *runner, const struct runner_run
     int64_t first = frame->iterations.first, count = (int64_t)frame->iterations.count;
     int64_t planned = run->item->planned->iterations;
     if (!run->all_ready)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent iterations before its START");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent iterations before its GO");
     if (rank->result)
         return lab_err_set(err, LAB_ERR_SYSTEM, "it sent iterations after its result");
     if (first != rank->next_iteration)
@@ -199,7 +199,7 @@ static int hear_meet(struct runner_run *run, struct runner_worker *worker, bool 
 static int hear_result(struct runner_run *run, struct runner_rank *rank,
                        const struct lab_frame *frame, struct lab_err *err) {
     if (!run->all_ready)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent RESULT before START");
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent RESULT before GO");
     if (rank->result)
         return lab_err_set(err, LAB_ERR_SYSTEM, "it sent RESULT twice");
     rank->result = lab_result_copy(frame->result, &run->arena);

@@ -115,7 +115,8 @@ static void add_table(const struct page_build *build, const struct lab_doc_table
     }
     lab_doc_table(build->doc, cut);
     if (left > 0)
-        lab_doc_marked(build->doc, LAB_DOC_FAINT, "%d more rows: [%s](%s)", left, file, file);
+        lab_doc_marked(build->doc, LAB_DOC_FAINT, "%d more row%s: [%s](%s)", left,
+                       study_plural(left), file, file);
 }
 
 /* What compares the parts; of a single part its first table. */

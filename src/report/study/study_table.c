@@ -442,7 +442,7 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     if (sheet->compared)
         lab_str_printf(&text, ". Change from %s", reference_of(sheet));
     if (sheet->across >= 0 && bounded)
-        lab_str_add(&text, ". ±: no larger difference");
+        lab_str_add(&text, ". ±: no difference larger than this");
     if (sheet->across >= 0 && open)
         lab_str_add(&text, ". ?: inconclusive");
     if (sheet->digest->range_count)

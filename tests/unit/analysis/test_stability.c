@@ -58,9 +58,10 @@ LAB_TEST(test_steady_runs_have_a_bound_on_their_drift) {
     assert_int_equal(result.claims[0].n, 5);
     assert_true(result.claims[0].bound < 0.01);
     assert_true(lab_str_starts(result.answer, "No drift larger than 0."));
-    assert_contains(result.answer,
-                    "over runs of 30.0 s (5 runs each). No change point of 1% or more in "
-                    "most runs of a point.");
+    assert_contains(
+        result.answer,
+        "over runs of 30.0 s (mean of 2 points, 5 runs each). No change point of 1% or more in "
+        "most runs of a point.");
     assert_true(has_note(result.notes, "Throttling unknown in 10 of 10 runs"));
     given_end(&given);
 }

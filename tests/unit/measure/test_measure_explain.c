@@ -58,13 +58,13 @@ LAB_TEST(outliers) {
     m.latency.outliers.high_severe = 3;
     m.latency.max = 0.041;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "3 of 120 measured times (2.5%) are severe outliers, the longest 4.1 × the "
+                     "severe outliers: 3 of 120 measured times (2.5%), the longest 4.1 × the "
                      "median: something else ran; try again on a quiet machine");
     m.latency.outliers = (struct lab_outlier_count){.low_severe = 2};
     m.latency.max = 0.0101;
     m.latency.min = 0.005;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "2 of 120 measured times (1.7%) are severe outliers, the shortest 0.50 × the "
+                     "severe outliers: 2 of 120 measured times (1.7%), the shortest 0.50 × the "
                      "median: something else ran; try again on a quiet machine");
 }
 
@@ -73,7 +73,7 @@ LAB_TEST(too_many_to_be_outliers) {
     m.latency.outliers.high_severe = 24;
     m.latency.max = 0.02;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "24 of 120 measured times (20.0%) are severe outliers, the longest 2.0 × the "
+                     "severe outliers: 24 of 120 measured times (20.0%), the longest 2.0 × the "
                      "median: times fall into groups; clocks, placement or a neighbour switch "
                      "between them");
 }
@@ -84,7 +84,7 @@ LAB_TEST(one_of_nine_is_no_group) {
     m.latency.outliers.high_severe = 1;
     m.latency.max = 0.02;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "1 of 9 measured times (11.1%) is a severe outlier, the longest 2.0 × the "
+                     "severe outliers: 1 of 9 measured times (11.1%), the longest 2.0 × the "
                      "median: something else ran; try again on a quiet machine");
 }
 
@@ -204,6 +204,6 @@ LAB_TEST(nothing_here_disturbs_what_is_simulated) {
     m.latency.outliers.high_severe = 3;
     m.latency.max = 0.041;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "3 of 120 measured times (2.5%) are severe outliers, the longest 4.1 × the "
+                     "severe outliers: 3 of 120 measured times (2.5%), the longest 4.1 × the "
                      "median, as the machine is simulated");
 }
