@@ -144,7 +144,7 @@ static const char *why_not_judged(const struct proof_kind_count *kind) {
         {"variance.pcie_correlation", "drawn contention studies aren't sampled"},
         {"variance.cpu_spikes", "drawn contention studies aren't sampled"},
         {"numa.local", "says that a GPU's local NUMA node wasn't tested"},
-        {"stability.change", "named by a measured time; see planted drifts below"},
+        {"stability.change", "named by a measured time"},
     };
     bool unknown = 2 * kind->unmatched >= kind->tested; /* most of them have no truth */
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons && unknown; i++)
