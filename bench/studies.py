@@ -12,7 +12,7 @@ SWEEP = ["run", "--dry-run", "--topology", os.path.realpath(TOPOLOGY), "-m", "qu
 # 10,000 points as the axes of one config
 WIDE = ["run", "--dry-run", "--topology", os.path.realpath(TOPOLOGY), "wide"]
 WIDE_TEXT = "\n".join([
-    "defaults: [_vit, _self_]", "name: wide",
+    "defaults: [_vit, _self_]", "name: wide", "repeat: 1",
     "vit_configs:", *(f"  - {{depth: {i}}}" for i in range(100)),
     f"axes: [vit_configs, {{test.sync_frequency: {list(range(1, 101))}}}]", ""])
 

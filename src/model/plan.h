@@ -46,6 +46,8 @@ struct lab_plan_run {
     int64_t iterations, warmup_iterations;
     double timeout_s;
     int64_t device_bytes, host_bytes; /* of one rank */
+    int launches;                     /* of an iteration; 0 = not counted */
+    bool collective, copies;          /* ranks work on one thing; an iteration copies its input */
     const char *const *series;        /* names of those it belongs to; NULL-terminated */
     int point_count;                  /* points that it serves */
     const struct lab_plan_phase

@@ -3,7 +3,6 @@
 
 #include "base/yaml/yaml.h"
 #include "run/plan_record.h"
-#include "workload/workload.h"
 
 #include <math.h>
 #include <string.h>
@@ -156,36 +155,9 @@ static double sampled_bytes(const struct lab_plan *plan, const struct lab_run *r
     return seconds * (HOST_SAMPLE_BYTES + (double)DEVICE_SAMPLE_BYTES * plan->devices.count);
 }
 
-static void count_launch(const struct lab_launch *launch, void *state) {
-    (void)launch;
-    *(int *)state += 1;
-}
-
-struct shape { /* of a run's work */
-    int launches;
-    bool collective, copies;
-};
-
-static struct shape shape_of(const struct lab_plan_run *run) {
-    LAB_AUTO(arena, arena);
-    const struct lab_workload *workload = lab_workload_find(run->workload, NULL);
-    const void *config;
-    struct shape shape = {.collective = workload && workload->collective};
-    struct lab_workload_cost cost = {0};
-    if (!workload || lab_workload_read(workload, run->options, &arena, &config, NULL) < 0)
-        return shape;
-    if (workload->kernels)
-        workload->kernels(config, count_launch, &shape.launches);
-    if (workload->cost)
-        workload->cost(config, &cost);
-    shape.copies = cost.h2d_bytes > 0 && !shape.collective;
-    return shape;
-}
-
-static double trace_bytes(const struct shape *shape, double iterations) {
+static double trace_bytes(int launches, double iterations) {
     double traced = 2 + fmin(iterations, TRACE_ITERATIONS);
-    return TRACE_BYTES +
-           traced * (TRACE_ITERATION_BYTES + (double)TRACE_LAUNCH_BYTES * shape->launches);
+    return TRACE_BYTES + traced * (TRACE_ITERATION_BYTES + (double)TRACE_LAUNCH_BYTES * launches);
 }
 
 /* That make charts larger, and more of them. */
@@ -203,18 +175,18 @@ static void count_bytes(const struct lab_plan *plan, const struct lab_run *run,
                         const struct lab_history *history, double expected_s, double *in_store,
                         double *elsewhere) {
     const struct lab_plan_run *planned = &plan->runs[run->position];
-    struct shape shape = shape_of(planned);
     double iterations = count_iterations(plan, run, history);
     double chunks = isnan(expected_s) ? 1 : 1 + expected_s;
-    double each = shape.copies ? ITERATION_COPYING_BYTES : ITERATION_BYTES;
+    double each =
+        planned->copies && !planned->collective ? ITERATION_COPYING_BYTES : ITERATION_BYTES;
     double of_rank = RANK_BYTES + RESULT_BYTES + iterations * each + chunks * CHUNK_BYTES;
     *in_store += RUN_BYTES + text_bytes(run) + run->rank_count * of_rank +
-                 (shape.collective ? METRIC_BYTES * iterations : 0) +
+                 (planned->collective ? METRIC_BYTES * iterations : 0) +
                  sampled_bytes(plan, run, history, iterations, expected_s);
     *elsewhere += RESULTS_RUN_BYTES + (double)RESULTS_RANK_BYTES * run->rank_count + LOG_BYTES +
                   (double)LOG_NAMES * (double)strlen(run->id);
     if (plan->trace && run->repeat == 0 && !planned->phase)
-        *elsewhere += run->rank_count * trace_bytes(&shape, iterations);
+        *elsewhere += run->rank_count * trace_bytes(planned->launches, iterations);
 }
 
 /* 10¹² samples in each of 100,000 runs can be asked for. */

@@ -149,7 +149,7 @@ static void vit_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
         return;
     struct vit_model model;
     vit_model_plan(&shape, config->compile_model, &model);
-    ret_cost->compute = vit_model_cost(&model);
+    ret_cost->compute = vit_model_cost(&model, &ret_cost->launches);
     ret_cost->parameters = (double)vit_model_parameters(&shape);
     ret_cost->device_bytes += (int64_t)(model.weights_bytes + model.activations_bytes);
     vit_model_close(&model);

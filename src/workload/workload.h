@@ -53,6 +53,7 @@ struct lab_workload_cost {
     enum lab_dtype dtype;             /* in which the flops are done */
     double parameters;                /* values that the model learns; 0 = it is none */
     double layers;                    /* that have them; 0 = it has none, or nobody counts them */
+    int launches;                     /* of an iteration, as `kernels` visits them; 0 without */
 };
 
 struct lab_verification {

@@ -419,17 +419,25 @@ int vit_model_forward(const struct vit_model *model, void *images, void *out, vi
     return layer_norm(&f, f.stream, vit_final_norm(s), matrix(&f, out, f.rows, s->dim));
 }
 
+struct costs {
+    struct lab_cost sum;
+    int launches;
+};
+
 static int emit_cost(void *state, const struct lab_launch *launch, struct lab_err *err) {
     (void)err;
-    struct lab_cost *sum = state, one = lab_op_cost(launch);
-    sum->flops += one.flops;
-    sum->bytes_read += one.bytes_read;
-    sum->bytes_written += one.bytes_written;
+    struct costs *costs = state;
+    struct lab_cost one = lab_op_cost(launch);
+    costs->sum.flops += one.flops;
+    costs->sum.bytes_read += one.bytes_read;
+    costs->sum.bytes_written += one.bytes_written;
+    costs->launches++;
     return 0;
 }
 
-struct lab_cost vit_model_cost(const struct vit_model *model) {
-    struct lab_cost sum = {0};
-    vit_model_forward(model, NULL, NULL, emit_cost, &sum, NULL);
-    return sum;
+struct lab_cost vit_model_cost(const struct vit_model *model, int *ret_launches) {
+    struct costs costs = {0};
+    vit_model_forward(model, NULL, NULL, emit_cost, &costs, NULL);
+    *ret_launches = costs.launches;
+    return costs.sum;
 }

@@ -109,7 +109,9 @@ static void draw_weights(const void *state, int index, float *out) {
 /* As many images as the budget allows; a batch of one needs both, else one serves both batches. */
 static void choose_images(struct check *check) {
     const struct vit_shape *s = check->shape;
-    double per_image = vit_model_cost(&check->pipeline->model).flops / (double)s->batch;
+    int launches;
+    double flops = vit_model_cost(&check->pipeline->model, &launches).flops;
+    double per_image = flops / (double)s->batch;
     int64_t count = (int64_t)fmin(REFERENCE_FLOPS / per_image, (double)s->batch + 1);
     int64_t least = s->batch == 1 ? 2 : 1;
     check->count = count < least ? least : count;

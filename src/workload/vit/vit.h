@@ -121,7 +121,7 @@ int vit_model_forward(const struct vit_model *model, void *images, void *out, vi
                       void *state, struct lab_err *err);
 
 /* Flops and bytes of one forward pass as it is launched. */
-struct lab_cost vit_model_cost(const struct vit_model *model);
+struct lab_cost vit_model_cost(const struct vit_model *model, int *ret_launches);
 
 /* --- tuned products (tuned.c) --- */
 
