@@ -125,8 +125,8 @@ int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
 
 /* How fast its clock runs now, in MHz; 0 = unknown. Takes some microseconds. */
 double lab_device_clock_mhz(struct lab_device *device);
-/* What differs from a real machine when a batch is trained on several of them, a share each: a
- * sentence; NULL = nothing. */
+/* What differed from a real machine where batches were trained on several devices, a share each: a
+ * clause; NULL = nothing. */
 const char *lab_device_share_note(const struct lab_device *device);
 /* What it draws now, in W; of a slice, what the whole of it does. 0 = unknown. */
 double lab_device_power_w(struct lab_device *device);

@@ -165,6 +165,8 @@ enum {
       "Exposed communication", "that no compute hides")                                            \
     V(allreduce, "allreduce", TEXT, "", SLOWEST, BOTH, OPTIONAL, 86, "All-reduce",                 \
       "that was used: ring, hierarchical or nccl")                                                 \
+    V(share_note, "share_note", TEXT, "", SLOWEST, BOTH, OPTIONAL, 87, "Share of a batch",         \
+      "what differs from a real machine where a batch is shared")                                  \
     /* whether it may be used */                                                                   \
     V(verification_applicable, "verification.applicable", FLAG, "", SLOWEST, BOTH, PLAIN, 0,       \
       "Verifiable", "results can be compared with a reference")                                    \
@@ -367,6 +369,8 @@ void *lab_result_add_at(struct lab_result *result, size_t offset, struct lab_are
 
 void lab_result_warn(struct lab_result *result, struct lab_arena *arena, const char *sentence);
 void lab_result_spoil(struct lab_result *result, struct lab_arena *arena, const char *sentence);
+/* A sentence that not all ranks of a gang say: "rank 1: …". */
+const char *lab_result_of_rank(int rank, const char *sentence, struct lab_arena *arena);
 
 /* All of it anew, ranks included, in this arena. */
 struct lab_result *lab_result_copy(const struct lab_result *result, struct lab_arena *arena);

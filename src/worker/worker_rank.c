@@ -204,8 +204,10 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (!rank->session.ref.simulated) /* what the simulator itself takes says nothing */
         rank->result.peak_memory_mb =
             worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
-    if (device)
+    if (device) {
         rank->result.device_memory_mb = (double)device->buffer_bytes_most / (1024.0 * 1024.0);
+        rank->result.share_note = lab_device_share_note(device);
+    }
     if (worker_wants_trace(rank->worker) && worker_meet(rank, false, true)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);

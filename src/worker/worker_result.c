@@ -180,6 +180,9 @@ static void add_warnings(struct lab_result *result, const struct rank *rank,
             lab_result_warn(result, arena, text.text);
     }
     worker_add_metric_warnings(rank, arena, result);
+    if (result->share_note)
+        lab_result_warn(result, arena,
+                        lab_arena_printf(arena, "simulated framework: %s", result->share_note));
     if (rank->trace_warning)
         lab_result_warn(result, arena, rank->trace_warning);
     for (int i = 0; i < rank->phase_warning_count; i++)

@@ -8,16 +8,10 @@
 #include <string.h>
 
 const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {
-    static const char start[] = "simulated framework: "; /* after the rank */
-    for (int i = 0; i < study->run_count; i++) {
-        const struct lab_result *result = study->runs[i].result;
-        for (int w = 0; w < result->warnings.count; w++) {
-            const char *note = strstr(result->warnings.items[w].text, start);
-            if (note)
-                return lab_arena_printf(arena, "On this simulated machine %s.",
-                                        note + strlen(start));
-        }
-    }
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].result->share_note)
+            return lab_arena_printf(arena, "On this simulated machine %s.",
+                                    study->runs[i].result->share_note);
     return NULL;
 }
 

@@ -54,6 +54,8 @@ void sim_framework_launch(struct sim_device *device, const struct lab_launch *la
     const struct sim_framework *framework = framework_of(device);
     double layers_s = 1e-6 * framework->layer_us * layers_of(&launch->mlp);
     double update_s = 1e-9 * framework->parameter_ns * (double)lab_mlp_parameters(&launch->mlp);
+    device->whole_batch |=
+        framework->whole_batch && framework->gflops > 0 && is_shared(&launch->mlp);
     switch (launch->op) {
     case LAB_OP_MLP_FORWARD:
         spend(device, layers_s + arithmetic_s(framework, launch));
@@ -79,11 +81,4 @@ void sim_framework_sum(struct sim_device *device) {
     double owed_s = device->owed_s;
     device->owed_s = 0;
     spend(device, owed_s);
-}
-
-const char *sim_framework_share_note(const struct sim_machine *machine) {
-    return machine->framework.whole_batch && machine->framework.gflops > 0
-               ? "simulated framework: a share of a batch takes as long as the whole batch: "
-                 "several GPUs can't be faster"
-               : NULL;
 }

@@ -94,7 +94,9 @@ static int sim_trace_end(struct lab_device *base, struct lab_arena *arena,
 }
 
 static const char *sim_share_note(const struct lab_device *base) {
-    return sim_framework_share_note(((const struct sim_device *)base)->machine);
+    return ((const struct sim_device *)base)->whole_batch
+               ? "a share of a batch takes as long as the whole batch: several GPUs can't be faster"
+               : NULL;
 }
 
 static const struct lab_device_ops device_ops = {

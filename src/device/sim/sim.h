@@ -330,6 +330,7 @@ struct sim_device {
     struct sim_chance chance;
     struct sim_chance host_chance; /* of the host's own time: never asked by the engine */
     double owed_s;                 /* the host's time for sums that haven't begun */
+    bool whole_batch;              /* a share of a batch has taken as long as the whole */
     struct sim_condition condition;
     struct sim_load load;
     double to_bytes, from_bytes; /* in all */
@@ -402,8 +403,6 @@ void sim_samples(struct lab_device *device, const struct lab_sink_samples *sink)
 void sim_framework_launch(struct sim_device *device, const struct lab_launch *launch);
 /* Devices wait for each other: the sums that are due begin. */
 void sim_framework_sum(struct sim_device *device);
-/* A sentence where a share of a batch takes as long as the whole; NULL = it doesn't. */
-const char *sim_framework_share_note(const struct sim_machine *machine);
 
 /* --- slots --- */
 

@@ -229,10 +229,6 @@ int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struc
     const char *note = lab_sum_note(p->sum);
     if (note && rank->index == 0 && t->sink && t->sink->warning)
         t->sink->warning(t->sink->state, note);
-    bool shared = t->shape.mlp.rows > 0 && t->shape.mlp.rows < t->shape.mlp.batch;
-    note = shared && !t->config->compile_model ? lab_device_share_note(t->device) : NULL;
-    if (note && rank->index == 0 && t->sink && t->sink->warning)
-        t->sink->warning(t->sink->state, note);
     if (!p->in_line && lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err))
         return -1;
     cut_buckets(t);
