@@ -190,6 +190,10 @@ void lab_result_spoil(struct lab_result *result, struct lab_arena *arena, const 
     LAB_RESULT_ADD(result, invalid, arena)->text = lab_arena_strdup(arena, sentence);
 }
 
+const char *lab_result_of_rank(int rank, const char *sentence, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "rank %d: %s", rank, sentence);
+}
+
 /* --- copies --- */
 
 static void copy_texts(char *record, const struct lab_result_row *rows, int count,

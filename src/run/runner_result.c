@@ -259,7 +259,7 @@ static void gather(const struct merge *merge, const char *key) {
         for (int j = 0; j < list.count; j++) {
             const char *sentence = items[j].text ? items[j].text : "";
             if (!all_say(merge, row, items[j].text))
-                sentence = lab_arena_printf(merge->arena, "rank %d: %s", i, sentence);
+                sentence = lab_result_of_rank(i, sentence, merge->arena);
             if (!says(merge->run, row, sentence))
                 ((struct lab_result_text *)lab_result_add(merge->run, row, merge->arena))->text =
                     sentence;

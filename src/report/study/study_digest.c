@@ -188,11 +188,9 @@ static const char *skip_unit(const char *text) {
     return text;
 }
 
-/* A hash of the text without its figures and without the rank that says it. */
+/* A hash of the text without its figures. */
 static uint64_t gist_of(const char *text) {
     uint64_t hash = LAB_HASH_START;
-    if (lab_str_starts(text, "rank ") && strstr(text, ": "))
-        text = strstr(text, ": ") + 2;
     while (*text) {
         char c = *text++;
         if (is_digit(c)) {
@@ -206,8 +204,9 @@ static uint64_t gist_of(const char *text) {
     return hash;
 }
 
-static void say(struct remarks *remarks, const char *text, const struct lab_run *run) {
-    struct remark remark = {gist_of(text), remarks->count, text, run};
+static void say(struct remarks *remarks, const char *text, const char *gist,
+                const struct lab_run *run) {
+    struct remark remark = {gist_of(gist), remarks->count, text, run};
     LAB_PUSH(remarks->items, remarks->count) = remark;
 }
 
@@ -244,22 +243,42 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     return notes;
 }
 
-static void say_list(struct remarks *remarks, const struct lab_result_text *items, int count,
-                     const struct lab_run *run) {
-    for (int i = 0; i < count; i++)
+/* As the rank said it that the run's sentence is of; the sentence itself where it is of none. */
+static const char *without_rank(const struct lab_result *result, const struct lab_result_row *row,
+                                const char *sentence, struct lab_arena *arena) {
+    for (int i = 0; i < result->rank_count && result->rank_count > 1; i++) {
+        struct lab_result_list list = lab_result_items(&result->ranks[i], row);
+        const struct lab_result_text *items = list.items;
+        for (int k = 0; k < list.count; k++)
+            if (lab_str_equal(lab_result_of_rank(i, items[k].text, arena), sentence))
+                return items[k].text;
+    }
+    return sentence;
+}
+
+static void say_list(struct remarks *remarks, const struct lab_run *run, const char *key,
+                     struct lab_arena *arena) {
+    const struct lab_result *result = lab_run_result(run);
+    const struct lab_result_row *row = lab_result_row(key);
+    struct lab_result_list list = lab_result_items(result, row);
+    const struct lab_result_text *items = list.items;
+    for (int i = 0; i < list.count; i++)
         if (items[i].text && *items[i].text)
-            say(remarks, items[i].text, run);
+            say(remarks, items[i].text, without_rank(result, row, items[i].text, arena), run);
+}
+
+static void say_plain(struct remarks *remarks, const char *text, const struct lab_run *run) {
+    say(remarks, text, text, run);
 }
 
 static void say_result(struct remarks *problems, struct remarks *warnings,
-                       const struct lab_run *run) {
-    const struct lab_result *result = lab_run_result(run);
+                       const struct lab_run *run, struct lab_arena *arena) {
     int before = problems->count;
     if (!run->valid)
-        say_list(problems, result->invalid.items, result->invalid.count, run);
+        say_list(problems, run, "invalid", arena);
     if (!run->valid && problems->count == before)
-        say(problems, "its values must not be used, for an unknown reason", run);
-    say_list(warnings, result->warnings.items, result->warnings.count, run);
+        say_plain(problems, "its values must not be used, for an unknown reason", run);
+    say_list(warnings, run, "warnings", arena);
 }
 
 static void make_notes(struct study_digest *digest, const struct named *named) {
@@ -267,9 +286,10 @@ static void make_notes(struct study_digest *digest, const struct named *named) {
     for (int i = 0; i < digest->study->run_count; i++) {
         const struct lab_run *run = named[i].run;
         if (run->state == LAB_RUN_FAILED)
-            say(&failures, run->error && *run->error ? run->error : "it doesn't say why", run);
+            say_plain(&failures, run->error && *run->error ? run->error : "it doesn't say why",
+                      run);
         else if (run->state == LAB_RUN_DONE)
-            say_result(&problems, &warnings, run);
+            say_result(&problems, &warnings, run, &digest->arena);
     }
     digest->failures = gather(&failures, &digest->arena);
     digest->problems = gather(&problems, &digest->arena);
