@@ -16,6 +16,8 @@
 #include <string.h>
 
 #define CONFIDENCE 0.95
+#define NAMES_MOST 3 /* of models in a sentence */
+#define NODES_MOST 8
 
 static const char *const pair_keys[] = {"compile_model", NULL};
 static const char *const node_keys[] = {"compile_model", "numa_node", NULL};
@@ -307,18 +309,57 @@ static int count_gains(const struct all *all, bool higher) {
     return count;
 }
 
+/* "vit32x2x128, vit32x4x256", "8 of 13 models: vit32x2x128 to vit32x6x512" where those follow each
+ * other by their work; NULL = none changes so. */
+static const char *changed_models(const struct all *all, bool higher, struct lab_arena *arena) {
+    const char *names = "";
+    int count = 0, first = 0, last = 0;
+    for (int i = 0; i < all->model_count; i++) {
+        const struct row *row = &all->models[i];
+        if (row->gain.verdict != LAB_CLAIM_YES || (row->gain.effect > 0) != higher)
+            continue;
+        names = lab_arena_printf(arena, "%s%s%s", names, count ? ", " : "", row->name);
+        first = count++ ? first : i;
+        last = i;
+    }
+    if (count == 0 || count == all->model_count)
+        return count ? lab_arena_printf(arena, "all %d models", count) : NULL;
+    if (count <= NAMES_MOST)
+        return names;
+    const char *range =
+        lab_arena_printf(arena, ": %s to %s", all->models[first].name, all->models[last].name);
+    return lab_arena_printf(arena, "%d of %d models%s", count, all->model_count,
+                            last - first + 1 == count ? range : "");
+}
+
+/* Which models gain, what the mean is, what the others show. */
 static const char *make_answer(const struct all *all, struct lab_arena *arena) {
     const char *text = lab_arena_printf(arena, "%s.", lab_claim_sentence(&all->gain, arena));
-    if (all->model_count > 1 && all->gain.n > 1)
-        text = lab_arena_printf(arena, "%s Higher for %d of %d models, lower for %d.", text,
-                                count_gains(all, true), all->model_count, count_gains(all, false));
+    if (all->model_count > 1 && all->gain.n > 1) {
+        const char *higher = changed_models(all, true, arena),
+                   *lower = changed_models(all, false, arena);
+        double bound = 0;
+        int same = 0, rest = all->model_count - count_gains(all, true) - count_gains(all, false);
+        for (int i = 0; i < all->model_count; i++)
+            if (all->models[i].gain.verdict == LAB_CLAIM_NO) {
+                bound = fmax(bound, all->models[i].gain.bound);
+                same++;
+            }
+        if (higher)
+            text = lab_arena_printf(arena, "Compile %s. %s", higher, text);
+        if (lower)
+            text = lab_arena_printf(arena, "%s Lower throughput for %s.", text, lower);
+        if (rest > 0 && same == rest)
+            text = lab_arena_printf(arena, "%s No difference larger than %.1f%% for the others.",
+                                    text, lab_words_bound_percent(bound));
+        else if (rest > 0)
+            text = lab_arena_printf(arena, "%s Inconclusive for %d.", text, rest - same);
+    }
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED)
         text = lab_arena_printf(arena, "%s %s.", text,
                                 lab_words_capital(lab_claim_sentence(&all->numa, arena), arena));
     return text;
 }
-
-#define NODES_MOST 8
 
 struct bar { /* a model's gain on a NUMA node */
     const char *model, *node;
