@@ -48,7 +48,8 @@ struct lab_analysis_result {
     struct lab_arena *arena; /* that all of it lies in */
     const char *answer;      /* the first sentence */
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
-    const char *action;      /* what that line does, without full stop; NULL = the answer says it */
+    const char *action;      /* what to do, or what that line does; without full stop. NULL = the
+                                answer says it */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */

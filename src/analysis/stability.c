@@ -334,6 +334,15 @@ static const char *make_answer(const struct stability *made) {
     return lab_arena_strdup(made->arena, text.text);
 }
 
+/* NULL = nothing can be said. */
+static const char *make_action(const struct stability *made) {
+    if (made->throttling.verdict == LAB_CLAIM_YES)
+        return lab_arena_printf(made->arena, "Throttled by %s: check cooling and power limit",
+                                throttling_reason(made));
+    bool steady = made->known > 0 && made->drift.verdict == LAB_CLAIM_NO && !largest_change(made);
+    return steady ? "Nothing to change: throughput is constant" : NULL;
+}
+
 /* --- the whole --- */
 
 static void add_study(struct lab_analysis_result *result, const struct stability *made,
@@ -381,6 +390,7 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         struct stability made = look_at(&input->studies[i], arena);
         add_study(result, &made, lab_analysis_prefix(input, &input->studies[i], arena),
                   lab_analysis_suffix(i, arena));
+        result->action = i == 0 ? make_action(&made) : result->action;
     }
     result->answer = result->parts[0].answer;
     return 0;

@@ -92,14 +92,17 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
     }
 }
 
-/* Lines that follow from other analyses. */
-static void add_commands(struct making *making) {
+/* What follows from the analysis that answers the study's question, or from the others. */
+static void add_followed(struct making *making, bool leading) {
+    bool first = true;
     for (int i = 0; i < making->page->analysis_count; i++) {
         const struct lab_analysis_result *result = making->page->analyses[i].result;
-        if (result && result->command)
+        bool tells = page_tells(&making->page->analyses[i]);
+        if (result && (result->command || result->action) && (tells && first) == leading)
             add(making, (struct page_action){.kind = PAGE_PASTE,
                                              .text = result->action,
                                              .command = result->command});
+        first &= !tells;
     }
 }
 
@@ -189,10 +192,12 @@ struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct page_names *names, struct lab_arena *arena) {
     struct making making = {.page = page, .digest = digest, .names = names, .arena = arena};
     making.made.items = lab_arena_alloc(arena, ACTIONS_MOST, sizeof *making.made.items);
+    if (page)
+        add_followed(&making, true);
     if (page && page->advice)
         add_bindings(&making, page->advice);
     if (page)
-        add_commands(&making);
+        add_followed(&making, false);
     if (page && page->advice)
         add_choices(&making, page->advice);
     bool advised = making.made.count > 0;

@@ -28,7 +28,7 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
 
 enum page_action_kind {
     PAGE_BIND,   /* a device to its NUMA node */
-    PAGE_PASTE,  /* a line that an analysis gives */
+    PAGE_PASTE,  /* what an analysis says, with a line to paste or without */
     PAGE_CHOOSE, /* a setting that gains; a device to check */
     PAGE_MEND,   /* why runs failed, and what helps */
     PAGE_RESUME, /* the study's own command */
@@ -45,7 +45,7 @@ struct page_action {
 };
 
 struct page_actions {
-    struct page_action *items; /* by kind, the page's order */
+    struct page_action *items; /* in the page's order: what answers the study's question first */
     int count;
 };
 
