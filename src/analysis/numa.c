@@ -11,9 +11,8 @@
 
 #include <math.h>
 
-struct figures { /* of a device */
-    int best_node;
-    double device_node;
+struct figures {                   /* of a device */
+    double best_node, device_node; /* NaN = its local one was not tested; unknown */
     int farthest_node;
     struct lab_claim change;
 };
@@ -94,7 +93,8 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
     struct lab_analysis_part *part = lab_analysis_add_part(result, device->name, arena);
     const struct lab_numa_node *far = &device->nodes[farthest_node(device)];
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&far->claim, arena));
-    struct figures figures = {.best_node = device->nodes[lab_numa_best_node(device)].number,
+    int best = device->nodes[lab_numa_best_node(device)].number;
+    struct figures figures = {.best_node = lab_numa_home_tested(device) ? best : (double)NAN,
                               .device_node = device->home >= 0 ? device->home : (double)NAN,
                               .farthest_node = far->number,
                               .change = far->claim};
