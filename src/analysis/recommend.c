@@ -166,8 +166,9 @@ static const char *make_answer(const struct lab_choices *placements, int model,
     if (placements->allreduce)
         return lab_arena_printf(
             arena, "Not tested: NCCL was not used (all-reduce: %s). %s.", placements->allreduce,
-            placements->whole_gpus ? "The runs' warnings give the reason"
-                                   : "NCCL needs two or more whole NVIDIA GPUs");
+            placements->study->simulated ? "The simulator has no NCCL"
+            : placements->whole_gpus     ? "The runs' warnings give the reason"
+                                         : "NCCL needs two or more whole NVIDIA GPUs");
     for (int f = 0; f < LAB_FACTORS; f++)
         add_factor(placements, model, (enum lab_factor)f, arena, &text, &rest);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", rest.text);
