@@ -198,16 +198,19 @@ static void add_recovery(const struct contention_phase *phase, struct lab_str *o
                        -100 * phase->throughput.low);
 }
 
-static void add_tuning(const struct contention_phase *phase, struct lab_str *out,
-                       struct lab_arena *arena) {
-    const struct lab_phase_tuning *tuning = &phase->tuning;
-    if (tuning->tunings > 0)
+static void add_tuning(const struct contention *made, struct lab_str *out) {
+    const struct lab_phase_tuning *tuning = &made->list[0].tuning;
+    if (tuning->tunings == 0)
+        lab_str_printf(out, " Auto-tuning was not tested: %s.",
+                       lab_phases_untuned(&made->phases, tuning));
+    else
         lab_str_printf(out,
                        " Tuning chose otherwise in %d of %d (at least %d configurations tried).",
                        tuning->other, tuning->tunings,
                        tuning->tried < LAB_TUNING_UNKNOWN ? tuning->tried : LAB_TUNING_LEAST);
     if (tuning->cost.verdict == LAB_CLAIM_YES)
-        lab_str_printf(out, " On the idle device that %s.", change_words(&tuning->cost, arena));
+        lab_str_printf(out, " On the idle device that %s.",
+                       change_words(&tuning->cost, made->arena));
 }
 
 static const char *make_answer(const struct contention *made) {
@@ -223,7 +226,7 @@ static const char *make_answer(const struct contention *made) {
     }
     for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)
         add_recovery(&made->list[p], &text, made->arena);
-    add_tuning(main, &text, made->arena);
+    add_tuning(made, &text);
     return lab_arena_strdup(made->arena, text.text);
 }
 

@@ -55,18 +55,9 @@ static void judge_spread(const struct lab_phases *phases, const struct lab_claim
 
 /* --- tuning --- */
 
-static const char *why_not_tuned(const struct lab_phase_tuning *tuning, struct lab_arena *arena) {
-    if (tuning->tried == 0)
-        return "the runs were not tuned";
-    return tuning->tried < LAB_TUNING_LEAST
-               ? lab_arena_printf(arena, "tunings tried %d configuration%s, %d needed",
-                                  tuning->tried, tuning->tried == 1 ? "" : "s", LAB_TUNING_LEAST)
-               : "phase regret was not run";
-}
-
 static void judge_tuning(const struct lab_phases *phases, const struct lab_phase_tuning *tuning,
                          struct lab_indicator *choices, struct lab_indicator *cost) {
-    const char *lacking = why_not_tuned(tuning, phases->arena);
+    const char *lacking = lab_phases_untuned(phases, tuning);
     choices->claim = tuning->choices;
     choices->verdict = tuning->choices.verdict;
     choices->evidence = tuning->tunings > 0

@@ -97,6 +97,10 @@ struct lab_phase_tuning { /* of a phase, next to the baseline's in the same bloc
 struct lab_phase_tuning lab_phases_tuning(const struct lab_phases *phases,
                                           const struct lab_analysis_input *input, int phase);
 
+/* Why nothing is known of it: "the runs were not tuned". */
+const char *lab_phases_untuned(const struct lab_phases *phases,
+                               const struct lab_phase_tuning *tuning);
+
 /* "same", or "other" where any block's choice differs; NULL = not tuned. */
 const char *lab_phases_chosen(const struct lab_phase_point *base,
                               const struct lab_phase_point *other);

@@ -177,12 +177,23 @@ struct lab_phase_tuning lab_phases_tuning(const struct lab_phases *phases,
         tuning.cost = judge_cost(phases, input, phase, tuned);
     }
     tuning.choices.quantity = "share of other configurations chosen";
-    tuning.cost.quantity = "time on the idle device";
-    tuning.choices.subject = tuning.cost.subject =
-        lab_arena_printf(phases->arena, "kernels tuned with %s", phases->titles[phase]);
+    tuning.cost.quantity = tuning.tunings > 0 ? "time on the idle device" : "";
+    tuning.choices.subject = tuning.cost.subject = lab_arena_printf(
+        phases->arena, "%s with %s", tuning.tunings > 0 ? "kernels tuned" : "auto-tuning",
+        phases->titles[phase]);
     tuning.choices.reference = tuning.cost.reference = "kernels tuned alone";
     tuning.choices.simulated = tuning.cost.simulated = phases->simulated;
     return tuning;
+}
+
+const char *lab_phases_untuned(const struct lab_phases *phases,
+                               const struct lab_phase_tuning *tuning) {
+    if (tuning->tried == 0)
+        return phases->simulated ? "simulated kernels are not tuned" : "the runs were not tuned";
+    return tuning->tried < LAB_TUNING_LEAST
+               ? lab_arena_printf(phases->arena, "tunings tried %d configuration%s, %d needed",
+                                  tuning->tried, tuning->tried == 1 ? "" : "s", LAB_TUNING_LEAST)
+               : "phase regret was not run";
 }
 
 const char *lab_phases_chosen(const struct lab_phase_point *base,
