@@ -78,6 +78,18 @@ static int count_of_size(const struct lab_gangs *gangs, int devices, const char 
     return count;
 }
 
+/* "12 of 18 points on GPUs 0 and 1" */
+static const char *where_it_pays(const struct lab_gangs *gangs, const char *names,
+                                 struct lab_arena *arena) {
+    int pays = 0, count = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        bool own = lab_str_equal(gangs->items[i].names, names);
+        count += own;
+        pays += own && lab_str_equal(gangs->items[i].grade, "beneficial");
+    }
+    return lab_arena_printf(arena, "%d of %d points on %s", pays, count, names);
+}
+
 /* Returns the size that the next sentence is about. */
 static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text) {
     const struct lab_gang_pool *best = best_pool(gangs), *first = &gangs->pools[0];
@@ -127,6 +139,10 @@ static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
     if (rival->gang)
         lab_str_printf(text, "Use %s, not %s. ", rival->base->names, rival->gang->names);
     lab_str_printf(text, "%s. ", lab_claim_sentence(&rival->claim, arena));
+    if (rival->gang)
+        lab_str_printf(text, "Several %ss pay off at %s, at %s. ", gangs->unit,
+                       where_it_pays(gangs, rival->gang->names, arena),
+                       where_it_pays(gangs, rival->base->names, arena));
 }
 
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {

@@ -129,6 +129,7 @@ static struct lab_gang make_gang(const struct lab_gangs *gangs, const struct poi
     struct lab_gang gang = {.work = points->works[number],
                             .model = trained ? trained : run->model,
                             .parameters = run->work.parameters > 0 ? run->work.parameters : NAN,
+                            .order = run->work.parameters,
                             .batch = lab_study_setting_number(run, "batch_size"),
                             .scaling = is_weak(run) ? "weak" : NULL,
                             .devices = run->rank_count,
@@ -390,7 +391,7 @@ struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char 
     for (int i = 0; i < points.count; i++)
         if (points.items[i].runs[0]->rank_count > 1)
             LAB_ADD(gangs.items, gangs.count, arena) = make_gang(&gangs, &points, i, arena);
-    LAB_SORT(gangs.items, gangs.count, LAB_BY(gangs.items, parameters), LAB_BY(gangs.items, work),
+    LAB_SORT(gangs.items, gangs.count, LAB_BY(gangs.items, order), LAB_BY(gangs.items, work),
              LAB_BY(gangs.items, devices), LAB_BY(gangs.items, gpus));
     make_pools(&gangs, arena);
     make_rivals(&gangs, arena);

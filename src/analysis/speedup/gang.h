@@ -20,6 +20,7 @@ struct lab_gang {
     const char *title; /* "medium, batch 128" */
     const char *model; /* "medium"; of what doesn't train, its label */
     double parameters, batch;
+    double order;        /* parameters; 0 = it has none */
     const char *scaling; /* "weak": each device has a batch of that size; else NULL */
     int devices;
     const char *gpus;   /* "0+2" */
