@@ -274,6 +274,29 @@ static const char *pooled_grade(double mean, const struct lab_interval *interval
     return sure ? grade : "inconclusive";
 }
 
+/* "Not graded: of 800 recordings 400 have one GPU, 400 are shorter than 1 s." */
+static const char *why_none(const struct balance *balances, int count, struct lab_arena *arena) {
+    int single = 0, idle = 0;
+    for (int i = 0; i < count; i++) {
+        single += balances[i].stats->gpu_count < 2;
+        idle += balances[i].stats->gpu_count > 1 && balances[i].stats->idle;
+    }
+    struct {
+        int count;
+        const char *what;
+    } const reasons[] = {
+        {single, "have one GPU"},
+        {idle,
+         lab_arena_printf(arena, "have no GPU above %.0f%% utilisation", LAB_RECORDING_STATS_IDLE)},
+        {count - single - idle, lab_arena_printf(arena, "are shorter than %.0f s", LEAST_S)}};
+    LAB_AUTO(str, text);
+    for (int i = 0; i < LAB_COUNT_OF(reasons); i++)
+        if (reasons[i].count)
+            lab_str_printf(&text, "%s %d %s", text.length ? "," : "", reasons[i].count,
+                           reasons[i].what);
+    return lab_arena_printf(arena, "Not graded: of %d recordings%s.", count, text.text);
+}
+
 /* "Balance, mean of 3 recordings: poor in utilisation (CV 30.0%, 95% CI [28.1, 31.9]%), excellent
  * in memory (…)." The worst metric first; the worst recording is in the table. */
 static const char *answer_for_all(const struct balance *balances, int count,
@@ -291,9 +314,7 @@ static const char *answer_for_all(const struct balance *balances, int count,
         most = pooled[m].n > most ? pooled[m].n : most;
     }
     if (most == 0)
-        return lab_arena_printf(arena,
-                                "Not graded: %d recordings, none of %.0f s with two GPUs in use.",
-                                count, LEAST_S);
+        return why_none(balances, count, arena);
     lab_str_printf(&text, "Balance, mean of %d recording%s: ", most, most == 1 ? "" : "s");
     for (int i = 0; i < BALANCED; i++) {
         int worst = -1;
