@@ -234,7 +234,13 @@ static const char *add_study(const struct adding *to) {
         if (answers[q].count == 0)
             continue;
         add_question(to, &answers[q], &looks[q]);
-        if (text.length == 0 || q != LAB_TRANSFER_POOL)
+        struct lab_claim ends = answers[q].pooled;
+        ends.subject = lab_arena_printf(to->arena, "%s, the largest", ends.subject);
+        ends.reference = lab_arena_printf(to->arena, "%s, the smallest", ends.reference);
+        if (q == LAB_TRANSFER_BATCH && text.length > 0)
+            lab_str_printf(&text, " %s.",
+                           lab_words_capital(lab_claim_sentence(&ends, to->arena), to->arena));
+        else if (text.length == 0 || q != LAB_TRANSFER_POOL)
             lab_str_printf(&text, "%s%s", text.length ? " " : "",
                            to->result->parts[to->result->part_count - 1].answer);
     }
