@@ -50,6 +50,8 @@ struct lab_analysis_result {
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     const char *action;      /* what to do, or what that line does; without full stop. NULL = the
                                 answer says it */
+    const char *further;     /* keys that test, with the study's own command, what it left out */
+    const char *tests;       /* what they test, without full stop; NULL both = nothing is left */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */

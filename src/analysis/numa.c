@@ -269,6 +269,20 @@ static void add_claims(struct lab_analysis_result *result, const struct lab_numa
     }
 }
 
+static void test_local_nodes(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                             struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int d = 0; d < grid->device_count; d++)
+        if (grid->pooled_count > 0 && !lab_numa_home_tested(&grid->devices[d]))
+            LAB_ADD(names, count, arena) = grid->devices[d].title;
+    if (count == 0)
+        return;
+    result->further = "experiment.hardware.numa_nodes=all";
+    result->tests = lab_arena_printf(arena, "Test the local NUMA node of %s",
+                                     lab_words_devices(names, count, arena));
+}
+
 static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                     struct lab_err *err) {
     (void)err;
@@ -296,6 +310,8 @@ static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_
                               grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
     }
     result->answer = make_answer(grids, count, arena);
+    if (count == 1)
+        test_local_nodes(result, &grids[0], arena);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
 #define LEAD_SENTENCES 2
-#define LEAD_MOST      230 /* characters of them */
+#define LEAD_MOST      250 /* characters of them */
 #define SUBJECTS_SHOWN 3
 
 /* One without parts has only said what it lacks. */

@@ -33,11 +33,14 @@ static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) 
 
 static void add_bindings(struct making *making, const struct lab_advice *advice) {
     int before = making->made.count;
+    const char *title = before > 0 ? "Bind processes to their GPU's NUMA node" : NULL;
     if (advice->line_count > 1 && advice->all.torchrun)
-        add(making, (struct page_action){.kind = PAGE_BIND, .command = advice->all.torchrun});
+        add(making, (struct page_action){
+                        .kind = PAGE_BIND, .text = title, .command = advice->all.torchrun});
     for (int i = 0; i < advice->line_count; i++)
         if (advice->lines[i].plain)
             add(making, (struct page_action){.kind = PAGE_BIND,
+                                             .text = making->made.count == before ? title : NULL,
                                              .command = advice->lines[i].plain,
                                              .gain = gain(&advice->lines[i].gain, making->arena)});
     const struct lab_advice_line *first = advice->lines;
@@ -70,7 +73,10 @@ static const char *choice_sentence(const struct lab_claim *claim, struct lab_are
         const char *level = lab_claim_within(claim->subject, arena),
                    *mean = strstr(level, ", mean of ");
         size_t length = mean ? (size_t)(mean - level) : strlen(level);
-        chosen.subject = lab_arena_printf(arena, "Use %.*s", (int)length, level);
+        const char *smallest = lab_str_equal(claim->kind, "recommend.batch")
+                                   ? ", the smallest that no other beats"
+                                   : "";
+        chosen.subject = lab_arena_printf(arena, "Use %.*s%s", (int)length, level, smallest);
         chosen.reference = lab_arena_printf(arena, "%s%s", claim->reference, mean ? mean : "");
     }
     if (lab_str_equal(claim->kind, "peers.device"))
@@ -92,18 +98,36 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
     }
 }
 
-/* What follows from the analysis that answers the study's question, or from the others. */
+/* What follows from the analysis that answers the study's question, or the others' lines to
+ * paste. */
 static void add_followed(struct making *making, bool leading) {
     bool first = true;
     for (int i = 0; i < making->page->analysis_count; i++) {
         const struct lab_analysis_result *result = making->page->analyses[i].result;
         bool tells = page_tells(&making->page->analyses[i]);
-        if (result && (result->command || result->action) && (tells && first) == leading)
+        bool follows = result && (result->command || (leading && result->action));
+        if (follows && (tells && first) == leading)
             add(making, (struct page_action){.kind = PAGE_PASTE,
                                              .text = result->action,
                                              .command = result->command});
         first &= !tells;
     }
+}
+
+/* What the analysis that answers the study's question couldn't test. */
+static void add_further(struct making *making) {
+    const char *command = making->digest ? making->digest->study->command : NULL;
+    const struct lab_page *page = making->page;
+    int first = 0;
+    while (first < page->analysis_count && !page_tells(&page->analyses[first]))
+        first++;
+    const struct lab_analysis_result *result =
+        first < page->analysis_count ? page->analyses[first].result : NULL;
+    if (result && result->further && command && *command)
+        add(making, (struct page_action){.kind = PAGE_PASTE,
+                                         .text = result->tests,
+                                         .command = lab_arena_printf(making->arena, "%s %s",
+                                                                     command, result->further)});
 }
 
 /* --- what goes on with the study --- */
@@ -200,6 +224,8 @@ struct page_actions page_actions_make(const struct lab_page *page,
         add_followed(&making, false);
     if (page && page->advice)
         add_choices(&making, page->advice);
+    if (page)
+        add_further(&making);
     bool advised = making.made.count > 0;
     if (digest) {
         add_failure(&making);
@@ -216,7 +242,7 @@ const struct page_action *page_actions_next(const struct page_actions *actions) 
         const struct page_action *action = &actions->items[i];
         if (action->kind == PAGE_RESUME || action->kind == PAGE_RUN)
             return action;
-        if (action->kind != PAGE_MEND && (!next || (!next->command && action->command)))
+        if (action->kind != PAGE_MEND && !next)
             next = action;
     }
     return next;
