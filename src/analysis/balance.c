@@ -274,7 +274,7 @@ static const char *pooled_grade(double mean, const struct lab_interval *interval
     return sure ? grade : "inconclusive";
 }
 
-/* "Not graded: of 800 recordings 400 have one GPU, 400 are shorter than 1 s." */
+/* "Not graded: 800 recordings, 400 with one GPU, 400 shorter than 1 s." */
 static const char *why_none(const struct balance *balances, int count, struct lab_arena *arena) {
     int single = 0, idle = 0;
     for (int i = 0; i < count; i++) {
@@ -285,16 +285,15 @@ static const char *why_none(const struct balance *balances, int count, struct la
         int count;
         const char *what;
     } const reasons[] = {
-        {single, "have one GPU"},
+        {single, "with one GPU"},
         {idle,
-         lab_arena_printf(arena, "have no GPU above %.0f%% utilisation", LAB_RECORDING_STATS_IDLE)},
-        {count - single - idle, lab_arena_printf(arena, "are shorter than %.0f s", LEAST_S)}};
+         lab_arena_printf(arena, "with no GPU above %.0f%% utilisation", LAB_RECORDING_STATS_IDLE)},
+        {count - single - idle, lab_arena_printf(arena, "shorter than %.0f s", LEAST_S)}};
     LAB_AUTO(str, text);
     for (int i = 0; i < LAB_COUNT_OF(reasons); i++)
         if (reasons[i].count)
-            lab_str_printf(&text, "%s %d %s", text.length ? "," : "", reasons[i].count,
-                           reasons[i].what);
-    return lab_arena_printf(arena, "Not graded: of %d recordings%s.", count, text.text);
+            lab_str_printf(&text, ", %d %s", reasons[i].count, reasons[i].what);
+    return lab_arena_printf(arena, "Not graded: %d recordings%s.", count, text.text);
 }
 
 /* "Balance, mean of 3 recordings: poor in utilisation (CV 30.0%, 95% CI [28.1, 31.9]%), excellent

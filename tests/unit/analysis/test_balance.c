@@ -117,6 +117,11 @@ LAB_TEST_WITH(idle_gpus_are_not_graded, given_setup, given_teardown) {
     when_analysed(f, "balance", NULL);
     assert_string_equal(f->result.answer, "Not graded: no GPU was used above 5%.");
     assert_contains(line(f, "utilization", 3), "(not graded)");
+    given_recording(f, "one", "one");
+    add_flat(given_gpu(f, 0), 10, 500, 50, 30);
+    when_analysed(f, "balance", NULL);
+    assert_string_equal(f->result.answer, "Not graded: 2 recordings, 1 with one GPU, 1 with no "
+                                          "GPU above 5% utilisation.");
     for (int m = 0; m < 3; m++)
         assert_null(figure(f, 0,
                            m == 0   ? "memory_grade"

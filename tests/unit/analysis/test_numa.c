@@ -271,6 +271,8 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
     assert_has(result.answer, "Bind GPU 2 to NUMA node 0. GPU 3: local NUMA node 2 not tested.");
     assert_has(result.answer, "than the nearest node tested");
     assert_string_equal(result.parts[1].notes[0], "GPU 3: its local NUMA node (2) was not tested.");
+    assert_true(isnan(result.parts[1].cells[0].value));
+    assert_string_equal(result.tests, "Test the local NUMA node of GPU 3");
     assert_null(result.parts[0].notes);
     given_end(&given);
 }

@@ -58,6 +58,7 @@ LAB_TEST(test_steady_runs_have_a_bound_on_their_drift) {
     assert_int_equal(result.claims[0].n, 5);
     assert_true(result.claims[0].bound < 0.01);
     assert_true(lab_str_starts(result.answer, "No drift larger than 0."));
+    assert_contains(result.action, "nothing to change");
     assert_contains(
         result.answer,
         "over runs of 30.0 s (mean of 2 points, 5 runs each). No change point of 1% or more in "
@@ -125,6 +126,7 @@ LAB_TEST(test_a_slow_down_is_dated_and_explained) {
     assert_contains(result.answer, "Change points in 1 of 2 runs; gpu1_numa0_vit16x8x768_r0: ");
     assert_contains(result.answer, "% longer from 20.0 s on, throttled by thermal limit (driver).");
     assert_contains(result.answer, "Throttled by thermal limit (driver) in 1 of 1 runs");
+    assert_contains(result.action, "Throttled by thermal limit (driver): check cooling");
     given_end(&given);
 }
 

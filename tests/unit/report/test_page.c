@@ -295,6 +295,25 @@ LAB_TEST(all_advise_the_same) {
     }
 }
 
+/* Given an action of the analysis that answers and what it left out, then the page has the one
+ * before the lines of binding and the other after them. */
+LAB_TEST(actions_are_in_order) {
+    struct given *g = *state;
+    static const char *const order[] = {
+        "Nothing to mend.", "Bind processes to",
+        "torchrun",         "CUDA_VISIBLE_DEVICES=1",
+        "Test GPU 3:",      "gpulab run numa_study experiment.hardware.numa_nodes=all"};
+    g->result.action = "Nothing to mend";
+    g->result.tests = "Test GPU 3";
+    g->result.further = "experiment.hardware.numa_nodes=all";
+    write_page(g, "markdown");
+    const char *at = g->text.text;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        at = strstr(at, order[i]);
+        assert_non_null(at);
+    }
+}
+
 /* Given no analysis at all, or recordings without a study, then there still is a page. */
 LAB_TEST(little_makes_a_page_too) {
     struct given *g = *state;
