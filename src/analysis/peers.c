@@ -215,7 +215,7 @@ static int peers_run(const struct lab_analysis_input *input, struct lab_analysis
 
 /* Whether three devices, one at a time, ran the same. */
 static int peers_interest(const struct lab_study_table *study) {
-    if (lab_study_has_phases(study) || lab_study_trains(study))
+    if (lab_study_trains(study))
         return 0;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *first = &study->runs[i];

@@ -137,12 +137,12 @@ static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
                        struct lab_str *text) {
     const struct lab_gang_rival *rival = gangs->rivals;
     if (rival->gang)
-        lab_str_printf(text, "Use %s, not %s. ", rival->base->names, rival->gang->names);
+        lab_str_printf(
+            text, "Use %s, not %s. Several %ss are at least %.0f%% faster at %s, at %s. ",
+            rival->base->names, rival->gang->names, gangs->unit, 100 * (LAB_SPEEDUP_BENEFICIAL - 1),
+            where_it_pays(gangs, rival->base->names, arena),
+            where_it_pays(gangs, rival->gang->names, arena));
     lab_str_printf(text, "%s. ", lab_claim_sentence(&rival->claim, arena));
-    if (rival->gang)
-        lab_str_printf(text, "Several %ss pay off at %s, at %s. ", gangs->unit,
-                       where_it_pays(gangs, rival->gang->names, arena),
-                       where_it_pays(gangs, rival->base->names, arena));
 }
 
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
@@ -160,10 +160,8 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     add_speedup(gangs, pool, &text, arena);
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
     const char *share = lab_gangs_share_note(gangs->study, arena);
-    if (share)
-        lab_str_printf(&text, " %s", share);
-    if (even)
-        lab_str_printf(&text, " %s", even);
+    if (share || even)
+        lab_str_printf(&text, " %s", share ? share : even);
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -209,6 +207,10 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
+    if (lab_gangs_share_note(gangs->study, arena)) {
+        *ret_action = "Run it on real GPUs: no second GPU can pay off on this simulated machine";
+        return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
+    }
     *ret_action = !best                 ? "Restrict the program to one GPU"
                   : finds_rivals(gangs) ? "Restrict the program to these GPUs"
                                         : "Start one process per GPU";
