@@ -215,6 +215,16 @@ static void combine(const struct merge *merge, const struct lab_result_row *row)
     }
 }
 
+/* An all-reduce is one iteration of all ranks together: their rates don't add up. */
+static void set_collective_rate(const struct merge *merge) {
+    const struct lab_result *slowest = merge->slowest;
+    if (!merge->run->allreduce || merge->run->samples_per_second > 0)
+        return;
+    merge->run->rate = slowest->rate;
+    merge->run->rate_low = slowest->rate_low;
+    merge->run->rate_high = slowest->rate_high;
+}
+
 /* --- gangs --- */
 
 /* The time in which all ranks measured, as a part of that in which any did; NaN = unknown. */
@@ -320,6 +330,7 @@ void runner_result_merge(const struct runner_rank *ranks, int count, bool shared
     merge.slowest = find_slowest(&merge);
     for (int i = 0; i < LAB_RESULT_ROW_COUNT; i++)
         combine(&merge, &lab_result_rows[i]);
+    set_collective_rate(&merge);
     if (isnan(merge.run->rate))
         merge.run->rate_unit = NULL;
     for (int i = 0; i < count; i++) {
