@@ -104,13 +104,13 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
         lab_str_printf(text, "%s%s.", text->length ? " " : "", lab_claim_sentence(&shorter, arena));
 }
 
-/* "Doubled depth (mean, 2 to 20)": by how much isn't the same everywhere. */
+/* "Doubled depth, mean over 2 to 20": by how much isn't the same everywhere. */
 static const char *doubled(const char *what, const struct lab_stage_series *series,
                            struct lab_arena *arena) {
     int last = series->count - 1;
     return last < 1 ? lab_arena_printf(arena, "Doubled %s", what)
                     : lab_arena_printf(
-                          arena, "Doubled %s (mean, %g to %g)", what,
+                          arena, "Doubled %s, mean over %g to %g", what,
                           lab_study_setting_number(series->points[0]->runs[0], series->key),
                           lab_study_setting_number(series->points[last]->runs[0], series->key));
 }

@@ -109,9 +109,8 @@ void scaling_add_charts(struct lab_analysis_result *result, const struct scaling
                         const char *suffix, struct lab_arena *arena) {
     static const struct {
         const char *key, *title;
-    } axes[] = {{"depth", "Depth [blocks]"},
-                {"dim", "Width [values]"},
-                {"gflop", "Work of a sample [GFLOP]"}};
+    } axes[] = {
+        {"depth", "Depth [blocks]"}, {"dim", "Width"}, {"gflop", "Work of a sample [GFLOP]"}};
     struct lab_chart chart = {.name = lab_arena_printf(arena, "scaling_throughput%s", suffix),
                               .title =
                                   lab_arena_printf(arena, "Throughput by model, %s", group->title),

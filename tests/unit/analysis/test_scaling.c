@@ -126,7 +126,7 @@ LAB_TEST(the_planted_rates_come_back) {
         result.answer,
         "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3 µs [3, 3] + max(FLOPs / 50 "
         "TFLOP/s [50, 50], bytes / 700 GB/s [700, 700]) (95% CI, 3 runs; R² 1.00; leave-one-out");
-    assert_true(lab_str_starts(result.answer, "Doubled depth (mean, "));
+    assert_true(lab_str_starts(result.answer, "Doubled depth, mean over "));
     given_end(&given);
 }
 
