@@ -209,6 +209,10 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         from--;
         bound = fmax(bound, grid->pooled[from].claim.bound);
     }
+    const struct lab_numa_pooled *between = from > 1 ? &grid->pooled[from - 1] : NULL;
+    if (between && from < last && grid->transfer_bound_count == from - 1 &&
+        between->claim.verdict == LAB_CLAIM_YES && between->claim.effect < 0)
+        lab_str_printf(text, " %s: %.1f%% lower.", between->model, -100 * between->claim.effect);
     if (from < last && claim->verdict != LAB_CLAIM_NO)
         lab_str_printf(
             text, " No difference larger than %.1f%% from %s up%s.", lab_words_bound_percent(bound),

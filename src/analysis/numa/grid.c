@@ -238,8 +238,7 @@ static const char *common_node(const struct lab_numa_grid *grid, int distance, b
     return number < 0 ? NULL : node_title(number, arena);
 }
 
-static struct lab_claim claim_transfer_bound(const struct lab_numa_grid *grid,
-                                             struct lab_arena *arena) {
+static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
     int distance = grid->pooled[0].distance, models = 0, last = 0;
     bool local = true;
@@ -249,6 +248,7 @@ static struct lab_claim claim_transfer_bound(const struct lab_numa_grid *grid,
             models++;
             last = m;
         }
+    grid->transfer_bound_count = models;
     divide(&contrast);
     const char *node = common_node(grid, distance, false, arena),
                *reference = common_node(grid, distance, true, arena);
@@ -259,8 +259,10 @@ static struct lab_claim claim_transfer_bound(const struct lab_numa_grid *grid,
                                   : "Other NUMA nodes",
                    reference ? reference : pooled_reference(local));
     claim.quantity =
-        models == 1 ? lab_arena_printf(arena, "throughput on %s", grid->models[last].name)
-                    : lab_arena_printf(arena, "throughput on %d transfer-bound models", models);
+        models == 1
+            ? lab_arena_printf(arena, "throughput on %s", grid->models[last].name)
+            : lab_arena_printf(arena, "throughput on %s",
+                               lab_study_counted(grid->study, models, "transfer-bound ", arena));
     return claim;
 }
 
