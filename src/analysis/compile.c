@@ -352,7 +352,7 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
         if (rest > 0 && same == rest)
             text = lab_arena_printf(arena, "%s No difference larger than %.1f%% for the others.",
                                     text, lab_words_bound_percent(bound));
-        else if (rest > 0)
+        else if (rest > 0 && (higher || lower))
             text = lab_arena_printf(arena, "%s Inconclusive for %d.", text, rest - same);
     }
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED)

@@ -331,7 +331,8 @@ static int recommend_interest(const struct lab_study_table *study) {
 
 const struct lab_analysis lab_analysis_recommend = {
     .name = "recommend",
-    .summary = "which NUMA node, device, batch and compilation to use, and what each gains",
+    .summary =
+        "which settings to use (NUMA node, device, batch, compilation, NCCL), and what each gains",
     .description =
         "Points of a study that did the same work are placements to choose from. Each choice is "
         "compared with a fixed reference over all pairs of placements that are alike otherwise. "

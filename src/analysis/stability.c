@@ -340,7 +340,7 @@ static const char *make_action(const struct stability *made) {
         return lab_arena_printf(made->arena, "Throttled by %s: check cooling and power limit",
                                 throttling_reason(made));
     bool steady = made->known > 0 && made->drift.verdict == LAB_CLAIM_NO && !largest_change(made);
-    return steady ? "Throughput is constant: nothing to change" : NULL;
+    return steady ? "No drift to correct" : NULL;
 }
 
 /* --- the whole --- */

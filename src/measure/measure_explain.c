@@ -92,7 +92,7 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
     bool groups = severe_share(s) > OUTLIER_SHARE_MOST && count >= GROUP_LEAST;
     lab_str_add(out, groups ? ": times fall into groups; clocks, placement or a neighbour switch "
                               "between them"
-                     : m->simulated ? ", as the machine is simulated"
+                     : m->simulated ? " (simulated noise)"
                                     : ": something else ran; try again on a quiet machine");
 }
 

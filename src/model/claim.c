@@ -196,7 +196,7 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
     if (claim->subject[0] && lab_str_equal(claim->subject, claim->reference))
         return "reference";
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
-        return "not tested";
+        return claim->unit ? "–" : "not tested";
     if (claim->unit && claim->verdict == LAB_CLAIM_NO)
         return isnan(claim->bound) ? "not within the tested range"
                                    : lab_arena_printf(arena, "below %.2f", claim->bound);

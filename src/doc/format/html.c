@@ -430,7 +430,8 @@ static const struct lab_doc_block *write_header(struct lab_doc_writer *writer,
          block = lab_doc_block_for(block->next, LAB_DOC_SCREEN))
         answered |= block->kind == LAB_DOC_TEXT && block->text.tone == LAB_DOC_ANSWER;
     if (doc->root.section.simulated)
-        lab_str_add(out, "<div class=\"banner\">Simulated machine: values are a model's</div>\n");
+        lab_str_add(out,
+                    "<div class=\"banner\">Simulated machine: no hardware was measured</div>\n");
     lab_str_add(out, "<header>\n");
     if (doc->root.section.title && !answered)
         add_heading(out, 1, NULL, doc->root.section.title);

@@ -61,19 +61,22 @@ static void add_code(const char *const *lines, struct lab_str *out) {
     lab_str_add(out, "```\n");
 }
 
-/* Lines to paste that follow each other share a block. */
+/* Lines to paste that follow each other share a block; remarks are comments there. */
 static void write_code(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     static const char end[] = "\n```\n";
     struct lab_str *out = writer->out;
     size_t length = strlen(end);
+    const char *line = !block->code.remark ? block->code.text
+                                           : lab_arena_printf(writer->arena, "%s  # %s",
+                                                              block->code.text, block->code.remark);
     if (block->code.copied && out->length > length &&
         strcmp(out->text + out->length - length, end) == 0) {
         out->length -= length - 1;
-        lab_str_printf(out, "%s%s", block->code.text, end);
+        lab_str_printf(out, "%s%s", line, end);
         return;
     }
     if (!block->code.title)
-        add_code((const char *const[]){block->code.text, NULL}, writer->out);
+        add_code((const char *const[]){line, NULL}, writer->out);
 }
 
 /* --- tables --- */

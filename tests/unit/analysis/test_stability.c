@@ -58,7 +58,7 @@ LAB_TEST(test_steady_runs_have_a_bound_on_their_drift) {
     assert_int_equal(result.claims[0].n, 5);
     assert_true(result.claims[0].bound < 0.01);
     assert_true(lab_str_starts(result.answer, "No drift larger than 0."));
-    assert_contains(result.action, "nothing to change");
+    assert_contains(result.action, "No drift to correct");
     assert_contains(
         result.answer,
         "over runs of 30.0 s (mean of 2 points, 5 runs each). No change point of 1% or more in "

@@ -205,5 +205,5 @@ LAB_TEST(nothing_here_disturbs_what_is_simulated) {
     m.latency.max = 0.041;
     assert_explained(m, LAB_WARN_OUTLIERS,
                      "severe outliers: 3 of 120 measured times (2.5%), the longest 4.1 × the "
-                     "median, as the machine is simulated");
+                     "median (simulated noise)");
 }
