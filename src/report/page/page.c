@@ -123,6 +123,11 @@ const char *page_limits(const struct page_build *build) {
     if (open)
         lab_str_printf(&text, "%sInconclusive: %d of %d comparisons%s.", text.length ? " " : "",
                        open, compared, single ? " (1 run per point)" : "");
+    LAB_AUTO(str, measured);
+    if (build->digest)
+        study_add_measured(build->digest, &measured);
+    if (measured.length)
+        lab_str_printf(&text, "%sMeasured: %s.", text.length ? " " : "", measured.text);
     return text.length ? page_named(build->names, text.text, lab_doc_arena(build->doc)) : NULL;
 }
 
@@ -210,7 +215,6 @@ static void add_small_print(const struct page_build *build) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, when);
     LAB_AUTO(str, shared);
-    LAB_AUTO(str, measured);
     if (build->digest) {
         const struct study_digest *digest = build->digest;
         int done = digest->state_counts[LAB_RUN_DONE],
@@ -224,9 +228,6 @@ static void add_small_print(const struct page_build *build) {
             lab_str_printf(&text, " · %s", lab_doc_escape(shared.text, arena));
         if (page->study->machine && *page->study->machine)
             lab_str_printf(&text, " · %s", lab_doc_escape(page->study->machine, arena));
-        study_add_measured(digest, &measured);
-        if (measured.length)
-            lab_str_printf(&text, " · measured: %s", measured.text);
         study_add_when(digest, &when);
         if (when.length)
             lab_str_printf(&text, " · %s", when.text);

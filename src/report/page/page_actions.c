@@ -10,6 +10,7 @@
 
 #define COMPILE_LINE "model = torch.compile(model)"
 #define ACTIONS_MOST 512
+#define GAIN_LEAST   0.01 /* of a setting that is worth a change */
 
 struct making {
     const struct lab_page *page; /* NULL = it wasn't analysed */
@@ -33,14 +34,15 @@ static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) 
 
 static void add_bindings(struct making *making, const struct lab_advice *advice) {
     int before = making->made.count;
-    const char *title = before > 0 ? "Bind processes to their GPU's NUMA node" : NULL;
+    const char *all = "Bind one process per GPU to its NUMA node",
+               *one = "Bind the process of one GPU to its NUMA node";
     if (advice->line_count > 1 && advice->all.torchrun)
-        add(making, (struct page_action){
-                        .kind = PAGE_BIND, .text = title, .command = advice->all.torchrun});
+        add(making,
+            (struct page_action){.kind = PAGE_BIND, .text = all, .command = advice->all.torchrun});
     for (int i = 0; i < advice->line_count; i++)
         if (advice->lines[i].plain)
             add(making, (struct page_action){.kind = PAGE_BIND,
-                                             .text = making->made.count == before ? title : NULL,
+                                             .text = i == 0 ? one : NULL,
                                              .command = advice->lines[i].plain,
                                              .gain = gain(&advice->lines[i].gain, making->arena)});
     const struct lab_advice_line *first = advice->lines;
@@ -68,7 +70,7 @@ static bool is_best(const struct lab_advice *advice, int index) {
 static const char *choice_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
     struct lab_claim chosen = *claim;
     if (lab_str_equal(claim->kind, "recommend.compile"))
-        return lab_arena_printf(arena, "Compile the model (%s)", lab_claim_short(claim, arena));
+        return "Compile the model";
     if (lab_str_starts(claim->kind, "recommend.")) {
         const char *level = lab_claim_within(claim->subject, arena),
                    *mean = strstr(level, ", mean of ");
@@ -89,7 +91,7 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
     for (int i = 0; i < advice->choice_count; i++) {
         const struct lab_claim *claim = &advice->choices[i];
         bool compile = lab_str_equal(claim->kind, "recommend.compile");
-        if (is_best(advice, i))
+        if (is_best(advice, i) && fabs(claim->effect) >= GAIN_LEAST)
             add(making, (struct page_action){
                             .kind = PAGE_CHOOSE,
                             .text = page_named(making->names, choice_sentence(claim, arena), arena),
@@ -204,7 +206,7 @@ static void add_show(struct making *making) {
     if (untested)
         text = "The study's question was not tested";
     if (tested)
-        text = "No setting to change: no tested choice has a certain gain";
+        text = "No setting to change: no significant gain in any comparison";
     add(making, (struct page_action){.kind = PAGE_SHOW,
                                      .text = lab_arena_printf(making->arena, "%s. All %s", text,
                                                               tested ? "comparisons" : "values"),

@@ -214,9 +214,6 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
         return;
     } else if (next->kind == PAGE_RESUME) {
         study_add_command(doc, &end->digest);
-    } else if (next->kind == PAGE_BIND) {
-        lab_doc_line_whole(doc, "Next", "gpulab bind -- CMD");
-        lab_doc_line(doc, "", "'gpulab advise' has the lines for numactl, srun and mpirun.");
     } else if (next->command) {
         lab_doc_line_whole(doc, "Next", "%s", next->command);
         if (next->text && next->kind != PAGE_SHOW)

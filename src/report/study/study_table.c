@@ -356,7 +356,7 @@ static int add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
     if (!counts_differ(sheet))
         columns[axes + RUNS].title = NULL;
     lab_doc_rows(doc, NULL, NULL, columns, axes + VALUE_COUNT);
-    int shown = sheet->count < rows_most ? sheet->count : rows_most;
+    int shown = sheet->count - 1 <= rows_most ? sheet->count : rows_most; /* a row or a line */
     for (int i = 0; i < shown; i++) {
         add_axis_cells(doc, sheet, sorted[i], i ? sorted[i - 1] : -1);
         add_point(doc, sheet, sorted[i]);
@@ -378,7 +378,8 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
         for (to = from + 1; to < sheet->count; to++)
             if (compare_rows(&sorted[from], &sorted[to], sheet) != 0)
                 break;
-        if (lines++ >= rows_most)
+        bool only = to == sheet->count && lines == rows_most; /* to be left out: it is shown */
+        if (lines++ >= rows_most && !only)
             continue;
         add_axis_cells(doc, sheet, sorted[from], before);
         before = sorted[from];
@@ -388,7 +389,7 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
             at += there;
         }
     }
-    return lines > rows_most ? lines - rows_most : 0;
+    return lines - 1 > rows_most ? lines - rows_most : 0;
 }
 
 /* --- what stands below it --- */

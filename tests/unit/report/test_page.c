@@ -300,7 +300,7 @@ LAB_TEST(all_advise_the_same) {
 LAB_TEST(actions_are_in_order) {
     struct given *g = *state;
     static const char *const order[] = {
-        "Nothing to mend.", "Bind processes to",
+        "Nothing to mend.", "Bind one process per",
         "torchrun",         "CUDA_VISIBLE_DEVICES=1",
         "Test GPU 3:",      "gpulab run numa_study experiment.hardware.numa_nodes=all"};
     g->result.action = "Nothing to mend";
