@@ -60,7 +60,7 @@ struct resource_row {
 static const struct lab_field resource_fields[] = {
     LAB_FIELD(struct resource_row, it.phase, "phase", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct resource_row, it.key, "resource", NULL, LAB_UNIT_TEXT),
-    LAB_FIELD(struct resource_row, it.title, NULL, "Measured", LAB_UNIT_TEXT),
+    LAB_FIELD(struct resource_row, it.title, "measured", "Measured", LAB_UNIT_TEXT),
     LAB_FIELD(struct resource_row, it.base, "baseline", NULL, LAB_UNIT_NUMBER),
     LAB_FIELD(struct resource_row, base, NULL, "Alone", LAB_UNIT_FIGURE),
     LAB_FIELD(struct resource_row, it.here, "here", NULL, LAB_UNIT_NUMBER),
@@ -178,6 +178,11 @@ static void add_cause(const struct contention_phase *phase, struct lab_str *out,
     if (phase->explains || (!slowed && phase->lowest >= 0))
         lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
                        fall_words(&phase->resources[phase->lowest], arena));
+    const struct contention_resource *pcie = &phase->resources[CONTENTION_PCIE];
+    if (!slowed && phase->lowest < 0 && pcie->change.verdict == LAB_CLAIM_YES &&
+        pcie->change.effect < 0)
+        lab_str_printf(out, " Measured: %s, which these kernels don't use.",
+                       fall_words(pcie, arena));
     if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
         lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
 }
@@ -408,8 +413,8 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
     if (resource_count == 0)
         return;
     panel = lab_chart_add_panel(chart, NULL, lab_axis("Resource"),
-                                lab_axis("Change of the measured value [%]"), arena);
-    lab_rows_add_series(panel, &LAB_ROWS(resource_fields, resources, resource_count), "resource",
+                                lab_axis("Change of the device's capacity [%]"), arena);
+    lab_rows_add_series(panel, &LAB_ROWS(resource_fields, resources, resource_count), "measured",
                         "change", "phase", LAB_CHART_BARS, arena);
 }
 

@@ -107,8 +107,11 @@ static void add_claims(struct lab_analysis_result *result, const struct crossove
         lab_rows_add_claims(
             result, &LAB_ROWS(series_fields, groups[g].series, groups[g].series_count), arena);
     for (int g = 0; g < count; g++)
-        lab_rows_add_claims(result, &LAB_ROWS(model_fields, groups[g].models, groups[g].count),
-                            arena);
+        for (int m = 0; m < groups[g].count; m++) {
+            const struct crossover_model *model = &groups[g].models[m];
+            if (!isnan(model->compute_s) && !isnan(model->transfer_s)) /* else one bounds it */
+                lab_rows_add_claims(result, &LAB_ROWS(model_fields, model, 1), arena);
+        }
 }
 
 static int crossover_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
