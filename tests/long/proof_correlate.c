@@ -33,12 +33,13 @@ static struct proof_truth truth_at(int cell) {
 }
 
 static const char *label(int cell, struct lab_arena *arena) {
-    static const char *const places[] = {
-        [BESIDE_IT] = " beside it", [AT_ANOTHER] = " at another GPU", [NOWHERE] = " anywhere"};
+    static const char *const places[] = {[BESIDE_IT] = " on its NUMA node",
+                                         [AT_ANOTHER] = " at another GPU",
+                                         [NOWHERE] = " anywhere"};
     struct proof_truth truth = truth_at(cell);
     const char *rough =
         truth.rough ? lab_arena_printf(arena, ", rough for %.0f ms", 1e3 * truth.memory_s) : "";
-    return lab_arena_printf(arena, "%.0f GB/s%s, noise %.1f %%%s", truth.neighbour_gb_s,
+    return lab_arena_printf(arena, "%.0f GB/s%s, noise %.1f%%%s", truth.neighbour_gb_s,
                             places[place_at(cell)], 100 * truth.noise, rough);
 }
 
@@ -90,10 +91,10 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
 const struct proof_experiment proof_correlate = {
     .name = "correlate",
     .about =
-        "Somebody takes bandwidth on a GPU's way to memory, and cores of its node, for 0.4 s at a "
-        "time with 0.6 s between. One run of about six seconds is held against its samples. Rough "
-        "noise is forgotten after the time said. A false alarm is a study in which anything is "
-        "printed as a possible cause, or any spikes are.",
+        "A co-located process takes bandwidth on a GPU's path to memory, and cores of its NUMA "
+        "node. It does so for 0.4 s at a time with 0.6 s between. One run of about six seconds is "
+        "compared with its samples. Rough noise is forgotten after the given time. A false alarm "
+        "is a study in which anything is printed as a possible cause, or any spikes are.",
     .claims = {{"the noisy neighbour is named first", PROOF_FINDS},
                {"a cause is named where there is none", PROOF_ALARMS}},
     .claim_count = 2,

@@ -159,7 +159,10 @@ static void add_worst(const struct proof_tally *tally, const struct proof_experi
     const struct proof_outcome *worst = NULL;
     int cells = 0;
     if (claim == 0)
-        lab_str_printf(out, "\n**`%s`**: %s\n\n", experiment->name, experiment->about);
+        lab_str_printf(out,
+                       "\n**`%s`**: %s\n\n| claim | cells | least probable | p |\n"
+                       "|---|--:|---|--:|\n",
+                       experiment->name, experiment->about);
     for (int i = 0; i < tally->count; i++) {
         const struct proof_outcome *outcome = &tally->outcomes[i];
         if (outcome->experiment != experiment || outcome->claim != claim ||
@@ -169,7 +172,7 @@ static void add_worst(const struct proof_tally *tally, const struct proof_experi
         worst = !worst || outcome->p < worst->p ? outcome : worst;
     }
     if (worst)
-        lab_str_printf(out, "- %s: %d cells; least probable: %.1f%% of %lld (%s), p = %.2g%s\n",
+        lab_str_printf(out, "| %s | %d | %.1f%% of %lld: %s | %.2g%s |\n",
                        experiment->claims[claim].name, cells, percent(&worst->count),
                        (long long)worst->count.trials, experiment->label(worst->cell, &arena),
                        worst->p, worst->holds ? "" : ", **fails**");

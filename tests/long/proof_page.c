@@ -375,7 +375,7 @@ static void add_conditions(const struct proof_claims *claims, struct lab_str *ou
     lab_str_add(out, "\n## Details: a claim of each kind\n\n| kind | claims | without a truth | "
                      "one of them |\n|---|--:|--:|---|\n");
     for (int i = 0; i < claims->count; i++)
-        lab_str_printf(out, "| `%s` | %lld | %lld | %s |\n", claims->kinds[i].kind,
+        lab_str_printf(out, "| `%s` | %lld | %lld | `%s` |\n", claims->kinds[i].kind,
                        (long long)claims->kinds[i].claims, (long long)claims->kinds[i].unmatched,
                        claims->kinds[i].sentence);
     lab_str_add(out, "\nA claim has no truth where the machine without noise gives none of that "

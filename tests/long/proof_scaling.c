@@ -37,7 +37,7 @@ static int repeats_at(int cell) {
 
 static const char *label(int cell, struct lab_arena *arena) {
     struct proof_truth truth = truth_at(cell);
-    return lab_arena_printf(arena, "%.0f TFLOP/s, noise %.1f %%%s, %d runs of %d models",
+    return lab_arena_printf(arena, "%.0f TFLOP/s, noise %.1f%%%s, %d runs of %d models",
                             truth.tflops, 100 * truth.noise, truth.rough ? ", rough" : "",
                             repeats_at(cell), MODELS);
 }

@@ -30,7 +30,7 @@ static struct proof_truth truth_at(int cell) {
 
 static const char *label(int cell, struct lab_arena *arena) {
     struct proof_truth truth = truth_at(cell);
-    return lab_arena_printf(arena, "link of %.0f GB/s, noise %.1f %%%s", truth.shared_gb_s,
+    return lab_arena_printf(arena, "link of %.0f GB/s, noise %.1f%%%s", truth.shared_gb_s,
                             100 * truth.noise, truth.rough ? ", rough" : "");
 }
 
@@ -127,11 +127,11 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
 const struct proof_experiment proof_speedup = {
     .name = "speedup",
     .about =
-        "Contention by a shared link: a model that waits for its input runs on one GPU, on two "
-        "behind one link, and on two with links of their own, four runs of each. One GPU takes "
-        "25 GB/s alone, so that the second brings what the link has left: 1.05 to 1.68 times the "
-        "throughput of one, and twice that of one where nothing is shared. The truth is the same "
-        "machine's without noise. A grade counts where it isn't inconclusive.",
+        "Contention by a shared link: a transfer-bound model runs on one GPU, on two that share a "
+        "link, and on two that don't. There are four runs of each. One GPU takes 25 GB/s alone. "
+        "Two reach 1.05 to 1.68 times its throughput on a shared link, twice it on separate links. "
+        "The truth is the same machine's without noise. A grade counts where it isn't "
+        "inconclusive.",
     .claims = {[SHARED] = {"speed-up of the pair that shares lies in its interval", PROOF_COVERS},
                [APART] = {"speed-up of the other pair lies in its interval", PROOF_COVERS},
                [GRADE] = {"a grade that is given is right", PROOF_FINDS},

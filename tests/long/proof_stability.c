@@ -30,7 +30,7 @@ static const char *label(int cell, struct lab_arena *arena) {
     struct proof_truth truth = truth_at(cell);
     const char *rough =
         truth.rough ? lab_arena_printf(arena, ", rough for %.0f ms", 1e3 * truth.memory_s) : "";
-    return lab_arena_printf(arena, "drift of %.0f %% a minute in %.1f s, noise %.1f %%%s",
+    return lab_arena_printf(arena, "drift of %.0f%% a minute in %.1f s, noise %.1f%%%s",
                             100 * truth.drift, 1e-3 * plants[cell % PLANTS].iterations,
                             100 * truth.noise, rough);
 }
@@ -68,9 +68,8 @@ const struct proof_experiment proof_stability = {
     .name = "stability",
     .about =
         "A GPU takes longer by the share planted for each minute that it runs; three runs of the "
-        "time said. Rough noise wanders within runs, forgotten after the time said, has stalls "
-        "with a "
-        "heavy tail, and gives each run a slope of its own of about 1 % a minute.",
+        "given time. Rough noise is autocorrelated within runs over the given time and has stalls "
+        "with a heavy tail. It gives each run a slope of its own of about 1% a minute.",
     .claims = {{"a steady run is called unsteady", PROOF_ALARMS},
                {"a run that grows slower is called unsteady", PROOF_FINDS}},
     .claim_count = 2,

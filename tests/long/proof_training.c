@@ -40,8 +40,7 @@ static const char *label(int cell, struct lab_arena *arena) {
     struct study study = study_at(cell);
     return lab_arena_printf(arena, "%d model%s, %d batches, machines %s", study.model_count,
                             study.model_count == 1 ? "" : "s", study.batch_count,
-                            study.misfit ? "that aren't quite like that"
-                                         : "as the cost model has them");
+                            study.misfit ? "that deviate from it" : "as the cost model has them");
 }
 
 static void count_in(struct proof_count *count, const struct lab_training_speedup *made,
@@ -96,9 +95,8 @@ const struct proof_experiment proof_training = {
     .name = "training",
     .about = "Machines are drawn at random: what a step costs by step, layer, parameter, "
              "arithmetic, round and byte of a sum spans three decades. Half of the cells have "
-             "besides what the cost model doesn't have: rows in tiles of 4 to 32, sums that hide "
-             "behind up "
-             "to 60 % of the arithmetic, and a deviation of each point of up to 3 %. A speed-up of "
+             "what the cost model lacks: rows in tiles of 4 to 32, and sums hidden by up to 60% of "
+             "the arithmetic. Each of their points deviates by up to 3%. A speed-up of "
              "two devices is predicted and then drawn; intervals are at 95%. Points are drawn, "
              "not simulated.",
     .claims = {{"a point left out lies in its interval", PROOF_PREDICTS},

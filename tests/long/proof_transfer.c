@@ -35,7 +35,7 @@ static struct copies copies_at(int cell) {
 
 static const char *label(int cell, struct lab_arena *arena) {
     struct copies copies = copies_at(cell);
-    return lab_arena_printf(arena, "latency %.0f µs, noise %.1f %%, %d runs of %d sizes",
+    return lab_arena_printf(arena, "latency %.0f µs, noise %.1f%%, %d runs of %d sizes",
                             1e6 * copies.wait_s, 100 * copies.noise, copies.repeats, BATCHES);
 }
 
@@ -115,7 +115,7 @@ const struct proof_experiment proof_transfer = {
     .name = "transfer",
     .about =
         "A copy takes a latency and then moves at 20 GB/s, times the noise of the run; nothing "
-        "else takes time. Runs are drawn from that law, not simulated.",
+        "else takes time. Runs are drawn from that model, not simulated.",
     .claims = {{"the latency of a copy lies in its interval", PROOF_COVERS},
                {"bandwidth lies in its interval", PROOF_COVERS},
                {"what the largest batch gains lies in its interval", PROOF_COVERS}},
