@@ -245,6 +245,9 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
     }
     if (devices == 0)
         return "Not tested: no run on a single device is done.";
+    const struct lab_machine *machine = count == 1 ? grids[0].study->machine : NULL;
+    if (!text.length && machine && machine->node_count == 1)
+        return "Not tested: this machine has one NUMA node. Nothing to bind.";
     return text.length ? lab_arena_strdup(arena, text.text)
                        : "Not tested: each device was bound to one NUMA node. "
                          "experiment.hardware.numa_nodes=[0,1] tests two.";

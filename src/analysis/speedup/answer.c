@@ -103,7 +103,7 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
                        gangs->unit);
     else if (pays > 0 && pays == pool->cells)
         lab_str_printf(text, "Use %d %ss: ", pool->devices, gangs->unit);
-    else if (pays > 0)
+    else if (pays > 0 && pool->claim.verdict == LAB_CLAIM_YES)
         lab_str_printf(text, "Use %d %ss at %d of %d points: ", pool->devices, gangs->unit, pays,
                        pool->cells);
     else if (stays == tested)
@@ -116,7 +116,11 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
     const struct lab_claim *claim = &pool->claim;
     bool independent = lab_gangs_count(gangs, "independent") > 0;
     if (claim->verdict != LAB_CLAIM_YES) {
+        int pays = count_of_size(gangs, pool->devices, "beneficial");
         lab_str_printf(text, "%s.", lab_claim_sentence(claim, arena));
+        if (pays > 0)
+            lab_str_printf(text, " At least %.0f%% faster at %d of %d points.",
+                           100 * (LAB_SPEEDUP_BENEFICIAL - 1), pays, pool->cells);
         return;
     }
     const char *what = strchr(claim->subject, ','); /* ", mean of 8 points" */

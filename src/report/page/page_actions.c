@@ -156,7 +156,8 @@ static void add_repeat(struct making *making, const char *command) {
     int count = 0;
     struct lab_claim *const *claims =
         making->page ? lab_report_claims(making->page, making->arena, &count) : NULL;
-    if (count == 0 || claims[0]->verdict != LAB_CLAIM_INCONCLUSIVE)
+    if (count == 0 || claims[0]->verdict != LAB_CLAIM_INCONCLUSIVE ||
+        page_is_untested(making->page))
         return;
     const char *text = "Inconclusive: too noisy. Quiet the machine, then run it again";
     if (claims[0]->needed > claims[0]->n && claims[0]->needed <= LAB_CLAIM_RUNS_MOST) {

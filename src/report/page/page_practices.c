@@ -89,13 +89,16 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice) 
 
 static void add_choices(const struct page_build *build, const struct lab_advice *advice) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "Choose", LAB_UNIT_TEXT},   {NULL, "Compared with", LAB_UNIT_TEXT},
-        {NULL, "Quantity", LAB_UNIT_TEXT}, {NULL, "Change", LAB_UNIT_FIGURE},
+        {NULL, "Setting or GPU", LAB_UNIT_TEXT}, {NULL, "Compared with", LAB_UNIT_TEXT},
+        {NULL, "Quantity", LAB_UNIT_TEXT},       {NULL, "Change", LAB_UNIT_FIGURE},
         {NULL, "Runs", LAB_UNIT_COUNT},
     };
     struct lab_doc *doc = build->doc;
     struct lab_arena *arena = lab_doc_arena(doc);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Settings"});
+    for (int i = 0; i < build->actions.count; i++)
+        if (build->actions.items[i].kind == PAGE_CHOOSE)
+            add_action(doc, &build->actions.items[i]);
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
         const struct lab_claim *claim = &advice->choices[i];
@@ -105,9 +108,6 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
         lab_doc_add(doc, lab_cell_text(lab_claim_short(claim, arena)));
         lab_doc_figure(doc, claim->n);
     }
-    for (int i = 0; i < build->actions.count; i++)
-        if (build->actions.items[i].kind == PAGE_CHOOSE && build->actions.items[i].command)
-            lab_doc_command(doc, build->actions.items[i].command, NULL);
     if (advice->choice_count > CHOICES_MOST)
         lab_doc_marked(doc, LAB_DOC_PLAIN, "%d more: `gpulab advise --study %s`",
                        advice->choice_count - CHOICES_MOST, advice->study);
