@@ -441,6 +441,8 @@ static int contention_run(const struct lab_analysis_input *input,
         result->answer = make_answer(&made);
         result->command = make_command(&made);
         result->finding = find(&made);
+        if (result->finding == LAB_ANALYSIS_FINDS_NOTHING)
+            result->action = "Run devices at the same time: no kernel is slowed";
         add_recoveries(result, &made);
         add_chart(result, &made);
     } else {

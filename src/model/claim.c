@@ -154,9 +154,11 @@ const char *lab_claim_within(const char *name, struct lab_arena *arena) {
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || claim->needed <= claim->n)
         return "";
-    if (claim->needed > LAB_CLAIM_RUNS_MOST)
-        return lab_arena_printf(arena, "too noisy here (±%s%%): quiet the machine",
-                                percent((claim->high - claim->low) / 2, arena));
+    if (claim->needed > LAB_CLAIM_RUNS_MOST) {
+        double half = (claim->high - claim->low) / 2;
+        return lab_arena_printf(arena, "too noisy here (%s±%s%%): quiet the machine",
+                                half > 1 ? "more than " : "", percent(fmin(half, 1), arena));
+    }
     return lab_arena_printf(arena, "%d runs per point detect %g%% (80%% power)", claim->needed,
                             100 * LAB_CLAIM_DETECT);
 }

@@ -8,8 +8,8 @@
 
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
-#define LEAD_SENTENCES 2
-#define LEAD_MOST      250 /* characters of them */
+#define LEAD_SENTENCES 3
+#define LEAD_MOST      270 /* characters of them */
 #define SUBJECTS_SHOWN 3
 
 /* One without parts has only said what it lacks. */
@@ -101,6 +101,19 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_st
     lab_str_add(text, count ? "." : "");
 }
 
+/* That of most runs, where half of them or more have it. Simulated ones are no measurement that it
+ * could disturb. */
+static void add_common_warning(const struct page_build *build, struct lab_str *text) {
+    const struct study_notes *warnings = build->digest ? &build->digest->warnings : NULL;
+    if (!warnings || warnings->count == 0 || build->page->simulated)
+        return;
+    const struct study_note *most = &warnings->items[0];
+    int runs = build->digest->study->run_count;
+    if (2 * most->run_count >= runs)
+        lab_str_printf(text, "%sWarning: %d of %d runs%s %s.", text->length ? " " : "",
+                       most->run_count, runs, most->exact ? ":" : ", e.g.", most->text);
+}
+
 const char *page_limits(const struct page_build *build) {
     const struct lab_page *page = build->page;
     int open = 0, compared = 0;
@@ -128,6 +141,7 @@ const char *page_limits(const struct page_build *build) {
         study_add_measured(build->digest, &measured);
     if (measured.length)
         lab_str_printf(&text, "%sMeasured: %s.", text.length ? " " : "", measured.text);
+    add_common_warning(build, &text);
     return text.length ? page_named(build->names, text.text, lab_doc_arena(build->doc)) : NULL;
 }
 

@@ -82,7 +82,8 @@ static const char *choice_sentence(const struct lab_claim *claim, struct lab_are
         chosen.reference = lab_arena_printf(arena, "%s%s", claim->reference, mean ? mean : "");
     }
     if (lab_str_equal(claim->kind, "peers.device"))
-        chosen.subject = lab_arena_printf(arena, "Check %s", claim->subject);
+        chosen.subject =
+            lab_arena_printf(arena, "Check clocks, cooling and link of %s", claim->subject);
     return lab_claim_sentence(&chosen, arena);
 }
 
@@ -156,11 +157,16 @@ static void add_repeat(struct making *making, const char *command) {
     int count = 0;
     struct lab_claim *const *claims =
         making->page ? lab_report_claims(making->page, making->arena, &count) : NULL;
-    if (count == 0 || claims[0]->verdict != LAB_CLAIM_INCONCLUSIVE ||
-        page_is_untested(making->page))
+    int compared = 0, open = 0;
+    for (int i = 0; i < count; i++) {
+        compared += !claims[i]->unit && claims[i]->verdict != LAB_CLAIM_NOT_TESTED;
+        open += !claims[i]->unit && claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
+    }
+    bool first = count > 0 && claims[0]->verdict == LAB_CLAIM_INCONCLUSIVE;
+    if (!(first || 2 * open > compared) || page_is_untested(making->page))
         return;
     const char *text = "Inconclusive: too noisy. Quiet the machine, then run it again";
-    if (claims[0]->needed > claims[0]->n && claims[0]->needed <= LAB_CLAIM_RUNS_MOST) {
+    if (first && claims[0]->needed > claims[0]->n && claims[0]->needed <= LAB_CLAIM_RUNS_MOST) {
         study_add_repeat_command(study, claims[0]->needed, &line);
         text = lab_arena_printf(making->arena,
                                 "Inconclusive. %d runs per point detect 2%% (80%% power)",
