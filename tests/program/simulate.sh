@@ -158,5 +158,6 @@ expect_out 'sim:mine: Mine'
 # 7. Ranks that sum do so equally often, whatever each one's clock says
 study nccl_settings device=sim:rtx4070tis-2 experiment.series=null
 json 'len(d) == 10 and all(r["success"] and len(r["ranks"]) == 2 for r in d)'
+json 'all(r["rate"] == min(rank["rate"] for rank in r["ranks"]) for r in d)' # of all ranks together
 
 finish

@@ -279,7 +279,7 @@ LAB_TEST(all_advise_the_same) {
         lab_str_clear(&g->text);
         write_page(g, "markdown");
         assert_contains(g->text.text, g->result.command);
-        assert_null(strstr(g->text.text, "certain gain"));
+        assert_null(strstr(g->text.text, "significant gain"));
         lab_str_clear(&g->text);
         write_page(g, "html");
         assert_int_equal(count_in_page(g, "<svg class=\"chart\""), 2 - untested);
@@ -312,6 +312,16 @@ LAB_TEST(actions_are_in_order) {
         at = strstr(at, order[i]);
         assert_non_null(at);
     }
+}
+
+/* Given a warning of half of the runs, then the first screen has it. */
+LAB_TEST(common_warnings_are_on_the_first_screen) {
+    struct given *g = *state;
+    for (int i = 0; i < 4; i++)
+        fixture_done(&g->study, fixture_plan(&g->study, i % 2, 1, 2 + i / 2, "vit32x2x128"), 1000,
+                     "\"the machine was busy\"", "");
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "Warning: 4 of 8 runs: the machine was busy.");
 }
 
 /* Given no analysis at all, or recordings without a study, then there still is a page. */
