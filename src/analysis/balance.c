@@ -274,21 +274,23 @@ static const char *pooled_grade(double mean, const struct lab_interval *interval
     return sure ? grade : "inconclusive";
 }
 
-/* "Not graded: 800 recordings, 400 with one GPU, 400 shorter than 1 s." */
+/* "Not graded: 800 recordings, 400 with fewer than 2 GPUs, 400 shorter than 1 s." */
 static const char *why_none(const struct balance *balances, int count, struct lab_arena *arena) {
-    int single = 0, idle = 0;
+    int single = 0, idle = 0, brief = 0;
     for (int i = 0; i < count; i++) {
-        single += balances[i].stats->gpu_count < 2;
-        idle += balances[i].stats->gpu_count > 1 && balances[i].stats->idle;
+        const struct lab_recording_stats *stats = balances[i].stats;
+        single += stats->gpu_count < 2;
+        idle += stats->gpu_count > 1 && stats->idle;
+        brief += stats->gpu_count > 1 && !stats->idle && stats->duration_s < LEAST_S;
     }
     struct {
         int count;
         const char *what;
-    } const reasons[] = {
-        {single, "with one GPU"},
-        {idle,
-         lab_arena_printf(arena, "with no GPU above %.0f%% utilisation", LAB_RECORDING_STATS_IDLE)},
-        {count - single - idle, lab_arena_printf(arena, "shorter than %.0f s", LEAST_S)}};
+    } const reasons[] = {{single, "with fewer than 2 GPUs"},
+                         {idle, lab_arena_printf(arena, "with no GPU above %.0f%% utilisation",
+                                                 LAB_RECORDING_STATS_IDLE)},
+                         {brief, lab_arena_printf(arena, "shorter than %.0f s", LEAST_S)},
+                         {count - single - idle - brief, "without samples to compare"}};
     LAB_AUTO(str, text);
     for (int i = 0; i < LAB_COUNT_OF(reasons); i++)
         if (reasons[i].count)

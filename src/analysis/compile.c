@@ -349,7 +349,7 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
             text = lab_arena_printf(arena, "Compile %s. %s", higher, text);
         if (lower)
             text = lab_arena_printf(arena, "%s Lower throughput for %s.", text, lower);
-        if (rest > 0 && same == rest)
+        if (rest > 0 && same == rest && (higher || lower))
             text = lab_arena_printf(arena, "%s No difference larger than %.1f%% for the others.",
                                     text, lab_words_bound_percent(bound));
         else if (rest > 0 && (higher || lower))

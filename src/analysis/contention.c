@@ -179,7 +179,7 @@ static void add_cause(const struct contention_phase *phase, struct lab_str *out,
         lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
                        fall_words(&phase->resources[phase->lowest], arena));
     const struct contention_resource *pcie = &phase->resources[CONTENTION_PCIE];
-    if (!slowed && phase->lowest < 0 && pcie->change.verdict == LAB_CLAIM_YES &&
+    if (!slowed && !phase->copies && phase->lowest < 0 && pcie->change.verdict == LAB_CLAIM_YES &&
         pcie->change.effect < 0)
         lab_str_printf(out, " Measured: %s, which these kernels don't use.",
                        fall_words(pcie, arena));
@@ -441,7 +441,9 @@ static int contention_run(const struct lab_analysis_input *input,
         result->answer = make_answer(&made);
         result->command = make_command(&made);
         result->finding = find(&made);
-        if (result->finding == LAB_ANALYSIS_FINDS_NOTHING)
+        const struct contention_phase *main = &made.list[0];
+        if (main->slowdown.verdict == LAB_CLAIM_NO && count_at_once(&made.phases, main->name) > 1 &&
+            result->finding == LAB_ANALYSIS_FINDS_NOTHING)
             result->action = "Run devices at the same time: no kernel is slowed";
         add_recoveries(result, &made);
         add_chart(result, &made);

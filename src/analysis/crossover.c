@@ -109,7 +109,7 @@ static void add_claims(struct lab_analysis_result *result, const struct crossove
     for (int g = 0; g < count; g++)
         for (int m = 0; m < groups[g].count; m++) {
             const struct crossover_model *model = &groups[g].models[m];
-            if (!isnan(model->compute_s) && !isnan(model->transfer_s)) /* else one bounds it */
+            if (isnan(model->compute_s) == isnan(model->transfer_s)) /* else the other bounds it */
                 lab_rows_add_claims(result, &LAB_ROWS(model_fields, model, 1), arena);
         }
 }

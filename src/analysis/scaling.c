@@ -163,8 +163,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     for (int i = 0; i < count && !result->action; i++)
         if (predictions[i].time.verdict == LAB_CLAIM_YES && predictions[i].rate > 0)
             result->action = lab_arena_printf(
-                arena, "Plan larger models by the cost model: %s samples/s predicted for %s",
-                lab_words_number(predictions[i].rate, arena), predictions[i].model);
+                arena, "Plan other models by the cost model: %s samples/s predicted for %s (%s)",
+                lab_words_number(predictions[i].rate, arena), predictions[i].model, group->title);
     lab_rows_add_table(part, "models", "By model",
                        &LAB_ROWS(model_fields, group->models, group->count), arena);
     if (count > 0)

@@ -340,6 +340,10 @@ static const char *make_action(const struct stability *made) {
         return lab_arena_printf(made->arena, "Throttled by %s: check cooling and power limit",
                                 throttling_reason(made));
     bool steady = made->known > 0 && made->drift.verdict == LAB_CLAIM_NO && !largest_change(made);
+    for (int i = 0; i < made->device_count; i++)
+        steady &= made->devices[i].drift.verdict != LAB_CLAIM_YES;
+    for (int i = 0; i < made->row_count; i++)
+        steady &= made->rows[i].drift.verdict != LAB_CLAIM_YES;
     return steady ? "No drift to correct" : NULL;
 }
 

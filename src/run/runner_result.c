@@ -1,7 +1,8 @@
 /*
  * runner_result.c: one result for the run from its ranks'. How each value combines stands in its
- * row of model/result.h: rates add up; what has no sum (the times of an iteration) is that of the
- * slowest rank, since a gang is as fast as that. Lists and verdicts have rules of their own.
+ * row of model/result.h: rates add up, but for those of all-reduces; what has no sum (the times of
+ * an iteration) is that of the slowest rank, since a gang is as fast as that. Lists and verdicts
+ * have rules of their own.
  */
 #include "run/runner_internal.h"
 

@@ -204,6 +204,11 @@ show "$study/results.json"
 json 'all(any("several GPUs can" in w for w in r["validity"]["warnings"]) == (len(r["gpu_ids"]) == 2) for r in d)'
 json 'all(any("NVLink" in w for w in r["validity"]["warnings"]) == (len(r["gpu_ids"]) == 2) for r in d)'
 
+run run train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' experiment.runs=1 \
+    experiment.test.compile_model=true -q
+show "$(folder)/results.json" # captured graphs save it
+json 'len(d) == 2 and all("share_note" not in r for r in d)'
+
 # 10. A sweep over ways to sum: each way has its own rows and findings, and entries tell which it is
 run run -m train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' \
     experiment.allreduce=ring,hierarchical experiment.test.dtype=fp32,bf16 experiment.runs=1 -q

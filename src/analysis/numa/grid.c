@@ -248,7 +248,7 @@ static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct 
             models++;
             last = m;
         }
-    grid->transfer_bound_count = models;
+    grid->transfer_bound_count = models == last + 1 ? models : -1;
     divide(&contrast);
     const char *node = common_node(grid, distance, false, arena),
                *reference = common_node(grid, distance, true, arena);

@@ -56,7 +56,7 @@ struct lab_numa_grid {
     int pooled_count;
     /* "numa.transfer_bound": all devices on the models that are, from the farthest nodes; not
      * tested where no model is */
-    int transfer_bound_count; /* models */
+    int transfer_bound_count; /* models; -1 = they aren't those of least work */
     struct lab_claim transfer_bound;
     int gangs; /* points of several devices, which are left out */
 };

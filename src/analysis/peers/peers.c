@@ -42,8 +42,12 @@ static int find_setup(struct lab_peers *peers, const struct lab_study_point *poi
     return peers->setup_count - 1;
 }
 
-/* A device alone, with a throughput: one that got nothing done has none to compare. */
+/* A device alone, with a throughput: one that got nothing done has none to compare. What a
+ * neighbour on purpose or another phase's choice slows says nothing of the device. */
 static bool is_comparable(const struct lab_study_point *point) {
+    const struct lab_result *result = point->runs[0]->result;
+    if (result->rank_count > 0 && (result->ranks[0].disturbed || result->ranks[0].regret.count))
+        return false;
     for (int i = 0; i < point->count && point->runs[0]->rank_count == 1; i++)
         if (point->runs[i]->rate > 0)
             return true;

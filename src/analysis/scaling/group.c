@@ -235,7 +235,7 @@ static struct lab_claim claim_series(const struct scaling_group *group,
     for (int i = 0; i < series->count && series->count >= SERIES_LEAST; i++)
         lab_contrast_add(&contrast, series->points[i], M_LN2 * (x[i] - mean) / squares);
     struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
-    claim.reference = lab_arena_printf(arena, "at half the %s", title);
+    claim.reference = lab_arena_printf(arena, "half the %s", title);
     name_claim(group, &claim, kind, lab_arena_printf(arena, "%s, doubled %s", group->title, title),
                "throughput", arena);
     return claim;

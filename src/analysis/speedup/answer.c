@@ -212,7 +212,7 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
     if (lab_gangs_share_note(gangs->study, arena)) {
-        *ret_action = "Run it on real GPUs: no second GPU can pay off on this simulated machine";
+        *ret_action = "Run it on real GPUs: uncompiled, no second GPU can pay off on this machine";
         return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
     }
     *ret_action = !best                 ? "Restrict the program to one GPU"

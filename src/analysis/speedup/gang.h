@@ -90,8 +90,9 @@ const char *lab_speedup_times(double value, double low, double high, struct lab_
 int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
 /* "Stay on one GPU: 2 GPUs are 0.74× as fast …" (answer.c) */
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
-/* With as many GPUs as pay off on the mean, or where none do the one that was fastest alone.
- * Nothing where that is inconclusive, or another part has given a command. */
+/* With as many GPUs as pay off on the mean, or where none do the one that was fastest alone; on
+ * real GPUs where the simulated machine's can't. Nothing where that is inconclusive, or another
+ * part has given a command. */
 void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                            struct lab_arena *arena);
 /* The break-evens of that model, or of all (NULL), for the fewest devices; NULL = not tested. */

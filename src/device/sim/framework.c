@@ -54,8 +54,9 @@ void sim_framework_launch(struct sim_device *device, const struct lab_launch *la
     const struct sim_framework *framework = framework_of(device);
     double layers_s = 1e-6 * framework->layer_us * layers_of(&launch->mlp);
     double update_s = 1e-9 * framework->parameter_ns * (double)lab_mlp_parameters(&launch->mlp);
-    device->whole_batch |=
-        framework->whole_batch && framework->gflops > 0 && is_shared(&launch->mlp);
+    /* the update follows captured graphs too, whose arithmetic isn't the framework's */
+    device->whole_batch |= launch->op != LAB_OP_ADAM && framework->whole_batch &&
+                           framework->gflops > 0 && is_shared(&launch->mlp);
     switch (launch->op) {
     case LAB_OP_MLP_FORWARD:
         spend(device, layers_s + arithmetic_s(framework, launch));

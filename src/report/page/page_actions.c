@@ -34,8 +34,7 @@ static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) 
 
 static void add_bindings(struct making *making, const struct lab_advice *advice) {
     int before = making->made.count;
-    const char *all = "Bind one process per GPU to its NUMA node",
-               *one = "Bind the process of one GPU to its NUMA node";
+    const char *all = "Bind one process per GPU", *one = "Bind a single process";
     if (advice->line_count > 1 && advice->all.torchrun)
         add(making,
             (struct page_action){.kind = PAGE_BIND, .text = all, .command = advice->all.torchrun});
@@ -157,20 +156,27 @@ static void add_repeat(struct making *making, const char *command) {
     int count = 0;
     struct lab_claim *const *claims =
         making->page ? lab_report_claims(making->page, making->arena, &count) : NULL;
-    int compared = 0, open = 0;
+    int compared = 0, open = 0, needed = 0;
     for (int i = 0; i < count; i++) {
+        bool is_open = !claims[i]->unit && claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
         compared += !claims[i]->unit && claims[i]->verdict != LAB_CLAIM_NOT_TESTED;
-        open += !claims[i]->unit && claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
+        open += is_open;
+        needed = is_open && claims[i]->needed > needed ? claims[i]->needed : needed;
     }
     bool first = count > 0 && claims[0]->verdict == LAB_CLAIM_INCONCLUSIVE;
     if (!(first || 2 * open > compared) || page_is_untested(making->page))
         return;
-    const char *text = "Inconclusive: too noisy. Quiet the machine, then run it again";
-    if (first && claims[0]->needed > claims[0]->n && claims[0]->needed <= LAB_CLAIM_RUNS_MOST) {
-        study_add_repeat_command(study, claims[0]->needed, &line);
-        text = lab_arena_printf(making->arena,
-                                "Inconclusive. %d runs per point detect 2%% (80%% power)",
-                                claims[0]->needed);
+    const char *what = first
+                           ? "Inconclusive"
+                           : lab_arena_printf(making->arena, "Inconclusive in %d of %d comparisons",
+                                              open, compared);
+    const char *text = lab_arena_printf(
+        making->arena, "%s: too noisy. Quiet the machine, then run it again", what);
+    needed = first ? claims[0]->needed : needed;
+    if (needed > (first ? claims[0]->n : 0) && needed <= LAB_CLAIM_RUNS_MOST) {
+        study_add_repeat_command(study, needed, &line);
+        text = lab_arena_printf(making->arena, "%s. %d runs per point detect 2%% (80%% power)",
+                                what, needed);
     } else {
         lab_str_add(&line, command);
     }
@@ -213,7 +219,7 @@ static void add_show(struct making *making) {
     if (untested)
         text = "The study's question was not tested";
     if (tested)
-        text = "No setting to change: no significant gain in any comparison";
+        text = "No setting to change: no gain of 1% or more in any comparison";
     add(making, (struct page_action){.kind = PAGE_SHOW,
                                      .text = lab_arena_printf(making->arena, "%s. All %s", text,
                                                               tested ? "comparisons" : "values"),
@@ -235,7 +241,9 @@ struct page_actions page_actions_make(const struct lab_page *page,
         add_choices(&making, page->advice);
     if (page)
         add_further(&making);
-    bool advised = making.made.count > 0;
+    bool advised = false;
+    for (int i = 0; i < making.made.count; i++)
+        advised |= making.made.items[i].command || making.made.items[i].kind == PAGE_CHOOSE;
     if (digest) {
         add_failure(&making);
         add_run(&making, advised);

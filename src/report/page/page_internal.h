@@ -53,7 +53,7 @@ struct page_actions {
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,
                                       const struct page_names *names, struct lab_arena *arena);
-/* The one to do first: what goes on with the study, else the first line; NULL = none. */
+/* The one to do first: what goes on with the study, else the first of them; NULL = none. */
 const struct page_action *page_actions_next(const struct page_actions *actions);
 
 /* --- parts of the document --- */
@@ -76,7 +76,8 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
                     int panels_most);
 /* Whether there is anything to draw: a value in some panel. */
 bool page_chart_has_data(const struct lab_chart *chart);
-/* "Not tested: …. Inconclusive: 3 of 48 comparisons." NULL = neither. */
+/* "Not tested: …. Inconclusive: 3 of 48 comparisons. Measured: GPU 0 of 4. Warning: …" NULL = none
+ * of these. */
 const char *page_limits(const struct page_build *build);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */

@@ -35,11 +35,11 @@ void page_add_actions(const struct page_build *build) {
             add_action(doc, action);
         bool last = i + 1 == actions->count || actions->items[i + 1].kind != action->kind;
         if (last && action->kind == PAGE_BIND)
-            lab_doc_marked(
-                doc, LAB_DOC_FAINT,
-                "PROGRAM: your command. Throughput compared with %s, mean of all models. "
-                "More lines (mpirun, srun): [best_practices.md](best_practices.md)",
-                build->page->advice->lines[0].gain.reference);
+            lab_doc_marked(doc, LAB_DOC_FAINT,
+                           "%sThroughput compared with %s, mean of all models. "
+                           "More lines (mpirun, srun): [best_practices.md](best_practices.md)",
+                           action->command ? "PROGRAM: your command. " : "",
+                           build->page->advice->lines[0].gain.reference);
     }
     int left = shown[PAGE_CHOOSE] - CHOICES_SHOWN;
     if (left > 0)

@@ -49,7 +49,7 @@ static bool row_counts(const struct study_row *row, const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && !isnan(run->rate) && (run->valid || !row->valid);
 }
 
-/* A gang's rate is a sum, and the sum's inverse no time. */
+/* Most gangs' rates are sums, and a sum's inverse is no time. */
 static bool did_one_thing(const struct lab_run *run) {
     return run->iterations == 1 && run->rank_count == 1 &&
            lab_str_equal(run->rate_unit, "iterations/s");

@@ -120,8 +120,9 @@ LAB_TEST_WITH(idle_gpus_are_not_graded, given_setup, given_teardown) {
     given_recording(f, "one", "one");
     add_flat(given_gpu(f, 0), 10, 500, 50, 30);
     when_analysed(f, "balance", NULL);
-    assert_string_equal(f->result.answer, "Not graded: 2 recordings, 1 with one GPU, 1 with no "
-                                          "GPU above 5% utilisation.");
+    assert_string_equal(f->result.answer,
+                        "Not graded: 2 recordings, 1 with fewer than 2 GPUs, 1 with no "
+                        "GPU above 5% utilisation.");
     for (int m = 0; m < 3; m++)
         assert_null(figure(f, 0,
                            m == 0   ? "memory_grade"
