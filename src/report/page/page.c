@@ -142,7 +142,8 @@ const char *page_limits(const struct page_build *build) {
     if (measured.length)
         lab_str_printf(&text, "%sMeasured: %s.", text.length ? " " : "", measured.text);
     add_common_warning(build, &text);
-    return text.length ? page_named(build->names, text.text, lab_doc_arena(build->doc)) : NULL;
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    return text.length ? page_named(build->names, lab_arena_strdup(arena, text.text), arena) : NULL;
 }
 
 /* --- the first screen --- */

@@ -335,6 +335,10 @@ LAB_TEST(little_makes_a_page_too) {
     g->page.study = NULL;
     write_page(g, "html");
     assert_contains(g->text.text, "<h1>No data to report.");
+    g->page.analysis_count = 1;
+    g->claims[1].verdict = LAB_CLAIM_INCONCLUSIVE;
+    write_page(g, "html");
+    assert_contains(g->text.text, "Inconclusive: 1 of 2 comparisons.");
 }
 
 /* Given many parts, a chart and names of 200 letters, then the page and report.md have the first
