@@ -105,11 +105,11 @@ static struct bindings find_bindings(const struct lab_study_table *study,
         add_pairs(grid, bindings.devices[i], bindings.chosen[i], 1.0 / pairs / bindings.count,
                   &all);
     }
-    bindings.pooled = make_claim(&all, "advise.bind_all",
-                                 lab_arena_printf(arena, "%s, mean of %d device%s",
-                                                  local ? "Local NUMA nodes" : "Advised NUMA nodes",
-                                                  bindings.count, bindings.count == 1 ? "" : "s"),
-                                 "the other NUMA nodes", study->simulated);
+    bindings.pooled =
+        make_claim(&all, "advise.bind_all", local ? "Local NUMA nodes" : "Advised NUMA nodes",
+                   "the other NUMA nodes", study->simulated);
+    bindings.pooled.mean_of =
+        lab_arena_printf(arena, "%d device%s", bindings.count, bindings.count == 1 ? "" : "s");
     return bindings;
 }
 

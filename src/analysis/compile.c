@@ -286,12 +286,10 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
     list_pairs(&all, points, count);
     for (int i = 0; i < all.pair_count; i++)
         add_model(&all, &all.pairs[i]);
-    all.gain =
-        claim_gain(&all, NULL, -1, "compile.gain",
-                   all.model_count == 1
-                       ? all.models[0].gain.subject
-                       : lab_arena_printf(arena, "Compiled, mean of %s",
-                                          lab_study_count_words(study, all.model_count, arena)));
+    all.gain = claim_gain(&all, NULL, -1, "compile.gain",
+                          all.model_count == 1 ? all.models[0].gain.subject : "Compiled");
+    if (all.model_count > 1)
+        all.gain.mean_of = lab_study_count_words(study, all.model_count, arena);
     all.numa = claim_numa(&all, points, count);
     judge(&all);
     for (int i = 0; i < all.model_count; i++)

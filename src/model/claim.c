@@ -29,6 +29,17 @@ struct lab_claim lab_claim_named(struct lab_claim claim, const char *kind, const
     return claim;
 }
 
+const char *lab_claim_subject(const struct lab_claim *claim, struct lab_arena *arena) {
+    return claim->mean_of
+               ? lab_arena_printf(arena, "%s, mean of %s", claim->subject, claim->mean_of)
+               : claim->subject;
+}
+
+bool lab_claim_is_alike(const struct lab_claim *a, const struct lab_claim *b) {
+    return lab_str_equal(a->subject, b->subject) && lab_str_equal(a->mean_of, b->mean_of) &&
+           lab_str_equal(a->reference, b->reference) && lab_str_equal(a->quantity, b->quantity);
+}
+
 void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena) {
     if (lab_list_find_text(claim->scope, claim->scope_count, point) >= 0)
         return;
@@ -126,7 +137,8 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
 
 static const char *estimate_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
     struct estimate words = estimate(claim, arena);
-    const char *about = lab_arena_printf(arena, "%s: %s", claim->subject, claim->quantity),
+    const char *about = lab_arena_printf(arena, "%s: %s", lab_claim_subject(claim, arena),
+                                         claim->quantity),
                *count = claim->n == 1 ? "1 run" : lab_arena_printf(arena, "%d runs", claim->n);
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
@@ -167,28 +179,28 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
     if (claim->unit)
         return estimate_sentence(claim, arena);
     bool time = lab_str_equal(claim->quantity, "time");
-    const char *direction =
-        claim->effect < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher");
+    const char *subject = lab_claim_subject(claim, arena),
+               *direction =
+                   claim->effect < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher");
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
-        return lab_arena_printf(arena, "%s: %s%% %s %s than %s (%s, %s)", claim->subject,
+        return lab_arena_printf(arena, "%s: %s%% %s %s than %s (%s, %s)", subject,
                                 percent(claim->effect, arena), direction, claim->quantity,
                                 claim->reference, interval(claim, arena), runs(claim, arena));
     case LAB_CLAIM_NO:
-        return lab_arena_printf(arena,
-                                "No difference larger than %s%% in %s between %s and %s (%s)",
-                                rounded_up(claim->bound, arena), claim->quantity,
-                                lab_claim_within(claim->subject, arena),
-                                lab_claim_within(claim->reference, arena), runs(claim, arena));
+        return lab_arena_printf(
+            arena, "No difference larger than %s%% in %s between %s and %s (%s)",
+            rounded_up(claim->bound, arena), claim->quantity, lab_claim_within(subject, arena),
+            lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
-        return lab_arena_printf(arena, "%s%s%s: inconclusive (%s)%s", claim->subject,
-                                strchr(claim->subject, ',') ? ", compared with " : " and ",
+        return lab_arena_printf(arena, "%s%s%s: inconclusive (%s)%s", subject,
+                                strchr(subject, ',') ? ", compared with " : " and ",
                                 claim->reference, runs(claim, arena),
                                 *lab_claim_next(claim, arena)
                                     ? lab_arena_printf(arena, "; %s", lab_claim_next(claim, arena))
                                     : "");
     default:
-        return lab_arena_printf(arena, "%s: not tested", claim->subject);
+        return lab_arena_printf(arena, "%s: not tested", subject);
     }
 }
 
@@ -226,7 +238,7 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
 struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *scope = lab_value_list(arena);
     lab_value_set_string(arena, map, "kind", claim->kind);
-    lab_value_set_string(arena, map, "subject", claim->subject);
+    lab_value_set_string(arena, map, "subject", lab_claim_subject(claim, arena));
     lab_value_set_string(arena, map, "reference", claim->reference);
     lab_value_set_string(arena, map, "quantity", claim->quantity);
     if (claim->unit)

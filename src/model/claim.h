@@ -35,7 +35,8 @@ enum lab_claim_verdict {
 struct lab_claim {
     const char *kind;                /* "numa.penalty"; the same in every version */
     const char *subject, *reference; /* what is compared with what, as people name them */
-    const char *quantity;            /* that the effect is of: "throughput" */
+    const char *mean_of;  /* that the effect is a mean over: "12 points"; NULL = of one */
+    const char *quantity; /* that the effect is of: "throughput" */
     /* NULL: relative to the reference, -0.125 = 12.5% lower. Else the effect is an estimate in this
      * unit, "FLOP/s", "s", "" of a plain number, and there is no reference. */
     const char *unit;
@@ -58,6 +59,11 @@ extern const struct lab_claim lab_claim_none; /* not tested */
 /* The claim with these names; "" = no reference. `simulated` follows from what is analysed. */
 struct lab_claim lab_claim_named(struct lab_claim claim, const char *kind, const char *subject,
                                  const char *reference, const char *quantity);
+
+/* With what it is a mean of: "Batch 32, mean of 12 points". */
+const char *lab_claim_subject(const struct lab_claim *claim, struct lab_arena *arena);
+/* Whether both compare the same with the same. */
+bool lab_claim_is_alike(const struct lab_claim *a, const struct lab_claim *b);
 
 /* Adds a point to the scope, unless it is there. */
 void lab_claim_add_scope(struct lab_claim *claim, const char *point, struct lab_arena *arena);

@@ -41,7 +41,7 @@ void lab_report_add_claims(struct lab_doc *doc, struct lab_claim *const *claims,
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns)->uncut = true;
     for (int i = 0; i < count; i++) {
         lab_doc_add(doc, lab_cell_text(claims[i]->kind));
-        lab_doc_add(doc, lab_cell_text(claims[i]->subject));
+        lab_doc_add(doc, lab_cell_text(lab_claim_subject(claims[i], arena)));
         lab_doc_add(doc, lab_cell_text(claims[i]->reference));
         lab_doc_add(doc, lab_cell_text(effect_text(claims[i], arena)));
         lab_doc_figure(doc, claims[i]->n);

@@ -109,8 +109,7 @@ static int run_pair(struct pair *pair, struct proof_random *random, struct lab_e
 /* --- matching --- */
 
 static bool same(const struct lab_claim *a, const struct lab_claim *b) {
-    return lab_str_equal(a->kind, b->kind) && lab_str_equal(a->subject, b->subject) &&
-           lab_str_equal(a->reference, b->reference) && lab_str_equal(a->quantity, b->quantity);
+    return lab_str_equal(a->kind, b->kind) && lab_claim_is_alike(a, b);
 }
 
 /* The same claim without noise: of several that are named alike, the one in the same place. */
@@ -162,9 +161,9 @@ static bool is_drifting(const struct pair *pair) {
 static bool take_the_same(const struct lab_claim *claim, const struct lab_analysis_result *quiet) {
     for (int i = 0; i < quiet->claim_count && !claim->unit; i++) {
         const struct lab_claim *other = &quiet->claims[i];
-        if (lab_str_equal(other->subject, claim->subject) &&
-            lab_str_equal(other->reference, claim->reference) &&
-            lab_str_equal(other->quantity, "time") && fabs(other->effect) < NO_EFFECT)
+        struct lab_claim timed = *claim;
+        timed.quantity = "time";
+        if (lab_claim_is_alike(other, &timed) && fabs(other->effect) < NO_EFFECT)
             return true;
     }
     return false;

@@ -39,8 +39,7 @@ static bool is_same(double a, double b) {
 }
 
 static bool contradict(const struct lab_claim *a, const struct lab_claim *b) {
-    if (!lab_str_equal(a->subject, b->subject) || !lab_str_equal(a->reference, b->reference) ||
-        !lab_str_equal(a->quantity, b->quantity))
+    if (!lab_claim_is_alike(a, b))
         return false;
     if (lab_str_equal(a->kind, b->kind))
         return a->verdict != b->verdict || !is_same(a->effect, b->effect);

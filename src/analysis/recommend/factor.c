@@ -155,18 +155,18 @@ static int count_pairs(const struct lab_choices *placements, const struct lab_fa
 /* Models that have no such pair aren't counted. */
 static const char *subject_of(const struct lab_choices *placements,
                               const struct lab_factor_row *row, const char *against,
-                              struct lab_arena *arena) {
+                              const char **ret_mean_of, struct lab_arena *arena) {
     int models = 0, last = 0;
     for (int m = 0; m < placements->model_count; m++)
         if (count_pairs(placements, row, against, m) > 0) {
             last = m;
             models++;
         }
-    return placements->model_count == 1 ? row->level
-           : models == 1
-               ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
-               : lab_arena_printf(arena, "%s, mean of %s", row->level,
-                                  lab_study_count_words(placements->study, models, arena));
+    if (placements->model_count > 1 && models == 1)
+        return lab_arena_printf(arena, "%s, %s", row->level, placements->models[last]);
+    if (placements->model_count > 1)
+        *ret_mean_of = lab_study_count_words(placements->study, models, arena);
+    return row->level;
 }
 
 /* `against`: another level; NULL = the reference, of devices all others. */
@@ -189,10 +189,12 @@ static void compare_level(const struct lab_choices *placements, struct lab_facto
         }
     }
     bool unused = row->factor == LAB_FACTOR_SETTINGS && placements->allreduce;
+    const char *mean_of = NULL, *subject = subject_of(placements, row, against, &mean_of, arena);
     row->claim = lab_claim_named(
         unused ? lab_claim_none : lab_claim_estimate(&contrast, LAB_STUDY_RATE),
-        row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind,
-        subject_of(placements, row, against, arena), row->reference, "throughput");
+        row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind, subject,
+        row->reference, "throughput");
+    row->claim.mean_of = mean_of;
 }
 
 /* `gangs`: only of several devices at once. */

@@ -123,10 +123,9 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
                            100 * (LAB_SPEEDUP_BENEFICIAL - 1), pays, pool->cells);
         return;
     }
-    const char *what = strchr(claim->subject, ','); /* ", mean of 8 points" */
-    lab_str_printf(text, "%d %ss %s %s %s%s (95%% CI, %d runs each).", pool->devices, gangs->unit,
+    lab_str_printf(text, "%d %ss %s %s %s, %s (95%% CI, %d runs each).", pool->devices, gangs->unit,
                    independent ? "have" : "are", pool->times,
-                   independent ? "the throughput of one" : "as fast as one", what, claim->n);
+                   independent ? "the throughput of one" : "as fast as one", pool->over, claim->n);
 }
 
 /* Whether devices that share a PCIe bridge are slower for certain. */

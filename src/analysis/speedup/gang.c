@@ -242,11 +242,15 @@ static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices
     for (int i = 0; i < gangs->count; i++)
         if (gangs->items[i].devices == devices && !isnan(gangs->items[i].claim.effect))
             add_contrast(&contrast, &gangs->items[i], 1.0 / pool.cells);
-    const char *what =
-        pool.cells == 1 ? last->title : lab_arena_printf(arena, "mean of %d points", pool.cells);
-    pool.claim = make_claim(gangs, &contrast, "devices",
-                            lab_arena_printf(arena, "%d %ss, %s", devices, gangs->unit, what),
-                            lab_arena_printf(arena, "1 %s", gangs->unit));
+    const char *points = lab_arena_printf(arena, "%d points", pool.cells),
+               *subject = lab_arena_printf(arena, "%d %ss", devices, gangs->unit);
+    bool single = pool.cells == 1;
+    pool.over = single ? last->title : lab_arena_printf(arena, "mean of %s", points);
+    pool.claim =
+        make_claim(gangs, &contrast, "devices",
+                   single ? lab_arena_printf(arena, "%s, %s", subject, last->title) : subject,
+                   lab_arena_printf(arena, "1 %s", gangs->unit));
+    pool.claim.mean_of = single ? NULL : points;
     return pool;
 }
 
@@ -313,22 +317,21 @@ static void scale(struct lab_contrast *contrast, double factor) {
 }
 
 static struct lab_gang_rival rival_of(const struct lab_gangs *gangs, struct lab_contrast *contrast,
-                                      const char *subject, const char *reference, bool shares) {
-    struct lab_gang_rival rival = {.gangs = subject,
-                                   .reference = reference,
-                                   .shares = shares,
-                                   .claim =
-                                       make_claim(gangs, contrast, "gang", subject, reference)};
+                                      const char *subject, const char *reference,
+                                      const char *mean_of) {
+    struct lab_gang_rival rival = {
+        .reference = reference, .claim = make_claim(gangs, contrast, "gang", subject, reference)};
     rival.claim.quantity = lab_arena_printf(contrast->arena, "throughput per %s", gangs->unit);
+    rival.claim.mean_of = mean_of;
+    rival.gangs = lab_claim_subject(&rival.claim, contrast->arena);
     return rival;
 }
 
-/* "GPUs 0 and 1 (shared PCIe bridge switch0), mean of 18 points" */
-static const char *rival_words(const struct lab_gang *gang, int points, struct lab_arena *arena) {
-    const char *words = gang->names;
-    if (gang->bridge)
-        words = lab_arena_printf(arena, "%s (shared PCIe bridge %s)", words, gang->bridge);
-    return points == 1 ? words : lab_arena_printf(arena, "%s, mean of %d points", words, points);
+/* "GPUs 0 and 1 (shared PCIe bridge switch0)" */
+static const char *rival_words(const struct lab_gang *gang, struct lab_arena *arena) {
+    return gang->bridge
+               ? lab_arena_printf(arena, "%s (shared PCIe bridge %s)", gang->names, gang->bridge)
+               : gang->names;
 }
 
 static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
@@ -348,19 +351,21 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
         for (int t = 0; gang->bridge && t < contrast.count; t++)
             lab_contrast_add(&pooled, contrast.terms[t].point, contrast.terms[t].weight);
         sharing += gang->bridge != NULL;
-        struct lab_gang_rival rival = rival_of(gangs, &contrast, rival_words(gang, works, arena),
-                                               reference->names, gang->bridge != NULL);
+        struct lab_gang_rival rival =
+            rival_of(gangs, &contrast, rival_words(gang, arena), reference->names,
+                     works > 1 ? lab_arena_printf(arena, "%d points", works) : NULL);
+        rival.shares = gang->bridge != NULL;
         rival.gang = gang;
         rival.base = reference;
         LAB_ADD(gangs->rivals, gangs->rival_count, arena) = rival;
     }
     if (sharing > 1) {
         scale(&pooled, 1.0 / sharing);
-        gangs->rivals[0] =
-            rival_of(gangs, &pooled,
-                     lab_arena_printf(arena, "%ss on a shared PCIe bridge, mean of %d pairings",
-                                      gangs->unit, sharing),
-                     lab_arena_printf(arena, "%ss on separate bridges", gangs->unit), true);
+        gangs->rivals[0] = rival_of(
+            gangs, &pooled, lab_arena_printf(arena, "%ss on a shared PCIe bridge", gangs->unit),
+            lab_arena_printf(arena, "%ss on separate bridges", gangs->unit),
+            lab_arena_printf(arena, "%d pairings", sharing));
+        gangs->rivals[0].shares = true;
     } else {
         gangs->rivals++;
         gangs->rival_count--;

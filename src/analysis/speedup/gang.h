@@ -44,6 +44,7 @@ struct lab_gang {
 
 struct lab_gang_pool { /* all gangs of a size */
     int devices, cells;
+    const char *over; /* "mean of 8 points"; the only one's title */
     const char *times;
     struct lab_claim claim; /* "<analysis>.devices" */
 };

@@ -82,7 +82,8 @@ static int count_alike(const struct lab_analysis_result *result, int first) {
 
 /* What no run shows, a part for each kind of claim: "GPU 3, NUMA node 1 (local)". A parameter in a
  * unit that the runs don't determine is no gap of the study. */
-static void add_untested(const struct lab_analysis_result *result, struct lab_str *text) {
+static void add_untested(const struct lab_analysis_result *result, struct lab_arena *arena,
+                         struct lab_str *text) {
     const char *kinds[SUBJECTS_SHOWN] = {NULL};
     int count = 0;
     for (int c = 0; c < result->claim_count && count < SUBJECTS_SHOWN; c++) {
@@ -91,7 +92,8 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_st
             lab_list_find_text(kinds, count, claim->kind) >= 0)
             continue;
         int more = count_alike(result, c);
-        lab_str_printf(text, "%s%s", count ? "; " : "Not tested: ", claim->subject);
+        lab_str_printf(text, "%s%s",
+                       count ? "; " : "Not tested: ", lab_claim_subject(claim, arena));
         kinds[count++] = claim->kind;
         if (more)
             lab_str_printf(text, " and %d more", more);
@@ -124,7 +126,7 @@ const char *page_limits(const struct page_build *build) {
         if (!page_tells(analysis) || (!first && !analysis->named))
             continue;
         if (first && !page_is_untested(page))
-            add_untested(analysis->result, &text);
+            add_untested(analysis->result, lab_doc_arena(build->doc), &text);
         first = false;
         for (int c = 0; c < analysis->result->claim_count; c++) {
             const struct lab_claim *claim = &analysis->result->claims[c];

@@ -71,14 +71,15 @@ static const char *choice_sentence(const struct lab_claim *claim, struct lab_are
     if (lab_str_equal(claim->kind, "recommend.compile"))
         return "Compile the model";
     if (lab_str_starts(claim->kind, "recommend.")) {
-        const char *level = lab_claim_within(claim->subject, arena),
-                   *mean = strstr(level, ", mean of ");
-        size_t length = mean ? (size_t)(mean - level) : strlen(level);
         const char *smallest = lab_str_equal(claim->kind, "recommend.batch")
                                    ? ", the smallest that no other beats"
                                    : "";
-        chosen.subject = lab_arena_printf(arena, "Use %.*s%s", (int)length, level, smallest);
-        chosen.reference = lab_arena_printf(arena, "%s%s", claim->reference, mean ? mean : "");
+        chosen.subject =
+            lab_arena_printf(arena, "Use %s%s", lab_claim_within(claim->subject, arena), smallest);
+        if (claim->mean_of)
+            chosen.reference =
+                lab_arena_printf(arena, "%s, mean of %s", claim->reference, claim->mean_of);
+        chosen.mean_of = NULL;
     }
     if (lab_str_equal(claim->kind, "peers.device"))
         chosen.subject =

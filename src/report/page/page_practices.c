@@ -103,7 +103,8 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
         const struct lab_claim *claim = &advice->choices[i];
-        lab_doc_add(doc, lab_cell_text(page_named(build->names, claim->subject, arena)));
+        lab_doc_add(
+            doc, lab_cell_text(page_named(build->names, lab_claim_subject(claim, arena), arena)));
         lab_doc_add(doc, lab_cell_text(page_named(build->names, claim->reference, arena)));
         lab_doc_add(doc, lab_cell_text(claim->quantity));
         lab_doc_add(doc, lab_cell_text(lab_claim_short(claim, arena)));

@@ -11,7 +11,8 @@
 static inline const struct lab_claim *find_claim(const struct lab_analysis_result *result,
                                                  const char *kind, const char *words) {
     for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) && strstr(result->claims[i].subject, words))
+        if (lab_str_equal(result->claims[i].kind, kind) &&
+            strstr(lab_claim_subject(&result->claims[i], result->arena), words))
             return &result->claims[i];
     return NULL;
 }

@@ -1,4 +1,5 @@
 /* A device that is slower than its peers is named, and no other. */
+#include "claim_fixture.h"
 #include "study_answers.h"
 
 #define GPUS 6
@@ -19,16 +20,6 @@ static void given_machine(struct given_study *given, int runs, double slow, doub
                                                                 (node == gpu / 3 ? 1 : 0.85) *
                                                                 (gpu == 4 && m ? 1 - slow : 1) *
                                                                 (1 + noise * given_normal(given))});
-}
-
-static const struct lab_claim *claim_of(const struct lab_analysis_result *result, const char *kind,
-                                        const char *subject) {
-    for (int i = 0; i < result->claim_count; i++)
-        if (lab_str_equal(result->claims[i].kind, kind) &&
-            lab_str_equal(result->claims[i].subject, subject))
-            return &result->claims[i];
-    fail_msg("no claim %s of %s", kind, subject);
-    return NULL;
 }
 
 LAB_TEST(a_device_that_is_slow_by_six_percent_is_named_alone) {

@@ -81,7 +81,7 @@ LAB_TEST(test_two_devices_that_are_slower_mean_stay_single) {
     struct lab_analysis_result result = when_asked(&given, "speedup");
     assert_int_equal(figure_of(&result, "stay_single")->value, 4);
     assert_string_equal(result.claims[0].kind, "speedup.devices");
-    assert_string_equal(result.claims[0].subject, "2 GPUs, mean of 4 points");
+    assert_string_equal(result.claims[0].mean_of, "4 points");
     assert_true(holds(&result.claims[0], mean - 1));
     assert_true(holds(claim_of(&result, "speedup.cell", "medium, batch 128"), -0.27));
     assert_true(fabs(cell_of(&result, "speedups", 3, "efficiency")->value - 0.365) < 0.01);

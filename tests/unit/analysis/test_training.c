@@ -245,7 +245,7 @@ LAB_TEST(test_what_auto_chose_is_compared_with_one_device) {
             given.table.runs[i].used = false;
     struct lab_analysis_result result = when_asked(&given, "training");
     assert_string_equal(result.claims[0].kind, "training.auto");
-    assert_string_equal(result.claims[0].subject, "gpu_mode=auto, mean of 2 points");
+    assert_string_equal(result.claims[0].mean_of, "2 points");
     assert_contains(result.answer, "gpu_mode=auto chose several GPUs at 2 of 8 points. ");
     assert_int_equal(claim_of(&result, "training.auto", "large, batch 64, 1 GPU")->verdict,
                      LAB_CLAIM_NOT_TESTED);
