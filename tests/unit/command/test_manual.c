@@ -84,27 +84,17 @@ static const struct lab_manual_page version_page = {.name = "version", .summary 
 static const struct lab_manual_page *const pages[] = {&open_page, &run_page, &version_page, NULL};
 static const struct lab_manual manual = {"lab", "1.2", "a made-up program", pages};
 
-static struct lab_arena arena;
 static struct lab_str out;
-static char folder[64];
 
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
     lab_str_init(&out);
-    snprintf(folder, sizeof folder, "/tmp/gpulab-test-manual-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    const char *const argv[] = {"rm", "-r", folder, NULL};
-    struct lab_subprocess_spec spec = {.argv = argv};
-    struct lab_subprocess_result result;
-    struct lab_err err;
-    lab_subprocess_run(&spec, &arena, &result, &err);
     lab_str_release(&out);
-    lab_arena_release(&arena);
     return 0;
 }
 
@@ -173,7 +163,7 @@ LAB_TEST(no_line_is_wider_than_the_terminal) {
         lab_manual_overview(&manual, columns, LAB_MANUAL_PLAIN, &out);
         for (const char *line = out.text; *line;) {
             size_t length = strcspn(line, "\n");
-            int width = lab_str_columns(lab_arena_strndup(&arena, line, length));
+            int width = lab_str_columns(lab_arena_strndup(&test_arena, line, length));
             assert_true(width <= columns);
             assert_true(length == 0 || line[length - 1] != ' ');
             line += length + 1;
@@ -200,14 +190,15 @@ LAB_TEST(colour_changes_nothing_else) {
 static bool run_with_file(const char *const *argv, const char *name,
                           struct lab_subprocess_result *result) {
     struct lab_err err = LAB_ERR_INIT;
-    const char *path = lab_arena_printf(&arena, "%s/%s", folder, name);
+    const char *path = test_path("%s", name);
     if (lab_file_write_atomic(path, out.text, out.length, &err) < 0)
         fail_msg("%s", err.text);
-    const char *const env[] = {lab_arena_printf(&arena, "FILE=%s", path),
-                               lab_arena_printf(&arena, "HOME=%s", folder), "LC_ALL=C.UTF-8", NULL};
+    const char *const env[] = {lab_arena_printf(&test_arena, "FILE=%s", path),
+                               lab_arena_printf(&test_arena, "HOME=%s", test_folder()),
+                               "LC_ALL=C.UTF-8", NULL};
     struct lab_subprocess_spec spec = {
         .argv = argv, .env = env, .max_output_bytes = 100000, .timeout_ns = 30 * LAB_NS_PER_S};
-    return lab_subprocess_run(&spec, &arena, result, &err) == 0;
+    return lab_subprocess_run(&spec, &test_arena, result, &err) == 0;
 }
 
 static void is_installed_or_skip(bool installed, const char *name) {

@@ -17,33 +17,15 @@
 
 #define START_S 1763200000 /* of every file here, since 1970 */
 
-static struct lab_arena arena;
-static char root[64];
-static const char *made[16];
-static int made_count;
-
 static int set_up(void **state) {
     (void)state;
-    lab_arena_init(&arena);
-    made_count = 0;
-    snprintf(root, sizeof root, "/tmp/gpulab-test-files-XXXXXX");
     setenv("XDG_STATE_HOME", "/nonexistent", 1); /* no study is known by its name */
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    for (int i = 0; i < made_count; i++)
-        remove(made[i]);
-    rmdir(root);
-    lab_arena_release(&arena);
     return 0;
 }
 
 static const char *write_text(const char *name, const char *text) {
-    const char *path = lab_arena_printf(&arena, "%s/%s", root, name);
-    assert_int_equal(lab_file_replace(path, text, strlen(text), NULL), 0);
-    made[made_count++] = path;
+    const char *path = test_path("%s", name);
+    test_write(path, text);
     return path;
 }
 
@@ -89,7 +71,7 @@ static const char *write_recording(const char *name, double offset_s) {
 
 static void read_table(const char *path, unsigned needs, struct lab_study_table *ret_table) {
     struct lab_studies_timing timing = {path, ""};
-    assert_int_equal(lab_studies_read_timings(&timing, 1, needs, &arena, ret_table, NULL), 0);
+    assert_int_equal(lab_studies_read_timings(&timing, 1, needs, &test_arena, ret_table, NULL), 0);
 }
 
 /* --- words --- */
@@ -97,13 +79,14 @@ static void read_table(const char *path, unsigned needs, struct lab_study_table 
 LAB_TEST(test_words_are_told_by_what_they_hold) {
     const char *a = write_timings("a.json", 0, true), *b = write_timings("b.json", 0, true);
     const char *recording = write_recording("pcie.log", 0);
-    const char *list = lab_arena_printf(&arena, "%s,%s", a, b);
-    const char *words[] = {lab_arena_printf(&arena, "baseline=%s", list), recording, "numa_study"};
+    const char *list = lab_arena_printf(&test_arena, "%s,%s", a, b);
+    const char *words[] = {lab_arena_printf(&test_arena, "baseline=%s", list), recording,
+                           "numa_study"};
     struct lab_studies_words sorted;
 
-    assert_true(lab_studies_is_list(list, &arena));
-    assert_false(lab_studies_is_list(a, &arena));
-    assert_int_equal(lab_studies_sort(words, 3, &arena, &sorted, NULL), 0);
+    assert_true(lab_studies_is_list(list, &test_arena));
+    assert_false(lab_studies_is_list(a, &test_arena));
+    assert_int_equal(lab_studies_sort(words, 3, &test_arena, &sorted, NULL), 0);
 
     assert_int_equal(sorted.timing_count, 2);
     assert_string_equal(sorted.timings[1].path, b);
@@ -118,9 +101,9 @@ LAB_TEST(test_a_folder_is_looked_through) {
     write_timings("baseline_0_gemm.json", 0, true);
     write_recording("pcie.log", 0);
     write_text("notes.txt", "nothing of the kind");
-    const char *word = root;
+    const char *word = test_folder();
     struct lab_studies_words sorted;
-    assert_int_equal(lab_studies_sort(&word, 1, &arena, &sorted, NULL), 0);
+    assert_int_equal(lab_studies_sort(&word, 1, &test_arena, &sorted, NULL), 0);
     assert_int_equal(sorted.timing_count, 1);
     assert_int_equal(sorted.recording_count, 1);
     assert_false(sorted.recordings[0].named);
@@ -131,7 +114,7 @@ LAB_TEST(test_recordings_alone_are_refused) {
     const char *recording = write_recording("pcie.log", 0);
     struct lab_studies_words sorted;
     struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_studies_sort(&recording, 1, &arena, &sorted, &err), -1);
+    assert_int_equal(lab_studies_sort(&recording, 1, &test_arena, &sorted, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     assert_non_null(strstr(err.text, "name a study or a file of timings with it"));
 }
@@ -151,7 +134,7 @@ LAB_TEST(test_the_best_configuration_is_the_run) {
     assert_true(fabs(run->time_s - 0.010) < 1e-12);
 
     size_t count;
-    const double *times = lab_study_intervals(&run->ranks[0], &arena, &count);
+    const double *times = lab_study_intervals(&run->ranks[0], &test_arena, &count);
     assert_int_equal(count, 199);
     assert_true(fabs(times[0] - (is_busy(0) ? 0.01201 : 0.01001)) <
                 1e-9); /* its own time, not the gap to the one before */
@@ -185,13 +168,14 @@ LAB_TEST(test_names_stand_for_what_a_file_lacks) {
 LAB_TEST(test_other_json_is_no_timing) {
     struct lab_timing_file file;
     struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_timing_file_read(write_text("a", "{\"a\": 1}"), &arena, &file, &err), -1);
+    assert_int_equal(lab_timing_file_read(write_text("a", "{\"a\": 1}"), &test_arena, &file, &err),
+                     -1);
     assert_int_equal(err.code, LAB_ERR_USER);
-    assert_int_equal(lab_timing_file_read(write_text("b", "[1, 2"), &arena, &file, NULL), -1);
+    assert_int_equal(lab_timing_file_read(write_text("b", "[1, 2"), &test_arena, &file, NULL), -1);
     assert_int_equal(
         lab_timing_file_read(
             write_text("c", "{\"detailed_timings\": [1, -2, null, {\"time_ms\": \"x\"}, 3]}"),
-            &arena, &file, NULL),
+            &test_arena, &file, NULL),
         0);
     assert_int_equal(file.timing_count, 2);
     assert_true(isnan(file.best_time_s));
@@ -203,7 +187,7 @@ static struct lab_analysis_result correlate(const struct lab_study_table *table)
     const struct lab_analysis *analysis = lab_analysis_find("correlate", NULL);
     struct lab_analysis_input input = {.studies = table, .study_count = 1};
     struct lab_analysis_result result;
-    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &arena, &result, NULL), 0);
+    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &test_arena, &result, NULL), 0);
     return result;
 }
 
@@ -211,7 +195,7 @@ LAB_TEST(test_a_recording_is_joined_by_time) {
     struct lab_study_table table;
     struct lab_studies_recording beside = {write_recording("pcie.csv", 0), true};
     read_table(write_timings("x.json", 0, true), LAB_STUDY_WITH_CONFIGURATIONS, &table);
-    assert_int_equal(lab_studies_lay_beside(&table, 1, &beside, 1, &arena, NULL), 0);
+    assert_int_equal(lab_studies_lay_beside(&table, 1, &beside, 1, &test_arena, NULL), 0);
     const struct lab_recording *joined = table.runs[0].recording;
     assert_non_null(joined);
     assert_ptr_equal(table.runs[1].recording, joined); /* at the same time: each reading once */
@@ -226,7 +210,7 @@ LAB_TEST(test_a_recording_of_another_time_is_said) {
     struct lab_study_table table;
     struct lab_studies_recording beside = {write_recording("late.csv", 3600), true};
     read_table(write_timings("x.json", 0, true), LAB_STUDY_WITH_CONFIGURATIONS, &table);
-    assert_int_equal(lab_studies_lay_beside(&table, 1, &beside, 1, &arena, NULL), 0);
+    assert_int_equal(lab_studies_lay_beside(&table, 1, &beside, 1, &test_arena, NULL), 0);
     assert_null(table.runs[0].recording);
     assert_non_null(strstr(table.notes[0], "late.csv was recorded from "));
     assert_non_null(strstr(table.notes[0], "when none of the runs ran"));
@@ -242,8 +226,8 @@ LAB_TEST(test_timings_without_stamps_have_no_time) {
     read_table(write_timings("x.json", 0, false), 0, &table);
     assert_int_equal(table.runs[0].ranks[0].iteration_count, 200);
     assert_non_null(strstr(table.notes[0], "without time stamps"));
-    assert_int_equal(lab_studies_lay_beside(&table, 1, &beside, 1, &arena, NULL), 0);
+    assert_int_equal(lab_studies_lay_beside(&table, 1, &beside, 1, &test_arena, NULL), 0);
     assert_null(table.runs[0].recording);
 }
 
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
+const struct lab_test_program lab_test_program = {.set_up = set_up};

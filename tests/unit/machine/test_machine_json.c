@@ -6,31 +6,15 @@
 #include "machine/machine.h"
 #include "test.h"
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
-
 /* A file that version 0.1.0 wrote for a simulated machine with ten GPUs on four nodes. */
 LAB_TEST(file_of_an_earlier_version_is_read) {
     char *text;
     size_t length;
     struct lab_err err = LAB_ERR_INIT;
     if (lab_file_read(LAB_TEST_SOURCE_DIR "/tests/fixtures/0.1.0/numa/machine.json", 1 << 20,
-                      &arena, &text, &length, &err) < 0)
+                      &test_arena, &text, &length, &err) < 0)
         fail_msg("%s", err.text);
-    const struct lab_machine *machine = lab_machine_json_read(text, &arena);
+    const struct lab_machine *machine = lab_machine_json_read(text, &test_arena);
     assert_int_equal(machine->node_count, 4);
     assert_true(lab_cpus_contain(&machine->nodes[2].cpus, 47));
     assert_int_equal(lab_machine_distance(machine, 0, 1), 12);
@@ -39,8 +23,8 @@ LAB_TEST(file_of_an_earlier_version_is_read) {
     assert_int_equal(machine->pci_count, 10);
     assert_int_equal(machine->pci[9].kind, LAB_PCI_GPU);
     assert_true(machine->recorded && machine->simulated);
-    assert_true(lab_machine_json_is_simulated(text, &arena));
-    struct lab_machine_words words = lab_machine_json_words(text, &arena);
+    assert_true(lab_machine_json_is_simulated(text, &test_arena));
+    struct lab_machine_words words = lab_machine_json_words(text, &test_arena);
     assert_string_equal(
         words.line,
         "2 × 32-core server CPU, two nodes a socket, 64 cores, 4 NUMA nodes, 10 × NVIDIA L40S");
@@ -70,10 +54,10 @@ LAB_TEST(what_is_written_is_read) {
         struct lab_machine *machine;
         LAB_AUTO(str, text);
         ASSERT_OK(lab_machine_open(
-            lab_arena_printf(&arena, LAB_TEST_SOURCE_DIR "/tests/fixtures/%s.xml", names[n]),
+            lab_arena_printf(&test_arena, LAB_TEST_SOURCE_DIR "/tests/fixtures/%s.xml", names[n]),
             &machine, err));
-        lab_json_write(lab_machine_json_value(machine, &arena), 2, &text);
-        const struct lab_machine *read = lab_machine_json_read(text.text, &arena);
+        lab_json_write(lab_machine_json_value(machine, &test_arena), 2, &text);
+        const struct lab_machine *read = lab_machine_json_read(text.text, &test_arena);
         assert_same_nodes(machine, read);
         assert_string_equal(read->host, machine->host);
         assert_string_equal(read->cpu_model, machine->cpu_model);
@@ -88,7 +72,7 @@ LAB_TEST(what_is_written_is_read) {
             assert_int_equal(read->pci[i].vendor_id, machine->pci[i].vendor_id);
             assert_int_equal(read->pci[i].device_id, machine->pci[i].device_id);
         }
-        assert_false(lab_machine_json_is_simulated(text.text, &arena));
+        assert_false(lab_machine_json_is_simulated(text.text, &test_arena));
         lab_machine_close(machine);
     }
 }

@@ -6,27 +6,13 @@
 
 #include "test.h"
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
 static struct lab_job example(void) {
     static const struct lab_job_rank ranks[] = {{0, 4, "cpu:0/2.0", 1}, {2, 5, "cpu:0/2.1", -1}};
     struct lab_job job = {
         .run_id = "gpu4+5_numa1_vit32x6x512",
         .folder = "/tmp/a study's \"folder\"",
         .workload = "vit",
-        .options = lab_value_map(&arena),
+        .options = lab_value_map(&test_arena),
         .ranks = ranks,
         .rank_count = 2,
         .gang_size = 3,
@@ -37,23 +23,23 @@ static struct lab_job example(void) {
         .verify = true,
         .trace = true,
     };
-    lab_value_set_int(&arena, job.options, "depth", 6);
-    lab_value_set_string(&arena, job.options, "dtype", "fp32");
-    lab_value_set_bool(&arena, job.options, "compile_model", false);
+    lab_value_set_int(&test_arena, job.options, "depth", 6);
+    lab_value_set_string(&test_arena, job.options, "dtype", "fp32");
+    lab_value_set_bool(&test_arena, job.options, "compile_model", false);
     return job;
 }
 
 static const char *text_of(const struct lab_job *job) {
     LAB_AUTO(str, text);
     lab_job_write(job, &text);
-    const char *kept = lab_arena_strdup(&arena, text.text);
+    const char *kept = lab_arena_strdup(&test_arena, text.text);
     return kept;
 }
 
 LAB_TEST(a_job_arrives_as_it_was_sent) {
     struct lab_job sent = example(), job;
     const char *text = text_of(&sent);
-    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
+    ASSERT_OK(lab_job_read(text, strlen(text), &test_arena, &job, err));
     assert_string_equal(job.run_id, sent.run_id);
     assert_string_equal(job.folder, sent.folder);
     assert_string_equal(job.workload, "vit");
@@ -81,7 +67,7 @@ LAB_TEST(a_simulated_machine_comes_with_the_job) {
     sent.chance = 12345;
     sent.start_ns = INT64_C(1) << 60;
     const char *text = text_of(&sent);
-    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
+    ASSERT_OK(lab_job_read(text, strlen(text), &test_arena, &job, err));
     assert_string_equal(job.machine, "l40s-10");
     assert_string_equal(job.definition, sent.definition);
     assert_int_equal(job.chance, 12345);
@@ -107,7 +93,7 @@ LAB_TEST(a_phase_comes_with_the_job) {
     sent.tune_s = 2.5;
     sent.disturb = "membw";
     const char *text = text_of(&sent);
-    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
+    ASSERT_OK(lab_job_read(text, strlen(text), &test_arena, &job, err));
     assert_true(job.probe && job.tune_s == 2.5);
     assert_string_equal(job.disturb, "membw");
     assert_int_equal(job.ranks[0].cpu_count, 2);
@@ -122,18 +108,18 @@ static void refuse(const char *key, const char *json, const char *message) {
     struct lab_job sent = example(), job;
     struct lab_err err = LAB_ERR_INIT;
     const char *text = text_of(&sent);
-    struct lab_value *whole = NULL, *changed = lab_value_map(&arena), *field = NULL;
-    assert_int_equal(lab_json_parse(text, strlen(text), "test", &arena, &whole, &err), 0);
-    if (json && lab_json_parse(json, strlen(json), "test", &arena, &field, &err) < 0)
+    struct lab_value *whole = NULL, *changed = lab_value_map(&test_arena), *field = NULL;
+    assert_int_equal(lab_json_parse(text, strlen(text), "test", &test_arena, &whole, &err), 0);
+    if (json && lab_json_parse(json, strlen(json), "test", &test_arena, &field, &err) < 0)
         fail_msg("%s", err.text);
     for (int i = 0; i < whole->count; i++)
         if (!lab_str_equal(whole->keys[i], key))
-            lab_value_set(&arena, changed, whole->keys[i], whole->items[i]);
+            lab_value_set(&test_arena, changed, whole->keys[i], whole->items[i]);
     if (field)
-        lab_value_set(&arena, changed, key, field);
+        lab_value_set(&test_arena, changed, key, field);
     LAB_AUTO(str, out);
     lab_json_write(changed, 0, &out);
-    assert_int_equal(lab_job_read(out.text, out.length, &arena, &job, &err), -1);
+    assert_int_equal(lab_job_read(out.text, out.length, &test_arena, &job, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     if (!strstr(err.text, message))
         fail_msg("%s=%s: '%s' isn't in: %s", key, json, message, err.text);
@@ -145,7 +131,7 @@ LAB_TEST(whatever_is_missing_is_named) {
         "ranks",      "gang_size", "iterations", "warmup_iterations",
         "duration_s", "seed",      "verify",     "trace"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        refuse(fields[i], NULL, lab_arena_printf(&arena, "job: '%s' is missing", fields[i]));
+        refuse(fields[i], NULL, lab_arena_printf(&test_arena, "job: '%s' is missing", fields[i]));
 }
 
 LAB_TEST(whatever_is_of_another_type_is_named) {
@@ -194,10 +180,10 @@ LAB_TEST(a_job_says_how_much_to_measure) {
     struct lab_job sent = example(), job;
     sent.iterations = 0;
     const char *text = text_of(&sent);
-    ASSERT_OK(lab_job_read(text, strlen(text), &arena, &job, err));
+    ASSERT_OK(lab_job_read(text, strlen(text), &test_arena, &job, err));
     sent.duration_s = 0;
     text = text_of(&sent);
-    ASSERT_SAYS(lab_job_read(text, strlen(text), &arena, &job, err),
+    ASSERT_SAYS(lab_job_read(text, strlen(text), &test_arena, &job, err),
                 "'iterations' or 'duration_s' is missing");
 }
 
@@ -214,10 +200,8 @@ LAB_TEST(a_half_described_machine_is_refused) {
 LAB_TEST(what_is_no_map_is_refused) {
     struct lab_job job;
     struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_job_read("[1]", 3, &arena, &job, &err), -1);
+    assert_int_equal(lab_job_read("[1]", 3, &test_arena, &job, &err), -1);
     assert_string_equal(err.text, "job: must be a map, not a list");
-    assert_int_equal(lab_job_read("{\"run_id\"", 9, &arena, &job, &err), -1);
-    assert_int_equal(lab_job_read("", 0, &arena, &job, &err), -1);
+    assert_int_equal(lab_job_read("{\"run_id\"", 9, &test_arena, &job, &err), -1);
+    assert_int_equal(lab_job_read("", 0, &test_arena, &job, &err), -1);
 }
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

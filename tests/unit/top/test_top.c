@@ -117,16 +117,6 @@ LAB_TEST(golden_screens_hold) {
 
 /* --- what holds for every page and size --- */
 
-static void draw(const struct lab_top_history *history, const struct lab_top_view *view,
-                 struct lab_str *out) {
-    struct lab_top_grid grid;
-    lab_top_grid_init(&grid);
-    lab_str_clear(out);
-    lab_top_draw(history, view, &grid);
-    lab_top_grid_write(&grid, out);
-    lab_top_grid_release(&grid);
-}
-
 /* Given a simulated machine, the word stands on each page, also in the snapshot and the summary. */
 LAB_TEST(simulated_devices_say_so_everywhere) {
     struct top_fixture f;

@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void draw(const struct lab_top_history *history, const struct lab_top_view *view,
-                 struct lab_str *out) {
-    struct lab_top_grid grid;
-    lab_top_grid_init(&grid);
-    lab_str_clear(out);
-    lab_top_draw(history, view, &grid);
-    lab_top_grid_write(&grid, out);
-    lab_top_grid_release(&grid);
-}
-
 /* Given a recording, a time in it looks the same however one came there. */
 LAB_TEST(seeking_shows_what_playing_shows) {
     struct top_fixture f;

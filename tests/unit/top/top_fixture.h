@@ -312,3 +312,13 @@ static inline struct lab_top_history *top_fixture_history(const struct top_fixtu
     lab_top_history_load(history, &f->recording, TOP_BEGIN_NS + f->ticks * f->interval_ns);
     return history;
 }
+
+static inline void draw(const struct lab_top_history *history, const struct lab_top_view *view,
+                        struct lab_str *out) {
+    struct lab_top_grid grid;
+    lab_top_grid_init(&grid);
+    lab_str_clear(out);
+    lab_top_draw(history, view, &grid);
+    lab_top_grid_write(&grid, out);
+    lab_top_grid_release(&grid);
+}
