@@ -161,6 +161,18 @@ static void check_kinds(const struct lab_analysis *analysis, struct lab_analysis
                               result->claims[i].kind);
 }
 
+static void complete_answers(struct lab_analysis_result *result, struct lab_arena *arena) {
+    for (int i = 0; i < result->part_count; i++)
+        if (result->parts[i].untested)
+            result->parts[i].answer = lab_analysis_untested(result->parts[i].untested, arena);
+    if (result->untested)
+        result->answer = lab_analysis_untested(result->untested, arena);
+    if (result->answer || result->part_count == 0)
+        return;
+    result->answer = result->parts[0].answer;
+    result->untested = result->parts[0].untested;
+}
+
 int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
                      const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_analysis_result *ret_result, struct lab_err *err) {
@@ -176,6 +188,7 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
         result.simulated |= input->recordings[i].recording->simulated;
     if (analysis->run(&given, &result, err) < 0)
         return -1;
+    complete_answers(&result, arena);
     *ret_result = result;
     int count = ret_result->claim_count;
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)count + 1, sizeof *claims);

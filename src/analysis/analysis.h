@@ -28,6 +28,7 @@ struct lab_analysis_part {      /* one thing that was analysed: a pipeline, a pa
     const char *name;           /* unique in the result */
     const char *about;          /* what and where it was, in a few words; NULL = nothing to say */
     const char *answer;         /* a sentence */
+    const char *untested;       /* why there is none, as the result has it */
     struct lab_doc_cell *cells; /* one for each column of the result */
     struct lab_doc_table *tables;
     int table_count;
@@ -46,7 +47,9 @@ enum lab_analysis_finding {
 
 struct lab_analysis_result {
     struct lab_arena *arena; /* that all of it lies in */
-    const char *answer;      /* the first sentence */
+    const char *answer;      /* the first sentence; NULL = the first part's */
+    const char *untested;    /* why no run answers the question, a sentence: lab_analysis_run makes
+                                the answer of it. NULL = they do */
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     const char *action;      /* what to do, or what that line does; without full stop. NULL = the
                                 answer says it */

@@ -28,6 +28,10 @@ static void add_note(const char *const **notes, const char *note, struct lab_are
     *notes = longer;
 }
 
+const char *lab_analysis_untested(const char *reason, struct lab_arena *arena) {
+    return reason ? lab_arena_printf(arena, "Not tested: %s", reason) : NULL;
+}
+
 void lab_analysis_note(const char *const **notes, struct lab_arena *arena, const char *format,
                        ...) {
     char *note;

@@ -23,6 +23,9 @@ const char *lab_analysis_prefix(const struct lab_analysis_input *input,
 /* Of names of charts, from 0: "", "_2", "_3". */
 const char *lab_analysis_suffix(int number, struct lab_arena *arena);
 
+/* "Not tested: no run is done." of a reason; NULL of none. */
+const char *lab_analysis_untested(const char *reason, struct lab_arena *arena);
+
 /* Sentences, NULL-terminated. */
 void lab_analysis_note(const char *const **notes, struct lab_arena *arena, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -448,10 +448,9 @@ static int compile_run(const struct lab_analysis_input *input, struct lab_analys
                             lab_analysis_prefix(input, &input->studies[i], arena), &result->notes,
                             arena);
     }
-    result->answer = result->part_count > 0
-                         ? result->parts[0].answer
-                         : "Not tested: no model with arithmetic ran both compiled and "
-                           "uncompiled. gpulab run compile_study tests it.";
+    if (result->part_count == 0)
+        result->untested = "no model with arithmetic ran both compiled and uncompiled. gpulab run "
+                           "compile_study tests it.";
     return 0;
 }
 

@@ -448,7 +448,7 @@ static int contention_run(const struct lab_analysis_input *input,
         add_recoveries(result, &made);
         add_chart(result, &made);
     } else {
-        result->answer = lab_phases_lack(&made.phases);
+        result->untested = lab_phases_lack(&made.phases);
     }
     lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     add_plan_notes(result, &input->studies[0], arena);

@@ -181,20 +181,22 @@ static struct correlated correlate_study(const struct lab_study_table *study, in
 
 /* --- the headline --- */
 
-static const char *why_not(const struct correlated *made) {
+static const char *why_untested(const struct correlated *made) {
     if (made->figures.devices == 0)
-        return "Not tested: there is no run.";
+        return "there is no run.";
+    if (made->figures.tested > 0)
+        return made->figures.found == 0 && made->possible == 0
+                   ? "only the GPUs' own activity was sampled."
+                   : NULL;
     if (made->figures.resources > 0)
-        return made->figures.tested > 0
-                   ? NULL
-                   : lab_arena_printf(made->arena,
-                                      "Not tested: %d of %d sampled resources never changed, the "
-                                      "others have too few windows.",
-                                      made->figures.constant, made->figures.resources);
+        return lab_arena_printf(made->arena,
+                                "%d of %d sampled resources never changed, the "
+                                "others have too few windows.",
+                                made->figures.constant, made->figures.resources);
     if (made->without_iterations > 0 && made->without_samples == 0)
-        return "Not tested: no iterations were kept.";
-    return made->without_samples > 0 ? "Not tested: nothing was sampled during the runs."
-                                     : "Not tested: no sample lies within the iterations.";
+        return "no iterations were kept.";
+    return made->without_samples > 0 ? "nothing was sampled during the runs."
+                                     : "no sample lies within the iterations.";
 }
 
 /* Of all that could be a cause: there is none, or the runs are too short. */
@@ -216,9 +218,6 @@ static struct lab_claim claim_of_none(const struct correlated *made) {
 
 static const char *make_answer(const struct correlated *made, const struct lab_claim *none) {
     struct lab_arena *arena = made->arena;
-    const char *lacking = why_not(made);
-    if (lacking)
-        return lacking;
     if (made->figures.found > 0) {
         struct row first = make_row(made->findings[0], made->study, arena);
         if (first.rho.verdict != LAB_CLAIM_YES)
@@ -238,8 +237,6 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                                 "No sampled resource correlates with iteration time (%d tested; "
                                 "|ρ| ≥ %.2f would have been detected).",
                                 made->possible, none->bound);
-    if (made->possible == 0)
-        return "Not tested: only the GPUs' own activity was sampled.";
     return lab_arena_printf(
         arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
         made->study->repeated ? "the runs are too short" : "1 run of each point", made->possible);
@@ -275,7 +272,8 @@ static void add_part(struct lab_analysis_result *result, const struct correlated
     struct lab_claim none = claim_of_none(made);
     struct row *found = NULL, *all = NULL;
     int found_count = 0, all_count = 0;
-    part->answer = make_answer(made, &none);
+    part->untested = why_untested(made);
+    part->answer = part->untested ? NULL : make_answer(made, &none);
     LAB_PART_FIGURES(part, figure_fields, &made->figures, arena);
     for (int i = 0; i < made->finding_count && i < top; i++) {
         LAB_ADD(found, found_count, arena) = make_row(made->findings[i], made->study, arena);
@@ -319,7 +317,6 @@ static int correlate_run(const struct lab_analysis_input *input, struct lab_anal
             result->lacks = made.figures.tested == 0;
     }
     lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
-    result->answer = result->parts[0].answer;
     return 0;
 }
 

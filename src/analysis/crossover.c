@@ -131,8 +131,8 @@ static int crossover_run(const struct lab_analysis_input *input, struct lab_anal
         }
         lab_study_add_notes(study, prefix, &result->notes, arena);
     }
-    result->answer =
-        count > 0 ? result->parts[0].answer : "Not tested: no run on a single device is done.";
+    if (count == 0)
+        result->untested = "no run on a single device is done.";
     add_pooled(result, all, count, arena);
     add_claims(result, all, count, arena);
     crossover_add_chart(result, all, count, arena);

@@ -222,12 +222,11 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
                 : lab_arena_printf(arena, " (mean of %d devices)", grid->pooled[from].devices));
 }
 
+/* NULL = nothing was compared. */
 static const char *make_answer(const struct lab_numa_grid *grids, int count,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    int devices = 0;
     for (int g = 0; g < count; g++) {
-        devices += grids[g].device_count;
         if (grids[g].pooled_count == 0)
             continue;
         if (count > 1)
@@ -243,14 +242,20 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
             add_devices(&grids[g], arena, &one);
         lab_str_add(&text, one.text);
     }
-    if (devices == 0)
-        return "Not tested: no run on a single device is done.";
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
+static const char *why_untested(const struct lab_numa_grid *grids, int count) {
     const struct lab_machine *machine = count == 1 ? grids[0].study->machine : NULL;
-    if (!text.length && machine && machine->node_count == 1)
-        return "Not tested: this machine has one NUMA node. Nothing to bind.";
-    return text.length ? lab_arena_strdup(arena, text.text)
-                       : "Not tested: each device was bound to one NUMA node. "
-                         "experiment.hardware.numa_nodes=[0,1] tests two.";
+    int devices = 0;
+    for (int g = 0; g < count; g++)
+        devices += grids[g].device_count;
+    if (devices == 0)
+        return "no run on a single device is done.";
+    if (machine && machine->node_count == 1)
+        return "this machine has one NUMA node. Nothing to bind.";
+    return "each device was bound to one NUMA node. experiment.hardware.numa_nodes=[0,1] tests "
+           "two.";
 }
 
 static void add_claims(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
@@ -317,6 +322,7 @@ static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_
                               grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
     }
     result->answer = make_answer(grids, count, arena);
+    result->untested = result->answer ? NULL : why_untested(grids, count);
     if (count == 1)
         test_local_nodes(result, &grids[0], arena);
     return 0;

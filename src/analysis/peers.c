@@ -35,6 +35,7 @@ static void add_device(struct lab_str *text, const struct lab_peer *device,
         lab_str_printf(text, " It also differs in: %s.", device->differs);
 }
 
+/* NULL = nothing was compared. */
 static const char *make_answer(const struct lab_peers *peers, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     double bound = 0;
@@ -47,7 +48,7 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
         bound = fmax(bound, claim->bound); /* fmax passes NaN over */
     }
     if (compared == 0)
-        return "Not tested: this needs 3 devices of one model, each with the same workload.";
+        return NULL;
     for (int pass = 0; pass < 2 && !text.length; pass++) /* slow ones; without any, others */
         for (int d = 0; d < peers->device_count; d++)
             if (pass ? lab_peer_effect(&peers->devices[d]) != 0 : is_slow(&peers->devices[d]))
@@ -195,6 +196,8 @@ static const char *add_study(struct lab_analysis_result *result,
     return make_answer(&peers, arena);
 }
 
+#define UNTESTED "this needs 3 devices of one model, each with the same workload."
+
 static int peers_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                      struct lab_err *err) {
     (void)err;
@@ -202,6 +205,9 @@ static int peers_run(const struct lab_analysis_input *input, struct lab_analysis
     const char *answer = "";
     for (int i = 0; i < input->study_count; i++) {
         const char *own = add_study(result, input, i, arena);
+        if (!own && input->study_count == 1)
+            result->untested = UNTESTED;
+        own = own ? own : lab_analysis_untested(UNTESTED, arena);
         answer = lab_arena_printf(arena, "%s%s%s%s", answer, *answer ? " " : "",
                                   lab_analysis_prefix(input, &input->studies[i], arena), own);
     }

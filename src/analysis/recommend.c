@@ -158,22 +158,26 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                        lab_words_capital(plural[factor], arena), runs, runs == 1 ? "" : "s");
 }
 
-/* Effects before what has none. */
+static const char *why_untested(const struct lab_choices *placements, struct lab_arena *arena) {
+    if (placements->count == 0)
+        return "no run that counts is done.";
+    if (!placements->allreduce)
+        return "each model was run in one placement.";
+    return lab_arena_printf(arena, "NCCL was not used (all-reduce: %s). %s.", placements->allreduce,
+                            placements->study->simulated ? "The simulator has no NCCL"
+                            : placements->whole_gpus     ? "The runs' warnings give the reason"
+                                                     : "NCCL needs two or more whole NVIDIA GPUs");
+}
+
+/* Effects before what has none; NULL = nothing was compared. */
 static const char *make_answer(const struct lab_choices *placements, int model,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
-    if (placements->allreduce)
-        return lab_arena_printf(
-            arena, "Not tested: NCCL was not used (all-reduce: %s). %s.", placements->allreduce,
-            placements->study->simulated ? "The simulator has no NCCL"
-            : placements->whole_gpus     ? "The runs' warnings give the reason"
-                                         : "NCCL needs two or more whole NVIDIA GPUs");
-    for (int f = 0; f < LAB_FACTORS; f++)
+    for (int f = 0; f < LAB_FACTORS && !placements->allreduce; f++)
         add_factor(placements, model, (enum lab_factor)f, arena, &text, &rest);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", rest.text);
-    return text.length ? lab_arena_strdup(arena, text.text)
-                       : "Not tested: each model was run in one placement.";
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
 /* --- parts --- */
@@ -233,6 +237,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
     part->about = lab_arena_printf(arena, "%d placement%s, %d run%s", count, count == 1 ? "" : "s",
                                    figures.runs, figures.runs == 1 ? "" : "s");
     part->answer = make_answer(placements, own, arena);
+    part->untested = part->answer ? NULL : why_untested(placements, arena);
 }
 
 /* --- the chart --- */
@@ -289,8 +294,11 @@ static const char *add_study(struct lab_analysis_result *result,
         result->action = placements.whole_gpus ? "Mend what the warnings name, then test it"
                                                : "Test it on two or more whole NVIDIA GPUs";
     }
-    return placements.count == 0 ? "Not tested: no run that counts is done."
-                                 : make_answer(&placements, -1, arena);
+    const char *answer = make_answer(&placements, -1, arena),
+               *untested = answer ? NULL : why_untested(&placements, arena);
+    if (input->study_count == 1)
+        result->untested = untested;
+    return answer ? answer : lab_analysis_untested(untested, arena);
 }
 
 static int recommend_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,

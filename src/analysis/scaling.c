@@ -234,10 +234,11 @@ static int scaling_run(const struct lab_analysis_input *input, struct lab_analys
     for (int i = 0; i < input->study_count; i++)
         if (add_study(input->config, input, &input->studies[i], arena, result, err) < 0)
             return -1;
-    result->answer = result->part_count > 0
-                         ? lab_arena_printf(arena, "%s%s", result->parts[0].answer,
-                                            result->answer ? result->answer : "")
-                         : "Not tested: fewer than 2 models ran on the same device and NUMA node.";
+    if (result->part_count > 0)
+        result->answer = lab_arena_printf(arena, "%s%s", result->parts[0].answer,
+                                          result->answer ? result->answer : "");
+    else
+        result->untested = "fewer than 2 models ran on the same device and NUMA node.";
     return 0;
 }
 

@@ -30,7 +30,8 @@ static int speedup_run(const struct lab_analysis_input *input, struct lab_analys
         struct figures figures = {gangs.count, lab_gangs_count(&gangs, "beneficial"),
                                   lab_gangs_count(&gangs, "stay single"),
                                   lab_gangs_count(&gangs, "inconclusive")};
-        part->answer = lab_gangs_answer(&gangs, arena);
+        part->untested = lab_gangs_untested(&gangs, arena);
+        part->answer = part->untested ? NULL : lab_gangs_answer(&gangs, arena);
         LAB_PART_FIGURES(part, figure_fields, &figures, arena);
         if (gangs.rival_count > 0)
             lab_gangs_add_command(result, &gangs, arena);
@@ -39,7 +40,6 @@ static int speedup_run(const struct lab_analysis_input *input, struct lab_analys
                             lab_arena_printf(arena, "speedup%s", lab_analysis_suffix(i, arena)),
                             arena);
     }
-    result->answer = result->parts[0].answer;
     lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     return 0;
 }

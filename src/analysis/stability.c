@@ -293,11 +293,13 @@ static const char *throttling_reason(const struct stability *made) {
     return most ? most->throttled_by : "an unknown reason";
 }
 
+static const char *why_untested(const struct stability *made) {
+    return made->count == 0   ? "no run is done."
+           : made->known == 0 ? "fewer than 21 iterations of each run were kept."
+                              : NULL;
+}
+
 static const char *make_answer(const struct stability *made) {
-    if (made->count == 0)
-        return "Not tested: no run is done.";
-    if (made->known == 0)
-        return "Not tested: fewer than 21 iterations of each run were kept.";
     LAB_AUTO(str, text);
     if (made->drift.verdict == LAB_CLAIM_NO)
         lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%s%d run%s each).",
@@ -362,7 +364,8 @@ static void add_study(struct lab_analysis_result *result, const struct stability
                                   made->throttling_known ? made->throttled_s : (double)NAN,
                               .drift = made->drift};
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
-    part->answer = make_answer(made);
+    part->untested = why_untested(made);
+    part->answer = part->untested ? NULL : make_answer(made);
     if (made->device_count > 1)
         lab_rows_add_table(part, "devices", "By device, mean over its points", &devices, arena);
     lab_rows_add_table(part, "points", "By point", &rows, arena);
@@ -396,7 +399,6 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
                   lab_analysis_suffix(i, arena));
         result->action = i == 0 ? make_action(&made) : result->action;
     }
-    result->answer = result->parts[0].answer;
     return 0;
 }
 

@@ -144,9 +144,12 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     struct lab_analysis_part *part = lab_analysis_add_part(result, name, arena);
     const char *chosen = training_add_auto(result, part, &gangs, set, arena);
     struct figures figures = {training.row_count, training.pair_count, training.error, NAN};
-    part->answer = chosen && gangs.pool_count == 0 ? chosen : lab_gangs_answer(&gangs, arena);
-    if (chosen && gangs.pool_count > 0)
-        part->answer = lab_arena_printf(arena, "%s %s", chosen, part->answer);
+    part->untested = chosen ? NULL : lab_gangs_untested(&gangs, arena);
+    if (gangs.pool_count > 0)
+        part->answer = lab_arena_printf(arena, "%s%s%s", chosen ? chosen : "", chosen ? " " : "",
+                                        lab_gangs_answer(&gangs, arena));
+    else
+        part->answer = chosen;
     lab_gangs_add_command(result, &gangs, arena);
     lab_gangs_add(result, part, &gangs, arena);
     lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),
@@ -174,15 +177,14 @@ static int training_run(const struct lab_analysis_input *input, struct lab_analy
         int count = lab_training_sets(&input->studies[i], arena, &sets);
         for (int k = 0; k < count; k++) {
             add_part(result, &input->studies[i], &sets[k], arena);
-            if (!result->answer)
-                result->answer = count > 1 ? lab_arena_printf(arena, "%s: %s", sets[k].what,
-                                                              result->parts[0].answer)
-                                           : result->parts[0].answer;
+            const struct lab_analysis_part *part = &result->parts[0];
+            if (result->part_count == 1 && count > 1 && part->answer)
+                result->answer = lab_arena_printf(arena, "%s: %s", sets[k].what, part->answer);
         }
     }
-    result->lacks = !result->answer;
+    result->lacks = result->part_count == 0;
     if (result->lacks)
-        result->answer = "Not tested: no run trains a model.";
+        result->untested = "no run trains a model.";
     lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     return 0;
 }

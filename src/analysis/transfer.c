@@ -262,8 +262,8 @@ static int transfer_run(const struct lab_analysis_input *input, struct lab_analy
     }
     result->lacks = !result->answer;
     if (result->lacks)
-        result->answer = "Not tested: no points differ in image size, batch size or pool size "
-                         "alone. gpulab run transfer_study tests them.";
+        result->untested = "no points differ in image size, batch size or pool size alone. gpulab "
+                           "run transfer_study tests them.";
     return 0;
 }
 

@@ -186,7 +186,7 @@ static int variance_run(const struct lab_analysis_input *input, struct lab_analy
     (void)err;
     struct lab_arena *arena = result->arena;
     struct contention made = contention_make(input, arena);
-    result->answer = lab_phases_lack(&made.phases);
+    result->untested = lab_phases_lack(&made.phases);
     result->lacks = made.count == 0;
     if (made.count > 0) {
         add_parts(result, &made);

@@ -160,7 +160,7 @@ static const char *lacking_answer(const struct lab_study_table *study, struct la
     if (!analysis || !analysis->interest || analysis->interest(study) != 0 ||
         lab_analysis_run(analysis, NULL, &input, arena, &result, NULL) < 0)
         return NULL;
-    return lab_str_starts(result.answer, "Not tested") ? result.answer : NULL;
+    return result.untested ? result.answer : NULL;
 }
 
 static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
@@ -191,6 +191,7 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
                         found->count > before && tells(&found->items[before]));
     }
     found->answer = lacking_answer(whole, found->arena);
+    found->untested = found->answer != NULL;
     if (!found->answer && (!told || !has_repeats(whole, found->arena)))
         found->answer = report_runs_answer(whole, found->arena);
     found->advice = lab_arena_alloc(found->arena, 1, sizeof *found->advice);
@@ -216,6 +217,7 @@ int lab_report_build_study(const struct lab_study_view *view,
                  .question = config_text(view->study.config, "question", arena),
                  .advice = found->advice,
                  .answer = found->answer,
+                 .untested = found->untested,
                  .source = view->report.folder,
                  .config = view->study.config,
                  .order = config_text(view->study.config, "order", arena),

@@ -148,14 +148,18 @@ static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
     lab_str_printf(text, "%s. ", lab_claim_sentence(&rival->claim, arena));
 }
 
-const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
+const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *arena) {
     if (gangs->point_count == 0)
-        return "Not tested: no run is done.";
+        return "no run is done.";
     if (gangs->count == 0)
-        return lab_arena_printf(arena, "Not tested: all runs are on one %s.", gangs->unit);
-    if (gangs->pool_count == 0)
-        return lab_arena_printf(arena, "Not tested: nothing was run both on one %s and on several.",
-                                gangs->unit);
+        return lab_arena_printf(arena, "all runs are on one %s.", gangs->unit);
+    return gangs->pool_count > 0
+               ? NULL
+               : lab_arena_printf(arena, "nothing was run both on one %s and on several.",
+                                  gangs->unit);
+}
+
+const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     if (finds_rivals(gangs))
         add_rivals(gangs, arena, &text);

@@ -90,6 +90,7 @@ void lab_gangs_find_break_even(struct lab_gangs *gangs, struct lab_arena *arena)
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena);
 int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
 /* "Stay on one GPU: 2 GPUs are 0.74× as fast …" (answer.c) */
+const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *arena);
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
 /* With as many GPUs as pay off on the mean, or where none do the one that was fastest alone; on
  * real GPUs where the simulated machine's can't. Nothing where that is inconclusive, or another

@@ -302,12 +302,11 @@ void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *a
 
 const char *lab_phases_lack(const struct lab_phases *phases) {
     if (phases->count == 0)
-        return "Not tested: the runs have no phases. 'gpulab run contention' has, and two studies "
+        return "the runs have no phases. 'gpulab run contention' has, and two studies "
                "given together count as two.";
     if (phases->count == 1)
-        return lab_arena_printf(phases->arena, "Not tested: there is only one phase, %s.",
-                                phases->names[0]);
-    return has_pair(phases) ? NULL : "Not tested: no kernel ran on the same device in two phases.";
+        return lab_arena_printf(phases->arena, "there is only one phase, %s.", phases->names[0]);
+    return has_pair(phases) ? NULL : "no kernel ran on the same device in two phases.";
 }
 
 /* --- claims --- */

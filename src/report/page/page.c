@@ -18,18 +18,21 @@ bool page_tells(const struct lab_page_analysis *analysis) {
            !analysis->result->lacks;
 }
 
-const char *page_answer(const struct lab_page *page) {
-    if (page->answer)
-        return page->answer;
+const struct lab_analysis_result *page_leading(const struct lab_page *page) {
     for (int i = 0; i < page->analysis_count; i++)
         if (page_tells(&page->analyses[i]))
-            return page->analyses[i].result->answer;
+            return page->analyses[i].result;
     return NULL;
 }
 
+const char *page_answer(const struct lab_page *page) {
+    const struct lab_analysis_result *leading = page_leading(page);
+    return page->answer ? page->answer : leading ? leading->answer : NULL;
+}
+
 bool page_is_untested(const struct lab_page *page) {
-    const char *answer = page_answer(page);
-    return answer && lab_str_starts(answer, "Not tested");
+    const struct lab_analysis_result *leading = page_leading(page);
+    return page->answer ? page->untested : leading && leading->untested;
 }
 
 /* --- words --- */

@@ -29,6 +29,7 @@ struct lab_page {
     const char *question;               /* the study's; NULL = what the first analysis tells */
     const struct lab_advice *advice;    /* NULL = of recordings */
     const char *answer; /* the first sentence; NULL = that of the first analysis that has one */
+    bool untested;      /* that sentence says why no run answers the study's question */
     const struct lab_page_analysis *analyses; /* the one that says most first */
     int analysis_count;
     const char *source;  /* what was read, as the user would write it */

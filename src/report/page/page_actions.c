@@ -121,11 +121,7 @@ static void add_followed(struct making *making, bool leading) {
 static void add_further(struct making *making) {
     const char *command = making->digest ? making->digest->study->command : NULL;
     const struct lab_page *page = making->page;
-    int first = 0;
-    while (first < page->analysis_count && !page_tells(&page->analyses[first]))
-        first++;
-    const struct lab_analysis_result *result =
-        first < page->analysis_count ? page->analyses[first].result : NULL;
+    const struct lab_analysis_result *result = page_leading(page);
     if (result && result->further && command && *command)
         add(making, (struct page_action){.kind = PAGE_PASTE,
                                          .text = result->tests,

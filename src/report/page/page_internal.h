@@ -82,7 +82,9 @@ const char *page_limits(const struct page_build *build);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);
-/* The first sentence: of the first analysis that has one; NULL = none has. */
+/* The result of the first analysis that has one; NULL = none has. */
+const struct lab_analysis_result *page_leading(const struct lab_page *page);
+/* The first sentence. */
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

@@ -275,7 +275,8 @@ LAB_TEST(all_advise_the_same) {
     for (int untested = 0; untested < 2; untested++) {
         g->result.command = "gpulab run nccl_settings device=cuda";
         g->result.action = untested ? "Test it on whole GPUs" : NULL;
-        g->result.answer = untested ? "Not tested: NCCL was not used." : "Use it.";
+        g->result.answer = "Use it.";
+        g->result.untested = untested ? "NCCL was not used." : NULL;
         lab_str_clear(&g->text);
         write_page(g, "markdown");
         assert_contains(g->text.text, g->result.command);
