@@ -49,7 +49,7 @@ struct lab_claim {
     int needed; /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
     enum lab_claim_verdict verdict;
     double bound;             /* of NO: no effect is larger; else NaN */
-    const char *const *scope; /* the points that it rests on */
+    const char *const *scope; /* the points that it rests on; of two, the reference first */
     int scope_count;
     bool simulated; /* some of them are */
 };

@@ -160,8 +160,11 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
         const struct lab_study_point *point = contrast->terms[t].point;
         int values = count_values(contrast, point, figure);
         fewest = values < fewest ? values : fewest;
-        lab_claim_add_scope(&claim, point->name, contrast->arena);
     }
+    for (int subject = 0; subject < 2; subject++)
+        for (int t = 0; t < contrast->count; t++)
+            if ((contrast->terms[t].weight > 0) == subject)
+                lab_claim_add_scope(&claim, contrast->terms[t].point->name, contrast->arena);
     claim.n = fewest;
     if (fewest == 0)
         return claim;
