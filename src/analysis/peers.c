@@ -196,7 +196,8 @@ static const char *add_study(struct lab_analysis_result *result,
     return make_answer(&peers, arena);
 }
 
-#define UNTESTED "this needs 3 devices of one model, each with the same workload."
+#define UNTESTED                                                                                   \
+    "this needs 3 devices of one model, each with the same workload and kernel configuration."
 
 static int peers_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                      struct lab_err *err) {

@@ -30,24 +30,37 @@ static struct lab_peer *find_device(struct lab_peers *peers, const struct lab_st
     return &peers->devices[peers->device_count - 1];
 }
 
+/* That the kernel ran with, where it can be tuned; else NULL. */
+static const char *configuration_of(const struct lab_study_run *run) {
+    const struct lab_result *result = run->result;
+    return result->rank_count > 0 ? result->ranks[0].configuration : result->configuration;
+}
+
 static int find_setup(struct lab_peers *peers, const struct lab_study_point *point,
                       struct lab_arena *arena) {
     const char *model = lab_study_point_model(point, arena);
+    const char *configuration = configuration_of(point->runs[0]);
     int distance = point->runs[0]->ranks[0].distance;
     for (int i = 0; i < peers->setup_count; i++)
-        if (peers->setups[i].distance == distance && lab_str_equal(peers->setups[i].model, model))
+        if (peers->setups[i].distance == distance &&
+            lab_str_equal(peers->setups[i].configuration, configuration) &&
+            lab_str_equal(peers->setups[i].model, model))
             return i;
-    LAB_ADD(peers->setups, peers->setup_count, arena) =
-        (struct lab_peer_setup){model, lab_study_complexity(point->runs[0]), distance};
+    LAB_ADD(peers->setups, peers->setup_count, arena) = (struct lab_peer_setup){
+        model, configuration, lab_study_complexity(point->runs[0]), distance};
     return peers->setup_count - 1;
 }
 
 /* A device alone, with a throughput: one that got nothing done has none to compare. What a
- * neighbour on purpose or another phase's choice slows says nothing of the device. */
+ * neighbour on purpose or another phase's choice slows says nothing of the device, nor does what
+ * tuning chose otherwise from run to run. */
 static bool is_comparable(const struct lab_study_point *point) {
     const struct lab_result *result = point->runs[0]->result;
     if (result->rank_count > 0 && (result->ranks[0].disturbed || result->ranks[0].regret.count))
         return false;
+    for (int i = 1; i < point->count; i++)
+        if (!lab_str_equal(configuration_of(point->runs[i]), configuration_of(point->runs[0])))
+            return false;
     for (int i = 0; i < point->count && point->runs[0]->rank_count == 1; i++)
         if (point->runs[i]->rate > 0)
             return true;

@@ -1,6 +1,7 @@
 /*
  * peers.h: devices of a study compared with their peers: others of the same model of hardware, each
- * with the same workload, from a NUMA node at the same distance. For peers.c and recommend.
+ * with the same workload and kernel configuration, from a NUMA node at the same distance. For
+ * peers.c and recommend.
  */
 #pragma once
 
@@ -32,8 +33,8 @@ struct lab_peer {
     const char *differs;
 };
 
-struct lab_peer_setup { /* what has to be alike */
-    const char *model;
+struct lab_peer_setup {                /* what has to be alike */
+    const char *model, *configuration; /* of the kernel; NULL = it has none */
     double complexity;
     int distance; /* of the NUMA node; 0 = unknown */
 };

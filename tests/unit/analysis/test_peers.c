@@ -113,6 +113,27 @@ LAB_TEST(of_two_halves_the_slow_one_is_named) {
         assert_int_equal(result.claims[i].verdict == LAB_CLAIM_YES, slow);
         assert_true(!slow || (result.claims[i].low <= -0.06 && result.claims[i].high >= -0.06));
     }
+    assert_int_equal(result.claims[0].scope_count,
+                     2); /* GPU 0, against GPU 1: the reference first */
+    assert_says(result.claims[0].scope[0], "gpu1");
+    given_end(&given);
+}
+
+/* Given slices whose tunings chose other configurations, nothing is said of the devices. */
+LAB_TEST(other_configurations_of_a_kernel_are_not_compared) {
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int r = 0; r < 5; r++)
+        for (int gpu = 0; gpu < 4; gpu++)
+            given_add(&given, (struct given_run){
+                                  .model = "flash",
+                                  .gpu = gpu,
+                                  .repeat = r,
+                                  .rate = 1000 + r - 50 * gpu,
+                                  .result = gpu % 2 ? "{\"configuration\": {\"tile\": 32}}"
+                                                    : "{\"configuration\": {\"tile\": 96}}"});
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    assert_says(result.untested, "the same workload and kernel configuration.");
     given_end(&given);
 }
 
