@@ -120,8 +120,13 @@ static void add_needed(const struct contention_phase *phase, struct lab_str *out
             open = claim;
     }
     const char *next = lab_claim_next(open, arena);
+    bool some = false; /* kernels have a verdict */
+    for (int k = 0; k < phase->kernel_count; k++)
+        some |= phase->kernels[k].change.verdict != LAB_CLAIM_INCONCLUSIVE;
     if (open->verdict == LAB_CLAIM_INCONCLUSIVE && phase->slowdown.n == 1)
         lab_str_add(out, " experiment.repeat=5 gives a verdict.");
+    else if (*next && some && open == &phase->slowdown)
+        lab_str_printf(out, " For the mean of all kernels, %s.", next);
     else if (*next)
         lab_str_printf(out, " %s.", lab_words_capital(next, arena));
 }

@@ -179,8 +179,8 @@ struct lab_phase_tuning lab_phases_tuning(const struct lab_phases *phases,
     tuning.choices.quantity = "share of other configurations chosen";
     tuning.cost.quantity = tuning.tunings > 0 ? "time on the idle device" : "";
     tuning.choices.subject = tuning.cost.subject = lab_arena_printf(
-        phases->arena, "%s with %s", tuning.tunings > 0 ? "kernels tuned" : "auto-tuning",
-        phases->titles[phase]);
+        phases->arena, "%s %s%s", tuning.tunings > 0 ? "kernels tuned" : "auto-tuning",
+        phases->disturb[phase][0] ? "" : "with ", phases->titles[phase]);
     tuning.choices.reference = tuning.cost.reference = "kernels tuned alone";
     tuning.choices.simulated = tuning.cost.simulated = phases->simulated;
     return tuning;
