@@ -15,8 +15,9 @@
 #define PLOT_TICS_MOST 128
 #define PLOT_SLANTED   40 /* degrees */
 #define PLOT_KEYS_MOST 32
-#define PLOT_TITLE_GAP 8  /* between titles above an area and the text of its highest tick */
-#define PLOT_EDGE      10 /* between a picture's edge and what is in it */
+#define PLOT_TITLE_GAP 8    /* between titles above an area and the text of its highest tick */
+#define PLOT_EDGE      10   /* between a picture's edge and what is in it */
+#define PLOT_BOLD      1.15 /* times as wide as plain letters */
 
 /* --- formats --- */
 

@@ -225,7 +225,19 @@ static double tic_width(const struct plot_layout *layout, const struct lab_chart
     return axis.longest;
 }
 
-/* Maps: as many next to each other as leave room for the values in their cells. */
+#define TITLE_MOST 30 /* sizes of its letters: no title asks for more */
+
+/* Of the widest title of a map: cut ones would look alike. */
+static double map_title_width(const struct plot_layout *layout) {
+    double most = 0, size = layout->format->text;
+    for (int p = 0; p < layout->chart->panel_count; p++)
+        if (has_text(layout->chart->panels[p].title))
+            most = fmax(most, plot_text_width(layout->chart->panels[p].title, size * PLOT_BOLD));
+    return fmin(most, TITLE_MOST * size) + size + 6;
+}
+
+/* Maps: as many next to each other as leave room for the values in their cells and for their
+ * titles. */
 static void choose_columns(struct plot_layout *layout) {
     const struct lab_chart *chart = layout->chart;
     int columns = chart->columns > 0 ? chart->columns : 1, names = 1;
@@ -238,7 +250,8 @@ static void choose_columns(struct plot_layout *layout) {
         double size = fmin(layout->format->small, (room / names - 4) / fmax(text, 1));
         layout->heat_size = text > 0 && size >= SHRUNK * layout->format->small ? size : 0;
         double cell = layout->heat_size > 0 ? text * layout->heat_size + 4 : CELL_LEAST;
-        layout->columns = (int)((room + ROW_GAP) / (fmax(names * cell, 76) + ROW_GAP));
+        double least = fmax(names * cell, map_title_width(layout));
+        layout->columns = (int)((room + ROW_GAP) / (least + ROW_GAP));
     }
     if (layout->columns > chart->panel_count)
         layout->columns = chart->panel_count;
@@ -399,7 +412,7 @@ static void place_columns(struct plot_layout *layout) {
             layout->panels[p].right = x + own;
         }
         make_x_axes(layout, c, own);
-        x += own + gap;
+        x += (heat ? fmin(area, fmax(own, map_title_width(layout))) : own) + gap;
     }
 }
 

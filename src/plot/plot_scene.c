@@ -196,8 +196,6 @@ static void add_y_axis(struct plot_scene *scene, const struct plot_layout *layou
     add_line(scene, made->left, made->bottom, made->right, made->bottom, LAB_COLOUR_AXIS);
 }
 
-#define BOLD 1.15 /* times as wide */
-
 /* From where the ticks' texts begin: what is above them is free. */
 static void add_titles(struct plot_scene *scene, const struct plot_layout *layout,
                        const struct plot_panel *made, double until) {
@@ -224,7 +222,7 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
                                       .size = text,
                                       .bold = true,
                                       .colour = LAB_COLOUR_INK,
-                                      .text = plot_text_cut(panel->title, text * BOLD,
+                                      .text = plot_text_cut(panel->title, text * PLOT_BOLD,
                                                             until - left - text, scene->arena)});
     if (!plot_has_values(panel))
         plot_add_text(scene, "no data", (made->left + made->right) / 2,

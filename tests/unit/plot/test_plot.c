@@ -207,7 +207,8 @@ LAB_TEST(panels_compare_and_captions_promise_what_is_seen) {
     }
 }
 
-/* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them. */
+/* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them, and
+ * no title is cut. */
 LAB_TEST(maps_have_room_for_their_values) {
     struct given *g = *state;
     static const int sizes[][2] = {{1, 1}, {2, 2}, {10, 4}, {16, 8}};
@@ -216,9 +217,12 @@ LAB_TEST(maps_have_room_for_their_values) {
             int devices = sizes[i][0], nodes = sizes[i][1], texts = 0;
             struct lab_chart chart = given_map(&g->arena, devices, nodes, 6);
             struct plot_scene scene = scene_of(g, &chart, f);
-            for (int m = 0; m < scene.count; m++)
-                texts += scene.marks[m].kind == PLOT_TEXT && strstr(scene.marks[m].text, "15.6") &&
+            for (int m = 0; m < scene.count; m++) {
+                bool text = scene.marks[m].kind == PLOT_TEXT;
+                texts += text && strstr(scene.marks[m].text, "15.6") &&
                          scene.marks[m].anchor == PLOT_MIDDLE;
+                assert_false(text && strstr(scene.marks[m].text, "…"));
+            }
             assert_int_equal(texts, 6 * devices * nodes);
             assert_texts_apart(&scene, "map");
         }
