@@ -124,7 +124,8 @@ LAB_TEST(nothing_is_found_where_nothing_is) {
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     assert_says(result.answer,
                 "Phase baseline_again: kernel0, kernel1 and kernel2 are unchanged (within ±");
-    assert_null(result.action); /* one device alone twice */
+    assert_null(result.action);                                       /* one device alone twice */
+    assert_int_equal(result.charts[0].panels[0].series[0].colour, 1); /* 0 is the baseline's */
     assert_string_equal(result.claims[0].kind, "contention.slowdown");
     for (int i = 0; i < result.claim_count; i++)
         assert_int_not_equal(result.claims[i].verdict, LAB_CLAIM_YES);
