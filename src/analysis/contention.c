@@ -5,6 +5,7 @@
  */
 #include "analysis/contention/contention.h"
 
+#include "analysis/analysis_group.h"
 #include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 #include "base/list.h"
@@ -445,6 +446,25 @@ static void add_plan_notes(struct lab_analysis_result *result, const struct lab_
             lab_analysis_note(&result->notes, arena, "%s", list->items[i]->string);
 }
 
+#define TUNE_S 10 /* of a tuning, as the shipped study has it */
+
+/* Where tunings were too short for a choice: the study's duration that lengthens them. A phase's
+ * time is shared by kernels and blocks, half of it tuning. */
+static void test_tuning(struct lab_analysis_result *result, const struct contention *made,
+                        struct lab_arena *arena) {
+    const struct contention_phase *main = &made->list[0];
+    double tune_s = NAN, blocks = 0;
+    for (int i = 0; i < made->phases.run_count; i++) {
+        tune_s = fmin(tune_s, lab_study_setting_number(made->phases.runs[i], "tune_s"));
+        blocks = fmax(blocks, made->phases.runs[i]->run->repeat + 1);
+    }
+    if (main->tuning.tried == 0 || main->tuning.tried >= LAB_TUNING_LEAST || !(tune_s > 0))
+        return;
+    double phase_s = 2 * fmax(TUNE_S, 10 * tune_s) * main->kernel_count * blocks;
+    result->further = lab_arena_printf(arena, "experiment.duration=%.0fs", ceil(phase_s));
+    result->tests = "Test auto-tuning by a longer duration";
+}
+
 static int contention_run(const struct lab_analysis_input *input,
                           struct lab_analysis_result *result, struct lab_err *err) {
     (void)err;
@@ -463,6 +483,7 @@ static int contention_run(const struct lab_analysis_input *input,
             result->finding == LAB_ANALYSIS_FINDS_NOTHING)
             result->action = "Run devices at the same time: no kernel is slowed";
         add_recoveries(result, &made);
+        test_tuning(result, &made, arena);
         add_chart(result, &made);
     } else {
         result->untested = lab_phases_lack(&made.phases);

@@ -18,6 +18,9 @@ struct making {
     const struct page_names *names;
     struct page_actions made;
     struct lab_arena *arena;
+    /* of the analysis that answers the study's question: what it couldn't test, and the keys that
+     * test it; NULL once a line has them */
+    const char *tests, *further;
 };
 
 static void add(struct making *making, struct page_action action) {
@@ -117,16 +120,13 @@ static void add_followed(struct making *making, bool leading) {
     }
 }
 
-/* What the analysis that answers the study's question couldn't test. */
-static void add_further(struct making *making) {
-    const char *command = making->digest ? making->digest->study->command : NULL;
+static void find_further(struct making *making) {
     const struct lab_page *page = making->page;
     const struct lab_analysis_result *result = page_leading(page);
-    if (result && result->further && command && *command)
-        add(making, (struct page_action){.kind = PAGE_PASTE,
-                                         .text = result->tests,
-                                         .command = lab_arena_printf(making->arena, "%s %s",
-                                                                     command, result->further)});
+    if (result) {
+        making->tests = result->tests;
+        making->further = result->further;
+    }
 }
 
 /* --- what goes on with the study --- */
@@ -146,8 +146,29 @@ static void add_failure(struct making *making) {
                                      .text = lab_arena_strdup(making->arena, text.text)});
 }
 
+/* A line that runs the study again also tests what was left out. */
+static void add_again(struct making *making, const char *text, const char *command) {
+    if (making->further)
+        text = lab_arena_printf(making->arena, "%s. %s", text, making->tests);
+    making->further = NULL;
+    add(making, (struct page_action){.kind = PAGE_RUN,
+                                     .text = text,
+                                     .command = lab_arena_strdup(making->arena, command)});
+}
+
+static void add_further(struct making *making) {
+    const struct lab_study_info *study = making->digest->study;
+    LAB_AUTO(str, line);
+    if (!making->further || !study->command || !*study->command)
+        return;
+    study_add_repeat_command(study, 0, making->further, &line);
+    add(making, (struct page_action){.kind = PAGE_PASTE,
+                                     .text = making->tests,
+                                     .command = lab_arena_strdup(making->arena, line.text)});
+}
+
 /* The command that may decide an open headline: with more runs, or on a quiet machine. */
-static void add_repeat(struct making *making, const char *command) {
+static void add_repeat(struct making *making) {
     const struct lab_study_info *study = making->digest->study;
     LAB_AUTO(str, line);
     int count = 0;
@@ -170,16 +191,13 @@ static void add_repeat(struct making *making, const char *command) {
     const char *text = lab_arena_printf(
         making->arena, "%s: too noisy. Quiet the machine, then run it again", what);
     needed = first ? claims[0]->needed : needed;
-    if (needed > (first ? claims[0]->n : 0) && needed <= LAB_CLAIM_RUNS_MOST) {
-        study_add_repeat_command(study, needed, &line);
+    if (needed <= (first ? claims[0]->n : 0) || needed > LAB_CLAIM_RUNS_MOST)
+        needed = 0;
+    if (needed > 0)
         text = lab_arena_printf(making->arena, "%s. %d runs per point detect 2%% (80%% power)",
                                 what, needed);
-    } else {
-        lab_str_add(&line, command);
-    }
-    add(making, (struct page_action){.kind = PAGE_RUN,
-                                     .text = text,
-                                     .command = lab_arena_strdup(making->arena, line.text)});
+    study_add_repeat_command(study, needed, making->further, &line);
+    add_again(making, text, line.text);
 }
 
 static void add_run(struct making *making, bool advised) {
@@ -187,18 +205,16 @@ static void add_run(struct making *making, bool advised) {
     LAB_AUTO(str, next);
     LAB_AUTO(str, repeat);
     study_add_next(making->digest, &next);
-    study_add_verdict_command(making->digest, &repeat);
+    study_add_verdict_command(making->digest, making->further, &repeat);
     if (!command || !*command)
         return;
     if (next.length)
         add(making, (struct page_action){
                         .kind = PAGE_RESUME, .text = "Finish the study", .command = command});
     else if (repeat.length)
-        add(making, (struct page_action){.kind = PAGE_RUN,
-                                         .text = "For a verdict, 5 runs per point",
-                                         .command = lab_arena_strdup(making->arena, repeat.text)});
+        add_again(making, "For a verdict, 5 runs per point", repeat.text);
     else if (!advised)
-        add_repeat(making, command);
+        add_repeat(making);
 }
 
 /* Where nothing else is to be done: what shows all of it. */
@@ -237,13 +253,14 @@ struct page_actions page_actions_make(const struct lab_page *page,
     if (page && page->advice)
         add_choices(&making, page->advice);
     if (page)
-        add_further(&making);
+        find_further(&making);
     bool advised = false;
     for (int i = 0; i < making.made.count; i++)
         advised |= making.made.items[i].command || making.made.items[i].kind == PAGE_CHOOSE;
     if (digest) {
         add_failure(&making);
         add_run(&making, advised);
+        add_further(&making);
         if (making.made.count == 0)
             add_show(&making);
     }

@@ -121,10 +121,13 @@ void study_add_counts(const struct lab_study_info *study,
                       const int state_counts[LAB_RUN_STATE_COUNT], int invalid,
                       struct lab_str *out);
 /* The command that runs each point often enough for a verdict; nothing where the study did, or goes
- * on, or has nothing to compare. */
-void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out);
-/* The study's command with so many runs of each point; it is known. */
-void study_add_repeat_command(const struct lab_study_info *study, int repeat, struct lab_str *out);
+ * on, or has nothing to compare. `keys` as below. */
+void study_add_verdict_command(const struct study_digest *digest, const char *keys,
+                               struct lab_str *out);
+/* The study's command, which is known, with so many runs of each point (0 = as many as it had) and
+ * with other values of some keys: "experiment.duration=60s"; NULL = of none. */
+void study_add_repeat_command(const struct lab_study_info *study, int repeat, const char *keys,
+                              struct lab_str *out);
 
 /* What goes on with it and what that does; "" = nothing is left, or nobody knows how. */
 void study_add_next(const struct study_digest *digest, struct lab_str *out);

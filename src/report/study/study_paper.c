@@ -274,7 +274,7 @@ static void add_next_steps(struct lab_doc *doc, const struct study_digest *diges
         lab_doc_code(doc, NULL, study->command);
     }
     LAB_AUTO(str, command);
-    study_add_verdict_command(digest, &command);
+    study_add_verdict_command(digest, NULL, &command);
     if (command.length) {
         lab_doc_text(doc, LAB_DOC_PLAIN, "For a verdict, 5 runs per point:");
         lab_doc_code(doc, NULL, command.text);

@@ -304,32 +304,51 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
     lab_str_add(out, ".");
 }
 
-/* Without the words that say how many runs a point has. */
-static void add_unrepeated(const char *command, struct lab_str *out) {
-    static const char *const keys[] = {
-        " experiment.repeat=", " repeat=", " experiment.runs=", " runs="};
-    for (const char *at = command; *at;) {
-        const char *end = strchrnul(at + 1, ' ');
-        bool asks = false;
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            asks |= lab_str_starts(at, keys[i]);
-        if (!asks)
-            lab_str_add_bytes(out, at, (size_t)(end - at));
-        at = end;
+/* Where the last part of a word's key begins: "duration" of " experiment.duration=60s". */
+static const char *key_of(const char *word, size_t *ret_length) {
+    size_t length = strcspn(word + 1, "= ");
+    const char *dot = memrchr(word + 1, '.', length);
+    const char *key = dot ? dot + 1 : word + 1;
+    *ret_length = (size_t)(word + 1 + length - key);
+    return key;
+}
+
+/* Whether one of the words sets that key. */
+static bool sets_key(const char *words, const char *key, size_t length) {
+    for (const char *at = words; at && *at; at = strchrnul(at + 1, ' ')) {
+        size_t own;
+        const char *found = key_of(at, &own);
+        if (own == length && strncmp(found, key, length) == 0)
+            return true;
     }
+    return false;
 }
 
-void study_add_repeat_command(const struct lab_study_info *study, int repeat, struct lab_str *out) {
-    add_unrepeated(study->command, out);
-    lab_str_printf(out, " experiment.repeat=%d", repeat);
+void study_add_repeat_command(const struct lab_study_info *study, int repeat, const char *keys,
+                              struct lab_str *out) {
+    LAB_AUTO(str, changed);
+    if (repeat > 0)
+        lab_str_printf(&changed, " experiment.repeat=%d", repeat);
+    if (keys)
+        lab_str_printf(&changed, " %s", keys);
+    for (const char *at = study->command, *end; *at; at = end) {
+        size_t length;
+        const char *key = key_of(at, &length);
+        end = strchrnul(at + 1, ' ');
+        bool runs = repeat > 0 && length == 4 && strncmp(key, "runs", 4) == 0;
+        if (key[length] != '=' || !(runs || sets_key(changed.text, key, length)))
+            lab_str_add_bytes(out, at, (size_t)(end - at));
+    }
+    lab_str_add(out, changed.text);
 }
 
-void study_add_verdict_command(const struct study_digest *digest, struct lab_str *out) {
+void study_add_verdict_command(const struct study_digest *digest, const char *keys,
+                               struct lab_str *out) {
     const struct lab_study_info *study = digest->study;
     int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
     bool known = study->command && *study->command;
     if (!digest->repeats && digest->row_count > 1 && !study->running && left == 0 && known)
-        study_add_repeat_command(study, 5, out);
+        study_add_repeat_command(study, 5, keys, out);
 }
 
 void study_add_next(const struct study_digest *digest, struct lab_str *out) {

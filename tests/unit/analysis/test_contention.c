@@ -22,10 +22,11 @@ static double or_all(double left) {
 static const char *test_of(struct given_study *given, const struct phase_given *phase) {
     const char *disturb =
         phase->disturb ? lab_arena_printf(&given->arena, "\"%s\"", phase->disturb) : "null";
-    return lab_arena_printf(&given->arena,
-                            "{\"phase\": \"%s\", \"place\": \"%s\", \"apart\": [%s], "
-                            "\"disturb\": %s, \"notes\": [\"phase mps is left out: no daemon\"]}",
-                            phase->name, phase->place, phase->apart ? phase->apart : "", disturb);
+    return lab_arena_printf(
+        &given->arena,
+        "{\"phase\": \"%s\", \"place\": \"%s\", \"apart\": [%s], "
+        "\"disturb\": %s, \"tune_s\": 2, \"notes\": [\"phase mps is left out: no daemon\"]}",
+        phase->name, phase->place, phase->apart ? phase->apart : "", disturb);
 }
 
 /* A rank's own result: what it chose, and what its probes found, each with half a percent of
@@ -296,6 +297,7 @@ LAB_TEST(two_configurations_are_no_tuning) {
     assert_int_equal(find_claim(&result, "contention.tuning", "at once")->verdict,
                      LAB_CLAIM_NOT_TESTED);
     assert_true(figure(&result, 0, "configurations_tried")->value == 2);
+    assert_string_equal(result.further, "experiment.duration=200s"); /* 2 × 10 × 2 s × 5 blocks */
     assert_true(isnan(figure(&result, 0, "tunings")->value));
     given_end(&given);
 }

@@ -297,13 +297,17 @@ LAB_TEST(all_advise_the_same) {
 }
 
 /* Given an action of the analysis that answers and what it left out, then the page has the one
- * before the lines of binding and the other after them. */
+ * before the lines of binding and the other after them, in the line that runs it again. */
 LAB_TEST(actions_are_in_order) {
     struct given *g = *state;
     static const char *const order[] = {
-        "Nothing to mend.", "Bind one process per",
-        "torchrun",         "CUDA_VISIBLE_DEVICES=1",
-        "Test GPU 3:",      "gpulab run numa_study experiment.hardware.numa_nodes=all"};
+        "Nothing to mend.",
+        "Bind one process per",
+        "torchrun",
+        "CUDA_VISIBLE_DEVICES=1",
+        "Test GPU 3:",
+        "gpulab run numa_study experiment.repeat=5 experiment.hardware.numa_nodes=all"};
+    g->study.study.command = "gpulab run numa_study numa_nodes=[0,2] repeat=1";
     g->result.action = "Nothing to mend";
     g->result.tests = "Test GPU 3";
     g->result.further = "experiment.hardware.numa_nodes=all";
