@@ -139,7 +139,7 @@ static void add_rows(struct lab_doc *doc, const struct item *items, int count) {
         const struct item *item = &items[i];
         if (item->spared || !item->clean.file_count)
             continue;
-        lab_doc_add(doc, lab_cell_text(item->view.report.name));
+        lab_doc_add(doc, lab_cell_text(lab_study_info_title(&item->view.report)));
         lab_doc_add(doc, lab_cell_text(item->view.path));
         lab_doc_figure(doc, (double)item->clean.bytes);
         lab_doc_figure(doc, item->clean.file_count);

@@ -68,7 +68,7 @@ static int print_claims(const struct lab_command_call *call, const struct lab_st
     if (lab_report_build_study(view, &(struct lab_report_request){0}, call->arena, &made, err) < 0)
         return -1;
     struct lab_claim *const *claims = lab_report_claims(&made.page, call->arena, &count);
-    struct lab_doc *doc = lab_doc_open(view->report.name, call->arena);
+    struct lab_doc *doc = lab_doc_open(lab_study_info_title(&view->report), call->arena);
     lab_doc_set_simulated(doc, made.page.simulated);
     lab_report_add_claims(doc, claims, count);
     lab_doc_notes(doc, "warnings", made.page.warnings, true);
@@ -105,7 +105,7 @@ static void print_runs(const struct lab_command_call *call, const struct lab_stu
         print_runs_json(call, view);
         return;
     }
-    struct lab_doc *doc = lab_doc_open(view->report.name, call->arena);
+    struct lab_doc *doc = lab_doc_open(lab_study_info_title(&view->report), call->arena);
     lab_show_add_runs(doc, &view->report, call->console->style.unicode);
     lab_doc_print(doc, call->console);
 }

@@ -113,7 +113,7 @@ static struct lab_doc *make_doc(const struct lab_study_view *views, int count,
 /* What a line without a terminal is printed for: all that changes but iterations and times. */
 static void write_change(const struct lab_study_view *view, struct lab_str *out) {
     const struct lab_study_info *study = &view->report;
-    lab_str_printf(out, "%s: %s, %d of %d done", study->name, state_name(view),
+    lab_str_printf(out, "%s: %s, %d of %d done", lab_study_info_title(study), state_name(view),
                    view->counts[LAB_RUN_DONE], study->run_count);
     if (view->counts[LAB_RUN_FAILED])
         lab_str_printf(out, ", %d failed", view->counts[LAB_RUN_FAILED]);

@@ -334,7 +334,8 @@ const char *const *lab_studies_answers(const char *config, struct lab_arena *are
 int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                          struct lab_study_table *ret_table, struct lab_err *err) {
     const struct lab_value *gpu_mode = experiment_key(file->study.config, "gpu_mode", file->arena);
-    struct lab_study_table table = {.name = file->study.name,
+    bool asked = file->study.option && *file->study.option; /* by the name that people type */
+    struct lab_study_table table = {.name = asked ? file->study.option : file->study.name,
                                     .option = file->study.option,
                                     .answers = lab_studies_answers(file->study.config, file->arena),
                                     .gpu_mode = gpu_mode ? lab_value_as_text(gpu_mode, NULL) : NULL,

@@ -14,7 +14,7 @@ struct lab_study_info_metric { /* the last value that a run said */
 };
 
 struct lab_study_info {
-    const char *name, *option; /* "numa_locality_study", "numa_study" */
+    const char *name, *option; /* "numa_locality_study", of its folder; "numa_study" */
     const char *folder;        /* as the user would write it */
     const char *command;       /* which goes on with it: "gpulab run numa_study"; "" = unknown */
     const char *machine;       /* one line */
@@ -40,3 +40,8 @@ struct lab_study_info {
     int metric_count;
     const char *report; /* its main file; NULL = report/report.md of the folder; "" = none */
 };
+
+/* The name that people type and read. */
+static inline const char *lab_study_info_title(const struct lab_study_info *study) {
+    return study->option && *study->option ? study->option : study->name;
+}

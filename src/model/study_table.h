@@ -80,7 +80,7 @@ struct lab_study_run {
 };
 
 struct lab_study_table {
-    const char *name;                  /* "numa_locality_study"; unique in the input */
+    const char *name;                  /* "numa_study"; unique in the input */
     const char *folder;                /* where it lies */
     const char *option;                /* "numa_study"; "" = files of timings, no study */
     const char *const *answers;        /* analyses that its report opens with, as its config has

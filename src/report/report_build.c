@@ -212,7 +212,7 @@ int lab_report_build_study(const struct lab_study_view *view,
     found->deadline_ns = request->limit_ns ? now_ns() + request->limit_ns : 0;
     analyse_study(found, view);
     *ret_made = (struct lab_report_made){
-        .page = {.title = view->report.name,
+        .page = {.title = lab_study_info_title(&view->report),
                  .study = &view->report,
                  .question = config_text(view->study.config, "question", arena),
                  .advice = found->advice,

@@ -21,7 +21,7 @@ study numa_study --quick device=sim:l40s-10
 grep -q "For a verdict, 5 runs" "$work/answer" || fail "$what: doesn't say that it gives no verdict"
 grep -q "gpulab run numa_study device=sim:l40s-10 experiment.repeat=5$" "$work/answer" ||
     fail "$what: doesn't say which command gives a verdict: $(tail -4 "$work/answer")"
-grep -q "numa_locality_study (simulated): 48 of 48 runs succeeded" "$work/answer" ||
+grep -q "numa_study (simulated): 48 of 48 runs succeeded" "$work/answer" ||
     fail "it doesn't say that 48 of 48 simulated runs succeeded: $(head -3 "$work/answer")"
 json 'len(d) == 48 and all(r["success"] and r["simulated"] and r["validity"]["valid"] for r in d)'
 json 'all(r["ranks"][0]["simulated"] and r["ranks"][0]["gpu"]["simulated"] for r in d)'

@@ -64,9 +64,7 @@ static size_t headline_length(const char *text) {
 static const char *question(const struct page_build *build) {
     const struct lab_page *page = build->page;
     struct lab_arena *arena = lab_doc_arena(build->doc);
-    const char *name = page->study && page->study->option && *page->study->option
-                           ? page->study->option
-                           : page->title;
+    const char *name = page->study ? lab_study_info_title(page->study) : page->title;
     const char *asked = page->question;
     for (int i = 0; i < page->analysis_count && !asked; i++)
         if (page_tells(&page->analyses[i]))

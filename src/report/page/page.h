@@ -24,7 +24,7 @@ struct lab_page_analysis {
 };
 
 struct lab_page {
-    const char *title;                  /* "numa_locality_study" */
+    const char *title;                  /* "numa_study" */
     const struct lab_study_info *study; /* NULL = of recordings */
     const char *question;               /* the study's; NULL = what the first analysis tells */
     const struct lab_advice *advice;    /* NULL = of recordings */

@@ -89,8 +89,8 @@ static void add_heading(struct lab_doc *doc, const struct end *end) {
     const struct lab_study_info *study = end->digest.study;
     LAB_AUTO(str, counts);
     study_add_counts(study, end->digest.state_counts, end->digest.invalid, &counts);
-    const char *name =
-        cut_line(study->name, end->style.columns / 2, end->style.unicode, lab_doc_arena(doc));
+    const char *name = cut_line(lab_study_info_title(study), end->style.columns / 2,
+                                end->style.unicode, lab_doc_arena(doc));
     lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s", name, study->simulated ? " (simulated)" : "",
                  counts.text);
 }

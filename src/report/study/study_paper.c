@@ -306,7 +306,7 @@ void lab_report_study_markdown(const struct lab_study_info *study, struct lab_st
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, answer);
     struct study_digest digest;
-    struct lab_doc *doc = lab_doc_open(study->name, &arena);
+    struct lab_doc *doc = lab_doc_open(lab_study_info_title(study), &arena);
     study_digest_init(&digest, study);
     study_add_answer(&digest, INT32_MAX, true, &answer);
     lab_doc_set_simulated(doc, study->simulated);

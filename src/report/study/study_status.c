@@ -132,7 +132,7 @@ void lab_report_add_status(struct lab_doc *doc, const struct lab_study_info *stu
     }
     *fraction = fraction_of(&digest);
     lab_doc_gap(doc);
-    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s.", study->name,
+    lab_doc_text(doc, LAB_DOC_TITLE, "%s%s: %s.", lab_study_info_title(study),
                  study->simulated ? " (simulated)" : "", counts.text);
     lab_doc_gap(doc);
     lab_doc_drawing(doc, draw_bar, fraction);

@@ -164,7 +164,7 @@ static const struct lab_study_run *run_called(const struct lab_study_table *tabl
 LAB_TEST(runs_that_are_done_are_in_the_order_of_their_beginning) {
     given_study("a", true);
     struct lab_study_table table = read_table("a", 0);
-    assert_string_equal(table.name, "numa_locality_study");
+    assert_string_equal(table.name, "numa_study");
     assert_string_equal(table.option, "numa_study");
     assert_int_equal(table.run_count, 5);
     assert_int_equal(table.planned_count, RUNS);

@@ -108,7 +108,7 @@ static int begin(void **state) {
     g->analyses[1] = (struct lab_page_analysis){.name = "crossover",
                                                 .summary = "where compute passes copies",
                                                 .failure = "all models are <alike>"};
-    g->page = (struct lab_page){.title = "numa_locality_study",
+    g->page = (struct lab_page){.title = "numa_study",
                                 .study = &g->study.study,
                                 .analyses = g->analyses,
                                 .analysis_count = 2,
@@ -218,12 +218,12 @@ LAB_TEST(simulated_is_said_once) {
     struct given *g = *state;
     g->page.simulated = g->study.study.simulated = g->result.simulated = true;
     write_page(g, "html");
-    assert_contains(g->text.text, "<title>numa_locality_study (simulated)</title>");
+    assert_contains(g->text.text, "<title>numa_study (simulated)</title>");
     assert_int_equal(count_in_page(g, "(simulated)"), 0);
     assert_int_equal(count_in_page(g, "<div class=\"banner\">Simulated"), 1);
     lab_str_clear(&g->text);
     write_page(g, "markdown");
-    assert_contains(g->text.text, "# numa_locality_study (simulated)");
+    assert_contains(g->text.text, "# numa_study (simulated)");
     lab_str_clear(&g->text);
     lab_page_practices(&g->page, &g->text);
     assert_contains(g->text.text, "(simulated)");

@@ -214,7 +214,7 @@ LAB_TEST(before_anything_has_ended) {
     struct fixture f;
     fixture_numa(&f, 0);
     char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
-    assert_contains(text, "numa_locality_study: none of 48 runs has ended yet\n\n  Report ");
+    assert_contains(text, "numa_study: none of 48 runs has ended yet\n\n  Report ");
     assert_contains(text, "resumes in the same folder: 48 runs left\n");
     assert_contains(markdown, "| planned |\n");
     lab_mem_free(text);
