@@ -225,15 +225,22 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
                               .placements = count};
     for (int i = 0; i < count; i++)
         figures.runs += rows[i].runs;
+    if (placements->allreduce) { /* settings without effect are nothing to use */
+        figures.best = NULL;
+        figures.rate.value = NAN;
+        figures.change = lab_claim_none;
+    }
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     for (int i = 0; i < placements->row_count; i++)
         if (placements->rows[i].model == own)
             LAB_ADD(factors, factor_count, arena) = placements->rows[i];
-    lab_rows_add_table(part, "factors", "Each choice, over placements alike in the others",
-                       &LAB_ROWS(factor_fields, factors, factor_count), arena);
-    lab_rows_add_table(part, "placements", count > 1 ? "Placements" : NULL,
-                       &LAB_ROWS(row_fields, rows, count), arena);
-    add_next(part, placements, model, arena);
+    if (!placements->allreduce) {
+        lab_rows_add_table(part, "factors", "Each choice, over placements alike in the others",
+                           &LAB_ROWS(factor_fields, factors, factor_count), arena);
+        lab_rows_add_table(part, "placements", count > 1 ? "Placements" : NULL,
+                           &LAB_ROWS(row_fields, rows, count), arena);
+        add_next(part, placements, model, arena);
+    }
     part->about = lab_arena_printf(arena, "%d placement%s, %d run%s", count, count == 1 ? "" : "s",
                                    figures.runs, figures.runs == 1 ? "" : "s");
     part->answer = make_answer(placements, own, arena);

@@ -6,6 +6,7 @@
 #include "doc/stream.h"
 
 #include <ctype.h>
+#include <math.h>
 
 #define WIDTH        860 /* of a chart */
 #define ROWS_SMALL   12
@@ -119,6 +120,16 @@ static void add_table(const struct page_build *build, const struct lab_doc_table
                        study_plural(left), file, file);
 }
 
+static bool has_figures(const struct lab_analysis_result *result) {
+    for (int c = 0; c < result->column_count; c++) {
+        const struct lab_doc_cell *cell = &result->parts[0].cells[c];
+        bool text = result->columns[c].unit == LAB_UNIT_TEXT;
+        if (result->columns[c].title && (text ? cell->text != NULL : !isnan(cell->value)))
+            return true;
+    }
+    return false;
+}
+
 /* What compares the parts; of a single part its first table. */
 static void add_small_table(const struct page_build *build,
                             const struct lab_page_analysis *analysis) {
@@ -133,7 +144,7 @@ static void add_small_table(const struct page_build *build,
         untitled.title = NULL;
         untitled.untitled = true;
         add_table(build, &untitled, ROWS_SMALL, csv_name(analysis, table->key, arena));
-    } else if (result->part_count == 1) {
+    } else if (result->part_count == 1 && has_figures(result)) {
         lab_doc_figures(build->doc, "Metric", result->columns, result->column_count,
                         result->parts[0].cells);
     }

@@ -216,6 +216,8 @@ LAB_TEST(settings_of_a_library_that_was_not_used_are_not_tested) {
         assert_int_equal(lab_str_starts(result.answer, "Not tested: NCCL was not used"), i == 1);
         assert_int_equal(result.claims[0].verdict == LAB_CLAIM_NOT_TESTED, i == 1);
         assert_int_equal(result.chart_count, i == 0);
+        assert_int_equal(figure(&result, 0, "best")->text != NULL, i == 0);
+        assert_int_equal(result.parts[0].table_count > 0, i == 0);
         assert_int_equal(lab_str_equal(result.command, "gpulab run nccl_settings device=cuda"),
                          i == 1);
         given_end(&given);
