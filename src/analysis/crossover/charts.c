@@ -80,7 +80,7 @@ static void add_panel(struct lab_chart *chart, const struct crossover_series *se
     struct lab_rows lines = lines_of(&rows, arena);
     lab_rows_add_series(panel, &rows, "gflop", "time_us", "stage", LAB_CHART_POINTS, arena);
     int stages = panel->series_count;
-    lab_rows_add_series(panel, &lines, "gflop", "time_us", "stage", LAB_CHART_LINE, arena);
+    lab_rows_add_series(panel, &lines, "gflop", "time_us", "stage", LAB_CHART_DASHES, arena);
     for (int s = stages; s < panel->series_count; s++)
         ((struct lab_chart_series *)panel->series)[s].colour = panel->series[s - stages].colour;
     if (series->claim.verdict != LAB_CLAIM_YES)
@@ -96,7 +96,8 @@ void crossover_add_chart(struct lab_analysis_result *result, const struct crosso
                          int count, struct lab_arena *arena) {
     struct lab_chart chart = {.name = "crossover",
                               .title = "Compute and transfer time",
-                              .caption = "Of a sample. The longer of the two bounds the pipeline.",
+                              .caption = "Of a sample. The longer of the two bounds the pipeline. "
+                                         "Marks: measured. Dashes: interpolated between them.",
                               .simulated = result->simulated};
     const struct crossover_series **chosen;
     int all, shown = choose(groups, count, arena, &chosen, &all);

@@ -58,6 +58,9 @@ LAB_TEST(test_the_crossover_is_where_the_lines_meet) {
     assert_says(result.answer, "GPU 0, NUMA node 0: crossover at ");
     assert_says(result.answer,
                 " GFLOP/sample, 5 runs): transfer-bound below, compute-bound above.");
+    const struct lab_chart_panel *panel = result.charts[0].panels; /* no line looks measured */
+    assert_int_equal(panel->series[0].mark, LAB_CHART_POINTS);
+    assert_int_equal(panel->series[2].mark, LAB_CHART_DASHES);
     assert_near(cell(&result, 0, "models", 0, "transfer_ms")->value, 0.1e-3, 1e-9);
     assert_string_equal(cell(&result, 0, "models", 2, "bound_by")->text, "transfer");
     assert_string_equal(cell(&result, 0, "models", 3, "bound_by")->text, "compute");
