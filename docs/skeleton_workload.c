@@ -171,8 +171,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
 /* --- the descriptor: all that the rest of the program sees ---
  *
  * Left out here, with what that means: description (help shows the one line only), check (the
- * bounds say it all), label (the name), setup (an ordinary device), prove_placement (no host memory
- * of its own; memcpy.c has some).
+ * bounds say it all), label (the name), label_words (a label without sizes), setup (an ordinary
+ * device), prove_placement (no host memory of its own; memcpy.c has some).
  */
 const struct lab_workload lab_workload_skeleton = {
     .name = "skeleton",

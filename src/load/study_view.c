@@ -75,6 +75,59 @@ static int read_counts(struct lab_study_view *view, struct lab_err *err) {
     return 0;
 }
 
+/* What a run's label stands for; "" = this gpulab can't read it; NULL = it needs no
+ * explanation. */
+static const char *label_words(const struct lab_run *run, struct lab_arena *arena) {
+    const struct lab_workload *workload =
+        run->workload ? lab_workload_find(run->workload, NULL) : NULL;
+    struct lab_value *options;
+    const void *config;
+    if (!workload || !workload->label_words || !run->options)
+        return NULL;
+    LAB_AUTO(str, words);
+    if (!lab_json_parse(run->options, strlen(run->options), "options", arena, &options, NULL) &&
+        !lab_workload_read(workload, options, arena, &config, NULL))
+        workload->label_words(config, &words);
+    return lab_arena_strdup(arena, words.text);
+}
+
+/* The same words with other numbers. */
+static bool same_words(const char *a, const char *b) {
+    static const char digits[] = "0123456789-";
+    for (;; a++, b++) {
+        a += strspn(a, digits);
+        b += strspn(b, digits);
+        if (*a != *b || !*a)
+            return *a == *b;
+    }
+}
+
+#define NAMES_EXPLAINED 6
+
+/* "vit32x6x512: patch 32, depth 6, width 512." One name of each kind. */
+static const char *explain_names(const struct lab_run *runs, int count, struct lab_arena *arena) {
+    const char *words[NAMES_EXPLAINED], **seen = NULL;
+    int kinds = 0, seen_count = 0;
+    LAB_AUTO(str, text);
+    LAB_AUTO(arena, scratch);
+    for (int i = 0; i < count && kinds < NAMES_EXPLAINED; i++) {
+        const char *label = runs[i].label;
+        if (!label || lab_list_find_text(seen, seen_count, label) >= 0)
+            continue;
+        words[kinds] = label_words(&runs[i], &scratch);
+        if (!words[kinds]) /* nor does any other label of its workload */
+            continue;
+        LAB_ADD(seen, seen_count, &scratch) = label;
+        bool known = !*words[kinds];
+        for (int k = 0; k < kinds && !known; k++)
+            known = same_words(words[k], words[kinds]);
+        if (!known)
+            lab_str_printf(&text, "%s%s: %s.", kinds ? " " : "", label, words[kinds]);
+        kinds += !known;
+    }
+    return lab_arena_strdup(arena, text.text);
+}
+
 static int read_runs(struct lab_study_view *view, struct lab_err *err) {
     struct lab_study_info *report = &view->report;
     struct lab_study_file *file = view->file;
@@ -84,6 +137,7 @@ static int read_runs(struct lab_study_view *view, struct lab_err *err) {
         return -1;
     report->runs = file->runs;
     report->run_count = file->run_count;
+    report->names = explain_names(file->runs, file->run_count, file->arena);
     report->progress = progress;
     for (int i = 0; i < report->run_count; i++) {
         view->counts[file->runs[i].state]++;

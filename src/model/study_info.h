@@ -18,6 +18,7 @@ struct lab_study_info {
     const char *folder;        /* as the user would write it */
     const char *command;       /* which goes on with it: "gpulab run numa_study"; "" = unknown */
     const char *machine;       /* one line */
+    const char *names;         /* what numbers in its models' names are, sentences; "" = nothing */
     int gpu_count, node_count; /* of the machine; 0 = unknown */
     const char *version;       /* of gpulab */
     int64_t created_wall_ns;

@@ -121,6 +121,12 @@ static void flash_attention_v2_label(const void *opaque, struct lab_str *out) {
         lab_str_add(out, "_causal");
 }
 
+static void flash_attention_v2_label_words(const void *opaque, struct lab_str *out) {
+    const struct flash_config *config = opaque;
+    lab_str_printf(out, "batch %lld, %lld tokens, %lld heads, %lld wide", (long long)config->batch,
+                   (long long)config->seq, (long long)config->heads, (long long)config->head_dim);
+}
+
 static const char *const aliases[] = {"flash_attention", NULL};
 
 const struct lab_workload lab_workload_flash_attention_v2 = {
@@ -135,6 +141,7 @@ const struct lab_workload lab_workload_flash_attention_v2 = {
     .check = flash_attention_v2_check,
     .canonical = flash_attention_v2_canonical,
     .label = flash_attention_v2_label,
+    .label_words = flash_attention_v2_label_words,
     .cost = flash_attention_v2_cost,
     .open = flash_attention_v2_open,
     .close = kernel_close,

@@ -111,6 +111,12 @@ static void gemm_label(const void *opaque, struct lab_str *out) {
         lab_str_printf(out, "_%s", config->epilogue);
 }
 
+static void gemm_label_words(const void *opaque, struct lab_str *out) {
+    const struct gemm_config *config = opaque;
+    lab_str_printf(out, "m %lld, n %lld, k %lld", (long long)config->m, (long long)config->n,
+                   (long long)config->k);
+}
+
 static bool gemm_launch_keys(const struct lab_launch *launch, struct lab_str *out) {
     struct lab_gemm_shape shape = lab_gemm_shape(launch);
     for (int i = 0; epilogues[i]; i++)
@@ -133,6 +139,7 @@ const struct lab_workload lab_workload_gemm = {
     .options = options,
     .config_size = sizeof(struct gemm_config),
     .label = gemm_label,
+    .label_words = gemm_label_words,
     .cost = gemm_cost,
     .open = gemm_open,
     .close = kernel_close,

@@ -206,6 +206,11 @@ static void mlp_label(const void *opaque, struct lab_str *out) {
         lab_str_add(out, "_weak");
 }
 
+static void mlp_label_words(const void *opaque, struct lab_str *out) {
+    const struct mlp_config *config = opaque;
+    lab_str_printf(out, "layers %s", widths_of(config));
+}
+
 static void mlp_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct mlp_config *config = opaque;
     struct mlp_shape shape = mlp_shape_of(config);
@@ -256,6 +261,7 @@ const struct lab_workload lab_workload_mlp = {
     .check = mlp_check,
     .canonical = mlp_canonical,
     .label = mlp_label,
+    .label_words = mlp_label_words,
     .cost = mlp_cost,
     .share = mlp_share,
     .environment = mlp_environment,

@@ -59,12 +59,19 @@ static void softmax_label(const void *opaque, struct lab_str *out) {
     lab_str_printf(out, "softmax%lldx%lld", (long long)config->rows, (long long)config->columns);
 }
 
+static void softmax_label_words(const void *opaque, struct lab_str *out) {
+    const struct softmax_config *config = opaque;
+    lab_str_printf(out, "%lld rows, %lld columns", (long long)config->rows,
+                   (long long)config->columns);
+}
+
 const struct lab_workload lab_workload_softmax = {
     .name = "softmax",
     .help = "softmax over the rows of a matrix",
     .options = options,
     .config_size = sizeof(struct softmax_config),
     .label = softmax_label,
+    .label_words = softmax_label_words,
     .cost = softmax_cost,
     .open = softmax_open,
     .close = kernel_close,

@@ -129,6 +129,15 @@ static void vit_label(const void *opaque, struct lab_str *out) {
         lab_str_add(out, "_copies");
 }
 
+static void vit_label_words(const void *opaque, struct lab_str *out) {
+    const struct vit_config *config = opaque;
+    if (config->depth == 0)
+        lab_str_add(out, "no model, copies only");
+    else
+        lab_str_printf(out, "patch %lld, depth %lld, width %lld", (long long)config->patch_size,
+                       (long long)config->depth, (long long)config->dim);
+}
+
 static void vit_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct vit_config *config = opaque;
     struct vit_shape shape = vit_shape_of(config);
@@ -229,6 +238,7 @@ const struct lab_workload lab_workload_vit = {
     .check = vit_check,
     .canonical = vit_canonical,
     .label = vit_label,
+    .label_words = vit_label_words,
     .cost = vit_cost,
     .kernels = vit_kernels,
     .setup = vit_setup,

@@ -272,6 +272,8 @@ static void add_opening(const struct page_build *build) {
     const char *limits = page_limits(build);
     if (limits)
         lab_doc_text(doc, LAB_DOC_LIMIT, "%s", limits);
+    if (page->study && page->study->names && *page->study->names)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", page->study->names);
     for (int i = 0; page->warnings && page->warnings[i]; i++)
         lab_doc_text(doc, LAB_DOC_NOTE, "%s",
                      page_named(build->names, page->warnings[i], lab_doc_arena(doc)));

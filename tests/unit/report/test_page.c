@@ -87,6 +87,7 @@ static int begin(void **state) {
     fixture_setup(NULL);
     fixture_init(&g->study, "numa_locality_study", "numa_study");
     g->study.study.gpu_count = g->study.study.node_count = 4;
+    g->study.study.names = "vit32x2x128: patch 32, depth 2, width 128.";
     struct lab_arena *arena = &g->study.arena;
     for (int i = 0; i < 4; i++)
         fixture_done(&g->study, fixture_plan(&g->study, i % 2, 1, i / 2, "vit32x2x128"),
