@@ -126,8 +126,8 @@ const char *lab_study_counted(const struct lab_study_table *study, int count, co
         if (lab_list_find_text(models, found, study->runs[i].model) < 0)
             LAB_ADD(models, found, arena) = study->runs[i].model;
     }
-    return lab_arena_printf(arena, "%d %s%s%s", count, what, found < count ? "point" : "model",
-                            count == 1 ? "" : "s");
+    return lab_arena_printf(arena, "%d %s%s%s", count, what,
+                            found < count ? "configuration" : "model", count == 1 ? "" : "s");
 }
 
 const char *lab_study_count_words(const struct lab_study_table *study, int count,

@@ -33,10 +33,10 @@ int lab_study_points(const struct lab_study_table *study, struct lab_arena *aren
 /* What a point is without its device and node: "vit32x6x512_compiled", "vit0x0x0, batch 4, 224 px,
  * 512 MiB pool"; its phase after it. Keys that don't vary in the study aren't named. */
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena);
-/* "3 models"; "7 points" where fewer models than that were run, with several settings. */
+/* "3 models"; "7 configurations" where fewer models than that were run, with several settings. */
 const char *lab_study_count_words(const struct lab_study_table *study, int count,
                                   struct lab_arena *arena);
-/* The same with a word before: "22 transfer-bound points". */
+/* The same with a word before: "22 transfer-bound configurations". */
 const char *lab_study_counted(const struct lab_study_table *study, int count, const char *what,
                               struct lab_arena *arena);
 /* Of a run that trains, "medium" of its label "mlp_medium_batch128"; NULL = it is no such run. */

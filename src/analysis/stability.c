@@ -75,7 +75,8 @@ struct stability { /* of a study */
     struct row *rows, *devices;
     struct lab_rate_series_change *changes;
     int count, row_count, device_count, change_count, blocks;
-    int known, changed, throttled, throttling_known; /* runs */
+    int points;
+    int known, changed, throttled, throttling_known; /* series */
     double throttled_s, watched_s, shortest_s, longest_s;
     struct lab_claim drift, throttling; /* "stability.drift", "stability.throttling" */
 };
@@ -256,6 +257,7 @@ static struct stability look_at(const struct lab_study_table *study, struct lab_
     struct stability made = {.study = study, .arena = arena, .shortest_s = NAN, .longest_s = NAN};
     struct lab_study_point *points;
     int count = lab_study_points(study, arena, &points), runs = 0;
+    made.points = count;
     for (int p = 0; p < count; p++)
         for (int i = 0; i < points[p].count; i++)
             runs += points[p].runs[i]->rank_count;
@@ -301,11 +303,12 @@ static const char *why_untested(const struct stability *made) {
 
 static const char *make_answer(const struct stability *made) {
     LAB_AUTO(str, text);
+    const char *counted = lab_rate_series_counted(made->series, made->count);
     if (made->drift.verdict == LAB_CLAIM_NO)
         lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%s%d run%s each).",
                        lab_words_bound_percent(made->drift.bound), duration_words(made),
-                       made->row_count > 1
-                           ? lab_arena_printf(made->arena, "mean of %d points, ", made->row_count)
+                       made->points > 1
+                           ? lab_arena_printf(made->arena, "mean of %d points, ", made->points)
                            : "",
                        made->drift.n, made->drift.n == 1 ? "" : "s");
     else {
@@ -316,19 +319,19 @@ static const char *make_answer(const struct stability *made) {
     }
     const struct lab_rate_series_change *change = largest_change(made);
     if (change)
-        lab_str_printf(&text,
-                       " Change points in %d of %d runs; %s: iterations take %.1f%% %s from %s "
-                       "on%s%s.",
-                       made->changed, made->known, change->run, 100 * fabs(change->claim.effect),
-                       change->claim.effect > 0 ? "longer" : "less", change->at,
-                       change->reason ? ", throttled by " : "",
-                       change->reason ? change->reason : "");
+        lab_str_printf(
+            &text,
+            " Change points in %d of %d %s; %s: iterations take %.1f%% %s from %s "
+            "on%s%s.",
+            made->changed, made->known, counted, change->run, 100 * fabs(change->claim.effect),
+            change->claim.effect > 0 ? "longer" : "less", change->at,
+            change->reason ? ", throttled by " : "", change->reason ? change->reason : "");
     else
         lab_str_printf(&text, " No change point of 1%% or more%s.",
                        made->blocks > 1 ? " in most runs of a point" : "");
     if (made->throttling.verdict == LAB_CLAIM_YES)
-        lab_str_printf(&text, " Throttled by %s in %d of %d runs, %.1f s in total.",
-                       throttling_reason(made), made->throttled, made->throttling_known,
+        lab_str_printf(&text, " Throttled by %s in %d of %d %s, %.1f s in total.",
+                       throttling_reason(made), made->throttled, made->throttling_known, counted,
                        made->throttled_s);
     else if (made->throttling_known == made->count)
         lab_str_printf(&text, " No throttling within %s.",

@@ -119,8 +119,9 @@ static void add_maps(struct lab_analysis_result *result, const struct lab_numa_g
                           &rows, "node", "device", "change", "Change of throughput [%]", arena);
     }
     if (grid->model_count > chart.panel_count)
-        chart.title = lab_arena_printf(arena, "%s, %d of %d models", chart.title, chart.panel_count,
-                                       grid->model_count);
+        chart.title =
+            lab_arena_printf(arena, "%s, %d of %s", chart.title, chart.panel_count,
+                             lab_study_count_words(grid->study, grid->model_count, arena));
     lab_analysis_add_chart(result, chart, arena);
 }
 

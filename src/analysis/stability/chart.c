@@ -60,6 +60,13 @@ static const char *title_of(const struct lab_rate_series *series, struct lab_are
         series->rank->numa_node, series->run->model, series->run->run->repeat + 1);
 }
 
+const char *lab_rate_series_counted(const struct lab_rate_series *all, int count) {
+    for (int i = 0; i < count; i++)
+        if (all[i].run->rank_count > 1)
+            return "rate series";
+    return "runs";
+}
+
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
                                const struct lab_rate_series *all, int count, const char *name,
                                bool simulated, struct lab_arena *arena) {
@@ -93,7 +100,8 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
     chart->columns = made > COLUMNS ? COLUMNS : 1;
     if (shown > made) {
         chart->title = lab_arena_printf(arena, "%s, %d of %d shown", chart->title, made, shown);
-        chart->caption = lab_arena_printf(
-            arena, "%d of %d runs; the largest change points come first.", made, shown);
+        chart->caption =
+            lab_arena_printf(arena, "%d of %d %s; the largest change points come first.", made,
+                             shown, lab_rate_series_counted(all, count));
     }
 }

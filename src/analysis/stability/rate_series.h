@@ -43,6 +43,8 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
                                             const struct lab_study_rank *rank, int runs,
                                             struct lab_arena *arena);
 
+/* What they are counted as: "runs"; "rate series" where a run has several, one for each rank. */
+const char *lab_rate_series_counted(const struct lab_rate_series *all, int count);
 /* Times over time with the levels between changes, of runs with the largest changes first. None
  * where there is nothing to draw. */
 void lab_rate_series_add_chart(struct lab_analysis_result *result,

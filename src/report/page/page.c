@@ -149,6 +149,29 @@ const char *page_limits(const struct page_build *build) {
     return text.length ? page_named(build->names, lab_arena_strdup(arena, text.text), arena) : NULL;
 }
 
+/* "Point: one combination of GPU, NUMA node and model (48). Comparison: …." and what models' names
+ * mean; NULL = nothing to define. */
+static const char *page_terms(const struct page_build *build, const char *limits) {
+    const struct study_digest *digest = build->digest;
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    LAB_AUTO(str, text);
+    LAB_AUTO(str, axes);
+    if (!digest)
+        return NULL;
+    if (digest->row_count > 1)
+        study_add_axes(digest, &axes);
+    if (axes.length)
+        lab_str_printf(&text,
+                       strstr(axes.text, " and ") ? "Point: one combination of %s (%d points)."
+                                                  : "Points differ by %s (%d points).",
+                       axes.text, digest->row_count);
+    if (axes.length && limits && strstr(limits, " comparisons"))
+        lab_str_add(&text, " Comparison: a point, or a mean of points, against its reference.");
+    if (digest->study->names && *digest->study->names)
+        lab_str_printf(&text, "%s%s", text.length ? " " : "", digest->study->names);
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
 /* --- the first screen --- */
 
 static void add_data(struct lab_doc *doc, const struct lab_page *page) {
@@ -270,14 +293,15 @@ static void add_opening(const struct page_build *build) {
     add_columns(build);
     lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
     const char *limits = page_limits(build);
+    const char *terms = page_terms(build, limits);
     if (limits)
         lab_doc_text(doc, LAB_DOC_LIMIT, "%s", limits);
-    if (page->study && page->study->names && *page->study->names)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s", page->study->names);
     for (int i = 0; page->warnings && page->warnings[i]; i++)
         lab_doc_text(doc, LAB_DOC_NOTE, "%s",
                      page_named(build->names, page->warnings[i], lab_doc_arena(doc)));
     add_small_print(build);
+    if (terms)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", terms);
     lab_doc_only(doc, LAB_DOC_ALL);
 }
 

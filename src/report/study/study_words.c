@@ -3,6 +3,7 @@
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
+#include <ctype.h>
 #include <math.h>
 
 /* --- figures --- */
@@ -144,6 +145,29 @@ void study_add_shared(const struct study_digest *digest, struct lab_str *out) {
     for (int i = 0; i < digest->row_count; i++)
         runs[i] = digest->rows[i].run[0];
     study_axes_add_shared(runs, digest->row_count, out);
+}
+
+/* "model" of "Model"; "GPU" and "NUMA node" stay. */
+static const char *title_within(const char *title, struct lab_arena *arena) {
+    char *text = lab_arena_strdup(arena, title);
+    if (text[0] && islower((unsigned char)text[1]))
+        text[0] = (char)tolower((unsigned char)text[0]);
+    return text;
+}
+
+void study_add_axes(const struct study_digest *digest, struct lab_str *out) {
+    LAB_AUTO(arena, arena);
+    size_t rows = (size_t)digest->row_count;
+    const struct lab_run **runs = lab_arena_alloc(&arena, rows + 1, sizeof *runs);
+    for (size_t i = 0; i < rows; i++)
+        runs[i] = digest->rows[i].run[0];
+    struct study_axes axes = study_axes_make(runs, digest->row_count, &arena);
+    for (int a = 0; a < axes.count; a++)
+        lab_str_printf(out, "%s%s",
+                       a == 0               ? ""
+                       : a + 1 < axes.count ? ", "
+                                            : " and ",
+                       title_within(axes.items[a].title, &arena));
 }
 
 void study_add_points_counted(const struct study_digest *digest, struct lab_str *out) {

@@ -285,7 +285,7 @@ LAB_TEST(other_work_is_another_model) {
                                   .options = large ? LARGE_IMAGES : OPTIONS},
                2, .01);
     result = when_asked(&given, "recommend", NULL);
-    claim_of(&result, "recommend.node", "Remote NUMA nodes, mean of 2 points");
+    claim_of(&result, "recommend.node", "Remote NUMA nodes, mean of 2 configurations");
     given_end(&given);
 }
 

@@ -90,7 +90,7 @@ LAB_TEST(test_settings_are_not_counted_as_models) {
     given_add(&given, (struct given_run){.model = "vit0x0x0", .suffix = "_batch_size8"});
     given_add(&given, (struct given_run){.model = "vit32x2x128"});
     assert_string_equal(lab_study_count_words(&given.table, 2, &given.arena), "2 models");
-    assert_string_equal(lab_study_count_words(&given.table, 3, &given.arena), "3 points");
+    assert_string_equal(lab_study_count_words(&given.table, 3, &given.arena), "3 configurations");
     given_end(&given);
 }
 
