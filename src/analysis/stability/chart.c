@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define PANELS_MAX 12
+#define PANELS_MAX 6
 #define COLUMNS    2 /* of panels, from four on */
 
 /* Its largest change. */
