@@ -118,21 +118,21 @@ const char *lab_study_point_model(const struct lab_study_point *point, struct la
     return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
 }
 
-const char *lab_study_counted(const struct lab_study_table *study, int count, const char *what,
-                              struct lab_arena *arena) {
+const char *lab_study_counted(const struct lab_study_table *study, int count, int all,
+                              const char *what, struct lab_arena *arena) {
     const char **models = NULL;
     int found = 0;
-    for (int i = 0; i < study->run_count && found < count; i++) {
+    for (int i = 0; i < study->run_count && found < all; i++) {
         if (lab_list_find_text(models, found, study->runs[i].model) < 0)
             LAB_ADD(models, found, arena) = study->runs[i].model;
     }
     return lab_arena_printf(arena, "%d %s%s%s", count, what,
-                            found < count ? "configuration" : "model", count == 1 ? "" : "s");
+                            found < all ? "configuration" : "model", count == 1 ? "" : "s");
 }
 
 const char *lab_study_count_words(const struct lab_study_table *study, int count,
                                   struct lab_arena *arena) {
-    return lab_study_counted(study, count, "", arena);
+    return lab_study_counted(study, count, count, "", arena);
 }
 
 const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena) {

@@ -36,9 +36,9 @@ const char *lab_study_point_model(const struct lab_study_point *point, struct la
 /* "3 models"; "7 configurations" where fewer models than that were run, with several settings. */
 const char *lab_study_count_words(const struct lab_study_table *study, int count,
                                   struct lab_arena *arena);
-/* The same with a word before: "22 transfer-bound configurations". */
-const char *lab_study_counted(const struct lab_study_table *study, int count, const char *what,
-                              struct lab_arena *arena);
+/* The same of `count` out of `all`, with a word before: "22 transfer-bound configurations". */
+const char *lab_study_counted(const struct lab_study_table *study, int count, int all,
+                              const char *what, struct lab_arena *arena);
 /* Of a run that trains, "medium" of its label "mlp_medium_batch128"; NULL = it is no such run. */
 const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena);
 /* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their own names. */

@@ -259,10 +259,10 @@ static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct 
                                   : "Other NUMA nodes",
                    reference ? reference : pooled_reference(local));
     claim.quantity =
-        models == 1
-            ? lab_arena_printf(arena, "throughput on %s", grid->models[last].name)
-            : lab_arena_printf(arena, "throughput on %s",
-                               lab_study_counted(grid->study, models, "transfer-bound ", arena));
+        models == 1 ? lab_arena_printf(arena, "throughput on %s", grid->models[last].name)
+                    : lab_arena_printf(arena, "throughput on %s",
+                                       lab_study_counted(grid->study, models, grid->model_count,
+                                                         "transfer-bound ", arena));
     return claim;
 }
 
