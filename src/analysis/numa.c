@@ -247,15 +247,18 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
 
 static const char *why_untested(const struct lab_numa_grid *grids, int count) {
     const struct lab_machine *machine = count == 1 ? grids[0].study->machine : NULL;
-    int devices = 0;
-    for (int g = 0; g < count; g++)
+    int devices = 0, gangs = 0;
+    for (int g = 0; g < count; g++) {
         devices += grids[g].device_count;
+        gangs += grids[g].gangs;
+    }
     if (devices == 0)
-        return "no run on a single device is done.";
+        return gangs > 0 ? "all runs are on several devices at once; 'gpulab analyze recommend' "
+                           "compares those."
+                         : "no run on a single device is done.";
     if (machine && machine->node_count == 1)
         return "this machine has one NUMA node. Nothing to bind.";
-    return "each device was bound to one NUMA node. experiment.hardware.numa_nodes=[0,1] tests "
-           "two.";
+    return "each device was bound to one NUMA node. experiment.hardware.numa_nodes=all tests all.";
 }
 
 static void add_claims(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
