@@ -83,7 +83,8 @@ const char *training_add_auto(struct lab_analysis_result *result, struct lab_ana
     struct lab_claim pooled =
         lab_claim_named(lab_claim_estimate(&all, LAB_STUDY_RATE), "training.auto", "gpu_mode=auto",
                         lab_arena_printf(arena, "1 %s", gangs->unit), "throughput");
-    pooled.mean_of = lab_arena_printf(arena, "%d points", several);
+    if (several > 1)
+        pooled.mean_of = lab_arena_printf(arena, "%d points", several);
     struct lab_rows rows = LAB_ROWS(choice_fields, choices, count);
     if (several > 0)
         lab_analysis_add_claim(result, &pooled, arena);
