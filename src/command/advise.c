@@ -212,6 +212,11 @@ static const char *why_nothing(const struct lab_command_call *call, const char *
         return lab_arena_printf(call->arena, "Nothing is advised: no run of %s succeeded.", named);
     if (!any)
         return "Nothing is advised: no study was run on this machine.";
+    if (first && !wanted->workload)
+        return lab_arena_printf(call->arena,
+                                "Nothing is advised: %s compares no settings, and no single "
+                                "device's local NUMA node with others.",
+                                named);
     return lab_arena_printf(call->arena, "Nothing is advised: %s placements of %s.",
                             named ? lab_arena_printf(call->arena, "%s compares no", named)
                                   : "no study of this machine compares",
@@ -282,12 +287,15 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
                           const struct wanted *wanted, const struct lab_advise_studies *studies) {
     /* a study that was named may be another machine's */
     const char *named = wanted->study_count > 0 ? wanted->studies[0] : NULL, *study = NULL;
+    bool simulated = false;
     struct other_question other = find_other(studies, call->arena);
     const char *command =
         named || other.command ? other.command : study_to_run(call, machine, wanted);
     for (int i = 0; i < studies->count && !study; i++)
-        if (studies->tables[i].run_count > 0)
+        if (studies->tables[i].run_count > 0) {
             study = lab_study_view_shorten(studies->tables[i].folder, call->arena);
+            simulated = studies->tables[i].simulated;
+        }
     const char *answer =
         other.answer ? other.answer
                      : why_nothing(call, named, study || studies->count > studies->first_simulated,
@@ -295,11 +303,11 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
     struct lab_doc *doc = lab_doc_open("Advice", call->arena);
     lab_doc_text_as(doc, "answer", LAB_DOC_SAYS, answer);
     lab_doc_data(doc, "study", text_or_null(study, call->arena));
-    lab_doc_data(doc, "simulated", lab_value_bool(call->arena, false));
+    lab_doc_data(doc, "simulated", lab_value_bool(call->arena, simulated));
     lab_doc_data(doc, "advice", lab_value_list(call->arena));
     lab_doc_data(doc, "run", text_or_null(command, call->arena));
     if (study)
-        lab_doc_text(doc, LAB_DOC_WHOLE, "Study: %s", study);
+        lab_doc_text(doc, LAB_DOC_WHOLE, "Study: %s%s", study, simulated ? " (simulated)" : "");
     if (command) {
         lab_doc_gap(doc);
         if (other.title)
