@@ -222,8 +222,13 @@ void lab_advice_add_untested(struct lab_advice *advice, const struct lab_study_t
     struct facts facts = find_facts(study, arena);
     if (!facts.machine || facts.count == 0)
         return;
+    bool in_turn = false; /* a phase measured GPUs that share a bridge one after another */
+    for (int i = 0; i < advice->tested_count; i++)
+        in_turn |= lab_str_starts(advice->tested[i].subject, "topology");
     advice->untested = lab_arena_alloc(arena, sizeof rows / sizeof *rows, sizeof *advice->untested);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (in_turn && rows[i].line == bridge_line)
+            continue;
         const char *line = rows[i].line(&facts);
         if (line)
             advice->untested[advice->untested_count++] =

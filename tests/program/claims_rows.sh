@@ -75,6 +75,7 @@ claims contention l40s-10 '[0,1,2]' 'experiment.workload=[memcpy]' 'experiment.p
 for verify in '' --verify; do
     run advise $verify
     expect_out 'topology \(GPUs 0\+2, then 1\): 2[678].[0-9]% lower total'
+    grep -q flock "$work/out" && fail "$what: advises what was measured to lose"
 done
 claims contention l40s-10 '[0,1]' 'experiment.workload=[memcpy]' 'experiment.phases=[baseline,concurrent]' \
     experiment.repeat=2 experiment.duration=1s
