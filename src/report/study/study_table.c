@@ -112,8 +112,10 @@ static int find_row(const struct sheet *sheet, const char *point) {
     return -1;
 }
 
+/* Not a device with its peers: which those are changes with what is found. */
 static bool compares_points(const struct lab_claim *claim) {
-    return !claim->unit && claim->scope_count == 2 && lab_str_equal(claim->quantity, "throughput");
+    return !claim->unit && claim->scope_count == 2 &&
+           lab_str_equal(claim->quantity, "throughput") && !lab_str_starts(claim->kind, "peers.");
 }
 
 /* The one axis along which a claim compares two points; -1 = there are several, or no such points.
