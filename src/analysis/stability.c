@@ -301,6 +301,24 @@ static const char *why_untested(const struct stability *made) {
                               : NULL;
 }
 
+/* Devices that drift for certain, where others don't: their mean tells neither. */
+static void add_devices(const struct stability *made, struct lab_str *text) {
+    const char **names = NULL;
+    int count = 0, last = 0;
+    for (int i = 0; i < made->device_count; i++)
+        if (made->devices[i].drift.verdict == LAB_CLAIM_YES) {
+            LAB_ADD(names, count, made->arena) = made->devices[i].name;
+            last = i;
+        }
+    if (count == 0 || count == made->device_count)
+        return;
+    if (count == 1)
+        lab_str_printf(text, " %s.", lab_claim_sentence(&made->devices[last].drift, made->arena));
+    else
+        lab_str_printf(text, " %s drift, of %d devices.",
+                       lab_words_devices(names, count, made->arena), made->device_count);
+}
+
 static const char *make_answer(const struct stability *made) {
     LAB_AUTO(str, text);
     const char *counted = lab_rate_series_counted(made->series, made->count);
@@ -315,8 +333,11 @@ static const char *make_answer(const struct stability *made) {
         struct lab_claim drift = made->drift;
         drift.subject =
             lab_arena_printf(made->arena, "Runs of %s, end of run", duration_words(made));
+        if (made->row_count > 1)
+            drift.mean_of = lab_arena_printf(made->arena, "%d points", made->row_count);
         lab_str_printf(&text, "%s.", lab_claim_sentence(&drift, made->arena));
     }
+    add_devices(made, &text);
     const struct lab_rate_series_change *change = largest_change(made);
     if (change)
         lab_str_printf(

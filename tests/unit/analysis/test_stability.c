@@ -72,6 +72,8 @@ LAB_TEST(test_drift_is_claimed_over_runs_by_device) {
     struct lab_analysis_result result = when_repeated(&given, drifting);
     assert_true(result.claims[0].low < 0.015 && result.claims[0].high > 0.015);
     assert_contains(result.answer, "Runs of 30.");
+    assert_contains(result.answer, "end of run, mean of 2 points: 1.");
+    assert_contains(result.answer, " GPU 1, end of run: 3.");
     assert_string_equal(result.claims[0].subject, "All runs, end of run"); /* nothing measured */
     const struct lab_claim *slow = claim_of(&result, "stability.device", "GPU 1");
     assert_int_equal(slow->verdict, LAB_CLAIM_YES);
