@@ -193,9 +193,9 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
             rounded_up(claim->bound, arena), claim->quantity, lab_claim_within(subject, arena),
             lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
-        return lab_arena_printf(arena, "%s%s%s: inconclusive (%s)%s", subject,
+        return lab_arena_printf(arena, "%s%s%s: %s inconclusive (%s)%s", subject,
                                 strchr(subject, ',') ? ", compared with " : " and ",
-                                claim->reference, runs(claim, arena),
+                                claim->reference, claim->quantity, runs(claim, arena),
                                 *lab_claim_next(claim, arena)
                                     ? lab_arena_printf(arena, "; %s", lab_claim_next(claim, arena))
                                     : "");

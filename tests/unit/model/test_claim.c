@@ -63,17 +63,17 @@ LAB_TEST(no_effect_comes_with_its_bound) {
     claim = given(0.005, -0.02, 0.03, 0.6, 3);
     claim.needed = 9;
     expect(claim, LAB_CLAIM_INCONCLUSIVE,
-           "NUMA node 2 and NUMA node 0: inconclusive (3 runs each); 9 runs per point detect 2% "
-           "(80% power)");
+           "NUMA node 2 and NUMA node 0: throughput inconclusive (3 runs each); 9 runs per "
+           "point detect 2% (80% power)");
     claim.needed = 2040; /* nobody runs that */
     expect(claim, LAB_CLAIM_INCONCLUSIVE,
-           "NUMA node 2 and NUMA node 0: inconclusive (3 runs each); too noisy here (±2.5%): quiet "
-           "the machine");
+           "NUMA node 2 and NUMA node 0: throughput inconclusive (3 runs each); too noisy "
+           "here (±2.5%): quiet the machine");
 }
 
 LAB_TEST(one_run_gives_no_verdict) {
     expect(given(-0.5, NAN, NAN, NAN, 1), LAB_CLAIM_INCONCLUSIVE,
-           "NUMA node 2 and NUMA node 0: inconclusive (1 run each)");
+           "NUMA node 2 and NUMA node 0: throughput inconclusive (1 run each)");
     expect(given(NAN, NAN, NAN, NAN, 0), LAB_CLAIM_NOT_TESTED, "NUMA node 2: not tested");
 }
 
