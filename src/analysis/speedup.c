@@ -48,9 +48,14 @@ static int speedup_run(const struct lab_analysis_input *input, struct lab_analys
 static int speedup_interest(const struct lab_study_table *study) {
     if (lab_study_has_phases(study) || lab_study_trains(study))
         return 0;
-    for (int i = 1; i < study->run_count; i++)
-        if (study->runs[i].rank_count != study->runs[0].rank_count)
+    for (int i = 1; i < study->run_count; i++) {
+        const struct lab_study_run *first = &study->runs[0], *run = &study->runs[i];
+        bool differs = run->rank_count != first->rank_count;
+        for (int r = 0; r < run->rank_count && run->rank_count > 1 && !differs; r++)
+            differs = !lab_str_equal(run->ranks[r].device, first->ranks[r].device);
+        if (differs)
             return 70;
+    }
     return 0;
 }
 

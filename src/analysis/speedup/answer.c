@@ -140,12 +140,24 @@ static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
                        struct lab_str *text) {
     const struct lab_gang_rival *rival = gangs->rivals;
     if (rival->gang)
-        lab_str_printf(
-            text, "Use %s, not %s. Several %ss are at least %.0f%% faster at %s, at %s. ",
-            rival->base->names, rival->gang->names, gangs->unit, 100 * (LAB_SPEEDUP_BENEFICIAL - 1),
-            where_it_pays(gangs, rival->base->names, arena),
-            where_it_pays(gangs, rival->gang->names, arena));
+        lab_str_printf(text, "Use %s, not %s. ", rival->base->names, rival->gang->names);
+    if (rival->gang && gangs->pool_count > 0)
+        lab_str_printf(text, "Several %ss are at least %.0f%% faster at %s, at %s. ", gangs->unit,
+                       100 * (LAB_SPEEDUP_BENEFICIAL - 1),
+                       where_it_pays(gangs, rival->base->names, arena),
+                       where_it_pays(gangs, rival->gang->names, arena));
     lab_str_printf(text, "%s. ", lab_claim_sentence(&rival->claim, arena));
+}
+
+/* Gangs with each other, where no device ran alone. */
+static void add_gangs_alone(const struct lab_gangs *gangs, struct lab_arena *arena,
+                            struct lab_str *text) {
+    for (int i = finds_rivals(gangs) ? 1 : 0; i < gangs->rival_count; i++)
+        if (gangs->rivals[i].claim.verdict == LAB_CLAIM_YES)
+            lab_str_printf(text, "%s. ", lab_claim_sentence(&gangs->rivals[i].claim, arena));
+    if (text->length == 0)
+        lab_str_printf(text, "%s. ", lab_claim_sentence(&gangs->rivals[0].claim, arena));
+    lab_str_printf(text, "Speed-up over one %s: not tested.", gangs->unit);
 }
 
 const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *arena) {
@@ -153,7 +165,7 @@ const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *
         return "no run is done.";
     if (gangs->count == 0)
         return lab_arena_printf(arena, "all runs are on one %s.", gangs->unit);
-    return gangs->pool_count > 0
+    return gangs->pool_count > 0 || gangs->rival_count > 0
                ? NULL
                : lab_arena_printf(arena, "nothing was run both on one %s and on several.",
                                   gangs->unit);
@@ -163,6 +175,10 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     LAB_AUTO(str, text);
     if (finds_rivals(gangs))
         add_rivals(gangs, arena, &text);
+    if (gangs->pool_count == 0) {
+        add_gangs_alone(gangs, arena, &text);
+        return lab_arena_strdup(arena, text.text);
+    }
     const struct lab_gang_pool *pool = add_action(gangs, &text);
     add_speedup(gangs, pool, &text, arena);
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
@@ -218,10 +234,11 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
         *ret_action = "Run it on real GPUs: uncompiled, no second GPU can pay off on this machine";
         return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
     }
-    *ret_action = !best                 ? "Restrict the program to one GPU"
-                  : finds_rivals(gangs) ? "Restrict the program to these GPUs"
-                                        : "Start one process per GPU";
-    if (best && finds_rivals(gangs) && gangs->rivals->base)
+    bool choose = (best || gangs->pool_count == 0) && finds_rivals(gangs);
+    *ret_action = choose  ? "Restrict the program to these GPUs"
+                  : !best ? "Restrict the program to one GPU"
+                          : "Start one process per GPU";
+    if (choose && gangs->rivals->base)
         return lab_arena_printf(arena,
                                 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM",
                                 gpu_list(gangs->rivals->base->point->runs[0], arena));
