@@ -272,12 +272,13 @@ const struct lab_command lab_command_selftest = {
     .usage = "",
     .description =
         "Runs A/A studies: one point under 8 names, each run a process of its own, the names in "
-        "random order within each block. Every analysis of a report makes its claims: the names "
-        "stand for devices and NUMA nodes, settings, phases and gangs in turn. Every other run of "
-        "a point is read backwards, so that no drift remains. Every claimed effect is then false. "
-        "Inference and training take turns. A family is all claims of one kind in a study; at most "
-        "5% of families may have a false one. Kinds that were not covered are listed with the "
-        "reason. Exit status 3 if some kind has more, at 99% over all kinds.",
+        "random order within each block. Every analysis of a report makes its claims. The names "
+        "stand for devices and NUMA nodes, settings, phases, mitigations, gangs, models, compiled "
+        "and not, and pools in turn. Every other run of a point is read backwards, so that no "
+        "drift remains. Every claimed effect is then false. Inference and training take turns. A "
+        "family is all claims of one kind in a study; at most 5% of families may have a false one. "
+        "Kinds that were not covered are listed with the reason. Exit status 3 if some kind has "
+        "more, at 99% over all kinds.",
     .options = selftest_options,
     .config_size = sizeof(struct selftest_config),
     .uses_device = true,
