@@ -291,9 +291,11 @@ static const char *make_command(const struct contention *made) {
         lab_str_printf(&list, numa ? " %d:%d" : " %d", gpu, rank->device_node);
     }
     return lab_arena_printf(made->arena,
-                            numa ? "for g in%s; do CUDA_VISIBLE_DEVICES=${g%%:*} numactl "
+                            numa ? "export CUDA_DEVICE_ORDER=PCI_BUS_ID; "
+                                   "for g in%s; do CUDA_VISIBLE_DEVICES=${g%%:*} numactl "
                                    "--cpunodebind=${g#*:} --membind=${g#*:} PROGRAM & done; wait"
-                                 : "for g in%s; do CUDA_VISIBLE_DEVICES=$g PROGRAM & done; wait",
+                                 : "export CUDA_DEVICE_ORDER=PCI_BUS_ID; "
+                                   "for g in%s; do CUDA_VISIBLE_DEVICES=$g PROGRAM & done; wait",
                             list.text);
 }
 

@@ -91,10 +91,10 @@ claims contention ./unbound.yaml '[0,5,7]' 'experiment.workload=[memcpy]' 'exper
     experiment.repeat=3 experiment.duration=2s
 run advise
 expect_out '^numa: 2[0-9].[0-9]% higher total throughput than 3 GPUs at once'
-expect_out '^  for g in 0:0 5:2 7:2; do CUDA_VISIBLE_DEVICES=.*--membind=.* PROGRAM & done; wait$'
+expect_out '^  export CUDA_DEVICE_ORDER=PCI_BUS_ID; for g in 0:0 5:2 7:2; do .*--membind=.* PROGRAM & done; wait$'
 
 # 8. One GPU trains fastest: the line names the one that was measured
 sed '/^  whole_batch:/d' "$source_dir/conf/machine/rtx4070tis-2.yaml" >shared.yaml
 claims train_scaling ./shared.yaml '[1,[0,1]]' experiment.model=medium 'experiment.batch_sizes=[32]' experiment.runs=3
-grep -qx 'CUDA_VISIBLE_DEVICES=1 PROGRAM' "$(find outputs/train_scaling -name report.md)" || fail "GPU 1 isn't named"
+grep -qx '.*=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 PROGRAM' "$(find outputs/train_scaling -name report.md)" || fail "GPU 1 isn't named"
 finish

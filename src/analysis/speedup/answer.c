@@ -224,6 +224,9 @@ static const char *best_alone(const struct lab_gangs *gangs, struct lab_arena *a
     return lab_str_starts(title, "GPU ") ? title + strlen("GPU ") : NULL;
 }
 
+/* By numbers, which CUDA gives to the fastest first unless told otherwise. */
+#define ON_GPUS "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM"
+
 static const char *make_command(const struct lab_gangs *gangs, struct lab_arena *arena,
                                 const char **ret_action) {
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
@@ -239,12 +242,11 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
                   : !best ? "Restrict the program to one GPU"
                           : "Start one process per GPU";
     if (choose && gangs->rivals->base)
-        return lab_arena_printf(arena,
-                                "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM",
+        return lab_arena_printf(arena, ON_GPUS,
                                 gpu_list(gangs->rivals->base->point->runs[0], arena));
     const char *alone = best || single < gangs->count ? NULL : best_alone(gangs, arena);
     if (!best)
-        return alone ? lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s PROGRAM", alone) : NULL;
+        return alone ? lab_arena_printf(arena, ON_GPUS, alone) : NULL;
     return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
                             best->devices);
 }

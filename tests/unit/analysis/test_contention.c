@@ -281,7 +281,8 @@ LAB_TEST(the_answer_has_slow_down_cause_recovery_and_tuning) {
     assert_true(back > 0.8 && back < 0.97);
     assert_int_equal(find_claim(&result, "contention.tuning", "at once")->verdict, LAB_CLAIM_YES);
     assert_string_equal(result.command,
-                        "for g in 0:0; do CUDA_VISIBLE_DEVICES=${g%:*} numactl "
+                        "export CUDA_DEVICE_ORDER=PCI_BUS_ID; for g in 0:0; do "
+                        "CUDA_VISIBLE_DEVICES=${g%:*} numactl "
                         "--cpunodebind=${g#*:} --membind=${g#*:} PROGRAM & done; wait");
     assert_true(has_note(result.notes, "phase mps is left out"));
     given_end(&given);

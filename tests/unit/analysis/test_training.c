@@ -217,7 +217,8 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     then_part_says(&result, "train_scaling, allreduce=ring", "Use 2 GPUs: 2 GPUs are ");
     then_part_says(&result, "train_scaling, allreduce=hierarchical", "Stay on one GPU: ");
     assert_true(lab_str_starts(result.answer, "allreduce=hierarchical: Stay"));
-    assert_string_equal(result.command, "CUDA_VISIBLE_DEVICES=0 PROGRAM");
+    assert_string_equal(result.command,
+                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 PROGRAM");
     given_end(&given);
 }
 
