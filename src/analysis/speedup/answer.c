@@ -173,7 +173,8 @@ const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *
 
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    if (finds_rivals(gangs))
+    bool rivals = finds_rivals(gangs), use = gangs->pool_count == 0 || best_pool(gangs);
+    if (rivals && use)
         add_rivals(gangs, arena, &text);
     if (gangs->pool_count == 0) {
         add_gangs_alone(gangs, arena, &text);
@@ -181,6 +182,8 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     }
     const struct lab_gang_pool *pool = add_action(gangs, &text);
     add_speedup(gangs, pool, &text, arena);
+    if (rivals && !use) /* which devices, after whether to use them */
+        lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals->claim, arena));
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
     const char *share = lab_gangs_share_note(gangs->study, arena);
     if (share || even)

@@ -318,12 +318,6 @@ LAB_TEST(test_what_is_lacking_is_said) {
     add_device(&given, 0, 0, 1, 2, nothing, 0.01);
     assert_has(analyze(&given).answer, "Not tested: each device was bound to one NUMA node. "
                                        "experiment.hardware.numa_nodes=all tests all.");
-    struct lab_study_rank both[2] = {given.table.runs[0].ranks[0], given.table.runs[0].ranks[0]};
-    for (int i = 0; i < given.table.run_count; i++) {
-        given.table.runs[i].ranks = both;
-        given.table.runs[i].rank_count = 2;
-    }
-    assert_has(analyze(&given).answer, "Not tested: all runs are on several devices at once");
     assert_int_equal(lab_analysis_numa.interest(&given.table), 0);
     given_end(&given);
 }
