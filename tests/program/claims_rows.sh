@@ -34,6 +34,7 @@ run run numa_study device=sim:l40s-10 'experiment.hardware.gpu_ids=[9]' experime
 run analyze correlate numa_study --json # with a neighbour's load, which is planted
 json 'd["claims"] and all(c["verdict"] == "inconclusive" for c in d["claims"])'
 json 'not any("Program error" in note for note in d["notes"])'
+claims numa_study l40s-10 '[0,[0,1]]' "${numa[@]}" experiment.repeat=2 # a gang on two nodes: two points
 
 # 2. The headline is the mean over devices, and its interval holds what is planted
 claims numa_study ./still.yaml '[0,1]' "${numa[@]}" experiment.repeat=2

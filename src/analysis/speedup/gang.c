@@ -93,6 +93,24 @@ static void find_alone(struct lab_gang *gang, const struct points *points,
         }
 }
 
+/* ", NUMA node 2" of a gang that did the same bound to others, too; else "". */
+static const char *list_nodes(const struct points *points, int number, struct lab_arena *arena) {
+    const struct lab_study_run *run = points->items[number].runs[0];
+    const char *gpus = list_gpus(run, arena), *nodes = "";
+    bool several = false, differ = false;
+    for (int i = 0; i < points->count; i++)
+        several |= i != number && lab_str_equal(points->works[i], points->works[number]) &&
+                   lab_str_equal(list_gpus(points->items[i].runs[0], arena), gpus);
+    for (int i = 0; i < run->rank_count; i++) {
+        differ |= run->ranks[i].numa_node != run->ranks[0].numa_node;
+        nodes = lab_arena_printf(arena, "%s%s%d", nodes, i ? "+" : "", run->ranks[i].numa_node);
+    }
+    if (!several)
+        return "";
+    return differ ? lab_arena_printf(arena, ", NUMA nodes %s", nodes)
+                  : lab_arena_printf(arena, ", NUMA node %d", run->ranks[0].numa_node);
+}
+
 static void add_contrast(struct lab_contrast *contrast, const struct lab_gang *gang,
                          double weight) {
     for (int i = 0; i < gang->alone_count; i++)
@@ -144,6 +162,8 @@ static struct lab_gang make_gang(const struct lab_gangs *gangs, const struct poi
     struct lab_contrast contrast = {.arena = arena};
     gang.title = make_title(&gang, arena);
     find_alone(&gang, points, arena);
+    gang.title = lab_arena_printf(arena, "%s%s", gang.title, list_nodes(points, number, arena));
+    gang.work = lab_arena_printf(arena, "%s%s", gang.work, list_nodes(points, number, arena));
     add_contrast(&contrast, &gang, 1);
     gang.one_per_s = geometric_mean(gang.alone, gang.alone_count);
     gang.many_per_s = geometric_mean(&point, 1);
