@@ -99,6 +99,13 @@ static struct bindings find_bindings(const struct lab_study_table *study,
             &contrast, "advise.bind", subject, others(device, chosen, arena), study->simulated);
     }
     lab_claim_adjust(family, bindings.count);
+    for (int i = 0; i < bindings.count && !before; i++) { /* as certain as the study's answer */
+        bool certain = false;
+        for (int n = 0; n < bindings.devices[i]->node_count; n++)
+            certain |= bindings.devices[i]->nodes[n].claim.verdict == LAB_CLAIM_YES;
+        if (!certain && bindings.claims[i].verdict == LAB_CLAIM_YES)
+            bindings.claims[i].verdict = LAB_CLAIM_INCONCLUSIVE;
+    }
     struct lab_contrast all = {.arena = arena};
     for (int i = 0; i < bindings.count; i++) {
         int pairs = add_pairs(grid, bindings.devices[i], bindings.chosen[i], 0, NULL);
