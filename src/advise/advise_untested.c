@@ -223,8 +223,8 @@ void lab_advice_add_untested(struct lab_advice *advice, const struct lab_study_t
     if (!facts.machine || facts.count == 0)
         return;
     bool in_turn = false; /* a phase measured GPUs that share a bridge one after another */
-    for (int i = 0; i < advice->tested_count; i++)
-        in_turn |= lab_str_starts(advice->tested[i].subject, "topology");
+    for (int i = 0; i < study->run_count; i++)
+        in_turn |= lab_str_equal(study->runs[i].phase, "topology");
     advice->untested = lab_arena_alloc(arena, sizeof rows / sizeof *rows, sizeof *advice->untested);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (in_turn && rows[i].line == bridge_line)
