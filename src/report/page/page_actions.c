@@ -90,8 +90,33 @@ static const char *choice_sentence(const struct lab_claim *claim, struct lab_are
     return lab_claim_sentence(&chosen, arena);
 }
 
+/* A setting that was compared and isn't worth a change is an answer, too. */
+static void add_kept(struct making *making, const struct lab_advice *advice) {
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"recommend.batch", "Keep the batch size: no other one gains 1% or more"},
+        {"recommend.compile", "Don't compile: it gains less than 1%"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        double most = -1;
+        bool known = true;
+        for (int i = 0; i < advice->tested_count; i++) {
+            const struct lab_claim *claim = &advice->tested[i];
+            if (!lab_str_equal(claim->kind, rows[r].kind))
+                continue;
+            bool yes = claim->verdict == LAB_CLAIM_YES;
+            known &= yes || (claim->verdict == LAB_CLAIM_NO && claim->bound < GAIN_LEAST);
+            most = fmax(most, yes ? claim->effect : 0);
+        }
+        if (known && most >= 0 && most < GAIN_LEAST)
+            add(making, (struct page_action){.kind = PAGE_CHOOSE, .text = rows[r].text});
+    }
+}
+
 static void add_choices(struct making *making, const struct lab_advice *advice) {
     struct lab_arena *arena = making->arena;
+    add_kept(making, advice);
     for (int i = 0; i < advice->choice_count; i++) {
         const struct lab_claim *claim = &advice->choices[i];
         bool compile = lab_str_equal(claim->kind, "recommend.compile");
