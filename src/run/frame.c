@@ -113,8 +113,9 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
     case LAB_FRAME_METRIC:
         add_double(out, frame->metric.value);
         add_number(out, (uint64_t)frame->metric.time_ns, 8);
-        add_text(out, frame->metric.name, (LAB_FRAME_MAX_BYTES - 16) / 2);
-        add_text(out, frame->metric.unit, (LAB_FRAME_MAX_BYTES - 16) / 2);
+        add_double(out, frame->metric.step);
+        add_text(out, frame->metric.name, (LAB_FRAME_MAX_BYTES - 24) / 2);
+        add_text(out, frame->metric.unit, (LAB_FRAME_MAX_BYTES - 24) / 2);
         break;
     case LAB_FRAME_FAILURE:
         add_number(out, (uint64_t)frame->failure.code, 4);
@@ -256,13 +257,15 @@ static int take_iterations(struct payload *payload, struct lab_arena *arena,
 
 static int take_metric(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
                        struct lab_err *err) {
-    uint64_t bits = 0;
+    uint64_t bits = 0, step = 0;
     if (take_number(payload, 8, &bits, err) < 0 ||
         take_i64(payload, &frame->metric.time_ns, err) < 0 ||
+        take_number(payload, 8, &step, err) < 0 ||
         take_text(payload, arena, &frame->metric.name, err) < 0 ||
         take_text(payload, arena, &frame->metric.unit, err) < 0)
         return -1;
     memcpy(&frame->metric.value, &bits, sizeof bits);
+    memcpy(&frame->metric.step, &step, sizeof step);
     return 0;
 }
 

@@ -35,7 +35,7 @@
 #define LAB_WORKER_FD      3        /* where a worker finds its socket */
 #define LAB_WORKER_COMMAND "worker" /* gpulab's hidden command that calls lab_worker_run */
 
-#define LAB_FRAME_VERSION        2
+#define LAB_FRAME_VERSION        3
 #define LAB_FRAME_MAX_BYTES      ((size_t)4 << 20) /* of a payload */
 #define LAB_FRAME_MAX_RANKS      65536
 #define LAB_FRAME_MAX_ITERATIONS 32768 /* in a frame: fits the cap however badly they pack */
@@ -82,6 +82,7 @@ struct lab_frame {
             const char *name, *unit;
             double value;
             int64_t time_ns;
+            double step; /* NaN = unknown */
         } metric;
         struct {
             enum lab_err_code code;

@@ -154,7 +154,8 @@ static void hear_metric(struct runner *runner, struct runner_run *run,
                                       .unit = unit,
                                       .rank = frame->rank,
                                       .value = frame->metric.value,
-                                      .time_ns = frame->metric.time_ns};
+                                      .time_ns = frame->metric.time_ns,
+                                      .step = frame->metric.step};
     if (lab_store_add_metric(runner->spec->store, run->item->number, &metric, &refusal) < 0)
         runner_give_up(runner, &refusal, true);
     runner_tell(runner, run,

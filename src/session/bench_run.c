@@ -244,9 +244,9 @@ static bool on_progress(void *state, const struct lab_measure_progress *now) {
     return false;
 }
 
-static void on_metric(void *state, const char *name, const char *unit, double value,
+static void on_metric(void *state, const char *name, const char *unit, double value, double step,
                       int64_t time_ns) {
-    (void)time_ns;
+    (void)step, (void)time_ns;
     struct bench *bench = state;
     int *count = &bench->report->metric_count, i = 0;
     while (i < *count && !lab_str_equal(bench->metrics[i].name, name))

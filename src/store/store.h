@@ -82,6 +82,7 @@ struct lab_store_metric {
     int rank;     /* -1 = of the whole run */
     double value; /* may be infinite or not a number */
     int64_t time_ns;
+    double step; /* of the program's training; NaN = unknown */
 };
 int lab_store_add_metric(struct lab_store *store, int64_t run,
                          const struct lab_store_metric *metric, struct lab_err *err);

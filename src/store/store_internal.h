@@ -13,8 +13,9 @@
 
 /* "glab"; set in every file since the first version */
 #define LAB_STORE_APPLICATION_ID 0x676c6162
-#define LAB_STORE_VERSION        4
+#define LAB_STORE_VERSION        5
 #define LAB_STORE_RESULTS        4 /* since then results have tables; before, they were texts */
+#define LAB_STORE_STEPS          5 /* since then metrics have their step */
 
 /* What a second writer waits before it is told so; what a writer and a reader give each other. */
 #define LAB_STORE_OPEN_WAIT_MS 500

@@ -149,7 +149,7 @@ void *worker_rank_main(void *rank); /* of its thread */
 
 /* Passes a figure on, or drops it where there are too many. Of one rank by one thread at a time. */
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
-                        int64_t time_ns);
+                        double step, int64_t time_ns);
 /* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */
 void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */

@@ -43,14 +43,14 @@ static void keep(struct rank *rank, const char *name, double value) {
 }
 
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
-                        int64_t time_ns) {
+                        double step, int64_t time_ns) {
     keep(rank, name, value);
     if (rank->metric_count++ >= RANK_MOST)
         return;
     rank->metrics_waited |= take_place(rank->worker);
     worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRIC,
                                                   .rank = rank->job->index,
-                                                  .metric = {name, unit, value, time_ns}});
+                                                  .metric = {name, unit, value, time_ns, step}});
 }
 
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,

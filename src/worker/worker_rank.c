@@ -51,9 +51,9 @@ static void on_iterations(void *state, const struct lab_iteration *records, int 
     }
 }
 
-static void on_metric(void *state, const char *name, const char *unit, double value,
+static void on_metric(void *state, const char *name, const char *unit, double value, double step,
                       int64_t time_ns) {
-    worker_tell_metric(state, name, unit, value, time_ns);
+    worker_tell_metric(state, name, unit, value, step, time_ns);
 }
 
 static void on_workload_progress(void *state, int64_t done, int64_t total) {

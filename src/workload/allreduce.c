@@ -12,6 +12,8 @@
 #include "base/list.h"
 #include "base/random.h"
 
+#include <math.h>
+
 #include <string.h>
 
 #define AT(field) offsetof(struct allreduce_config, field)
@@ -319,7 +321,7 @@ static int run_member(struct member *member, struct lab_err *err) {
 static void tell(const struct allreduce *all, const char *name, const char *unit, double value,
                  int64_t time_ns) {
     if (all->sink && all->sink->metric)
-        all->sink->metric(all->sink->state, name, unit, value, time_ns);
+        all->sink->metric(all->sink->state, name, unit, value, (double)NAN, time_ns);
 }
 
 /* As nccl-tests has them: the vector's bytes over the time of a sum, and what each link carried. */

@@ -23,8 +23,8 @@ static const struct lab_option options[] = {
     {"env", LAB_OPTION_VALUE, AT(env), .fallback = "{}",
      .help = "its environment variables: a map; null removes one"},
     {"metrics", LAB_OPTION_VALUE, AT(metrics), .fallback = "{json: true, patterns: []}",
-     .help = "how numbers are read from what it prints: JSON lines, and patterns such as 'loss "
-             "{loss}'"},
+     .help = "how numbers are read from what it prints: JSON lines, patterns such as 'loss "
+             "{loss}', and lines as trainings print them"},
     {"matrix", LAB_OPTION_VALUE, AT(matrix), .fallback = "{}",
      .help = "a map of values for the {names} in command and env"},
     {NULL},
@@ -137,6 +137,7 @@ struct command_state {
     int64_t total; /* iterations that the program will do; 0 = unknown */
     const struct command_reader *reader;
     struct command_lines lines[2]; /* stdout, stderr */
+    struct command_progress progress;
     char last[2][LAST_LINE_MAX + 1];
     struct lab_affinity_guard guard;
 };
@@ -207,13 +208,11 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
 
 /* --- while it runs --- */
 
-static void on_figure(void *opaque, const char *name, double value) {
+static void on_value(void *opaque, const struct command_value *value) {
     const struct command_state *state = opaque;
     if (state->sink.metric)
-        state->sink.metric(state->sink.state, name, "", value, lab_clock_now(lab_clock_system()));
-    bool counts = strcmp(name, "iter") == 0 || strcmp(name, "step") == 0;
-    if (counts && state->sink.progress && value >= 0 && value < 0x1p53)
-        state->sink.progress(state->sink.state, (int64_t)value, state->total);
+        state->sink.metric(state->sink.state, value->name, value->unit, value->value, value->step,
+                           lab_clock_now(lab_clock_system()));
 }
 
 /* One line that can stand in a message. */
@@ -232,8 +231,14 @@ static void remember(char last[LAST_LINE_MAX + 1], const char *text, size_t leng
 }
 
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
+    struct command_progress *progress = &state->progress;
+    double before = progress->step;
     remember(state->last[stream], text, length);
-    command_reader_line(state->reader, text, length, on_figure, state);
+    command_reader_line(state->reader, progress, text, length, on_value, state);
+    if (progress->has_step && progress->step != before && state->sink.progress &&
+        progress->step >= 0 && progress->step < 0x1p53)
+        state->sink.progress(state->sink.state, (int64_t)progress->step,
+                             state->total ? state->total : (int64_t)progress->total);
 }
 
 static void on_out_line(void *state, const char *text, size_t length) {
@@ -291,6 +296,7 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     if (lab_affinity_guard_begin(&state->cpus, state->node, &state->guard, err) < 0)
         return -1;
     state->last[0][0] = state->last[1][0] = '\0';
+    state->progress = (struct command_progress){0};
     int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
     lab_affinity_guard_end(&state->guard);
     command_lines_end(&state->lines[0], on_out_line, state);

@@ -20,7 +20,9 @@
 /* What a workload tells while it runs, beside its records. Each slot may be NULL: then it is
  * lost. */
 struct lab_sink {
-    void (*metric)(void *state, const char *name, const char *unit, double value, int64_t time_ns);
+    /* `step`: of the training that it belongs to; NaN = unknown */
+    void (*metric)(void *state, const char *name, const char *unit, double value, double step,
+                   int64_t time_ns);
     void (*progress)(void *state, int64_t done, int64_t total); /* total 0 = unknown */
     /* what a program that the workload runs has printed */
     void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);

@@ -272,7 +272,13 @@ int lab_export_iterations(struct lab_store *store, const struct lab_run *runs, i
 /* --- metrics --- */
 
 static const struct lab_doc_column metric_columns[] = {
-    {"run_id"}, {"rank"}, {"name"}, {"unit"}, {"value", .unit = LAB_UNIT_NUMBER}, {"time_ns"}};
+    {"run_id"},  {"rank"}, {"name"}, {"unit"}, {"value", .unit = LAB_UNIT_NUMBER},
+    {"time_ns"}, {"step"}};
+
+static struct lab_doc_cell step_cell(double step) {
+    bool whole = step == floor(step) && fabs(step) < 0x1p53;
+    return isnan(step) ? none() : whole ? lab_cell_exact((int64_t)step, 0) : lab_cell_figure(step);
+}
 
 static void add_metric(struct lab_doc_stream *stream, const struct lab_run *run,
                        const struct lab_store_metric *metric) {
@@ -283,6 +289,7 @@ static void add_metric(struct lab_doc_stream *stream, const struct lab_run *run,
     lab_doc_stream_add(stream, isnan(metric->value) ? lab_cell_text("nan")
                                                     : lab_cell_figure(metric->value));
     lab_doc_stream_add(stream, lab_cell_exact(metric->time_ns, 0));
+    lab_doc_stream_add(stream, step_cell(metric->step));
 }
 
 int lab_export_metrics(struct lab_store *store, const struct lab_run *runs, int count,

@@ -325,8 +325,13 @@ int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct 
 
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err) {
+    if (check_version(store, err) < 0)
+        return -1;
     sqlite3_stmt *row = lab_store_query(
-        store, "SELECT name, unit, rank, value, time_ns FROM metric WHERE run = ? ORDER BY id",
+        store,
+        store->version < LAB_STORE_STEPS
+            ? "SELECT name, unit, rank, value, time_ns, NULL FROM metric WHERE run = ? ORDER BY id"
+            : "SELECT name, unit, rank, value, time_ns, step FROM metric WHERE run = ? ORDER BY id",
         LAB_ROW(SQL_INT(run)), err);
     struct lab_store_metric *items = NULL;
     int count = 0, got = -1;
@@ -337,6 +342,7 @@ int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *ar
             .rank = sqlite3_column_int(row, 2),
             .value = lab_sql_number(row, 3),
             .time_ns = sqlite3_column_int64(row, 4),
+            .step = lab_sql_number(row, 5),
         };
     }
     if (got == 0) {

@@ -59,7 +59,8 @@ const char lab_store_schema[] =
     "  UNIQUE (run, rank, first));"
     "CREATE TABLE metric ("
     "  id INTEGER PRIMARY KEY, run INTEGER NOT NULL, rank INTEGER NOT NULL,"
-    "  name TEXT NOT NULL, unit TEXT NOT NULL, value REAL, time_ns INTEGER NOT NULL);"
+    "  name TEXT NOT NULL, unit TEXT NOT NULL, value REAL, time_ns INTEGER NOT NULL,"
+    "  step REAL);"
     "CREATE INDEX metric_run ON metric (run);" PROGRESS_TABLE LAB_RECORDING_TABLES;
 
 const char *const lab_store_upgrades[LAB_STORE_VERSION + 1] = {
@@ -75,4 +76,5 @@ const char *const lab_store_upgrades[LAB_STORE_VERSION + 1] = {
           "CREATE INDEX run_state ON run (state);" PROGRESS_TABLE,
     [3] = LAB_RECORDING_TABLES,
     [4] = "ALTER TABLE run ADD COLUMN hint TEXT NOT NULL DEFAULT '';",
+    [5] = "ALTER TABLE metric ADD COLUMN step REAL;",
 };

@@ -209,12 +209,13 @@ static int add_metric(struct lab_store *store, int64_t run, const struct lab_sto
     if (check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err) < 0 ||
         (metric->rank != -1 && check_rank(store, run, metric->rank, err) < 0))
         return -1;
-    return lab_store_write(
-        store,
-        "INSERT INTO metric (run, rank, name, unit, value, time_ns) VALUES (?, ?, ?, ?, ?, ?)",
-        LAB_ROW(SQL_INT(run), SQL_INT(metric->rank), SQL_TEXT(metric->name), SQL_TEXT(metric->unit),
-                SQL_NUMBER(metric->value), SQL_INT(metric->time_ns)),
-        err);
+    return lab_store_write(store,
+                           "INSERT INTO metric (run, rank, name, unit, value, time_ns, step) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                           LAB_ROW(SQL_INT(run), SQL_INT(metric->rank), SQL_TEXT(metric->name),
+                                   SQL_TEXT(metric->unit), SQL_NUMBER(metric->value),
+                                   SQL_INT(metric->time_ns), SQL_NUMBER(metric->step)),
+                           err);
 }
 
 int lab_store_add_metric(struct lab_store *store, int64_t run,

@@ -4,7 +4,10 @@
  *   words.c        the command as the words that the program is given
  *   fill.c         {placeholders} in them
  *   environment.c  variables that tell the program where it runs
+ *   number.c       a number in a line
  *   pattern.c      numbers read from a line by a pattern
+ *   object.c       those of a line that is JSON or a Python dictionary
+ *   printed.c      those of a line as training programs print it
  *   metrics.c      what the program prints, line by line, as figures
  */
 #pragma once
@@ -59,6 +62,42 @@ int command_check_env(const struct lab_value *env, const struct lab_value *matri
 const char **command_environment(const struct command_config *config, const struct lab_rank *rank,
                                  struct lab_arena *arena);
 
+/* --- number.c --- */
+
+bool command_is_word(char c);
+
+/*
+ * The number at `place`: 3, -1.5e-3, nan or inf; `grouped`: 1,234,567 alone. Returns where it ends,
+ * or `place` where there is none. Looks at few bytes, however long the row of digits.
+ */
+size_t command_number(const char *line, size_t length, size_t place, bool grouped,
+                      double *ret_value);
+
+/* --- what a line says --- */
+
+struct command_value {
+    const char *name, *unit; /* they live until `found` returns; "" = no unit */
+    double value;
+    double step; /* that it belongs to; NaN = unknown */
+};
+typedef void command_found(void *state, const struct command_value *value);
+
+bool command_is_step(const char *name); /* "iter", "global_step" */
+
+struct command_progress { /* of a program, from line to line; zeroed = nothing was read yet */
+    bool has_epoch, has_step;
+    double epoch, first_epoch, step, total; /* total 0 = unknown */
+};
+
+/* Whether the line is an object; nothing is found in one that isn't whole. A key that counts
+ * steps is the step of the others. */
+bool command_object_line(struct command_progress *progress, const char *line, size_t length,
+                         command_found *found, void *state);
+
+/* Whether the line has values or counts steps or epochs. */
+bool command_printed_line(struct command_progress *progress, const char *text, size_t length,
+                          command_found *found, void *state);
+
 /* --- pattern.c --- */
 
 #define COMMAND_NUMBERS_MAX 16 /* of one pattern */
@@ -87,13 +126,13 @@ const char *command_pattern_name(const struct command_pattern *pattern, int inde
 
 struct command_reader;
 
-/* From {json: bool, patterns: list of texts}, or NULL. */
+/* From {json: bool, patterns: list of texts, printed: bool}, or NULL. */
 int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena,
                         struct command_reader **ret_reader, struct lab_err *err);
 
-/* Calls `found` for each figure of a line; names live until it returns. */
-void command_reader_line(const struct command_reader *reader, const char *line, size_t length,
-                         void (*found)(void *state, const char *name, double value), void *state);
+/* Calls `found` for each value of a line. Whether it has any, or counts steps. */
+bool command_reader_line(const struct command_reader *reader, struct command_progress *progress,
+                         const char *line, size_t length, command_found *found, void *state);
 
 struct command_lines { /* zeroed = empty */
     char *text;

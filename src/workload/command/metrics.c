@@ -1,19 +1,16 @@
 /*
- * command/metrics.c: what a program prints, as figures. Lines that are JSON objects speak for
- * themselves; of the others, patterns say what is in them.
+ * command/metrics.c: what a program prints, as values. A line that is an object has their names;
+ * else the user's patterns say what is in it, or the ways in which trainings print.
  */
 #include "workload/command/command.h"
 
-#include "base/json.h"
+#include <math.h>
+#include <string.h>
 
-#include <ctype.h>
-
-#define PATTERNS_MAX   64
-#define JSON_COUNT_MAX 256 /* figures of one line */
-#define NAME_BYTES     128
+#define PATTERNS_MAX 64
 
 struct command_reader {
-    bool json;
+    bool json, printed;
     struct command_pattern **patterns;
     int pattern_count;
 };
@@ -48,9 +45,9 @@ static int read_patterns(const struct lab_value *list, struct lab_arena *arena,
 
 int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena,
                         struct command_reader **ret_reader, struct lab_err *err) {
-    static const char *const keys[] = {"json", "patterns", NULL};
+    static const char *const keys[] = {"json", "patterns", "printed", NULL};
     struct command_reader *reader = lab_arena_alloc(arena, 1, sizeof *reader);
-    reader->json = true;
+    reader->json = reader->printed = true;
     if (metrics && metrics->type != LAB_VALUE_MAP)
         return lab_value_err(metrics, err,
                              "metrics: must be a map such as {json: true, patterns: [\"Iter {iter} "
@@ -64,14 +61,15 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
         if (strcmp(key, "patterns") == 0) {
             if (read_patterns(value, arena, reader, err) < 0)
                 return -1;
-        } else if (strcmp(key, "json") == 0) {
+        } else if (strcmp(key, "json") == 0 || strcmp(key, "printed") == 0) {
             if (value->type != LAB_VALUE_BOOL)
-                return lab_value_err(value, err, "metrics.json: must be true or false");
-            reader->json = value->boolean;
+                return lab_value_err(value, err, "metrics.%s: must be true or false", key);
+            *(*key == 'j' ? &reader->json : &reader->printed) = value->boolean;
         } else {
             const char *nearest = lab_str_nearest(key, keys);
             return lab_value_err(value, err, "unknown key 'metrics.%.80s'; %s%s%s", key,
-                                 nearest ? "did you mean '" : "there are json and patterns",
+                                 nearest ? "did you mean '"
+                                         : "there are json, patterns and printed",
                                  nearest ? nearest : "", nearest ? "'?" : "");
         }
     }
@@ -81,70 +79,37 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
 
 /* --- a line --- */
 
-struct figures {
-    void (*found)(void *state, const char *name, double value);
-    void *state;
-    int count;
-};
-
-static bool is_plain(const char *name) {
-    for (; *name; name++)
-        if (iscntrl((unsigned char)*name))
-            return false;
-    return true;
-}
-
-/* `name` has the keys above and is `length` long. */
-static void take_json(struct figures *figures, const struct lab_value *map, char *name,
-                      size_t length) {
-    for (int i = 0; i < map->count; i++) {
-        const struct lab_value *value = map->items[i];
-        size_t room = NAME_BYTES - length;
-        int added = snprintf(name + length, room, "%s%s", length ? "." : "", map->keys[i]);
-        bool named = *map->keys[i] && is_plain(map->keys[i]);
-        if (added < 0 || (size_t)added >= room || !named)
-            continue;
-        if (value->type == LAB_VALUE_MAP)
-            take_json(figures, value, name, length + (size_t)added);
-        bool number = value->type == LAB_VALUE_INT || value->type == LAB_VALUE_FLOAT;
-        if (number && figures->count++ < JSON_COUNT_MAX)
-            figures->found(figures->state, name,
-                           value->type == LAB_VALUE_INT ? (double)value->integer : value->number);
+/* A pattern's numbers; one that counts steps is the others' step. */
+static void take_pattern(const struct command_pattern *pattern, const double *values,
+                         struct command_progress *progress, command_found *found, void *state) {
+    int count = command_pattern_count(pattern);
+    for (int i = 0; i < count; i++)
+        if (command_is_step(command_pattern_name(pattern, i))) {
+            progress->has_step = true;
+            progress->step = values[i];
+        }
+    for (int i = 0; i < count; i++) {
+        struct command_value value = {command_pattern_name(pattern, i), "", values[i],
+                                      progress->has_step ? progress->step : (double)NAN};
+        if (!command_is_step(value.name))
+            found(state, &value);
     }
 }
 
-/* Whether the line is a JSON object, figures or none. */
-static bool read_json(struct figures *figures, const char *line, size_t length) {
-    while (length && isspace((unsigned char)line[0]))
-        line++, length--;
-    while (length && isspace((unsigned char)line[length - 1]))
-        length--;
-    if (length < 2 || line[0] != '{' || line[length - 1] != '}')
-        return false;
-    LAB_AUTO(arena, arena);
-    struct lab_value *value;
-    struct lab_err ignored;
-    bool object = lab_json_parse(line, length, "line", &arena, &value, &ignored) == 0 &&
-                  value->type == LAB_VALUE_MAP;
-    char name[NAME_BYTES] = "";
-    if (object)
-        take_json(figures, value, name, 0);
-    return object;
-}
-
-void command_reader_line(const struct command_reader *reader, const char *line, size_t length,
-                         void (*found)(void *state, const char *name, double value), void *state) {
-    struct figures figures = {found, state, 0};
-    if (reader->json && read_json(&figures, line, length))
-        return;
+bool command_reader_line(const struct command_reader *reader, struct command_progress *progress,
+                         const char *line, size_t length, command_found *found, void *state) {
+    bool matched = false;
+    if (reader->json && command_object_line(progress, line, length, found, state))
+        return true;
     for (int i = 0; i < reader->pattern_count; i++) {
         double values[COMMAND_NUMBERS_MAX];
-        const struct command_pattern *pattern = reader->patterns[i];
-        if (!command_pattern_match(pattern, line, length, values))
-            continue;
-        for (int k = 0; k < command_pattern_count(pattern); k++)
-            found(state, command_pattern_name(pattern, k), values[k]);
+        if (command_pattern_match(reader->patterns[i], line, length, values)) {
+            take_pattern(reader->patterns[i], values, progress, found, state);
+            matched = true;
+        }
     }
+    return matched ||
+           (reader->printed && command_printed_line(progress, line, length, found, state));
 }
 
 /* --- lines of a stream --- */

@@ -12,10 +12,9 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <strings.h>
+#include <string.h>
 
 #define STEPS_MAX     (1 << 21) /* of one line and pattern */
-#define NUMBER_MAX    64        /* bytes of a number */
 #define PATTERN_BYTES 1024
 
 enum kind { LITERAL, BLANK, NUMBER, STAR };
@@ -35,10 +34,6 @@ struct command_pattern {
 
 static bool is_blank(char c) {
     return isspace((unsigned char)c) || c == ':' || c == '=' || c == ',';
-}
-
-static bool is_word(char c) {
-    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
 /* --- reading a pattern --- */
@@ -128,7 +123,7 @@ const char *command_pattern_name(const struct command_pattern *pattern, int inde
     return pattern->names[index];
 }
 
-/* --- numbers --- */
+/* --- matching --- */
 
 struct matcher {
     const struct command_pattern *pattern;
@@ -141,80 +136,6 @@ struct matcher {
 static char at(const struct matcher *m, size_t place) {
     return place < m->length ? m->line[place] : '\0';
 }
-
-static bool digit(const struct matcher *m, size_t place) {
-    return isdigit((unsigned char)at(m, place));
-}
-
-static size_t skip_digits(const struct matcher *m, size_t place) {
-    while (digit(m, place))
-        place++;
-    return place;
-}
-
-/* "nan", "inf", "infinity", as a word of its own; its length or 0. */
-static size_t special_length(const struct matcher *m, size_t place) {
-    static const char *const words[] = {"infinity", "inf", "nan"};
-    for (int i = 0; i < 3; i++) {
-        size_t length = strlen(words[i]);
-        if (m->length - place >= length && strncasecmp(m->line + place, words[i], length) == 0 &&
-            !is_word(at(m, place + length)))
-            return length;
-    }
-    return 0;
-}
-
-/* Behind groups of three digits with commas between them, or `place` if there are none. */
-static size_t skip_groups(const struct matcher *m, size_t place) {
-    while (at(m, place) == ',' && digit(m, place + 1) && digit(m, place + 2) &&
-           digit(m, place + 3) && !digit(m, place + 4))
-        place += 4;
-    return place;
-}
-
-/* The number at `place`; where it ends, or `place` if there is none. Looks at few bytes, however
- * long the row of digits. */
-static size_t read_number(const struct matcher *line, size_t place, bool grouped,
-                          double *ret_value) {
-    struct matcher near = *line, *m = &near;
-    if (m->length - place > NUMBER_MAX + 4)
-        m->length = place + NUMBER_MAX + 4;
-    size_t start = place + (at(m, place) == '-' || at(m, place) == '+');
-    size_t end = start < m->length ? start + special_length(m, start) : start;
-    if (end == start) {
-        end = skip_digits(m, start);
-        bool some = end > start;
-        if (grouped) {
-            size_t behind = some && end - start <= 3 ? skip_groups(m, end) : end;
-            if (behind == end)
-                return place;
-            end = behind;
-        }
-        if (at(m, end) == '.') {
-            size_t behind = skip_digits(m, end + 1);
-            some |= behind > end + 1;
-            end = some ? behind : end;
-        }
-        if (!some || (at(m, end) == '.' && digit(m, end + 1)))
-            return place;
-        if (at(m, end) == 'e' || at(m, end) == 'E') {
-            size_t sign = end + 1 + (at(m, end + 1) == '-' || at(m, end + 1) == '+');
-            end = digit(m, sign) ? skip_digits(m, sign) : end;
-        }
-    }
-    if (end - place > NUMBER_MAX)
-        return place;
-    char text[NUMBER_MAX + 1];
-    size_t length = 0;
-    for (size_t i = place; i < end; i++)
-        if (m->line[i] != ',')
-            text[length++] = m->line[i];
-    text[length] = '\0';
-    *ret_value = strtod(text, NULL);
-    return end;
-}
-
-/* --- matching --- */
 
 /* Tokens from `t` up to a star or the end, at `place`; `ret_end` is behind what they took. */
 static bool match_here(struct matcher *m, int t, int number, size_t place, size_t *ret_end) {
@@ -233,7 +154,8 @@ static bool match_here(struct matcher *m, int t, int number, size_t place, size_
                 memcmp(m->line + place, token->text, token->length) != 0)
                 return false;
             place += token->length;
-            if (last && is_word(token->text[token->length - 1]) && is_word(at(m, place)))
+            if (last && command_is_word(token->text[token->length - 1]) &&
+                command_is_word(at(m, place)))
                 return false;
         } else if (token->kind == BLANK) {
             if (place < m->length && !is_blank(m->line[place]))
@@ -246,7 +168,7 @@ static bool match_here(struct matcher *m, int t, int number, size_t place, size_
                 place++;
         } else {
             for (int grouped = 1; grouped >= 0; grouped--) {
-                size_t end = read_number(m, place, grouped, &m->values[number]);
+                size_t end = command_number(m->line, m->length, place, grouped, &m->values[number]);
                 double value = m->values[number];
                 if (end > place && match_here(m, t + 1, number + 1, end, ret_end)) {
                     m->values[number] = value;
@@ -262,9 +184,9 @@ static bool match_here(struct matcher *m, int t, int number, size_t place, size_
 static bool may_begin(const struct matcher *m, int t, size_t place) {
     char before = place ? m->line[place - 1] : ' ';
     if (m->pattern->tokens[t].kind == NUMBER)
-        return !is_word(before) && !strchr(".+-", before);
+        return !command_is_word(before) && !strchr(".+-", before);
     if (t == 0)
-        return !is_word(before) || !is_word(m->line[place]);
+        return !command_is_word(before) || !command_is_word(m->line[place]);
     return true;
 }
 

@@ -7,6 +7,8 @@
  */
 #include "workload/mlp/mlp.h"
 
+#include <math.h>
+
 /* --- life --- */
 
 static int open_buffers(struct mlp_training *t, int numa_node, struct lab_err *err) {
@@ -199,7 +201,7 @@ static int enqueue(void *state, int iteration, struct lab_err *err) {
 void mlp_training_tell(const struct mlp_training *t, const char *name, const char *unit,
                        double value, int64_t time_ns) {
     if (t->sink && t->sink->metric)
-        t->sink->metric(t->sink->state, name, unit, value, time_ns);
+        t->sink->metric(t->sink->state, name, unit, value, (double)NAN, time_ns);
 }
 
 static int tell_parts(const struct mlp_training *t, int64_t time_ns, struct lab_err *err) {

@@ -165,7 +165,7 @@ LAB_TEST(every_type_comes_back) {
     assert_int_equal(frame.iterations.count, 3);
     assert_memory_equal(frame.iterations.items, some, sizeof some);
 
-    SAY(.type = LAB_FRAME_METRIC, .metric = {"loss", "µ", -3.25, -7});
+    SAY(.type = LAB_FRAME_METRIC, .metric = {"loss", "µ", -3.25, -7, 120});
     frame = hear();
     assert_int_equal(frame.type, LAB_FRAME_METRIC);
     assert_string_equal(frame.metric.name, "loss");
@@ -261,7 +261,7 @@ LAB_TEST(texts_are_cut_at_the_cap) {
     const char *huge = text_of(2 * most, "");
     SAY(.type = LAB_FRAME_METRIC, .metric = {huge, huge, 1, 1});
     assert_int_equal(sent.length, 8 + LAB_FRAME_MAX_BYTES);
-    assert_int_equal(strlen(hear().metric.unit), (LAB_FRAME_MAX_BYTES - 16) / 2 - 1);
+    assert_int_equal(strlen(hear().metric.unit), (LAB_FRAME_MAX_BYTES - 24) / 2 - 1);
 }
 
 LAB_TEST(what_is_not_utf8_is_replaced_by_the_writer) {
@@ -438,9 +438,9 @@ LAB_TEST(payloads_decode) {
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0\0x\0", "FAILURE frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0", "ends within a number");
     CATCHES(LAB_FRAME_METRIC, "1234567\0", "METRIC frame of rank 1: ends within a number");
-    CATCHES(LAB_FRAME_METRIC, "1234567812345678name\0", "a text has no end");
-    CATCHES(LAB_FRAME_METRIC, "1234567812345678name\0unit", "a text has no end");
-    CATCHES(LAB_FRAME_METRIC, "1234567812345678name\0\xff\0", "isn't UTF-8");
+    CATCHES(LAB_FRAME_METRIC, "123456781234567812345678name\0", "a text has no end");
+    CATCHES(LAB_FRAME_METRIC, "123456781234567812345678name\0unit", "a text has no end");
+    CATCHES(LAB_FRAME_METRIC, "123456781234567812345678name\0\xff\0", "isn't UTF-8");
     CATCHES(LAB_FRAME_ACK, "x", "ACK frame of rank 1: 1 bytes too many");
     CATCHES(LAB_FRAME_PROGRESS, "12345678", "ends within a number");
     SAY(.type = LAB_FRAME_PROGRESS, .rank = 1, .progress = {-1, 0});

@@ -185,18 +185,19 @@ LAB_TEST(iterations_are_a_line_each) {
 LAB_TEST(metrics_are_a_line_each) {
     struct lab_store *store = create(path);
     int64_t epoch;
-    static const struct lab_store_metric metrics[] = {
-        {"loss", "1", -1, 3.25, 77}, {"a,b", "MB/s", 1, NAN, 78}, {"x", "", 0, -INFINITY, 79}};
+    static const struct lab_store_metric metrics[] = {{"loss", "1", -1, 3.25, 77, 120},
+                                                      {"a,b", "MB/s", 1, NAN, 78, NAN},
+                                                      {"x", "", 0, -INFINITY, 79, NAN}};
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
     assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
     for (int i = 0; i < 3; i++)
         assert_works(lab_store_add_metric(store, 1, &metrics[i], &err));
     struct lab_run run = read_run(store, 1);
     assert_works(lab_export_metrics(store, &run, 1, CSV, &out, &err));
-    assert_string_equal(sink.text.text, "run_id,rank,name,unit,value,time_ns\n"
-                                        "gpu0_gpu1_vit32x6x512,,loss,1,3.25,77\n"
-                                        "gpu0_gpu1_vit32x6x512,1,\"a,b\",MB/s,nan,78\n"
-                                        "gpu0_gpu1_vit32x6x512,0,x,,-inf,79\n");
+    assert_string_equal(sink.text.text, "run_id,rank,name,unit,value,time_ns,step\n"
+                                        "gpu0_gpu1_vit32x6x512,,loss,1,3.25,77,120\n"
+                                        "gpu0_gpu1_vit32x6x512,1,\"a,b\",MB/s,nan,78,\n"
+                                        "gpu0_gpu1_vit32x6x512,0,x,,-inf,79,\n");
     lab_store_close(store);
 }
 

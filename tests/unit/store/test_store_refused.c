@@ -53,7 +53,7 @@ LAB_TEST(a_later_version_is_refused_by_its_number) {
     lab_store_close(create(path));
     write_bytes(path, "\x4d", 1, USER_VERSION_LAST_BYTE);
     assert_not_read(LAB_ERR_USER, "(file version 77): gpulab " LAB_VERSION
-                                  " reads up to file version 4. Use gpulab ");
+                                  " reads up to file version 5. Use gpulab ");
 }
 
 LAB_TEST(a_truncated_file_is_refused) {

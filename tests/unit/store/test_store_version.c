@@ -4,7 +4,7 @@
  *
  * v1.db holds two_runs; v2.db a study as it is when its runner was killed: a run that is done, one
  * that failed, one that was under way. v3.db is the same and was sampled meanwhile; v4.db is the
- * same again, with results in tables. recording-v1.db has the same samples, in a file of their own:
+ * same again, with results in tables, v5.db with the steps of metrics. recording-v1.db has the same samples, in a file of their own:
  * `test_store_version --record FILE`.
  */
 #include "recording_fixture.h"
@@ -141,7 +141,7 @@ static void attach_and_record(struct lab_store *store) {
 
 static void write_everything(struct lab_store *store) {
     int64_t epoch;
-    struct lab_store_metric metric = {"loss", "1", -1, 3.25, 77};
+    struct lab_store_metric metric = {"loss", "1", -1, 3.25, 77, 120};
     struct lab_run finished = done;
     finished.result = result_from(done_result, &arena);
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
@@ -314,6 +314,17 @@ LAB_TEST(version_4_is_read) {
     path = FIXTURE(4);
     struct lab_store *store = reopen(LAB_STORE_READ);
     check_3(store);
+    lab_store_close(store);
+}
+
+LAB_TEST(version_5_is_read) {
+    path = FIXTURE(5);
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    struct lab_store_metric *metrics;
+    int count;
+    check_3(store);
+    assert_works(lab_store_metrics(store, 1, &arena, &metrics, &count, &err));
+    assert_true(metrics[0].step == 120);
     lab_store_close(store);
 }
 

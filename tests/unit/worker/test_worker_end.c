@@ -71,7 +71,7 @@ static int run_talking(void *state, int count, struct lab_iteration *records, st
                           place->device ? "opened" : "unopened", place->ref->name, place->gpu_id,
                           place->run_id, place->folder ? place->folder : "nowhere");
     place->sink->output(place->sink->state, false, text, (size_t)length);
-    place->sink->metric(place->sink->state, "loss", "nats", 3.25, 4711);
+    place->sink->metric(place->sink->state, "loss", "nats", 3.25, 0, 4711);
     place->sink->progress(place->sink->state, 700, 500); /* a worker must not pass on nonsense */
     return fake_run(state, count, records, err);
 }
@@ -93,7 +93,7 @@ static int run_flooding(void *state, int count, struct lab_iteration *records,
     (void)count, (void)records;
     const struct lab_rank *place = place_of(state);
     while (!place->sink->stopped(place->sink->state))
-        place->sink->metric(place->sink->state, "noise", "dB", 120, now_ns());
+        place->sink->metric(place->sink->state, "noise", "dB", 120, 0, now_ns());
     return lab_err_set(err, LAB_ERR_SYSTEM, "not reached");
 }
 
@@ -101,10 +101,10 @@ static int run_flooding(void *state, int count, struct lab_iteration *records,
 static int run_saving(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     (void)count, (void)records;
     const struct lab_rank *place = place_of(state);
-    place->sink->metric(place->sink->state, "begun", "", 1, 0);
+    place->sink->metric(place->sink->state, "begun", "", 1, 0, 0);
     while (!place->sink->stopped(place->sink->state))
         usleep(1000);
-    place->sink->metric(place->sink->state, "saved", "", 1, 0);
+    place->sink->metric(place->sink->state, "saved", "", 1, 0, 0);
     return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
 }
 
@@ -139,8 +139,8 @@ static int start_family(void *state, struct lab_err *err) {
     close(pipes[0]);
     if (length <= 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "the shell didn't start");
-    place->sink->metric(place->sink->state, "child", "", pid, 0);
-    place->sink->metric(place->sink->state, "orphan", "", strtod(text, NULL), 0);
+    place->sink->metric(place->sink->state, "child", "", pid, 0, 0);
+    place->sink->metric(place->sink->state, "orphan", "", strtod(text, NULL), 0, 0);
     return 0;
 }
 

@@ -23,8 +23,9 @@ struct told {
     char warning[256];
 };
 
-static void on_metric(void *state, const char *name, const char *unit, double value,
+static void on_metric(void *state, const char *name, const char *unit, double value, double step,
                       int64_t time_ns) {
+    (void)step;
     struct told *told = state;
     (void)unit;
     (void)time_ns;

@@ -1,4 +1,4 @@
-/* Figures out of what a program prints: patterns, JSON lines, lines of a stream. */
+/* Values out of what a program prints: patterns, JSON lines, trainings, lines of a stream. */
 #include "workload/command/command.h"
 
 #include "test.h"
@@ -20,9 +20,18 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void note(void *state, const char *name, double value) {
+/* "loss=3.21@120": at step 120. */
+static void note(void *state, const struct command_value *value) {
     (void)state;
-    lab_str_printf(&seen, "%s%s=%.10g", seen.length ? " " : "", name, value);
+    lab_str_printf(&seen, "%s%s=%.10g%s", seen.length ? " " : "", value->name, value->value,
+                   value->unit);
+    if (!isnan(value->step))
+        lab_str_printf(&seen, "@%.10g", value->step);
+}
+
+static void read_line(const struct command_reader *reader, const char *line) {
+    struct command_progress progress = {0};
+    command_reader_line(reader, &progress, line, strlen(line), note, NULL);
 }
 
 static struct command_reader *reader_of(const char *metrics) {
@@ -33,15 +42,16 @@ static struct command_reader *reader_of(const char *metrics) {
     return reader;
 }
 
-/* What a line says to one pattern: "iter=120 loss=3.21"; "" = it doesn't match. */
+/* What a line says to one pattern: "loss=3.21@120"; "" = it doesn't match. */
 static const char *reads(const char *pattern, const char *line) {
     struct lab_value *metrics = lab_value_map(&test_arena);
     struct command_reader *reader;
     lab_value_set_string(&test_arena, metrics, "patterns", pattern);
+    lab_value_set_bool(&test_arena, metrics, "printed", false);
     if (command_reader_make(metrics, &test_arena, &reader, &err) < 0)
         fail_msg("%s", err.text);
     lab_str_clear(&seen);
-    command_reader_line(reader, line, strlen(line), note, NULL);
+    read_line(reader, line);
     return seen.text;
 }
 
@@ -58,7 +68,7 @@ LAB_TEST(blanks_colons_and_equals_signs_are_alike) {
         "Iter=120,loss=+3.21.",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_string_equal(reads(ITER, lines[i]), "iter=120 loss=3.21");
+        assert_string_equal(reads(ITER, lines[i]), "loss=3.21@120");
 }
 
 LAB_TEST(what_is_written_otherwise_does_not_match) {
@@ -80,7 +90,7 @@ LAB_TEST(what_is_written_otherwise_does_not_match) {
 }
 
 LAB_TEST(a_later_place_in_the_line_is_found) {
-    assert_string_equal(reads(ITER, "Iter a Iter 120 loss x Iter 5 loss 2"), "iter=5 loss=2");
+    assert_string_equal(reads(ITER, "Iter a Iter 120 loss x Iter 5 loss 2"), "loss=2@5");
     assert_string_equal(reads("{a}/{b} done", "at 3 of 7/9 done"), "a=7 b=9");
 }
 
@@ -92,7 +102,7 @@ LAB_TEST(a_star_is_anything_as_little_as_will_do) {
     assert_string_equal(reads("Final * {final}", "Finalist 3"), "");
     assert_string_equal(reads("a * b * {x}", "a b 1 b 2"), "x=1");
     assert_string_equal(reads("step {step}/* loss {loss}", "step 3/10 | loss 1e-3"),
-                        "step=3 loss=0.001");
+                        "loss=0.001@3");
     assert_string_equal(reads("*{x}*", "it is 7 now"), "x=7");
 }
 
@@ -163,7 +173,7 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
     static const struct {
         const char *line, *found;
     } cases[] = {
-        {"{\"iter\": 3, \"loss\": 0.5}", "iter=3 loss=0.5"},
+        {"{\"iter\": 3, \"loss\": 0.5}", "loss=0.5@3"},
         {"  {\"a\": {\"b\": 1, \"c\": {\"d\": 2}}}  ", "a.b=1 a.c.d=2"},
         {"{\"a\": true, \"b\": null, \"c\": \"3\", \"d\": [1, 2]}", ""},
         {"{}", ""},
@@ -171,21 +181,102 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
         {"{\"a\": 1} end", ""},
         {"[1]", ""},
         {"{\"a\\n\": 1}", ""},
+        /* what a JSON library refuses */
+        {"{\"step\": 2, \"loss\": NaN, \"x\": 1e400, \"x\": 3}", "loss=nan@2 x=inf@2 x=3@2"},
+        {"{\"n\": 123456789012345678901234567890}", "n=1.23456789e+29"},
+        {"{'loss': 1.9, 'learning_rate': 5e-05, 'epoch': 0.5}",
+         "loss=1.9 learning_rate=5e-05 epoch=0.5"},
+        {"{'loss': tensor(0.5, device='cuda:0'), 'ok': True, 'shape': (3,)}", "loss=0.5"},
     };
     const struct command_reader *reader = reader_of("{}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lab_str_clear(&seen);
-        command_reader_line(reader, cases[i].line, strlen(cases[i].line), note, NULL);
+        read_line(reader, cases[i].line);
         assert_string_equal(seen.text, cases[i].found);
     }
 }
 
 LAB_TEST(json_can_be_switched_off_and_patterns_see_the_rest) {
     static const char line[] = "{\"loss\": 2}";
-    command_reader_line(reader_of("{json: false}"), line, strlen(line), note, NULL);
+    read_line(reader_of("{json: false, printed: false}"), line);
     assert_string_equal(seen.text, "");
-    command_reader_line(reader_of("{patterns: ['a {a}', 'b {b}']}"), "a 1 b 2", 7, note, NULL);
+    read_line(reader_of("{patterns: ['a {a}', 'b {b}']}"), "a 1 b 2");
     assert_string_equal(seen.text, "a=1 b=2");
+}
+
+/* --- lines of trainings --- */
+
+/* Given lines as programs print them, then their values, steps and units are read; lines of one
+ * program stand together. */
+LAB_TEST(trainings_are_read_as_they_print) {
+    static const char *const cases[][2] = {
+        {"Iter   100 | loss 3.4512 | ppl 31.5", "loss=3.4512@100 ppl=31.5@100"},
+        {NULL},
+        /* nanoGPT */
+        {"iter 100: loss 3.4, time 45.00ms, mfu 38.00%", "loss=3.4@100 time=45ms@100 mfu=38%@100"},
+        {"step 250: train loss 1.9655, val loss 2.0012",
+         "train_loss=1.9655@250 val_loss=2.0012@250"},
+        {NULL},
+        {"Epoch 1/10, Iter 100/500, Loss: 3.4", "loss=3.4@100"},
+        {"Epoch 2/10, Iter 100/500, Loss: 3.1", "loss=3.1@600"},
+        {NULL},
+        /* llm.c */
+        {"step   12/14 | loss 10.970000 (+nanz)| norm 15.3 (-0.32z)| lr 3.00e-04 | 45.70 ms | "
+         "55.1% bf16 MFU | 358383 tok/s",
+         "loss=10.97@12 norm=15.3@12 lr=0.0003@12 time=45.7ms@12 bf16_mfu=55.1%@12 "
+         "tokens_per_s=358383tokens/s@12"},
+        {"val loss 4.51", "val_loss=4.51@12"},
+        {NULL},
+        /* Lightning, tqdm */
+        {"Epoch 0:  32%|███▏      | 600/1875 [00:05<00:10, 118.20it/s, v_num=0, train_loss=0.123]",
+         "iterations_per_s=118.2iterations/s@600 train_loss=0.123@600"},
+        {"Epoch 1:  32%|███▏      | 600/1875 [00:05<00:10, 118.20it/s, v_num=0, train_loss=0.1]",
+         "iterations_per_s=118.2iterations/s@2475 train_loss=0.1@2475"},
+        {NULL},
+        /* Keras */
+        {"Epoch 1/10", ""},
+        {"1875/1875 [=======] - 4s 2ms/step - loss: 0.2912 - accuracy: 0.9153",
+         "step_time=2ms@1875 loss=0.2912@1875 accuracy=0.9153@1875"},
+        {"1875/1875 ━━━━━━ 4s 2ms/step - accuracy: 0.9 - loss: 0.29",
+         "step_time=2ms@1875 accuracy=0.9@1875 loss=0.29@1875"},
+        {NULL},
+        /* PyTorch's ImageNet example, Megatron, torchtitan */
+        {"Epoch: [0][  10/5005]\tTime  0.530 ( 1.245)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   0.39 (  "
+         "0.10)",
+         "time=0.53@10 loss=6.9@10 acc@1=0.39@10"},
+        {NULL},
+        {" iteration      100/  500000 | elapsed time per iteration (ms): 123.4 | lm loss: 6.5E+00 "
+         "|",
+         "elapsed_time_per_iteration=123.4ms@100 lm_loss=6.5@100"},
+        {"step:  1  loss: 12.2386  memory:  5.10GiB(5.37%)  tps: 1,234  mfu: 3.2%",
+         "loss=12.2386@1 memory=5.1GiB@1 tps=1234@1 mfu=3.2%@1"},
+        {NULL},
+        {"Final loss: 0.512", "final_loss=0.512"},
+        {"Final accuracy 93.1%", "final_accuracy=93.1%"},
+        {"train loss: nan", "train_loss=nan"},
+        /* what is no value of a training */
+        {"Loading 12 files from /data/v1.2.3", ""},
+        {"number of parameters: 124.34M", ""},
+        {"learning_rate = 0.001, batch_size = 12", ""},
+        {"2026-11-17 16:02:17 INFO listening on 127.0.0.1:29500", ""},
+        {"Downloading: 50%|█████     | 5/10 [00:01<00:01,  4.98MB/s]", ""},
+        {"Map: 100%|██████████| 5000/5000 [00:01<00:00, 4000 examples/s]", ""},
+        {"step 100 took 45 ms", ""},
+        {"Iter 120: \x9d\x90\x8c=3.21", ""}, /* no UTF-8 */
+        {"ETA: 0:05:12 step 5 loss 2.5", "loss=2.5@5"},
+    };
+    const struct command_reader *reader = reader_of("{}");
+    struct command_progress progress = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *line = cases[i][0];
+        lab_str_clear(&seen);
+        if (!line) {
+            progress = (struct command_progress){0};
+            continue;
+        }
+        command_reader_line(reader, &progress, line, strlen(line), note, NULL);
+        assert_string_equal(seen.text, cases[i][1]);
+    }
 }
 
 /* --- lines --- */

@@ -28,8 +28,9 @@ struct rank {
     _Atomic int communications; /* times that communication was told, none of them negative */
 };
 
-static void on_metric(void *state, const char *name, const char *unit, double value,
+static void on_metric(void *state, const char *name, const char *unit, double value, double step,
                       int64_t time_ns) {
+    (void)step;
     struct rank *rank = state;
     (void)unit;
     (void)time_ns;

@@ -241,8 +241,9 @@ struct told {
     double loss;
 };
 
-static void on_metric(void *state, const char *name, const char *unit, double value,
+static void on_metric(void *state, const char *name, const char *unit, double value, double step,
                       int64_t time_ns) {
+    (void)step;
     struct told *told = state;
     assert_true(time_ns > 0 && isfinite(value) && value >= 0);
     told->losses += lab_str_equal(name, "loss");
