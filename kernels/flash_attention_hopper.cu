@@ -27,7 +27,7 @@
  *     macros: WIDTH 64, 96, 128 or 256; CAUSAL 0 or 1; BLOCK_M 64, 128 or 192; BLOCK_N, a multiple
  *             of 16, 64 … 192; STAGES 2 … 4 tiles of keys, and as many of values, on their way or
  *             in use; Q_STAGES 1 or 2 of queries, 0 = one, which is copied to registers; PINGPONG 0
- *             or 1
+ *             or 1; LSE 1: lse[batch, heads, tokens], log Σ exp of scores, is written too
  *     legal: shared memory, 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) + 256
  *     bytes,
  *            within what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4, and WIDTH
@@ -80,6 +80,7 @@
 
 #define LOWEST __int_as_float(0xff800000)
 #define LOG2E  1.4426950408889634f
+#define LN2    0.6931471805599453f
 #define SLACK  8.0f
 
 /* --- the matrix unit --- */
@@ -325,17 +326,29 @@ __device__ __forceinline__ u32 swap(u32 x, int step) {
     return __shfl_xor_sync(0xffffffffu, x, step);
 }
 
+/* What lies in memory behind the work: out[batch, tokens, heads, WIDTH], and where LSE is 1
+ * lse[batch, heads, tokens]. */
+struct results {
+    element *out;
+    float *lse;
+    float factor;
+};
+
 /* The four lanes of a row exchange what they have, so that each writes 16 bytes and all of them
  * 64. */
-__device__ __forceinline__ void store(const float (&o)[WIDTH / 2], const float *sum, element *out,
-                                      const work &w, const tile &t, int row, int lane) {
+__device__ __forceinline__ void store(const float (&o)[WIDTH / 2], const rows &r,
+                                      const results &to_write, const work &w, const tile &t,
+                                      int row, int lane) {
     bool odd = lane & 1, high = lane & 2;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int query = t.first + row + 8 * half;
-        float total = quad_sum(sum[half]), share;
+        float total = quad_sum(r.sum[half]), share;
         asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(total));
-        element *to = out + (((s64)t.image * w.tokens + query) * w.heads + t.head) * WIDTH;
+        if (LSE && lane % 4 == 0 && query < w.tokens)
+            to_write.lse[((s64)t.image * w.heads + t.head) * w.tokens + query] =
+                (r.most[half] * to_write.factor + log2_fast(total)) * LN2;
+        element *to = to_write.out + (((s64)t.image * w.tokens + query) * w.heads + t.head) * WIDTH;
 #pragma unroll
         for (int i = 0; i < WIDTH / 32; i++) {
             u32 x[4];
@@ -444,8 +457,9 @@ __device__ __forceinline__ void keys_wait(bool more, u32 base, const place &k, c
     barrier_wait(base + barrier, (more ? k.parity : v.parity) ^ early);
 }
 
-__device__ __forceinline__ void multiply_all(const work &w, u32 base, element *out, float factor,
+__device__ __forceinline__ void multiply_all(const work &w, u32 base, const results &to_write,
                                              int group) {
+    float factor = to_write.factor;
     int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 % 4 * 16 + lane / 4;
     place q = {0, 0}, k = {0, 0}, v = {0, 0};
     float s[BLOCK_N / 2], o[WIDTH / 2] = {}, shrink[2];
@@ -507,14 +521,14 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
         queries_leave(base, q);
         tile next;
         tile_take(next, base, q);
-        float sum[2] = {r.sum[0], r.sum[1]};
+        rows done = r;
         if (next.blocks == 0) {
             barrier_wait(base + V_RING + 8 * v.stage, v.parity);
             products_begin();
             gather(o, p, V_NOW);
             products_commit();
             WAIT_PRODUCTS("0", WIDTH, o);
-            store(o, sum, out, w, t, 64 * group + row, lane);
+            store(o, done, to_write, w, t, 64 * group + row, lane);
             return;
         }
         skip = blocks_unseen(w, next, group);
@@ -545,7 +559,7 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
         values_skip(skip, base, v, lane);
         HOLD(BLOCK_N, s);
         pack_all(p, s);
-        store(o, sum, out, w, t, 64 * group + row, lane);
+        store(o, done, to_write, w, t, 64 * group + row, lane);
 #pragma unroll
         for (int i = 0; i < WIDTH / 2; i++)
             o[i] = 0.0f;
@@ -556,8 +570,8 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     flash_attention_hopper(const __grid_constant__ tensor_map q_map,
                            const __grid_constant__ tensor_map k_map,
-                           const __grid_constant__ tensor_map v_map, element *out, int tokens,
-                           int heads, int kv_heads, int pairs, float scale) {
+                           const __grid_constant__ tensor_map v_map, element *out, float *lse,
+                           int tokens, int heads, int kv_heads, int pairs, float scale) {
     extern __shared__ __align__(1024) u8 memory[];
     u32 base = (u32)__cvta_generic_to_shared(memory);
     work w = {tokens, heads, kv_heads, pairs};
@@ -587,7 +601,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         registers_take<MULTIPLY_REGISTERS>();
         if (warp_group == GROUPS)
             turn_pass(GROUPS - 1);
-        multiply_all(w, base, out, scale * LOG2E, warp_group - 1);
+        results to_write = {out, lse, scale * LOG2E};
+        multiply_all(w, base, to_write, warp_group - 1);
     }
 }
 #endif

@@ -24,6 +24,7 @@
  *             BLOCK_N a multiple of 16
  *             WARPS   2, 4 or 8
  *             STAGES  1 to 3
+ *             LSE     1: lse[b,h,s], log Σ exp of each query's scores, is written too
  *     legal:  registers: (WIDTH + BLOCK_N) / 2 · BLOCK_M / WARPS / 16 ≤ 192 shared memory, all of
  *             it dynamic, is as large as a block may have: (BLOCK_M + 2 · STAGES · BLOCK_N) rows of
  *             WIDTH elements; in tf32 and fp32 rows have 4 elements more
@@ -41,6 +42,7 @@
 #define PIECES    (WIDTH / PER_16_BYTES)
 #define LOWEST    __int_as_float(0xff800000)
 #define LOG2E     1.4426950408889634f
+#define LN2       0.6931471805599453f
 
 #define ACROSS (PIECES % 8 == 0 ? 8 : 4) /* threads that fetch from one row at a time */
 #define DOWN   (THREADS / ACROSS)        /* rows fetched at a time */
@@ -456,6 +458,19 @@ __device__ __forceinline__ void store(const struct gathered *all, const struct q
 }
 #endif
 
+/* Of a warp's rows, the first of which `lse` is that of. */
+__device__ __forceinline__ void store_sums(const struct gathered *all, float factor, float *lse,
+                                           int rows) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < GROUPS * 2; i++) {
+        int g = i / 2, half = i % 2, row = g * 16 + half * 8 + lane / 4;
+        float sum = quad_sum(all->sum[g][half]);
+        if (lane % 4 == 0 && row < rows)
+            lse[row] = (all->most[g][half] * factor + log2_fast(sum)) * LN2;
+    }
+}
+
 /* --- a block --- */
 
 /* Which queries of which head are the block's; `head` counts through the batch. */
@@ -477,7 +492,8 @@ __device__ __forceinline__ struct share share_of(int tokens, int together) {
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     flash_attention_mma(const element *q, const element *k, const element *v, element *out,
-                        int tokens, int heads, int kv_heads, int together, float scale) {
+                        float *lse, int tokens, int heads, int kv_heads, int together,
+                        float scale) {
     extern __shared__ __align__(128) u8 memory[];
     u32 base = (u32)__cvta_generic_to_shared(memory);
     u32 keys = base + BLOCK_M * ROW_BYTES, values = keys + STAGES * TILE_BYTES;
@@ -553,6 +569,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         slot = slot + 1 == STAGES ? 0 : slot + 1;
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
+    if (LSE && first < tokens)
+        store_sums(&all, factor, lse + (s64)share.head * tokens + first, tokens - first);
     if (first < tokens)
         store(&all, &mine, out + offset + warp * WARP_ROWS * stride, stride, tokens - first);
 }

@@ -123,21 +123,38 @@ static int check_tensor(const struct lab_tensor *tensor, enum lab_dtype dtype, c
         count *= size;
     }
     if (tensor->dtype != dtype)
-        return lab_err_set(err, LAB_ERR_USER, "%s is %s, but the output is %s", what,
+        return lab_err_set(err, LAB_ERR_USER, "%s is %s, must be %s", what,
                            lab_dtype_name(tensor->dtype), lab_dtype_name(dtype));
     return 0;
+}
+
+static bool overlap(const struct lab_tensor *a, const struct lab_tensor *b) {
+    const char *x = a->data, *y = b->data;
+    return x && y && x < y + lab_tensor_bytes(b) && y < x + lab_tensor_bytes(a);
 }
 
 static int check_overlap(const struct lab_op *op, const struct lab_launch *launch, int input,
                          struct lab_err *err) {
     const char *out = launch->out.data;
     const char *in = launch->in[input].data;
+    if (overlap(&launch->also, &launch->in[input]))
+        return lab_err_set(err, LAB_ERR_USER, "the second output must not overlap input %d", input);
     if (!out || !in || (out == in && (op->over >> input & 1)))
         return 0;
-    if (out < in + lab_tensor_bytes(&launch->in[input]) &&
-        in < out + lab_tensor_bytes(&launch->out))
+    if (overlap(&launch->out, &launch->in[input]))
         return lab_err_set(err, LAB_ERR_USER, "the output must not overlap input %d", input);
     return 0;
+}
+
+static int check_also(const struct lab_op *op, const struct lab_launch *launch,
+                      struct lab_err *err) {
+    if (launch->also.rank == 0)
+        return 0;
+    if (!op->reference_also)
+        return lab_err_set(err, LAB_ERR_USER, "it has no second output");
+    if (overlap(&launch->also, &launch->out))
+        return lab_err_set(err, LAB_ERR_USER, "the two outputs must not overlap");
+    return check_tensor(&launch->also, LAB_FP32, "the second output", err);
 }
 
 static int check_launch(const struct lab_op *op, const struct lab_launch *launch,
@@ -146,9 +163,12 @@ static int check_launch(const struct lab_op *op, const struct lab_launch *launch
         return -1;
     static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
                                                          "input 4"};
-    for (int i = 0; i < op->inputs; i++)
+    for (int i = 0; i < op->inputs; i++) {
         if (check_tensor(&launch->in[i], launch->out.dtype, names[i], err) < 0)
             return -1;
+    }
+    if (check_also(op, launch, err) < 0)
+        return -1;
     if (op->keeps_fp32 && launch->out.dtype != LAB_FP32)
         return lab_err_set(err, LAB_ERR_USER, "its tensors are %s, must be fp32",
                            lab_dtype_name(launch->out.dtype));

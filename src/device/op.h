@@ -71,7 +71,8 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  flash_attention       out[b,s,h,w] ← q[b,s,h,w], k[b,s,g,w], v[b,s,g,w]: softmax(scale·q·kᵀ)·v
  *                        per batch and head, head i with key and value head i·g/h; h is a multiple
  *                        of g; causal: token t sees tokens 0…t alone, and what later ones hold must
- *                        be finite; w is 64, 96, 128 or 256; scale, causal
+ *                        be finite; w is 64, 96, 128 or 256; scale, causal. Also, where asked
+ *                        for, lse[b,h,s] = log Σ exp(scale·q·kᵀ) over the keys that a token sees
  *
  * Training; device/mlp.h says what the tensors hold. They are fp32; `compute` says in which number
  * format products are done, their sums being fp32 in any case.
@@ -151,6 +152,7 @@ struct lab_launch {
     enum lab_op_id op;
     struct lab_tensor in[LAB_LAUNCH_INPUTS];
     struct lab_tensor out;
+    struct lab_tensor also; /* a second output, fp32, of ops that have one; rank 0 = not wanted */
     float value, epsilon, scale;
     bool transpose_a, transpose_b;
     int64_t heads, tokens, patch;
@@ -178,6 +180,8 @@ struct lab_op {
     struct lab_cost (*cost)(const struct lab_launch *launch); /* NULL = `flops` alone */
     /* double precision, straight from the definition; `in` and `out` are host arrays */
     void (*reference)(const struct lab_launch *launch, const double *const *in, double *out);
+    /* the same of the second output; NULL = the op has none */
+    void (*reference_also)(const struct lab_launch *launch, const double *const *in, double *also);
     /*
      * Fused ops: the composition, in order, on the same tensors; returns how many launches. It also
      * holds where the output lies over an input. NULL = the op is elementary.

@@ -21,8 +21,8 @@ struct op_case {
     char name[96];
     float *in[LAB_LAUNCH_INPUTS];
     int64_t in_count[LAB_LAUNCH_INPUTS];
-    double *expected;
-    int64_t count; /* of the output */
+    double *expected, *expected_also; /* also: NULL where there is no second output */
+    int64_t count, also_count;        /* of the outputs */
 };
 
 /* Uniform in [-1, 1), rounded to the dtype, so that the reference sees the very same numbers. */
@@ -48,6 +48,12 @@ static inline double *op_case_fill(struct lab_arena *arena, struct op_case *c, i
     return exact;
 }
 
+/* What the example's second output is, where the op has one: the log-sum-exps of attention. */
+static inline struct lab_tensor op_case_also(const struct lab_launch *launch) {
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    return lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){s.batch, s.heads, s.tokens});
+}
+
 /* Example `index` of an op; -1 behind the last. */
 static inline int op_case_make(enum lab_op_id id, int index, enum lab_dtype dtype,
                                struct lab_arena *arena, struct op_case *ret_case,
@@ -64,25 +70,42 @@ static inline int op_case_make(enum lab_op_id id, int index, enum lab_dtype dtyp
     ret_case->expected =
         lab_arena_alloc(arena, (size_t)ret_case->count, sizeof *ret_case->expected);
     ret_case->op->reference(&ret_case->launch, in, ret_case->expected);
+    if (ret_case->op->reference_also) {
+        struct lab_tensor also = op_case_also(&ret_case->launch);
+        ret_case->also_count = lab_tensor_count(&also);
+        ret_case->expected_also =
+            lab_arena_alloc(arena, (size_t)ret_case->also_count, sizeof *ret_case->expected_also);
+        ret_case->op->reference_also(&ret_case->launch, in, ret_case->expected_also);
+    }
     snprintf(ret_case->name, sizeof ret_case->name, "%s example %d", ret_case->op->name, index);
     return 0;
 }
 
 /*
- * The largest difference, relative to the largest value expected. Whatever isn't a number where one
- * is expected counts as infinitely far.
+ * The largest difference, relative to the largest value expected, which counts as `least` or more.
+ * Whatever isn't a number where one is expected counts as infinitely far.
  */
-static inline double op_case_error(const struct op_case *c, const float *out) {
-    double size = 1e-30, worst = 0;
-    for (int64_t i = 0; i < c->count; i++)
-        size = fmax(size, fabs(c->expected[i]));
-    for (int64_t i = 0; i < c->count; i++) {
-        double difference = fabs((double)out[i] - c->expected[i]);
+static inline double op_error(const double *expected, const float *found, int64_t count,
+                              double least) {
+    double size = least, worst = 0;
+    for (int64_t i = 0; i < count; i++)
+        size = fmax(size, fabs(expected[i]));
+    for (int64_t i = 0; i < count; i++) {
+        double difference = fabs((double)found[i] - expected[i]);
         if (!isfinite(difference))
             return INFINITY;
         worst = fmax(worst, difference);
     }
     return worst / size;
+}
+
+/* A logarithm's own size means nothing: its error is that of what it is the logarithm of. */
+static inline double op_case_also_error(const struct op_case *c, const float *also) {
+    return op_error(c->expected_also, also, c->also_count, 1);
+}
+
+static inline double op_case_error(const struct op_case *c, const float *out) {
+    return op_error(c->expected, out, c->count, 1e-30);
 }
 
 /* What the studies' outputs are held to; tf32 and fp16 have 10 bits behind the point, bf16 7. The

@@ -24,7 +24,7 @@ struct bench { /* a device, a stream and the memory of one case */
     struct lab_stream *stream;
     struct lab_buffer host; /* staging */
     struct lab_buffer in[LAB_LAUNCH_INPUTS];
-    struct lab_buffer out;
+    struct lab_buffer out, also;
 };
 
 static void open_buffer(struct bench *bench, enum lab_memory_kind kind, size_t bytes,
@@ -49,51 +49,62 @@ static void upload(struct bench *bench, void *to, enum lab_dtype dtype, const fl
  */
 struct manner {
     int over, shift;
+    bool also; /* with the second output */
     const char *how;
 };
 
-static void *place(const struct lab_buffer *buffer, const struct op_case *c, struct manner manner) {
-    return (char *)buffer->data + (size_t)manner.shift * lab_dtype_bytes(c->launch.out.dtype);
+static void *place(const struct lab_buffer *buffer, enum lab_dtype dtype, struct manner manner) {
+    return (char *)buffer->data + (size_t)manner.shift * lab_dtype_bytes(dtype);
 }
 
-/* Fresh inputs and a poisoned output. */
+static void poison(struct bench *bench, const struct lab_tensor *tensor) {
+    int64_t count = lab_tensor_count(tensor);
+    float *values = lab_mem_alloc((size_t)count, sizeof *values);
+    op_case_poison(values, count);
+    upload(bench, tensor->data, tensor->dtype, values, count);
+    lab_mem_free(values);
+}
+
+/* Fresh inputs and poisoned outputs. */
 static struct lab_launch prepare(struct bench *bench, const struct op_case *c,
                                  struct manner manner) {
     struct lab_launch launch = c->launch;
-    enum lab_dtype dtype = launch.out.dtype;
-    float *poison = lab_mem_alloc((size_t)c->count, sizeof *poison);
-    op_case_poison(poison, c->count);
-    launch.out.data = place(&bench->out, c, manner);
-    upload(bench, launch.out.data, dtype, poison, c->count);
-    lab_mem_free(poison);
+    launch.out.data = place(&bench->out, launch.out.dtype, manner);
+    poison(bench, &launch.out);
+    if (manner.also) {
+        launch.also = op_case_also(&launch);
+        launch.also.data = place(&bench->also, LAB_FP32, manner);
+        poison(bench, &launch.also);
+    }
     for (int i = 0; i < c->op->inputs; i++) {
-        launch.in[i].data = place(i == manner.over ? &bench->out : &bench->in[i], c, manner);
+        enum lab_dtype dtype = launch.in[i].dtype;
+        launch.in[i].data = place(i == manner.over ? &bench->out : &bench->in[i], dtype, manner);
         upload(bench, launch.in[i].data, dtype, c->in[i], c->in_count[i]);
     }
     return launch;
 }
 
-static void compare(struct bench *bench, const struct op_case *c, const void *out,
-                    struct manner manner) {
+static void compare(struct bench *bench, const struct op_case *c, const struct lab_tensor *out,
+                    bool also, struct manner manner) {
     struct lab_err err = LAB_ERR_INIT;
-    enum lab_dtype dtype = c->launch.out.dtype;
     require(lab_stream_sync(bench->stream, &err), &err, c->name);
-    size_t bytes = (size_t)c->count * lab_dtype_bytes(dtype);
+    size_t bytes = lab_tensor_bytes(out);
+    int64_t count = lab_tensor_count(out);
     memset(bench->host.data, 0xff, bytes); /* not a number in any of them */
-    require(lab_copy(bench->stream, bench->host.data, out, bytes, LAB_MEMORY_HOST_PAGEABLE,
+    require(lab_copy(bench->stream, bench->host.data, out->data, bytes, LAB_MEMORY_HOST_PAGEABLE,
                      LAB_MEMORY_DEVICE, &err),
             &err, "copy from the device");
     require(lab_stream_sync(bench->stream, &err), &err, "copy from the device");
-    float *found = lab_mem_alloc((size_t)c->count, sizeof *found);
-    lab_data_decode(dtype, bench->host.data, c->count, found);
-    double error = op_case_error(c, found);
+    float *found = lab_mem_alloc((size_t)count, sizeof *found);
+    lab_data_decode(out->dtype, bench->host.data, count, found);
+    double error = also ? op_case_also_error(c, found) : op_case_error(c, found);
     lab_mem_free(found);
     bool on_cpu = lab_str_equal(bench->device->ref.backend, "cpu");
     enum lab_dtype computed = lab_launch_dtype(&c->launch);
     if (!(error <= op_case_tolerance(computed, on_cpu)))
-        fail_msg("%s in %s on %s, %s, over input %d, shifted by %d: relative error %g", c->name,
+        fail_msg("%s in %s on %s, %s, over input %d, shifted by %d%s: relative error %g", c->name,
                  lab_dtype_name(computed), bench->device->ref.name, manner.how, manner.over,
-                 manner.shift, error);
+                 manner.shift, also ? ", second output" : "", error);
 }
 
 /* Gives the launch its kernel's default; false = nothing can be tuned there. */
@@ -137,7 +148,10 @@ static void try_launches(struct bench *bench, const struct op_case *c, struct ma
             return;
     for (int i = 0; i < count; i++)
         require(lab_launch(bench->stream, &launches[i], &err), &err, c->name);
-    compare(bench, c, launches[count - 1].out.data, manner);
+    const struct lab_launch *last = &launches[count - 1];
+    compare(bench, c, &last->out, false, manner);
+    if (manner.also)
+        compare(bench, c, &last->also, true, manner);
 }
 
 static void try_manner(struct bench *bench, const struct op_case *c, struct manner manner) {
@@ -172,21 +186,28 @@ static void try_manner(struct bench *bench, const struct op_case *c, struct mann
 
 static void try_case(struct bench *bench, const struct op_case *c) {
     int64_t largest = c->count;
-    size_t element_bytes = lab_dtype_bytes(c->launch.out.dtype);
+    const struct lab_launch *launch = &c->launch;
     for (int i = 0; i < c->op->inputs; i++) {
+        size_t element_bytes = lab_dtype_bytes(launch->in[i].dtype);
         open_buffer(bench, LAB_MEMORY_DEVICE, (size_t)(c->in_count[i] + 1) * element_bytes,
                     &bench->in[i]);
         largest = c->in_count[i] > largest ? c->in_count[i] : largest;
     }
-    open_buffer(bench, LAB_MEMORY_DEVICE, (size_t)(c->count + 1) * element_bytes, &bench->out);
+    open_buffer(bench, LAB_MEMORY_DEVICE,
+                (size_t)(c->count + 1) * lab_dtype_bytes(launch->out.dtype), &bench->out);
+    open_buffer(bench, LAB_MEMORY_DEVICE, (size_t)(c->also_count + 1) * sizeof(float),
+                &bench->also);
     open_buffer(bench, LAB_MEMORY_HOST_PAGEABLE, (size_t)largest * sizeof(float), &bench->host);
-    for (int over = -1; over < c->op->inputs; over++)
-        for (int shift = 0; shift < 2; shift++)
-            if (over < 0 || (c->op->over >> over & 1))
-                try_manner(bench, c, (struct manner){.over = over, .shift = shift});
+    for (int also = 0; also < (c->expected_also ? 2 : 1); also++)
+        for (int over = -1; over < c->op->inputs; over++)
+            for (int shift = 0; shift < 2; shift++)
+                if (over < 0 || (c->op->over >> over & 1))
+                    try_manner(bench, c,
+                               (struct manner){.over = over, .shift = shift, .also = also});
     for (int i = 0; i < c->op->inputs; i++)
         lab_buffer_close(&bench->in[i]);
     lab_buffer_close(&bench->out);
+    lab_buffer_close(&bench->also);
     lab_buffer_close(&bench->host);
 }
 

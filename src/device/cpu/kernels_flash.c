@@ -81,7 +81,7 @@ static int64_t units(const struct lab_launch *launch, int threads) {
 
 struct block { /* of queries, of one batch and head */
     const float *q, *k, *v;
-    float *out;
+    float *out, *lse; /* lse: NULL where it isn't wanted */
     int64_t q_stride, kv_stride, width;
     int64_t first, count; /* which queries */
     float scale;
@@ -131,6 +131,8 @@ static void run_block(const struct block *b, const struct cpu_simd *simd, int64_
     for (int64_t r = 0; r < b->count; r++) {
         float *out = b->out + r * b->q_stride;
         simd->scale(out, out, b->width, 1.0f / b->sums[r], false);
+        if (b->lse)
+            b->lse[r] = b->tops[r] + logf(b->sums[r]);
     }
 }
 
@@ -153,6 +155,7 @@ static void run(const struct lab_launch *launch, const struct cpu_simd *simd, in
             .k = (const float *)launch->in[1].data + kv,
             .v = (const float *)launch->in[2].data + kv,
             .out = (float *)launch->out.data + q,
+            .lse = launch->also.rank ? (float *)launch->also.data + pair * s.tokens + first : NULL,
             .q_stride = s.heads * s.width,
             .kv_stride = s.kv_heads * s.width,
             .width = s.width,

@@ -215,15 +215,18 @@ int cpu_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
 
 static int check_tensors(const struct cpu_device *device, const struct lab_launch *launch,
                          struct lab_err *err) {
-    static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
-                                                         "input 4"};
+    static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2",
+                                                         "input 3", "input 4"};
     const struct lab_op *op = lab_op_get(launch->op);
     for (int i = 0; i < op->inputs; i++)
         if (cpu_memory_check(device, launch->in[i].data, lab_tensor_bytes(&launch->in[i]),
                              LAB_MEMORY_DEVICE, names[i], err))
             return lab_err_context(err, "%s", op->name);
     if (cpu_memory_check(device, launch->out.data, lab_tensor_bytes(&launch->out),
-                         LAB_MEMORY_DEVICE, "the output", err))
+                         LAB_MEMORY_DEVICE, "the output", err) ||
+        (launch->also.rank &&
+         cpu_memory_check(device, launch->also.data, lab_tensor_bytes(&launch->also),
+                          LAB_MEMORY_DEVICE, "the second output", err)))
         return lab_err_context(err, "%s", op->name);
     return 0;
 }

@@ -8,40 +8,36 @@
 
 #include <math.h>
 
-static int check_tensor(const struct lab_tensor *tensor, const char *what, const int64_t *want,
-                        struct lab_err *err) {
-    bool same = tensor->rank == LAB_TENSOR_RANK;
-    for (int i = 0; i < LAB_TENSOR_RANK && same; i++)
-        same = tensor->shape[i] == want[i];
-    if (same)
-        return 0;
-    return lab_err_set(err, LAB_ERR_USER, "%s must be [%lld, %lld, %lld, %lld]", what,
-                       (long long)want[0], (long long)want[1], (long long)want[2],
-                       (long long)want[3]);
-}
-
-static int flash_check(const struct lab_launch *launch, struct lab_err *err) {
+static int check_inputs(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != LAB_TENSOR_RANK || launch->in[1].rank != LAB_TENSOR_RANK)
         return lab_err_set(err, LAB_ERR_USER,
                            "queries and keys must be [batch, tokens, heads, head width]");
     struct lab_flash_shape s = lab_flash_shape(launch);
-    const int64_t queries[] = {s.batch, s.tokens, s.heads, s.width};
     const int64_t keys[] = {s.batch, s.tokens, s.kv_heads, s.width};
     if (s.heads % s.kv_heads)
         return lab_err_set(err, LAB_ERR_USER,
                            "%lld heads of queries can't be shared out to %lld heads of keys: they "
                            "must be a multiple",
                            (long long)s.heads, (long long)s.kv_heads);
-    if (s.width != 64 && s.width != 96 && s.width != 128 && s.width != 256)
-        return lab_err_set(err, LAB_ERR_USER, "the head width is %lld, must be 64, 96, 128 or 256",
-                           (long long)s.width);
     if (!isfinite(launch->scale) || launch->scale == 0)
         return lab_err_set(err, LAB_ERR_USER, "scale is %g, must be finite and not 0",
                            (double)launch->scale);
-    if (check_tensor(&launch->in[1], "keys", keys, err) ||
-        check_tensor(&launch->in[2], "values", keys, err))
+    if (op_check_shape(&launch->in[1], "keys", LAB_TENSOR_RANK, keys, err))
         return -1;
-    return check_tensor(&launch->out, "the output", queries, err);
+    return op_check_shape(&launch->in[2], "values", LAB_TENSOR_RANK, keys, err);
+}
+
+static int flash_check(const struct lab_launch *launch, struct lab_err *err) {
+    if (check_inputs(launch, err))
+        return -1;
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    if (s.width != 64 && s.width != 96 && s.width != 128 && s.width != 256)
+        return lab_err_set(err, LAB_ERR_USER, "the head width is %lld, must be 64, 96, 128 or 256",
+                           (long long)s.width);
+    const int64_t sums[] = {s.batch, s.heads, s.tokens};
+    if (launch->also.rank && op_check_shape(&launch->also, "the log-sum-exp output", 3, sums, err))
+        return -1;
+    return op_check_shape(&launch->out, "the output", LAB_TENSOR_RANK, launch->in[0].shape, err);
 }
 
 static struct lab_cost flash_cost(const struct lab_launch *launch) {
@@ -86,6 +82,31 @@ static void flash_reference(const struct lab_launch *launch, const double *const
     }
 }
 
+static void flash_reference_also(const struct lab_launch *launch, const double *const *in,
+                                 double *also) {
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    LAB_AUTO_FREE double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
+    for (int64_t row = 0; row < s.batch * s.heads * s.tokens; row++) {
+        int64_t token = row % s.tokens, head = row / s.tokens % s.heads;
+        int64_t image = row / s.tokens / s.heads;
+        const double *q = in[0] + ((image * s.tokens + token) * s.heads + head) * s.width;
+        const double *k =
+            in[1] + (image * s.tokens * s.kv_heads + head * s.kv_heads / s.heads) * s.width;
+        int64_t count = launch->causal ? token + 1 : s.tokens;
+        double top = -INFINITY, sum = 0;
+        for (int64_t t = 0; t < count; t++) {
+            scores[t] = 0;
+            for (int64_t w = 0; w < s.width; w++)
+                scores[t] += q[w] * k[t * s.kv_heads * s.width + w];
+            scores[t] *= (double)launch->scale;
+            top = fmax(top, scores[t]);
+        }
+        for (int64_t t = 0; t < count; t++)
+            sum += exp(scores[t] - top);
+        also[row] = top + log(fmax(sum, 1)); /* the largest score's share alone is 1 */
+    }
+}
+
 static const struct {
     struct lab_flash_shape shape;
     bool causal, turned; /* turned: the scale is below 0 */
@@ -122,5 +143,6 @@ const struct lab_op lab_op_flash_attention = {
     .check = flash_check,
     .cost = flash_cost,
     .reference = flash_reference,
+    .reference_also = flash_reference_also,
     .example = flash_example,
 };

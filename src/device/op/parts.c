@@ -21,6 +21,19 @@ int op_check_matrix(const struct lab_tensor *tensor, const char *what, int64_t r
                        shape_text(tensor, text), (long long)rows, (long long)columns);
 }
 
+int op_check_shape(const struct lab_tensor *tensor, const char *what, int rank,
+                   const int64_t *shape, struct lab_err *err) {
+    bool same = tensor->rank == rank;
+    for (int i = 0; i < rank && same; i++)
+        same = tensor->shape[i] == shape[i];
+    if (same)
+        return 0;
+    struct lab_tensor wanted = lab_tensor(NULL, tensor->dtype, rank, shape);
+    char text[96], wanted_text[96];
+    return lab_err_set(err, LAB_ERR_USER, "%s is %s, must be %s", what, shape_text(tensor, text),
+                       shape_text(&wanted, wanted_text));
+}
+
 int op_check_vector(const struct lab_tensor *tensor, const char *what, int64_t count,
                     struct lab_err *err) {
     if (lab_tensor_count(tensor) == count)
@@ -33,6 +46,8 @@ int op_check_vector(const struct lab_tensor *tensor, const char *what, int64_t c
 struct lab_cost op_cost(const struct lab_launch *launch, double flops) {
     struct lab_cost cost = {.flops = flops,
                             .bytes_written = (double)lab_tensor_bytes(&launch->out)};
+    if (launch->also.rank)
+        cost.bytes_written += (double)lab_tensor_bytes(&launch->also);
     for (int i = 0; i < lab_op_get(launch->op)->inputs; i++)
         cost.bytes_read += (double)lab_tensor_bytes(&launch->in[i]);
     return cost;

@@ -13,6 +13,9 @@ LAB_OPS(OP_DECLARE)
 /* Fails unless the tensor, seen as a matrix, has this shape. */
 int op_check_matrix(const struct lab_tensor *tensor, const char *what, int64_t rows,
                     int64_t columns, struct lab_err *err);
+/* Fails unless the tensor has this very shape. */
+int op_check_shape(const struct lab_tensor *tensor, const char *what, int rank,
+                   const int64_t *shape, struct lab_err *err);
 /* Fails unless the tensor has this many elements. */
 int op_check_vector(const struct lab_tensor *tensor, const char *what, int64_t count,
                     struct lab_err *err);

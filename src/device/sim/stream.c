@@ -76,6 +76,10 @@ static int check_tensors(const struct sim_device *device, const struct lab_launc
                              i < op->inputs ? "an input" : "the output", NULL, err) < 0)
             return lab_err_context(err, "%s", op->name);
     }
+    if (launch->also.rank &&
+        sim_memory_check(device, launch->also.data, lab_tensor_bytes(&launch->also),
+                         LAB_MEMORY_DEVICE, "the second output", NULL, err) < 0)
+        return lab_err_context(err, "%s", op->name);
     return 0;
 }
 

@@ -218,7 +218,7 @@ LAB_TEST(attention_moves_16_bytes_where_memory_allows_it) {
     struct lab_launch launch = flash_attention(1000, 256, LAB_FP16);
     plan_on(rtx4090, &launch, &call);
     assert_string_equal(name_of(&call), "flash_attention_mma fp16 WIDTH=256 CAUSAL=1 VECTOR=1 "
-                                        "BLOCK_M=64 BLOCK_N=64 WARPS=4 STAGES=1");
+                                        "BLOCK_M=64 BLOCK_N=64 WARPS=4 STAGES=1 LSE=0");
     assert_int_equal(call.grid[0], 16 * 16 * 2);
     assert_int_equal(call.shared_bytes, (64 + 2 * 64) * 512);
     launch.in[2].data = (void *)0x1002;

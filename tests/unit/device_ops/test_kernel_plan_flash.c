@@ -145,7 +145,7 @@ LAB_TEST(a_tuned_launch_is_done_as_the_tuning_says) {
     struct cuda_call call = plan_on(h200, launch);
     cuda_variant_name(&call.variant, name);
     assert_string_equal(name, "flash_attention_hopper fp16 WIDTH=64 CAUSAL=0 BLOCK_M=128 "
-                              "BLOCK_N=176 STAGES=2 Q_STAGES=1 PINGPONG=0");
+                              "BLOCK_N=176 STAGES=2 Q_STAGES=1 PINGPONG=0 LSE=0");
     assert_int_equal(call.threads, 384);
     assert_int_equal(call.shared_bytes, 2 * 64 * (128 + 4 * 176) + 256);
 }

@@ -38,6 +38,7 @@ struct memory { /* a launch's tensors, fresh for each try */
     struct lab_launch launch;
     float *out; /* between margins */
     int64_t count;
+    float *also; /* the second output, where the op has one */
 };
 
 /* `over`: which input the output lies on; -1 = on none. */
@@ -50,6 +51,12 @@ static struct memory place(const struct op_case *c, int over) {
     memory.out = all + MARGIN;
     memory.launch.out.data = memory.out;
     op_case_poison(memory.out, c->count);
+    if (c->expected_also) {
+        memory.launch.also = op_case_also(&c->launch);
+        memory.also = lab_arena_alloc(&memory.arena, (size_t)c->also_count, sizeof *memory.also);
+        memory.launch.also.data = memory.also;
+        op_case_poison(memory.also, c->also_count);
+    }
     for (int i = 0; i < c->op->inputs; i++) {
         size_t bytes = (size_t)c->in_count[i] * sizeof(float);
         void *data = i == over ? memory.out : lab_arena_alloc(&memory.arena, bytes, 1);
@@ -65,6 +72,9 @@ static void check(const struct op_case *c, const struct memory *memory, const ch
     double error = op_case_error(c, memory->out);
     if (error > op_case_tolerance(LAB_FP32, true))
         fail_msg("%s, %s: relative error %g", c->name, how, error);
+    error = c->expected_also ? op_case_also_error(c, memory->also) : 0;
+    if (error > op_case_tolerance(LAB_FP32, true))
+        fail_msg("%s, %s: relative error %g of the second output", c->name, how, error);
     for (int i = 1; i <= MARGIN; i++)
         if (memory->out[-i] != CANARY || memory->out[memory->count + i - 1] != CANARY)
             fail_msg("%s, %s: wrote beside the output", c->name, how);

@@ -71,6 +71,27 @@ LAB_TEST(products_by_hand) {
     expect(launch, in, (double[]){115, 231, 324, 443});
 }
 
+LAB_TEST(a_second_output_is_checked) {
+    struct lab_launch launch;
+    assert_int_equal(lab_op_example(LAB_OP_FLASH_ATTENTION, 1, LAB_BF16, &launch), 0);
+    launch.also = lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){2, 3, 7});
+    complete(&launch);
+    double bytes = launch.cost.bytes_written;
+    launch.also.dtype = LAB_BF16;
+    ASSERT_FAILS(lab_launch_complete(&launch, err), LAB_ERR_USER,
+                 "flash_attention: the second output is bf16, must be fp32");
+    launch.also = lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){2, 7, 3});
+    ASSERT_FAILS(lab_launch_complete(&launch, err), LAB_ERR_USER,
+                 "flash_attention: the log-sum-exp output is [2,7,3], must be [2,3,7]");
+    launch.also = (struct lab_tensor){0};
+    complete(&launch);
+    assert_true(bytes == launch.cost.bytes_written + 4 * 2 * 3 * 7);
+    launch = (struct lab_launch){
+        .op = LAB_OP_ADD, .in = {matrix(2, 3), matrix(2, 3)}, .out = matrix(2, 3)};
+    launch.also = matrix(2, 3);
+    ASSERT_FAILS(lab_launch_complete(&launch, err), LAB_ERR_USER, "add: it has no second output");
+}
+
 LAB_TEST(patches_by_hand) {
     /* two channels of a 2 × 4 image: two patches, in each row, column, channel */
     const double image[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17};
@@ -225,7 +246,7 @@ LAB_TEST(what_does_not_fit_is_refused) {
     refused((struct lab_launch){.op = LAB_OP_GELU,
                                 .in = {lab_tensor_vector(NULL, LAB_FP16, 4)},
                                 .out = vector(4)},
-            "input 0 is fp16, but the output is fp32");
+            "input 0 is fp16, must be fp32");
     refused((struct lab_launch){.op = (enum lab_op_id)99}, "99");
 }
 

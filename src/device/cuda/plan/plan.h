@@ -39,14 +39,14 @@
     X(embed, "patches.cu", FROM_80, ANY, "ppppii", NULL)                                           \
     X(attention, "attention.cu", FROM_80, ANY, "ppiif", "STAGES")                                  \
     X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)                                 \
-    X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "ppppiiiif", "WIDTH", "CAUSAL", \
-      "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
+    X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "pppppiiiif", "WIDTH",          \
+      "CAUSAL", "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES", "LSE")                          \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
       "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
     X(gemm_hopper, "gemm_hopper.cu", ONLY_90, MATRIX, "mmmppiiii", "BLOCK_M", "BLOCK_N", "STAGES", \
       "PINGPONG", "CLUSTER", "SPLIT", "LAYOUT", "EPILOGUE")                                        \
-    X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
-      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG")                            \
+    X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmppiiiif", "WIDTH",   \
+      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG", "LSE")                     \
     X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
     X(mlp_rows, "mlp_rows.cu", FROM_90, TRAINING, "ppppppllllliffffff", "MODE", "W0", "W1", "W2",  \
       "W3", "W4", "W5", "W6", "W7")                                                                \

@@ -146,8 +146,9 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_cap
     struct lab_tuning tuning =
         launch->tuning.count ? launch->tuning : hopper_flash_usual(launch, capacity);
     const int32_t *values = tuning.values;
-    const int32_t macros[] = {(int32_t)s.width, launch->causal,   values[BLOCK_M], values[BLOCK_N],
-                              values[STAGES],   values[Q_STAGES], values[PINGPONG]};
+    const int32_t macros[] = {(int32_t)s.width, launch->causal,       values[BLOCK_M],
+                              values[BLOCK_N],  values[STAGES],       values[Q_STAGES],
+                              values[PINGPONG], launch->also.rank > 0};
     *ret_call = call_of(launch, CUDA_KERNEL_flash_attention_hopper);
     memcpy(ret_call->variant.macros, macros, sizeof macros);
     for (int i = 0; i < 3; i++) {
@@ -155,6 +156,7 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_cap
         add_map(ret_call, &map);
     }
     add_pointer(ret_call, &launch->out);
+    add_pointer(ret_call, &launch->also);
     add_integer(ret_call, s.tokens);
     add_integer(ret_call, s.heads);
     add_integer(ret_call, s.kv_heads);

@@ -138,11 +138,12 @@ int plan_flash_attention_mma(const struct lab_launch *launch, struct cuda_capaci
                            "%lld tokens or heads are more than a GPU's kernel counts, %d",
                            (long long)longest, LENGTH_MAX);
     *ret_call = call_of(launch, CUDA_KERNEL_flash_attention_mma);
-    const int32_t macros[] = {(int32_t)s.width, launch->causal,  are_aligned(launch, 3),
-                              values[BLOCK_M],  values[BLOCK_N], values[WARPS],
-                              values[STAGES]};
+    const int32_t macros[] = {(int32_t)s.width, launch->causal,       are_aligned(launch, 3),
+                              values[BLOCK_M],  values[BLOCK_N],      values[WARPS],
+                              values[STAGES],   launch->also.rank > 0};
     memcpy(ret_call->variant.macros, macros, sizeof macros);
     add_inputs(ret_call, launch, 3);
+    add_pointer(ret_call, &launch->also);
     add_integer(ret_call, s.tokens);
     add_integer(ret_call, s.heads);
     add_integer(ret_call, s.kv_heads);
