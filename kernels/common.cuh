@@ -69,6 +69,30 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
+/*
+ * Between blocks of a grid: a flag that one thread sets when what it stored, and what it knows to be
+ * stored by a barrier, can be seen by all, and others look at. What was stored before it is then
+ * read by load_fresh, past the cache of the multiprocessor.
+ */
+__device__ __forceinline__ void flag_write(u32 *flag, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ u32 flag_peek(const u32 *flag) {
+    u32 value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ float4 load_fresh(const float4 *from) {
+    float4 x;
+    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "l"(from)
+                 : "memory");
+    return x;
+}
+
 __device__ __forceinline__ float exp2_fast(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

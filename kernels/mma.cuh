@@ -29,6 +29,11 @@ __device__ __forceinline__ void fetch_piece(u32 to, const element *from, int the
 #endif
 }
 
+/* Both at multiples of 16. */
+__device__ __forceinline__ void fetch_16_bytes(u32 to, const void *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
 __device__ __forceinline__ void commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -60,6 +65,19 @@ __device__ __forceinline__ u32 load_one(u32 address) {
     u32 x;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
     return x;
+}
+
+__device__ __forceinline__ float2 load_two(u32 address) {
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
+                 : "=f"(x.x), "=f"(x.y)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_word(u32 address, u32 x) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
 }
 
 /* --- the matrix unit --- */

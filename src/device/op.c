@@ -161,10 +161,11 @@ static int check_launch(const struct lab_op *op, const struct lab_launch *launch
                         struct lab_err *err) {
     if (check_tensor(&launch->out, launch->out.dtype, "the output", err) < 0)
         return -1;
-    static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
-                                                         "input 4"};
+    static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2",
+                                                         "input 3", "input 4", "input 5"};
     for (int i = 0; i < op->inputs; i++) {
-        if (check_tensor(&launch->in[i], launch->out.dtype, names[i], err) < 0)
+        enum lab_dtype dtype = op->singles >> i & 1 ? LAB_FP32 : launch->out.dtype;
+        if (check_tensor(&launch->in[i], dtype, names[i], err) < 0)
             return -1;
     }
     if (check_also(op, launch, err) < 0)

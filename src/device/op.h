@@ -73,6 +73,13 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *                        of g; causal: token t sees tokens 0…t alone, and what later ones hold must
  *                        be finite; w is 64, 96, 128 or 256; scale, causal. Also, where asked
  *                        for, lse[b,h,s] = log Σ exp(scale·q·kᵀ) over the keys that a token sees
+ *  flash_attention_backward
+ *                        out[b,s,h+2·g,w] ← q, k, v, o, do, lse: the loss's derivatives by q, k and
+ *                        v, a token's heads of q, then of k, then of v, side by side as a packed
+ *                        projection has them; o and lse are what flash_attention put out, do[b,s,
+ *                        h,w] the derivative by o. With p = exp(scale·q·kᵀ − lse) and ds = p·(do·vᵀ
+ *                        − Σ do·o): dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·do. A device gives
+ *                        the same bits each time; w is 64 or 128; scale, causal
  *
  * Training; device/mlp.h says what the tensors hold. They are fp32; `compute` says in which number
  * format products are done, their sums being fp32 in any case.
@@ -106,6 +113,7 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(LAYER_NORM_EMBED, layer_norm_embed)                                                          \
     X(ATTENTION, attention)                                                                        \
     X(FLASH_ATTENTION, flash_attention)                                                            \
+    X(FLASH_ATTENTION_BACKWARD, flash_attention_backward)                                          \
     X(MLP_FORWARD, mlp_forward)                                                                    \
     X(MLP_BACKWARD, mlp_backward)                                                                  \
     X(MLP_GRADIENT, mlp_gradient)                                                                  \
@@ -125,7 +133,8 @@ enum lab_op_id {
  * element that makes: add 1, bias 1, gelu 5, layer_norm 8, softmax 5, embed 1, a score of attention
  * 6; a gemm has 2·m·n·k. A fused op costs the sum of its parts in flops, but its own tensors alone
  * in bytes. flash_attention counts its two products alone and half of them where it is causal, as
- * all who publish its rate do: 4·b·h·s²·w. In training, beside the products, an output of a hidden
+ * all who publish its rate do: 4·b·h·s²·w; its backward has five products, 2.5 times that. In
+ * training, beside the products, an output of a hidden
  * layer costs 3 (bias, ReLU, scale) and its derivative 2 (scale, the bias's sum); one of the last
  * layer 6 (bias, difference, square, two sums, scale) and its derivative 1; a parameter's update by
  * adam 12. Of data only the step's rows count as read.
@@ -135,7 +144,7 @@ struct lab_cost {
     double bytes_read, bytes_written; /* each tensor once */
 };
 
-#define LAB_LAUNCH_INPUTS 5
+#define LAB_LAUNCH_INPUTS 6
 
 #define LAB_TUNING_VALUES 8
 
@@ -172,8 +181,9 @@ struct lab_op {
     int inputs;
     /* a backend may lack it and has no composition of it either: its launches are then refused */
     bool optional;
-    unsigned over;   /* bit i: the output may be the very memory of input i ("over" above) */
-    bool keeps_fp32; /* its tensors are fp32 and `compute` says in what it computes */
+    unsigned singles; /* bit i: input i is fp32, whatever the others are */
+    unsigned over;    /* bit i: the output may be the very memory of input i ("over" above) */
+    bool keeps_fp32;  /* its tensors are fp32 and `compute` says in what it computes */
     /* shapes and parameters fit together; rank, size and dtype were checked before */
     int (*check)(const struct lab_launch *launch, struct lab_err *err);
     double flops; /* for an element of the output, beside what `cost` counts */
@@ -210,7 +220,7 @@ static inline bool lab_op_is_gemm(enum lab_op_id id) {
     return id >= LAB_OP_GEMM && id <= LAB_OP_GEMM_BIAS_ADD;
 }
 
-/* The sizes of a flash_attention. */
+/* The sizes of a flash_attention or its backward. */
 struct lab_flash_shape {
     int64_t batch, tokens, heads, kv_heads, width;
 };

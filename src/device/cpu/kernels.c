@@ -203,6 +203,7 @@ static const struct cpu_kernel *const kernels[LAB_OP_COUNT] = {
     [LAB_OP_SOFTMAX] = &cpu_kernel_softmax,
     [LAB_OP_ATTENTION] = &cpu_kernel_attention,
     [LAB_OP_FLASH_ATTENTION] = &cpu_kernel_flash,
+    [LAB_OP_FLASH_ATTENTION_BACKWARD] = &cpu_kernel_flash_backward,
     [LAB_OP_MLP_FORWARD] = &cpu_kernel_mlp,
     [LAB_OP_MLP_BACKWARD] = &cpu_kernel_mlp,
     [LAB_OP_MLP_GRADIENT] = &cpu_kernel_mlp,

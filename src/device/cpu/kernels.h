@@ -10,7 +10,7 @@
 
 extern const struct cpu_kernel cpu_kernel_gemm; /* and all that is fused to it */
 extern const struct cpu_kernel cpu_kernel_attention;
-extern const struct cpu_kernel cpu_kernel_flash;
+extern const struct cpu_kernel cpu_kernel_flash, cpu_kernel_flash_backward;
 extern const struct cpu_kernel cpu_kernel_softmax;
 extern const struct cpu_kernel cpu_kernel_mlp; /* forward, backward, both, and with the update */
 extern const struct cpu_kernel cpu_kernel_adam;

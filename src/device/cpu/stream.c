@@ -216,7 +216,7 @@ int cpu_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
 static int check_tensors(const struct cpu_device *device, const struct lab_launch *launch,
                          struct lab_err *err) {
     static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2",
-                                                         "input 3", "input 4"};
+                                                         "input 3", "input 4", "input 5"};
     const struct lab_op *op = lab_op_get(launch->op);
     for (int i = 0; i < op->inputs; i++)
         if (cpu_memory_check(device, launch->in[i].data, lab_tensor_bytes(&launch->in[i]),

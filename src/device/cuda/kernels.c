@@ -193,11 +193,12 @@ static int put_parts(struct cuda_stream *stream, const struct lab_launch *launch
     struct cuda_device *device = (struct cuda_device *)stream->base.device;
     lab_cu_pointer scratch = 0;
     int count = 0, status;
-    if (find_scratch(stream, (size_t)cuda_mlp_batch_bytes(launch), &scratch, err))
+    size_t bytes = (size_t)cuda_parts_bytes(launch, capacity_of(device));
+    if (find_scratch(stream, bytes, &scratch, err))
         return -1;
     struct cuda_part *parts = lab_mem_alloc(CUDA_PARTS, sizeof *parts);
-    status = cuda_plan_mlp_batch(launch, capacity_of(device), (void *)(uintptr_t)scratch, parts,
-                                 &count, err);
+    status = cuda_plan_parts(launch, capacity_of(device), (void *)(uintptr_t)scratch, parts, &count,
+                             err);
     for (int i = 0; i < count && status == 0; i++)
         status = parts[i].is_product ? multiply(stream, &parts[i].product, err)
                                      : put(stream, &parts[i].call, err);
@@ -208,7 +209,7 @@ static int put_parts(struct cuda_stream *stream, const struct lab_launch *launch
 static void prepare_parts(const struct cuda_device *device, const struct lab_launch *launch) {
     int count = 0;
     LAB_AUTO_FREE struct cuda_part *parts = lab_mem_alloc(CUDA_PARTS, sizeof *parts);
-    if (cuda_plan_mlp_batch(launch, capacity_of(device), NULL, parts, &count, NULL) == 0)
+    if (cuda_plan_parts(launch, capacity_of(device), NULL, parts, &count, NULL) == 0)
         for (int i = 0; i < count; i++)
             if (!parts[i].is_product)
                 cuda_code_request(&parts[i].call.variant, device->capability);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static int check_inputs(const struct lab_launch *launch, struct lab_err *err) {
+int op_check_flash(const struct lab_launch *launch, struct lab_err *err) {
     if (launch->in[0].rank != LAB_TENSOR_RANK || launch->in[1].rank != LAB_TENSOR_RANK)
         return lab_err_set(err, LAB_ERR_USER,
                            "queries and keys must be [batch, tokens, heads, head width]");
@@ -28,7 +28,7 @@ static int check_inputs(const struct lab_launch *launch, struct lab_err *err) {
 }
 
 static int flash_check(const struct lab_launch *launch, struct lab_err *err) {
-    if (check_inputs(launch, err))
+    if (op_check_flash(launch, err))
         return -1;
     struct lab_flash_shape s = lab_flash_shape(launch);
     if (s.width != 64 && s.width != 96 && s.width != 128 && s.width != 256)

@@ -31,5 +31,8 @@ double op_gelu(double x);
 void op_layer_norm_row(const double *x, const double *gamma, const double *beta, double epsilon,
                        int64_t columns, double *out);
 
+/* Inputs 0 to 2 are queries, keys and values, and the scale can be used. */
+int op_check_flash(const struct lab_launch *launch, struct lab_err *err);
+
 /* gamma and beta are inputs 1 and 2 of every op that normalises. */
 int op_check_layer_norm(const struct lab_launch *launch, int64_t columns, struct lab_err *err);

@@ -60,7 +60,7 @@ static int plan_products(struct lab_launch launch, struct cuda_capacity room,
     for (size_t i = 0; i < sizeof launch.in / sizeof *launch.in; i++)
         launch.in[i].data = SOMEWHERE;
     launch.out.data = SOMEWHERE;
-    return cuda_plan_mlp_batch(&launch, room, SOMEWHERE, parts, ret_count, &err);
+    return cuda_plan_parts(&launch, room, SOMEWHERE, parts, ret_count, &err);
 }
 
 /* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last

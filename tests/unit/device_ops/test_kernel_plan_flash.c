@@ -1,10 +1,13 @@
 /*
  * test_kernel_plan_flash.c: flash attention on Hopper: which launches its kernel takes and which
- * are left to mma.sync, how its tensors are cut into boxes, and which tiles are legal.
+ * are left to mma.sync, how its tensors are cut into boxes, and which tiles are legal; and the
+ * kernels of its backward.
  */
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
+
+#include <string.h>
 
 #include "test.h"
 
@@ -148,4 +151,51 @@ LAB_TEST(a_tuned_launch_is_done_as_the_tuning_says) {
                               "BLOCK_N=176 STAGES=2 Q_STAGES=1 PINGPONG=0 LSE=0");
     assert_int_equal(call.threads, 384);
     assert_int_equal(call.shared_bytes, 2 * 64 * (128 + 4 * 176) + 256);
+}
+
+static struct lab_launch backward(int64_t tokens, int64_t width, enum lab_dtype dtype) {
+    struct lab_launch launch = attention(tokens, width, dtype);
+    launch.op = LAB_OP_FLASH_ATTENTION_BACKWARD;
+    launch.in[3] = launch.in[4] = launch.in[0];
+    launch.in[5] = lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){2, 12, tokens});
+    launch.out = lab_tensor(NULL, dtype, 4, (int64_t[]){2, tokens, 20, width});
+    return launch;
+}
+
+static void plan_backward(struct cuda_capacity room, struct lab_launch launch,
+                          struct cuda_part parts[CUDA_PARTS]) {
+    struct lab_err err = LAB_ERR_INIT;
+    enum cuda_way way = CUDA_WAY_KERNEL;
+    struct cuda_call call;
+    int count = 0;
+    if (lab_launch_complete(&launch, &err) || cuda_plan(&launch, room, &way, &call, &err) ||
+        cuda_plan_parts(&launch, room, NULL, parts, &count, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(way, CUDA_WAY_PARTS);
+    assert_int_equal(count, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct cuda_kernel_row *row = &cuda_kernel_rows[parts[i].call.variant.kernel];
+        assert_int_equal(parts[i].call.argument_count, strlen(row->arguments));
+        assert_true(parts[i].call.shared_bytes <= (unsigned)room.shared_bytes_max);
+        assert_true(row->dtypes >> launch.out.dtype & 1);
+    }
+}
+
+LAB_TEST(backward_is_sums_and_then_all_products) {
+    struct cuda_part parts[CUDA_PARTS];
+    struct lab_launch launch = backward(1000, 64, LAB_BF16);
+    /* 24000 rows of 8 pieces; 8 heads of keys in 8 blocks each */
+    plan_backward(a100, launch, parts);
+    assert_string_equal(kernel_of(parts[0].call), "flash_attention_backward_start");
+    assert_int_equal(parts[0].call.grid[0], 750);
+    assert_string_equal(kernel_of(parts[1].call), "flash_attention_backward_mma");
+    assert_int_equal(parts[1].call.grid[0], 64);
+    /* 24 heads: two sums of 1024 queries, 16 tiles of 64 with 8 turns each */
+    assert_int_equal(cuda_parts_bytes(&launch, a100),
+                     24 * (2 * 1024 * 4 + 16 * (64 * 64 * 4 + 8 * 4)));
+    plan_backward(a100, backward(1000, 128, LAB_FP32), parts);
+    assert_string_equal(kernel_of(parts[1].call), "flash_attention_backward_any");
+    /* less shared memory has room for one stage */
+    plan_backward((struct cuda_capacity){128, 99 << 10, 89}, backward(1000, 128, LAB_FP16), parts);
+    assert_int_equal(parts[1].call.variant.macros[4], 1);
 }

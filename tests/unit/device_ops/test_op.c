@@ -71,6 +71,60 @@ LAB_TEST(products_by_hand) {
     expect(launch, in, (double[]){115, 231, 324, 443});
 }
 
+/* Σ do·o for these queries, keys and values. */
+static double attention_loss(const struct lab_launch *forward, const double *const *in,
+                             const double *d_o, double *o) {
+    double loss = 0;
+    lab_op_get(LAB_OP_FLASH_ATTENTION)->reference(forward, in, o);
+    for (int64_t i = 0; i < lab_tensor_count(&forward->out); i++)
+        loss += d_o[i] * o[i];
+    return loss;
+}
+
+LAB_TEST(attentions_backward_is_its_derivative) {
+    enum { TOKENS = 3, HEADS = 2, WIDTH = 64, Q = TOKENS * HEADS * WIDTH, KV = TOKENS * WIDTH };
+    const int64_t queries[] = {1, TOKENS, HEADS, WIDTH}, keys[] = {1, TOKENS, 1, WIDTH};
+    const int64_t all[] = {1, TOKENS, HEADS + 2, WIDTH}, sums[] = {1, HEADS, TOKENS};
+    struct lab_tensor q = lab_tensor(NULL, LAB_FP32, 4, queries);
+    struct lab_tensor kv = lab_tensor(NULL, LAB_FP32, 4, keys);
+    struct lab_launch forward = {.op = LAB_OP_FLASH_ATTENTION,
+                                 .in = {q, kv, kv},
+                                 .out = q,
+                                 .also = lab_tensor(NULL, LAB_FP32, 3, sums),
+                                 .scale = 0.25f,
+                                 .causal = true};
+    struct lab_launch backward = forward;
+    backward.op = LAB_OP_FLASH_ATTENTION_BACKWARD;
+    backward.also = (struct lab_tensor){0};
+    backward.in[3] = backward.in[4] = q;
+    backward.in[5] = lab_tensor(NULL, LAB_FP32, 3, sums);
+    backward.out = lab_tensor(NULL, LAB_FP32, 4, all);
+    complete(&forward);
+    complete(&backward);
+    static double x[3][Q], d_o[Q], o[Q], moved[Q], lse[HEADS * TOKENS], found[TOKENS * 4 * WIDTH];
+    for (int i = 0; i < Q; i++) {
+        for (int j = 0; j < 3; j++)
+            x[j][i] = sin(i * 0.7 + j);
+        d_o[i] = cos(i * 0.3);
+    }
+    const double *in[] = {x[0], x[1], x[2], o, d_o, lse};
+    attention_loss(&forward, in, d_o, o);
+    lab_op_get(LAB_OP_FLASH_ATTENTION)->reference_also(&forward, in, lse);
+    lab_op_get(LAB_OP_FLASH_ATTENTION_BACKWARD)->reference(&backward, in, found);
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < (j ? KV : Q); i += 5) {
+            double step = 1e-5, kept = x[j][i], up, down;
+            x[j][i] = kept + step;
+            up = attention_loss(&forward, in, d_o, moved);
+            x[j][i] = kept - step;
+            down = attention_loss(&forward, in, d_o, moved);
+            x[j][i] = kept;
+            int heads = j ? 1 : HEADS, row = i / WIDTH, first = j ? HEADS + j - 1 : 0;
+            int at = (row / heads * (HEADS + 2) + first + row % heads) * WIDTH + i % WIDTH;
+            assert_true(fabs((up - down) / (2 * step) - found[at]) < 1e-6);
+        }
+}
+
 LAB_TEST(a_second_output_is_checked) {
     struct lab_launch launch;
     assert_int_equal(lab_op_example(LAB_OP_FLASH_ATTENTION, 1, LAB_BF16, &launch), 0);

@@ -251,6 +251,8 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
         return plan_attention(launch, capacity, ret_call, err);
     case LAB_OP_FLASH_ATTENTION:
         return plan_flash_attention(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_FLASH_ATTENTION_BACKWARD:
+        return plan_flash_attention_backward(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_MLP_FORWARD:
     case LAB_OP_MLP_BACKWARD:
     case LAB_OP_MLP_GRADIENT:
@@ -261,4 +263,18 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
         break;
     }
     return lab_err_set(err, LAB_ERR_UNSUPPORTED, "no kernel does operation %d", (int)launch->op);
+}
+
+int cuda_plan_parts(const struct lab_launch *launch, struct cuda_capacity capacity, void *scratch,
+                    struct cuda_part parts[CUDA_PARTS], int *ret_count, struct lab_err *err) {
+    if (launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD)
+        return plan_flash_attention_backward_parts(launch, capacity, scratch, parts, ret_count,
+                                                   err);
+    return plan_mlp_batch_parts(launch, capacity, scratch, parts, ret_count, err);
+}
+
+int64_t cuda_parts_bytes(const struct lab_launch *launch, struct cuda_capacity capacity) {
+    return launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD
+               ? flash_attention_backward_bytes(launch, capacity)
+               : mlp_batch_bytes(launch);
 }

@@ -41,6 +41,12 @@
     X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)                                 \
     X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "pppppiiiif", "WIDTH",          \
       "CAUSAL", "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES", "LSE")                          \
+    X(flash_attention_backward_start, "flash_attention_backward.cu", FROM_80, ANY, "pppppllii",    \
+      "WIDTH", "VECTOR")                                                                           \
+    X(flash_attention_backward_any, "flash_attention_backward.cu", FROM_80, WHOLE, "pppppplliiif", \
+      "WIDTH", "CAUSAL")                                                                           \
+    X(flash_attention_backward_mma, "flash_attention_backward_mma.cu", FROM_80, HALF,              \
+      "ppppppppiiiiif", "WIDTH", "CAUSAL", "VECTOR", "BLOCK_M", "STAGES")                          \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
       "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
     X(gemm_hopper, "gemm_hopper.cu", ONLY_90, MATRIX, "mmmppiiii", "BLOCK_M", "BLOCK_N", "STAGES", \
@@ -78,6 +84,7 @@ enum { /* the dtypes that a kernel exists in, a bit for each */
        CUDA_DTYPES_HALF = 1 << LAB_BF16 | 1 << LAB_FP16,
        CUDA_DTYPES_TRAINING = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16,
        CUDA_DTYPES_SINGLE = 1 << LAB_FP32,
+       CUDA_DTYPES_WHOLE = 1 << LAB_FP32 | 1 << LAB_TF32,     /* stored as fp32 */
        CUDA_DTYPES_MATRIX = CUDA_DTYPES_HALF | 1 << LAB_TF32, /* what matrix units multiply */
 };
 
@@ -148,7 +155,7 @@ enum cuda_way {
     CUDA_WAY_KERNEL, /* as the call says */
     CUDA_WAY_GEMM,   /* cuBLASLt does it (gemm.h) */
     CUDA_WAY_LOWER,  /* no kernel has this shape: the op's composition */
-    CUDA_WAY_PARTS,  /* cuBLASLt's products and kernels of ours in turn (cuda_plan_mlp_batch) */
+    CUDA_WAY_PARTS,  /* several kernels of ours and products of cuBLASLt, in turn */
 };
 
 struct cuda_capacity { /* what a device offers a kernel */
@@ -164,7 +171,7 @@ struct cuda_capacity { /* what a device offers a kernel */
 int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
               enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
 
-/* --- training steps of large batches: plan_mlp_batch.c --- */
+/* --- launches of several parts: training steps of large batches, attention backward --- */
 
 struct cuda_part {
     bool is_product;
@@ -175,11 +182,11 @@ struct cuda_part {
 
 #define CUDA_PARTS 32 /* at most: seven layers have 31 */
 
-/* The parts, in order, of a launch that cuda_plan answers CUDA_WAY_PARTS to. */
-int64_t cuda_mlp_batch_bytes(const struct lab_launch *launch); /* of scratch memory */
-int cuda_plan_mlp_batch(const struct lab_launch *launch, struct cuda_capacity capacity,
-                        void *scratch, struct cuda_part parts[CUDA_PARTS], int *ret_count,
-                        struct lab_err *err);
+/* The parts, in order, of a launch that cuda_plan answers CUDA_WAY_PARTS to, and the scratch memory
+ * that they need. */
+int cuda_plan_parts(const struct lab_launch *launch, struct cuda_capacity capacity, void *scratch,
+                    struct cuda_part parts[CUDA_PARTS], int *ret_count, struct lab_err *err);
+int64_t cuda_parts_bytes(const struct lab_launch *launch, struct cuda_capacity capacity);
 
 /* --- sums over ranks, which are no op: plan_sum.c --- */
 

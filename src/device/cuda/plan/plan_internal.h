@@ -16,6 +16,7 @@
 typedef int cuda_planner(const struct lab_launch *launch, struct cuda_capacity capacity,
                          enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
 cuda_planner plan_softmax, plan_flash_attention, plan_gemm, plan_mlp;
+cuda_planner plan_flash_attention_backward;
 /* by mma.sync, for any GPU; a product's counts its sizes in 32 bits */
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
@@ -26,6 +27,15 @@ struct lab_tuning gemm_hopper_spread(const struct lab_launch *launch,
                                      struct cuda_capacity capacity);
 enum { GEMM_HOPPER_EPILOGUE = 7, GEMM_HOPPER_ROUNDS = 8 }; /* a macro, and a bit of it */
 bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_capacity capacity);
+
+/* As cuda_plan_parts and cuda_parts_bytes. */
+typedef int cuda_parts_planner(const struct lab_launch *launch, struct cuda_capacity capacity,
+                               void *scratch, struct cuda_part parts[CUDA_PARTS], int *ret_count,
+                               struct lab_err *err);
+cuda_parts_planner plan_mlp_batch_parts, plan_flash_attention_backward_parts;
+int64_t mlp_batch_bytes(const struct lab_launch *launch);
+int64_t flash_attention_backward_bytes(const struct lab_launch *launch,
+                                       struct cuda_capacity capacity);
 
 bool cuda_mlp_runs_in(enum lab_dtype dtype);
 bool mlp_batch_suits(const struct lab_launch *launch); /* one that mlp_wide could do */

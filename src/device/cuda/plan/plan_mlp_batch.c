@@ -68,7 +68,7 @@ static struct room room_of(const struct lab_launch *launch) {
     return room;
 }
 
-int64_t cuda_mlp_batch_bytes(const struct lab_launch *launch) {
+int64_t mlp_batch_bytes(const struct lab_launch *launch) {
     return room_of(launch).end;
 }
 
@@ -314,9 +314,9 @@ static int add_backward(struct planner *p) {
     return 0;
 }
 
-int cuda_plan_mlp_batch(const struct lab_launch *launch, struct cuda_capacity capacity,
-                        void *scratch, struct cuda_part parts[CUDA_PARTS], int *ret_count,
-                        struct lab_err *err) {
+int plan_mlp_batch_parts(const struct lab_launch *launch, struct cuda_capacity capacity,
+                         void *scratch, struct cuda_part parts[CUDA_PARTS], int *ret_count,
+                         struct lab_err *err) {
     bool updates = launch->op == LAB_OP_MLP_STEP;
     struct planner p = {
         .launch = launch,
