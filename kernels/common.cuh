@@ -169,6 +169,14 @@ __device__ __forceinline__ u32 pack(float low, float high) {
 #endif
     return both;
 }
+
+__device__ __forceinline__ float low_of(u32 both) {
+    return to_float((element)(both & 0xffff));
+}
+
+__device__ __forceinline__ float high_of(u32 both) {
+    return to_float((element)(both >> 16));
+}
 #endif
 
 #endif

@@ -131,10 +131,7 @@ __device__ __forceinline__ void gather(float (&o)[WIDTH / 2], u32 (&p)[BLOCK_N /
 __device__ __forceinline__ void fetch(const tensor_map *map, u32 to, u32 bytes, u32 barrier,
                                       int token, int head, int image) {
     barrier_expect(barrier, bytes);
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %3, %5, %6}], [%2];" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(0), "r"(token), "r"(head), "r"(image)
-                 : "memory");
+    load_head(to, map, token, head, image, barrier);
 }
 
 /* Where a warp group is in a ring of stages: `full` has been waited for with this parity. */

@@ -87,6 +87,59 @@ template <int WANTED> __device__ __forceinline__ void registers_take() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(WANTED));
 }
 
+/* --- shared memory --- */
+
+__device__ __forceinline__ u32 load_one(u32 address) {
+    u32 x;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
+    return x;
+}
+
+__device__ __forceinline__ float2 load_two(u32 address) {
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
+                 : "=f"(x.x), "=f"(x.y)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_word(u32 address, u32 x) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
+}
+
+/* Four times 8 rows of 16 bytes, columns of what the matrix unit made; lane i gives the address of
+ * row i. */
+__device__ __forceinline__ void store_four_turned(u32 address, const u32 *r) {
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address),
+        "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+        : "memory");
+}
+
+/* Before a barrier: what this thread stored, for the matrix unit and the copy engine. */
+__device__ __forceinline__ void writes_show() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* --- global memory --- */
+
+__device__ __forceinline__ u32 ticket_take(u32 *counter) {
+    u32 ticket;
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(ticket)
+                 : "l"(counter)
+                 : "memory");
+    return ticket;
+}
+
+/* Added by the L2 cache. */
+__device__ __forceinline__ void add_four(float4 *to, float4 x) {
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(x.x),
+                 "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
+}
+
 /* --- the copy engine --- */
 
 struct __align__(64) tensor_map {
@@ -110,6 +163,23 @@ __device__ __forceinline__ void load_box(u32 to, const tensor_map *map, int x, i
                      " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
                      "l"(map), "r"(x), "r"(y), "r"(barrier)
                      : "memory");
+}
+
+/* The rows of one head from a token on, of a map [w / c, tokens, c, heads, images] of rank 5. */
+__device__ __forceinline__ void load_head(u32 to, const tensor_map *map, int token, int head,
+                                          int image, u32 barrier) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %3, %5, %6}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(0), "r"(token), "r"(head), "r"(image)
+                 : "memory");
+}
+
+/* Plain memory; addresses and size are multiples of 16. */
+__device__ __forceinline__ void load_bytes(u32 to, const void *from, u32 bytes, u32 barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
 }
 
 __device__ __forceinline__ void store_box(const tensor_map *map, int x, int y, u32 from) {
@@ -209,11 +279,17 @@ __device__ __forceinline__ u32 matrix_at(u32 address, u32 leading) {
 
 /* d[64, n] (+)= a·bᵀ, a [64, 16] and b [n, 16] in shared memory, by the lower words; `high` is the
  * upper one of both, `add` is "0" or "1". */
-#define SHARED_CODE(n, add, a, b, high)                                                            \
+#define SHARED_CODE(n, add, turn, a, b, high)                                                      \
     "{\n.reg .b64 x, y;\nmov.b64 x, {" a ", " high "};\nmov.b64 y, {" b ", " high                  \
-    "};\n" WGMMA(n) "x, y, " add ", 1, 1, 0, 0;\n}"
+    "};\n" WGMMA(n) "x, y, " add ", 1, 1, 0, " turn ";\n}"
 #define MULTIPLY_SHARED(n, d, a, b, high, add)                                                     \
-    asm volatile(APPLY(SHARED_CODE, n, add, JOIN(SHARED_, n))                                      \
+    asm volatile(APPLY(SHARED_CODE, n, add, "0", JOIN(SHARED_, n))                                 \
+                 : JOIN(ITEMS_, n)(d)                                                              \
+                 : "r"(a), "r"(b), "r"(high))
+
+/* The same with b [16, n] instead of [n, 16]. */
+#define MULTIPLY_SHARED_TURNED(n, d, a, b, high, add)                                              \
+    asm volatile(APPLY(SHARED_CODE, n, add, "1", JOIN(SHARED_, n))                                 \
                  : JOIN(ITEMS_, n)(d)                                                              \
                  : "r"(a), "r"(b), "r"(high))
 

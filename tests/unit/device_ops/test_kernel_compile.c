@@ -43,6 +43,7 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
         [CUDA_KERNEL_gemm_hopper] = {128, 256, 4, 0, 2, 1, 2, 3},
         [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 3, 2, 1, 1},
+        [CUDA_KERNEL_flash_attention_backward_hopper] = {1},
         [CUDA_KERNEL_mlp] = {7},
         [CUDA_KERNEL_mlp_rows] = {7, 5, 32, 16, 3},
         [CUDA_KERNEL_mlp_wide] = {7, 5, 64, 32, 3},

@@ -190,12 +190,36 @@ LAB_TEST(backward_is_sums_and_then_all_products) {
     assert_int_equal(parts[0].call.grid[0], 750);
     assert_string_equal(kernel_of(parts[1].call), "flash_attention_backward_mma");
     assert_int_equal(parts[1].call.grid[0], 64);
-    /* 24 heads: two sums of 1024 queries, 16 tiles of 64 with 8 turns each */
+    /* 24 heads: two sums of 1024 queries, 16 tiles of 64 with 8 turns each; and the counter */
     assert_int_equal(cuda_parts_bytes(&launch, a100),
-                     24 * (2 * 1024 * 4 + 16 * (64 * 64 * 4 + 8 * 4)));
+                     24 * (2 * 1024 * 4 + 16 * (64 * 64 * 4 + 8 * 4)) + 4);
     plan_backward(a100, backward(1000, 128, LAB_FP32), parts);
     assert_string_equal(kernel_of(parts[1].call), "flash_attention_backward_any");
     /* less shared memory has room for one stage */
     plan_backward((struct cuda_capacity){128, 99 << 10, 89}, backward(1000, 128, LAB_FP16), parts);
     assert_int_equal(parts[1].call.variant.macros[4], 1);
+}
+
+LAB_TEST(hopper_has_a_backward_for_heads_of_64) {
+    struct cuda_part parts[CUDA_PARTS];
+    struct lab_launch launch = backward(1000, 64, LAB_BF16);
+    plan_backward(h200, launch, parts);
+    struct cuda_call *call = &parts[1].call;
+    assert_string_equal(kernel_of(*call), "flash_attention_backward_hopper");
+    assert_int_equal(call->grid[0], 64); /* pieces of work; no more blocks than multiprocessors */
+    assert_int_equal(call->map_count, 4);
+    for (int i = 0; i < 4; i++)
+        ASSERT_OK(cuda_map_check(&call->maps[i], err));
+    plan_backward(slice, launch, parts);
+    assert_int_equal(call->grid[0], 16);
+    /* other widths, causal launches and memory that TMA can't read are mma.sync's */
+    plan_backward(h200, backward(1000, 128, LAB_BF16), parts);
+    assert_string_equal(kernel_of(*call), "flash_attention_backward_mma");
+    launch.causal = true;
+    plan_backward(h200, launch, parts);
+    assert_string_equal(kernel_of(*call), "flash_attention_backward_mma");
+    launch.causal = false;
+    launch.in[4].data = (void *)0x1002;
+    plan_backward(h200, launch, parts);
+    assert_string_equal(kernel_of(*call), "flash_attention_backward_mma");
 }

@@ -53,6 +53,8 @@
       "PINGPONG", "CLUSTER", "SPLIT", "LAYOUT", "EPILOGUE")                                        \
     X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmppiiiif", "WIDTH",   \
       "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG", "LSE")                     \
+    X(flash_attention_backward_hopper, "flash_attention_backward_hopper.cu", ONLY_90, HALF,        \
+      "mmmmpppppiiiiiif", "CAUSAL")                                                                \
     X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
     X(mlp_rows, "mlp_rows.cu", FROM_90, TRAINING, "ppppppllllliffffff", "MODE", "W0", "W1", "W2",  \
       "W3", "W4", "W5", "W6", "W7")                                                                \

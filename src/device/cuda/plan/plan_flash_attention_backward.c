@@ -1,7 +1,8 @@
 /*
  * plan_flash_attention_backward.c: the derivatives of attention in two kernels: sums that all need,
  * then all else (kernels/flash_attention_backward*.cu). In bf16 and fp16 blocks gather dq together
- * in scratch memory, each when its turn comes; fp32 and tf32 have a simple kernel.
+ * in scratch memory, each when its turn comes; fp32 and tf32 have a simple kernel. Where wgmma and
+ * TMA can do it they do.
  */
 #include "device/cuda/plan/plan_internal.h"
 
@@ -13,8 +14,21 @@ enum { Q, K, V, O, D_O, LSE, INPUTS };
 #define LENGTH_MAX  (1 << 30)   /* kernels count tokens and blocks in 32 bits */
 #define STAGED_FROM (160 << 10) /* bytes of shared memory that a block may have, for two stages */
 
+#define HOPPER_THREADS 384
+#define HOPPER_BYTES   (12 * BLOCK * 128 + 2 * 2 * BLOCK * 4 + 80) /* of shared memory */
+
 static bool is_half(const struct lab_launch *launch) {
     return lab_dtype_bytes(launch->out.dtype) == 2;
+}
+
+/* Whether wgmma and TMA can do it. Causal launches are mma.sync's: the order in which wgmma's
+ * blocks would take their pieces of work has not been timed. */
+static bool suits_hopper(const struct lab_launch *launch, struct cuda_capacity capacity) {
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    return !launch->causal &&
+           cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_backward_hopper, capacity.capability) &&
+           is_half(launch) && s.width == 64 && are_aligned(launch, LSE) &&
+           quotient_up(s.tokens, BLOCK) <= LENGTH_MAX / (s.batch * s.heads);
 }
 
 struct tiles {
@@ -24,13 +38,13 @@ struct tiles {
 
 static struct tiles tiles_of(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct lab_flash_shape s = lab_flash_shape(launch);
-    int block_m = s.width == 64 ? 64 : 32;
+    int block_m = suits_hopper(launch, capacity) ? BLOCK : s.width == 64 ? 64 : 32;
     int stages = s.width == 64 || capacity.shared_bytes_max >= STAGED_FROM ? 2 : 1;
     return (struct tiles){block_m, stages, s.batch * s.heads * quotient_up(s.tokens, block_m)};
 }
 
 struct room { /* offsets in scratch memory, in bytes; sums come first */
-    int64_t parts, turns, end;
+    int64_t parts, turns, counter, end;
 };
 
 static struct room room_of(const struct lab_launch *launch, struct cuda_capacity capacity) {
@@ -40,7 +54,8 @@ static struct room room_of(const struct lab_launch *launch, struct cuda_capacity
     struct room room;
     room.parts = s.batch * s.heads * quotient_up(s.tokens, BLOCK) * 2 * BLOCK * single;
     room.turns = room.parts + half * tiles.count * tiles.block_m * s.width * single;
-    room.end = room.turns + half * tiles.count * WARPS * (int64_t)sizeof(uint32_t);
+    room.counter = room.turns + half * tiles.count * WARPS * (int64_t)sizeof(uint32_t);
+    room.end = room.counter + (int64_t)sizeof(uint32_t);
     return room;
 }
 
@@ -155,6 +170,32 @@ static int plan_mma(const struct lab_launch *launch, struct cuda_capacity capaci
     return set_blocks(ret_call, quotient_up(s.tokens, BLOCK) * s.kv_heads * s.batch, THREADS, err);
 }
 
+static int plan_hopper(const struct lab_launch *launch, struct cuda_capacity capacity,
+                       const struct room *room, void *scratch, struct cuda_call *ret_call,
+                       struct lab_err *err) {
+    static const int boxes[] = {Q, K, V, D_O};
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    int64_t pairs = s.batch * s.kv_heads, pieces = quotient_up(s.tokens, BLOCK) * pairs;
+    *ret_call = call_of(launch, CUDA_KERNEL_flash_attention_backward_hopper);
+    ret_call->variant.macros[0] = launch->causal;
+    for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
+        struct cuda_map map = flash_attention_map(&launch->in[boxes[i]], BLOCK);
+        add_map(ret_call, &map);
+    }
+    add_address(ret_call, scratch, 0);
+    add_pointer(ret_call, &launch->out);
+    add_address(ret_call, scratch, room->parts);
+    add_address(ret_call, scratch, room->turns);
+    add_address(ret_call, scratch, room->counter);
+    add_shape(ret_call, launch);
+    add_integer(ret_call, pairs);
+    add_order(ret_call, launch, capacity);
+    add_float(ret_call, launch->scale);
+    ret_call->shared_bytes = HOPPER_BYTES;
+    return set_blocks(ret_call, pieces < capacity.sm_count ? pieces : capacity.sm_count,
+                      HOPPER_THREADS, err);
+}
+
 int plan_flash_attention_backward(const struct lab_launch *launch, struct cuda_capacity capacity,
                                   enum cuda_way *ret_way, struct cuda_call *ret_call,
                                   struct lab_err *err) {
@@ -179,6 +220,8 @@ int plan_flash_attention_backward_parts(const struct lab_launch *launch,
     if (plan_start(launch, &room, scratch, &parts[0].call, err))
         return -1;
     *ret_count = 2;
+    if (suits_hopper(launch, capacity))
+        return plan_hopper(launch, capacity, &room, scratch, &parts[1].call, err);
     return is_half(launch) ? plan_mma(launch, capacity, &room, scratch, &parts[1].call, err)
                            : plan_any(launch, scratch, &parts[1].call, err);
 }

@@ -124,7 +124,7 @@ const struct cuda_tunable *find_flash_attention_hopper_tunable(const struct lab_
 
 /* [batch, tokens, heads, width] in boxes of `rows` tokens of one head, as rows that are no longer
  * than a swizzle takes. */
-static struct cuda_map map_of(const struct lab_tensor *tensor, int32_t rows) {
+struct cuda_map flash_attention_map(const struct lab_tensor *tensor, int32_t rows) {
     uint64_t heads = (uint64_t)tensor->shape[2], width = (uint64_t)tensor->shape[3];
     uint64_t tokens = (uint64_t)tensor->shape[1], columns = width % 64 == 0 ? 64 : 32;
     return (struct cuda_map){
@@ -152,7 +152,8 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_cap
     *ret_call = call_of(launch, CUDA_KERNEL_flash_attention_hopper);
     memcpy(ret_call->variant.macros, macros, sizeof macros);
     for (int i = 0; i < 3; i++) {
-        struct cuda_map map = map_of(&launch->in[i], values[i == 0 ? BLOCK_M : BLOCK_N]);
+        struct cuda_map map =
+            flash_attention_map(&launch->in[i], values[i == 0 ? BLOCK_M : BLOCK_N]);
         add_map(ret_call, &map);
     }
     add_pointer(ret_call, &launch->out);

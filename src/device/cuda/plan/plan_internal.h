@@ -21,6 +21,8 @@ cuda_planner plan_flash_attention_backward;
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
 cuda_planner plan_attention_hopper;
+/* [batch, tokens, heads, width] in boxes of `rows` tokens of one head. */
+struct cuda_map flash_attention_map(const struct lab_tensor *tensor, int32_t rows);
 /* Tiles of our kernel with k split until there is a block for each multiprocessor; none where it
  * can't do the product. */
 struct lab_tuning gemm_hopper_spread(const struct lab_launch *launch,
