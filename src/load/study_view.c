@@ -104,7 +104,8 @@ static bool same_words(const char *a, const char *b) {
 
 #define NAMES_EXPLAINED 6
 
-/* "vit32x6x512: patch 32, depth 6, width 512." One name of each kind. */
+/* "vit32x6x512: patch 32, depth 6, width 512." One name of each kind. Words may have their own
+ * name. */
 static const char *explain_names(const struct lab_run *runs, int count, struct lab_arena *arena) {
     const char *words[NAMES_EXPLAINED], **seen = NULL;
     int kinds = 0, seen_count = 0;
@@ -122,7 +123,9 @@ static const char *explain_names(const struct lab_run *runs, int count, struct l
         for (int k = 0; k < kinds && !known; k++)
             known = same_words(words[k], words[kinds]);
         if (!known)
-            lab_str_printf(&text, "%s%s: %s.", kinds ? " " : "", label, words[kinds]);
+            lab_str_printf(&text, "%s%s%s%s.", kinds ? " " : "",
+                           strstr(words[kinds], ": ") ? "" : label,
+                           strstr(words[kinds], ": ") ? "" : ": ", words[kinds]);
         kinds += !known;
     }
     return lab_arena_strdup(arena, text.text);

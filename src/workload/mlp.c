@@ -192,12 +192,17 @@ static void mlp_canonical(void *opaque) {
             config->model = model->name;
 }
 
-static void mlp_label(const void *opaque, struct lab_str *out) {
-    const struct mlp_config *config = opaque;
-    const char *name = NULL;
+/* Of a model that has one; NULL = its widths are its name. */
+static const char *name_of(const struct mlp_config *config) {
     for (const struct mlp_model *model = mlp_models; model->name; model++)
         if (lab_str_equal(model->widths, widths_of(config)))
-            name = model->name;
+            return model->name;
+    return NULL;
+}
+
+static void mlp_label(const void *opaque, struct lab_str *out) {
+    const struct mlp_config *config = opaque;
+    const char *name = name_of(config);
     lab_str_printf(out, "mlp_%s", name ? name : widths_of(config));
     if (config->dropout >= 0 && config->dropout != find_model(config->model)->dropout)
         lab_str_printf(out, "_dropout%g", config->dropout);
@@ -208,7 +213,9 @@ static void mlp_label(const void *opaque, struct lab_str *out) {
 
 static void mlp_label_words(const void *opaque, struct lab_str *out) {
     const struct mlp_config *config = opaque;
-    lab_str_printf(out, "layers %s", widths_of(config));
+    const char *name = name_of(config);
+    lab_str_printf(out, name ? "%s: MLP with layers %s" : "%s: MLP with these layers",
+                   name ? name : widths_of(config), widths_of(config));
 }
 
 static void mlp_cost(const void *opaque, struct lab_workload_cost *ret_cost) {

@@ -109,8 +109,8 @@ struct lab_workload {
      */
     void (*label)(const void *config, struct lab_str *out);
 
-    /* optional: what the numbers in its label are, "patch 32, depth 6, width 512"; NULL = the label
-     * needs no explanation */
+    /* optional: what the numbers in its label are, "patch 32, depth 6, width 512"; a model that is
+     * shown by another name has it in front, "large: …". NULL = the label needs no explanation */
     void (*label_words)(const void *config, struct lab_str *out);
 
     void (*cost)(const void *config, struct lab_workload_cost *ret_cost);

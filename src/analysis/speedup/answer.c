@@ -7,12 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {
+static const char *share_note(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].result->share_note)
-            return lab_arena_printf(arena, "On this simulated machine %s.",
-                                    study->runs[i].result->share_note);
+            return study->runs[i].result->share_note;
     return NULL;
+}
+
+const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {
+    const char *note = share_note(study);
+    return note ? lab_arena_printf(arena, "On this simulated machine %s.", note) : NULL;
 }
 
 /* --- break-even --- */
@@ -98,7 +102,10 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
     for (int i = 0; i < gangs->pool_count; i++)
         tested += gangs->pools[i].cells;
     stays = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
-    if (lab_gangs_count(gangs, "independent") > 0)
+    if (share_note(gangs->study))
+        lab_str_printf(text, "No answer for real %ss: on this simulated machine %s. Simulated: ",
+                       gangs->unit, share_note(gangs->study));
+    else if (lab_gangs_count(gangs, "independent") > 0)
         lab_str_printf(text, "Each %s trains a model of its own: no training is faster. ",
                        gangs->unit);
     else if (pays > 0 && pays == pool->cells)
@@ -185,9 +192,8 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     if (rivals && !use) /* which devices, after whether to use them */
         lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals->claim, arena));
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
-    const char *share = lab_gangs_share_note(gangs->study, arena);
-    if (share || even)
-        lab_str_printf(&text, " %s", share ? share : even);
+    if (even && !share_note(gangs->study))
+        lab_str_printf(&text, " %s", even);
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -236,8 +242,8 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
-    if (lab_gangs_share_note(gangs->study, arena)) {
-        *ret_action = "Run it on real GPUs: uncompiled, no second GPU can pay off on this machine";
+    if (share_note(gangs->study)) {
+        *ret_action = "Run it on real GPUs";
         return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
     }
     bool choose = (best || gangs->pool_count == 0) && finds_rivals(gangs);

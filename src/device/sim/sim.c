@@ -95,7 +95,7 @@ static int sim_trace_end(struct lab_device *base, struct lab_arena *arena,
 
 static const char *sim_share_note(const struct lab_device *base) {
     return ((const struct sim_device *)base)->whole_batch
-               ? "a share of a batch takes as long as the whole batch: several GPUs can't be faster"
+               ? "each GPU takes the whole batch's time, so several can't be faster"
                : NULL;
 }
 
