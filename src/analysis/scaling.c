@@ -115,12 +115,50 @@ static const char *doubled(const char *what, const struct lab_stage_series *seri
                           lab_study_setting_number(series->points[last]->runs[0], series->key));
 }
 
+/* "Doubling the depth lowers throughput by 36.8% (from 2) to 46.0% (from 6), each within ±0.4% (95%
+ * CI, 5 runs)." False = there aren't two that lower it for certain. */
+static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
+                          struct lab_str *text) {
+    const struct scaling_doubling *least = doublings, *most = doublings;
+    double reach = 0;
+    for (int i = 0; i < count; i++) {
+        const struct lab_claim *change = &doublings[i].change;
+        if (change->verdict != LAB_CLAIM_YES || change->effect >= 0)
+            return false;
+        least = change->effect > least->change.effect ? &doublings[i] : least;
+        most = change->effect < most->change.effect ? &doublings[i] : most;
+        reach = fmax(reach, fmax(change->high - change->effect, change->effect - change->low));
+    }
+    if (count < 2)
+        return false;
+    lab_str_printf(text,
+                   "%sDoubling the %s lowers throughput by %.1f%% (from %g) to %.1f%% (from %g), "
+                   "each within ±%.1f%% (95%% CI, %d runs).",
+                   text->length ? " " : "", what, -100 * least->change.effect, least->from,
+                   -100 * most->change.effect, most->from, lab_words_bound_percent(reach),
+                   least->change.n < most->change.n ? least->change.n : most->change.n);
+    return true;
+}
+
+static const char *prediction_name(const struct scaling_prediction *prediction,
+                                   struct lab_arena *arena) {
+    return prediction->outside
+               ? lab_arena_printf(arena, "%s (outside the tested range)", prediction->model)
+               : prediction->model;
+}
+
 static const char *make_answer(const struct scaling_group *group,
                                const struct scaling_prediction *predictions, int count,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    add_claim(&group->by_depth, doubled("depth", &group->depth, arena), arena, &text);
-    add_claim(&group->by_width, doubled("width", &group->width, arena), arena, &text);
+    const char *depth = doubled("depth", &group->depth, arena),
+               *width = doubled("width", &group->width, arena);
+    bool depths = add_doublings(group->depths, group->depths_count, "depth", &text);
+    if (!depths)
+        add_claim(&group->by_depth, depth, arena, &text);
+    bool widths = add_doublings(group->widths, group->widths_count, "width", &text);
+    if (!widths)
+        add_claim(&group->by_width, width, arena, &text);
     add_model(group, arena, &text);
     struct lab_interval range = scaling_predictable(group);
     for (int i = 0; i < count; i++)
@@ -128,8 +166,37 @@ static const char *make_answer(const struct scaling_group *group,
             lab_str_printf(&text, " %s: not predicted, not within %.3g to %.3g GFLOP/sample.",
                            predictions[i].model, range.low, range.high);
         else
-            add_claim(&predictions[i].time, predictions[i].model, arena, &text);
+            add_claim(&predictions[i].time, prediction_name(&predictions[i], arena), arena, &text);
+    if (depths)
+        add_claim(&group->by_depth, depth, arena, &text);
+    if (widths)
+        add_claim(&group->by_width, width, arena, &text);
     return lab_arena_strdup(arena, text.text);
+}
+
+/* A model that wasn't run, by the cost model, and the line that predicts it; other models' names
+ * may stand there. */
+static void add_action(const struct lab_study_table *study, const struct scaling_group *group,
+                       const struct scaling_prediction *prediction, struct lab_arena *arena,
+                       struct lab_analysis_result *result) {
+    const struct lab_claim *time = &prediction->time;
+    double samples = prediction->rate * time->effect;
+    if (result->action || time->verdict != LAB_CLAIM_YES || !(prediction->rate > 0))
+        return;
+    result->action = lab_arena_printf(
+        arena,
+        "Predict other models by the cost model. %s on %s: %s samples/s [%s, %s] (95%% CI; "
+        "leave-one-out error %.1f%%)%s",
+        prediction->model, group->title, lab_words_number(prediction->rate, arena),
+        lab_words_number(samples / time->high, arena), lab_words_number(samples / time->low, arena),
+        100 * group->leave_one_out, prediction->outside ? ", outside the tested range" : "");
+    if (!study->folder || !*study->folder)
+        return;
+    LAB_AUTO(str, line);
+    lab_str_add(&line, "gpulab analyze scaling ");
+    lab_str_add_shell(&line, study->folder);
+    lab_str_printf(&line, " predict=%s", prediction->model);
+    result->command = lab_arena_strdup(arena, line.text);
 }
 
 /* --- parts --- */
@@ -141,6 +208,10 @@ static void add_claims(struct lab_analysis_result *result, const struct scaling_
         &group->parameters[SCALING_LAUNCH], &group->parameters[SCALING_MEMORY]};
     for (int i = 0; i < LAB_COUNT_OF(claims); i++)
         lab_analysis_add_claim(result, claims[i], arena);
+    for (int i = 0; i < group->depths_count; i++)
+        lab_analysis_add_claim(result, &group->depths[i].change, arena);
+    for (int i = 0; i < group->widths_count; i++)
+        lab_analysis_add_claim(result, &group->widths[i].change, arena);
     lab_rows_add_claims(result, predictions, arena);
 }
 
@@ -160,11 +231,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
         result, lab_arena_printf(arena, "%s%s", prefix, group->of->name), arena);
     LAB_PART_FIGURES(part, figure_fields, group, arena);
     part->answer = make_answer(group, predictions, count, arena);
-    for (int i = 0; i < count && !result->action; i++)
-        if (predictions[i].time.verdict == LAB_CLAIM_YES && predictions[i].rate > 0)
-            result->action = lab_arena_printf(
-                arena, "Plan other models by the cost model: %s samples/s predicted for %s (%s)",
-                lab_words_number(predictions[i].rate, arena), predictions[i].model, group->title);
+    for (int i = 0; i < count; i++)
+        add_action(study, group, &predictions[i], arena, result);
     lab_rows_add_table(part, "models", "By model",
                        &LAB_ROWS(model_fields, group->models, group->count), arena);
     if (count > 0)

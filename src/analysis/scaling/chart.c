@@ -19,6 +19,7 @@ static const struct lab_field fields[] = {
 struct fitted { /* the cost model at a model, with the interval of a prediction */
     double gflop, depth, dim;
     struct lab_effect rate;
+    bool outside; /* of what was run */
 };
 
 static const struct lab_field fitted_fields[] = {
@@ -36,7 +37,8 @@ static struct fitted fitted_of(const struct scaling_prediction *prediction, doub
         prediction->gflop,
         depth,
         dim,
-        {prediction->rate, {samples / time->high, samples / time->low, time->confidence}}};
+        {prediction->rate, {samples / time->high, samples / time->low, time->confidence}},
+        prediction->outside};
 }
 
 /* Of the models that were run (of a series alone, where one is given), or of those that weren't;
@@ -91,16 +93,45 @@ static void add_series(struct lab_chart_panel *panel, const struct lab_rows *row
     }
 }
 
+/* The rows within the tested range, and where they end. */
+static struct lab_rows rows_within(const struct lab_rows *fitted, int *ret_from, int *ret_until) {
+    const struct fitted *rows = fitted->items;
+    int from = 0, until = fitted->count;
+    while (from < until && rows[from].outside)
+        from++;
+    while (until > from && rows[until - 1].outside)
+        until--;
+    *ret_from = from;
+    *ret_until = until;
+    return LAB_ROWS(fitted_fields, rows + from, until - from);
+}
+
+static void add_model(struct lab_chart_panel *panel, const struct lab_rows *fitted, const char *x,
+                      struct lab_arena *arena) {
+    static const char *const beyond = "cost model, outside the tested range";
+    const struct fitted *rows = fitted->items;
+    int from, until;
+    if (fitted->count == 0)
+        return;
+    struct lab_rows within = rows_within(fitted, &from, &until);
+    add_series(panel, &within, x, LAB_CHART_DASHES, "cost model", 1, arena);
+    add_series(panel, fitted, x, LAB_CHART_BAND, "95% interval of a prediction", 1, arena);
+    if (from > 0 && until > from)
+        add_series(panel, &LAB_ROWS(fitted_fields, rows, from + 1), x, LAB_CHART_DASHES, beyond, 5,
+                   arena);
+    if (until > from && until < fitted->count)
+        add_series(panel, &LAB_ROWS(fitted_fields, rows + until - 1, fitted->count - until + 1), x,
+                   LAB_CHART_DASHES, beyond, 5, arena);
+}
+
 static void add_panel(struct lab_chart *chart, const struct lab_rows *rows,
                       const struct lab_rows *fitted, bool line, const struct lab_rows *predicted,
                       const char *x, const char *title, struct lab_arena *arena) {
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, NULL, lab_axis_log(title), lab_axis_log("Samples/s"), arena);
     add_series(panel, rows, x, LAB_CHART_POINTS, "measured", 0, arena);
-    if (line) {
-        add_series(panel, fitted, x, LAB_CHART_DASHES, "cost model", 1, arena);
-        add_series(panel, fitted, x, LAB_CHART_BAND, "95% interval of a prediction", 1, arena);
-    }
+    if (line)
+        add_model(panel, fitted, x, arena);
     add_series(panel, predicted, x, LAB_CHART_POINTS, "not run, predicted", 5, arena);
 }
 

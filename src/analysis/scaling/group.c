@@ -241,6 +241,44 @@ static struct lab_claim claim_series(const struct scaling_group *group,
     return claim;
 }
 
+/* Each model against that of half its depth or width, where it was run: throughput doesn't fall by
+ * the same everywhere. */
+static int claim_doublings(const struct scaling_group *group, const struct lab_stage_series *series,
+                           const char *kind, const char *title,
+                           struct scaling_doubling **ret_doublings, struct lab_arena *arena) {
+    int count = 0;
+    *ret_doublings = NULL;
+    for (int i = 0; i < series->count; i++)
+        for (int k = i + 1; k < series->count; k++) {
+            double from = lab_study_setting_number(series->points[i]->runs[0], series->key),
+                   to = lab_study_setting_number(series->points[k]->runs[0], series->key);
+            if (to != 2 * from)
+                continue;
+            struct lab_contrast contrast = {.arena = arena};
+            lab_contrast_add_pair(&contrast, series->points[i], series->points[k], 1);
+            struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+            claim.reference = lab_arena_printf(arena, "half the %s", title);
+            name_claim(group, &claim, kind,
+                       lab_arena_printf(arena, "%s, %s %g", group->title, title, to), "throughput",
+                       arena);
+            LAB_ADD(*ret_doublings, count, arena) = (struct scaling_doubling){from, claim};
+        }
+    return count;
+}
+
+/* One family, since each is a finding. */
+static void adjust(struct scaling_group *group, struct lab_arena *arena) {
+    struct lab_claim **found = NULL;
+    int count = 0;
+    LAB_ADD(found, count, arena) = &group->by_depth;
+    LAB_ADD(found, count, arena) = &group->by_width;
+    for (int i = 0; i < group->depths_count; i++)
+        LAB_ADD(found, count, arena) = &group->depths[i].change;
+    for (int i = 0; i < group->widths_count; i++)
+        LAB_ADD(found, count, arena) = &group->widths[i].change;
+    lab_claim_adjust(found, count);
+}
+
 static void fit_group(struct scaling_group *group, struct lab_arena *arena) {
     bool known = group->count >= SCALING_MODELS_LEAST;
     for (int m = 0; m < group->count; m++)
@@ -281,5 +319,10 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
     fit_group(&made, arena);
     made.by_depth = claim_series(&made, &made.depth, "scaling.depth", "depth", arena);
     made.by_width = claim_series(&made, &made.width, "scaling.width", "width", arena);
+    made.depths_count =
+        claim_doublings(&made, &made.depth, "scaling.depth", "depth", &made.depths, arena);
+    made.widths_count =
+        claim_doublings(&made, &made.width, "scaling.width", "width", &made.widths, arena);
+    adjust(&made, arena);
     return made;
 }

@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,18 @@ static const struct lab_study_point *base_of(const struct scaling_group *group,
     return best;
 }
 
+/* NaN is of models without such a key. */
+static bool is_outside(const struct scaling_group *group, double value, size_t member) {
+    double low = INFINITY, high = -INFINITY;
+    for (int m = 0; m < group->count; m++) {
+        double run;
+        memcpy(&run, (const char *)&group->models[m] + member, sizeof run);
+        low = fmin(low, run);
+        high = fmax(high, run);
+    }
+    return value < low || value > high;
+}
+
 int scaling_predict(const struct lab_study_table *study, const struct lab_value *value,
                     const struct scaling_group *group, struct lab_arena *arena,
                     struct scaling_prediction **ret_predictions, int *ret_count,
@@ -184,6 +197,9 @@ int scaling_predict(const struct lab_study_table *study, const struct lab_value 
         struct scaling_prediction made = scaling_predict_work(group, &work, model, arena);
         made.depth = (double)wanted[i].depth;
         made.dim = (double)wanted[i].dim;
+        made.outside = is_outside(group, made.depth, offsetof(struct scaling_model, depth)) ||
+                       is_outside(group, made.dim, offsetof(struct scaling_model, dim)) ||
+                       is_outside(group, made.gflop, offsetof(struct scaling_model, gflop));
         LAB_ADD(*ret_predictions, *ret_count, arena) = made;
     }
     return 0;

@@ -67,6 +67,11 @@ struct scaling_model {
     double error; /* of the prediction from all other models, as a share; NaN = unknown */
 };
 
+struct scaling_doubling { /* of depth or width, from one model to another */
+    double from;
+    struct lab_claim change; /* of throughput; kind as that of the whole series */
+};
+
 struct scaling_group {
     const char *title; /* "GPU 0, NUMA node 0" */
     const struct lab_study_group *of;
@@ -83,7 +88,9 @@ struct scaling_group {
     struct lab_claim parameters[SCALING_PARAMETERS];
     struct lab_stage_estimates rates; /* compute rates; none = there is no claim of it */
     struct lab_stage_series depth, width;
-    struct lab_claim by_depth, by_width; /* throughput, when that is doubled */
+    struct lab_claim by_depth, by_width; /* throughput, when that is doubled: over all models */
+    struct scaling_doubling *depths, *widths;
+    int depths_count, widths_count;
     bool simulated;
 };
 
@@ -103,6 +110,7 @@ struct lab_interval scaling_predictable(const struct scaling_group *group);
 struct scaling_prediction {
     const char *model;
     double gflop, depth, dim, rate;
+    bool outside;          /* of the depths, widths and work that were run */
     struct lab_claim time; /* of an iteration; includes the model's own error */
 };
 

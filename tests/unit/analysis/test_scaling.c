@@ -126,7 +126,15 @@ LAB_TEST(the_planted_rates_come_back) {
         result.answer,
         "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3 µs [3, 3] + max(FLOPs / 50 "
         "TFLOP/s [50, 50], bytes / 700 GB/s [700, 700]) (95% CI, 3 runs; R² 1.00; leave-one-out");
-    assert_true(lab_str_starts(result.answer, "Doubled depth, mean over "));
+    assert_true(lab_str_starts(result.answer, "Doubling the depth lowers throughput by "));
+    assert_says(result.answer, "% (from 2) to ");
+    assert_says(result.answer,
+                "% (from 6), each within ±0.0% (95% CI, 3 runs). Doubling the width ");
+    assert_says(result.answer, ". Doubled depth, mean over 2 to 12: ");
+    struct lab_study_work half = work_of(6, 512, false, &given.arena),
+                          whole = work_of(12, 512, false, &given.arena);
+    assert_near(claim_of(&result, "scaling.depth", "depth 12")->effect,
+                planted_time(&half) / planted_time(&whole) - 1, 1e-4);
     given_end(&given);
 }
 
@@ -152,7 +160,7 @@ LAB_TEST(intervals_hold_as_often_as_they_say) {
         struct lab_analysis_result result = when_asked(&given, "scaling", words);
         for (int c = 0; c < CLAIMS; c++)
             held[c] += holds(claim_of(&result, kinds[c], ""), truths[c]);
-        assert_contains(result.action, " samples/s predicted for vit32x10x640 (GPU 0, NUMA ");
+        assert_contains(result.action, "vit32x10x640 on GPU 0, NUMA node 0: ");
         given_end(&given);
     }
     for (int c = 0; c < CLAIMS - 1; c++)
@@ -280,6 +288,9 @@ LAB_TEST(by_itself_it_predicts_a_deeper_and_a_wider_one) {
     given_models(&given, (struct planted){.noise = 0.002, .repeats = 2});
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_string_equal(cell(&result, 0, "predictions", 0, "model")->text, "vit32x24x512");
+    assert_contains(result.action, "%), outside the tested range");
+    assert_says(result.answer,
+                "vit32x24x512 (outside the tested range): predicted iteration time ");
     assert_string_equal(cell(&result, 0, "predictions", 1, "model")->text, "vit32x6x1600");
     assert_int_equal(asked_heads, 8);
     /* of a larger model that is no part of the series the wider one has nothing */
@@ -344,8 +355,10 @@ LAB_TEST(charts_show_what_was_measured_and_the_model) {
             break;
         assert_string_equal(panel->series[1].title, "cost model");
         assert_int_equal(panel->series[2].mark, LAB_CHART_BAND);
-        /* models that weren't run are on the curve */
-        assert_true(panel->series[1].count > panel->series[0].count);
+        assert_int_equal((int)panel->series[1].count, 5);
+        /* models that weren't run continue the curve */
+        assert_string_equal(panel->series[3].title, "cost model, outside the tested range");
+        assert_int_equal((int)panel->series[3].count, 2);
         assert_true(panel->series[2].low[0] < panel->series[1].y[0]);
     }
     assert_int_equal(chart(&result, "scaling_memory")->panel_count, 1);
