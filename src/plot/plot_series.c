@@ -17,6 +17,7 @@
 #define SIGN      3.5  /* pixels, radius */
 #define LINES     1.25 /* from one upright value to the next, in sizes of its letters */
 #define CAP       3    /* of a whisker, to each side */
+#define OVERHANG  8    /* pixels that a value next to a whisker may leave its bar by */
 #define NO_POINTS 2000 /* more than these of a series are drawn without texts under the pointer */
 
 struct drawing {
@@ -265,7 +266,8 @@ static double share_of(const struct plot_panel *made, double share, int count) {
     return fmin(share * made->step / (count ? count : 1), most);
 }
 
-/* The value at the bar's end: along it where that is wide enough, else upright, else not. */
+/* The value at the bar's end: along it where that is wide enough, else upright, else not. Next to a
+ * whisker where there is room: at the whisker's end it would look like that end's value. */
 static void add_value(const struct drawing *d, size_t i, double x, double slot, double base) {
     const struct lab_chart_series *series = d->series;
     double size = d->layout->format->small, value = series->y[i];
@@ -278,7 +280,10 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     snprintf(text, sizeof text, "%.*f", decimals, none ? 0 : value);
     double width = plot_text_width(text, size), end = at_y(d, value);
     double far = value_of(value < 0 ? series->low : series->high, i);
-    if (plot_has_whiskers(series) && isfinite(far))
+    bool whisker = plot_has_whiskers(series) && isfinite(far);
+    if (whisker && width + 4 <= slot / 2 + OVERHANG)
+        x += width / 2 + 4;
+    else if (whisker)
         end = value < 0 ? fmax(end, at_y(d, far)) : fmin(end, at_y(d, far));
     bool upright = width > slot - 1;
     bool up = end <= base;
@@ -286,8 +291,9 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     if (slot < (upright ? LINES : 0.85) * size)
         return;
     if (up ? end - need < d->made->top - 2 : end + need > d->made->bottom + 2) {
-        end = at_y(d, value); /* next to a whisker that leaves the chart */
-        x += width / 2 + 4;
+        if (end != at_y(d, value)) /* next to a whisker that leaves the chart */
+            x += width / 2 + 4;
+        end = at_y(d, value);
         if (upright || (up ? end - need < d->made->top : end + need > d->made->bottom))
             return;
     }
