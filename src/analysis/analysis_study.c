@@ -127,7 +127,10 @@ const char *lab_study_counted(const struct lab_study_table *study, int count, in
             LAB_ADD(models, found, arena) = study->runs[i].model;
     }
     return lab_arena_printf(arena, "%d %s%s%s", count, what,
-                            found < all ? "configuration" : "model", count == 1 ? "" : "s");
+                            found < all                   ? "configuration"
+                            : lab_study_has_phases(study) ? "kernel"
+                                                          : "model",
+                            count == 1 ? "" : "s");
 }
 
 const char *lab_study_count_words(const struct lab_study_table *study, int count,

@@ -168,15 +168,33 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
     add_needed(phase, out, arena);
 }
 
-/* "memory bandwidth, 27.0% lower (95% CI [25.1, 28.8]%)" */
-static const char *fall_words(const struct contention_resource *resource, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%s, %.1f%% lower (95%% CI [%.1f, %.1f]%%)", resource->title,
-                            -100 * resource->change.effect, -100 * resource->change.high,
-                            -100 * resource->change.low);
+/* "memory bandwidth 27.0% lower than with one GPU alone" */
+static const char *fall_words(const struct contention *made,
+                              const struct contention_resource *resource) {
+    const char *than = resource->change.reference;
+    if (lab_str_equal(than, "alone"))
+        than = lab_arena_printf(made->arena, "with one %s alone", made->phases.device);
+    return lab_arena_printf(made->arena, "%s %.1f%% lower than %s", resource->title,
+                            -100 * resource->change.effect, than);
 }
 
-static void add_cause(const struct contention_phase *phase, struct lab_str *out,
-                      struct lab_arena *arena) {
+/* With "(95% CI [25.1, 28.8]%)". */
+static const char *fall_interval(const struct contention *made,
+                                 const struct contention_resource *resource) {
+    return lab_arena_printf(made->arena, "%s (95%% CI [%.1f, %.1f]%%)", fall_words(made, resource),
+                            -100 * resource->change.high, -100 * resource->change.low);
+}
+
+/* The fall of PCIe bandwidth, which kernels that copy nothing do not feel; NULL = none for sure. */
+static const struct contention_resource *pcie_fall(const struct contention_phase *phase) {
+    const struct contention_resource *pcie = &phase->resources[CONTENTION_PCIE];
+    return !phase->copies && pcie->change.verdict == LAB_CLAIM_YES && pcie->change.effect < 0
+               ? pcie
+               : NULL;
+}
+
+static void add_cause(const struct contention *made, const struct contention_phase *phase,
+                      struct lab_str *out) {
     bool probed = false, slowed = contention_is_slowed(phase);
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
         probed |= phase->resources[r].change.verdict != LAB_CLAIM_NOT_TESTED;
@@ -184,12 +202,10 @@ static void add_cause(const struct contention_phase *phase, struct lab_str *out,
         lab_str_add(out, probed ? " Cause not identified." : " Cause not tested.");
     if (phase->explains || (!slowed && phase->lowest >= 0))
         lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
-                       fall_words(&phase->resources[phase->lowest], arena));
-    const struct contention_resource *pcie = &phase->resources[CONTENTION_PCIE];
-    if (!slowed && !phase->copies && phase->lowest < 0 && pcie->change.verdict == LAB_CLAIM_YES &&
-        pcie->change.effect < 0)
+                       fall_interval(made, &phase->resources[phase->lowest]));
+    if (!slowed && phase->lowest < 0 && pcie_fall(phase))
         lab_str_printf(out, " Measured: %s, which these kernels don't use.",
-                       fall_words(pcie, arena));
+                       fall_interval(made, pcie_fall(phase)));
     if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
         lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
 }
@@ -234,7 +250,7 @@ static const char *make_answer(const struct contention *made) {
             continue;
         lab_str_add(&text, text.length ? " " : "");
         add_kernels(phase, &text, made->arena);
-        add_cause(phase, &text, made->arena);
+        add_cause(made, phase, &text);
     }
     for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)
         add_recovery(&made->list[p], &text, made->arena);
@@ -297,6 +313,17 @@ static const char *make_command(const struct contention *made) {
                                  : "export CUDA_DEVICE_ORDER=PCI_BUS_ID; "
                                    "for g in%s; do CUDA_VISIBLE_DEVICES=$g PROGRAM & done; wait",
                             list.text);
+}
+
+/* Where no kernel is slowed; a job that copies may be. */
+static const char *free_to_run(const struct contention *made, const struct contention_phase *main) {
+    const struct contention_resource *pcie = pcie_fall(main);
+    const char *text = lab_arena_printf(
+        made->arena, "Run %s: no kernel is slowed",
+        strstr(main->title, " at once") ? main->title : "devices at the same time");
+    return pcie ? lab_arena_printf(made->arena, "%s. Jobs that copy to or from the host: %s", text,
+                                   fall_words(made, pcie))
+                : text;
 }
 
 /* --- for scripts --- */
@@ -404,6 +431,36 @@ static void colour_phases(struct lab_chart_panel *panel, const struct contention
     }
 }
 
+/* "Baseline: one GPU alone. Concurrent: 10 GPUs at once. Isolated: likewise, each in its own
+ * process and on its own cores." NULL = the names say it. */
+static const char *phase_words(const struct contention *made) {
+    static const char *const means[][2] = {{"process", "in its own process"},
+                                           {"affinity", "on its own cores"},
+                                           {"numa", "on its local NUMA node"},
+                                           {"mps", "in its own process under MPS"}};
+    const struct lab_phases *phases = &made->phases;
+    LAB_AUTO(str, text);
+    if (!lab_str_equal(phases->titles[phases->base], "alone"))
+        return NULL;
+    lab_str_printf(&text, "%s: one %s alone.",
+                   lab_words_capital(phases->names[phases->base], made->arena), phases->device);
+    for (int p = 0; p < made->count; p++) {
+        const struct contention_phase *phase = &made->list[p];
+        const char *own[LAB_COUNT_OF(means) + 1] = {NULL};
+        int count = 0;
+        for (int m = 0; m < LAB_COUNT_OF(means); m++)
+            if (strstr(phase->mitigations, means[m][0]))
+                own[count++] = means[m][1];
+        if (!count && lab_str_starts(phase->title, phase->name))
+            continue;
+        lab_str_printf(&text, " %s: %s", lab_words_capital(phase->name, made->arena),
+                       count ? "likewise, each " : phase->title);
+        lab_str_add_list(&text, own, "and");
+        lab_str_add(&text, ".");
+    }
+    return lab_arena_strdup(made->arena, text.text);
+}
+
 static void add_chart(struct lab_analysis_result *result, const struct contention *made) {
     struct lab_arena *arena = made->arena;
     struct contention_row *kernels = NULL;
@@ -421,6 +478,7 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
         lab_analysis_add_chart(result,
                                (struct lab_chart){.name = "contention",
                                                   .title = "Phases compared with the baseline",
+                                                  .caption = phase_words(made),
                                                   .intervals = "95% intervals over blocks",
                                                   .simulated = made->phases.simulated},
                                arena);
@@ -483,7 +541,7 @@ static int contention_run(const struct lab_analysis_input *input,
         const struct contention_phase *main = &made.list[0];
         if (main->slowdown.verdict == LAB_CLAIM_NO && count_at_once(&made.phases, main->name) > 1 &&
             result->finding == LAB_ANALYSIS_FINDS_NOTHING)
-            result->action = "Run devices at the same time: no kernel is slowed";
+            result->action = free_to_run(&made, main);
         add_recoveries(result, &made);
         test_tuning(result, &made, arena);
         add_chart(result, &made);

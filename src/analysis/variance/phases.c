@@ -213,12 +213,12 @@ static const char *list_in(const struct lab_value *map, const char *key, struct 
     return text;
 }
 
-static const char *devices_of(const struct lab_study_run *run) {
+static const char *device_word(const struct lab_study_run *run) {
     const char *device = run->ranks[0].device;
-    return lab_str_starts(device, "sim:")   ? "GPUs"
-           : strchr(device, '/')            ? "slices"
-           : lab_str_starts(device, "cpu:") ? "CPU devices"
-                                            : "GPUs";
+    return lab_str_starts(device, "sim:")   ? "GPU"
+           : strchr(device, '/')            ? "slice"
+           : lab_str_starts(device, "cpu:") ? "CPU device"
+                                            : "GPU";
 }
 
 /* "4 GPUs at once", "2 slices at once, isolated (process, numa)", "with a neighbour (membw)" */
@@ -230,7 +230,7 @@ static const char *title_of(const struct lab_phases *phases, int phase,
     if (phases->mitigations[phase][0] && strcmp(phases->mitigations[phase], name) != 0)
         return lab_arena_printf(phases->arena, "%s (%s)", name, phases->mitigations[phase]);
     if (!phases->mitigations[phase][0] && lab_str_equal(text_in(run->test, "place"), "together"))
-        return lab_arena_printf(phases->arena, "%d %s at once", run->rank_count, devices_of(run));
+        return lab_arena_printf(phases->arena, "%d %ss at once", run->rank_count, phases->device);
     return strcmp(name, "baseline") == 0 ? "alone" : name;
 }
 
@@ -259,14 +259,14 @@ static const char *groups_of(const struct lab_phases *phases, int phase) {
                                     : k > 0 ? ", then "
                                             : "",
                                     groups[k]->ranks[r].gpu_id);
-    return count < 2 ? NULL
-           : count > GROUPS_MOST
-               ? lab_arena_printf(phases->arena, "%d groups in turn", count)
-               : lab_arena_printf(phases->arena, "%s %s", devices_of(groups[0]), text);
+    return count < 2             ? NULL
+           : count > GROUPS_MOST ? lab_arena_printf(phases->arena, "%d groups in turn", count)
+                                 : lab_arena_printf(phases->arena, "%ss %s", phases->device, text);
 }
 
 static void describe_phases(struct lab_phases *phases) {
     int ranks[LAB_PHASES_MAX] = {0};
+    phases->device = phases->run_count > 0 ? device_word(phases->runs[0]) : "device";
     for (int i = 0; i < phases->run_count; i++) {
         const struct lab_study_run *run = phases->runs[i];
         int p = find_phase(phases, phases->run_phases[i]);

@@ -28,6 +28,7 @@ struct lab_phases {
     const char *titles[LAB_PHASES_MAX];      /* "4 GPUs at once", "alone" */
     const char *mitigations[LAB_PHASES_MAX]; /* "process, numa"; "" = none */
     const char *disturb[LAB_PHASES_MAX];     /* "membw"; "" = none */
+    const char *device;                      /* what it runs on is called: "GPU", "slice" */
     int count;
     int base, concurrent; /* which; -1 = none */
     struct lab_phase_unit *units;

@@ -72,12 +72,16 @@ static const char *question(const struct page_build *build) {
     return asked ? lab_arena_printf(arena, "%s · %s", name, asked) : name;
 }
 
-/* Claims of a kind behind this one that no run shows either. */
-static int count_alike(const struct lab_analysis_result *result, int first) {
+/* Claims of a kind behind this one that no run shows either; the last of them. */
+static int count_alike(const struct lab_analysis_result *result, int first,
+                       const struct lab_claim **ret_last) {
     int count = 0;
     for (int c = first + 1; c < result->claim_count; c++)
-        count += result->claims[c].verdict == LAB_CLAIM_NOT_TESTED && !result->claims[c].unit &&
-                 lab_str_equal(result->claims[c].kind, result->claims[first].kind);
+        if (result->claims[c].verdict == LAB_CLAIM_NOT_TESTED && !result->claims[c].unit &&
+            lab_str_equal(result->claims[c].kind, result->claims[first].kind)) {
+            *ret_last = &result->claims[c];
+            count++;
+        }
     return count;
 }
 
@@ -92,11 +96,14 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_ar
         if (claim->verdict != LAB_CLAIM_NOT_TESTED || !claim->subject || claim->unit ||
             lab_list_find_text(kinds, count, claim->kind) >= 0)
             continue;
-        int more = count_alike(result, c);
+        const struct lab_claim *last = NULL;
+        int more = count_alike(result, c, &last);
         lab_str_printf(text, "%s%s",
                        count ? "; " : "Not tested: ", lab_claim_subject(claim, arena));
         kinds[count++] = claim->kind;
-        if (more)
+        if (more == 1 && last->subject)
+            lab_str_printf(text, " and %s", lab_claim_subject(last, arena));
+        else if (more)
             lab_str_printf(text, " and %d more", more);
         if (claim->quantity && *claim->quantity && !lab_str_equal(claim->quantity, "throughput"))
             lab_str_printf(text, " (%s)", claim->quantity);

@@ -6,6 +6,7 @@
 #include "report/report_build.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COMPILE_LINE "model = torch.compile(model)"
@@ -90,6 +91,15 @@ static const char *choice_sentence(const struct lab_claim *claim, struct lab_are
     return lab_claim_sentence(&chosen, arena);
 }
 
+/* What shows why a GPU is slow; NULL = it isn't a whole GPU, or none that is there. */
+static const char *check_line(const struct lab_claim *claim, struct lab_arena *arena) {
+    int gpu, length = 0;
+    if (claim->simulated || sscanf(claim->subject, "GPU %d%n", &gpu, &length) != 1 ||
+        claim->subject[length])
+        return NULL;
+    return lab_arena_printf(arena, "nvidia-smi -i %d -q -d CLOCK,TEMPERATURE,PERFORMANCE", gpu);
+}
+
 /* A setting that was compared and isn't worth a change is an answer, too. */
 static void add_kept(struct making *making, const struct lab_advice *advice) {
     static const struct {
@@ -119,13 +129,17 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
     add_kept(making, advice);
     for (int i = 0; i < advice->choice_count; i++) {
         const struct lab_claim *claim = &advice->choices[i];
-        bool compile = lab_str_equal(claim->kind, "recommend.compile");
+        bool compile = lab_str_equal(claim->kind, "recommend.compile"),
+             check = lab_str_equal(claim->kind, "peers.device");
         if (is_best(advice, i) && fabs(claim->effect) >= GAIN_LEAST)
             add(making, (struct page_action){
                             .kind = PAGE_CHOOSE,
                             .text = page_named(making->names, choice_sentence(claim, arena), arena),
-                            .command = compile ? COMPILE_LINE : NULL,
-                            .gain = compile ? gain(claim, arena) : NULL});
+                            .command = compile ? COMPILE_LINE
+                                       : check ? check_line(claim, arena)
+                                               : NULL,
+                            .gain = compile ? gain(claim, arena) : NULL,
+                            .check = check});
     }
 }
 
@@ -298,7 +312,8 @@ const struct page_action *page_actions_next(const struct page_actions *actions) 
         const struct page_action *action = &actions->items[i];
         if (action->kind == PAGE_RESUME || action->kind == PAGE_RUN)
             return action;
-        if (action->kind != PAGE_MEND && !next)
+        bool first = !next || (action->check && !next->command && !next->check);
+        if (action->kind != PAGE_MEND && first)
             next = action;
     }
     return next;

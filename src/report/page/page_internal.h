@@ -42,6 +42,7 @@ struct page_action {
     const char *text;    /* without its full stop or colon; NULL = the command says it */
     const char *command; /* NULL = nothing to paste */
     const char *gain;    /* "+6.3%"; NULL = none */
+    bool check;          /* of a device that is slower than its peers */
 };
 
 struct page_actions {
@@ -53,7 +54,8 @@ struct page_actions {
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,
                                       const struct page_names *names, struct lab_arena *arena);
-/* The one to do first: what goes on with the study, else the first of them; NULL = none. */
+/* The one to do first: what goes on with the study, else the first of them; a device to check goes
+ * before what has no line to paste. NULL = none. */
 const struct page_action *page_actions_next(const struct page_actions *actions);
 
 /* --- parts of the document --- */

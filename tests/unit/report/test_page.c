@@ -263,6 +263,14 @@ LAB_TEST(what_lacks_something_opens_no_page) {
     assert_string_equal(g->text.text, "It runs at 5 samples/s.\n");
 }
 
+static void write_end(struct given *g) {
+    struct lab_doc *doc = lab_doc_open(NULL, &g->study.arena);
+    struct lab_style style = {.columns = 100, .unicode = true};
+    lab_report_add_study(doc, &g->study.study, &g->page, style, false);
+    lab_str_clear(&g->text);
+    lab_doc_write(doc, "text", style, &g->text);
+}
+
 /* Given a line that an analysis advises, then page, best_practices.md and terminal have it; given a
  * question that was not tested, then no chart shows an answer and no choice is called tested. */
 LAB_TEST(all_advise_the_same) {
@@ -288,13 +296,15 @@ LAB_TEST(all_advise_the_same) {
         lab_str_clear(&g->text);
         lab_page_practices(&g->page, &g->text);
         assert_contains(g->text.text, g->result.command);
-        struct lab_doc *doc = lab_doc_open(NULL, arena);
-        struct lab_style style = {.columns = 100, .unicode = true};
-        lab_report_add_study(doc, &g->study.study, &g->page, style, false);
-        lab_str_clear(&g->text);
-        lab_doc_write(doc, "text", style, &g->text);
+        write_end(g);
         assert_contains(g->text.text, "Next      gpulab run nccl_settings device=cuda");
     }
+    struct lab_claim slow =
+        lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
+    g->advice = (struct lab_advice){.choices = &slow, .choice_count = 1};
+    g->result.command = NULL; /* a slow device goes before what has no line */
+    write_end(g);
+    assert_contains(g->text.text, "Next      nvidia-smi -i 7 -q -d CLOCK,TEMPERATURE,PERFORMANCE");
 }
 
 /* Given an action of the analysis that answers and what it left out, then the page has the one
