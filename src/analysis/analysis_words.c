@@ -52,7 +52,9 @@ static int gpu_number(const char *name) {
     return sscanf(name, "GPU %d%n", &number, &length) == 1 && !name[length] ? number : -1;
 }
 
-const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena) {
+/* NULL `join`: as a list. */
+static const char *devices_of(const char *const *names, int count, const char *join,
+                              struct lab_arena *arena) {
     LAB_AUTO(str, text);
     const char **parts = NULL;
     int part_count = 0;
@@ -73,6 +75,21 @@ const char *lab_words_devices(const char *const *names, int count, struct lab_ar
     }
     LAB_ADD(parts, part_count, arena) = NULL;
     lab_str_add(&text, numbered ? "GPUs " : "");
-    lab_str_add_list(&text, parts, "and");
+    if (!join || !numbered)
+        lab_str_add_list(&text, parts, "and");
+    for (int i = 0; join && numbered && parts[i]; i++)
+        lab_str_printf(&text, "%s%s", i ? join : "", parts[i]);
     return lab_arena_strdup(arena, text.text);
+}
+
+const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena) {
+    return devices_of(names, count, NULL, arena);
+}
+
+const char *lab_words_gang(const struct lab_study_run *run, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int i = 0; i < run->rank_count; i++)
+        LAB_ADD(names, count, arena) = lab_study_device_title(run->ranks[i].device, arena);
+    return devices_of(names, count, "+", arena);
 }

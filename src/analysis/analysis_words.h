@@ -20,3 +20,5 @@ double lab_words_bound_percent(double share);
 
 /* "GPU 3", "GPUs 0–3 and 7", "GPUs 0 and 1"; other names as they are. */
 const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena);
+/* Those of one run, at once: "GPU 3", "GPUs 0+2", "GPUs 0–3"; other names likewise. */
+const char *lab_words_gang(const struct lab_study_run *run, struct lab_arena *arena);

@@ -74,6 +74,8 @@ const struct lab_analysis lab_analysis_speedup = {
     .kinds = (const struct lab_analysis_kind[]){{"speedup.devices"},
                                                 {"speedup.cell"},
                                                 {"speedup.gang"},
+                                                {"speedup.gang_model", LAB_KIND_MODELS},
+                                                {"speedup.transfer_bound", LAB_KIND_MODELS},
                                                 {"speedup.break_even", LAB_KIND_ESTIMATE},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -83,7 +83,7 @@ static void judge(const struct lab_analysis_result *result, const double *speedu
         if (apart)
             proof_count_hit(&counts[ALARM], proof_cell_at(table, row, "efficiency")->high < 1);
     }
-    proof_count_hit(&counts[PAIR], names_pair(result, "and 2"));
+    proof_count_hit(&counts[PAIR], names_pair(result, "+2"));
 }
 
 static int one_study(const struct proof_cell *cell, uint64_t seed, const double *speedups,

@@ -198,27 +198,19 @@ static struct lab_numa_pooled pool(const struct lab_numa_grid *grid, int model, 
 
 /* --- transfer-bound models --- */
 
-/* By the stages' times from the reference nodes, not by what was found of remote ones; for certain,
- * as `crossover` has it, or chance would choose what the headline is about. One run each: by its
- * value. */
+/* By the stages' times from the reference nodes, not by what was found of remote ones. */
 static bool is_transfer_bound(const struct lab_numa_grid *grid, int model,
                               struct lab_arena *arena) {
-    struct lab_contrast excess = {.arena = arena, .value = lab_stage_excess};
+    const struct lab_study_point **points = NULL;
+    int count = 0;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         const struct lab_study_point *point =
             lab_numa_cell_at(device, model, device->reference)->point;
-        struct lab_stage_times times = {0};
         if (point)
-            times = lab_stage_times_of(point->runs[0]);
-        if (lab_stage_transfer_s(&times) > 0)
-            lab_contrast_add(&excess, point, 1);
+            LAB_ADD(points, count, arena) = point;
     }
-    if (!(grid->models[model].complexity > 0))
-        return excess.count > 0;
-    divide(&excess);
-    struct lab_claim claim = lab_claim_estimate(&excess, LAB_STUDY_TIME);
-    return claim.effect < 0 && (claim.verdict == LAB_CLAIM_YES || isnan(claim.low));
+    return lab_stage_is_transfer_bound(points, count, arena);
 }
 
 /* "NUMA node 2" where all devices have that one so far away, or as their reference; else NULL. */

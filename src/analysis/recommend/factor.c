@@ -1,5 +1,6 @@
 /* factor.c: each choice by itself, over all placements that are alike in the others. */
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_words.h"
 #include "analysis/recommend/recommend.h"
 
 #include "base/list.h"
@@ -50,9 +51,7 @@ static bool is_nearest(const struct lab_choices *placements, const struct lab_ch
 }
 
 static const char *title_of(const struct lab_choice *placement, struct lab_arena *arena) {
-    const struct lab_study_run *run = placement->point->runs[0];
-    return run->rank_count == 1 ? lab_study_device_title(run->ranks[0].device, arena)
-                                : lab_arena_printf(arena, "GPUs %s", placement->devices);
+    return lab_words_gang(placement->point->runs[0], arena);
 }
 
 static void set_levels(struct lab_choices *placements, struct lab_arena *arena) {

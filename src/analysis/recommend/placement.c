@@ -1,5 +1,6 @@
 /* placement.c: points of a study as placements, by the work that they did. */
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_words.h"
 #include "analysis/recommend/recommend.h"
 
 #include "base/list.h"
@@ -160,12 +161,8 @@ static void find_varying(struct lab_choices *placements) {
 
 static const char *words_of(const struct lab_choices *placements,
                             const struct lab_choice *placement, struct lab_arena *arena) {
-    const struct lab_study_run *run = placement->point->runs[0];
     LAB_AUTO(str, words);
-    if (run->rank_count == 1)
-        lab_str_add(&words, lab_study_device_title(run->ranks[0].device, arena));
-    else
-        lab_str_printf(&words, "GPUs %s", placement->devices);
+    lab_str_add(&words, lab_words_gang(placement->point->runs[0], arena));
     lab_str_printf(&words, ", NUMA node%s %s", placement->nodes[0] == '[' ? "s" : "",
                    placement->nodes);
     if (placements->varies[LAB_FACTOR_BATCH])

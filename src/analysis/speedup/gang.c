@@ -3,6 +3,7 @@
 
 #include "analysis/analysis_group.h"
 #include "analysis/analysis_words.h"
+#include "analysis/stages/stages.h"
 #include "analysis/training/analysis_training.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -18,14 +19,6 @@ static const char *list_gpus(const struct lab_study_run *run, struct lab_arena *
     for (int i = 0; i < run->rank_count; i++)
         text = lab_arena_printf(arena, "%s%s%d", text, i ? "+" : "", run->ranks[i].gpu_id);
     return text;
-}
-
-static const char *list_names(const struct lab_study_run *run, struct lab_arena *arena) {
-    const char **names = NULL;
-    int count = 0;
-    for (int i = 0; i < run->rank_count; i++)
-        LAB_ADD(names, count, arena) = lab_study_device_title(run->ranks[i].device, arena);
-    return lab_words_devices(names, count, arena);
 }
 
 /* Of the machine's GPUs in PCI order. */
@@ -152,7 +145,7 @@ static struct lab_gang make_gang(const struct lab_gangs *gangs, const struct poi
                             .scaling = is_weak(run) ? "weak" : NULL,
                             .devices = run->rank_count,
                             .gpus = list_gpus(run, arena),
-                            .names = list_names(run, arena),
+                            .names = lab_words_gang(run, arena),
                             .bridge = shared_bridge(gangs->study->machine, run),
                             .trains = trained && run->work.parameters > 0,
                             .independent = lab_training_is_apart(run),
@@ -220,8 +213,14 @@ static void judge(struct lab_gangs *gangs, struct lab_arena *arena) {
         LAB_ADD(alone, count, arena) = &gangs->items[i].claim;
     for (int i = 0; i < gangs->pool_count; i++)
         LAB_ADD(alone, count, arena) = &gangs->pools[i].claim;
+    if (gangs->advised)
+        LAB_ADD(alone, count, arena) = &gangs->advised->claim;
     for (int i = 0; i < gangs->rival_count; i++)
         LAB_ADD(rivals, rival_count, arena) = &gangs->rivals[i].claim;
+    for (int i = 0; i < gangs->model_count; i++)
+        LAB_ADD(rivals, rival_count, arena) = &gangs->models[i].claim;
+    if (gangs->model_count > 0)
+        LAB_ADD(rivals, rival_count, arena) = &gangs->transfer_bound;
     lab_claim_adjust(alone, count);
     lab_claim_adjust(rivals, rival_count);
 }
@@ -235,7 +234,7 @@ static void describe_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
                                         gang->speedup.interval.high, arena);
         gang->grade = grade_of(gang);
         gang->which = has_rival(gangs, gang) ? gang->gpus : NULL;
-        gang->series = gang->which ? lab_arena_printf(arena, "%ss %s", gangs->unit, gang->gpus)
+        gang->series = gang->which ? gang->names
                                    : lab_arena_printf(arena, "%d %ss", gang->devices, gangs->unit);
     }
 }
@@ -249,21 +248,23 @@ int lab_gangs_count(const struct lab_gangs *gangs, const char *grade) {
 
 /* --- all gangs of a size --- */
 
-static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices,
+/* `names`: of these devices alone; NULL = of all. */
+static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices, const char *names,
                                       struct lab_arena *arena) {
     struct lab_gang_pool pool = {.devices = devices};
     struct lab_contrast contrast = {.arena = arena};
-    const struct lab_gang *last = NULL;
-    for (int i = 0; i < gangs->count; i++)
-        if (gangs->items[i].devices == devices && !isnan(gangs->items[i].claim.effect)) {
-            last = &gangs->items[i];
-            pool.cells++;
-        }
-    for (int i = 0; i < gangs->count; i++)
-        if (gangs->items[i].devices == devices && !isnan(gangs->items[i].claim.effect))
-            add_contrast(&contrast, &gangs->items[i], 1.0 / pool.cells);
+    const struct lab_gang **cells = NULL;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        if (gang->devices == devices && !isnan(gang->claim.effect) &&
+            (!names || lab_str_equal(gang->names, names)))
+            LAB_ADD(cells, pool.cells, arena) = gang;
+    }
+    for (int i = 0; i < pool.cells; i++)
+        add_contrast(&contrast, cells[i], 1.0 / pool.cells);
+    const struct lab_gang *last = pool.cells > 0 ? cells[pool.cells - 1] : NULL;
     const char *points = lab_arena_printf(arena, "%d points", pool.cells),
-               *subject = lab_arena_printf(arena, "%d %ss", devices, gangs->unit);
+               *subject = names ? names : lab_arena_printf(arena, "%d %ss", devices, gangs->unit);
     bool single = pool.cells == 1;
     pool.over = single ? last->title : lab_arena_printf(arena, "mean of %s", points);
     pool.claim =
@@ -274,20 +275,22 @@ static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices
     return pool;
 }
 
+static void describe_pool(struct lab_gang_pool *pool, struct lab_arena *arena) {
+    struct lab_effect ratio = ratio_of(&pool->claim, 1);
+    pool->times = lab_speedup_times(ratio.value, ratio.interval.low, ratio.interval.high, arena);
+}
+
 static void make_pools(struct lab_gangs *gangs, struct lab_arena *arena) {
     int most = 0;
     for (int i = 0; i < gangs->count; i++)
         most = gangs->items[i].devices > most ? gangs->items[i].devices : most;
     for (int devices = 2; devices <= most; devices++) {
-        struct lab_gang_pool pool = make_pool(gangs, devices, arena);
+        struct lab_gang_pool pool = make_pool(gangs, devices, NULL, arena);
         if (pool.cells > 0)
             LAB_ADD(gangs->pools, gangs->pool_count, arena) = pool;
     }
-    for (int i = 0; i < gangs->pool_count; i++) {
-        struct lab_effect ratio = ratio_of(&gangs->pools[i].claim, 1);
-        gangs->pools[i].times =
-            lab_speedup_times(ratio.value, ratio.interval.low, ratio.interval.high, arena);
-    }
+    for (int i = 0; i < gangs->pool_count; i++)
+        describe_pool(&gangs->pools[i], arena);
 }
 
 /* --- gangs of one size against each other --- */
@@ -317,13 +320,16 @@ static const struct lab_gang *find_reference(const struct lab_gangs *gangs,
     return found;
 }
 
+/* `model`: of this one alone; NULL = of all. */
 static int add_rival(const struct lab_gangs *gangs, const struct lab_gang *gang,
-                     const struct lab_gang *reference, struct lab_contrast *contrast) {
+                     const struct lab_gang *reference, const char *model,
+                     struct lab_contrast *contrast) {
     int works = 0;
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *other = &gangs->items[i];
         const struct lab_gang *base = find_gang(gangs, other->work, reference->gpus);
-        if (!base || !lab_str_equal(other->gpus, gang->gpus))
+        if (!base || !lab_str_equal(other->gpus, gang->gpus) ||
+            (model && !lab_str_equal(other->model, model)))
             continue;
         lab_contrast_add_pair(contrast, base->point, other->point, 1);
         works++;
@@ -347,7 +353,7 @@ static struct lab_gang_rival rival_of(const struct lab_gangs *gangs, struct lab_
     return rival;
 }
 
-/* "GPUs 0 and 1 (shared PCIe bridge switch0)" */
+/* "GPUs 0+1 (shared PCIe bridge switch0)" */
 static const char *rival_words(const struct lab_gang *gang, struct lab_arena *arena) {
     return gang->bridge
                ? lab_arena_printf(arena, "%s (shared PCIe bridge %s)", gang->names, gang->bridge)
@@ -364,7 +370,7 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
         if (LAB_FIND(gangs->items, i, gpus, gangs->items[i].gpus) >= 0 || !reference ||
             lab_str_equal(reference->gpus, gang->gpus))
             continue;
-        int works = add_rival(gangs, gang, reference, &contrast);
+        int works = add_rival(gangs, gang, reference, NULL, &contrast);
         if (works == 0)
             continue;
         scale(&contrast, 1.0 / works);
@@ -390,6 +396,74 @@ static void make_rivals(struct lab_gangs *gangs, struct lab_arena *arena) {
         gangs->rivals++;
         gangs->rival_count--;
     }
+}
+
+/* --- the first of them by model: what a shared bridge slows is copies --- */
+
+/* Members alone, of the two gangs and that model. */
+static bool is_transfer_bound(const struct lab_gangs *gangs, const struct lab_gang_rival *rival,
+                              const char *model, struct lab_arena *arena) {
+    const struct lab_study_point **points = NULL;
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        bool own = lab_str_equal(gang->names, rival->gang->names) ||
+                   lab_str_equal(gang->names, rival->base->names);
+        for (int a = 0; own && lab_str_equal(gang->model, model) && a < gang->alone_count; a++)
+            LAB_ADD(points, count, arena) = gang->alone[a];
+    }
+    return count > 0 && lab_stage_is_transfer_bound(points, count, arena);
+}
+
+static struct lab_claim split_claim(const struct lab_gangs *gangs, struct lab_contrast *contrast,
+                                    int works, const char *kind, const char *model) {
+    const struct lab_claim *whole = &gangs->rivals[0].claim;
+    struct lab_arena *arena = contrast->arena;
+    scale(contrast, 1.0 / works);
+    struct lab_claim claim = make_claim(
+        gangs, contrast, kind,
+        model ? lab_arena_printf(arena, "%s, %s", whole->subject, model) : whole->subject,
+        whole->reference);
+    claim.quantity = whole->quantity;
+    claim.mean_of = model && works > 1 ? lab_arena_printf(arena, "%d points", works) : NULL;
+    return claim;
+}
+
+static void split(struct lab_gangs *gangs, struct lab_arena *arena) {
+    const struct lab_gang_rival *rival = gangs->rivals;
+    struct lab_contrast bound = {.arena = arena};
+    struct lab_gang_model *models = NULL;
+    int count = 0, bound_models = 0, bound_works = 0;
+    if (gangs->rival_count == 0 || !rival->shares || !rival->gang || rival->gang->trains)
+        return;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        struct lab_contrast one = {.arena = arena};
+        int works = LAB_FIND(models, count, model, gang->model) < 0
+                        ? add_rival(gangs, rival->gang, rival->base, gang->model, &one)
+                        : 0;
+        if (works == 0)
+            continue;
+        struct lab_gang_model model = {
+            .model = gang->model,
+            .complexity = lab_study_complexity(gang->point->runs[0]),
+            .transfer_bound = is_transfer_bound(gangs, rival, gang->model, arena),
+            .claim = split_claim(gangs, &one, works, "gang_model", gang->model)};
+        if (model.transfer_bound) {
+            bound_works += add_rival(gangs, rival->gang, rival->base, gang->model, &bound);
+            bound_models++;
+        }
+        LAB_ADD(models, count, arena) = model;
+    }
+    if (bound_models == 0 || bound_models == count)
+        return;
+    LAB_SORT(models, count, LAB_BY(models, complexity), LAB_BY(models, model));
+    gangs->models = models;
+    gangs->model_count = count;
+    gangs->transfer_bound = split_claim(gangs, &bound, bound_works, "transfer_bound", NULL);
+    gangs->transfer_bound.quantity =
+        lab_arena_printf(arena, "%s on %d transfer-bound model%s", gangs->transfer_bound.quantity,
+                         bound_models, bound_models == 1 ? "" : "s");
 }
 
 /* --- the whole --- */
@@ -420,6 +494,14 @@ struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char 
              LAB_BY(gangs.items, devices), LAB_BY(gangs.items, gpus));
     make_pools(&gangs, arena);
     make_rivals(&gangs, arena);
+    split(&gangs, arena);
+    if (gangs.pool_count > 0 && gangs.rival_count > 0 && gangs.rivals[0].shares &&
+        gangs.rivals[0].base) {
+        const struct lab_gang *base = gangs.rivals[0].base;
+        gangs.advised = lab_arena_alloc(arena, 1, sizeof *gangs.advised);
+        *gangs.advised = make_pool(&gangs, base->devices, base->names, arena);
+        describe_pool(gangs.advised, arena);
+    }
     judge(&gangs, arena);
     describe_cells(&gangs, arena);
     lab_gangs_find_break_even(&gangs, arena);

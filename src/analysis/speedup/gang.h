@@ -27,7 +27,7 @@ struct lab_gang {
     const char *which;  /* the same where other gangs of this size were run; else NULL */
     const char *series; /* "2 GPUs", "GPUs 0+2" */
     const char *bridge; /* PCIe bridge that all of them share; NULL = none, or unknown */
-    const char *names;  /* "GPUs 0 and 2" */
+    const char *names;  /* "GPUs 0+2" */
     bool trains;
     bool independent; /* each trains a model of its own (allreduce=none) */
     const struct lab_study_point *point;
@@ -50,10 +50,17 @@ struct lab_gang_pool { /* all gangs of a size */
 };
 
 struct lab_gang_rival {                 /* gangs of one size, over all workloads of both */
-    const char *gangs, *reference;      /* "GPUs 0 and 1 (shared PCIe bridge 0000:3a:00.0)" */
+    const char *gangs, *reference;      /* "GPUs 0+1 (shared PCIe bridge 0000:3a:00.0)" */
     const struct lab_gang *gang, *base; /* the first of each; NULL = several are pooled */
     bool shares;                        /* a bridge; the reference has none */
     struct lab_claim claim;             /* "<analysis>.gang": throughput per device */
+};
+
+struct lab_gang_model { /* of the first rival */
+    const char *model;
+    double complexity;
+    bool transfer_bound;    /* by its members alone */
+    struct lab_claim claim; /* "<analysis>.gang_model" */
 };
 
 struct lab_break_even { /* where so many devices are as fast as one */
@@ -76,6 +83,12 @@ struct lab_gangs {
     int pool_count;
     struct lab_gang_rival *rivals; /* the pooled one first where there are several */
     int rival_count;
+    /* of the first rival, which shares a bridge, by rising complexity; only where some models are
+     * transfer-bound and others aren't: a mean of both says little of either */
+    struct lab_gang_model *models;
+    int model_count;
+    struct lab_claim transfer_bound; /* "<analysis>.transfer_bound" of those that are */
+    struct lab_gang_pool *advised;   /* its reference against one device; NULL = not tested */
     struct lab_break_even *break_even;
     int break_even_count;
     int point_count;

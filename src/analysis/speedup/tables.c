@@ -43,6 +43,12 @@ static const struct lab_field rival_fields[] = {
     LAB_FIELD(struct lab_gang_rival, claim, "change", "Throughput each", LAB_UNIT_CHANGE),
 };
 
+static const struct lab_field model_fields[] = {
+    LAB_FIELD(struct lab_gang_model, model, "model", "Model", LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang_model, transfer_bound, "transfer_bound", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang_model, claim, "change", "Throughput each", LAB_UNIT_CHANGE),
+};
+
 static const struct lab_field even_fields[] = {
     LAB_FIELD(struct lab_break_even, devices, "devices", "Devices", LAB_UNIT_COUNT),
     LAB_FIELD(struct lab_break_even, over, "over", "Over", LAB_UNIT_TEXT),
@@ -69,6 +75,15 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
               LAB_ROWS(gang_fields, gangs->items, gangs->count), arena);
     add_table(result, part, "gangs", "Devices compared with others, as many",
               LAB_ROWS(rival_fields, gangs->rivals, gangs->rival_count), arena);
+    if (gangs->model_count > 0) {
+        lab_analysis_add_claim(result, &gangs->transfer_bound, arena);
+        add_table(result, part, "gang_models",
+                  lab_arena_printf(arena, "%s compared with %s, by model",
+                                   gangs->rivals[0].gang->names, gangs->rivals[0].reference),
+                  LAB_ROWS(model_fields, gangs->models, gangs->model_count), arena);
+    }
+    if (gangs->advised)
+        lab_analysis_add_claim(result, &gangs->advised->claim, arena);
     add_table(result, part, "break_even", "Break-even within the tested range",
               LAB_ROWS(even_fields, gangs->break_even, gangs->break_even_count), arena);
     if (missing > 0 && missing < gangs->count)

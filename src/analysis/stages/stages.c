@@ -52,6 +52,26 @@ double lab_stage_excess(const struct lab_study_run *run, const void *context) {
     return times.compute_s / lab_stage_transfer_s(&times);
 }
 
+bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, int count,
+                                 struct lab_arena *arena) {
+    struct lab_contrast excess = {.arena = arena, .value = lab_stage_excess};
+    int copying = 0;
+    for (int pass = 0; pass < 2; pass++) /* counted, then added */
+        for (int i = 0; i < count; i++) {
+            struct lab_stage_times times = lab_stage_times_of(points[i]->runs[0]);
+            if (!(lab_stage_transfer_s(&times) > 0))
+                continue;
+            if (pass == 0)
+                copying++;
+            else
+                lab_contrast_add(&excess, points[i], 1.0 / copying);
+        }
+    if (copying == 0 || !(lab_study_complexity(points[0]->runs[0]) > 0))
+        return copying > 0;
+    struct lab_claim claim = lab_claim_estimate(&excess, LAB_STUDY_TIME);
+    return claim.effect < 0 && (claim.verdict == LAB_CLAIM_YES || isnan(claim.low));
+}
+
 /* --- blocks --- */
 
 const struct lab_study_run *lab_stage_run(const struct lab_study_point *point, int repeat) {

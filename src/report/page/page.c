@@ -9,7 +9,7 @@
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
 #define LEAD_SENTENCES 3
-#define LEAD_MOST      270 /* characters of them */
+#define LEAD_MOST      330 /* characters of them */
 #define SUBJECTS_SHOWN 3
 
 /* One without parts has only said what it lacks. */
@@ -151,6 +151,11 @@ const char *page_limits(const struct page_build *build) {
         study_add_measured(build->digest, &measured);
     if (measured.length)
         lab_str_printf(&text, "%sMeasured: %s.", text.length ? " " : "", measured.text);
+    LAB_AUTO(str, pairs);
+    if (build->digest)
+        study_add_pairs(build->digest, &pairs);
+    if (pairs.length)
+        lab_str_printf(&text, "%sPairs tested: %s.", text.length ? " " : "", pairs.text);
     add_common_warning(build, &text);
     struct lab_arena *arena = lab_doc_arena(build->doc);
     return text.length ? page_named(build->names, lab_arena_strdup(arena, text.text), arena) : NULL;

@@ -4,6 +4,8 @@
  */
 #include "report/page/page_internal.h"
 
+#include <string.h>
+
 #define LINES_SHOWN   5 /* on the first screen: for all GPUs, and one each */
 #define CHOICES_SHOWN 3
 #define CHOICES_MOST  12
@@ -19,6 +21,12 @@ static void add_action(struct lab_doc *doc, const struct page_action *action) {
         lab_doc_command(doc, action->command, action->gain);
 }
 
+#define PROGRAM_MEANS "PROGRAM: your command."
+
+static bool has_program(const struct page_action *action) {
+    return action->command && strstr(action->command, " PROGRAM");
+}
+
 /* --- the first screen --- */
 
 void page_add_actions(const struct page_build *build) {
@@ -29,18 +37,24 @@ void page_add_actions(const struct page_build *build) {
         most[k] = k == PAGE_BIND ? LINES_SHOWN : k == PAGE_CHOOSE ? CHOICES_SHOWN : INT32_MAX;
     lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
     lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_CARD, .title = "What to do"});
+    bool program = false; /* a line has it, and no text yet */
     for (int i = 0; i < actions->count; i++) {
         const struct page_action *action = &actions->items[i];
+        program |= has_program(action);
         if (shown[action->kind]++ < most[action->kind])
             add_action(doc, action);
         bool last = i + 1 == actions->count || actions->items[i + 1].kind != action->kind;
-        if (last && action->kind == PAGE_BIND)
+        if (last && action->kind == PAGE_BIND) {
             lab_doc_marked(doc, LAB_DOC_FAINT,
                            "%sThroughput compared with %s, mean of all models. "
                            "More lines (mpirun, srun): [best_practices.md](best_practices.md)",
-                           action->command ? "PROGRAM: your command. " : "",
+                           program ? PROGRAM_MEANS " " : "",
                            build->page->advice->lines[0].gain.reference);
+            program = false;
+        }
     }
+    if (program)
+        lab_doc_text(doc, LAB_DOC_FAINT, PROGRAM_MEANS);
     int left = shown[PAGE_CHOOSE] - CHOICES_SHOWN;
     if (left > 0)
         lab_doc_marked(doc, LAB_DOC_FAINT,
@@ -137,6 +151,9 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     for (int i = 0; i < build.actions.count; i++)
         if (build.actions.items[i].kind == PAGE_PASTE)
             add_action(build.doc, &build.actions.items[i]);
+    bool program = false;
+    for (int i = 0; i < build.actions.count; i++)
+        program |= has_program(&build.actions.items[i]);
     bool bound = advice && advice->line_count > 0, chosen = advice && advice->choice_count > 0;
     if (bound)
         add_placement(build.doc, advice);
@@ -149,7 +166,8 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     if (limits)
         lab_doc_text(build.doc, LAB_DOC_LIMIT, "%s", limits);
     lab_doc_marked(build.doc, LAB_DOC_PLAIN,
-                   "%sEvidence: [index.html](index.html), [report.md](report.md).",
+                   "%s%sEvidence: [index.html](index.html), [report.md](report.md).",
+                   program ? PROGRAM_MEANS " " : "",
                    bound || chosen ? "Intervals are 95%, across runs. " : "");
     lab_doc_write(build.doc, "markdown", (struct lab_style){0}, out);
     if (page->study)

@@ -55,12 +55,14 @@ static int count_lines(const char *text, int columns) {
     return lines;
 }
 
-/* The end of the sentence that begins there: a full stop before a capital, or the text's end. */
+/* The end of the sentence that begins there: a full stop before a capital or after a parenthesis,
+ * or the text's end. */
 static const char *sentence_end(const char *text) {
-    for (; *text; text++)
-        if (text[0] == '.' && (!text[1] || (text[1] == ' ' && isupper((unsigned char)text[2]))))
-            return text + 1;
-    return text;
+    for (const char *at = text; *at; at++)
+        if (at[0] == '.' && (!at[1] || (at[1] == ' ' && (isupper((unsigned char)at[2]) ||
+                                                         (at > text && at[-1] == ')')))))
+            return at + 1;
+    return text + strlen(text);
 }
 
 /* As many whole sentences as fit into so many lines; the first one in any case. */

@@ -41,7 +41,7 @@ static const char *gpu_value(const struct lab_run *run, bool numbers, struct lab
     for (int k = 0; k < run->rank_count; k++) {
         const char *name = numbers ? gpu_number(run->ranks[k].device) : run->ranks[k].device;
         series &= k == 0 || run->ranks[k].gpu_id == run->ranks[k - 1].gpu_id + 1;
-        lab_str_printf(&list, "%s%s", k ? ", " : "", name);
+        lab_str_printf(&list, "%s%s", k == 0 ? "" : numbers ? "+" : ", ", name);
     }
     if (series)
         return lab_arena_printf(arena, "%s–%s", gpu_number(run->ranks[0].device),

@@ -102,6 +102,8 @@ void study_add_spread(struct lab_str *out, double rate, double low, double high)
 void study_add_when(const struct study_digest *digest, struct lab_str *out);
 /* "GPUs 0–3 of 10, NUMA nodes 0 and 2 of 4": what was measured where the machine has more. */
 void study_add_measured(const struct study_digest *digest, struct lab_str *out);
+/* "GPUs 0+1, 0+2": pairs of devices that ran at once; "" = none, or there is no other. */
+void study_add_pairs(const struct study_digest *digest, struct lab_str *out);
 /* What varies between points: "GPU, NUMA node and model". */
 void study_add_axes(const struct study_digest *digest, struct lab_str *out);
 /* What all points share: "batch 8, fp32, 3×224×224". */

@@ -3,6 +3,8 @@
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
+#include "base/list.h"
+
 #include <ctype.h>
 #include <math.h>
 
@@ -136,6 +138,26 @@ void study_add_measured(const struct study_digest *digest, struct lab_str *out) 
         }
     add_measured(gpus, digest->study->gpu_count, "GPU", out);
     add_measured(nodes, digest->study->node_count, "NUMA node", out);
+}
+
+#define PAIRS_SHOWN 6
+
+void study_add_pairs(const struct study_digest *digest, struct lab_str *out) {
+    LAB_AUTO(arena, arena);
+    const char **pairs = NULL;
+    int count = 0;
+    for (int i = 0; i < digest->row_count && digest->study->gpu_count > 2; i++) {
+        const struct lab_run *run = digest->rows[i].run[0];
+        int first = run->rank_count == 2 ? lab_run_device_gpu(run->ranks[0].device) : -1;
+        int second = first < 0 ? -1 : lab_run_device_gpu(run->ranks[1].device);
+        const char *pair = lab_arena_printf(&arena, "%d+%d", first, second);
+        if (second >= 0 && lab_list_find_text(pairs, count, pair) < 0)
+            LAB_ADD(pairs, count, &arena) = pair;
+    }
+    for (int i = 0; i < count && i < PAIRS_SHOWN; i++)
+        lab_str_printf(out, "%s%s", i ? ", " : "GPUs ", pairs[i]);
+    if (count > PAIRS_SHOWN)
+        lab_str_printf(out, " and %d more", count - PAIRS_SHOWN);
 }
 
 void study_add_shared(const struct study_digest *digest, struct lab_str *out) {
