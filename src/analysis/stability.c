@@ -14,6 +14,7 @@
 
 #define LONG_RUN 100  /* iterations */
 #define HARMLESS 0.01 /* of the time, throttled */
+#define HEATED_S 120  /* a GPU that throttles has begun to */
 
 struct row { /* a rank of a point, over its runs; or a device over its points */
     const char *name, *device;
@@ -319,17 +320,36 @@ static void add_devices(const struct stability *made, struct lab_str *text) {
                        lab_words_devices(names, count, made->arena), made->device_count);
 }
 
+/* What the mean may hide: the largest drift of a point, or that none has one. */
+static void add_worst(const struct stability *made, struct lab_str *text) {
+    const struct row *worst = NULL;
+    double most = 0;
+    for (int i = 0; i < made->row_count; i++) {
+        const struct lab_claim *drift = &made->rows[i].drift;
+        bool yes = drift->verdict == LAB_CLAIM_YES;
+        if (yes && (!worst || fabs(drift->effect) > fabs(worst->drift.effect)))
+            worst = &made->rows[i];
+        most = fmax(most, isnan(drift->low) ? INFINITY : fmax(-drift->low, drift->high));
+    }
+    if (worst)
+        lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
+    else if (made->row_count > 1 && isfinite(most))
+        lab_str_printf(text, " No point drifts by more than %.1f%%.",
+                       lab_words_bound_percent(most));
+}
+
 static const char *make_answer(const struct stability *made) {
     LAB_AUTO(str, text);
     const char *counted = lab_rate_series_counted(made->series, made->count);
-    if (made->drift.verdict == LAB_CLAIM_NO)
+    if (made->drift.verdict == LAB_CLAIM_NO) {
         lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%s%d run%s each).",
                        lab_words_bound_percent(made->drift.bound), duration_words(made),
                        made->points > 1
                            ? lab_arena_printf(made->arena, "mean of %d points, ", made->points)
                            : "",
                        made->drift.n, made->drift.n == 1 ? "" : "s");
-    else {
+        add_worst(made, &text);
+    } else {
         struct lab_claim drift = made->drift;
         drift.subject =
             lab_arena_printf(made->arena, "Runs of %s, end of run", duration_words(made));
@@ -348,8 +368,9 @@ static const char *make_answer(const struct stability *made) {
             change->claim.effect > 0 ? "longer" : "less", change->at,
             change->reason ? ", throttled by " : "", change->reason ? change->reason : "");
     else
-        lab_str_printf(&text, " No change point of 1%% or more%s.",
-                       made->blocks > 1 ? " in most runs of a point" : "");
+        lab_str_add(&text, made->blocks > 1 ? " No point has a lasting change of 1% or more in "
+                                              "over half of its runs."
+                                            : " No change point of 1% or more.");
     if (made->throttling.verdict == LAB_CLAIM_YES)
         lab_str_printf(&text, " Throttled by %s in %d of %d %s, %.1f s in total.",
                        throttling_reason(made), made->throttled, made->throttling_known, counted,
@@ -358,6 +379,31 @@ static const char *make_answer(const struct stability *made) {
         lab_str_printf(&text, " No throttling within %s.",
                        lab_words_time(made->longest_s, made->arena));
     return lab_arena_strdup(made->arena, text.text);
+}
+
+/* The same study with more samples, so that its longest runs are long enough to throttle; where
+ * all runs have as many, and none has throttled. */
+static void test_longer(struct lab_analysis_result *result, const struct stability *made) {
+    double samples = NAN;
+    if (made->known == 0 || !(made->longest_s < HEATED_S) ||
+        made->throttling.verdict == LAB_CLAIM_YES)
+        return;
+    struct lab_claim longer =
+        lab_claim_named(lab_claim_none, "stability.longer",
+                        lab_arena_printf(made->arena, "runs longer than %s",
+                                         lab_words_time(made->longest_s, made->arena)),
+                        "", "");
+    lab_analysis_add_claim(result, &longer, made->arena);
+    for (int i = 0; i < made->study->run_count; i++) {
+        double own = lab_study_number(&made->study->runs[i], "test.num_samples");
+        if (!(own > 0) || (i > 0 && own != samples))
+            return;
+        samples = own;
+    }
+    int factor = (int)ceil(HEATED_S / made->longest_s);
+    result->further = lab_arena_printf(made->arena, "test.num_samples=%.0f", samples * factor);
+    result->tests = lab_arena_printf(
+        made->arena, "Test longer runs, %d× the samples: throttling takes minutes", factor);
 }
 
 /* NULL = nothing can be said. */
@@ -421,7 +467,10 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         struct stability made = look_at(&input->studies[i], arena);
         add_study(result, &made, lab_analysis_prefix(input, &input->studies[i], arena),
                   lab_analysis_suffix(i, arena));
-        result->action = i == 0 ? make_action(&made) : result->action;
+        if (i > 0)
+            continue;
+        test_longer(result, &made);
+        result->action = result->further ? NULL : make_action(&made);
     }
     return 0;
 }
@@ -448,6 +497,7 @@ const struct lab_analysis lab_analysis_stability = {
                                                 {"stability.point"},
                                                 {"stability.change", LAB_KIND_WITHIN},
                                                 {"stability.throttling", LAB_KIND_OBSERVED},
+                                                {"stability.longer", LAB_KIND_OBSERVED},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES,

@@ -4,6 +4,8 @@
 #include "analysis/analysis_timeline.h"
 #include "analysis/stability/rate_series.h"
 
+#include "base/str.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -53,11 +55,18 @@ static struct lab_chart_series level_series(const struct lab_rate_series *series
     return lab_series_chart(&points, "Level", LAB_CHART_LINE, 1);
 }
 
-/* "GPU 2, NUMA node 2, vit0x0x0, run 6" */
+/* "vit0x0x0, GPU 2, NUMA node 2": what differs first, since a long one is cut behind it. */
 static const char *title_of(const struct lab_rate_series *series, struct lab_arena *arena) {
-    return lab_arena_printf(
-        arena, "%s, NUMA node %d, %s, run %d", lab_study_device_title(series->rank->device, arena),
-        series->rank->numa_node, series->run->model, series->run->run->repeat + 1);
+    return lab_arena_printf(arena, "%s, %s, NUMA node %d", series->run->model,
+                            lab_study_device_title(series->rank->device, arena),
+                            series->rank->numa_node);
+}
+
+static bool has_title(const struct lab_chart *chart, const char *title) {
+    for (int p = 0; p < chart->panel_count; p++)
+        if (lab_str_equal(chart->panels[p].title, title))
+            return true;
+    return false;
 }
 
 const char *lab_rate_series_counted(const struct lab_rate_series *all, int count) {
@@ -89,19 +98,18 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
         (struct lab_chart){
             .name = name, .title = "Iteration times over time", .simulated = simulated},
         arena);
-    for (int i = 0; i < shown && i < PANELS_MAX; i++) {
-        struct lab_chart_panel *panel =
-            lab_chart_add_panel(chart, title_of(order[i], arena), lab_axis_from(time_title, 0),
-                                lab_axis("Iteration time [ms]"), arena);
+    for (int i = 0; i < shown && chart->panel_count < PANELS_MAX; i++) {
+        const char *title = title_of(order[i], arena);
+        if (has_title(chart, title)) /* a run of each point */
+            continue;
+        struct lab_chart_panel *panel = lab_chart_add_panel(
+            chart, title, lab_axis_from(time_title, 0), lab_axis("Iteration time [ms]"), arena);
         lab_panel_add_series(panel, time_series(order[i], unit_s, arena), arena);
         lab_panel_add_series(panel, level_series(order[i], unit_s, arena), arena);
     }
     int made = chart->panel_count;
     chart->columns = made > COLUMNS ? COLUMNS : 1;
-    if (shown > made) {
-        chart->title = lab_arena_printf(arena, "%s, %d of %d shown", chart->title, made, shown);
-        chart->caption =
-            lab_arena_printf(arena, "%d of %d %s; the largest change points come first.", made,
-                             shown, lab_rate_series_counted(all, count));
-    }
+    if (shown > made)
+        chart->caption = lab_arena_printf(arena, "Of %d %s, those with the largest change points.",
+                                          shown, lab_rate_series_counted(all, count));
 }

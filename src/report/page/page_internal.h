@@ -28,6 +28,7 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
 
 enum page_action_kind {
     PAGE_BIND,   /* a device to its NUMA node */
+    PAGE_BOUND,  /* that best_practices.md binds devices, which isn't what the study asks */
     PAGE_PASTE,  /* what an analysis says, with a line to paste or without */
     PAGE_CHOOSE, /* a setting that gains; a device to check */
     PAGE_MEND,   /* why runs failed, and what helps */

@@ -15,7 +15,10 @@ static const struct lab_advice_line *all_lines(const struct lab_advice *advice) 
 }
 
 static void add_action(struct lab_doc *doc, const struct page_action *action) {
-    if (action->text)
+    if (action->kind == PAGE_BOUND)
+        lab_doc_marked(doc, LAB_DOC_FAINT,
+                       "%s. Lines to paste: [best_practices.md](best_practices.md)", action->text);
+    else if (action->text)
         lab_doc_text(doc, LAB_DOC_PLAIN, "%s%s", action->text, action->command ? ":" : ".");
     if (action->command)
         lab_doc_command(doc, action->command, action->gain);

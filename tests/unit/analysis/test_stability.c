@@ -58,11 +58,18 @@ LAB_TEST(test_steady_runs_have_a_bound_on_their_drift) {
     assert_int_equal(result.claims[0].n, 5);
     assert_true(result.claims[0].bound < 0.01);
     assert_true(lab_str_starts(result.answer, "No drift larger than 0."));
+    assert_contains(result.answer, "over runs of 30.0 s (mean of 2 points, 5 runs each). No point "
+                                   "drifts by more than ");
+    assert_contains(result.answer,
+                    "%. No point has a lasting change of 1% or more in over half of its runs.");
     assert_contains(result.action, "No drift to correct");
-    assert_contains(
-        result.answer,
-        "over runs of 30.0 s (mean of 2 points, 5 runs each). No change point of 1% or more in "
-        "most runs of a point.");
+    assert_int_equal(claim_of(&result, "stability.longer", "runs longer than 30.0 s")->verdict,
+                     LAB_CLAIM_NOT_TESTED);
+    for (int i = 0; i < given.table.run_count; i++)
+        given.table.runs[i].test = given_json(&given, "{\"num_samples\": 500}");
+    result = when_asked(&given, "stability");
+    assert_string_equal(result.further, "test.num_samples=2000");
+    assert_null(result.action);
     assert_true(has_note(result.notes, "Throttling unknown in 10 of 10 runs"));
     given_end(&given);
 }
@@ -359,9 +366,9 @@ LAB_TEST(test_pictures_stay_small) {
     const struct lab_chart *chart = chart_of(&result, "stability");
     assert_non_null(chart);
     assert_int_equal(chart->panel_count, 6);
-    assert_contains(chart->caption, "6 of 16");
+    assert_contains(chart->caption, "Of 16 runs, those with");
     /* the one with something to see comes first, its levels dashed */
-    assert_string_equal(chart->panels[0].title, "GPU 15, NUMA node 0, vit16x8x768, run 1");
+    assert_string_equal(chart->panels[0].title, "vit16x8x768, GPU 15, NUMA node 0");
     assert_int_equal(chart->panels[0].series[1].count, 6);
     for (int p = 0; p < chart->panel_count; p++)
         assert_true(chart->panels[p].series[0].count <= 2000);
