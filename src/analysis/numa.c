@@ -142,13 +142,14 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     const char **names = NULL;
     const struct lab_numa_device *own = &grid->devices[first];
     bool tested = lab_numa_home_tested(own);
-    int count = 0, best = binding_node(own);
+    int count = 0, best = binding_node(own), until = own->nodes[lab_numa_best_node(own)].number;
     double bound = 0;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         bool alike = verdict_of(device) == verdict &&
                      (verdict != LAB_CLAIM_YES ||
-                      (lab_numa_home_tested(device) == tested && binding_node(device) == best));
+                      (lab_numa_home_tested(device) == tested && binding_node(device) == best &&
+                       device->nodes[lab_numa_best_node(device)].number == until));
         if (d <= first && alike != (d == first))
             return NULL;
         if (alike)
@@ -157,10 +158,11 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
             bound = fmax(bound, device->nodes[n].claim.bound);
     }
     const char *who = lab_words_devices(names, count, arena);
+    if (verdict == LAB_CLAIM_YES && !tested)
+        return lab_arena_printf(arena, "%s: NUMA node %d until local NUMA node %d is tested.", who,
+                                until, best);
     if (verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(
-            arena, tested ? "Bind %s to NUMA node %d." : "%s: local NUMA node %d not tested.", who,
-            best);
+        return lab_arena_printf(arena, "Bind %s to NUMA node %d.", who, best);
     if (verdict == LAB_CLAIM_INCONCLUSIVE)
         return lab_arena_printf(arena, "%s: inconclusive.", who);
     return lab_arena_printf(arena, "%s: no difference larger than %.1f%%.", who,
@@ -213,13 +215,15 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
     if (between && from < last && grid->transfer_bound_count == from - 1 &&
         between->claim.verdict == LAB_CLAIM_YES && between->claim.effect < 0)
         lab_str_printf(text, " %s: %.1f%% lower.", between->model, -100 * between->claim.effect);
-    if (from < last && claim->verdict != LAB_CLAIM_NO)
-        lab_str_printf(
-            text, " No difference larger than %.1f%% from %s up%s.", lab_words_bound_percent(bound),
-            grid->pooled[from].model,
-            grid->pooled[from].devices < 2
-                ? ""
-                : lab_arena_printf(arena, " (mean of %d devices)", grid->pooled[from].devices));
+    if (from >= last || claim->verdict == LAB_CLAIM_NO)
+        return;
+    int devices = grid->pooled[from].devices;
+    bool gpus = lab_str_starts(grid->devices[0].title, "GPU ");
+    lab_str_printf(text, " %so difference larger than %.1f%% from %s up.",
+                   devices < 2 ? "N"
+                               : lab_arena_printf(arena, "Mean of %d %s: n", devices,
+                                                  gpus ? "GPUs" : "devices"),
+                   lab_words_bound_percent(bound), grid->pooled[from].model);
 }
 
 /* NULL = nothing was compared. */

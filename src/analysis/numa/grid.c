@@ -232,12 +232,13 @@ static const char *common_node(const struct lab_numa_grid *grid, int distance, b
 
 static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
+    const char **names = NULL;
     int distance = grid->pooled[0].distance, models = 0, last = 0;
     bool local = true;
     for (int m = 0; m < grid->model_count; m++)
         if (is_transfer_bound(grid, m, arena) &&
             add_pairs(grid, m, distance, &contrast, &local) > 0) {
-            models++;
+            LAB_ADD(names, models, arena) = grid->models[m].name;
             last = m;
         }
     grid->transfer_bound_count = models == last + 1 ? models : -1;
@@ -250,11 +251,11 @@ static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct 
                    : distance > 0 ? lab_arena_printf(arena, "NUMA nodes at distance %d", distance)
                                   : "Other NUMA nodes",
                    reference ? reference : pooled_reference(local));
-    claim.quantity =
-        models == 1 ? lab_arena_printf(arena, "throughput on %s", grid->models[last].name)
-                    : lab_arena_printf(arena, "throughput on %s",
-                                       lab_study_counted(grid->study, models, grid->model_count,
-                                                         "transfer-bound ", arena));
+    const char *counted =
+        lab_study_counted(grid->study, models, grid->model_count, "transfer-bound ", arena);
+    if (models > 0)
+        claim.quantity = lab_arena_printf(arena, "throughput on %s",
+                                          lab_stage_bound_words(names, models, counted, arena));
     return claim;
 }
 

@@ -461,9 +461,15 @@ static void split(struct lab_gangs *gangs, struct lab_arena *arena) {
     gangs->models = models;
     gangs->model_count = count;
     gangs->transfer_bound = split_claim(gangs, &bound, bound_works, "transfer_bound", NULL);
+    const char **names = NULL;
+    int named = 0;
+    for (int i = 0; i < count; i++)
+        if (models[i].transfer_bound)
+            LAB_ADD(names, named, arena) = models[i].model;
+    const char *counted = lab_arena_printf(arena, "%d transfer-bound models", named);
     gangs->transfer_bound.quantity =
-        lab_arena_printf(arena, "%s on %d transfer-bound model%s", gangs->transfer_bound.quantity,
-                         bound_models, bound_models == 1 ? "" : "s");
+        lab_arena_printf(arena, "%s on %s", gangs->transfer_bound.quantity,
+                         lab_stage_bound_words(names, named, counted, arena));
 }
 
 /* --- the whole --- */

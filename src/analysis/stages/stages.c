@@ -4,6 +4,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const lab_stage_model_keys[] = {"model", "patch_size", "depth",  "heads",
                                             "dim",   "mlp_dim",    "series", NULL};
@@ -70,6 +71,15 @@ bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, in
         return copying > 0;
     struct lab_claim claim = lab_claim_estimate(&excess, LAB_STUDY_TIME);
     return claim.effect < 0 && (claim.verdict == LAB_CLAIM_YES || isnan(claim.low));
+}
+
+const char *lab_stage_bound_words(const char *const *models, int count, const char *counted,
+                                  struct lab_arena *arena) {
+    for (int i = 0; i < count; i++)
+        if (count > 2 || strchr(models[i], ','))
+            return counted;
+    return count == 2 ? lab_arena_printf(arena, "transfer-bound %s and %s", models[0], models[1])
+                      : lab_arena_printf(arena, "transfer-bound %s", models[0]);
 }
 
 /* --- blocks --- */

@@ -27,6 +27,10 @@ double lab_stage_excess(const struct lab_study_run *run, const void *context);
 bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, int count,
                                  struct lab_arena *arena);
 
+/* "transfer-bound vit0x0x0 and vit32x2x128" of one or two; of more, or long ones, `counted`. */
+const char *lab_stage_bound_words(const char *const *models, int count, const char *counted,
+                                  struct lab_arena *arena);
+
 /* --- blocks --- */
 
 /* Repeats in which each point has a run; returns how many. */

@@ -38,7 +38,11 @@ static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) 
 
 static void add_bindings(struct making *making, const struct lab_advice *advice) {
     int before = making->made.count;
-    const char *all = "Bind one process per GPU", *one = "Bind a single process";
+    const char *all = "Bind one process per GPU", *one = NULL;
+    if (advice->line_count > 0)
+        one = lab_arena_printf(making->arena,
+                               "Bind a single process (gain over %s, mean of all models)",
+                               advice->lines[0].gain.reference);
     if (advice->line_count > 1 && advice->all.torchrun)
         add(making,
             (struct page_action){.kind = PAGE_BIND, .text = all, .command = advice->all.torchrun});

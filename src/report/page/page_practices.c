@@ -49,10 +49,8 @@ void page_add_actions(const struct page_build *build) {
         bool last = i + 1 == actions->count || actions->items[i + 1].kind != action->kind;
         if (last && action->kind == PAGE_BIND) {
             lab_doc_marked(doc, LAB_DOC_FAINT,
-                           "%sThroughput compared with %s, mean of all models. "
-                           "More lines (mpirun, srun): [best_practices.md](best_practices.md)",
-                           program ? PROGRAM_MEANS " " : "",
-                           build->page->advice->lines[0].gain.reference);
+                           "%sMore lines (mpirun, srun): [best_practices.md](best_practices.md)",
+                           program ? PROGRAM_MEANS " " : "");
             program = false;
         }
     }
