@@ -10,6 +10,8 @@
 #include "base/list.h"
 #include "base/str.h"
 
+#include <math.h>
+
 struct figures { /* of a part; NaN = it doesn't ask about that */
     int points;
     struct lab_effect bandwidth, latency_s;
@@ -204,6 +206,66 @@ static void judge(struct lab_transfer_copies *copies, struct lab_transfer_answer
         lab_claim_adjust(families[f], counts[f]);
 }
 
+/* --- the headline --- */
+
+/* Geometric mean over the sizes of a path, as the claim about it is. */
+static double bandwidth_over(const struct lab_transfer_copies *copies, const char *path) {
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < copies->size_count; i++)
+        if (lab_str_equal(copies->sizes[i].path, path)) {
+            sum += log(copies->sizes[i].bandwidth.effect);
+            count++;
+        }
+    return count > 0 ? exp(sum / count) : (double)NAN;
+}
+
+/* "GPU 0, NUMA node 2, host to device: 12.2% lower copy bandwidth than NUMA node 0, 21.5 instead of
+ * 24.5 GB/s (95% CI …)" */
+static const char *node_words(const struct lab_transfer_copies *copies,
+                              const struct lab_transfer_path *remote, struct lab_arena *arena) {
+    struct lab_claim claim = remote->change;
+    double here = bandwidth_over(copies, copies->paths[0].title),
+           there = bandwidth_over(copies, remote->title);
+    if (claim.verdict == LAB_CLAIM_YES && copies->paths[0].reference && here > 0 && there > 0)
+        claim.reference = lab_arena_printf(arena, "%s, %.1f instead of %.1f GB/s", claim.reference,
+                                           1e-9 * there, 1e-9 * here);
+    return lab_claim_sentence(&claim, arena);
+}
+
+/* Where it changes for certain, the model that it changes most and a bound for the others; which
+ * one to use is what `recommend` says. */
+static const char *batch_words(const struct lab_transfer_answer *answer, struct lab_arena *arena) {
+    const struct lab_transfer_row *most = NULL;
+    const char *rest = "";
+    double others = 0;
+    for (int i = 0; i < answer->count; i++) {
+        const struct lab_claim *change = &answer->rows[i].change;
+        if (change->verdict == LAB_CLAIM_YES &&
+            (!most || fabs(change->effect) > fabs(most->change.effect)))
+            most = &answer->rows[i];
+    }
+    for (int i = 0; most && i < answer->count; i++)
+        if (!lab_str_equal(answer->rows[i].model, most->model) && answer->rows[i].change.n > 0)
+            others = fmax(others, fmax(-answer->rows[i].change.low, answer->rows[i].change.high));
+    if (others > 0)
+        rest = lab_arena_printf(arena, ". Other models change by at most %.1f%%",
+                                lab_words_bound_percent(others));
+    return lab_arena_printf(
+        arena, "%s%s", lab_claim_sentence(most ? &most->change : &answer->pooled, arena), rest);
+}
+
+static const char *question_words(const struct lab_transfer_answer *answer,
+                                  enum lab_transfer_question question, bool first,
+                                  struct lab_arena *arena) {
+    struct lab_claim claim = answer->pooled;
+    if (question == LAB_TRANSFER_BATCH)
+        return batch_words(answer, arena);
+    if (first) /* of two about pools */
+        claim.subject = lab_arena_printf(arena, "%s of pinned host buffers", claim.subject);
+    return lab_words_capital(lab_claim_sentence(&claim, arena), arena);
+}
+
 /* Returns the study's headline; NULL = nothing in it can be compared. */
 static const char *add_study(const struct adding *to) {
     struct lab_study_point *points;
@@ -226,7 +288,7 @@ static const char *add_study(const struct adding *to) {
         add_copies(to, &copies[d], &copy_looks[d]);
         const struct lab_transfer_path *remote = find_remote(&copies[d]);
         if (text.length == 0 && remote)
-            lab_str_printf(&text, "%s.", lab_claim_sentence(&remote->change, to->arena));
+            lab_str_printf(&text, "%s.", node_words(&copies[d], remote, to->arena));
         else if (text.length == 0)
             lab_str_add(&text, to->result->parts[to->result->part_count - 1].answer);
     }
@@ -234,15 +296,10 @@ static const char *add_study(const struct adding *to) {
         if (answers[q].count == 0)
             continue;
         add_question(to, &answers[q], &looks[q]);
-        struct lab_claim ends = answers[q].pooled;
-        ends.subject = lab_arena_printf(to->arena, "%s, the largest", ends.subject);
-        ends.reference = lab_arena_printf(to->arena, "%s, the smallest", ends.reference);
-        if (q == LAB_TRANSFER_BATCH && text.length > 0)
-            lab_str_printf(&text, " %s.",
-                           lab_words_capital(lab_claim_sentence(&ends, to->arena), to->arena));
-        else if (text.length == 0 || q != LAB_TRANSFER_POOL)
-            lab_str_printf(&text, "%s%s", text.length ? " " : "",
-                           to->result->parts[to->result->part_count - 1].answer);
+        bool first = q == LAB_TRANSFER_POOL || answers[LAB_TRANSFER_POOL].count == 0;
+        lab_str_printf(
+            &text, "%s%s.", text.length ? " " : "",
+            question_words(&answers[q], (enum lab_transfer_question)q, first, to->arena));
     }
     return text.length ? lab_arena_strdup(to->arena, text.text) : NULL;
 }
