@@ -299,22 +299,37 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
 
 /* --- the whole --- */
 
+static bool changes_so(const struct row *row, bool higher) {
+    return row->gain.verdict == LAB_CLAIM_YES && (row->gain.effect > 0) == higher;
+}
+
 static int count_gains(const struct all *all, bool higher) {
     int count = 0;
     for (int i = 0; i < all->model_count; i++)
-        count += all->models[i].gain.verdict == LAB_CLAIM_YES &&
-                 (all->models[i].gain.effect > 0) == higher;
+        count += changes_so(&all->models[i], higher);
     return count;
 }
 
-/* "vit32x2x128, vit32x4x256", "8 of 13 models: vit32x2x128 to vit32x6x512" where those follow each
- * other by their work; NULL = none changes so. */
+/* "vit32x2x128 and vit32x2x256" that don't change so; NULL = there are more than two, or none. */
+static const char *other_models(const struct all *all, bool higher, struct lab_arena *arena) {
+    const char *names = NULL;
+    int count = 0;
+    for (int i = 0; i < all->model_count; i++)
+        if (!changes_so(&all->models[i], higher)) {
+            names = count++ ? lab_arena_printf(arena, "%s and %s", names, all->models[i].name)
+                            : all->models[i].name;
+        }
+    return count <= 2 ? names : NULL;
+}
+
+/* "vit32x2x128, vit32x4x256", "all but vit32x2x128", "8 of 13 models: vit32x2x128 to vit32x6x512"
+ * where those follow each other by their work; NULL = none changes so. */
 static const char *changed_models(const struct all *all, bool higher, struct lab_arena *arena) {
     const char *names = "";
     int count = 0, first = 0, last = 0;
     for (int i = 0; i < all->model_count; i++) {
         const struct row *row = &all->models[i];
-        if (row->gain.verdict != LAB_CLAIM_YES || (row->gain.effect > 0) != higher)
+        if (!changes_so(row, higher))
             continue;
         names = lab_arena_printf(arena, "%s%s%s", names, count ? ", " : "", row->name);
         first = count++ ? first : i;
@@ -322,6 +337,9 @@ static const char *changed_models(const struct all *all, bool higher, struct lab
     }
     if (count == 0 || count == all->model_count)
         return count ? lab_arena_printf(arena, "all %d models", count) : NULL;
+    const char *others = other_models(all, higher, arena);
+    if (others && 2 * count > all->model_count)
+        return lab_arena_printf(arena, "all but %s", others);
     if (count <= NAMES_MOST)
         return names;
     const char *range =
@@ -336,20 +354,29 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
     if (all->model_count > 1 && all->gain.n > 1) {
         const char *higher = changed_models(all, true, arena),
                    *lower = changed_models(all, false, arena);
-        double bound = 0;
+        double bound = 0, least = INFINITY, most = 0;
         int same = 0, rest = all->model_count - count_gains(all, true) - count_gains(all, false);
         for (int i = 0; i < all->model_count; i++)
             if (all->models[i].gain.verdict == LAB_CLAIM_NO) {
                 bound = fmax(bound, all->models[i].gain.bound);
                 same++;
+            } else if (changes_so(&all->models[i], true)) {
+                least = fmin(least, all->models[i].gain.effect);
+                most = fmax(most, all->models[i].gain.effect);
             }
         if (higher)
             text = lab_arena_printf(arena, "Compile %s. %s", higher, text);
+        if (most > least)
+            text = lab_arena_printf(arena, "%s Models that gain: +%.1f to +%.1f%%.", text,
+                                    100 * least, 100 * most);
         if (lower)
             text = lab_arena_printf(arena, "%s Lower throughput for %s.", text, lower);
         if (rest > 0 && same == rest && (higher || lower))
-            text = lab_arena_printf(arena, "%s No difference larger than %.1f%% for the others.",
-                                    text, lab_words_bound_percent(bound));
+            text = lab_arena_printf(arena, "%s No difference larger than %.1f%% for %s.", text,
+                                    lab_words_bound_percent(bound),
+                                    rest == 1   ? "the other one"
+                                    : rest == 2 ? "the other two"
+                                                : "the others");
         else if (rest > 0 && (higher || lower))
             text = lab_arena_printf(arena, "%s Inconclusive for %d.", text, rest - same);
     }
@@ -412,8 +439,8 @@ static void add_chart(struct lab_analysis_result *result, const struct all *all,
                               .simulated = all->study->simulated};
     lab_rows_add_series(lab_chart_add_panel(&chart, NULL, lab_axis("Model, by work of a sample"),
                                             lab_axis("Change of throughput [%]"), arena),
-                        &LAB_ROWS(bar_fields, bars, count), "model", "gain", "node", LAB_CHART_BARS,
-                        arena);
+                        &LAB_ROWS(bar_fields, bars, count), "model", "gain",
+                        node_count > 1 ? "node" : NULL, LAB_CHART_BARS, arena);
     lab_analysis_add_chart(result, chart, arena);
 }
 

@@ -208,12 +208,22 @@ static const char *unit_of(const struct sheet *sheet, const struct study_row *ro
     return one ? "" : row->unit;
 }
 
+/* Whether others of its column are changes: a rate among those would be taken for one. */
+static bool is_among_changes(const struct sheet *sheet, int row) {
+    for (int i = 0; i < sheet->count && sheet->across == sheet->contrast; i++)
+        if (sheet->claims[i] && sheet->ranks[sheet->across][i] == sheet->ranks[sheet->across][row])
+            return true;
+    return false;
+}
+
 /* A point's cell of a table with an axis across. */
 static const char *cell_across(const struct sheet *sheet, int row) {
     LAB_AUTO(str, text);
     const struct study_row *point = sheet->rows[row];
     if (sheet->claims[row])
         add_change(sheet->claims[row], &text);
+    else if (sheet->compared && sheet->across >= 0 && is_among_changes(sheet, row))
+        lab_str_add(&text, "–");
     else
         add_rate(point->rate, unit_of(sheet, point), &text);
     if (isnan(point->rate) || point->invalid) {
