@@ -50,6 +50,11 @@ bool lab_study_can_compile(const struct lab_study_run *run);
 /* Of two models, as qsort() asks for it: unknown ones last, equal ones by their names. */
 int lab_study_order(double a, const char *a_name, double b, const char *b_name);
 
+/* "Transfer-bound: vit0x0x0; compute-bound: vit32x4x512" by the values of models that copy, in the
+ * points' order; NULL = none does (stages/). */
+const char *lab_study_bound_words(const struct lab_study_point *points, int count,
+                                  struct lab_arena *arena);
+
 /* --- keys of a run, by dots: "test.batch_size", "options.depth" --- */
 double lab_study_number(const struct lab_study_run *run, const char *key); /* NaN = none */
 double lab_study_value(const struct lab_value *value); /* 1 of true; NaN = it is no number */

@@ -193,7 +193,8 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     found->answer = lacking_answer(whole, found->arena);
     found->untested = found->answer != NULL;
     if (!found->answer && (!told || !has_repeats(whole, found->arena)))
-        found->answer = report_runs_answer(whole, found->arena);
+        found->answer = report_runs_answer(
+            whole, count > 0 && lab_str_equal(chosen[0].analysis->name, "crossover"), found->arena);
     found->advice = lab_arena_alloc(found->arena, 1, sizeof *found->advice);
     *found->advice = lab_advice_make(whole, NULL, found->arena);
     analyse_samples(found, whole);

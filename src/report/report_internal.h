@@ -25,9 +25,11 @@ struct report_found { /* analyses, in the order in which they are shown */
 void report_analyse(struct report_found *found, const struct lab_analysis *analysis,
                     const struct lab_analysis_input *input);
 
-/* A sentence from the rates of the runs alone; NULL = they have none, or of different kinds. */
+/* A sentence from the rates of the runs alone; NULL = they have none, or of different kinds.
+ * `bounds`: with which models are transfer-bound, by their values, where points have one run. */
 struct lab_study_table;
-const char *report_runs_answer(const struct lab_study_table *study, struct lab_arena *arena);
+const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
+                               struct lab_arena *arena);
 
 /* Of a study with phases: what each run chose and how long it took, as JSON; the analyses of
  * variance and, for each device, of correlation as text. Nothing of any other study. */

@@ -9,6 +9,7 @@
 #include "stats/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define CONFIDENCE 0.95
 
@@ -62,9 +63,18 @@ static const char *one_point(const struct lab_study_point *point, struct lab_are
                             place(run, arena), sureness);
 }
 
-const char *report_runs_answer(const struct lab_study_table *study, struct lab_arena *arena) {
+static int by_work(const void *a, const void *b) {
+    const struct lab_study_run *x = ((const struct lab_study_point *)a)->runs[0],
+                               *y = ((const struct lab_study_point *)b)->runs[0];
+    return lab_study_order(lab_study_complexity(x), x->model, lab_study_complexity(y), y->model);
+}
+
+const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
+                               struct lab_arena *arena) {
     struct lab_study_point *points;
     int count = lab_study_points(study, arena, &points), low = 0, high = 0;
+    if (count > 1)
+        qsort(points, (size_t)count, sizeof *points, by_work);
     for (int i = 0; i < count; i++) {
         if (!(median(&points[i]) > 0) || is_once(points[i].runs[0]) != is_once(points[0].runs[0]) ||
             !lab_str_equal(points[i].runs[0]->run->rate_unit, points[0].runs[0]->run->rate_unit))
@@ -80,8 +90,11 @@ const char *report_runs_answer(const struct lab_study_table *study, struct lab_a
         single &= points[i].count == 1;
         used += points[i].count;
     }
+    const char *bound = bounds && single ? lab_study_bound_words(points, count, arena) : NULL;
+    const char *verdict = single ? " 1 run per point: no verdict." : "";
+    if (bound)
+        verdict = lab_arena_printf(arena, " %s (1 run per point: no verdict).", bound);
     return lab_arena_printf(arena, "%d of %d runs valid: %s to %s.%s", used, study->run_count,
                             figure(median(&points[low]), points[low].runs[0], arena),
-                            figure(median(&points[high]), points[high].runs[0], arena),
-                            single ? " 1 run per point: no verdict." : "");
+                            figure(median(&points[high]), points[high].runs[0], arena), verdict);
 }

@@ -3,8 +3,10 @@
 
 #include "analysis/claims/rows.h"
 #include "base/list.h"
+#include "base/str.h"
 
 #define PANELS_MAX 6
+#define NAMES_MOST 6 /* of marks, in the caption */
 
 struct drawn {
     const char *stage;
@@ -92,17 +94,41 @@ static void add_panel(struct lab_chart *chart, const struct crossover_series *se
     panel->shade_count = 1;
 }
 
+/* "vit32x2x256, vit32x4x512"; NULL = there are too many to be found by counting, or panels have
+ * different ones. */
+static const char *mark_names(const struct crossover_series *const *series, int count,
+                              struct lab_arena *arena) {
+    const char *names = "";
+    if (series[0]->count > NAMES_MOST)
+        return NULL;
+    for (int s = 0; s < count; s++)
+        for (int m = 0; m < series[0]->count; m++) {
+            const char *name = series[0]->models[m]->name;
+            if (series[s]->count != series[0]->count ||
+                !lab_str_equal(series[s]->models[m]->name, name))
+                return NULL;
+            if (s == 0)
+                names = lab_arena_printf(arena, "%s%s%s", names, m ? ", " : "", name);
+        }
+    return names;
+}
+
 void crossover_add_chart(struct lab_analysis_result *result, const struct crossover_group *groups,
                          int count, struct lab_arena *arena) {
     struct lab_chart chart = {.name = "crossover",
                               .title = "Compute and transfer time",
-                              .caption = "Of a sample. The longer of the two bounds the pipeline. "
-                                         "Marks: measured. Dashes: interpolated between them.",
+                              .caption = "The longer of the two bounds the pipeline. Marks: "
+                                         "measured. Dashes: interpolated between them.",
                               .simulated = result->simulated};
     const struct crossover_series **chosen;
     int all, shown = choose(groups, count, arena, &chosen, &all);
     for (int s = 0; s < shown; s++)
         add_panel(&chart, chosen[s], arena);
+    const char *names = shown > 0 ? mark_names(chosen, shown, arena) : NULL;
+    if (names)
+        chart.caption = lab_arena_printf(arena, "Marks, from the left: %s. %s", names,
+                                         "Dashes: interpolated. The longer of the two bounds the "
+                                         "pipeline.");
     if (all > shown)
         chart.title =
             lab_arena_printf(arena, "%s, %d of %d shown, from the lowest crossover to the highest",

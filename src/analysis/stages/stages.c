@@ -1,6 +1,7 @@
 /* stages.c: stage times of runs; blocks and series of points. */
 #include "analysis/stages/stages.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -80,6 +81,48 @@ const char *lab_stage_bound_words(const char *const *models, int count, const ch
             return counted;
     return count == 2 ? lab_arena_printf(arena, "transfer-bound %s and %s", models[0], models[1])
                       : lab_arena_printf(arena, "transfer-bound %s", models[0]);
+}
+
+#define NAMES_MOST 4
+
+/* "vit0x0x0 and vit32x2x256"; of more than are read, "9 models" */
+static const char *name_models(const char *const *names, int count, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (count > NAMES_MOST)
+        lab_str_printf(&text, "%d models", count);
+    else
+        lab_str_add_list(&text, names, "and");
+    return lab_arena_strdup(arena, text.text);
+}
+
+const char *lab_study_bound_words(const struct lab_study_point *points, int count,
+                                  struct lab_arena *arena) {
+    const char **seen = NULL, **names[2] = {NULL};
+    int seen_count = 0, counts[2] = {0};
+    for (int i = 0; i < count; i++) {
+        const char *model = lab_study_point_model(&points[i], arena);
+        struct lab_stage_times times = lab_stage_times_of(points[i].runs[0]);
+        if (!(lab_stage_transfer_s(&times) > 0) || lab_list_find_text(seen, seen_count, model) >= 0)
+            continue;
+        const struct lab_study_point **own = NULL;
+        int own_count = 0;
+        for (int k = i; k < count; k++)
+            if (lab_str_equal(lab_study_point_model(&points[k], arena), model))
+                LAB_ADD(own, own_count, arena) = &points[k];
+        int kind = lab_stage_is_transfer_bound(own, own_count, arena) ? 0 : 1;
+        LAB_ADD(seen, seen_count, arena) = model;
+        LAB_ADD(names[kind], counts[kind], arena) = model;
+    }
+    for (int k = 0; k < 2; k++)
+        LAB_ADD(names[k], counts[k], arena) = NULL;
+    const char *transfer = name_models(names[0], counts[0] - 1, arena),
+               *compute = name_models(names[1], counts[1] - 1, arena);
+    if (seen_count == 0)
+        return NULL;
+    if (!*transfer || !*compute)
+        return lab_arena_printf(arena, "%s: %s", *transfer ? "Transfer-bound" : "Compute-bound",
+                                *transfer ? transfer : compute);
+    return lab_arena_printf(arena, "Transfer-bound: %s; compute-bound: %s", transfer, compute);
 }
 
 /* --- blocks --- */

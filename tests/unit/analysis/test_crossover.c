@@ -213,6 +213,7 @@ LAB_TEST(test_times_are_drawn_over_work) {
     assert_int_equal(lab_analysis_find("crossover", NULL)->interest(&given.table), 30);
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     const struct lab_chart_panel *panel = &chart(&result, "crossover")->panels[0];
+    assert_says(chart(&result, "crossover")->caption, "Marks, from the left: ");
     assert_int_equal(panel->series_count, 4);
     assert_string_equal(panel->series[1].title, "transfer");
     assert_int_equal(panel->shade_count, 1);
