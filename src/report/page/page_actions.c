@@ -129,28 +129,45 @@ static const char *check_line(const struct lab_claim *claim, struct lab_arena *a
     return lab_arena_printf(arena, "nvidia-smi -i %d -q -d CLOCK,TEMPERATURE,PERFORMANCE", gpu);
 }
 
-/* A setting that was compared and isn't worth a change is an answer, too. */
+/* The largest that is certain of a kind, and a gain worth a change; NULL = none. */
+static const struct lab_claim *find_gain(const struct making *making, const char *kind) {
+    const struct lab_claim *most = NULL;
+    int count = 0;
+    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(claims[i]->kind, kind) && claims[i]->verdict == LAB_CLAIM_YES &&
+            claims[i]->effect >= (most ? most->effect : GAIN_LEAST))
+            most = claims[i];
+    return most;
+}
+
+/* A batch size that no other one beats on the mean is an answer, too; which models it isn't best
+ * for belongs to it. */
 static void add_kept(struct making *making, const struct lab_advice *advice) {
-    static const struct {
-        const char *kind, *text;
-    } rows[] = {
-        {"recommend.batch", "Keep the batch size: no other one gains 1% or more"},
-        {"recommend.compile", "Don't compile: it gains less than 1%"},
-    };
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        double most = -1;
-        bool known = true;
-        for (int i = 0; i < advice->tested_count; i++) {
-            const struct lab_claim *claim = &advice->tested[i];
-            if (!lab_str_equal(claim->kind, rows[r].kind))
-                continue;
-            bool yes = claim->verdict == LAB_CLAIM_YES;
-            known &= yes || (claim->verdict == LAB_CLAIM_NO && claim->bound < GAIN_LEAST);
-            most = fmax(most, yes ? claim->effect : 0);
-        }
-        if (known && most >= 0 && most < GAIN_LEAST)
-            add(making, (struct page_action){.kind = PAGE_CHOOSE, .text = rows[r].text});
+    const struct lab_claim *kept = NULL;
+    bool known = true;
+    for (int i = 0; i < advice->tested_count; i++) {
+        const struct lab_claim *claim = &advice->tested[i];
+        if (!lab_str_equal(claim->kind, "recommend.batch"))
+            continue;
+        bool yes = claim->verdict == LAB_CLAIM_YES;
+        known &= yes ? claim->effect < GAIN_LEAST
+                     : claim->verdict == LAB_CLAIM_NO && claim->bound < GAIN_LEAST;
+        kept = claim;
     }
+    if (!kept || !known)
+        return;
+    const struct lab_claim *gain = find_gain(making, "recommend.batch_model");
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "Keep %s: no other batch size gains 1%% or more%s%s", kept->reference,
+                   kept->mean_of ? ", mean of " : "", kept->mean_of ? kept->mean_of : "");
+    if (gain)
+        lab_str_printf(&text, ". Largest gain of one: %s, %+.1f%%",
+                       lab_claim_within(gain->subject, making->arena), 100 * gain->effect);
+    add(making, (struct page_action){.kind = PAGE_CHOOSE,
+                                     .text = page_named(making->names,
+                                                        lab_arena_strdup(making->arena, text.text),
+                                                        making->arena)});
 }
 
 static void add_choices(struct making *making, const struct lab_advice *advice) {
