@@ -518,6 +518,10 @@ static void test_tuning(struct lab_analysis_result *result, const struct content
         tune_s = fmin(tune_s, lab_study_setting_number(made->phases.runs[i], "tune_s"));
         blocks = fmax(blocks, made->phases.runs[i]->run->repeat + 1);
     }
+    if (main->tuning.tried == 0 && made->phases.simulated) {
+        result->further = "device=cuda";
+        result->tests = "Test auto-tuning on real GPUs";
+    }
     if (main->tuning.tried == 0 || main->tuning.tried >= LAB_TUNING_LEAST || !(tune_s > 0))
         return;
     double phase_s = 2 * fmax(TUNE_S, 10 * tune_s) * main->kernel_count * blocks;
