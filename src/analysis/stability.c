@@ -78,7 +78,7 @@ struct stability { /* of a study */
     int count, row_count, device_count, change_count, blocks;
     int points;
     int known, changed, throttled, throttling_known; /* series */
-    double throttled_s, watched_s, shortest_s, longest_s;
+    double throttled_s, watched_s, shortest_s, longest_s, total_s;
     struct lab_claim drift, throttling; /* "stability.drift", "stability.throttling" */
 };
 
@@ -171,6 +171,7 @@ static void count_in(struct stability *made, struct row *row,
     made->known += series->steady != LAB_STEADY_UNKNOWN;
     made->shortest_s = fmin(made->shortest_s, series->duration_s);
     made->longest_s = fmax(made->longest_s, series->duration_s);
+    made->total_s += series->duration_s;
     if (isnan(series->throttled_s))
         return;
     made->throttling_known++;
@@ -402,8 +403,12 @@ static void test_longer(struct lab_analysis_result *result, const struct stabili
     }
     int factor = (int)ceil(HEATED_S / made->longest_s);
     result->further = lab_arena_printf(made->arena, "test.num_samples=%.0f", samples * factor);
+    LAB_AUTO(str, total);
+    lab_str_add_duration(&total, factor * made->total_s, LAB_DURATION_ROUNDED);
     result->tests = lab_arena_printf(
-        made->arena, "Test longer runs, %d× the samples: throttling takes minutes", factor);
+        made->arena,
+        "Test longer runs, as throttling takes minutes: %d× the samples, %s of measuring", factor,
+        total.text);
 }
 
 /* NULL = nothing can be said. */
