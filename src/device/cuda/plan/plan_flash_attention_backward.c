@@ -69,10 +69,10 @@ struct order { /* in which pieces of work are taken: kernels/flash_attention_bac
 };
 
 /*
- * Heads are staggered, but for the last ones of a causal launch, which so ends with the shortest
- * pieces, and but for heads with more blocks of keys than run at once. Of those so many go together
- * that between two pieces of the same queries others are taken for a tile and a half: then the
- * first's turn is over.
+ * Heads are staggered, with two exceptions: the last heads of a causal launch, so that it ends with
+ * its shortest pieces, and heads with more blocks of keys than run at once. Of those, several heads
+ * are interleaved: between two pieces of the same queries, other pieces take a tile and a half of
+ * time, after which the first one's turn is over.
  */
 static struct order order_of(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct lab_flash_shape s = lab_flash_shape(launch);
