@@ -284,7 +284,7 @@ LAB_TEST(nccl_gives_way_on_slices_and_says_so) {
         ranks[i].way = LAB_SUM_NCCL;
     run_all((rank_work *const[]){keep_note, sum_once, sum_once, sum_once}, 20);
     check_all();
-    assert_contains(note, "by ring through device memory instead: NCCL takes whole GPUs");
+    assert_contains(note, "used ring through device memory: NCCL takes whole GPUs");
 }
 
 LAB_TEST(nccl_sums_one_rank_on_a_whole_gpu) {
