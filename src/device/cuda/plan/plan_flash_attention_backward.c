@@ -21,12 +21,10 @@ static bool is_half(const struct lab_launch *launch) {
     return lab_dtype_bytes(launch->out.dtype) == 2;
 }
 
-/* Whether wgmma and TMA can do it. Causal launches are mma.sync's: the order in which wgmma's
- * blocks would take their pieces of work has not been timed. */
+/* Whether wgmma and TMA can do it. */
 static bool suits_hopper(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct lab_flash_shape s = lab_flash_shape(launch);
-    return !launch->causal &&
-           cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_backward_hopper, capacity.capability) &&
+    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_backward_hopper, capacity.capability) &&
            is_half(launch) && s.width == 64 && are_aligned(launch, LSE) &&
            quotient_up(s.tokens, BLOCK) <= LENGTH_MAX / (s.batch * s.heads);
 }
