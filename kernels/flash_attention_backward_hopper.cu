@@ -13,13 +13,17 @@
  * (Shah et al. 2024); for dq, which sums over keys of both groups, ds goes through shared memory,
  * turned on the way, and each group makes 64 queries of it.
  *
- *   - the next tile's scores are asked for before dq is waited for and written, and dv before ds is
- *     made, so that the matrix unit works meanwhile
+ *   - the next tile's scores, dk and dq are asked for together, in this order: exponentials are
+ *     taken of the scores while the matrix unit makes the other two, and ds while it makes dv. The
+ *     tile after may be that of another piece of work: dk and dv are then stored on the way
+ *   - registers are what is short: dq and p have the same, so dq is given away before p is rounded.
+ *     What a tile is, the warp that fetches works out and leaves in shared memory
  *   - dq also sums over pieces of work: they add to it in fp32 and in turn, so the same bits come
- *     out each time. The first stores its part, the next ones have the L2 cache add theirs, the
- *     last reads and writes dq. A piece begins at the queries next to its own keys, so that pieces
- *     which run side by side are at different queries, each a tile behind the one whose turn is
- *     before its own, and nobody waits (flash_attention_backward_mma.cu)
+ *     out each time. Two warps do that by the copy engine and wait for turns and arrivals while the
+ *     groups go on: the first piece's part is stored, the next ones the L2 cache adds, and with the
+ *     last turn a group reads them and writes dq. A piece begins at the queries next to its own
+ *     keys, so that pieces which run side by side are at different queries, each a tile behind the
+ *     one whose turn is before its own, and nobody waits (flash_attention_backward_mma.cu)
  *   - blocks stay on their multiprocessors. Of a head the pieces with the last keys come first.
  *     Causal ones, which differ in length, are taken by a counter; that is from the shortest to the
  *     longest, and so that the end isn't a few long ones, heads from `staggered` on are taken the
@@ -31,13 +35,16 @@
  *     grid:   (number of multiprocessors, or of pieces if that is less), 384 threads, SHARED_BYTES
  *     maps:   of rank 5, sizes {64, tokens, 1, (kv_)heads, batch}, box {64, 128, 1, 1, 1}, swizzle
  *             of 128 bytes
- *     parts:  fp32, b · h · ⌈s / 128⌉ tiles of 128 · 64; turns: 8 of each tile, then the counter, all
+ *     parts:  fp32, b · h · ⌈s / 128⌉ tiles of 128 · 64; turns: 2 of each tile, then the counter, all
  *             0 before
  *
  * The matrix unit would bound it: five products of 128 · 128 · 64 take 2560 cycles, exponentials
- * 1024. On an H200 it reaches 334 TFLOP/s, of 2.5 times the forward's operations, for 16 · 12 heads
- * of 1024 tokens in bf16 that see all keys: a tile takes 2.7 times those cycles, as both groups wait
- * for each other's ds and for their own stores to arrive.
+ * 1024. On an H200 it reaches, of 2.5 times the forward's operations, 333 TFLOP/s for 16 · 12 causal
+ * heads of 1024 tokens in bf16 and 392 where they see all keys. Of the 5700 cycles of a tile,
+ * exponentials take 1250, giving dq away 600, asking for dp and dv 1000, ds 900, asking for scores
+ * and dk 1000, for dq and waiting for the scores 600. Asking takes so long as a product whose left
+ * factor is in registers holds its warps until the matrix unit takes it. Without waiting for turns
+ * it would take 1% less time.
  */
 #include "hopper.cuh"
 
@@ -52,16 +59,46 @@
 #define TILE_BYTES (BLOCK * ROW_BYTES)
 #define SUM_BYTES  (2 * BLOCK * 4)
 
-/* Keys and values, two stages; queries, do and sums, two stages; ds, two of two halves of keys. */
+/* Keys and values, two stages; queries and sums, three; do, two; ds, two halves of keys; dq, two
+ * halves of queries. */
 #define KV_START     0
 #define Q_START      (KV_START + 2 * 2 * TILE_BYTES)
-#define DS_START     (Q_START + 2 * 2 * TILE_BYTES)
-#define SUMS_START   (DS_START + 2 * 2 * TILE_BYTES)
-#define BARRIERS     (SUMS_START + 2 * SUM_BYTES)
-#define KV_RING      BARRIERS /* of each stage `full`, then of each `empty`, 8 bytes each */
-#define Q_RING       (KV_RING + 32)
-#define PIECES       (Q_RING + 32) /* which piece of work the keys of a stage are */
-#define SHARED_BYTES (PIECES + 16)
+#define DO_START     (Q_START + 3 * TILE_BYTES)
+#define DS_START     (DO_START + 2 * TILE_BYTES)
+#define DQ_START     (DS_START + 2 * TILE_BYTES)
+#define DQ_BYTES     (BLOCK / 2 * WIDTH * 4)
+#define SUMS_START   (DQ_START + 2 * DQ_BYTES)
+#define CARDS        (SUMS_START + 3 * SUM_BYTES) /* what the tile of a stage of queries is */
+#define CARD_BYTES   48
+#define ORDERS       (CARDS + 3 * CARD_BYTES) /* to each of the warps that store dq */
+#define ORDER_BYTES  32
+#define BARRIERS     (ORDERS + 2 * ORDER_BYTES)
+#define KV_EMPTY     BARRIERS           /* of each stage; they are full with the first queries */
+#define Q_RING       (KV_EMPTY + 2 * 8) /* of each stage `full`, then `empty` */
+#define DO_RING      (Q_RING + 3 * 16)
+#define SHARED_BYTES (DO_RING + 2 * 16)
+
+/* What a card has, behind flags. */
+#define NUMBER    4  /* of the tile, among all heads */
+#define TURN      8  /* turns at its dq that come before */
+#define QUERIES   12 /* that are left from its first on */
+#define KEYS      16 /* likewise */
+#define QUERY_OUT 24 /* where dq begins in `out` */
+#define KEY_OUT   32 /* where dk does */
+
+#define IS_LAST     1u  /* turn at its dq */
+#define IS_DIAGONAL 2u  /* queries and keys are the same tokens */
+#define IS_CUT      4u  /* not all keys of the block are there */
+#define BEGINS      8u  /* a piece of work */
+#define IS_FIRST    16u /* of all that the block takes */
+#define IS_NONE     32u /* but the end */
+#define KV_STAGE    64u /* where its keys are */
+
+/* Barriers by name, those after the first one for each group. */
+#define DS_THERE 1
+#define DS_FREE  2
+#define DQ_THERE 4
+#define DQ_FREE  6
 
 /* The upper word of all matrices: the swizzle and the bytes of 8 rows. */
 #define MATRIX_HIGH (1u << 30 | 8 * ROW_BYTES / 16)
@@ -104,6 +141,7 @@ __device__ __forceinline__ bool piece_of(const work &w, int number, piece &p) {
 
 struct tile {
     int number, head;
+    int at;     /* among the tiles of all heads */
     int before; /* pieces whose turn at it comes before */
     bool last;  /* turn */
 };
@@ -118,18 +156,19 @@ __device__ __forceinline__ tile tile_of(const work &w, const piece &p, int step)
         before = p.block;
         last = p.block == (CAUSAL ? number : w.tiles - 1);
     }
-    return {number, p.kv_head * (w.heads / w.kv_heads) + head, before, last};
+    head += p.kv_head * (w.heads / w.kv_heads);
+    return {number, head, (p.image * w.heads + head) * w.tiles + number, before, last};
 }
 
-/* Where a warp group is in a ring of two stages: `full` has been waited for with this parity. */
-struct place {
+/* Where a warp is in a ring of stages: `full` has been waited for with this parity. */
+template <int STAGES> struct place {
     u32 stage, parity;
-};
 
-__device__ __forceinline__ void go_on(place &at) {
-    at.stage ^= 1;
-    at.parity ^= at.stage == 0;
-}
+    __device__ __forceinline__ void go_on() {
+        stage = stage == STAGES - 1 ? 0 : stage + 1;
+        parity ^= stage == 0;
+    }
+};
 
 /* --- the warp that fetches --- */
 
@@ -137,38 +176,66 @@ struct maps {
     const tensor_map *q, *k, *v, *d_o;
 };
 
+/* Says what a tile is, but for `flags`. */
+__device__ __forceinline__ void write_card(const work &w, const piece &p, const tile &t, u32 card) {
+    int all = w.heads + 2 * w.kv_heads, query = t.number * BLOCK, key = p.block * BLOCK;
+    s64 first = (s64)p.image * w.tokens;
+    store_word(card + NUMBER, (u32)t.at);
+    store_word(card + TURN, (u32)t.before);
+    store_word(card + QUERIES, (u32)(w.tokens - query));
+    store_word(card + KEYS, (u32)(w.tokens - key));
+    store_long(card + QUERY_OUT, (u64)(((first + query) * all + t.head) * WIDTH));
+    store_long(card + KEY_OUT, (u64)(((first + key) * all + w.heads + p.kv_head) * WIDTH));
+}
+
 __device__ __forceinline__ void fetch_all(const work &w, u32 base, const maps &from,
                                           const float *sums, u32 *counter) {
-    place kv = {0, 1}, q = {0, 1}; /* an empty stage is there at once, the first time */
+    place<2> kv = {0, 1}, d_o = {0, 1}; /* an empty stage is there at once, the first time */
+    place<3> q = {0, 1};
     int number = CAUSAL ? (int)ticket_take(counter) : (int)blockIdx.x;
+    u32 first = IS_FIRST, full, card;
     piece p;
     while (piece_of(w, number, p)) {
-        u32 to = base + KV_START + kv.stage * 2 * TILE_BYTES, full = base + KV_RING + 8 * kv.stage;
-        barrier_wait(full + 16, kv.parity);
-        store_word(base + PIECES + 4 * kv.stage, (u32)number);
-        barrier_expect(full, 2 * TILE_BYTES);
-        load_head(to, from.k, p.block * BLOCK, p.kv_head, p.image, full);
-        load_head(to + TILE_BYTES, from.v, p.block * BLOCK, p.kv_head, p.image, full);
-        go_on(kv);
         for (int step = 0; step < p.steps; step++) {
             tile t = tile_of(w, p, step);
-            to = base + Q_START + q.stage * 2 * TILE_BYTES, full = base + Q_RING + 8 * q.stage;
-            barrier_wait(full + 16, q.parity);
-            barrier_expect(full, 2 * TILE_BYTES + SUM_BYTES);
-            load_head(to, from.q, t.number * BLOCK, t.head, p.image, full);
-            load_head(to + TILE_BYTES, from.d_o, t.number * BLOCK, t.head, p.image, full);
-            s64 pair = (s64)p.image * w.heads + t.head;
-            load_bytes(base + SUMS_START + q.stage * SUM_BYTES,
-                       sums + (pair * w.tiles + t.number) * (2 * BLOCK), SUM_BYTES, full);
-            go_on(q);
+            full = base + Q_RING + 16 * q.stage, card = base + CARDS + q.stage * CARD_BYTES;
+            barrier_wait(full + 8, q.parity);
+            write_card(w, p, t, card);
+            store_word(card, (t.last ? IS_LAST : 0) |
+                                 (CAUSAL && t.number == p.block ? IS_DIAGONAL : 0) |
+                                 ((p.block + 1) * BLOCK > w.tokens ? IS_CUT : 0) |
+                                 (step == 0 ? BEGINS : 0) | (kv.stage ? KV_STAGE : 0) | first);
+            first = 0;
+            if (step == 0) {
+                u32 to = base + KV_START + kv.stage * 2 * TILE_BYTES;
+                barrier_wait(base + KV_EMPTY + 8 * kv.stage, kv.parity);
+                barrier_expect(full, 3 * TILE_BYTES + SUM_BYTES);
+                load_head(to, from.k, p.block * BLOCK, p.kv_head, p.image, full);
+                load_head(to + TILE_BYTES, from.v, p.block * BLOCK, p.kv_head, p.image, full);
+            } else {
+                barrier_expect(full, TILE_BYTES + SUM_BYTES);
+            }
+            load_head(base + Q_START + q.stage * TILE_BYTES, from.q, t.number * BLOCK, t.head,
+                      p.image, full);
+            load_bytes(base + SUMS_START + q.stage * SUM_BYTES, sums + (s64)t.at * (2 * BLOCK),
+                       SUM_BYTES, full);
+            q.go_on();
+            full = base + DO_RING + 16 * d_o.stage;
+            barrier_wait(full + 8, d_o.parity);
+            barrier_expect(full, TILE_BYTES);
+            load_head(base + DO_START + d_o.stage * TILE_BYTES, from.d_o, t.number * BLOCK, t.head,
+                      p.image, full);
+            d_o.go_on();
         }
+        kv.go_on();
         /* not before a tile is left of this piece: others wait for what is taken and not begun */
-        barrier_wait(base + Q_RING + 16 + 8 * q.stage, q.parity);
+        barrier_wait(base + DO_RING + 16 * d_o.stage + 8, d_o.parity);
         number = CAUSAL ? (int)ticket_take(counter) : number + (int)gridDim.x;
     }
-    barrier_wait(base + KV_RING + 16 + 8 * kv.stage, kv.parity);
-    store_word(base + PIECES + 4 * kv.stage, 0xffffffffu);
-    barrier_release(base + KV_RING + 8 * kv.stage, 0);
+    full = base + Q_RING + 16 * q.stage;
+    barrier_wait(full + 8, q.parity);
+    store_word(base + CARDS + q.stage * CARD_BYTES, IS_NONE);
+    barrier_release(full, 0);
 }
 
 /* --- products of a warp group --- */
@@ -186,11 +253,17 @@ __device__ __forceinline__ void multiply_rows(scores &s, u32 a, u32 b) {
         MULTIPLY_SHARED(128, s, a + 2 * i, b + 2 * i, MATRIX_HIGH, "1");
 }
 
-/* d += a·b, b [128, 64] in shared memory */
-__device__ __forceinline__ void gather(outputs &d, factor &a, u32 b) {
+/* d = a·b, or d += a·b where `add` isn't 0; b [128, 64] in shared memory */
+__device__ __forceinline__ void gather(outputs &d, factor &a, u32 b, u32 add) {
 #pragma unroll
-    for (int i = 0; i < BLOCK / 16; i++)
-        MULTIPLY_HELD(64, d, a + 4 * i, b + (u32)(i * 16 * ROW_BYTES) / 16, MATRIX_HIGH, "1", "1");
+    for (int i = 0; i < BLOCK / 16; i++) {
+        if (i == 0)
+            MULTIPLY_HELD_IF(64, d, a + 4 * i, b + (u32)(i * 16 * ROW_BYTES) / 16, MATRIX_HIGH,
+                             add);
+        else
+            MULTIPLY_HELD(64, d, a + 4 * i, b + (u32)(i * 16 * ROW_BYTES) / 16, MATRIX_HIGH, "1",
+                          "1");
+    }
 }
 
 /* d = a·b, a [64, 128] as two halves of [128, 64] each, b [128, 64] */
@@ -258,7 +331,7 @@ __device__ __forceinline__ void show(const factor &ds, u32 half) {
 
 /* 64 rows from `row` on: the thread's two of them, if they are among the first `rows`. The four
  * lanes of a row exchange what they have, so that each writes 16 bytes and all of them 64. */
-__device__ __forceinline__ void store(const outputs &d, element *to, s64 stride, float scale,
+__device__ __forceinline__ void store(const outputs &d, element *to, int stride, float scale,
                                       int row, int rows) {
     int lane = (int)threadIdx.x % 32;
     bool odd = lane & 1, high = lane & 2;
@@ -280,39 +353,53 @@ __device__ __forceinline__ void store(const outputs &d, element *to, s64 stride,
             x[0] = high ? a : x[0], x[2] = high ? x[2] : a;
             x[1] = high ? b : x[1], x[3] = high ? x[3] : b;
             if (row + 8 * half < rows)
-                *(uint4 *)(to + (row + 8 * half) * stride + 32 * i + lane % 4 * 8) =
+                *(uint4 *)(to + (s64)(row + 8 * half) * stride + 32 * i + lane % 4 * 8) =
                     make_uint4(x[0], x[1], x[2], x[3]);
         }
 }
 
-/* Where a warp's part of a tile of dq is gathered, and whose turn it is. */
+/* Where a group's half of a tile of dq is gathered, and whose turn it is. */
 struct shared_part {
-    float4 *part;
+    float *part;
     u32 *turn;
     u32 number; /* of turns that come before this block's */
-    bool last;
 };
 
-__device__ __forceinline__ void part_wait(const shared_part &s, u32 passed) {
-    while (passed < s.number)
-        passed = flag_peek(s.turn);
+__device__ __forceinline__ void turn_wait(const shared_part &s) {
+    while (flag_peek(s.turn) < s.number)
+        ;
 }
 
-/* What others have gathered, and this; or this for others. */
-__device__ __forceinline__ void part_add(const shared_part &s, outputs &d) {
-    if (s.last && s.number == 0)
-        return;
-#pragma unroll
-    for (int i = 0; i < WIDTH / 8; i++) {
-        float4 x = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
-        if (s.last) {
-            float4 y = load_fresh(s.part + i * 32);
-            d[4 * i] += y.x, d[4 * i + 1] += y.y, d[4 * i + 2] += y.z, d[4 * i + 3] += y.w;
-        } else if (s.number) {
-            add_four(s.part + i * 32, x);
-        } else {
-            s.part[i * 32] = x;
+/* A warp that adds one group's halves to what others have gathered: it waits for its turn, and for
+ * what it stored to arrive, while the group goes on. */
+__device__ __forceinline__ void store_parts(u32 base, int group) {
+    int lane = (int)threadIdx.x % 32;
+    u32 from = base + DQ_START + (u32)group * DQ_BYTES,
+        order = base + ORDERS + (u32)group * ORDER_BYTES;
+    named_arrive(DQ_FREE + group, 160);
+    for (;;) {
+        named_sync(DQ_THERE + group, 160);
+        shared_part s = {(float *)load_long(order), (u32 *)load_long(order + 8),
+                         load_one(order + 16)};
+        if (!s.part)
+            return;
+        if (lane == 0) {
+            if (s.number) {
+                turn_wait(s);
+                memory_show();
+                add_bytes(s.part, from, DQ_BYTES);
+            } else {
+                store_bytes(s.part, from, DQ_BYTES);
+            }
+            store_wait<0>();
         }
+        __syncwarp();
+        named_arrive(DQ_FREE + group, 160);
+        if (lane == 0) {
+            store_wait_all();
+            flag_write(s.turn, s.number + 1);
+        }
+        __syncwarp();
     }
 }
 
@@ -323,142 +410,155 @@ struct results {
     float *parts;
     u32 *turns;
     float scale;
+    int stride, values; /* elements of `out` from one token to the next, and from dk to dv */
 };
-
-__device__ __forceinline__ shared_part part_of(const work &w, const piece &p, const tile &t,
-                                               const results &to, int warp) {
-    s64 pair = (s64)p.image * w.heads + t.head;
-    s64 number = (pair * w.tiles + t.number) * 8 + warp;
-    int lane = (int)threadIdx.x % 32;
-    return {(float4 *)to.parts + number * (WIDTH / 8 * 32) + lane, to.turns + number, (u32)t.before,
-            t.last};
-}
 
 /* What a thread has of its group's keys, and where it is. */
 struct state {
     scores s, dp;
     outputs dk, dv, dq;
     factor p, ds;
-    place q;
-    u32 turn;           /* which ds */
-    shared_part before; /* whose turn isn't passed on yet */
+    place<2> d_o;
+    place<3> q;
 };
 
-__device__ __forceinline__ u32 queries_at(u32 base, const place &q) {
-    return base + Q_START + q.stage * 2 * TILE_BYTES;
+__device__ __forceinline__ u32 keys_at(u32 base, u32 flags) {
+    return base + KV_START + (flags & KV_STAGE ? 2 * TILE_BYTES : 0);
 }
 
-/* One tile of queries, whose scores are there; MORE: then the next one's are. */
-template <bool MORE>
-__device__ __forceinline__ void take_step(const work &w, const piece &now, int step, u32 base,
-                                          u32 keys, const results &to, int group, state &x) {
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
-    int row = 16 * warp + lane / 4, first = now.block * BLOCK + group * 64; /* key of the group */
-    u32 half = (u32)(group * 64 * ROW_BYTES), values = keys + TILE_BYTES;
-    u32 queries = queries_at(base, x.q), d_o = queries + TILE_BYTES;
-    u32 empty = base + Q_RING + 16 + 8 * x.q.stage,
-        sums = base + SUMS_START + x.q.stage * SUM_BYTES;
-    u32 ds_tile = base + DS_START + x.turn * 2 * TILE_BYTES;
-    tile t = tile_of(w, now, step);
-    shared_part part = part_of(w, now, t, to, group * 4 + warp);
-
+/* Begins the scores of a tile, or of what is there if there is none. */
+__device__ __forceinline__ u32 ask_scores(u32 base, int group, state &x) {
+    barrier_wait(base + Q_RING + 16 * x.q.stage, x.q.parity);
+    u32 flags = load_one(base + CARDS + x.q.stage * CARD_BYTES);
     products_begin();
-    multiply_rows(x.dp, matrix_at(values + half, 16), matrix_at(d_o, 16));
+    multiply_rows(x.s, matrix_at(keys_at(base, flags) + (u32)(group * 64 * ROW_BYTES), 16),
+                  matrix_at(base + Q_START + x.q.stage * TILE_BYTES, 16));
     products_commit();
-    bool diagonal = CAUSAL && t.number == now.block;
-    if (diagonal || first + 64 > w.tokens)
-        soften<true>(x.s, sums, to.scale * LOG2E, w.tokens - first - row,
-                     diagonal ? group * 64 + row : -BLOCK);
+    return flags;
+}
+
+/* dq of the tile of a card: to the warp that stores it, or, if the turn is the last, to memory. */
+__device__ __forceinline__ void give_queries(u32 base, u32 card, const results &to, int group,
+                                             outputs &dq) {
+    int thread = (int)threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+    u32 at = (u32)(warp * (WIDTH / 8) * 32 + lane) * 16, turn = load_one(card + TURN);
+    s64 number = (s64)load_one(card + NUMBER) * 2 + group;
+    float *part = to.parts + number * (DQ_BYTES / 4);
+    if (!(load_one(card) & IS_LAST)) {
+        u32 order = base + ORDERS + (u32)group * ORDER_BYTES;
+        named_sync(DQ_FREE + group, 160);
+#pragma unroll
+        for (int i = 0; i < WIDTH / 8; i++)
+            store_four(base + DQ_START + (u32)group * DQ_BYTES + at + (u32)i * 512, dq + 4 * i);
+        if (thread == 0) {
+            store_long(order, (u64)part);
+            store_long(order + 8, (u64)(to.turns + number));
+            store_word(order + 16, turn);
+        }
+        writes_show();
+        named_arrive(DQ_THERE + group, 160);
+        return;
+    }
+    if (turn) {
+        turn_wait({part, to.turns + number, turn});
+#pragma unroll
+        for (int i = 0; i < WIDTH / 8; i++) {
+            float4 y = load_fresh((const float4 *)((u64)part + at) + i * 32);
+            dq[4 * i] += y.x, dq[4 * i + 1] += y.y, dq[4 * i + 2] += y.z, dq[4 * i + 3] += y.w;
+        }
+    }
+    store(dq, to.out + (s64)load_long(card + QUERY_OUT) + (s64)group * 64 * to.stride, to.stride,
+          to.scale, 16 * warp + lane / 4, (int)load_one(card + QUERIES) - group * 64);
+}
+
+__device__ __forceinline__ void store_keys(u32 card, const results &to, int group, state &x) {
+    int lane = (int)threadIdx.x % 32, row = 16 * ((int)threadIdx.x / 32 % 4) + lane / 4;
+    int rows = (int)load_one(card + KEYS) - group * 64;
+    element *out = to.out + (s64)load_long(card + KEY_OUT) + (s64)group * 64 * to.stride;
+    store(x.dk, out, to.stride, to.scale, row, rows);
+    store(x.dv, out + to.values, to.stride, 1.0f, row, rows);
+}
+
+/* One tile of queries, whose scores are there; then the next one's are. Returns its flags. */
+__device__ __forceinline__ u32 take_step(u32 base, const results &to, int group, u32 flags,
+                                         state &x) {
+    int lane = (int)threadIdx.x % 32, row = 16 * ((int)threadIdx.x / 32 % 4) + lane / 4;
+    u32 half = (u32)(group * 64 * ROW_BYTES), stage = x.q.stage;
+    u32 keys = keys_at(base, flags), d_o = base + DO_START + x.d_o.stage * TILE_BYTES;
+    u32 sums = base + SUMS_START + stage * SUM_BYTES;
+
+    if (flags & (IS_DIAGONAL | IS_CUT))
+        soften<true>(x.s, sums, to.scale * LOG2E,
+                     (int)load_one(base + CARDS + stage * CARD_BYTES + KEYS) - group * 64 - row,
+                     flags & IS_DIAGONAL ? group * 64 + row : -BLOCK);
     else
         soften<false>(x.s, sums, to.scale * LOG2E, 0, 0);
+    WAIT_PRODUCTS("0", 64, x.dq);
+    named_arrive(DS_FREE + (group ^ 1), 256);
+    u32 stage_before = stage ? stage - 1 : 2, card = base + CARDS + stage_before * CARD_BYTES;
+    if (!(flags & IS_FIRST)) {
+        give_queries(base, card, to, group, x.dq);
+        if (flags & BEGINS) {
+            HOLD(64, x.dk);
+            HOLD(64, x.dv);
+            store_keys(card, to, group, x);
+            barrier_release(base + KV_EMPTY + (flags & KV_STAGE ? 0 : 8), lane);
+        }
+        __syncwarp(); /* all lanes have read of it */
+        barrier_release(base + Q_RING + 16 * stage_before + 8, lane);
+    }
     pack_all(x.p, x.s);
+    barrier_wait(base + DO_RING + 16 * x.d_o.stage, x.d_o.parity);
     products_begin();
-    gather(x.dv, x.p, matrix_at(d_o, TILE_BYTES));
+    multiply_rows(x.dp, matrix_at(keys + TILE_BYTES + half, 16), matrix_at(d_o, 16));
     products_commit();
-    if (x.before.turn && lane == 0) /* what it stored has arrived meanwhile */
-        flag_write(x.before.turn, x.before.number + 1);
+    gather(x.dv, x.p, matrix_at(d_o, TILE_BYTES), ~flags & BEGINS);
+    products_commit();
     WAIT_PRODUCTS("1", 128, x.dp);
     derive(x.p, x.dp, sums + BLOCK * 4);
     pack_all(x.ds, x.dp);
-    show(x.ds, ds_tile + (u32)group * TILE_BYTES);
+
+    named_sync(DS_FREE + group, 256);
+    show(x.ds, base + DS_START + (u32)group * TILE_BYTES);
     writes_show();
     WAIT_PRODUCTS("0", 64, x.dv);
-    named_sync(1, 256);
+    barrier_release(base + DO_RING + 16 * x.d_o.stage + 8, lane);
+    x.d_o.go_on();
+    x.q.go_on();
+    u32 next = ask_scores(base, group, x);
     products_begin();
-    gather_queries(x.dq, matrix_at(ds_tile + half, 16), matrix_at(keys, TILE_BYTES));
+    gather(x.dk, x.ds, matrix_at(base + Q_START + stage * TILE_BYTES, TILE_BYTES), ~flags & BEGINS);
     products_commit();
-    gather(x.dk, x.ds, matrix_at(queries, TILE_BYTES));
+    named_sync(DS_THERE, 256);
+    products_begin();
+    gather_queries(x.dq, matrix_at(base + DS_START + half, 16), matrix_at(keys, TILE_BYTES));
     products_commit();
-    u32 passed = part.number ? flag_peek(part.turn) : 0;
-    go_on(x.q);
-    x.turn ^= 1;
-    if (MORE) {
-        barrier_wait(base + Q_RING + 8 * x.q.stage, x.q.parity);
-        products_begin();
-        multiply_rows(x.s, matrix_at(keys + half, 16), matrix_at(queries_at(base, x.q), 16));
-        products_commit();
-        WAIT_PRODUCTS("2", 64, x.dq);
-    } else {
-        WAIT_PRODUCTS("1", 64, x.dq);
-    }
-
-    part_wait(part, passed);
-    part_add(part, x.dq);
-    __syncwarp();
-    x.before = part;
-    if (part.last) {
-        x.before.turn = nullptr;
-        int all = w.heads + 2 * w.kv_heads, query = t.number * BLOCK + group * 64;
-        s64 at = (((s64)now.image * w.tokens + query) * all + t.head) * WIDTH;
-        store(x.dq, to.out + at, (s64)all * WIDTH, to.scale, row, w.tokens - query);
-    }
-    if (MORE)
-        WAIT_PRODUCTS("0", 128, x.s);
-    else
-        WAIT_PRODUCTS("0", 64, x.dk);
-    barrier_release(empty, lane);
+    WAIT_PRODUCTS("2", 128, x.s);
+    return next;
 }
 
-__device__ __forceinline__ void multiply_all(const work &w, u32 base, const results &to,
-                                             int group) {
-    int lane = (int)threadIdx.x % 32, row = 16 * ((int)threadIdx.x / 32 % 4) + lane / 4;
-    int all = w.heads + 2 * w.kv_heads;
-    place kv = {0, 0};
+__device__ __forceinline__ void multiply_all(u32 base, const results &to, int group) {
     state x;
+    x.d_o = {0, 0};
     x.q = {0, 0};
-    x.turn = 0;
-    for (;;) {
-        piece now;
-        barrier_wait(base + KV_RING + 8 * kv.stage, kv.parity);
-        if (!piece_of(w, (int)load_one(base + PIECES + 4 * kv.stage), now))
-            return;
-        u32 keys = base + KV_START + kv.stage * 2 * TILE_BYTES;
-        x.before.turn = nullptr;
-#pragma unroll
-        for (int i = 0; i < WIDTH / 2; i++)
-            x.dk[i] = x.dv[i] = 0.0f;
-        barrier_wait(base + Q_RING + 8 * x.q.stage, x.q.parity);
-        products_begin();
-        multiply_rows(x.s, matrix_at(keys + (u32)(group * 64 * ROW_BYTES), 16),
-                      matrix_at(queries_at(base, x.q), 16));
-        products_commit();
-        WAIT_PRODUCTS("0", 128, x.s);
+    u32 flags = ask_scores(base, group, x);
+    WAIT_PRODUCTS("0", 128, x.s);
+    if (!(flags & IS_NONE)) {
 #pragma unroll 1
-        for (int step = 0; step < now.steps - 1; step++)
-            take_step<true>(w, now, step, base, keys, to, group, x);
-        take_step<false>(w, now, now.steps - 1, base, keys, to, group, x);
-        barrier_release(base + KV_RING + 16 + 8 * kv.stage, lane);
-        go_on(kv);
-        if (x.before.turn && lane == 0)
-            flag_write(x.before.turn, x.before.number + 1);
+        do
+            flags = take_step(base, to, group, flags, x);
+        while (!(flags & IS_NONE));
+        WAIT_PRODUCTS("0", 64, x.dq);
         HOLD(64, x.dk);
         HOLD(64, x.dv);
-        int first = now.block * BLOCK + group * 64;
-        s64 at = (((s64)now.image * w.tokens + first) * all + w.heads + now.kv_head) * WIDTH;
-        store(x.dk, to.out + at, (s64)all * WIDTH, to.scale, row, w.tokens - first);
-        store(x.dv, to.out + at + (s64)w.kv_heads * WIDTH, (s64)all * WIDTH, 1.0f, row,
-              w.tokens - first);
+        u32 card = base + CARDS + (x.q.stage ? x.q.stage - 1 : 2) * CARD_BYTES;
+        store_keys(card, to, group, x);
+        give_queries(base, card, to, group, x.dq);
     }
+    named_sync(DQ_FREE + group, 160);
+    if (threadIdx.x % 128 == 0)
+        store_long(base + ORDERS + (u32)group * ORDER_BYTES, 0);
+    named_arrive(DQ_THERE + group, 160);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention_backward_hopper(
@@ -471,11 +571,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention_backwar
     work w = {tokens, heads, kv_heads, pairs, (tokens + BLOCK - 1) / BLOCK, staggered, together};
     int warp_group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
-        for (u32 i = 0; i < 2; i++) {
-            barrier_init(base + KV_RING + 8 * i, 1);
-            barrier_init(base + KV_RING + 16 + 8 * i, 8);
-            barrier_init(base + Q_RING + 8 * i, 1);
-            barrier_init(base + Q_RING + 16 + 8 * i, 8);
+        barrier_init(base + KV_EMPTY, 8);
+        barrier_init(base + KV_EMPTY + 8, 8);
+        for (u32 ring = base + Q_RING; ring < base + SHARED_BYTES; ring += 16) {
+            barrier_init(ring, 1);
+            barrier_init(ring + 8, 8);
         }
         barriers_show();
     }
@@ -484,12 +584,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention_backwar
     if (warp_group == 0) {
         registers_give<FETCH_REGISTERS>();
         maps from = {&q_map, &k_map, &v_map, &d_o_map};
-        if (threadIdx.x == 0)
+        int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
+        if (warp == 1 || warp == 2)
+            store_parts(base, warp - 1);
+        else if (threadIdx.x == 0)
             fetch_all(w, base, from, sums, counter);
     } else {
         registers_take<MULTIPLY_REGISTERS>();
-        results to = {out, parts, turns, scale};
-        multiply_all(w, base, to, warp_group - 1);
+        results to = {out, parts, turns, scale, (heads + 2 * kv_heads) * WIDTH, kv_heads * WIDTH};
+        multiply_all(base, to, warp_group - 1);
     }
 }
 #endif

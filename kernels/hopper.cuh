@@ -108,6 +108,22 @@ __device__ __forceinline__ void store_word(u32 address, u32 x) {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
 }
 
+__device__ __forceinline__ u64 load_long(u32 address) {
+    u64 x;
+    asm volatile("ld.shared.b64 %0, [%1];" : "=l"(x) : "r"(address) : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_long(u32 address, u64 x) {
+    asm volatile("st.shared.b64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
+}
+
+__device__ __forceinline__ void store_four(u32 address, const float *x) {
+    asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(x[0]), "f"(x[1]),
+                 "f"(x[2]), "f"(x[3])
+                 : "memory");
+}
+
 /* Four times 8 rows of 16 bytes, columns of what the matrix unit made; lane i gives the address of
  * row i. */
 __device__ __forceinline__ void store_four_turned(u32 address, const u32 *r) {
@@ -131,13 +147,6 @@ __device__ __forceinline__ u32 ticket_take(u32 *counter) {
                  : "l"(counter)
                  : "memory");
     return ticket;
-}
-
-/* Added by the L2 cache. */
-__device__ __forceinline__ void add_four(float4 *to, float4 x) {
-    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(x.x),
-                 "f"(x.y), "f"(x.z), "f"(x.w)
-                 : "memory");
 }
 
 /* --- the copy engine --- */
@@ -192,6 +201,31 @@ __device__ __forceinline__ void store_box(const tensor_map *map, int x, int y, u
 /* Until at most `KEPT` of this thread's stores still read shared memory. */
 template <int KEPT> __device__ __forceinline__ void store_wait() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(KEPT) : "memory");
+}
+
+/* Shared memory into plain memory, or added to it by the L2 cache; multiples of 16. */
+__device__ __forceinline__ void store_bytes(void *to, u32 from, u32 bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void add_bytes(float *to, u32 from, u32 bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+}
+
+/* Until all of this thread's stores have arrived. */
+__device__ __forceinline__ void store_wait_all() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+/* What others stored, as far as this thread knows of it, for the copy engine. */
+__device__ __forceinline__ void memory_show() {
+    asm volatile("fence.proxy.async;" ::: "memory");
 }
 
 /* --- the matrix unit --- */
@@ -301,6 +335,17 @@ __device__ __forceinline__ u32 matrix_at(u32 address, u32 leading) {
     asm volatile(APPLY(HELD_CODE, n, add, turn, JOIN(HELD_, n))                                    \
                  : JOIN(ITEMS_, n)(d)                                                              \
                  : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b), "r"(high))
+
+/* The same with b [16, n], and as d = a·b where `add`, a number, is 0. */
+#define ADD_64 "%38"
+#define HELD_IF_CODE(n, a, b, high, add)                                                           \
+    "{\n.reg .b64 y;\n.reg .pred p;\nsetp.ne.u32 p, " add ", 0;\nmov.b64 y, {" b ", " high         \
+    "};\n" WGMMA(n) "{" a "}, y, p, 1, 1, 1;\n}"
+#define MULTIPLY_HELD_IF(n, d, a, b, high, add)                                                    \
+    asm volatile(APPLY(HELD_IF_CODE, n, JOIN(HELD_, n), JOIN(ADD_, n))                             \
+                 : JOIN(ITEMS_, n)(d)                                                              \
+                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b), "r"(high),          \
+                   "r"(add))
 
 __device__ __forceinline__ void products_begin() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

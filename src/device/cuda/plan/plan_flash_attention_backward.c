@@ -15,7 +15,8 @@ enum { Q, K, V, O, D_O, LSE, INPUTS };
 #define STAGED_FROM (160 << 10) /* bytes of shared memory that a block may have, for two stages */
 
 #define HOPPER_THREADS 384
-#define HOPPER_BYTES   (12 * BLOCK * 128 + 2 * 2 * BLOCK * 4 + 80) /* of shared memory */
+#define HOPPER_BYTES   (13 * BLOCK * 128 + 3 * 2 * BLOCK * 4 + 304) /* of shared memory */
+#define HOPPER_TURNS   2
 
 static bool is_half(const struct lab_launch *launch) {
     return lab_dtype_bytes(launch->out.dtype) == 2;
@@ -30,15 +31,17 @@ static bool suits_hopper(const struct lab_launch *launch, struct cuda_capacity c
 }
 
 struct tiles {
-    int block_m, stages;
-    int64_t count; /* tiles of queries, of all heads */
+    int block_m, stages, turns; /* turns: that are counted for each */
+    int64_t count;              /* tiles of queries, of all heads */
 };
 
 static struct tiles tiles_of(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct lab_flash_shape s = lab_flash_shape(launch);
-    int block_m = suits_hopper(launch, capacity) ? BLOCK : s.width == 64 ? 64 : 32;
+    bool hopper = suits_hopper(launch, capacity);
+    int block_m = hopper ? BLOCK : s.width == 64 ? 64 : 32;
     int stages = s.width == 64 || capacity.shared_bytes_max >= STAGED_FROM ? 2 : 1;
-    return (struct tiles){block_m, stages, s.batch * s.heads * quotient_up(s.tokens, block_m)};
+    return (struct tiles){block_m, stages, hopper ? HOPPER_TURNS : WARPS,
+                          s.batch * s.heads * quotient_up(s.tokens, block_m)};
 }
 
 struct room { /* offsets in scratch memory, in bytes; sums come first */
@@ -52,7 +55,7 @@ static struct room room_of(const struct lab_launch *launch, struct cuda_capacity
     struct room room;
     room.parts = s.batch * s.heads * quotient_up(s.tokens, BLOCK) * 2 * BLOCK * single;
     room.turns = room.parts + half * tiles.count * tiles.block_m * s.width * single;
-    room.counter = room.turns + half * tiles.count * WARPS * (int64_t)sizeof(uint32_t);
+    room.counter = room.turns + half * tiles.count * tiles.turns * (int64_t)sizeof(uint32_t);
     room.end = room.counter + (int64_t)sizeof(uint32_t);
     return room;
 }
