@@ -116,13 +116,15 @@ void proof_draw_machine(struct proof_random *random, struct proof_drawn_machine 
     draw_rates(random, ret_machine);
     if (!ret_machine->nothing)
         draw_effects(random, ret_machine);
+    for (int n = 0; ret_machine->nothing && n < ret_machine->nodes && chance(random, 0.5); n++)
+        ret_machine->bridge_gb_s[n] = WIDE; /* shared, and slows nobody */
     draw_noise(random, ret_machine);
 }
 
 bool proof_shares_links(const struct proof_drawn_machine *machine) {
     bool shares = machine->join_gb_s < WIDE;
     for (int n = 0; n < machine->nodes; n++)
-        shares |= machine->bridge_gb_s[n] > 0;
+        shares |= machine->bridge_gb_s[n] > 0 && machine->bridge_gb_s[n] < WIDE;
     return shares;
 }
 

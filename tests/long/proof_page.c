@@ -17,6 +17,8 @@
 #define RARE         0.05 /* share of studies: the kind is hardly ever without effect */
 #define LEVEL        0.01
 #define SAMPLE_P     0.001 /* over all checks of all kinds together */
+/* so many claims of a kind, and none with a truth: the proof doesn't know it */
+#define SAMPLE_CLAIMS 20
 
 enum check { CHECK_COVERS, CHECK_FALSE, CHECK_NULL, CHECK_BOUNDS, CHECK_SLOWER, CHECKS };
 
@@ -145,6 +147,7 @@ static const char *why_not_judged(const struct proof_kind_count *kind) {
         {"variance.cpu_spikes", "drawn contention studies aren't sampled"},
         {"numa.local", "says that a GPU's local NUMA node wasn't tested"},
         {"stability.change", "named by a measured time"},
+        {"stability.longer", "says that longer runs weren't tested"},
     };
     bool unknown = 2 * kind->unmatched >= kind->tested; /* most of them have no truth */
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons && unknown; i++)
@@ -161,7 +164,7 @@ static const char *fault_of(const struct proof_claims *claims, const struct proo
     for (int c = 0; c < CHECKS; c++)
         if (!check_holds(claims, kind, (enum check)c, sample))
             return names[c];
-    if (sample || why_not_judged(kind))
+    if (why_not_judged(kind) || (sample && (is_judged(kind) || kind->claims < SAMPLE_CLAIMS)))
         return NULL;
     return !is_judged(kind) ? "not judged" : is_enough(kind) ? NULL : "too few";
 }

@@ -180,28 +180,52 @@ static bool plan_compile(struct plan *plan) {
     return true;
 }
 
-/* Single devices, and some of them at once. */
+/* One model on single devices, the first with each of the others, and all at once. */
+static void add_gangs(struct plan *plan, const struct proof_point *model, const int *gpus,
+                      int count, bool all) {
+    struct proof_point ranks[PROOF_RANKS_MAX];
+    bool local = model->node < 0;
+    for (int g = 0; g < count; g++) {
+        ranks[g] = *model;
+        on(&ranks[g], plan->machine, gpus[g], local ? -1 : 0);
+        add(plan, &ranks[g], 1);
+    }
+    for (int g = 1; g < count; g++) {
+        struct proof_point pair[] = {ranks[0], ranks[g]};
+        add(plan, pair, 2);
+    }
+    if (all)
+        add(plan, ranks, count);
+}
+
 static bool plan_throughput(struct plan *plan) {
-    const struct proof_drawn_machine *machine = plan->machine;
-    int batches = whole(plan, 1, 2), most = machine->gpus < 4 ? machine->gpus : 4;
-    if (machine->gpus < 2)
+    static const int gpus[] = {0, 1, 2, 3};
+    int batches = whole(plan, 1, 2), most = plan->machine->gpus < 4 ? plan->machine->gpus : 4;
+    if (plan->machine->gpus < 2)
         return false;
     bool local = whole(plan, 0, 1), all = most > 2 && whole(plan, 0, 1);
     struct proof_point model = draw_model(plan);
-    for (int b = 0; b < batches; b++, model.batch *= 2) {
-        struct proof_point ranks[PROOF_RANKS_MAX];
-        for (int g = 0; g < most; g++) {
-            ranks[g] = model;
-            on(&ranks[g], machine, g, local ? -1 : 0);
-            add(plan, &ranks[g], 1);
-        }
-        for (int g = 1; g < most; g++) {
-            struct proof_point pair[] = {ranks[0], ranks[g]};
-            add(plan, pair, 2);
-        }
-        if (all)
-            add(plan, ranks, most);
-    }
+    model.node = local ? -1 : 0;
+    for (int b = 0; b < batches; b++, model.batch *= 2)
+        add_gangs(plan, &model, gpus, most, all);
+    return true;
+}
+
+/* A pair on one bridge and a pair on two, with a model that copies and one that mostly computes. */
+static bool plan_bridges(struct plan *plan) {
+    const struct proof_drawn_machine *machine = plan->machine;
+    int gpus[3] = {0, -1, -1};
+    for (int g = 1; g < machine->gpus; g++)
+        gpus[machine->node_of[g] == machine->node_of[0] ? 1 : 2] = g;
+    if (machine->bridge_gb_s[machine->node_of[0]] == 0 || gpus[1] < 0 || gpus[2] < 0)
+        return false;
+    struct proof_point copies = draw_model(plan), computes = draw_model(plan);
+    copies.depth = 0;
+    computes.depth = ONE_OF(plan, 4, 6);
+    computes.patch = 16;
+    copies.node = computes.node = whole(plan, -1, 0);
+    add_gangs(plan, &copies, gpus, 3, false);
+    add_gangs(plan, &computes, gpus, 3, false);
     return true;
 }
 
@@ -304,6 +328,7 @@ static const struct {
     {"transfer_study", {"transfer", "numa"}, plan_transfer, 4},
     {"compile_study", {"compile", "scaling"}, plan_compile, 4},
     {"throughput_study", {"speedup", "recommend"}, plan_throughput, 3},
+    {"throughput_study", {"speedup", "recommend"}, plan_bridges, 20},
     {"stability", {"stability"}, plan_stability, 3},
     {"contention", {"contention", "variance"}, plan_phases, 3},
     {"train_scaling", {"training", "speedup"}, plan_training, 3},

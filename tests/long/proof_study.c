@@ -33,6 +33,7 @@ static struct lab_study_rank make_rank(const struct proof_point *point,
         to = machine ? lab_machine_node_index(machine, measured->ref.node) : -1;
     return (struct lab_study_rank){
         .gpu_id = point->gpu,
+        .gpu = point->gpu,
         .device = measured->ref.name,
         .numa_node = point->node,
         .device_node = measured->ref.node,
