@@ -3,7 +3,7 @@
  * read back from the database, so that what a run's result says can be found again in the samples
  * beside it.
  */
-#include "run/run_monitor.h"
+#include "run/run_monitor_internal.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -42,6 +42,7 @@ struct lab_run_monitor {
     int gpu_count;
     int64_t edge_ns, list_ns; /* of the last edge and the last list of processes */
     bool lists;               /* there are such lists */
+    struct monitor_processes processes;
     bool complained;
 };
 
@@ -98,6 +99,7 @@ static void on_event(void *state, const struct lab_sample_event *event) {
 static void on_processes(void *state, const struct lab_process_list *list) {
     struct lab_run_monitor *monitor = state;
     monitor->list_ns = list->time_ns;
+    monitor_processes_note(&monitor->processes, list);
     monitor->inner.processes(monitor->inner.state, list);
 }
 
@@ -144,6 +146,7 @@ void lab_run_monitor_close(struct lab_run_monitor *monitor) {
     if (lab_recorder_close(monitor->recorder, &err) < 0 && !monitor->complained)
         lab_log(LAB_LOG_WARNING, "the last samples can't be stored: %s", err.text);
     lab_mem_free(monitor->gpus);
+    lab_mem_free(monitor->processes.items);
     lab_mem_free(monitor);
 }
 
@@ -240,117 +243,12 @@ static int find_whole(const struct lab_recording *recording, int track) {
     return parent >= 0 && parent < recording->track_count ? parent : track;
 }
 
-/* --- strangers --- */
-
-struct strangers {
-    const struct lab_run_monitor_question *question;
-    const struct lab_recording *recording;
-    int track, whole;
-    int64_t fresh_ns; /* lists from here on are of this run */
-    struct lab_arena *arena;
-    struct lab_result *result; /* that those found are added to */
-};
-
-static bool is_listed(const pid_t *pids, int count, pid_t pid) {
-    for (int i = 0; i < count; i++)
-        if (pids[i] == pid)
-            return true;
-    return false;
-}
-
-static const struct lab_process_gpu *find_use(const struct strangers *strangers,
-                                              const struct lab_process_sample *process) {
-    for (int i = 0; i < process->gpu_count; i++)
-        if (process->gpus[i].entity == strangers->track ||
-            process->gpus[i].entity == strangers->whole)
-            return &process->gpus[i];
-    return NULL;
-}
-
-/*
- * From when on lists tell who was on the GPU since the run began. Who is on it is read once a
- * second; a list that is made before that still has the last run's worker. So the GPU has to have
- * told it since, and a tick later than that is sure to find it written down.
- */
-static int64_t find_fresh(const struct lab_track *track, int64_t start_ns) {
-    int column = lab_entity_column(&track->entity, LAB_METRIC_PROCESSES, -1);
-    bool told = false;
-    for (size_t i = 0; column >= 0 && track->values[column] && i < track->count; i++) {
-        if (told)
-            return track->times_ns[i];
-        told = track->times_ns[i] >= start_ns && track->valid[column][i];
-    }
-    return INT64_MAX;
-}
-
-static bool was_there_before(const struct strangers *strangers, pid_t pid) {
-    const struct lab_recording *recording = strangers->recording;
-    for (size_t i = 0; i < recording->process_count; i++) {
-        const struct lab_process_list *list = &recording->processes[i];
-        if (list->time_ns >= strangers->question->start_ns)
-            return false;
-        for (int j = 0; j < list->count; j++)
-            if (list->items[j].pid == pid && find_use(strangers, &list->items[j]))
-                return true;
-    }
-    return false;
-}
-
-/* The service through which the processes of several share a GPU; what they do counts, it does
- * nothing itself. */
-static bool is_service(const struct lab_process_sample *process) {
-    return lab_str_starts(process->name, "nvidia-cuda-mps");
-}
-
-/* In a container the driver may give numbers that mean nothing here: then only who was there before
- * the run is known to be a stranger. */
-static bool is_stranger(const struct strangers *strangers,
-                        const struct lab_process_sample *process) {
-    const struct lab_run_monitor_question *question = strangers->question;
-    if (is_listed(question->own, question->own_count, process->pid) ||
-        is_listed(question->own, question->own_count, process->parent_pid) ||
-        (question->runner && process->parent_pid == question->runner) || is_service(process))
-        return false;
-    return *process->name || was_there_before(strangers, process->pid);
-}
-
-static bool is_known(const struct lab_result *result, pid_t pid) {
-    for (int i = 0; i < result->foreign_processes.count; i++)
-        if (result->foreign_processes.items[i].pid == pid)
-            return true;
-    return false;
-}
-
-static void add_stranger(struct strangers *strangers, const struct lab_process_sample *process,
-                         const struct lab_process_gpu *use) {
-    struct lab_result_process *seen =
-        LAB_RESULT_ADD(strangers->result, foreign_processes, strangers->arena);
-    seen->pid = process->pid;
-    seen->name = *process->name ? process->name : NULL;
-    seen->user = *process->user ? process->user : NULL;
-    seen->memory_mb = use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20;
-}
-
-static void find_strangers(struct strangers *strangers) {
-    const struct lab_recording *recording = strangers->recording;
-    for (size_t i = 0; i < recording->process_count; i++) {
-        const struct lab_process_list *list = &recording->processes[i];
-        if (list->time_ns < strangers->fresh_ns)
-            continue;
-        for (int j = 0; j < list->count; j++) {
-            const struct lab_process_gpu *use = find_use(strangers, &list->items[j]);
-            if (use && is_stranger(strangers, &list->items[j]) &&
-                !is_known(strangers->result, list->items[j].pid))
-                add_stranger(strangers, &list->items[j], use);
-        }
-    }
-}
-
 /* --- figures --- */
 
 struct answer {
     const struct lab_run_monitor_question *question;
     const struct lab_recording *recording;
+    const struct monitor_processes *processes;
     struct lab_arena *arena;
     int rank, track, whole;
     int64_t from_ns, until_ns; /* of what was measured */
@@ -493,16 +391,10 @@ static void set_xids(struct answer *answer) {
     }
 }
 
-static void set_strangers(struct answer *answer) {
-    struct strangers strangers = {.question = answer->question,
-                                  .recording = answer->recording,
-                                  .track = answer->track,
-                                  .whole = answer->whole,
-                                  .arena = answer->arena,
-                                  .result = answer->result};
-    strangers.fresh_ns =
-        find_fresh(&answer->recording->tracks[answer->track], answer->question->start_ns);
-    find_strangers(&strangers);
+static void set_foreign(struct answer *answer) {
+    struct monitor_view view = {answer->question, answer->recording, answer->processes,
+                                answer->arena};
+    monitor_find_foreign(&view, answer->track, answer->whole, answer->result);
     int count = answer->result->foreign_processes.count;
     if (count == 0)
         return;
@@ -544,7 +436,7 @@ static void answer_rank(struct answer *answer) {
     set_figures(answer);
     set_throttling(answer);
     set_xids(answer);
-    set_strangers(answer);
+    set_foreign(answer);
     set_gaps(answer);
 }
 
@@ -559,7 +451,8 @@ void lab_run_monitor_answer(struct lab_run_monitor *monitor,
     };
     struct lab_recording recording;
     struct lab_err err = LAB_ERR_INIT;
-    if (!monitor || !lab_run_uses_gpu(question->ranks, question->rank_count))
+    if (!monitor ||
+        (!lab_run_uses_gpu(question->ranks, question->rank_count) && !monitor->processes.has_own))
         return;
     if (monitor->sampler)
         lab_sampler_take(monitor->sampler, &monitor->sink);
@@ -572,9 +465,11 @@ void lab_run_monitor_answer(struct lab_run_monitor *monitor,
         lab_log(LAB_LOG_WARNING, "no GPU samples of this run: %s", err.text);
         return;
     }
+    bool *given = lab_arena_alloc(arena, (size_t)recording.track_count + 1, sizeof *given);
     for (int i = 0; i < question->rank_count; i++) {
         struct answer answer = {.question = question,
                                 .recording = &recording,
+                                .processes = &monitor->processes,
                                 .arena = arena,
                                 .rank = i,
                                 .result = &results[i]};
@@ -582,6 +477,9 @@ void lab_run_monitor_answer(struct lab_run_monitor *monitor,
         if (answer.track < 0)
             continue;
         answer.whole = find_whole(&recording, answer.track);
+        given[answer.track] = given[answer.whole] = true;
         answer_rank(&answer);
     }
+    struct monitor_view view = {question, &recording, &monitor->processes, arena};
+    monitor_find_strayed(&view, given, results);
 }

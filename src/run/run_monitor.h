@@ -78,6 +78,7 @@ struct lab_run_monitor_question {
     int own_count;
     bool tells_throttling; /* lowered clocks are what is looked for: they exclude no run */
     pid_t runner; /* whose other workers are no strangers, since runs share GPUs; 0 = they are */
+    bool shares;  /* nor are their programs: several runs are meant to be on one device */
 };
 
 /*

@@ -258,7 +258,8 @@ make_question(const struct runner *runner, const struct runner_run *run, struct 
         .own = own,
         .own_count = count,
         .tells_throttling = planned->phase != NULL,
-        .runner = run->concurrent ? getpid() : 0};
+        .runner = run->concurrent ? getpid() : 0,
+        .shares = runner->spec->plan->runs_per_device > 1};
 }
 
 /* The next run begins behind this one. */

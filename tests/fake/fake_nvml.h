@@ -38,7 +38,8 @@
  *   seed=7                           another show of the same kind
  *   mig=1:3                          GPU 1 has three MIG instances; several with commas
  *   process=0:self:8000:85:C         GPU, pid (or self, parent, children: those that this process
- *                                    has just then), MiB, SM %, C compute, G graphics, M under MPS;
+ *                                    has just then, leaves: its descendants without children), MiB,
+ *                                    SM %, C compute, G graphics, M under MPS;
  *                                    of MIG GPUs 1.0 = instance 0; several with commas
  *   xid=1:79@12                      GPU 1 reports Xid 79 at 12 s, with @+12 so long after events
  *                                    were asked for; several with commas
@@ -153,6 +154,7 @@ struct fake_value {
 #define FAKE_LIST_MAX 160
 #define FAKE_MIG_MAX  7
 #define FAKE_CHILDREN 0xfffffffeu /* in place of a pid */
+#define FAKE_LEAVES   0xfffffffdu
 
 struct fake_process {
     int gpu, instance; /* -1 = the whole GPU */

@@ -153,6 +153,47 @@ lab_nvml_result nvmlEventSetFree(lab_nvml_event_set set) {
 
 /* --- processes --- */
 
+#define TREE_MAX 4096
+
+struct tree { /* processes that are no zombies */
+    int pids[TREE_MAX], parents[TREE_MAX], count;
+};
+
+static void read_tree(struct tree *tree) {
+    tree->count = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder && tree->count < TREE_MAX && (entry = readdir(folder));) {
+        char path[300];
+        int parent = -1;
+        char state = 0;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = *entry->d_name >= '1' && *entry->d_name <= '9' ? fopen(path, "r") : NULL;
+        if (file && fscanf(file, "%*d (%*[^)]) %c %d", &state, &parent) == 2 && state != 'Z') {
+            tree->pids[tree->count] = (int)strtol(entry->d_name, NULL, 10);
+            tree->parents[tree->count++] = parent;
+        }
+        if (file)
+            fclose(file);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static bool is_below(const struct tree *tree, int pid, int generations) {
+    for (int i = 0; i < tree->count && generations > 0; i++)
+        if (tree->pids[i] == pid)
+            return tree->parents[i] == getpid() ||
+                   is_below(tree, tree->parents[i], generations - 1);
+    return false;
+}
+
+static bool is_leaf(const struct tree *tree, int index) {
+    for (int i = 0; i < tree->count; i++)
+        if (tree->parents[i] == tree->pids[index])
+            return false;
+    return is_below(tree, tree->pids[index], 16);
+}
+
 static void write_process(const struct fake_process *process, unsigned pid, char *item,
                           size_t item_bytes) {
     struct lab_nvml_process_v3 whole = {
@@ -167,26 +208,19 @@ static void write_process(const struct fake_process *process, unsigned pid, char
 
 /* The pids that an entry of the script stands for now; how many. */
 static int pids_of(const struct fake_process *process, unsigned pids[FAKE_LIST_MAX]) {
-    if (process->pid != FAKE_CHILDREN) {
+    if (process->pid != FAKE_CHILDREN && process->pid != FAKE_LEAVES) {
         pids[0] = process->pid;
         return 1;
     }
+    struct tree *tree = malloc(sizeof *tree);
     int count = 0;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *entry; folder && count < FAKE_LIST_MAX && (entry = readdir(folder));) {
-        char path[300];
-        int parent = -1;
-        char state = 0;
-        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-        FILE *file = *entry->d_name >= '1' && *entry->d_name <= '9' ? fopen(path, "r") : NULL;
-        if (file && fscanf(file, "%*d (%*[^)]) %c %d", &state, &parent) == 2 && state != 'Z' &&
-            parent == getpid())
-            pids[count++] = (unsigned)strtoul(entry->d_name, NULL, 10);
-        if (file)
-            fclose(file);
-    }
-    if (folder)
-        closedir(folder);
+    if (!tree)
+        return 0;
+    read_tree(tree);
+    for (int i = 0; i < tree->count && count < FAKE_LIST_MAX; i++)
+        if (process->pid == FAKE_CHILDREN ? tree->parents[i] == getpid() : is_leaf(tree, i))
+            pids[count++] = (unsigned)tree->pids[i];
+    free(tree);
     return count;
 }
 
@@ -241,7 +275,7 @@ lab_nvml_result nvmlDeviceGetProcessUtilization(lab_nvml_device device,
     for (int i = 0; i < fake_script.process_count && since_us < now_us; i++) {
         const struct fake_process *process = &fake_script.processes[i];
         if (process->gpu != device->gpu || process->sm_percent == 0 ||
-            process->pid == FAKE_CHILDREN)
+            process->pid == FAKE_CHILDREN || process->pid == FAKE_LEAVES)
             continue;
         if (ret_items && found < room)
             ret_items[found] = (struct lab_nvml_process_use){

@@ -90,6 +90,7 @@ static const char *read_process(struct fake_script *script, const char *text) {
     process->pid = strcmp(pid, "self") == 0       ? (unsigned)getpid()
                    : strcmp(pid, "parent") == 0   ? (unsigned)getppid()
                    : strcmp(pid, "children") == 0 ? FAKE_CHILDREN
+                   : strcmp(pid, "leaves") == 0   ? FAKE_LEAVES
                                                   : (unsigned)strtoul(pid, NULL, 10);
     script->process_count++;
     return NULL;

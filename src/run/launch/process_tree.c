@@ -37,7 +37,7 @@ static ssize_t read_proc(pid_t pid, const char *file, char *buffer, size_t size)
     return got < 0 ? -1 : (ssize_t)length;
 }
 
-static bool read_process(pid_t pid, struct lab_process *ret_process) {
+bool lab_process_read(pid_t pid, struct lab_process *ret_process) {
     char text[1024];
     ssize_t length = read_proc(pid, "stat", text, sizeof text - 1);
     if (length <= 0)
@@ -78,7 +78,7 @@ void lab_process_tree_read(struct lab_process_tree *tree) {
         if (pid <= 0 || *end)
             continue;
         tree->items = lab_mem_grow(tree->items, (size_t)tree->count, sizeof *tree->items);
-        if (read_process((pid_t)pid, &tree->items[tree->count]))
+        if (lab_process_read((pid_t)pid, &tree->items[tree->count]))
             tree->count++;
     }
     if (tree->count > 0)
@@ -101,7 +101,7 @@ void lab_process_signal(const struct lab_process *process, int signal) {
     /* the pidfd first: whoever it refers to then keeps its start, whatever happens to the number */
     LAB_AUTO_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     struct lab_process now;
-    if (read_process(process->pid, &now) && now.start == process->start) {
+    if (lab_process_read(process->pid, &now) && now.start == process->start) {
         if (pidfd >= 0)
             syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0);
         else
