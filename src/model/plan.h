@@ -9,7 +9,11 @@
 #include "model/device_ref.h"
 #include "model/run.h"
 
-enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
+enum lab_plan_processes {
+    LAB_PLAN_PER_RANK, /* a worker for each rank */
+    LAB_PLAN_SHARED,   /* one worker, a thread for each rank */
+    LAB_PLAN_LAUNCHER, /* of a run: one program for all ranks, which starts its own processes */
+};
 
 /* What keeps the ranks of a phase apart: a set of bits. */
 enum {
@@ -52,7 +56,7 @@ struct lab_plan_run {
     int point_count;                  /* points that it serves */
     const struct lab_plan_phase
         *phase; /* NULL = the study has none; then what follows is the plan's */
-    enum lab_plan_processes processes;
+    enum lab_plan_processes processes; /* but for a launcher */
     double duration_s; /* measures so long instead of a number of iterations; 0 = doesn't */
     double tune_s;     /* > 0: the kernel is tuned first, so long at most */
 };

@@ -223,7 +223,8 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
             set_times(book, plan, draft, run);
             run->processes = draft->phase ? plan_phase_processes(book, draft->phase, draft->ranks,
                                                                  draft->rank_count)
-                                          : plan->processes;
+                             : draft->launched ? LAB_PLAN_LAUNCHER
+                                               : plan->processes;
         }
     }
 }
@@ -248,7 +249,7 @@ static uint64_t identify(const struct lab_plan *plan, int count) {
 static enum lab_plan_processes processes_needed(const struct plan_book *book) {
     for (int i = 0; i < book->draft_count; i++) {
         const struct plan_draft *draft = &book->drafts[i];
-        if (draft->phase) /* decided phase by phase */
+        if (draft->phase || draft->launched) /* decided phase by phase; needs no threads of ours */
             continue;
         if (draft->rank_count > 1 && book->works[draft->work].workload->collective)
             return LAB_PLAN_SHARED;
@@ -260,6 +261,10 @@ static enum lab_plan_processes processes_needed(const struct plan_book *book) {
                     return LAB_PLAN_SHARED;
     }
     return LAB_PLAN_PER_RANK;
+}
+
+static bool is_launcher(const struct plan_keys *keys) {
+    return keys->processes && lab_str_equal(keys->processes, "launcher");
 }
 
 static void fill_plan(const struct planner *p, struct lab_plan *plan) {
@@ -287,9 +292,20 @@ static void fill_plan(const struct planner *p, struct lab_plan *plan) {
     plan->duration_s = keys->duration_s;
     plan->profiler = keys->profiler;
     plan->disturb = keys->disturb;
-    plan->processes = !keys->processes                           ? processes_needed(&p->book)
+    plan->processes = !keys->processes || is_launcher(keys)      ? processes_needed(&p->book)
                       : lab_str_equal(keys->processes, "shared") ? LAB_PLAN_SHARED
                                                                  : LAB_PLAN_PER_RANK;
+}
+
+/* A list of GPUs is a run on each, not a run on all of them. */
+static void note_launcher(struct planner *p) {
+    struct plan_book *book = &p->book;
+    int most = 0;
+    for (int i = 0; i < book->draft_count; i++)
+        most = book->drafts[i].rank_count > most ? book->drafts[i].rank_count : most;
+    if (is_launcher(&p->keys) && most == 1)
+        plan_note(book, "experiment.processes=launcher: each run has one device; "
+                        "experiment.gpu_mode=multi gives it all of gpu_ids");
 }
 
 /* Ranks that work together in processes of their own couldn't. */
@@ -344,6 +360,7 @@ static int finish(struct planner *p, struct lab_err *err) {
         return -1;
     fill_plan(p, p->plan);
     plan_merge_notes(book);
+    note_launcher(p);
     p->plan->notes = book->notes;
     if (check_together(p, err) < 0 || check_apart(p, err) < 0)
         return -1;

@@ -99,6 +99,7 @@ struct plan_draft { /* a run before it is repeated, named and ordered */
     int work;
     struct lab_run_rank *ranks;
     int rank_count;
+    bool launched; /* a gang that is one program of the user's */
     struct plan_test test;
     int64_t iterations, warmup_iterations;
     const char **series;

@@ -8,7 +8,7 @@
 
 static const char *const orders[] = {"random", "as_given", NULL};
 static const char *const gpu_modes[] = {"single", "multi", "auto", "compare", NULL};
-static const char *const process_kinds[] = {"per_rank", "shared", NULL};
+static const char *const process_kinds[] = {"per_rank", "shared", "launcher", NULL};
 static const char *const profilers[] = {"none", "nsys", NULL};
 static const char *const disturbances[] = {"none", "cpu", "membw", "pcie", "sm", "power", NULL};
 
@@ -62,7 +62,8 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.repeat", LAB_OPTION_INT, AT(repeat), .fallback = "1", .min = 1, .max = 100000,
      .help = "runs of each point, one block of all points after the other"},
     {"experiment.processes", LAB_OPTION_CHOICE, AT(processes), .choices = process_kinds,
-     .help = "ranks of a gang: a process each, or threads of one; absent = what the devices need"},
+     .help = "ranks of a gang: a process each, threads of one, or launcher: your program once for "
+             "all GPUs; absent = what devices and command need"},
     {"experiment.gpu_mode", LAB_OPTION_CHOICE, AT(gpu_mode), .choices = gpu_modes,
      .help = "which gangs gpu_ids forms: one device; all of them; 1, 2, 4, … to compare; auto: by "
              "model size and batch. Absent = as gpu_ids says"},
@@ -349,6 +350,13 @@ int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
         return -1;
     if (find_workloads(job, arena, err) < 0)
         return -1;
+    for (int i = 0; i < job->workload_count; i++)
+        if (job->keys.processes && lab_str_equal(job->keys.processes, "launcher") &&
+            !job->workloads[i]->external)
+            return lab_value_err(lab_value_get(job->experiment, "processes"), err,
+                                 "experiment.processes=launcher starts a program of your own once "
+                                 "for all GPUs of a gang; %s is a workload of gpulab's",
+                                 job->workloads[i]->name);
     if (job->workload->external) { /* one run of the program, unless told otherwise */
         job->keys.test.num_samples = 1;
         job->keys.test.warmup_samples = 0;

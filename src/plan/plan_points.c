@@ -190,6 +190,8 @@ static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
     snprintf(text, sizeof text, "iterations %lld\nwarmup %lld\n", (long long)draft->iterations,
              (long long)draft->warmup_iterations);
     hash = lab_hash_text(hash, text);
+    if (draft->launched)
+        hash = lab_hash_text(hash, "launcher\n");
     if (!draft->phase)
         return hash;
     LAB_AUTO(str, phase);
@@ -256,6 +258,13 @@ static int fill_point(const struct walk *w, const struct plan_product *product, 
     return 0;
 }
 
+static bool is_launched(const struct walk *w, const struct plan_work *work) {
+    const char *processes = w->job->keys.processes;
+    const struct lab_workload *workload = work->workload;
+    return processes ? lab_str_equal(processes, "launcher")
+                     : workload->launches_gang && workload->launches_gang(work->config);
+}
+
 /* As a run on these ranks; its index. */
 static int book_point(const struct walk *w, const struct filled *filled,
                       const struct lab_run_rank *ranks, int count,
@@ -269,6 +278,7 @@ static int book_point(const struct walk *w, const struct filled *filled,
         draft.iterations = draft.test.num_steps;
     if (draft.test.warmup_steps >= 0)
         draft.warmup_iterations = draft.test.warmup_steps;
+    draft.launched = count > 1 && !phase && is_launched(w, &w->book->works[draft.work]);
     draft.hash = hash_draft(filled->hash, &draft, ranks);
     return book_draft(w->book, &draft, ranks);
 }

@@ -43,6 +43,7 @@ struct lab_job {
     int64_t iterations, warmup_iterations;
     double duration_s; /* > 0: measures so long instead of a number of iterations */
     uint64_t seed;     /* below 2^53 */
+    bool launcher;     /* one program for all ranks, which the first one starts */
     /* simulated devices: the machine's name and description (NULL = real ones), this run's chance
      * (below 2^53) and what its clock begins with */
     const char *machine, *definition;

@@ -31,6 +31,8 @@ static const char *test_text(const struct lab_plan *plan, const struct lab_plan_
     lab_value_set_int(arena, map, "num_samples", run->num_samples);
     lab_value_set_int(arena, map, "warmup_samples", run->warmup_samples);
     lab_value_set_float(arena, map, "timeout_s", run->timeout_s);
+    if (run->processes == LAB_PLAN_LAUNCHER)
+        lab_value_set_string(arena, map, "processes", "launcher");
     if (run->phase)
         add_phase(plan, run, map, arena);
     return lab_json_text(map, arena);

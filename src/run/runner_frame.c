@@ -34,7 +34,7 @@ static void hear_phase(struct runner *runner, struct runner_run *run, struct run
                        const char *text) {
     clean(text, rank->phase, sizeof rank->phase);
     rank->done = rank->total = 0;
-    for (int i = 0; i < run->item->planned->rank_count; i++)
+    for (int i = 0; i < run->speaker_count; i++)
         if (strcmp(run->ranks[i].phase, rank->phase) != 0)
             return;
     if (strcmp(run->phase, rank->phase) == 0)
@@ -48,7 +48,7 @@ static void hear_phase(struct runner *runner, struct runner_run *run, struct run
 
 const struct runner_rank *runner_run_slowest(const struct runner_run *run) {
     const struct runner_rank *slowest = &run->ranks[0];
-    for (int i = 1; i < run->item->planned->rank_count; i++)
+    for (int i = 1; i < run->speaker_count; i++)
         if (run->ranks[i].done < slowest->done)
             slowest = &run->ranks[i];
     return slowest;
@@ -169,7 +169,7 @@ static int hear_ready(struct runner_run *run, struct runner_rank *rank, struct l
     if (rank->ready)
         return lab_err_set(err, LAB_ERR_SYSTEM, "it sent READY twice");
     rank->ready = true;
-    for (int i = 0; i < run->item->planned->rank_count; i++)
+    for (int i = 0; i < run->speaker_count; i++)
         if (!run->ranks[i].ready)
             return 0;
     run->all_ready = true;
@@ -222,7 +222,7 @@ static void hear_failure(struct runner_run *run, struct runner_worker *worker,
                          const struct lab_frame *frame) {
     struct lab_err why = {.code = frame->failure.code, .hint = frame->failure.hint};
     clean(frame->failure.text, why.text, sizeof why.text);
-    if (worker->rank_count > 1) /* whose is known where a worker has one */
+    if (worker->rank_count > 1 && run->speaker_count > 1) /* else it is known whose it is */
         lab_err_context(&why, "rank %d", frame->rank);
     runner_run_fail(run, worker, &why);
     run->last_word = run->failed_worker == worker;

@@ -72,6 +72,7 @@ struct runner_run {
     struct runner_worker *workers;
     int worker_count;
     struct runner_rank *ranks;
+    int speaker_count;   /* ranks that tell of phases and progress: all, or a launcher's first */
     int64_t start_ns;    /* simulated: by the study's clock */
     int64_t heard_ns;    /* simulated: the latest time that its workers spoke of */
     int64_t begun_ns;    /* by this machine's clock */
@@ -190,17 +191,19 @@ const struct runner_rank *runner_run_slowest(const struct runner_run *run);
 /* --- runner_result.c --- */
 
 /* Fills rate, valid and result of `outcome`, in the arena, and the end of a simulated run.
- * `shared`: one process had all ranks. `profiler` recorded it; NULL = none. The monitor is asked
- * for what the ranks' GPUs did; the question's times of measuring are filled in here. */
-void runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
-                         const char *profiler, struct lab_run_monitor *monitor,
+ * `processes`: how the ranks were carried out. `profiler` recorded it; NULL = none. The monitor is
+ * asked for what the ranks' GPUs did; the question's times of measuring are filled in here. */
+void runner_result_merge(const struct runner_rank *ranks, int count,
+                         enum lab_plan_processes processes, const char *profiler,
+                         struct lab_run_monitor *monitor,
                          const struct lab_run_monitor_question *question, struct lab_arena *arena,
                          struct lab_run *outcome);
 
 /* --- runner_phase.c --- */
 
-/* A run's ranks are threads of one worker; how long it measures, 0 = a number of iterations. */
-bool runner_run_is_shared(const struct runner *runner, const struct lab_plan_run *planned);
+/* How a run's ranks are carried out; how long it measures, 0 = a number of iterations. */
+enum lab_plan_processes runner_run_processes(const struct runner *runner,
+                                             const struct lab_plan_run *planned);
 double runner_run_duration_s(const struct runner *runner, const struct lab_plan_run *planned);
 
 /* What rank `index` of a run of a phase is told beside its device and node: CPUs of its own, and

@@ -12,8 +12,11 @@
 
 /* --- the plan's, or the phase's --- */
 
-bool runner_run_is_shared(const struct runner *runner, const struct lab_plan_run *planned) {
-    return (planned->phase ? planned->processes : runner->spec->plan->processes) == LAB_PLAN_SHARED;
+enum lab_plan_processes runner_run_processes(const struct runner *runner,
+                                             const struct lab_plan_run *planned) {
+    return planned->phase || planned->processes == LAB_PLAN_LAUNCHER
+               ? planned->processes
+               : runner->spec->plan->processes;
 }
 
 double runner_run_duration_s(const struct runner *runner, const struct lab_plan_run *planned) {

@@ -18,7 +18,8 @@ struct merge {
     struct lab_result *ranks;
     const struct lab_run_rank *places;
     int count;
-    bool shared; /* one process has all ranks */
+    int measured; /* ranks that have values of their own: all, or the first one of a launcher */
+    bool shared;  /* one process has all ranks */
     const struct lab_result *slowest;
     struct lab_result *run;
 };
@@ -124,14 +125,14 @@ static double number(const struct merge *merge, int rank, const struct lab_resul
 
 static double sum_numbers(const struct merge *merge, const struct lab_result_row *row) {
     double total = 0;
-    for (int i = 0; i < merge->count; i++)
+    for (int i = 0; i < merge->measured; i++)
         total += number(merge, i, row);
     return isfinite(total) ? total : NAN;
 }
 
 static int64_t sum_counts(const struct merge *merge, const struct lab_result_row *row) {
     int64_t total = 0;
-    for (int i = 0; i < merge->count; i++) {
+    for (int i = 0; i < merge->measured; i++) {
         int64_t count = *(const int64_t *)lab_result_get(&merge->ranks[i], row);
         if (count == LAB_RESULT_NO_COUNT || __builtin_add_overflow(total, count, &total))
             return LAB_RESULT_NO_COUNT;
@@ -288,7 +289,7 @@ static void add_sentences(const struct merge *merge, const char *profiler) {
                                          "profiled by %s: its times include the profiler's "
                                          "overhead",
                                          profiler));
-    if (merge->count > 1)
+    if (merge->measured > 1)
         run->gang_overlap = find_overlap(merge);
     if (run->gang_overlap < OVERLAP_LEAST)
         lab_result_warn(run, merge->arena,
@@ -314,12 +315,14 @@ static void set_outcome(const struct merge *merge, struct lab_run *outcome) {
             outcome->end_ns = merge->ranks[i].end_ns;
 }
 
-void runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
-                         const char *profiler, struct lab_run_monitor *monitor,
+void runner_result_merge(const struct runner_rank *ranks, int count,
+                         enum lab_plan_processes processes, const char *profiler,
+                         struct lab_run_monitor *monitor,
                          const struct lab_run_monitor_question *question, struct lab_arena *arena,
                          struct lab_run *outcome) {
-    struct merge merge = {
-        .arena = arena, .count = count, .shared = shared, .places = question->ranks};
+    struct merge merge = {.arena = arena, .count = count, .places = question->ranks};
+    merge.shared = processes != LAB_PLAN_PER_RANK;
+    merge.measured = processes == LAB_PLAN_LAUNCHER ? 1 : count;
     merge.ranks = lab_arena_alloc(arena, (size_t)count, sizeof *merge.ranks);
     merge.run = lab_arena_alloc(arena, 1, sizeof *merge.run);
     *merge.run = lab_result_none;

@@ -30,8 +30,10 @@ static int64_t read_oom_kills(struct lab_arena *arena) {
 
 static void make_workers(const struct runner *runner, struct runner_run *run) {
     int ranks = run->item->planned->rank_count;
-    bool shared = runner_run_is_shared(runner, run->item->planned);
+    enum lab_plan_processes processes = runner_run_processes(runner, run->item->planned);
+    bool shared = processes != LAB_PLAN_PER_RANK;
     run->worker_count = shared ? 1 : ranks;
+    run->speaker_count = processes == LAB_PLAN_LAUNCHER ? 1 : ranks;
     run->workers = lab_arena_alloc(&run->arena, (size_t)run->worker_count, sizeof *run->workers);
     run->ranks = lab_arena_alloc(&run->arena, (size_t)ranks, sizeof *run->ranks);
     for (int i = 0; i < run->worker_count; i++) {
@@ -275,7 +277,7 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
     const struct lab_plan *plan = runner->spec->plan;
     struct lab_run_monitor_question question = make_question(runner, run, &run->arena);
     runner_result_merge(run->ranks, run->item->planned->rank_count,
-                        runner_run_is_shared(runner, run->item->planned),
+                        runner_run_processes(runner, run->item->planned),
                         lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->monitor,
                         &question, &run->arena, &outcome);
     move_clock(runner, &outcome);

@@ -213,9 +213,9 @@ static void run_ranks(struct worker *worker) {
     if (is_collective(worker))
         worker->group = lab_group_open(&(struct lab_group_setup){
             .ranks = job->rank_count, .limit_s = LAB_GROUP_LIMIT_S, .stopped = &worker->stopping});
-    LAB_AUTO_FREE struct rank *ranks = lab_mem_alloc((size_t)job->rank_count, sizeof *ranks);
-    int started = 0;
-    for (; started < job->rank_count; started++) {
+    int count = job->launcher ? 1 : job->rank_count, started = 0;
+    LAB_AUTO_FREE struct rank *ranks = lab_mem_alloc((size_t)count, sizeof *ranks);
+    for (; started < count; started++) {
         struct rank *rank = &ranks[started];
         rank->worker = worker;
         rank->job = &job->ranks[started];

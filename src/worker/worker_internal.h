@@ -79,7 +79,8 @@ struct rank {
     const struct lab_job_rank *job;
     pthread_t thread;
     struct lab_arena arena;
-    struct lab_session session; /* its device, its workload, what was verified and proven */
+    struct lab_session session;  /* its device, its workload, what was verified and proven */
+    struct lab_device_list gang; /* of a launcher: the devices of all ranks */
 
     bool go;                                       /* the runner has let it measure */
     int64_t shown[2];                              /* to the other ranks, in turn (worker_agree) */
@@ -192,3 +193,5 @@ double worker_peak_memory_mib(bool external, struct lab_arena *arena);
 
 /* Adds to the rank's result what is known at its end. */
 void worker_complete_result(struct rank *rank);
+/* Of a launcher: what is known of another rank of the job, whose work the first's program did. */
+struct lab_result worker_launched_result(const struct rank *first, int index);

@@ -82,13 +82,37 @@ static void on_warning(void *state, const char *text) {
 
 /* --- before it measures --- */
 
-static int choose_device(struct rank *rank, struct lab_err *err) {
-    if (lab_session_choose(&rank->session, rank->job->device, err) < 0)
+static int choose_device(struct rank *rank, const char *device, struct lab_err *err) {
+    if (lab_session_choose(&rank->session, device, err) < 0)
         return -1;
     if (rank->session.devices.count != 1)
-        return lab_err_set(err, LAB_ERR_USER, "%s names %d devices, a rank has one",
-                           rank->job->device, rank->session.devices.count);
+        return lab_err_set(err, LAB_ERR_USER, "%s names %d devices, a rank has one", device,
+                           rank->session.devices.count);
     return 0;
+}
+
+/* Those of a program that is started once for all of them; the first one is the session's. */
+static int choose_gang(struct rank *rank, struct lab_err *err) {
+    const struct lab_job *job = &rank->worker->job;
+    rank->gang.count = job->rank_count;
+    rank->gang.items =
+        lab_arena_alloc(&rank->arena, (size_t)job->rank_count, sizeof *rank->gang.items);
+    for (int i = job->rank_count - 1; i >= 0; i--) {
+        if (choose_device(rank, job->ranks[i].device, err) < 0)
+            return -1;
+        rank->gang.items[i] = rank->session.ref;
+    }
+    rank->session.rank.gang = &rank->gang;
+    return 0;
+}
+
+/* The node of the rank, or of all ranks of a launcher; -1 = they are on several. */
+static int find_node(const struct rank *rank) {
+    const struct lab_job *job = &rank->worker->job;
+    for (int i = 0; job->launcher && i < job->rank_count; i++)
+        if (job->ranks[i].numa_node != rank->job->numa_node)
+            return -1;
+    return rank->job->numa_node;
 }
 
 static int verify(struct rank *rank, struct lab_err *err) {
@@ -176,14 +200,21 @@ static int measure(struct rank *rank, struct lab_err *err) {
 
 static void tell_result(struct rank *rank) {
     struct worker *worker = rank->worker;
+    const struct lab_job *job = &worker->job;
     worker_complete_result(rank);
     /* before it is sent: the acknowledgement may be here before this thread goes on */
     pthread_mutex_lock(&worker->mutex);
-    worker->results_left--;
+    worker->results_left -= job->launcher ? job->rank_count : 1;
     pthread_mutex_unlock(&worker->mutex);
     worker_send(worker, &(struct lab_frame){.type = LAB_FRAME_RESULT,
                                             .rank = rank->job->index,
                                             .result = &rank->result});
+    for (int i = 1; job->launcher && i < job->rank_count; i++) {
+        struct lab_result other = worker_launched_result(rank, i);
+        worker_send(worker, &(struct lab_frame){.type = LAB_FRAME_RESULT,
+                                                .rank = job->ranks[i].index,
+                                                .result = &other});
+    }
 }
 
 /* --- the whole --- */
@@ -277,7 +308,7 @@ static void prepare(struct rank *rank) {
                               .stopped = on_stopped,
                               .state = rank,
                               .warning = on_warning}},
-        .rank = {.numa_node = rank->job->numa_node,
+        .rank = {.numa_node = find_node(rank),
                  .index = rank->job->index,
                  .count = job->gang_size,
                  .seed = lab_random_bits(job->seed, (uint64_t)rank->job->index),
@@ -298,7 +329,9 @@ static int carry_out(struct rank *rank, struct lab_err *err) {
     prepare(rank);
     if (!simulated && lab_session_bind(&rank->session, err) < 0)
         return lab_err_context(err, "NUMA node %d", rank->job->numa_node);
-    if ((!simulated && worker_bind(rank, err) < 0) || choose_device(rank, err) < 0)
+    if ((!simulated && worker_bind(rank, err) < 0) ||
+        (rank->worker->job.launcher ? choose_gang(rank, err)
+                                    : choose_device(rank, rank->job->device, err)) < 0)
         return -1;
     return use_device(rank, err) < 0 ? lab_err_context(err, "%s", rank->session.ref.name) : 0;
 }

@@ -33,23 +33,20 @@ double worker_peak_memory_mib(bool external, struct lab_arena *arena) {
 /* --- what was done --- */
 
 /* Which node the device sits on, and how far that is from the one that feeds it. */
-static void set_place(struct lab_result *result, const struct rank *rank) {
-    const struct lab_machine *machine =
-        rank->session.ref.machine ? rank->session.ref.machine : rank->worker->machine;
-    int distance =
-        lab_machine_distance(machine, lab_machine_node_index(machine, rank->job->numa_node),
-                             lab_machine_node_index(machine, rank->session.ref.node));
-    result->device = rank->session.ref.name;
-    result->numa_node = rank->job->numa_node;
-    if (rank->session.ref.node >= 0)
-        result->device_node = rank->session.ref.node;
+static void set_place(struct lab_result *result, const struct worker *worker,
+                      const struct lab_device_ref *ref, int numa_node) {
+    const struct lab_machine *machine = ref->machine ? ref->machine : worker->machine;
+    int distance = lab_machine_distance(machine, lab_machine_node_index(machine, numa_node),
+                                        lab_machine_node_index(machine, ref->node));
+    result->device = ref->name;
+    result->numa_node = numa_node;
+    if (ref->node >= 0)
+        result->device_node = ref->node;
     if (distance > 0)
         result->distance = distance;
-    result->device_uuid = rank->session.ref.uuid;
-    if (rank->session.ref.simulated) {
+    result->device_uuid = ref->uuid;
+    if (ref->simulated)
         result->simulated = true;
-        result->end_ns = rank->end_ns; /* isn't what the runner's clock says */
-    }
 }
 
 /* What this rank does of an iteration. */
@@ -214,7 +211,9 @@ static void set_configuration(struct lab_result *result, const struct rank *rank
 void worker_complete_result(struct rank *rank) {
     struct lab_result *result = &rank->result;
     struct lab_arena *arena = &rank->arena;
-    set_place(result, rank);
+    set_place(result, rank->worker, &rank->session.ref, rank->job->numa_node);
+    if (result->simulated > 0)
+        result->end_ns = rank->end_ns; /* isn't what the runner's clock says */
     set_amount(result, rank);
     set_times(result, &rank->measurement);
     set_told(result, rank);
@@ -228,4 +227,16 @@ void worker_complete_result(struct rank *rank) {
     set_conditions(result, &rank->measurement.conditions);
     add_warnings(result, rank, arena);
     set_configuration(result, rank, arena);
+}
+
+/* The program's time and what is to be said of it are those of all its ranks. */
+struct lab_result worker_launched_result(const struct rank *first, int index) {
+    struct lab_result result = lab_result_none;
+    set_place(&result, first->worker, &first->gang.items[index],
+              first->worker->job.ranks[index].numa_node);
+    result.first_ns = first->result.first_ns;
+    result.last_ns = first->result.last_ns;
+    result.warnings = first->result.warnings;
+    result.invalid = first->result.invalid;
+    return result;
 }

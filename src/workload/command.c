@@ -73,6 +73,16 @@ static bool command_uses(const void *opaque, const char *option, const char *key
            value_uses(config->env, key);
 }
 
+static bool uses_own(const struct command_config *config, const char *key) {
+    return !lab_value_get(config->matrix, key) &&
+           (value_uses(config->command, key) || value_uses(config->env, key));
+}
+
+/* Who asks how many GPUs there are, or which, starts a process for each. */
+static bool command_launches_gang(const void *config) {
+    return uses_own(config, COMMAND_GPU_IDS) || uses_own(config, COMMAND_GPU_COUNT);
+}
+
 static void command_cost(const void *config, struct lab_workload_cost *ret_cost) {
     (void)config;
     *ret_cost = (struct lab_workload_cost){.dtype = LAB_FP32};
@@ -131,7 +141,7 @@ static void command_label(const void *opaque, struct lab_str *out) {
 struct command_state {
     struct lab_arena arena;
     const char **argv, **env;
-    struct lab_cpus cpus; /* of a CPU device: where the program runs */
+    struct lab_cpus cpus; /* of CPU devices: where the program runs */
     int node;
     struct lab_sink sink;
     int64_t total; /* iterations that the program will do; 0 = unknown */
@@ -171,10 +181,7 @@ static int fill_words(struct command_state *state, const struct command_config *
                            : lab_err_set(err, LAB_ERR_USER, "command: the program's name is empty");
 }
 
-static int command_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
-                        struct lab_err *err) {
-    const struct command_config *config = opaque;
-    const struct lab_device_ref *ref = command_place(rank);
+static int check_place(const struct lab_device_ref *ref, struct lab_err *err) {
     if (ref && ref->simulated)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "%s is simulated: your own program can't run on it", ref->name);
@@ -183,6 +190,28 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
                            "%s: your own program needs the whole GPU, not a slice; "
                            "write device=%s:%d",
                            ref->name, ref->backend, ref->unit);
+    return 0;
+}
+
+/* All cores of its CPU devices. */
+static void add_cpus(struct command_state *state, const struct lab_rank *rank) {
+    int places = command_place_count(rank), count = 0;
+    for (int i = 0; i < places && command_place_at(rank, i); i++)
+        count += command_place_at(rank, i)->cpus.count;
+    state->cpus.items = lab_arena_alloc(&state->arena, (size_t)count + 1, sizeof(int));
+    for (int i = 0; i < places && count > 0; i++) {
+        const struct lab_cpus *cpus = &command_place_at(rank, i)->cpus;
+        for (int k = 0; k < cpus->count; k++)
+            state->cpus.items[state->cpus.count++] = cpus->items[k];
+    }
+}
+
+static int command_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
+                        struct lab_err *err) {
+    const struct command_config *config = opaque;
+    for (int i = 0; i < command_place_count(rank); i++)
+        if (check_place(command_place_at(rank, i), err) < 0)
+            return -1;
     struct command_state *state = lab_mem_alloc(1, sizeof *state);
     lab_arena_init(&state->arena);
     struct command_reader *reader;
@@ -197,11 +226,7 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
     state->total = total_of(config->matrix);
     if (rank->sink)
         state->sink = *rank->sink;
-    if (ref && ref->cpus.count > 0) {
-        state->cpus.count = ref->cpus.count;
-        state->cpus.items = lab_arena_copy(&state->arena, ref->cpus.items, (size_t)ref->cpus.count,
-                                           sizeof *state->cpus.items);
-    }
+    add_cpus(state, rank);
     *ret_state = state;
     return 0;
 }
@@ -334,13 +359,15 @@ const struct lab_workload lab_workload_command = {
         "gang,\n"
         "RANK, LOCAL_RANK and WORLD_SIZE say where. No shell is started.\n"
         "\n"
-        "{gpu_id}, {numa_node}, {seed}, {run_id}, {rank}, {world_size}, {device} and {output_dir}\n"
-        "in command and env are filled in, as are the names of matrix; {{ is a brace.",
+        "{gpu_id}, {gpu_ids}, {gpu_count}, {numa_node}, {seed}, {run_id}, {rank}, {world_size},\n"
+        "{device} and {output_dir} in command and env are filled in, as are the names of matrix;\n"
+        "{{ is a brace. With {gpu_ids} or {gpu_count} it is started once for all GPUs of a gang.",
     .options = options,
     .config_size = sizeof(struct command_config),
     .external = true,
     .check = command_check,
     .uses = command_uses,
+    .launches_gang = command_launches_gang,
     .label = command_label,
     .cost = command_cost,
     .open = command_open,

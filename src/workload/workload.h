@@ -44,6 +44,8 @@ struct lab_rank {
     const struct lab_sink *sink; /* NULL = nobody listens */
     /* of a `collective` workload whose ranks are threads of one process; NULL = it is on its own */
     struct lab_group *group;
+    /* of a program that is started once for all ranks: their devices, in order; NULL = `ref` */
+    const struct lab_device_list *gang;
 };
 
 /* What one iteration does and moves, counted from the definition, for rates and limits. */
@@ -104,6 +106,10 @@ struct lab_workload {
     /* optional: of an option that is a map, whether this key plays a part in this (checked) config;
      * a plan drops what plays none, so that it makes no other run. NULL = all do */
     bool (*uses)(const void *config, const char *option, const char *key);
+
+    /* optional, of an `external` one: whether this (checked) config's program is started once for
+     * all devices of a gang, unless the study says otherwise. NULL = it never is */
+    bool (*launches_gang)(const void *config);
 
     /* a short name that is the same for the same model: "vit32x6x512"; NULL = the workload's name
      */

@@ -50,13 +50,22 @@ void command_fill(const char *text, const struct lab_value *matrix, const struct
 /* Whether {key} is in the text. */
 bool command_text_uses(const char *text, const char *key);
 
+#define COMMAND_GPU_IDS   "gpu_ids"
+#define COMMAND_GPU_COUNT "gpu_count"
+
 /* Where the rank runs; NULL = nobody says. */
 const struct lab_device_ref *command_place(const struct lab_rank *rank);
+/* All devices that its program is given: the gang's, or that one. */
+int command_place_count(const struct lab_rank *rank);
+const struct lab_device_ref *command_place_at(const struct lab_rank *rank, int index);
 
 /* --- environment.c --- */
 
 int command_check_env(const struct lab_value *env, const struct lab_value *matrix,
                       struct lab_err *err);
+
+/* A whole NVIDIA GPU, or a MIG instance; accepts NULL. */
+bool command_is_cuda(const struct lab_device_ref *ref);
 
 /* What the subprocess is given: "K=V" to set, "K" to take away; NULL-terminated, in the arena. */
 const char **command_environment(const struct command_config *config, const struct lab_rank *rank,

@@ -62,27 +62,34 @@ static void set_int(struct variables *v, const char *name, int value) {
     v->items[v->count++] = lab_arena_printf(v->arena, "%s=%d", name, value);
 }
 
-static bool is_cuda(const struct lab_device_ref *ref) {
+bool command_is_cuda(const struct lab_device_ref *ref) {
     return ref && lab_str_equal(ref->backend, "cuda");
 }
 
-/* The one device, by the name that doesn't change; none at all where none was asked for. */
-static void set_cuda(struct variables *v, const struct lab_device_ref *ref) {
-    set(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    if (!is_cuda(ref)) {
-        set(v, "CUDA_VISIBLE_DEVICES", "");
-        return;
+/* Its devices, by names that don't change; none at all where none was asked for. */
+static void set_cuda(struct variables *v, const struct lab_rank *rank) {
+    LAB_AUTO(str, visible);
+    for (int i = 0; i < command_place_count(rank); i++) {
+        const struct lab_device_ref *ref = command_place_at(rank, i);
+        if (!command_is_cuda(ref))
+            continue;
+        lab_str_add(&visible, visible.length ? "," : "");
+        if (ref->uuid)
+            lab_str_add(&visible, ref->uuid);
+        else
+            lab_str_printf(&visible, "%d", ref->unit);
     }
-    if (ref->uuid)
-        set(v, "CUDA_VISIBLE_DEVICES", ref->uuid);
-    else
-        set_int(v, "CUDA_VISIBLE_DEVICES", ref->unit);
+    set(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    set(v, "CUDA_VISIBLE_DEVICES", visible.text);
 }
 
-/* A CPU device's cores; for a GPU its host thread's, shared by the gang's ranks. */
-static int thread_count(const struct lab_device_ref *ref, int ranks) {
-    if (ref && ref->cpus.count > 0)
-        return ref->cpus.count;
+/* Of one process: a CPU device's cores; for a GPU its host thread's, shared by the gang's ranks. */
+static int thread_count(const struct lab_rank *rank, int ranks) {
+    int cores = 0, places = command_place_count(rank);
+    for (int i = 0; i < places && command_place_at(rank, i); i++)
+        cores += command_place_at(rank, i)->cpus.count;
+    if (cores > 0)
+        return cores > places ? cores / places : 1;
     struct lab_cpus allowed = {0};
     struct lab_err ignored;
     if (lab_bind_read_cpus(0, &allowed, &ignored) < 0)
@@ -96,6 +103,13 @@ static void set_ranks(struct variables *v, const struct lab_rank *rank, bool cud
     /* programs index the GPUs that they see by it, and see only theirs */
     set_int(v, "LOCAL_RANK", cuda ? 0 : rank->index);
     set_int(v, "WORLD_SIZE", rank->count);
+}
+
+/* A launcher tells its processes so; what was said to us is not meant for them. */
+static void clear_ranks(struct variables *v) {
+    set(v, "RANK", NULL);
+    set(v, "LOCAL_RANK", NULL);
+    set(v, "WORLD_SIZE", NULL);
 }
 
 static void set_users(struct variables *v, const struct command_config *config,
@@ -131,14 +145,15 @@ static void keep_last(struct variables *v) {
 
 const char **command_environment(const struct command_config *config, const struct lab_rank *rank,
                                  struct lab_arena *arena) {
-    const struct lab_device_ref *ref = command_place(rank);
     int ranks = rank->count > 0 ? rank->count : 1, own = config->env ? config->env->count : 0;
     struct variables v = {arena, lab_arena_alloc(arena, (size_t)own + OWN_MAX + 1, sizeof(char *)),
                           0};
-    set_cuda(&v, ref);
-    set_int(&v, "OMP_NUM_THREADS", thread_count(ref, ranks));
-    if (ranks > 1)
-        set_ranks(&v, rank, is_cuda(ref));
+    set_cuda(&v, rank);
+    set_int(&v, "OMP_NUM_THREADS", thread_count(rank, ranks));
+    if (rank->gang)
+        clear_ranks(&v);
+    else if (ranks > 1)
+        set_ranks(&v, rank, command_is_cuda(command_place(rank)));
     set(&v, "GPULAB_RUN_ID", rank->run_id);
     set(&v, "GPULAB_OUTPUT_DIR", rank->folder && *rank->folder ? rank->folder : NULL);
     if (rank->numa_node >= 0)

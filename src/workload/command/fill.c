@@ -9,13 +9,31 @@
 
 #define NAME_MAX_BYTES 128
 
-enum own { GPU_ID, NUMA_NODE, SEED, RUN_ID, RANK, WORLD_SIZE, DEVICE, OUTPUT_DIR, OWN_COUNT };
+enum own {
+    GPU_ID,
+    GPU_IDS,
+    GPU_COUNT,
+    NUMA_NODE,
+    SEED,
+    RUN_ID,
+    RANK,
+    WORLD_SIZE,
+    DEVICE,
+    OUTPUT_DIR,
+    OWN_COUNT
+};
 
 static const char *const own_names[] = {
-    [GPU_ID] = "gpu_id", [NUMA_NODE] = "numa_node",
-    [SEED] = "seed",     [RUN_ID] = "run_id",
-    [RANK] = "rank",     [WORLD_SIZE] = "world_size",
-    [DEVICE] = "device", [OUTPUT_DIR] = "output_dir",
+    [GPU_ID] = "gpu_id",
+    [GPU_IDS] = COMMAND_GPU_IDS,
+    [GPU_COUNT] = COMMAND_GPU_COUNT,
+    [NUMA_NODE] = "numa_node",
+    [SEED] = "seed",
+    [RUN_ID] = "run_id",
+    [RANK] = "rank",
+    [WORLD_SIZE] = "world_size",
+    [DEVICE] = "device",
+    [OUTPUT_DIR] = "output_dir",
 };
 
 static size_t name_length(const char *text) {
@@ -161,11 +179,34 @@ const struct lab_device_ref *command_place(const struct lab_rank *rank) {
     return rank->ref ? rank->ref : rank->device ? &rank->device->ref : NULL;
 }
 
+int command_place_count(const struct lab_rank *rank) {
+    return rank->gang ? rank->gang->count : 1;
+}
+
+const struct lab_device_ref *command_place_at(const struct lab_rank *rank, int index) {
+    return rank->gang ? &rank->gang->items[index] : command_place(rank);
+}
+
+/* "0,2,3": a GPU's number is the machine's, which launchers expect that choose GPUs themselves;
+ * other devices are counted. */
+static void add_gpu_ids(const struct lab_rank *rank, struct lab_str *out) {
+    for (int i = 0; i < command_place_count(rank); i++)
+        lab_str_printf(out, "%s%d", i ? "," : "",
+                       command_is_cuda(command_place_at(rank, i)) ? command_place_at(rank, i)->unit
+                                                                  : i);
+}
+
 static void add_own(enum own which, const struct lab_rank *rank, struct lab_str *out) {
     const struct lab_device_ref *ref = command_place(rank);
     switch (which) {
     case GPU_ID:
         lab_str_printf(out, "%d", rank->gpu_id);
+        break;
+    case GPU_IDS:
+        add_gpu_ids(rank, out);
+        break;
+    case GPU_COUNT:
+        lab_str_printf(out, "%d", command_place_count(rank));
         break;
     case NUMA_NODE:
         lab_str_printf(out, "%d", rank->numa_node);

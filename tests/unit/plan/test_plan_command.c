@@ -127,6 +127,56 @@ LAB_TEST(the_order_of_keys_is_not) {
     assert_true(plan.identity == first);
 }
 
+/* --- launchers --- */
+
+#define GANG "experiment.hardware.gpu_ids=[[0,1]]"
+
+static enum lab_plan_processes processes_of(const char *command, const char *word) {
+    PLAN("experiment=test_matrix", command, GANG, word);
+    return plan.runs[0].processes;
+}
+
+LAB_TEST(a_launcher_is_one_program_for_a_gang) {
+    static const struct {
+        const char *command, *word;
+        enum lab_plan_processes processes;
+    } cases[] = {
+        {"experiment.command=train", "experiment.processes=launcher", LAB_PLAN_LAUNCHER},
+        {"experiment.command=train", "seed=1", LAB_PLAN_PER_RANK},
+        /* who asks for the number of GPUs starts a process for each */
+        {"experiment.command='run -n {gpu_count}'", "seed=1", LAB_PLAN_LAUNCHER},
+        {"experiment.command=train", "+experiment.env.IDS='{gpu_ids}'", LAB_PLAN_LAUNCHER},
+        {"experiment.command='run {gpu_count}'", "+experiment.matrix.gpu_count=3",
+         LAB_PLAN_PER_RANK},
+        {"experiment.command='run {gpu_count}'", "experiment.processes=per_rank",
+         LAB_PLAN_PER_RANK},
+        /* slices of a CPU would be threads otherwise */
+        {"experiment.command=train", "device=cpu:0/2", LAB_PLAN_SHARED},
+        {"experiment.command='run {gpu_count}'", "device=cpu:0/2", LAB_PLAN_LAUNCHER},
+        {"experiment.command='run {gpu_count}'", "experiment.hardware.gpu_ids=[0]",
+         LAB_PLAN_PER_RANK},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(processes_of(cases[i].command, cases[i].word), cases[i].processes);
+}
+
+LAB_TEST(a_launched_gang_is_another_run) {
+    processes_of("experiment.command=train", "experiment.processes=launcher");
+    uint64_t launched = plan.identity;
+    assert_int_equal(plan.runs[0].rank_count, 2);
+    processes_of("experiment.command=train", "experiment.processes=per_rank");
+    assert_true(plan.identity != launched);
+    PLAN("experiment=test_matrix", "experiment.command=train", "experiment.processes=launcher",
+         "experiment.hardware.gpu_ids=[0,1]");
+    assert_contains(plan.notes[plan.notes[1] ? 1 : 0], "experiment.gpu_mode=multi");
+    PLAN("experiment=test_matrix", "experiment.command=train", "experiment.processes=launcher",
+         "experiment.hardware.gpu_ids=all", "experiment.gpu_mode=multi");
+    assert_int_equal(plan.runs[0].rank_count, 4);
+    assert_int_equal(plan.runs[0].processes, LAB_PLAN_LAUNCHER);
+    REFUSED(FOUR_NODES, "vit is a workload of gpulab's", "device=cpu", "experiment=quick_test",
+            "experiment.processes=launcher");
+}
+
 /* --- refused --- */
 
 LAB_TEST(mistakes_are_found_when_it_is_planned) {

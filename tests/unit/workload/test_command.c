@@ -150,6 +150,48 @@ LAB_TEST(variables_say_where_a_program_runs) {
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=MIG-1234");
 }
 
+/* One program for all devices of a gang: it starts and numbers its processes itself. */
+LAB_TEST(a_launcher_sees_all_its_devices) {
+    struct command_config config = {0};
+    struct lab_device_ref gpus[] = {
+        {.backend = "cuda", .name = "cuda:1", .unit = 1, .uuid = "GPU-b"},
+        {.backend = "cuda", .name = "cuda:3", .unit = 3, .uuid = "GPU-d"}};
+    struct lab_device_list gang = {gpus, 2};
+    rank = (struct lab_rank){.ref = &gpus[0], .gang = &gang, .numa_node = -1, .count = 2};
+    assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=GPU-b,GPU-d");
+    static const char *const theirs[] = {"RANK", "LOCAL_RANK", "WORLD_SIZE"};
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(variable(theirs[i], &config), ""); /* taken away */
+    LAB_AUTO(str, filled);
+    command_fill("{gpu_ids} {gpu_count} {world_size}", NULL, &rank, &filled);
+    assert_string_equal(filled.text, "1,3 2 2");
+
+    int cpus[] = {2, 3, 6, 7, 8};
+    gpus[0] = (struct lab_device_ref){.backend = "cpu", .name = "cpu:0", .cpus = {cpus, 2}};
+    gpus[1] = (struct lab_device_ref){.backend = "cpu", .name = "cpu:1", .cpus = {cpus + 2, 3}};
+    assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=");
+    assert_string_equal(variable("OMP_NUM_THREADS", &config), "=2"); /* 5 cores for 2 processes */
+    lab_str_clear(&filled);
+    command_fill("{gpu_ids}", NULL, &rank, &filled);
+    assert_string_equal(filled.text, "0,1");
+    gpus[1].simulated = true;
+    FAILS(LAB_ERR_UNSUPPORTED, "cpu:1 is simulated", "command=true");
+}
+
+LAB_TEST(a_launcher_runs_on_the_cores_of_all) {
+    struct lab_cpus all = {0};
+    assert_int_equal(lab_bind_read_cpus(0, &all, &err), 0);
+    struct lab_device_ref halves[] = {{.backend = "cpu", .name = "a", .cpus = {all.items, 1}},
+                                      {.backend = "cpu", .name = "b"}};
+    halves[1].cpus = (struct lab_cpus){all.items + 1, all.count > 1 ? 1 : 0};
+    struct lab_device_list gang = {halves, 2};
+    rank = (struct lab_rank){
+        .ref = &halves[0], .gang = &gang, .numa_node = -1, .count = 2, .sink = &sink};
+    DO(1, "command=nproc", "env={OMP_NUM_THREADS: null}");
+    assert_int_equal(strtol(out.text, NULL, 10), all.count > 1 ? 2 : 1);
+    lab_mem_free(all.items);
+}
+
 LAB_TEST(what_the_user_sets_wins) {
     DO(1, "command=[sh, -c, 'echo $OMP_NUM_THREADS ${{CUDA_VISIBLE_DEVICES-unset}}']",
        "env={OMP_NUM_THREADS: 7, CUDA_VISIBLE_DEVICES: null}");

@@ -119,6 +119,7 @@ LAB_TEST(a_run_knows_where_it_is) {
     assert_string_equal(fill("{output_dir}/{run_id} {device}", "{}"),
                         "/tmp/study/gpu3_numa1_lr0.1 cpu:0/2.1");
     assert_string_equal(fill("{seed}", "{seed: 7}"), "7"); /* the matrix goes first */
+    assert_string_equal(fill("{gpu_ids}/{gpu_count}", "{}"), "0/1");
 }
 
 LAB_TEST(doubled_braces_are_braces) {
