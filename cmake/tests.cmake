@@ -127,8 +127,8 @@ add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.
 target_link_libraries(skeleton_workload PRIVATE lab_flags)
 
 # Every tests/program/<name>.sh runs the built program as a user would. A line "# label: <word>" in
-# it labels the test: `build` = it compiles the tree again or measures large models, which sanitized
-# builds would only do slowly a second time; `long` = left to `make test-long`.
+# it labels the test: `build` = it compiles the tree again, measures large models or trains with
+# PyTorch, which sanitized builds would only do slowly a second time; `long` = left to `make test-long`.
 file(GLOB program_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/program/*.sh)
 foreach(script ${program_tests})
     get_filename_component(name ${script} NAME_WE)
