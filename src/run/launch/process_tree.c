@@ -121,22 +121,27 @@ static bool holds(const char *environment, ssize_t length, const char *variable,
     return found;
 }
 
-bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
+size_t lab_process_environment(pid_t pid, char **ret_text) {
     char path[64];
-    bool found = false;
+    ssize_t length = 0;
+    *ret_text = NULL;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     LAB_AUTO_CLOSEDIR DIR *threads = opendir(path);
     if (!threads)
-        return false;
-    LAB_AUTO_FREE char *environment = lab_mem_alloc(ENVIRONMENT_MAX, 1);
-    ssize_t length = 0;
+        return 0;
+    *ret_text = lab_mem_alloc(ENVIRONMENT_MAX, 1);
     /* the first thread that still has memory: those that have ended show none */
     for (const struct dirent *entry; length <= 0 && (entry = readdir(threads));) {
         if (entry->d_name[0] == '.')
             continue;
         snprintf(path, sizeof path, "task/%.20s/environ", entry->d_name);
-        length = read_proc(pid, path, environment, ENVIRONMENT_MAX);
-        found = holds(environment, length, variable, beginning);
+        length = read_proc(pid, path, *ret_text, ENVIRONMENT_MAX - 1);
     }
-    return found;
+    return length > 0 ? (size_t)length : 0;
+}
+
+bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
+    LAB_AUTO_FREE char *environment = NULL;
+    size_t length = lab_process_environment(pid, &environment);
+    return length > 0 && holds(environment, (ssize_t)length, variable, beginning);
 }

@@ -29,9 +29,16 @@ void lab_process_tree_release(struct lab_process_tree *tree);
 
 const struct lab_process *lab_process_tree_find(const struct lab_process_tree *tree, pid_t pid);
 
+/* One process; false = there is none, or it can't be seen. */
+bool lab_process_read(pid_t pid, struct lab_process *ret_process);
+
 /* Sends a signal to exactly this process; one that has ended since isn't mistaken for another. */
 void lab_process_signal(const struct lab_process *process, int signal);
 
 /* Whether "NAME=value" stood in the environment with which the process was started; `beginning`:
  * also one that goes on behind that. */
 bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning);
+
+/* The whole environment with which it was started: texts "NAME=value", one after the other, each
+ * with its NUL. 0 = it has none, or it isn't ours to read. Freed by the caller. */
+size_t lab_process_environment(pid_t pid, char **ret_text);
