@@ -145,6 +145,7 @@ struct lab_process_sample {
     const char *command; /* the whole line, spaces between; "" = a kernel thread or not readable */
     const char *container; /* short id or name; "" = none */
     double cpu_percent;    /* of one CPU; NaN = not known yet */
+    double queue_percent;  /* of the time its first thread waited for a CPU; NaN = unknown */
     int64_t memory_bytes;  /* resident */
     int threads;
     int cpu_node;           /* node of the CPU where most of its threads ran last; -1 = unknown */
@@ -155,6 +156,9 @@ struct lab_process_sample {
     int gpu_count;
     enum lab_placement placement;
     const char *advice; /* what would fix it, to be pasted; "" = nothing is to be fixed */
+    /* where one job is watched; no file holds these, nor the share of waiting above */
+    const char *rank; /* "3"; NULL = unknown */
+    bool foreign;     /* it isn't the job's, but on a GPU of it */
 };
 
 struct lab_process_list {

@@ -108,6 +108,7 @@ static int nvml_open(const struct lab_probe_setup *setup, void **ret_state, stru
     probe->machine = setup->machine;
     probe->clock = setup->clock;
     probe->interval_ns = setup->interval_ns;
+    probe->slow_ns = setup->slow_ns > 0 ? setup->slow_ns : SLOW_NS;
     probe->root = lab_mem_strdup(setup->root ? setup->root : "");
     probe->simulated = lab_nvml_simulated(probe->nvml);
     probe->holder = (struct lab_nvml_holder){give_all_up, probe, NULL};
@@ -229,8 +230,9 @@ static void read_unit(struct nvml_unit *unit, int64_t now_ns, bool slow) {
 
 static void collect(struct nvml_gpu *gpu, enum lab_probe_when when, int64_t now_ns) {
     int64_t slack_ns = gpu->probe->interval_ns / 2; /* a tick that comes a little early */
+    int64_t period_ns = gpu->probe->slow_ns;
     bool slow = when == LAB_PROBE_EDGE || !gpu->slow_ns ||
-                now_ns - gpu->slow_ns >= SLOW_NS - (slack_ns < SLOW_NS / 2 ? slack_ns : 0);
+                now_ns - gpu->slow_ns >= period_ns - (slack_ns < period_ns / 2 ? slack_ns : 0);
     nvml_ask_again(gpu, now_ns);
     if (slow)
         nvml_find_instances(gpu);

@@ -26,8 +26,13 @@ struct lab_probe_setup {
     const struct lab_machine *machine; /* plain data; what acts on a machine doesn't take it */
     const struct lab_clock *clock;
     int64_t interval_ns; /* between ticks */
+    /* between readings of GPUs that take milliseconds; 0 = each second. Where it is longer, other
+     * costly readings are spared as well */
+    int64_t slow_ns;
     const char *root;   /* "" = this machine's /proc and /sys; tests bring a folder that has both */
     bool all_processes; /* list those without a GPU too */
+    const int32_t *pids; /* of those without a GPU, these at least; NULL = none */
+    int pid_count;
     struct lab_gpu_process_table
         *table; /* the sampler's; NULL = nobody tells of processes on GPUs */
     const struct lab_recording *recording; /* for `replay`; NULL otherwise */

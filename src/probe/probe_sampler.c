@@ -180,6 +180,10 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
     sampler->setup.root =
         lab_arena_strdup(&sampler->arena, config->setup.root ? config->setup.root : "");
     sampler->setup.machine = sampler_copy_machine(&sampler->arena, config->setup.machine);
+    if (config->setup.pids)
+        sampler->setup.pids =
+            lab_arena_copy(&sampler->arena, config->setup.pids, (size_t)config->setup.pid_count,
+                           sizeof *config->setup.pids);
     sampler->table = sampler->setup.table = lab_gpu_process_table_open();
     sampler->interval_ns = config->setup.interval_ns;
     sampler->patience_ns = config->patience_ns;

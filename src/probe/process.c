@@ -20,12 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PERIOD_NS  LAB_NS_PER_S
-#define COST_SHARE 100 /* thousands of processes are listed less often: at most 1 % of a CPU */
-#define DETAILS_NS (2 * LAB_NS_PER_S)
-#define OTHERS_NS  (10 * LAB_NS_PER_S) /* details of those without a GPU */
-#define OTHERS_MAX 500
-#define KERNEL_NS  (60 * LAB_NS_PER_S) /* after which a kernel thread's number may be another's */
+#define PERIOD_NS    LAB_NS_PER_S
+#define COST_SHARE   100 /* thousands of processes are listed less often: at most 1 % of a CPU */
+#define DETAILS_NS   (2 * LAB_NS_PER_S)
+#define OTHERS_NS    (10 * LAB_NS_PER_S) /* details of those without a GPU */
+#define OTHERS_MAX   500
+#define PAGES_SPARED 1000 /* where the machine is to be spared: the share of the time for pages */
+#define KERNEL_NS    (60 * LAB_NS_PER_S) /* after which a kernel thread's number may be another's */
 
 struct process {
     const struct lab_probe_setup *setup;
@@ -45,6 +46,7 @@ static int process_open(const struct lab_probe_setup *setup, void **ret_state,
         return lab_err_set_errno(err, LAB_ERR_UNSUPPORTED, errno, "/proc can't be read");
     struct process *process = lab_mem_alloc(1, sizeof *process);
     process->setup = setup;
+    process->budget.share = setup->slow_ns > PERIOD_NS ? PAGES_SPARED : 0;
     probe_nodes_read(&process->nodes, setup, NULL); /* without them placement is unknown */
     known_init(&process->table);
     *ret_state = process;
@@ -84,8 +86,10 @@ static struct known *meet(struct listing *listing, int32_t pid, bool on_gpu) {
     return known;
 }
 
+/* Those on GPUs, and those that were asked for. */
 static void list_those_on_gpus(struct listing *listing) {
-    int most = 0;
+    const struct lab_probe_setup *setup = listing->process->setup;
+    int most = setup->pid_count;
     for (int i = 0; i < listing->gpu_count; i++)
         most += listing->gpus[i].count;
     listing->items = lab_arena_alloc(listing->arena, (size_t)most, sizeof *listing->items);
@@ -95,6 +99,11 @@ static void list_those_on_gpus(struct listing *listing) {
             if (known)
                 listing->items[listing->count++] = known;
         }
+    for (int i = 0; i < setup->pid_count; i++) {
+        struct known *known = meet(listing, setup->pids[i], true);
+        if (known && !known->missing)
+            listing->items[listing->count++] = known;
+    }
     listing->on_gpus = listing->count;
 }
 
@@ -209,6 +218,7 @@ static void fill(struct listing *listing, const struct known *known, bool on_gpu
                                                            .container = "",
                                                            .uid = UINT32_MAX,
                                                            .cpu_percent = NAN,
+                                                           .queue_percent = NAN,
                                                            .cpu_node = -1,
                                                            .advice = ""}
                              : known->is;
@@ -233,6 +243,8 @@ static void tell(struct listing *listing, const struct lab_probe_sink *sink) {
     for (int i = 0; i < listing->count; i++) {
         bool on_gpu = i < listing->on_gpus;
         refresh(listing, listing->items[i], on_gpu);
+        if (listing->process->setup->pids && on_gpu && !listing->items[i]->missing)
+            known_read_queue(listing->items[i], listing->process->setup->root, listing->now_ns);
     }
     read_pages(listing);
     for (int i = 0; i < listing->count; i++)

@@ -44,7 +44,7 @@ struct known *known_find(struct known_table *table, int32_t pid) {
             return known;
     struct known *known = lab_mem_alloc(1, sizeof *known);
     known->is = (struct lab_process_sample){
-        .pid = pid, .name = known->name, .cpu_percent = NAN, .advice = ""};
+        .pid = pid, .name = known->name, .cpu_percent = NAN, .queue_percent = NAN, .advice = ""};
     known->next = *bucket;
     pages_init(&known->pages);
     *bucket = known;
@@ -89,8 +89,8 @@ static bool parse(char *text, int64_t *fields, char *ret_name) {
 static void became_another(struct known *known) {
     forget_details(known);
     pages_init(&known->pages);
-    known->is.cpu_percent = NAN;
-    known->read_ns = 0;
+    known->is.cpu_percent = known->is.queue_percent = NAN;
+    known->read_ns = known->queued_ns = 0;
     known->details_ns = 0;
 }
 
@@ -131,4 +131,21 @@ void known_read(struct known *known, const char *root, int64_t now_ns) {
     int64_t pages = fields[RSS] < 0 ? 0 : fields[RSS];
     if (__builtin_mul_overflow(pages, (int64_t)sysconf(_SC_PAGESIZE), &known->is.memory_bytes))
         known->is.memory_bytes = INT64_MAX;
+}
+
+/* "ran waited slices", the first two in ns; a kernel without CONFIG_SCHED_INFO has zeros. */
+void known_read_queue(struct known *known, const char *root, int64_t now_ns) {
+    char text[128];
+    int64_t ran, waited, passed_ns = now_ns - known->queued_ns;
+    const char *at = text;
+    if (known->queued_ns && passed_ns < LAB_NS_PER_S / 5)
+        return;
+    known->is.queue_percent = NAN;
+    if (probe_file_slurp(text, sizeof text, root, "/proc/%d/schedstat", known->is.pid) <= 0 ||
+        !probe_text_number(&at, &ran) || !probe_text_number(&at, &waited) || ran == 0)
+        return;
+    if (known->queued_ns && waited >= known->queue_ns)
+        known->is.queue_percent = 100 * (double)(waited - known->queue_ns) / (double)passed_ns;
+    known->queue_ns = waited;
+    known->queued_ns = now_ns;
 }

@@ -33,7 +33,8 @@ void pages_budget_refill(struct pages_budget *budget, int64_t now_ns) {
     if (budget->at_ns == 0)
         budget->left_ns = BUDGET_MAX_NS;
     else
-        budget->left_ns += (now_ns - budget->at_ns) / BUDGET_SHARE;
+        budget->left_ns +=
+            (now_ns - budget->at_ns) / (budget->share > 0 ? budget->share : BUDGET_SHARE);
     if (budget->left_ns > BUDGET_MAX_NS)
         budget->left_ns = BUDGET_MAX_NS;
     budget->at_ns = now_ns;

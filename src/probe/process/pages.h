@@ -2,7 +2,8 @@
  * pages.h: on which NUMA nodes a process's memory lies, from /proc/PID/numa_maps.
  *
  * The kernel walks all pages of the process for it: seconds for one with hundreds of gigabytes. So
- * it is read in pieces, as far as the time allows that all processes share: a hundredth of it.
+ * it is read in pieces, as far as the time allows that all processes share: a hundredth of it, or
+ * less where a probe is to spare the machine.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ struct pages {
 
 struct pages_budget {
     int64_t left_ns, at_ns;
+    int share; /* one of so many seconds; 0 = 100 */
 };
 
 void pages_init(struct pages *pages);

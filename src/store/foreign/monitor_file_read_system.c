@@ -182,6 +182,7 @@ static void read_process(const struct sample *sample, const struct lab_value *it
         .container = "",
         .advice = "",
         .cpu_percent = NAN,
+        .queue_percent = NAN,
         .memory_bytes = -1,
         .cpu_node = -1};
     if (name && name->type == LAB_VALUE_STRING)

@@ -122,6 +122,27 @@ LAB_TEST(a_process_on_a_gpu_is_known_in_full) {
     process_host_release(&host);
 }
 
+LAB_TEST(processes_that_were_asked_for_are_listed_with_their_waiting) {
+    struct host host;
+    process_host(&host);
+    struct fields fields = {"rank", 1, 0, 1000, 1, 10, 5, 0};
+    write_process(100, &fields);
+    write_process(101, &fields);
+    write_process(102, &fields); /* nobody asked for it */
+    test_write(test_path("proc/100/schedstat"), "500000000 1000000000 77\n");
+    host.setup.pids = (const int32_t[]){100, 101, 999};
+    host.setup.pid_count = 3;
+    host_open(&host, &lab_probe_process);
+    host_read(&host, 0, LAB_PROBE_TICK);
+    assert_int_equal(host.list.count, 2);
+    assert_true(isnan(host.list.items[0].queue_percent)); /* a difference needs two */
+    test_write(test_path("proc/100/schedstat"), "900000000 1300000000 99\n");
+    host_read(&host, 1000, LAB_PROBE_TICK);
+    assert_close(host.list.items[0].queue_percent, 30);
+    assert_true(isnan(host.list.items[1].queue_percent)); /* a kernel that doesn't count it */
+    process_host_release(&host);
+}
+
 LAB_TEST(a_process_that_ends_or_is_replaced_is_no_error) {
     struct host host;
     process_host(&host);
