@@ -33,7 +33,7 @@ static const struct lab_option analyze_options[] = {
     {"charts", LAB_OPTION_STRING, offsetof(struct analyze_config, charts), .value_name = "DIR",
      .help = "draw its charts into this folder: SVG, PNG and PDF, with their values as CSV"},
     {"fail", LAB_OPTION_FLAG, offsetof(struct analyze_config, fail),
-     .help = "exit with 3 if it finds what it looks for: contention"},
+     .help = "exit with 3 if it finds what it looks for: contention, a straggler"},
     {NULL},
 };
 
@@ -257,7 +257,7 @@ static int tell_finding(const struct lab_analysis *analysis,
                         struct lab_err *err) {
     if (result->finding == LAB_ANALYSIS_NOT_REQUESTED && !result->lacks)
         return lab_err_set(err, LAB_ERR_USER,
-                           "--fail: %s has no pass or fail verdict; contention has",
+                           "--fail: %s has no pass or fail verdict; contention and straggler have",
                            analysis->name);
     if (result->lacks)
         return lab_err_set(err, LAB_ERR_USER, "--fail: there is nothing to judge");
