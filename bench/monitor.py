@@ -175,6 +175,25 @@ def measure_ten_hertz(bench):
     bench.row("gpulab record: memory", memory, "MiB", 20)
 
 
+def measure_watch(bench):
+    """Over a job with a process on each GPU, once it has begun."""
+    bench.head("gpulab watch at its default of 2 s, 8 fake GPUs")
+    job = subprocess.Popen(["sleep", "3600"])
+    script = EIGHT + "; process=" + ",".join(f"{gpu}:{job.pid}:100:80:C" for gpu in range(8))
+    watch = subprocess.Popen([bench.program("gpulab"), "watch", str(job.pid), "-q", "--duration", "1h"],
+                             env=bench.environment(script), stdout=subprocess.DEVNULL)
+    time.sleep(WARM_S)
+    began, cpu = time.monotonic(), cpu_ns(watch.pid)
+    time.sleep(bench.seconds)
+    share = 100 * (cpu_ns(watch.pid) - cpu) / 1e9 / (time.monotonic() - began)
+    if watch.poll() is not None:
+        sys.exit(f"bench/monitor: gpulab watch: status {watch.returncode}")
+    for process in (watch, job):
+        process.terminate()
+        process.wait()
+    bench.row("gpulab watch: CPU time", share, "% core", 0.5)
+
+
 def measure_recording(bench):
     bench.head("A recording: one GPU for a day at 10 Hz, 25 metrics, in compressed time")
     out = bench.figures([bench.program("bench_recording"), bench.work])
@@ -266,6 +285,7 @@ def main():
         print(f"  {'':58s} {'value':>8s} {'unit':8s} {'goal':>6s}")
         readings = measure_readings(bench)
         measure_ten_hertz(bench)
+        measure_watch(bench)
         measure_cadence(bench)
         measure_recording(bench)
         measure_faults(bench)
