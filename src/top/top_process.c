@@ -346,7 +346,8 @@ static void draw_row(const struct lab_top_history *history, const struct layout 
     if (l->cpu >= 0)
         top_right(grid, row, l->cpu, 6, style, top_percent(p->cpu_percent, text));
     if (l->memory >= 0)
-        top_right(grid, row, l->memory, 6, style, top_size((double)p->memory_bytes, text));
+        top_right(grid, row, l->memory, 6, style,
+                  top_size(p->memory_bytes < 0 ? (double)NAN : (double)p->memory_bytes, text));
     if (l->place >= 0 && p->gpu_count)
         top_put(grid, row, l->place, 8,
                 *placement_words(p->placement) == '!' ? LAB_TOP_WARNING : style,

@@ -92,7 +92,9 @@ static struct lab_value *process_value(const struct lab_top_history *history,
     lab_value_set_string(arena, map, "command", p->command);
     lab_value_set_string(arena, map, "container", *p->container ? p->container : NULL);
     lab_value_set_float(arena, map, "cpu_percent", p->cpu_percent);
-    lab_value_set_int(arena, map, "memory_bytes", p->memory_bytes);
+    lab_value_set(arena, map, "memory_bytes",
+                  p->memory_bytes < 0 ? lab_value_null(arena)
+                                      : lab_value_int(arena, p->memory_bytes));
     lab_value_set(arena, map, "cpu_node",
                   p->cpu_node < 0 ? lab_value_null(arena) : lab_value_int(arena, p->cpu_node));
     for (int i = 0; i < p->gpu_count; i++) {

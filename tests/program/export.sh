@@ -142,7 +142,7 @@ refuse "about the runs of a study" "$work/gpus.dat" -q --what runs
 refuse "choose another name" "$work/gpus.dat" -q -o "$work/gpus.dat"
 
 echo '{"a": 1}' >"$work/other.json"
-refuse "has no monitor's record" "$work/other.json"
+refuse "has no known field .the first: a.; known files" "$work/other.json"
 
 # a reader that has enough
 "$gpulab" export "$study" --what iterations 2>"$work/err" | head -1 >"$work/out"

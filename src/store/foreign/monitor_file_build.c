@@ -9,11 +9,12 @@
 #include "base/clock.h"
 #include "base/list.h"
 
+#include <math.h>
 #include <string.h>
 
-#define ENTITIES_MAX 1024
-#define SET_BACK_NS  LAB_NS_PER_S
-#define STEP_MAX_NS  (3600 * LAB_NS_PER_S)
+#define PROCESSES_MAX 16384 /* of one list */
+#define SET_BACK_NS   LAB_NS_PER_S
+#define STEP_MAX_NS   (3600 * LAB_NS_PER_S)
 
 struct column {
     int64_t *values;
@@ -51,8 +52,8 @@ struct lab_monitor_builder {
     int odd_count;
     const char **notes;
     int note_count;
-    int64_t start_ns, shift_ns;
-    bool has_start, relative;
+    int64_t start_ns, shift_ns, origin_ns, newest_ns;
+    bool has_start, has_origin, has_newest, relative;
 };
 
 struct lab_monitor_builder *lab_monitor_builder_new(struct lab_arena *arena) {
@@ -83,6 +84,12 @@ void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *te
     LAB_ADD(builder->odd, builder->odd_count, builder->arena) = (struct odd){text, times};
 }
 
+void lab_monitor_builder_add_odd(const struct lab_monitor_builder *builder, struct lab_str *out) {
+    for (int i = 0; i < builder->odd_count; i++)
+        lab_str_printf(out, "%s%s (%zu)", i ? ", " : "", builder->odd[i].text,
+                       builder->odd[i].times);
+}
+
 void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text) {
     LAB_ADD(builder->notes, builder->note_count, builder->arena) =
         lab_arena_strdup(builder->arena, text);
@@ -105,7 +112,10 @@ int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_ent
         if (is_entity(&builder->tracks[at].entity, kind, index, id))
             return builder->last = at;
     }
-    if (builder->track_count >= ENTITIES_MAX || index < 0 || index > INT16_MAX)
+    for (int i = 0; index < 0 && id && *id && i <= builder->track_count; i++)
+        if (lab_monitor_builder_find(builder, kind, i, NULL) < 0)
+            index = i; /* numbered as they come */
+    if (builder->track_count >= LAB_MONITOR_ENTITIES || index < 0 || index > INT16_MAX)
         return -1;
     struct track *track = &LAB_ADD(builder->tracks, builder->track_count, builder->arena);
     *track = (struct track){.step_ns = LAB_NS_PER_S};
@@ -120,9 +130,9 @@ int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_ent
 }
 
 int lab_monitor_builder_find(const struct lab_monitor_builder *builder, enum lab_entity_kind kind,
-                             int index) {
+                             int index, const char *id) {
     for (int i = 0; i < builder->track_count; i++)
-        if (is_entity(&builder->tracks[i].entity, kind, index, NULL))
+        if (is_entity(&builder->tracks[i].entity, kind, index, id))
             return i;
     return -1;
 }
@@ -148,8 +158,10 @@ static void grow(struct track *track, struct lab_arena *arena) {
     track->capacity = capacity;
 }
 
-static void add_tick(struct track *track, int64_t time_ns, struct lab_arena *arena) {
-    grow(track, arena);
+static void add_tick(struct lab_monitor_builder *builder, struct track *track, int64_t time_ns) {
+    grow(track, builder->arena);
+    builder->newest_ns = time_ns;
+    builder->has_newest = true;
     if (track->count && time_ns < track->times_ns[track->count - 1])
         track->unsorted = true;
     else if (track->count && time_ns > track->times_ns[track->count - 1])
@@ -212,7 +224,7 @@ int lab_monitor_builder_tick(struct lab_monitor_builder *builder, int entity,
             return -1;
         steady_ns = set_back(builder, track, time_ns);
     }
-    add_tick(track, steady_ns, builder->arena);
+    add_tick(builder, track, steady_ns);
     return 0;
 }
 
@@ -228,13 +240,25 @@ int lab_monitor_builder_tick_at(struct lab_monitor_builder *builder, int entity,
             lab_monitor_builder_epoch(
                 builder, &(struct lab_recording_epoch){.from_ns = time_ns, .offset_ns = offset_ns});
     }
-    add_tick(&builder->tracks[entity], time_ns, builder->arena);
+    add_tick(builder, &builder->tracks[entity], time_ns);
     return 0;
 }
 
 int64_t lab_monitor_builder_time(const struct lab_monitor_builder *builder, int entity) {
     const struct track *track = &builder->tracks[entity];
     return track->count ? track->times_ns[track->count - 1] : 0;
+}
+
+bool lab_monitor_builder_newest(const struct lab_monitor_builder *builder, int64_t *ret_ns) {
+    *ret_ns = builder->newest_ns;
+    return builder->has_newest;
+}
+
+int64_t lab_monitor_builder_origin(struct lab_monitor_builder *builder, int64_t wall_ns) {
+    if (!builder->has_origin)
+        builder->origin_ns = wall_ns;
+    builder->has_origin = true;
+    return builder->origin_ns;
 }
 
 static int find_column(struct lab_monitor_builder *builder, struct track *track,
@@ -287,7 +311,61 @@ bool lab_monitor_builder_has_list(const struct lab_monitor_builder *builder, int
     return apart_ns < LAB_NS_PER_MS && apart_ns > -LAB_NS_PER_MS;
 }
 
+struct lab_process_list *lab_monitor_builder_list(struct lab_monitor_builder *builder,
+                                                  int64_t time_ns) {
+    if (!lab_monitor_builder_has_list(builder, time_ns))
+        LAB_ADD(builder->lists, builder->list_count, builder->arena) =
+            (struct lab_process_list){.time_ns = time_ns};
+    return &builder->lists[builder->list_count - 1];
+}
+
+struct lab_process_sample *lab_monitor_builder_process(struct lab_monitor_builder *builder,
+                                                       int64_t time_ns, int32_t pid) {
+    struct lab_process_list *list = lab_monitor_builder_list(builder, time_ns);
+    for (int i = list->count - 1; i >= 0; i--)
+        if (list->items[i].pid == pid)
+            return &list->items[i];
+    if (list->count >= PROCESSES_MAX) {
+        list->left_out++;
+        return NULL;
+    }
+    struct lab_process_sample *process = &LAB_ADD(list->items, list->count, builder->arena);
+    *process = (struct lab_process_sample){.pid = pid,
+                                           .parent_pid = -1,
+                                           .user = "",
+                                           .name = "",
+                                           .command = "",
+                                           .container = "",
+                                           .advice = "",
+                                           .cpu_percent = (double)NAN,
+                                           .queue_percent = (double)NAN,
+                                           .memory_bytes = -1,
+                                           .cpu_node = -1};
+    return process;
+}
+
+struct lab_process_gpu *lab_monitor_builder_process_gpu(struct lab_monitor_builder *builder,
+                                                        struct lab_process_sample *process,
+                                                        int entity) {
+    for (int i = 0; i < process->gpu_count; i++)
+        if (process->gpus[i].entity == entity)
+            return &process->gpus[i];
+    struct lab_process_gpu *gpu = &LAB_ADD(process->gpus, process->gpu_count, builder->arena);
+    *gpu = (struct lab_process_gpu){.entity = entity,
+                                    .memory_bytes = -1,
+                                    .sm_percent = (double)NAN,
+                                    .memory_percent = (double)NAN};
+    return gpu;
+}
+
 /* --- the end --- */
+
+bool lab_monitor_builder_has_values(const struct lab_monitor_builder *builder) {
+    for (int i = 0; i < builder->track_count; i++)
+        if (builder->tracks[i].column_count)
+            return true;
+    return builder->list_count > 0;
+}
 
 struct order {
     int64_t time_ns;

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#define MIB 1048576.0
-#define GIB 1073741824.0
+#define MIB LAB_MONITOR_MIB
+#define GIB LAB_MONITOR_GIB
 #define MB  1e6
 
 const struct lab_monitor_field lab_monitor_gpu_fields[] = {

@@ -36,7 +36,7 @@ static void add_fields(struct lab_str *out, const struct lab_monitor_source *sou
                        const struct lab_tick *tick) {
     for (const struct lab_monitor_field *field = lab_monitor_gpu_fields; field->key; field++) {
         double value =
-            lab_monitor_gpu_value(&source->gpu, &source->entity, tick, field->metric) / field->unit;
+            lab_monitor_gpu_value(&source->gpu, &source->entity, tick, field->what) / field->unit;
         lab_str_printf(out, ", \"%s\": ", field->key);
         lab_monitor_add_number(out, value, field->decimals, "null");
     }
@@ -212,7 +212,7 @@ static bool is_left_out(struct lab_monitor_writer *writer) {
         for (int f = 0; writer->sources[i].in_group && f < LAB_MONITOR_EXPERIMENT_FIELDS; f++) {
             struct lab_monitor_source *source = &writer->sources[i];
             double value = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick,
-                                                 lab_monitor_experiment_fields[f].metric);
+                                                 lab_monitor_experiment_fields[f].what);
             source->held[f] = isnan(value) ? source->held[f] : value;
             source->held_ns = writer->group_time_ns;
             survey->shown[f] |= !isnan(value);

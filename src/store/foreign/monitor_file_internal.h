@@ -47,11 +47,47 @@ bool lab_monitor_to_raw(enum lab_metric_id metric, double value, int64_t *ret_ra
 
 /* --- fields of a GPU's record, in both dialects --- */
 
+#define LAB_MONITOR_MIB 1048576.0
+#define LAB_MONITOR_GIB 1073741824.0
+
+/* What a field is that is no metric: it names the device, the time or a process, or it is a
+ * process's value. */
+enum lab_monitor_role {
+    LAB_MONITOR_TIMESTAMP = LAB_METRIC_COUNT,
+    LAB_MONITOR_DATE,  /* "20261117" */
+    LAB_MONITOR_CLOCK, /* "19:04:32" */
+    LAB_MONITOR_ELAPSED,
+    LAB_MONITOR_KIND,
+    LAB_MONITOR_INDEX,
+    LAB_MONITOR_ID,
+    LAB_MONITOR_NAME,
+    LAB_MONITOR_PCI,
+    LAB_MONITOR_NODE,
+    LAB_MONITOR_SIMULATED,
+    LAB_MONITOR_PID,
+    LAB_MONITOR_PROCESS_NAME,
+    LAB_MONITOR_USER,
+    LAB_MONITOR_COMMAND,
+    LAB_MONITOR_TYPE, /* "C", "G" or "C+G" */
+    LAB_MONITOR_PARENT,
+    LAB_MONITOR_THREADS,
+    LAB_MONITOR_CPU_PERCENT,
+    LAB_MONITOR_RESIDENT,
+    LAB_MONITOR_RESIDENT_SHARE, /* % of the host's memory */
+    LAB_MONITOR_GPU_MEMORY,
+    LAB_MONITOR_SM_PERCENT,
+    LAB_MONITOR_GPU_MEMORY_PERCENT,
+    LAB_MONITOR_IGNORED, /* known, and of no use here */
+    LAB_MONITOR_UNKNOWN,
+};
+
 struct lab_monitor_field {
     const char *key;
-    enum lab_metric_id metric;
+    int what;    /* a metric, or an enum lab_monitor_role */
     double unit; /* of the field, in the metric's unit: MiB = 1048576 */
     int decimals;
+    const char *suffix; /* that may follow the number: "MiB"; NULL = none */
+    enum { LAB_MONITOR_AS_IT_IS, LAB_MONITOR_NOT_NEGATIVE, LAB_MONITOR_NOT_ZERO } sense;
 };
 
 extern const struct lab_monitor_field lab_monitor_gpu_fields[]; /* single and multi */

@@ -48,8 +48,10 @@ static int put(int fd, const char *bytes, size_t length, int64_t offset) {
 static bool is_record(const char *text, size_t length, enum lab_monitor_format format) {
     LAB_AUTO(arena, arena);
     struct lab_value *value;
-    return lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
-           lab_monitor_record_format(value) == format;
+    const struct lab_monitor_json *found = NULL;
+    if (lab_json_parse(text, length, "record", &arena, &value, NULL) == 0)
+        found = lab_monitor_find_json(value);
+    return found && found->format == format;
 }
 
 static int refuse(const struct lab_monitor_list *list, enum lab_monitor_format format,

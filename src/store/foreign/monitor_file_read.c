@@ -5,9 +5,25 @@
 
 #include <string.h>
 
-static const char looked_for[] =
-    "looked for a recording or study of gpulab, JSON with multi_gpu_data, gpu_index, samples or "
-    "gpulab's own format, and CSV with a header line";
+/* `names`: the first fields that were met; "" = there was none. */
+static int refuse(const char *path, const char *names, struct lab_err *err) {
+    LAB_AUTO(str, known);
+    lab_monitor_add_json_names(&known);
+    return lab_err_set(
+        err, LAB_ERR_USER,
+        "%s has no known field%s%s%s; known files: gpulab's own; nvidia-smi's CSV (with header "
+        "line or units), dmon, pmon; nvitop's CSV; JSON of %s",
+        path, *names ? " (the first: " : "", names, *names ? ")" : "", known.text);
+}
+
+/* Records were met, and none gave a value. */
+static int refuse_empty(struct lab_monitor_builder *builder, const char *path, const char *names,
+                        struct lab_err *err) {
+    LAB_AUTO(str, odd);
+    lab_monitor_builder_add_odd(builder, &odd);
+    return lab_err_set(err, LAB_ERR_USER, "%s holds no value that can be read%s%s; its fields: %s",
+                       path, odd.length ? ": left out: " : "", odd.text, names);
+}
 
 /* --- JSON --- */
 
@@ -17,7 +33,8 @@ struct json_reader {
     struct lab_monitor_own *own;
     struct lab_recording *recording;
     size_t taken, foreign;
-    bool recognised; /* it is a file of a monitor, even without any record */
+    bool recognised;       /* it is a file of a monitor, even without any record */
+    struct lab_str *names; /* keys of the first record */
 };
 
 static void take_header(struct json_reader *reader, const struct lab_value *header) {
@@ -39,6 +56,9 @@ static void take_record(struct json_reader *reader, const struct lab_value *reco
     } else {
         reader->foreign++;
     }
+    bool first = !reader->names->length && record->type == LAB_VALUE_MAP;
+    for (int i = 0; first && i < record->count && i < 6; i++)
+        lab_str_printf(reader->names, "%s%.40s", i ? ", " : "", record->keys[i]);
 }
 
 static void take_part(struct json_reader *reader, enum lab_monitor_part part, const char *text,
@@ -72,7 +92,9 @@ static void tell_of_scan(struct lab_monitor_builder *builder, const struct lab_m
 
 static int read_json(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
                      struct lab_recording *recording, const char *path, struct lab_err *err) {
-    struct json_reader reader = {.builder = builder, .scan = scan, .recording = recording};
+    LAB_AUTO(str, names);
+    struct json_reader reader = {
+        .builder = builder, .scan = scan, .recording = recording, .names = &names};
     const char *text;
     size_t length;
     for (enum lab_monitor_part part;
@@ -83,9 +105,12 @@ static int read_json(struct lab_monitor_builder *builder, struct lab_monitor_sca
     if (reader.foreign)
         lab_monitor_builder_odd(builder, "records of an unknown format", reader.foreign);
     bool empty_list = scan->list && !reader.foreign && !scan->stray_bytes;
-    if (!reader.taken && !reader.recognised && !scan->sectioned && !empty_list)
-        return lab_err_set(err, LAB_ERR_USER, "%s has no monitor's record: %s", path, looked_for);
-    return 0;
+    bool ours = reader.recognised || scan->sectioned || empty_list;
+    if (!reader.taken && (!ours || reader.foreign))
+        return refuse(path, names.text, err);
+    return lab_monitor_builder_has_values(builder) || scan->own || !reader.taken
+               ? 0
+               : refuse_empty(builder, path, names.text, err);
 }
 
 /* --- any text --- */
@@ -111,18 +136,23 @@ static bool begins_with_record(struct lab_monitor_scan *scan) {
     LAB_AUTO(arena, arena);
     struct lab_value *value;
     return lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
-           lab_monitor_record_format(value) != LAB_MONITOR_FORMAT_COUNT;
+           lab_monitor_find_json(value);
 }
 
 bool lab_monitor_is_text(int fd) {
+    LAB_AUTO(str, names);
     struct lab_monitor_scan scan;
     lab_monitor_scan_init(&scan, fd);
     int first = first_byte(&scan);
     bool is_one = first == '{' || first == '[' ? begins_with_record(&scan)
-                                               : first >= 0 && lab_monitor_is_csv(&scan);
+                                               : first >= 0 && lab_monitor_is_table(&scan, &names);
     lab_monitor_scan_release(&scan);
     return is_one;
 }
+
+static const struct {
+    const char *magic, *command;
+} packed[] = {{"\x28\xb5\x2f\xfd", "zstd -d"}, {"\x1f\x8b", "gunzip"}};
 
 static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
                         struct lab_recording *recording, const char *path, struct lab_err *err) {
@@ -133,10 +163,21 @@ static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_
         return lab_err_set(err, LAB_ERR_USER, "%s is empty", path);
     if (first == '{' || first == '[')
         return read_json(builder, scan, recording, path, err);
-    if (!lab_monitor_read_csv(builder, scan))
-        return lab_err_set(err, LAB_ERR_USER, "%s is not a monitor's file: %s", path, looked_for);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (lab_monitor_scan_fill(scan, 4) == 4 &&
+            memcmp(scan->bytes + scan->at, packed[i].magic, strlen(packed[i].magic)) == 0)
+            return lab_err_set(err, LAB_ERR_USER, "%s is compressed: unpack it first: %s %s", path,
+                               packed[i].command, path);
+    LAB_AUTO(str, names);
+    size_t lines = 0;
+    if (!lab_monitor_read_table(builder, scan, &names, &lines)) {
+        lab_str_make_printable(names.text);
+        return refuse(path, names.text, err);
+    }
     tell_of_scan(builder, scan);
-    return 0;
+    return lab_monitor_builder_has_values(builder) || !lines
+               ? 0
+               : refuse_empty(builder, path, names.text, err);
 }
 
 /* "outputs/gpu_stats.json" is called gpu_stats. */

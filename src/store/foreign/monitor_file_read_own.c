@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS_MAX 1024
-
 struct entry {  /* an entity of the file */
     int entity; /* the builder's; -1 = none */
     struct lab_column *columns;
@@ -18,19 +16,19 @@ struct entry {  /* an entity of the file */
 
 struct lab_monitor_own {
     struct lab_monitor_builder *builder;
-    struct entry entries[NUMBERS_MAX];
+    struct entry entries[LAB_MONITOR_ENTITIES];
 };
 
 struct lab_monitor_own *lab_monitor_own_new(struct lab_monitor_builder *builder) {
     struct lab_monitor_own *own = lab_mem_alloc(1, sizeof *own);
     own->builder = builder;
-    for (int i = 0; i < NUMBERS_MAX; i++)
+    for (int i = 0; i < LAB_MONITOR_ENTITIES; i++)
         own->entries[i].entity = -1;
     return own;
 }
 
 void lab_monitor_own_free(struct lab_monitor_own *own) {
-    for (int i = 0; own && i < NUMBERS_MAX; i++)
+    for (int i = 0; own && i < LAB_MONITOR_ENTITIES; i++)
         lab_mem_free(own->entries[i].columns);
     lab_mem_free(own);
 }
@@ -54,7 +52,7 @@ static bool time_of(const struct lab_value *map, const char *key, int64_t *ret_n
 }
 
 static struct entry *entry_of(struct lab_monitor_own *own, int64_t number) {
-    return number >= 0 && number < NUMBERS_MAX && own->entries[number].entity >= 0
+    return number >= 0 && number < LAB_MONITOR_ENTITIES && own->entries[number].entity >= 0
                ? &own->entries[number]
                : NULL;
 }
@@ -118,8 +116,8 @@ static void read_entity(struct lab_monitor_own *own, const struct lab_value *rec
             index = lab_value_get_int(record, "index", 0);
     int which = kind && kind->type == LAB_VALUE_STRING ? lab_entity_kind_find(kind->string) : -1;
     int entity = -1;
-    if (which >= 0 && number >= 0 && number < NUMBERS_MAX && index >= 0 && index <= INT16_MAX &&
-        own->entries[number].entity < 0)
+    if (which >= 0 && number >= 0 && number < LAB_MONITOR_ENTITIES && index >= 0 &&
+        index <= INT16_MAX && own->entries[number].entity < 0)
         entity = lab_monitor_builder_entity(own->builder, (enum lab_entity_kind)which, (int)index,
                                             text_of(own, record, "id"));
     if (entity < 0) {

@@ -9,99 +9,84 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GIB           1073741824.0
+#define GIB           LAB_MONITOR_GIB
 #define PAGES_PER_MIB 256
 
-struct sample {
-    struct lab_monitor_builder *builder;
-    enum lab_monitor_time kind;
-    int64_t time_ns;
+static const struct lab_monitor_field memory_fields[] = {
+    {"total_gb", LAB_METRIC_HOST_TOTAL, GIB},    {"used_gb", LAB_METRIC_HOST_USED, GIB},
+    {"cached_gb", LAB_METRIC_HOST_CACHED, GIB},  {"available_gb", LAB_METRIC_HOST_AVAILABLE, GIB},
+    {"swap_used_gb", LAB_METRIC_SWAP_USED, GIB}, {NULL},
+};
+static const struct lab_monitor_field node_fields[] = {
+    {"total_gb", LAB_METRIC_NODE_TOTAL, GIB},        {"free_gb", LAB_METRIC_NODE_FREE, GIB},
+    {"cpu_percent", LAB_METRIC_NODE_UTILIZATION, 1}, {"numa_hit", LAB_METRIC_NODE_HIT, 1},
+    {"numa_miss", LAB_METRIC_NODE_MISS, 1},          {"numa_foreign", LAB_METRIC_NODE_FOREIGN, 1},
+    {"other_node", LAB_METRIC_NODE_OTHER, 1},        {NULL},
+};
+static const struct lab_monitor_field process_fields[] = {
+    {"pid", LAB_MONITOR_PID, 1},
+    {"name", LAB_MONITOR_PROCESS_NAME},
+    {"cpu_percent", LAB_MONITOR_CPU_PERCENT, 1},
+    {"memory_gb", LAB_MONITOR_RESIDENT, GIB},
+    {"memory_percent", LAB_MONITOR_RESIDENT_SHARE, 1},
+    {NULL},
 };
 
-/* Begins the tick of one of the host's parts; -1 = can't. */
-static int begin(const struct sample *sample, enum lab_entity_kind kind, bool simulated) {
-    int entity = lab_monitor_builder_entity(sample->builder, kind, 0, NULL);
-    if (entity < 0 ||
-        lab_monitor_builder_tick(sample->builder, entity, sample->kind, sample->time_ns) < 0)
-        return -1;
-    lab_monitor_builder_facts(sample->builder, entity)->simulated |= simulated;
-    return entity;
+/* Begins the tick of one of the host's parts, if there is something of it. */
+static bool begin(struct lab_monitor_row *row, enum lab_entity_kind kind, bool there) {
+    row->kind = kind;
+    row->index = 0;
+    row->entity = -1;
+    return there && lab_monitor_row_begin(row) == 0;
 }
 
-static void set(const struct sample *sample, int entity, enum lab_metric_id metric, int instance,
+static bool is(const struct lab_value *value, enum lab_value_type type) {
+    return value && value->type == type;
+}
+
+static void set(const struct lab_monitor_row *row, enum lab_metric_id metric, int instance,
                 double value) {
-    int64_t raw;
-    if (lab_monitor_to_raw(metric, value, &raw))
-        lab_monitor_builder_set(sample->builder, entity, metric, instance, raw);
+    lab_monitor_row_set(row, &(struct lab_monitor_field){.what = metric, .unit = 1}, instance,
+                        &(struct lab_value){.type = LAB_VALUE_FLOAT, .number = value});
 }
 
-static void set_from(const struct sample *sample, int entity, enum lab_metric_id metric,
-                     int instance, const struct lab_value *map, const char *key, double unit) {
-    const struct lab_value *value = lab_value_get(map, key);
-    double number;
-    if (lab_monitor_number(value, &number))
-        set(sample, entity, metric, instance, number * unit);
-    else if (value && value->type != LAB_VALUE_NULL)
-        lab_monitor_builder_odd(sample->builder, "fields that are not numbers", 1);
+static void set_all(const struct lab_monitor_row *row, const struct lab_monitor_field *fields,
+                    int instance, const struct lab_value *map) {
+    for (const struct lab_monitor_field *field = fields; field->key; field++)
+        lab_monitor_row_set(row, field, instance, lab_value_get(map, field->key));
 }
 
-static void read_cores(const struct sample *sample, const struct lab_value *list, bool simulated) {
-    int entity =
-        list && list->type == LAB_VALUE_LIST ? begin(sample, LAB_ENTITY_CPU, simulated) : -1;
-    if (entity < 0)
-        return;
+static void read_cores(const struct lab_monitor_row *row, const struct lab_value *list) {
     double sum = 0, number;
     int count = 0;
     for (int i = 0; i < list->count && i < LAB_COLUMNS_MAX / 2; i++) {
         if (!lab_monitor_number(list->items[i], &number))
             continue;
-        set(sample, entity, LAB_METRIC_CORE_UTILIZATION, i, number);
+        set(row, LAB_METRIC_CORE_UTILIZATION, i, number);
         sum += number;
         count++;
     }
     if (count)
-        set(sample, entity, LAB_METRIC_CPU_UTILIZATION, -1, sum / count);
+        set(row, LAB_METRIC_CPU_UTILIZATION, -1, sum / count);
 }
 
-/* Returns the host's memory in bytes, or NaN. */
-static double read_memory(const struct sample *sample, const struct lab_value *memory,
-                          bool simulated) {
-    double total = NAN, percent;
-    if (!memory || memory->type != LAB_VALUE_MAP ||
-        !lab_monitor_number(lab_value_get(memory, "total_gb"), &total))
-        total = NAN;
-    int entity =
-        memory && memory->type == LAB_VALUE_MAP ? begin(sample, LAB_ENTITY_MEMORY, simulated) : -1;
-    if (entity < 0)
-        return total * GIB;
-    set(sample, entity, LAB_METRIC_HOST_TOTAL, -1, total * GIB);
-    set_from(sample, entity, LAB_METRIC_HOST_USED, -1, memory, "used_gb", GIB);
-    set_from(sample, entity, LAB_METRIC_HOST_CACHED, -1, memory, "cached_gb", GIB);
-    set_from(sample, entity, LAB_METRIC_SWAP_USED, -1, memory, "swap_used_gb", GIB);
-    if (lab_value_get(memory, "available_gb"))
-        set_from(sample, entity, LAB_METRIC_HOST_AVAILABLE, -1, memory, "available_gb", GIB);
-    else if (lab_monitor_number(lab_value_get(memory, "percent"), &percent))
-        set(sample, entity, LAB_METRIC_HOST_AVAILABLE, -1, total * GIB * (1 - percent / 100));
-    return total * GIB;
+static void read_memory(const struct lab_monitor_row *row, const struct lab_value *memory) {
+    double percent;
+    set_all(row, memory_fields, -1, memory);
+    if (!lab_value_get(memory, "available_gb") && isfinite(row->host_bytes) &&
+        lab_monitor_number(lab_value_get(memory, "percent"), &percent))
+        set(row, LAB_METRIC_HOST_AVAILABLE, -1, row->host_bytes * (1 - percent / 100));
 }
 
 /* --- nodes --- */
 
 #define NODES_MAX 256
 
-static void read_nodes(const struct sample *sample, const struct lab_value *list, int entity) {
+static void read_nodes(const struct lab_monitor_row *row, const struct lab_value *list) {
     for (int i = 0; i < list->count; i++) {
-        const struct lab_value *node = list->items[i], *number = lab_value_get(node, "node");
-        if (!number || number->type != LAB_VALUE_INT || number->integer < 0 ||
-            number->integer > INT16_MAX)
-            continue;
-        int at = (int)number->integer;
-        set_from(sample, entity, LAB_METRIC_NODE_TOTAL, at, node, "total_gb", GIB);
-        set_from(sample, entity, LAB_METRIC_NODE_FREE, at, node, "free_gb", GIB);
-        set_from(sample, entity, LAB_METRIC_NODE_UTILIZATION, at, node, "cpu_percent", 1);
-        for (int k = 0; k < LAB_MONITOR_PAGES; k++)
-            set_from(sample, entity, lab_monitor_pages[k].metric, at, node,
-                     lab_monitor_pages[k].key, 1);
+        int64_t node = lab_value_get_int(list->items[i], "node", -1);
+        if (node >= 0 && node <= INT16_MAX)
+            set_all(row, node_fields, (int)node, list->items[i]);
     }
 }
 
@@ -119,8 +104,8 @@ static int read_heading(const char *line, size_t length, int *ret_nodes) {
     return count;
 }
 
-static void read_row(const struct sample *sample, int entity, const char *line,
-                     const char *line_end, const int *nodes, int count) {
+static void read_row(const struct lab_monitor_row *row, const char *line, const char *line_end,
+                     const int *nodes, int count) {
     for (int k = 0; k < LAB_MONITOR_PAGES; k++) {
         size_t length = strlen(lab_monitor_pages[k].row);
         if (strncasecmp(line, lab_monitor_pages[k].row, length) != 0 ||
@@ -133,15 +118,14 @@ static void read_row(const struct sample *sample, int entity, const char *line,
             char *end;
             double megabytes = strtod(at, &end);
             if (end != at && end <= line_end)
-                set(sample, entity, lab_monitor_pages[k].metric, nodes[i],
-                    megabytes * PAGES_PER_MIB);
+                set(row, lab_monitor_pages[k].metric, nodes[i], megabytes * PAGES_PER_MIB);
             while (at < line_end && !isspace((unsigned char)*at))
                 at++;
         }
     }
 }
 
-static void read_table(const struct sample *sample, const char *text, int entity) {
+static void read_table(const struct lab_monitor_row *row, const char *text) {
     int nodes[NODES_MAX], count = 0;
     while (*text) {
         size_t length = strcspn(text, "\n");
@@ -149,91 +133,49 @@ static void read_table(const struct sample *sample, const char *text, int entity
         if (found)
             count = found;
         else
-            read_row(sample, entity, text, text + length, nodes, count);
+            read_row(row, text, text + length, nodes, count);
         text += length + (text[length] == '\n');
     }
 }
 
-static void read_numa(const struct sample *sample, const struct lab_value *record, bool simulated) {
-    const struct lab_value *list = lab_value_get(record, "numa_nodes");
-    const struct lab_value *text = lab_value_get(record, "numa_stats");
-    bool has_list = list && list->type == LAB_VALUE_LIST;
-    if (!has_list && (!text || text->type != LAB_VALUE_STRING))
-        return;
-    int entity = begin(sample, LAB_ENTITY_NUMA, simulated);
-    if (entity >= 0 && has_list)
-        read_nodes(sample, list, entity);
-    else if (entity >= 0)
-        read_table(sample, text->string, entity);
-}
-
-/* --- processes --- */
-
-static void read_process(const struct sample *sample, const struct lab_value *item,
-                         double host_bytes, struct lab_process_sample *ret) {
-    const struct lab_value *pid = lab_value_get(item, "pid"), *name = lab_value_get(item, "name");
-    double gigabytes, percent;
-    *ret = (struct lab_process_sample){
-        .pid = pid && pid->type == LAB_VALUE_INT ? (int32_t)pid->integer : -1,
-        .parent_pid = -1,
-        .user = "",
-        .name = "",
-        .command = "",
-        .container = "",
-        .advice = "",
-        .cpu_percent = NAN,
-        .queue_percent = NAN,
-        .memory_bytes = -1,
-        .cpu_node = -1};
-    if (name && name->type == LAB_VALUE_STRING)
-        ret->name = lab_monitor_builder_text(sample->builder, name->string);
-    if (!lab_monitor_number(lab_value_get(item, "cpu_percent"), &ret->cpu_percent))
-        ret->cpu_percent = NAN;
-    double bytes = NAN;
-    if (lab_monitor_number(lab_value_get(item, "memory_gb"), &gigabytes))
-        bytes = gigabytes * GIB;
-    else if (lab_monitor_number(lab_value_get(item, "memory_percent"), &percent))
-        bytes = percent / 100 * host_bytes;
-    if (bytes >= 0 && bytes < 9e18)
-        ret->memory_bytes = (int64_t)bytes;
-}
+/* --- a sample --- */
 
 /* The list is repeated in every sample until there is a new one; its time tells. */
-static void read_processes(const struct sample *sample, const struct lab_value *record, int entity,
-                           double host_bytes) {
+static void read_processes(struct lab_monitor_row *row, const struct lab_value *record) {
     const struct lab_value *list = lab_value_get(record, "processes");
-    const struct lab_value *stamp = lab_value_get(record, "processes_time");
-    if (!list || list->type != LAB_VALUE_LIST)
-        list = lab_value_get(record, "python_processes");
     double seconds, own_seconds;
-    if (!list || list->type != LAB_VALUE_LIST || entity < 0)
-        return;
-    int64_t time_ns = lab_monitor_builder_time(sample->builder, entity);
-    if (lab_monitor_number(stamp, &seconds) &&
+    if (!is(list, LAB_VALUE_LIST))
+        list = lab_value_get(record, "python_processes");
+    if (lab_monitor_number(lab_value_get(record, "processes_time"), &seconds) &&
         lab_monitor_number(lab_value_get(record, "timestamp"), &own_seconds) &&
         fabs(own_seconds - seconds) < 3600)
-        time_ns -= llround((own_seconds - seconds) * 1e9);
-    struct lab_arena *arena = lab_monitor_builder_arena(sample->builder);
-    if (lab_monitor_builder_has_list(sample->builder, time_ns))
-        return;
-    struct lab_process_list taken = {
-        .time_ns = time_ns,
-        .items = lab_arena_alloc(arena, (size_t)list->count + 1, sizeof *taken.items),
-        .count = list->count};
-    for (int i = 0; i < list->count; i++)
-        read_process(sample, list->items[i], host_bytes, &taken.items[i]);
-    lab_monitor_builder_processes(sample->builder, &taken);
+        row->at_ns -= llround((own_seconds - seconds) * 1e9);
+    if (!lab_monitor_builder_has_list(row->builder, row->at_ns))
+        lab_monitor_take_processes(row, process_fields, list);
 }
 
 void lab_monitor_read_system(struct lab_monitor_builder *builder, const struct lab_value *record,
-                             enum lab_monitor_time kind, int64_t time_ns) {
-    struct sample sample = {builder, kind, time_ns};
-    bool simulated = lab_value_get_bool(record, "simulated");
-    read_cores(&sample, lab_value_get(record, "cpu_percent"), simulated);
-    double host_bytes = read_memory(&sample, lab_value_get(record, "memory"), simulated);
-    read_numa(&sample, record, simulated);
-    int entity = lab_monitor_builder_find(builder, LAB_ENTITY_CPU, 0);
-    if (entity < 0)
-        entity = lab_monitor_builder_find(builder, LAB_ENTITY_MEMORY, 0);
-    read_processes(&sample, record, entity, host_bytes);
+                             enum lab_monitor_time time, int64_t time_ns) {
+    const struct lab_value *cores = lab_value_get(record, "cpu_percent"),
+                           *memory = lab_value_get(record, "memory"),
+                           *nodes = lab_value_get(record, "numa_nodes"),
+                           *table = lab_value_get(record, "numa_stats");
+    struct lab_monitor_row row = lab_monitor_row_new(builder, LAB_ENTITY_CPU);
+    row.time = time;
+    row.time_ns = time_ns;
+    row.simulated = lab_value_get_bool(record, "simulated");
+    row.host_bytes = lab_value_get_number(memory, "total_gb") * GIB;
+    if (begin(&row, LAB_ENTITY_NUMA, is(nodes, LAB_VALUE_LIST)))
+        read_nodes(&row, nodes);
+    else if (begin(&row, LAB_ENTITY_NUMA, is(table, LAB_VALUE_STRING)))
+        read_table(&row, table->string);
+    bool any = begin(&row, LAB_ENTITY_MEMORY, is(memory, LAB_VALUE_MAP));
+    if (any)
+        read_memory(&row, memory);
+    if (begin(&row, LAB_ENTITY_CPU, is(cores, LAB_VALUE_LIST))) {
+        any = true;
+        read_cores(&row, cores);
+    }
+    if (any)
+        read_processes(&row, record);
 }

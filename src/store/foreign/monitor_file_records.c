@@ -1,150 +1,193 @@
 /*
- * monitor_file_records.c: takes in records of GPUs, whoever wrote them. A field of the wrong type
- * is left out and counted, and the rest of its record stays.
+ * monitor_file_records.c: takes in records of JSON. A format is a descriptor: which keys its
+ * records have, and which of its lists hold devices or processes with which fields.
  */
 #include "store/foreign/monitor_file_reader.h"
 
 #include <math.h>
+#include <string.h>
 
-bool lab_monitor_number(const struct lab_value *value, double *ret_number) {
-    if (value && value->type == LAB_VALUE_INT)
-        *ret_number = (double)value->integer;
-    else if (value && value->type == LAB_VALUE_FLOAT)
-        *ret_number = value->number;
-    else
-        return false;
-    return isfinite(*ret_number);
+static const struct lab_monitor_json multi = {
+    .name = "multi_gpu_data",
+    .format = LAB_MONITOR_MULTI,
+    .time = "timestamp",
+    .marks = {"multi_gpu_data"},
+    .lists = {{"multi_gpu_data", LAB_ENTITY_GPU, lab_monitor_gpu_fields}},
+};
+static const struct lab_monitor_json experiment = {
+    .name = "gpus",
+    .format = LAB_MONITOR_EXPERIMENT,
+    .time = "timestamp",
+    .marks = {"gpus"},
+    .lists = {{"gpus", LAB_ENTITY_GPU, lab_monitor_experiment_fields}},
+};
+static const struct lab_monitor_json system_of_lists = {.name = "cpu_percent",
+                                                        .format = LAB_MONITOR_SYSTEM,
+                                                        .time = "timestamp",
+                                                        .marks = {"cpu_percent"},
+                                                        .read = lab_monitor_read_system};
+static const struct lab_monitor_json system_of_text = {
+    .format = LAB_MONITOR_SYSTEM,
+    .time = "timestamp",
+    .words = {"numa_stats"},
+    .read = lab_monitor_read_system,
+};
+static const struct lab_monitor_json single = {
+    .name = "gpu_index",
+    .format = LAB_MONITOR_SINGLE,
+    .time = "timestamp",
+    .words = {"gpu_index"},
+    .lists = {{NULL, LAB_ENTITY_GPU, lab_monitor_gpu_fields}},
+};
+static const struct lab_monitor_json nameless = {
+    .format = LAB_MONITOR_SINGLE,
+    .time = "timestamp",
+    .words = {"utilization", "memory_used"},
+    .lists = {{NULL, LAB_ENTITY_GPU, lab_monitor_gpu_fields}},
+};
+
+/* The first that fits is taken. */
+static const struct lab_monitor_json *const formats[] = {
+    &lab_monitor_all_smi,
+    &lab_monitor_all_smi_frame,
+    &lab_monitor_all_smi_index,
+    &lab_monitor_gpustat,
+    &multi,
+    &experiment,
+    &system_of_lists,
+    &system_of_text,
+    &single,
+    &nameless,
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+void lab_monitor_add_json_names(struct lab_str *out) {
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->name)
+            lab_str_printf(out, "%s%s", i ? ", " : "", formats[i]->name);
 }
 
-static bool is_list(const struct lab_value *record, const char *key) {
-    const struct lab_value *value = lab_value_get(record, key);
-    return value && value->type == LAB_VALUE_LIST;
-}
-
-enum lab_monitor_format lab_monitor_record_format(const struct lab_value *record) {
-    if (record->type != LAB_VALUE_MAP)
-        return LAB_MONITOR_FORMAT_COUNT;
-    if (is_list(record, "multi_gpu_data"))
-        return LAB_MONITOR_MULTI;
-    if (is_list(record, "gpus"))
-        return LAB_MONITOR_EXPERIMENT;
-    if (is_list(record, "cpu_percent") || lab_value_get(record, "numa_stats"))
-        return LAB_MONITOR_SYSTEM;
-    if (lab_value_get(record, "gpu_index") ||
-        (lab_value_get(record, "utilization") && lab_value_get(record, "memory_used")))
-        return LAB_MONITOR_SINGLE;
-    return LAB_MONITOR_FORMAT_COUNT;
-}
-
-/* --- a GPU --- */
-
-static int index_of(const struct lab_value *gpu, int place) {
-    static const char *const keys[] = {"gpu_index", "gpu_id", "index"};
-    for (int i = 0; i < 3; i++) {
-        const struct lab_value *value = lab_value_get(gpu, keys[i]);
-        if (value && value->type == LAB_VALUE_INT && value->integer >= 0 &&
-            value->integer <= INT16_MAX)
-            return (int)value->integer;
-        if (value)
-            return -1;
+const struct lab_monitor_json *lab_monitor_find_json(const struct lab_value *record) {
+    for (int i = 0; i < FORMATS; i++) {
+        bool fits = record->type == LAB_VALUE_MAP;
+        for (int k = 0; k < LAB_MONITOR_MARKS && fits; k++) {
+            const struct lab_value *list =
+                formats[i]->marks[k] ? lab_value_get(record, formats[i]->marks[k]) : NULL;
+            fits = (!formats[i]->marks[k] || (list && list->type == LAB_VALUE_LIST)) &&
+                   (!formats[i]->words[k] || lab_value_get(record, formats[i]->words[k]));
+        }
+        if (fits)
+            return formats[i];
     }
-    return place;
+    return NULL;
 }
 
-static void read_field(struct lab_monitor_builder *builder, int entity,
-                       const struct lab_monitor_field *field, const struct lab_value *value) {
-    double number;
-    int64_t raw;
-    if (!value || value->type == LAB_VALUE_NULL)
-        return;
-    if (!lab_monitor_number(value, &number) ||
-        !lab_monitor_to_raw(field->metric, number * field->unit, &raw))
-        lab_monitor_builder_odd(builder, "fields that are not numbers", 1);
-    else
-        lab_monitor_builder_set(builder, entity, field->metric, -1, raw);
+/* A key, or a key in a map: "gpm_metrics.sm_occupancy". */
+static const struct lab_value *get(const struct lab_value *object, const char *key) {
+    const struct lab_value *value = lab_value_get(object, key);
+    const char *dot = value ? NULL : strchr(key, '.');
+    char head[32] = "";
+    if (!dot || (size_t)(dot - key) >= sizeof head)
+        return value;
+    memcpy(head, key, (size_t)(dot - key));
+    return lab_value_get(lab_value_get(object, head), dot + 1);
 }
 
-static void read_reasons(struct lab_monitor_builder *builder, int entity,
-                         const struct lab_value *list) {
-    int64_t bits = 0;
-    if (!list || list->type != LAB_VALUE_LIST)
-        return;
-    for (int i = 0; i < list->count; i++)
-        for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
-            if (list->items[i]->type == LAB_VALUE_STRING &&
-                lab_str_equal(list->items[i]->string, reason->name))
-                bits |= (int64_t)reason->bit;
-    lab_monitor_builder_set(builder, entity, LAB_METRIC_CLOCK_REASONS, -1, bits);
-}
-
-/* A GPU that gave no answer has its place in a record of an experiment, with nothing but what
- * records repeat. */
-static bool says_nothing(const struct lab_value *gpu, const struct lab_monitor_field *fields) {
+/* A GPU that gave no answer has its place in a record, with nothing but what records repeat. */
+static bool says_nothing(const struct lab_value *object, const struct lab_monitor_field *fields) {
+    if (lab_value_get_bool(object, "repeated"))
+        return true;
     for (const struct lab_monitor_field *field = fields; field->key; field++) {
-        const struct lab_value *value = lab_value_get(gpu, field->key);
+        const struct lab_value *value = get(object, field->key);
         bool repeated =
-            field->metric == LAB_METRIC_MEMORY_TOTAL || field->metric == LAB_METRIC_POWER_LIMIT;
-        if (!repeated && value && value->type != LAB_VALUE_NULL)
+            field->what == LAB_METRIC_MEMORY_TOTAL || field->what == LAB_METRIC_POWER_LIMIT;
+        if (!repeated && field->what < LAB_METRIC_COUNT && value && value->type != LAB_VALUE_NULL)
             return false;
     }
     return true;
 }
 
-static void read_gpu(struct lab_monitor_builder *builder, const struct lab_value *gpu, int place,
-                     const struct lab_monitor_field *fields, enum lab_monitor_time kind,
-                     int64_t time_ns) {
-    bool is_map = gpu->type == LAB_VALUE_MAP;
-    if (is_map && says_nothing(gpu, fields))
-        return;
-    int index = is_map ? index_of(gpu, place) : -1;
-    int entity = index < 0 ? -1
-                           : lab_monitor_builder_entity(builder, LAB_ENTITY_GPU, index,
-                                                        lab_value_get_text(gpu, "gpu_uuid", NULL));
-    if (entity < 0) {
-        lab_monitor_builder_odd(builder, "GPUs without a valid index", 1);
-        return;
-    }
-    if (lab_monitor_builder_tick(builder, entity, kind, time_ns) < 0) {
-        lab_monitor_builder_odd(builder, "records with an invalid time", 1);
-        return;
-    }
-    struct lab_entity *facts = lab_monitor_builder_facts(builder, entity);
-    const char *name = lab_value_get_text(gpu, "gpu_name", NULL);
-    if (name && !lab_str_equal(name, facts->name))
-        facts->name = lab_monitor_builder_text(builder, name);
-    facts->simulated |= lab_value_get_bool(gpu, "simulated");
+static void know(struct lab_monitor_row *row, const struct lab_monitor_field *fields,
+                 const struct lab_value *object) {
     for (const struct lab_monitor_field *field = fields; field->key; field++)
-        read_field(builder, entity, field, lab_value_get(gpu, field->key));
-    read_reasons(builder, entity, lab_value_get(gpu, "clock_event_reasons"));
+        if (field->what >= LAB_METRIC_COUNT && field->what != LAB_MONITOR_TIMESTAMP)
+            lab_monitor_row_know(row, field, get(object, field->key));
 }
 
-/* --- a record --- */
+void lab_monitor_take_processes(const struct lab_monitor_row *row,
+                                const struct lab_monitor_field *fields,
+                                const struct lab_value *list) {
+    if (!list || list->type != LAB_VALUE_LIST)
+        return;
+    lab_monitor_builder_list(row->builder, row->at_ns);
+    for (int i = 0; i < list->count; i++) {
+        struct lab_monitor_row process = *row;
+        process.id = NULL;
+        know(&process, fields, list->items[i]);
+        if (process.id) /* it names its GPU, or none */
+            process.gpu = *process.id ? lab_monitor_builder_find(row->builder, LAB_ENTITY_GPU,
+                                                                 process.index, process.id)
+                                      : -1;
+        for (const struct lab_monitor_field *field = fields; field->key; field++)
+            lab_monitor_row_process(&process, field, get(list->items[i], field->key));
+    }
+}
 
-static void read_gpus(struct lab_monitor_builder *builder, const struct lab_value *list,
-                      const struct lab_monitor_field *fields, enum lab_monitor_time kind,
-                      int64_t time_ns) {
-    for (int i = 0; i < list->count; i++)
-        read_gpu(builder, list->items[i], i, fields, kind, time_ns);
+static void read_device(struct lab_monitor_builder *builder,
+                        const struct lab_monitor_list_format *list, const struct lab_value *object,
+                        int place, enum lab_monitor_time time, int64_t time_ns) {
+    struct lab_monitor_row row = lab_monitor_row_new(builder, list->kind);
+    row.time = time;
+    row.time_ns = time_ns;
+    if (object->type != LAB_VALUE_MAP)
+        row.index = LAB_MONITOR_BAD_INDEX;
+    else if (says_nothing(object, list->fields))
+        return;
+    know(&row, lab_monitor_common, object);
+    know(&row, list->fields, object);
+    if (row.index == LAB_MONITOR_NO_INDEX)
+        row.index = place;
+    if (lab_monitor_row_begin(&row) < 0) {
+        lab_monitor_builder_odd(
+            builder, row.entity < 0 ? "GPUs without a valid index" : "records with an invalid time",
+            1);
+        return;
+    }
+    for (const struct lab_monitor_field *field = list->fields; field->key; field++)
+        lab_monitor_row_set(&row, field, -1, get(object, field->key));
+    if (list->kind == LAB_ENTITY_GPU)
+        lab_monitor_row_set(&row, lab_monitor_find_field(lab_monitor_common, "clock_event_reasons"),
+                            -1, lab_value_get(object, "clock_event_reasons"));
+    if (list->more)
+        list->more(&row, object);
+    if (list->process_fields)
+        lab_monitor_take_processes(&row, list->process_fields, lab_value_get(object, "processes"));
 }
 
 bool lab_monitor_read_record(struct lab_monitor_builder *builder, const struct lab_value *record) {
-    enum lab_monitor_format format = lab_monitor_record_format(record);
+    const struct lab_monitor_json *format = lab_monitor_find_json(record);
     int64_t time_ns = 0;
-    if (format == LAB_MONITOR_FORMAT_COUNT)
+    if (!format)
         return false;
-    enum lab_monitor_time kind =
-        lab_monitor_value_time(lab_value_get(record, "timestamp"), &time_ns);
-    if (kind == LAB_MONITOR_TIME_NONE)
+    if (!format->time)
+        return true; /* it holds no sample */
+    enum lab_monitor_time time =
+        lab_monitor_value_time(lab_value_get(record, format->time), &time_ns);
+    if (time == LAB_MONITOR_TIME_NONE)
         lab_monitor_builder_odd(builder, "records without a time stamp", 1);
-    else if (format == LAB_MONITOR_SYSTEM)
-        lab_monitor_read_system(builder, record, kind, time_ns);
-    else if (format == LAB_MONITOR_SINGLE)
-        read_gpu(builder, record, 0, lab_monitor_gpu_fields, kind, time_ns);
-    else if (format == LAB_MONITOR_MULTI)
-        read_gpus(builder, lab_value_get(record, "multi_gpu_data"), lab_monitor_gpu_fields, kind,
-                  time_ns);
-    else
-        read_gpus(builder, lab_value_get(record, "gpus"), lab_monitor_experiment_fields, kind,
-                  time_ns);
+    else if (format->read)
+        format->read(builder, record, time, time_ns);
+    for (int i = 0; time != LAB_MONITOR_TIME_NONE && i < LAB_MONITOR_LISTS; i++) {
+        const struct lab_monitor_list_format *list = &format->lists[i];
+        const struct lab_value *items = list->key ? lab_value_get(record, list->key) : NULL;
+        if (!list->fields)
+            break;
+        if (!list->key)
+            read_device(builder, list, record, 0, time, time_ns);
+        for (int k = 0; items && items->type == LAB_VALUE_LIST && k < items->count; k++)
+            read_device(builder, list, items->items[k], k, time, time_ns);
+    }
+    if (format->after)
+        format->after(builder, record);
     return true;
 }

@@ -188,8 +188,8 @@ static bool parse_iso(const char *text, int64_t *ret_ns) {
     const char *at = text;
     bool local;
     int zone_min;
-    if (!read_digits(&at, 4, &t.tm_year) || !read_mark(&at, "-") ||
-        !read_digits(&at, 2, &t.tm_mon) || !read_mark(&at, "-") ||
+    if (!read_digits(&at, 4, &t.tm_year) || !read_mark(&at, "-/") ||
+        !read_digits(&at, 2, &t.tm_mon) || !read_mark(&at, "-/") ||
         !read_digits(&at, 2, &t.tm_mday) || !read_mark(&at, "Tt ") ||
         !read_digits(&at, 2, &t.tm_hour) || !read_mark(&at, ":") || !read_digits(&at, 2, &t.tm_min))
         return false;

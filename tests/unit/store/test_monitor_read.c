@@ -214,7 +214,7 @@ LAB_TEST(the_guide_s_system_is_read) {
 LAB_TEST(the_guide_s_pcie_log_is_read) {
     struct lab_recording *recording =
         read_text("timestamp,gpu,pcie_rx_mb,pcie_tx_mb\n1751371200.123456789,0, 12, 34\n"
-                  "1751371200.123456789,1,0,[N/A]\n\n1751371200.223456789,0, 13, 35\n");
+                  "1751371200.123456789,1,none,[N/A]\n\n1751371200.223456789,0, 13, 35\n");
     const struct lab_track *gpu = lab_recording_gpu(recording, 0);
     assert_int_equal(gpu->count, 2);
     assert_int_equal(gpu->times_ns[0], INT64_C(1751371200123456789));
@@ -415,9 +415,12 @@ LAB_TEST(a_table_s_last_line_may_be_cut_off) {
 
 LAB_TEST(foreign_files_are_refused) {
     static const char *const texts[] = {
-        "",       " \n",          "hello",      "{}",          "{\"a\": 1}",
-        "[1, 2]", "[{\"a\": 1}]", "a,b\n1,2\n", "{\"run_id\"", "\1\2\3"};
-    for (int i = 0; i < 10; i++) {
+        "", " \n", "hello", "{}", "{\"a\": 1}", "[1, 2]", "[{\"a\": 1}]", "a,b\n1,2\n",
+        "{\"run_id\"", "\1\2\3",
+        /* a time and a device alone are no value */
+        "[{\"timestamp\": 1736937000, \"gpu_index\": 0, \"colour\": 1}]",
+        "timestamp, index, name\n2025/01/15 10:30:00.000, 0, A10G\n"};
+    for (int i = 0; i < 12; i++) {
         struct lab_recording recording;
         const char *path = test_path("foreign");
         test_write_bytes(path, texts[i], strlen(texts[i]));
