@@ -34,18 +34,23 @@ static const struct lab_result *rank_result(const struct lab_study_run *run, int
 /* --- what was asked for --- */
 
 /* A phase is named by a key, or by the series of that name; other series group points. */
-static const char *phase_of(const struct lab_study_run *run, const struct lab_value *series) {
+static const char *phase_of(const struct lab_results_asked *asked) {
     static const char *const phases[] = {"baseline", "concurrent", "isolated"};
-    if (*lab_value_get_text(run->test, "phase", ""))
-        return lab_value_get_text(run->test, "phase", "");
-    if (*lab_value_get_text(run->options, "phase", ""))
-        return lab_value_get_text(run->options, "phase", "");
-    for (int i = 0; i < series->count; i++)
+    if (*lab_value_get_text(asked->test, "phase", ""))
+        return lab_value_get_text(asked->test, "phase", "");
+    if (*lab_value_get_text(asked->options, "phase", ""))
+        return lab_value_get_text(asked->options, "phase", "");
+    for (int i = 0; i < asked->series->count; i++)
         for (size_t k = 0; k < sizeof phases / sizeof *phases; k++)
-            if (series->items[i]->type == LAB_VALUE_STRING &&
-                lab_str_equal(series->items[i]->string, phases[k]))
+            if (lab_str_equal(lab_value_as_text(asked->series->items[i], ""), phases[k]))
                 return phases[k];
     return "";
+}
+
+const char *lab_study_file_phase(const struct lab_run *run, struct lab_arena *arena) {
+    struct lab_results_asked asked;
+    lab_results_asked(run, arena, &asked);
+    return phase_of(&asked);
 }
 
 /* --- where it was --- */
@@ -237,7 +242,7 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
                                   .model = kept->label,
                                   .point = lab_study_file_point(kept, arena),
                                   .rate = kept->rate};
-    run->phase = phase_of(run, asked.series);
+    run->phase = phase_of(&asked);
     /* none where this gpulab doesn't know the workload, or not with these options any more */
     lab_studies_work(kept->workload, run->options, arena, &run->work, NULL);
     if (read_ranks(reading, run, err) < 0 || read_metrics(reading, run, err) < 0)

@@ -31,6 +31,9 @@ int lab_study_file_runs(struct lab_study_file *file, struct lab_err *err);
  * run's own text or one in the arena. */
 const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *arena);
 
+/* The phase of a study that a run belongs to: "baseline"; "" = the study has none. */
+const char *lab_study_file_phase(const struct lab_run *run, struct lab_arena *arena);
+
 /* The last value of each metric that a run reported, by name and rank, in the order of their first
  * values. */
 int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run,

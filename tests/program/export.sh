@@ -83,7 +83,7 @@ refuse() {
     expect_err "$pattern"
 }
 refuse "^gpulab: .*format.*xml.*csv, json, single, .* or pcie-csv" "$study" --format xml
-refuse "^gpulab: .*what.*rows.*runs, iterations or metrics" "$study" --what rows
+refuse "^gpulab: .*what.*rows.*runs, iterations, metrics or samples" "$study" --what rows
 refuse "no study 'numa_locality_stud'" numa_locality_stud
 refuse "no study in $work/empty" "$work/empty"
 refuse "too many words" "$study" "$study"
@@ -143,6 +143,30 @@ refuse "choose another name" "$work/gpus.dat" -q -o "$work/gpus.dat"
 
 echo '{"a": 1}' >"$work/other.json"
 refuse "has no known field .the first: a.; known files" "$work/other.json"
+
+# one run, one phase: rows, and samples of that time
+cp -r "$source_dir/tests/fixtures/0.1.0/contention" "$work/contention"
+run export "$work/contention" --what samples
+csv 'len(d) == 144'
+samples=0
+for phase in baseline concurrent isolated; do
+    run export "$work/contention" --what samples --phase "$phase"
+    expect_status 0
+    samples=$((samples + $(wc -l <"$work/out") - 1))
+    run export "$work/contention" --phase "$phase" --what runs
+    csv 'd and all("'$phase'" in r["run_id"] for r in d)'
+done
+[ "$samples" -gt 30 ] && [ "$samples" -lt 145 ] || fail "$samples samples in all phases"
+run export "$work/contention" --run gpu0_softmax8192x2048_baseline
+csv 'len(d) == 1'
+start=$(python3 -c 'import csv, sys; print(next(csv.DictReader(open(sys.argv[1])))["start_time"])' "$work/out")
+run export "$work/contention" --run gpu0_softmax8192x2048_baseline --format system
+json 'len(d["samples"]) > 2 and d["start_time"][:16] == "'"${start:0:16}"'"'
+refuse "no run 'gpu9', but .gpu0.1_numa0" "$work/contention" --run gpu9
+refuse "no phase 'concurent': did you mean 'concurrent'" "$work/contention" --phase concurent
+refuse "it has no phases" "$study" --phase baseline
+refuse "not both" "$work/contention" --phase baseline --run x
+refuse "about a study" "$work/gpus.dat" -q --run x
 
 # a reader that has enough
 "$gpulab" export "$study" --what iterations 2>"$work/err" | head -1 >"$work/out"

@@ -39,5 +39,5 @@ int lab_export_metrics(struct lab_store *store, const struct lab_run *runs, int 
  * metrics, in whatever state it is; with `iterations` also `iteration_times`: for each rank a row
  * for every iteration.
  */
-int lab_export_json(struct lab_store *store, bool iterations, struct lab_doc_sink *sink,
-                    struct lab_err *err);
+int lab_export_json(struct lab_store *store, const struct lab_run *runs, int count, bool iterations,
+                    struct lab_doc_sink *sink, struct lab_err *err);

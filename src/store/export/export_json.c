@@ -113,16 +113,13 @@ static int add_run(struct document *document, const struct lab_run *run, struct 
     return lab_doc_sink_pass(document->sink);
 }
 
-int lab_export_json(struct lab_store *store, bool iterations, struct lab_doc_sink *sink,
-                    struct lab_err *err) {
+int lab_export_json(struct lab_store *store, const struct lab_run *runs, int count, bool iterations,
+                    struct lab_doc_sink *sink, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     struct document document = {{.out = &sink->text}, sink, store, iterations};
     struct lab_doc_tree *tree = &document.tree;
     struct lab_store_study study;
-    struct lab_run *runs;
-    int count;
-    if (lab_store_study(store, &arena, &study, err) < 0 ||
-        lab_store_runs(store, &arena, &runs, &count, err) < 0)
+    if (lab_store_study(store, &arena, &study, err) < 0)
         return -1;
     lab_doc_tree_begin(tree, NULL, '{', LAB_DOC_BROKEN);
     lab_doc_tree_cell(tree, "schema", lab_cell_exact(LAB_JSON_SCHEMA, 0));

@@ -211,7 +211,7 @@ LAB_TEST(the_document_holds_everything) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
-    assert_works(lab_export_json(store, false, &out, &err));
+    assert_works(lab_export_json(store, runs, count, false, &out, &err));
     struct lab_value *document = read_document(), *study = lab_value_get(document, "study");
     assert_string_equal(lab_value_get(study, "name")->string, a_study.name);
     assert_string_equal(lab_value_get(study, "config")->string, a_study.config);
@@ -234,7 +234,7 @@ LAB_TEST(the_document_holds_iterations_if_asked) {
     struct lab_run *runs;
     int count;
     struct lab_store *store = open_fixture(&runs, &count);
-    assert_works(lab_export_json(store, true, &out, &err));
+    assert_works(lab_export_json(store, runs, count, true, &out, &err));
     struct lab_value *list = lab_value_get(read_document(), "runs");
     struct lab_value *ranks = lab_value_get(list->items[0], "iteration_times");
     assert_int_equal(ranks->count, 2);
@@ -275,7 +275,7 @@ LAB_TEST(whoever_has_enough_ends_it) {
     assert_int_equal(lab_export_iterations(store, &run, 1, CSV, &out, &err), -1);
     assert_string_equal(err.text, "");
     assert_int_equal(sink.pieces, 2);
-    assert_int_equal(lab_export_json(store, true, &out, &err), -1);
+    assert_int_equal(lab_export_json(store, &run, 1, true, &out, &err), -1);
     assert_int_equal(lab_export_runs(&run, 1, CSV, &out), -1);
     assert_int_equal(sink.pieces, 4);
     assert_int_equal(count_iterations(store, 1, 0), 5000); /* the store goes on */
