@@ -118,7 +118,7 @@ json 'd[0]["gpu_index"] == 1 and d[0]["memory_used"] == 12750'
 [ ! -s "$work/err" ] || fail "$what: $(cat "$work/err")"
 run export "$work/gpus.dat" --format experiment
 json 'd["start_time"] == "2025-01-15T10:30:00.000" and d["samples"][0]["gpus"][0]["mem_used_gb"] == 12.5'
-# a GPU that answers late keeps its value, one that is silent for longer has none: no record is left out
+# a GPU that gives no answer keeps its last value, and is marked after 2 s: no record is left out
 python3 - >"$work/silent.dat" <<'PY'
 import json
 print(json.dumps([{"timestamp": "2025-01-15T10:30:%02d" % t, "multi_gpu_data": [
@@ -127,7 +127,8 @@ print(json.dumps([{"timestamp": "2025-01-15T10:30:%02d" % t, "multi_gpu_data": [
 PY
 run export "$work/silent.dat" --format experiment
 expect_status 0
-json '[s["gpus"][0]["gpu_util"] for s in d["samples"]] == [50] * 4 + [None] * 6'
+json '[s["gpus"][0]["gpu_util"] for s in d["samples"]] == [50] * 10'
+json '["repeated" in s["gpus"][0] for s in d["samples"]] == [False] * 4 + [True] * 6'
 json '[s["gpus"][1]["gpu_util"] for s in d["samples"]] == [51] * 10'
 [ ! -s "$work/err" ] || fail "$what: $(cat "$work/err")"
 run export "$work/gpus.dat"

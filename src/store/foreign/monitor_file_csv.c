@@ -78,24 +78,25 @@ void lab_monitor_begin_pcie(struct lab_monitor_writer *writer) {
                          writer->simulated_column ? 5 : 4, writer->out);
 }
 
-static void add_rate(struct lab_monitor_writer *writer, double rate) {
+static void add_rate(struct lab_monitor_writer *writer, const struct lab_monitor_gpu *gpu,
+                     enum lab_metric_id rate) {
     lab_str_clear(&writer->field);
-    lab_monitor_add_number(&writer->field, rate / 1e6, 4, "");
+    lab_monitor_add_number(&writer->field,
+                           gpu->fresh >> rate & 1 ? gpu->held[rate] / 1e6 : (double)NAN, 4, "");
     lab_doc_stream_add(&writer->rows, lab_cell_text(writer->field.text));
 }
 
 void lab_monitor_write_pcie(struct lab_monitor_writer *writer, struct lab_monitor_source *source,
                             const struct lab_tick *tick) {
     lab_monitor_gpu_pass(&source->gpu, &source->entity, tick);
-    double rx = lab_monitor_gpu_value(&source->gpu, &source->entity, tick, LAB_METRIC_PCIE_RX_RATE);
-    double tx = lab_monitor_gpu_value(&source->gpu, &source->entity, tick, LAB_METRIC_PCIE_TX_RATE);
-    if (isnan(rx) && isnan(tx))
+    if (!(source->gpu.fresh >> LAB_METRIC_PCIE_RX_RATE & 1) &&
+        !(source->gpu.fresh >> LAB_METRIC_PCIE_TX_RATE & 1))
         return;
     lab_doc_stream_add(&writer->rows,
                        lab_monitor_seconds(lab_monitor_wall_ns(writer, tick->time_ns)));
     lab_doc_stream_add(&writer->rows, lab_cell_exact(source->entity.index, 0));
-    add_rate(writer, rx);
-    add_rate(writer, tx);
+    add_rate(writer, &source->gpu, LAB_METRIC_PCIE_RX_RATE);
+    add_rate(writer, &source->gpu, LAB_METRIC_PCIE_TX_RATE);
     if (writer->simulated_column)
         lab_doc_stream_add(&writer->rows, lab_cell_flag(source->entity.simulated));
     writer->records++;

@@ -74,64 +74,38 @@ static const enum lab_metric_id rates[4][2] = {
 };
 
 void lab_monitor_gpu_init(struct lab_monitor_gpu *gpu) {
-    *gpu = (struct lab_monitor_gpu){.memory_total = INT64_MIN, .power_limit = INT64_MIN};
+    *gpu = (struct lab_monitor_gpu){0};
+    for (int i = 0; i < LAB_METRIC_PROCESSES; i++)
+        gpu->held[i] = NAN;
     for (int i = 0; i < 4; i++)
-        gpu->rates[i] = NAN;
+        gpu->counters[i].value = NAN;
 }
 
-/* false = it isn't in this tick. */
-static bool raw_value(const struct lab_entity *entity, const struct lab_tick *tick,
-                      enum lab_metric_id metric, int64_t *ret) {
-    int column = lab_entity_column(entity, metric, -1);
-    if (column < 0 || !lab_valid_get(tick->valid, column))
-        return false;
-    *ret = tick->values[column];
-    return true;
-}
-
-/* A counter that fell started anew: how much was sent until then is unknown, so no rate is. */
-static double counter_rate(struct lab_monitor_gpu *gpu, int which, int64_t time_ns, int64_t value,
-                           enum lab_metric_id counter) {
-    double rate = NAN;
-    int64_t span_ns = time_ns - gpu->counters[which].time_ns;
-    if (gpu->counters[which].known && span_ns > 0 && value >= gpu->counters[which].value)
-        rate = (double)(value - gpu->counters[which].value) * lab_metric(counter)->scale /
-               ((double)span_ns / LAB_NS_PER_S);
-    gpu->counters[which].known = true;
-    gpu->counters[which].time_ns = time_ns;
-    gpu->counters[which].value = value;
-    return rate;
+static void hold(struct lab_monitor_gpu *gpu, int metric, double value) {
+    _Static_assert(LAB_METRIC_PROCESSES <= 64, "a bit for each metric of GPUs");
+    if (isnan(value))
+        return;
+    gpu->held[metric] = value;
+    gpu->fresh |= UINT64_C(1) << metric;
 }
 
 void lab_monitor_gpu_pass(struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
                           const struct lab_tick *tick) {
-    int64_t value;
-    if (raw_value(entity, tick, LAB_METRIC_MEMORY_TOTAL, &value))
-        gpu->memory_total = value;
-    if (raw_value(entity, tick, LAB_METRIC_POWER_LIMIT, &value))
-        gpu->power_limit = value;
-    for (int i = 0; i < 4; i++) {
-        gpu->rates[i] = NAN;
-        if (raw_value(entity, tick, rates[i][1], &value))
-            gpu->rates[i] = counter_rate(gpu, i, tick->time_ns, value, rates[i][1]);
+    gpu->fresh = 0;
+    for (int i = 0; i < entity->column_count; i++) {
+        int metric = entity->columns[i].metric;
+        if (metric >= 0 && metric < LAB_METRIC_PROCESSES && lab_valid_get(tick->valid, i))
+            hold(gpu, metric, (double)tick->values[i] * lab_metric(metric)->scale);
     }
-}
-
-static double remembered(int64_t value, enum lab_metric_id metric) {
-    return value == INT64_MIN ? (double)NAN : (double)value * lab_metric(metric)->scale;
-}
-
-double lab_monitor_gpu_value(const struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
-                             const struct lab_tick *tick, enum lab_metric_id metric) {
-    double value = lab_tick_value(entity, tick, metric, -1);
-    if (!isnan(value))
-        return value;
-    if (metric == LAB_METRIC_MEMORY_TOTAL)
-        return remembered(gpu->memory_total, metric);
-    if (metric == LAB_METRIC_POWER_LIMIT)
-        return remembered(gpu->power_limit, metric);
-    for (int i = 0; i < 4; i++)
-        if (metric == rates[i][0])
-            return gpu->rates[i];
-    return NAN;
+    for (int i = 0; i < 4; i++) {
+        if (!(gpu->fresh >> rates[i][1] & 1))
+            continue;
+        /* one that fell started anew: how much was sent until then is unknown, so no rate is */
+        double value = gpu->held[rates[i][1]], grown = value - gpu->counters[i].value;
+        int64_t span_ns = tick->time_ns - gpu->counters[i].time_ns;
+        if (span_ns > 0 && grown >= 0 && !(gpu->fresh >> rates[i][0] & 1))
+            hold(gpu, rates[i][0], grown / ((double)span_ns / LAB_NS_PER_S));
+        gpu->counters[i].time_ns = tick->time_ns;
+        gpu->counters[i].value = value;
+    }
 }

@@ -11,52 +11,42 @@ static void begin_record(struct lab_monitor_writer *writer) {
     lab_str_add(writer->out, writer->records++ ? ",\n{" : "\n{");
 }
 
-static void add_reasons(struct lab_str *out, const struct lab_entity *entity,
-                        const struct lab_tick *tick) {
-    int column = lab_entity_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
-    lab_str_add(out, ", \"clock_event_reasons\": ");
-    if (column < 0 || !lab_valid_get(tick->valid, column)) {
-        lab_str_add(out, "null");
-        return;
-    }
-    uint64_t bits = (uint64_t)tick->values[column];
+static void add_reasons(struct lab_str *out, const struct lab_monitor_gpu *gpu) {
+    double held = gpu->held[LAB_METRIC_CLOCK_REASONS];
     const char *comma = "";
-    lab_str_add(out, "[");
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-        if (!(bits & reason->bit))
+    lab_str_add(out,
+                isnan(held) ? ", \"clock_event_reasons\": null" : ", \"clock_event_reasons\": [");
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit && held > 0;
+         reason++) {
+        if (!((uint64_t)held & reason->bit))
             continue;
         lab_str_printf(out, "%s\"%s\"", comma, reason->name);
         comma = ", ";
     }
-    lab_str_add(out, "]");
+    lab_str_add(out, isnan(held) ? "" : "]");
 }
 
-/* Each with a comma before it. */
-static void add_fields(struct lab_str *out, const struct lab_monitor_source *source,
-                       const struct lab_tick *tick) {
-    for (const struct lab_monitor_field *field = lab_monitor_gpu_fields; field->key; field++) {
-        double value =
-            lab_monitor_gpu_value(&source->gpu, &source->entity, tick, field->what) / field->unit;
-        lab_str_printf(out, ", \"%s\": ", field->key);
-        lab_monitor_add_number(out, value, field->decimals, "null");
-    }
+static void add_field(struct lab_str *out, const struct lab_monitor_source *source,
+                      const struct lab_monitor_field *field) {
+    lab_str_printf(out, ", \"%s\": ", field->key);
+    lab_monitor_add_number(out, source->gpu.held[field->what] / field->unit, field->decimals,
+                           "null");
 }
 
-static void add_rest(struct lab_str *out, const struct lab_monitor_source *source,
-                     const struct lab_tick *tick) {
-    add_reasons(out, &source->entity, tick);
+static void add_rest(struct lab_str *out, const struct lab_monitor_source *source) {
+    add_reasons(out, &source->gpu);
     lab_str_add(out, ", \"gpu_uuid\": ");
     lab_monitor_add_string(out, source->entity.id);
     if (source->entity.simulated)
         lab_str_add(out, ", \"simulated\": true");
 }
 
-static void add_gpu(struct lab_str *out, const struct lab_monitor_source *source,
-                    const struct lab_tick *tick) {
+static void add_gpu(struct lab_str *out, const struct lab_monitor_source *source) {
     lab_str_printf(out, "\"gpu_index\": %d, \"gpu_name\": ", source->entity.index);
     lab_monitor_add_string(out, source->entity.name);
-    add_fields(out, source, tick);
-    add_rest(out, source, tick);
+    for (const struct lab_monitor_field *field = lab_monitor_gpu_fields; field->key; field++)
+        add_field(out, source, field);
+    add_rest(out, source);
 }
 
 static void add_stamp(struct lab_monitor_writer *writer, int64_t time_ns) {
@@ -71,7 +61,7 @@ void lab_monitor_write_single(struct lab_monitor_writer *writer, struct lab_moni
     begin_record(writer);
     add_stamp(writer, tick->time_ns);
     lab_str_add(writer->out, ", ");
-    add_gpu(writer->out, source, tick);
+    add_gpu(writer->out, source);
     lab_str_add(writer->out, "}");
 }
 
@@ -95,7 +85,7 @@ static void add_to_sums(struct sums *sums, const struct lab_monitor_source *sour
         LAB_METRIC_TEMPERATURE};
     double values[SUMMED];
     for (int i = 0; i < SUMMED; i++) {
-        values[i] = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick, metrics[i]);
+        values[i] = source->gpu.held[metrics[i]];
         if (isnan(values[i]))
             continue;
         sums->of[i].most = sums->of[i].count ? fmax(sums->of[i].most, values[i]) : values[i];
@@ -148,29 +138,24 @@ static void add_place(struct lab_monitor_writer *writer, int index) {
 
 #define HELD_NS (2 * LAB_NS_PER_S)
 
-/* Counters are read less often than ticks come, and GPUs answer late: until the next reading a
- * field keeps its value. A GPU that is silent for longer has none; scripts draw a gap. What never
- * has one is left out. */
+/* What never has a value is left out. A GPU that is silent for longer than a late answer takes is
+ * marked: its values are the last ones. */
 static void add_held(struct lab_monitor_writer *writer, const struct lab_monitor_source *source) {
-    bool answers = source->in_group || writer->group_time_ns - source->held_ns <= HELD_NS;
-    for (int i = 0; i < LAB_MONITOR_EXPERIMENT_FIELDS; i++) {
-        const struct lab_monitor_field *field = &lab_monitor_experiment_fields[i];
-        if (!writer->survey.shown[i])
-            continue;
-        lab_str_printf(writer->out, ", \"%s\": ", field->key);
-        lab_monitor_add_number(writer->out, answers ? source->held[i] / field->unit : (double)NAN,
-                               field->decimals, "null");
-    }
+    for (int i = 0; i < LAB_MONITOR_EXPERIMENT_FIELDS; i++)
+        if (writer->survey.shown[i])
+            add_field(writer->out, source, &lab_monitor_experiment_fields[i]);
+    if (!source->in_group && writer->group_time_ns - source->held_ns > HELD_NS)
+        lab_str_add(writer->out, ", \"repeated\": true");
 }
 
 static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_source *source) {
     if (writer->format == LAB_MONITOR_MULTI) {
-        add_gpu(writer->out, source, &source->tick);
+        add_gpu(writer->out, source);
         return;
     }
     lab_str_printf(writer->out, "\"gpu_id\": %d", source->entity.index);
     add_held(writer, source);
-    add_rest(writer->out, source, &source->tick);
+    add_rest(writer->out, source);
     lab_str_add(writer->out, ", \"gpu_name\": ");
     lab_monitor_add_string(writer->out, source->entity.name);
 }
@@ -189,7 +174,8 @@ static bool is_early(const struct lab_monitor_writer *writer) {
         return false;
     for (int i = 0; i < writer->source_count; i++)
         for (int f = 0; writer->sources[i].in_group && f < LAB_MONITOR_EXPERIMENT_FIELDS; f++)
-            if (survey->seen[i][f] && isnan(writer->sources[i].held[f]))
+            if (survey->seen[i][f] &&
+                isnan(writer->sources[i].gpu.held[lab_monitor_experiment_fields[f].what]))
                 return true;
     return false;
 }
@@ -210,13 +196,11 @@ static bool is_left_out(struct lab_monitor_writer *writer) {
         return false;
     for (int i = 0; i < writer->source_count; i++)
         for (int f = 0; writer->sources[i].in_group && f < LAB_MONITOR_EXPERIMENT_FIELDS; f++) {
-            struct lab_monitor_source *source = &writer->sources[i];
-            double value = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick,
-                                                 lab_monitor_experiment_fields[f].what);
-            source->held[f] = isnan(value) ? source->held[f] : value;
-            source->held_ns = writer->group_time_ns;
-            survey->shown[f] |= !isnan(value);
-            survey->seen[i][f] |= !isnan(value);
+            const struct lab_monitor_field *field = &lab_monitor_experiment_fields[f];
+            bool known = !isnan(writer->sources[i].gpu.held[field->what]);
+            writer->sources[i].held_ns = writer->group_time_ns;
+            survey->shown[f] |= known;
+            survey->seen[i][f] |= known;
         }
     if (!survey->open)
         return is_early(writer);

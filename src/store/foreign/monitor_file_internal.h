@@ -102,21 +102,18 @@ extern const struct lab_monitor_page {
     enum lab_metric_id metric;
 } lab_monitor_pages[LAB_MONITOR_PAGES];
 
-/* What must be remembered of a GPU from tick to tick. */
+/* What is known of a GPU from tick to tick: limits and counters are read less often than the rest,
+ * and readers of these files take no null. */
 struct lab_monitor_gpu {
-    int64_t memory_total, power_limit; /* last read; INT64_MIN = never */
+    double held[LAB_METRIC_PROCESSES]; /* the last of each, in the metric's unit; NaN = none yet */
+    uint64_t fresh;                    /* bit n: metric n is of this tick */
     struct {
-        int64_t time_ns, value;
-        bool known;
-    } counters[4]; /* PCIe and NVLink, out and in */
-    double rates[4];
+        int64_t time_ns;
+        double value;
+    } counters[4]; /* PCIe and NVLink, out and in; NaN = none yet */
 };
 
 void lab_monitor_gpu_init(struct lab_monitor_gpu *gpu);
-/* Takes note of a tick; then fields can be asked for. */
+/* Takes note of a tick. Rates come from the driver, or else from the growth of its counters. */
 void lab_monitor_gpu_pass(struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
                           const struct lab_tick *tick);
-/* In the metric's unit. NaN = not known. Limits are the last that were read; rates come from the
- * driver, or else from the growth of its counters. */
-double lab_monitor_gpu_value(const struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
-                             const struct lab_tick *tick, enum lab_metric_id metric);

@@ -80,8 +80,6 @@ void lab_monitor_writer_entity(struct lab_monitor_writer *writer, int number,
     source->valid =
         lab_arena_alloc(&source->arena, LAB_VALID_WORDS(count) + 1, sizeof *source->valid);
     lab_monitor_gpu_init(&source->gpu);
-    for (int i = 0; i < LAB_MONITOR_EXPERIMENT_FIELDS; i++)
-        source->held[i] = NAN;
     if (writer->format == LAB_MONITOR_SINGLE && writer->gpu < 0)
         writer->gpu = entity->index;
 }

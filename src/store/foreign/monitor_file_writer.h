@@ -11,8 +11,7 @@ struct lab_monitor_source { /* an entity that was told */
     struct lab_arena arena; /* of all that follows */
     struct lab_entity entity;
     struct lab_monitor_gpu gpu;
-    double held[LAB_MONITOR_EXPERIMENT_FIELDS]; /* of EXPERIMENT: last known; NaN = none yet */
-    int64_t held_ns;                            /* when it answered last */
+    int64_t held_ns; /* of EXPERIMENT: when it answered last */
     /* its tick in the group that is open */
     bool in_group;
     struct lab_tick tick;

@@ -23,17 +23,19 @@ LAB_TEST(a_single_gpu_is_a_list_of_records) {
     assert_null(lab_value_get(first, "simulated"));
 }
 
-LAB_TEST(what_is_not_known_is_null) {
+LAB_TEST(the_last_value_is_repeated_and_null_is_never_known) {
     struct lab_recording machine = make_machine(3);
-    machine.tracks[0].valid[0][1] = 0;
+    machine.tracks[0].valid[0][1] = machine.tracks[0].valid[3][0] = 0;
     export_as(&machine, LAB_MONITOR_SINGLE, -1);
     struct lab_value *list = parse(written.text, written.length);
-    assert_true(is_null(list->items[1], "utilization"));
+    assert_int_equal(lab_value_get(list->items[0], "gpu_index")->integer, 0);
+    assert_true(is_null(list->items[0], "power"));
+    assert_true(get_number(list->items[1], "power") == 150.125);
+    assert_true(get_number(list->items[1], "utilization") ==
+                get_number(list->items[0], "utilization"));
+    assert_true(get_number(list->items[1], "memory_total") == 24576);
     assert_true(is_null(list->items[1], "fan"));
     assert_true(is_null(list->items[1], "power_limit"));
-    assert_int_equal(lab_value_get(list->items[0], "gpu_index")->integer, 0);
-    /* what doesn't change is the last that was read */
-    assert_true(get_number(list->items[1], "memory_total") == 24576);
 }
 
 LAB_TEST(a_tick_without_an_answer_is_no_record) {
