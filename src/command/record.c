@@ -285,8 +285,9 @@ const struct lab_command lab_command_record = {
     .options = record_options,
     .config_size = sizeof(struct record_config),
     .uses_device = true,
-    .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only. The host is "
-                   "recorded in any case",
+    .device_help =
+        "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only. The recording has "
+        "the host in any case; lines of --csv then are of these GPUs alone",
     .max_words = -1, /* refused with a word of advice */
     .takes_rest = true,
     .examples = examples,

@@ -112,7 +112,10 @@ static int open_outputs(struct lab_record_session *session,
     /* a little less than our own, so that each of ours finds it due */
     struct lab_recorder_setup recorder = {
         .interval_ns = request->interval_ns, .note = request->note, .flush_ns = FLUSH_NS * 9 / 10};
-    struct lab_monitor_stream_setup stream = {.interval_ns = request->interval_ns, .gpu = -1};
+    struct lab_monitor_stream_setup stream = {.interval_ns = request->interval_ns,
+                                              .gpu = -1,
+                                              .without_host =
+                                                  request->device && !session->host_only};
     if (lab_recorder_create(request->path, &recorder, &session->recorder, err) < 0)
         return -1;
     if (request->stats_name &&

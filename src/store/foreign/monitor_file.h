@@ -55,6 +55,7 @@ struct lab_monitor_stream_setup {
     int64_t interval_ns;    /* between ticks; those of one interval make one record of MULTI */
     int64_t wall_offset_ns; /* wall clock = time_ns + this; 0 = as it is now */
     int gpu;                /* of SINGLE, which GPU's; -1 = the first */
+    bool without_host;      /* of CSV: lines of GPUs alone */
 };
 
 /* "NAME.json" and "NAME_multi_gpu.json"; a name without .json gets it. */

@@ -29,13 +29,15 @@ struct lab_monitor_stream {
     struct stream_out outs[2];
     int count;
     int fd; /* of CSV; -1 = files */
-    bool plain, over;
+    bool plain, over, without_host;
 };
 
 /* --- the sink --- */
 
 static void take_entity(void *state, int number, const struct lab_entity *entity) {
     struct lab_monitor_stream *stream = state;
+    if (stream->without_host && entity->kind != LAB_ENTITY_GPU && entity->kind != LAB_ENTITY_MIG)
+        return;
     for (int i = 0; i < stream->count; i++)
         lab_monitor_writer_entity(&stream->outs[i].writer, number, entity);
 }
@@ -76,6 +78,7 @@ static struct lab_monitor_stream *make(const enum lab_monitor_format *formats, i
                             ? setup->wall_offset_ns
                             : lab_clock_wall_ns() - lab_clock_now(lab_clock_system());
     stream->count = count;
+    stream->without_host = setup->without_host;
     stream->fd = -1;
     for (int i = 0; i < count; i++) {
         struct stream_out *out = &stream->outs[i];
