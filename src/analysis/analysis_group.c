@@ -70,7 +70,7 @@ static bool belong_together(const struct lab_study_run *a, const struct lab_stud
            same_keys(a, b, a->test, varying) && same_keys(b, a, b->test, varying);
 }
 
-/* "cuda:0 from node 1", "cuda:0 + cuda:1 from nodes 0 + 1" */
+/* "cuda:0, NUMA node 1", "cuda:0 + cuda:1, NUMA nodes 0 + 1" */
 static const char *place_words(const struct lab_study_run *run, bool any_node,
                                struct lab_arena *arena) {
     const char *devices = "", *nodes = "";
@@ -84,8 +84,8 @@ static const char *place_words(const struct lab_study_run *run, bool any_node,
     if (any_node || run->rank_count == 0)
         return devices;
     if (one_node)
-        return lab_arena_printf(arena, "%s from node %d", devices, run->ranks[0].numa_node);
-    return lab_arena_printf(arena, "%s from nodes %s", devices, nodes);
+        return lab_arena_printf(arena, "%s, NUMA node %d", devices, run->ranks[0].numa_node);
+    return lab_arena_printf(arena, "%s, NUMA nodes %s", devices, nodes);
 }
 
 /* Keys that differ between groups; where the model is named, between groups of that model. */

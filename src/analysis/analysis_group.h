@@ -11,8 +11,8 @@
 
 struct lab_study_group {
     const char
-        *name; /* "cuda:0 from node 1, batch_size=8": where, and what other groups differ in */
-    const char *place;                     /* "cuda:0 from node 1" */
+        *name; /* "cuda:0, NUMA node 1, batch_size=8": where, and what other groups differ in */
+    const char *place;                     /* "cuda:0, NUMA node 1" */
     const char *what;                      /* "batch_size=8"; "" = nothing more */
     const struct lab_study_point **points; /* in the study's order */
     int count;

@@ -1,5 +1,5 @@
 /*
- * names.c: names as lists of terms. In sentences a comma ends a term ("cuda:0 from node 1,
+ * names.c: names as lists of terms. In sentences a comma ends a term ("cuda:0, NUMA node 1,
  * batch_size=8"); in ids it is the '_' behind a digit ("gpu0_batch_size8"), since keys have one
  * too.
  */
@@ -24,7 +24,7 @@ struct abbreviation {
 
 static const struct abbreviation abbreviations[] = {
     {"batch_size", "b", ""},         {"memory_size_mb", "", " MB"}, {"tensor_shape", "", ""},
-    {"num_samples", "", " samples"}, {"from node", "node ", ""},
+    {"num_samples", "", " samples"}, {"NUMA node", "node ", ""},
 };
 
 /* "[3,224,224]" as "3x224x224", as ids have it. */
@@ -59,8 +59,6 @@ static size_t separator(const char *name, const char *at, int depth) {
         return 0;
     if (lab_str_starts(at, ", "))
         return 2;
-    if (lab_str_starts(at, " from node "))
-        return 1;
     return *at == '_' && isdigit((unsigned char)at[-1]) && at[1] ? 1 : 0;
 }
 

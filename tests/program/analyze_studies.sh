@@ -26,7 +26,7 @@ json '[p["model"] for p in d["devices"][0]["penalties"]] == ["vit0x0x0", "vit32x
 # stages are read: the model that only copies is transfer-bound
 run analyze crossover "$folder" --json
 expect_status 0
-json 'd["groups"][0]["name"] == "cpu:0 from node 0"'
+json 'd["groups"][0]["name"] == "cpu:0, NUMA node 0"'
 json '{m["model"]: m["bound_by"] for m in d["groups"][0]["models"]}["vit0x0x0"] == "transfer"'
 json 'all(m["runs"] == 2 and m["transfer_ms"] > 0 for m in d["groups"][0]["models"])'
 json 'all(m["compute_ms"] > 0 for m in d["groups"][0]["models"] if m["model"] != "vit0x0x0")'

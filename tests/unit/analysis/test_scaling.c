@@ -334,7 +334,7 @@ LAB_TEST(devices_are_fitted_apart_and_in_order) {
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_int_equal(result.part_count, 3);
     for (int gpu = 0; gpu < 3; gpu++) {
-        assert_says(result.parts[gpu].name, lab_arena_printf(&given.arena, "cuda:%d from", gpu));
+        assert_says(result.parts[gpu].name, lab_arena_printf(&given.arena, "cuda:%d, NUMA", gpu));
         assert_int_equal((int)figure(&result, gpu, "models")->value, MODELS - gpu);
     }
     given_end(&given);
