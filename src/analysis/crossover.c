@@ -4,7 +4,9 @@
  */
 #include "analysis/crossover/crossover.h"
 
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -34,12 +36,22 @@ static const struct lab_field model_fields[] = {
 
 #define BELOW_ABOVE ": transfer-bound below, compute-bound above"
 
-/* "compute" if all are bound so; NULL = they differ. */
-static const char *common_bound(const struct crossover_series *series) {
-    for (int m = 1; m < series->count; m++)
-        if (!lab_str_equal(series->models[m]->bound, series->models[0]->bound))
-            return NULL;
-    return series->count > 0 ? series->models[0]->bound : NULL;
+#define NONE_WITHIN "no crossover within the tested range"
+
+/* "compute" if all are bound so, and so is what was found before; "" = they differ. */
+static const char *common_bound(const struct crossover_series *series, const char *before) {
+    for (int m = 0; m < series->count; m++) {
+        const char *bound = series->models[m]->bound;
+        bool known = *bound == 'c' || *bound == 't';
+        before = known && (!before || lab_str_equal(before, bound)) ? bound : "";
+    }
+    return before ? before : "";
+}
+
+/* "all 8 models are compute-bound" */
+static const char *bound_words(int count, const char *bound, struct lab_arena *arena) {
+    return count == 2 ? lab_arena_printf(arena, "both models are %s-bound", bound)
+                      : lab_arena_printf(arena, "all %d models are %s-bound", count, bound);
 }
 
 /* Of a value, certain or not. */
@@ -53,20 +65,44 @@ static const char *sentence_of(const struct lab_claim *claim, struct lab_arena *
 
 static const char *make_sentence(const struct crossover_series *series, struct lab_arena *arena) {
     const struct lab_claim *claim = &series->claim;
-    const char *bound = common_bound(series);
+    const char *bound = common_bound(series, NULL);
     if (series->count < 2)
         return lab_arena_printf(arena,
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
     if (claim->verdict == LAB_CLAIM_YES || claim->verdict == LAB_CLAIM_INCONCLUSIVE)
         return sentence_of(claim, arena);
-    if (bound && (*bound == 'c' || *bound == 't'))
-        return lab_arena_printf(
-            arena, "%s: crossover not within the tested range: %s-bound on all models (%d).",
-            claim->subject, bound, series->count);
-    return lab_arena_printf(
-        arena, "%s: crossover not within the tested range, %.3g to %.3g GFLOP/sample.",
-        claim->subject, series->models[0]->gflop, series->models[series->count - 1]->gflop);
+    if (*bound)
+        return lab_arena_printf(arena, "%s: %s; " NONE_WITHIN ".", claim->subject,
+                                bound_words(series->count, bound, arena));
+    return lab_arena_printf(arena, "%s: " NONE_WITHIN ", %.3g to %.3g GFLOP/sample.",
+                            claim->subject, series->models[0]->gflop,
+                            series->models[series->count - 1]->gflop);
+}
+
+/* Where one sentence holds for every device: "All 8 models are compute-bound on GPUs 0–3; …". NULL =
+ * it doesn't. */
+static const char *common_sentence(const struct crossover_group *groups, int count,
+                                   struct lab_arena *arena) {
+    const char *bound = NULL, **devices = NULL;
+    int device_count = 0, models = 0;
+    for (int g = 0; g < count; g++) {
+        int own = 0;
+        for (int s = 0; s < groups[g].series_count; s++)
+            bound = common_bound(&groups[g].series[s], bound);
+        for (int m = 0; m < groups[g].count; m++)
+            own += groups[g].models[m].gflop > 0 && !isnan(groups[g].models[m].excess.effect);
+        models = g == 0 || own == models ? own : 0;
+        const char *device = groups[g].models[0].point->runs[0]->ranks[0].device;
+        device = lab_study_device_title(device, arena);
+        if (lab_list_find_text(devices, device_count, device) < 0)
+            LAB_ADD(devices, device_count, arena) = device;
+    }
+    if (models < 2 || !*bound)
+        return NULL;
+    return lab_arena_printf(arena, "%s on %s; " NONE_WITHIN ".",
+                            lab_words_capital(bound_words(models, bound, arena), arena),
+                            lab_words_devices(devices, device_count, arena));
 }
 
 static void add_pooled(struct lab_analysis_result *result, const struct crossover_group *groups,
@@ -76,8 +112,10 @@ static void add_pooled(struct lab_analysis_result *result, const struct crossove
     for (int g = 0; g < count; g++)
         LAB_ADD(found, found_count, arena) = groups[g].series[0].found;
     struct lab_claim claim = lab_stage_pool(found, found_count, "FLOP/sample", arena);
-    if (claim.verdict == LAB_CLAIM_NOT_TESTED)
+    if (claim.verdict == LAB_CLAIM_NOT_TESTED) {
+        result->answer = common_sentence(groups, count, arena);
         return;
+    }
     claim.kind = "crossover.work";
     claim.quantity = "crossover at";
     lab_analysis_add_claim(result, &claim, arena);

@@ -93,8 +93,8 @@ LAB_TEST(test_outside_of_the_models_there_is_none) {
     }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_int_equal(result.claims[0].verdict, LAB_CLAIM_NOT_TESTED);
-    assert_string_equal(result.answer, "GPU 0, NUMA node 0: crossover not within the tested range: "
-                                       "compute-bound on all models (2).");
+    assert_string_equal(result.answer, "Both models are compute-bound on GPU 0; no crossover "
+                                       "within the tested range.");
     given_end(&given);
 }
 
@@ -111,7 +111,8 @@ LAB_TEST(test_batches_are_groups_of_their_own) {
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_int_equal(result.part_count, 2);
-    assert_says(result.parts[0].answer, "batch_size=8: crossover not within the tested range");
+    assert_says(result.parts[0].answer,
+                "batch_size=8: both models are compute-bound; no crossover");
     assert_says(result.parts[1].answer, "batch_size=32: crossover at ");
     given_end(&given);
 }
@@ -132,8 +133,8 @@ LAB_TEST(test_depth_and_width_are_series_of_their_own) {
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_says(result.answer, "GPU 0, NUMA node 0, by depth: crossover at ");
-    assert_says(result.answer, "GPU 0, NUMA node 0, by width: crossover not within the tested "
-                               "range: compute-bound on all models (3).");
+    assert_says(result.answer, "GPU 0, NUMA node 0, by width: all 3 models are compute-bound; "
+                               "no crossover within the tested range.");
     assert_int_equal(table(&result, 0, "crossovers")->row_count, 2);
     given_end(&given);
 }
