@@ -2,27 +2,47 @@
 #include "report/analysis.h"
 
 #include <ctype.h>
+#include <math.h>
 
 #define LABEL_COLUMNS 19
+
+const char *lab_report_part_title(const struct lab_analysis_result *result) {
+    static const char *const titles[][2] = {{"models", "Model"},  {"devices", "Device"},
+                                            {"phases", "Phase"},  {"metrics", "Metric"},
+                                            {"pipelines", "Run"}, {"recordings", "Recording"}};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (lab_str_equal(result->part_key, titles[i][0]))
+            return titles[i][1];
+    return "Name";
+}
+
+bool lab_report_is_compared(const struct lab_analysis_result *result, int column) {
+    for (int i = 0; i < result->part_count && result->columns[column].brief; i++)
+        if (result->parts[i].cells[column].text || !isnan(result->parts[i].cells[column].value))
+            return true;
+    return false;
+}
 
 /* All parts, by what they are compared by. */
 static void add_comparison(struct lab_doc *doc, const struct lab_analysis_result *result) {
     struct lab_doc_column *columns =
         lab_arena_alloc(lab_doc_arena(doc), (size_t)result->column_count + 1, sizeof *columns);
     int count = 0;
-    columns[count++].title = "Name";
+    columns[count++].title = lab_report_part_title(result);
     for (int c = 0; c < result->column_count; c++)
-        if (result->columns[c].brief) {
+        if (lab_report_is_compared(result, c)) {
             columns[count] = result->columns[c];
             columns[count].title = result->columns[c].brief;
             columns[count++].align = LAB_ALIGN_RIGHT;
         }
+    if (count == 1)
+        return;
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, NULL, columns, count)->shortened = true;
     for (int i = 0; i < result->part_count; i++) {
         lab_doc_add(doc, lab_cell_text(result->parts[i].name));
         for (int c = 0; c < result->column_count; c++)
-            if (result->columns[c].brief)
+            if (lab_report_is_compared(result, c))
                 lab_doc_add(doc, result->parts[i].cells[c]);
     }
 }

@@ -17,6 +17,10 @@ struct lab_report_analysis {
 /* Adds the answer; where there are several parts, a table that compares them; then each part: its
  * figures, a line each, its tables, its notes. */
 void lab_report_add_analysis(struct lab_doc *doc, const struct lab_report_analysis *analysis);
+/* What a row of that table is: "Model", "Device"; else "Name". */
+const char *lab_report_part_title(const struct lab_analysis_result *result);
+/* Whether that table has this column: parts are compared by it, and one has a value. */
+bool lab_report_is_compared(const struct lab_analysis_result *result, int column);
 /* A document of that alone. */
 struct lab_doc *lab_report_analysis(const char *name, const struct lab_analysis_result *result,
                                     struct lab_arena *arena);

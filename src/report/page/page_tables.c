@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-static const struct lab_doc_column name_column = {"name", "Name", LAB_UNIT_TEXT};
+static struct lab_doc_column name_column(const struct lab_analysis_result *result) {
+    return (struct lab_doc_column){"name", lab_report_part_title(result), LAB_UNIT_TEXT};
+}
 
 struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool brief,
                                   const struct page_names *names, struct lab_arena *arena) {
@@ -14,9 +16,9 @@ struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, most * (size_t)result->part_count + 1, sizeof *cells);
     int count = 0, at = 0;
-    columns[count++] = name_column;
+    columns[count++] = name_column(result);
     for (int c = 0; c < result->column_count; c++)
-        if (!brief || result->columns[c].brief) {
+        if (!brief || lab_report_is_compared(result, c)) {
             columns[count] = result->columns[c];
             columns[count].title = brief ? result->columns[c].brief : result->columns[c].title;
             count++;
@@ -24,7 +26,7 @@ struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool
     for (int i = 0; i < result->part_count && count > 1; i++) {
         cells[at++] = lab_cell_text(page_named(names, result->parts[i].name, arena));
         for (int c = 0; c < result->column_count; c++)
-            if (!brief || result->columns[c].brief) {
+            if (!brief || lab_report_is_compared(result, c)) {
                 cells[at] = result->parts[i].cells[c];
                 cells[at].text = page_named(names, cells[at].text, arena);
                 at++;
@@ -82,7 +84,7 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
     struct lab_doc_column *columns = lab_arena_alloc(arena, (size_t)count, sizeof *columns);
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, (size_t)count * (size_t)rows, sizeof *cells);
-    columns[0] = name_column;
+    columns[0] = name_column(result);
     memcpy(columns + named, first->columns, (size_t)first->column_count * sizeof *columns);
     for (int i = 0; i < result->part_count; i++) {
         const char *name = page_named(names, result->parts[i].name, arena);
