@@ -20,7 +20,7 @@
 
 struct figures {
     struct lab_claim slowdown, cost;
-    const char *lowest, *cause;
+    struct lab_doc_cell lowest, cause;
     int slower, kernels;
     double tried, tunings, other; /* NaN = not tuned */
 };
@@ -28,9 +28,10 @@ struct figures {
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, slowdown, "change", "Time", LAB_UNIT_CHANGE, "Time"),
     LAB_FIELD(struct figures, kernels, "kernels", "Kernels", LAB_UNIT_COUNT),
-    LAB_FIELD(struct figures, slower, "slower", "Slower", LAB_UNIT_COUNT, "Slower"),
-    LAB_FIELD(struct figures, lowest, "resource", "Lowest resource", LAB_UNIT_TEXT, "Lowest"),
-    LAB_FIELD(struct figures, cause, "cause", "Likely cause", LAB_UNIT_TEXT, "Cause"),
+    LAB_FIELD(struct figures, slower, "slower", "Slower kernels", LAB_UNIT_COUNT, "Slower kernels"),
+    LAB_FIELD(struct figures, lowest, "resource", "Lower resource", LAB_UNIT_TEXT,
+              "Lower resource"),
+    LAB_FIELD(struct figures, cause, "cause", "Likely cause", LAB_UNIT_TEXT, "Likely cause"),
     LAB_FIELD(struct figures, tried, "configurations_tried", "Configs tried", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, tunings, "tunings", "Tunings", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, other, "other_choices", "Other choices", LAB_UNIT_COUNT),
@@ -84,7 +85,8 @@ static const char *change_words(const struct lab_claim *claim, struct lab_arena 
                             100 * sign * (sign < 0 ? claim->low : claim->high));
 }
 
-/* Kernels with that verdict: "gemm and flash", or from four on "5 kernels"; the largest bound. */
+/* Kernels with that verdict: "gemm and flash", "all 3 kernels", or from four on "5 kernels"; the
+ * largest bound. */
 static int list_kernels(const struct contention_phase *phase, enum lab_claim_verdict verdict,
                         struct lab_str *out, double *ret_bound, struct lab_arena *arena) {
     const char **names = NULL;
@@ -99,7 +101,9 @@ static int list_kernels(const struct contention_phase *phase, enum lab_claim_ver
         return 0;
     lab_str_add(out,
                 out->text[out->length - 1] == ' ' && out->text[out->length - 2] == ':' ? "" : ", ");
-    if (count > KERNELS_MOST) {
+    if (count > 1 && count == phase->kernel_count) {
+        lab_str_printf(out, "all %d kernels", count);
+    } else if (count > KERNELS_MOST) {
         lab_str_printf(out, "%d kernels", count);
     } else {
         int named = count;
@@ -161,7 +165,8 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
                        lab_words_bound_percent(bound));
     count = list_kernels(phase, LAB_CLAIM_INCONCLUSIVE, out, &bound, arena);
     if (count > 0 && count == phase->kernel_count)
-        lab_str_printf(out, " inconclusive (%+.1f%%)", 100 * all->effect);
+        lab_str_printf(out, " inconclusive (%s%+.1f%%)", count > 1 ? "mean " : "",
+                       100 * all->effect);
     else if (count > 0)
         lab_str_add(out, " inconclusive");
     lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
@@ -372,24 +377,35 @@ static struct lab_rows kernel_rows(const struct contention_phase *phase, struct 
     return LAB_ROWS(row_fields, rows, count);
 }
 
+/* The resource that fell most, by its key for programs. */
+static struct lab_doc_cell resource_cell(const struct contention_phase *phase, bool known,
+                                         struct lab_arena *arena) {
+    struct lab_doc_cell cell = lab_cell_text(NULL);
+    if (known) {
+        cell.text = phase->resources[phase->lowest].title;
+        cell.data = lab_value_string(arena, phase->resources[phase->lowest].key);
+    }
+    return cell;
+}
+
 static void add_part(struct lab_analysis_result *result, const struct contention *made,
                      const struct contention_phase *phase) {
     struct lab_arena *arena = made->arena;
     struct lab_analysis_part *part = lab_analysis_add_part(result, phase->name, arena);
     struct lab_rows kernels = kernel_rows(phase, arena), resources = resource_rows(phase, arena);
     const struct lab_phase_tuning *tuning = &phase->tuning;
-    struct figures figures = {
-        .slowdown = phase->slowdown,
-        .cost = tuning->cost,
-        .lowest = phase->lowest >= 0 ? phase->resources[phase->lowest].key : NULL,
-        .cause = phase->explains               ? phase->resources[phase->lowest].key
-                 : contention_is_slowed(phase) ? "not identified"
-                                               : NULL,
-        .kernels = phase->kernel_count,
-        .tried =
-            tuning->tried > 0 && tuning->tried < LAB_TUNING_UNKNOWN ? tuning->tried : (double)NAN,
-        .tunings = tuning->tunings > 0 ? tuning->tunings : (double)NAN,
-        .other = tuning->tunings > 0 ? tuning->other : (double)NAN};
+    struct figures figures = {.slowdown = phase->slowdown,
+                              .cost = tuning->cost,
+                              .lowest = resource_cell(phase, phase->lowest >= 0, arena),
+                              .cause = contention_is_slowed(phase) && !phase->explains
+                                           ? lab_cell_text("not identified")
+                                           : resource_cell(phase, phase->explains, arena),
+                              .kernels = phase->kernel_count,
+                              .tried = tuning->tried > 0 && tuning->tried < LAB_TUNING_UNKNOWN
+                                           ? tuning->tried
+                                           : (double)NAN,
+                              .tunings = tuning->tunings > 0 ? tuning->tunings : (double)NAN,
+                              .other = tuning->tunings > 0 ? tuning->other : (double)NAN};
     for (int k = 0; k < phase->kernel_count; k++)
         figures.slower += contention_is_slower(&phase->kernels[k].change);
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&phase->slowdown, arena));
@@ -513,8 +529,10 @@ static void add_plan_notes(struct lab_analysis_result *result, const struct lab_
 static void test_tuning(struct lab_analysis_result *result, const struct contention *made,
                         struct lab_arena *arena) {
     const struct contention_phase *main = &made->list[0];
-    double tune_s = NAN, blocks = 0;
+    double tune_s = NAN, blocks = 0, total_s = 0;
     for (int i = 0; i < made->phases.run_count; i++) {
+        const struct lab_run *run = made->phases.runs[i]->run;
+        total_s += 1e-9 * (double)(run->end_ns - run->start_ns);
         tune_s = fmin(tune_s, lab_study_setting_number(made->phases.runs[i], "tune_s"));
         blocks = fmax(blocks, made->phases.runs[i]->run->repeat + 1);
     }
@@ -524,9 +542,13 @@ static void test_tuning(struct lab_analysis_result *result, const struct content
     }
     if (main->tuning.tried == 0 || main->tuning.tried >= LAB_TUNING_LEAST || !(tune_s > 0))
         return;
-    double phase_s = 2 * fmax(TUNE_S, 10 * tune_s) * main->kernel_count * blocks;
+    double longer_s = fmax(TUNE_S, 10 * tune_s);
+    double phase_s = 2 * longer_s * main->kernel_count * blocks;
+    LAB_AUTO(str, total);
+    lab_str_add_duration(&total, total_s * longer_s / tune_s, LAB_DURATION_ROUNDED);
     result->further = lab_arena_printf(arena, "experiment.duration=%.0fs", ceil(phase_s));
-    result->tests = "Test auto-tuning by a longer duration";
+    result->tests =
+        lab_arena_printf(arena, "Test auto-tuning by a longer duration (%s in all)", total.text);
 }
 
 static int contention_run(const struct lab_analysis_input *input,

@@ -180,7 +180,10 @@ struct lab_phase_tuning lab_phases_tuning(const struct lab_phases *phases,
     tuning.cost.quantity = tuning.tunings > 0 ? "time on the idle device" : "";
     tuning.choices.subject = tuning.cost.subject = lab_arena_printf(
         phases->arena, "%s %s%s", tuning.tunings > 0 ? "kernels tuned" : "auto-tuning",
-        phases->disturb[phase][0] ? "" : "with ", phases->titles[phase]);
+        phases->disturb[phase][0]                   ? ""
+        : strstr(phases->titles[phase], " at once") ? "with "
+                                                    : "in phase ",
+        phases->titles[phase]);
     tuning.choices.reference = tuning.cost.reference = "kernels tuned alone";
     tuning.choices.simulated = tuning.cost.simulated = phases->simulated;
     return tuning;

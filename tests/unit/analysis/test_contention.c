@@ -107,7 +107,8 @@ static struct lab_analysis_result when_phase(struct given_study *given, struct p
 
 static const char *cause(const struct lab_analysis_result *result) {
     const struct lab_claim *claim = find_claim(result, "contention.cause", "");
-    const char *key = figure(result, 0, "cause")->text;
+    const struct lab_doc_cell *cell = figure(result, 0, "cause");
+    const char *key = cell->data ? cell->data->string : cell->text;
     assert_int_equal(claim != NULL, strstr(result->answer, "Likely cause") != NULL);
     assert_int_equal(claim != NULL, key && strcmp(key, "not identified") != 0);
     return key;
@@ -123,8 +124,7 @@ LAB_TEST(nothing_is_found_where_nothing_is) {
         given_kernel(&given, kernel, 0, &again, FIRST_CHOICE);
     }
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
-    assert_says(result.answer,
-                "Phase baseline_again: kernel0, kernel1 and kernel2 are unchanged (within ±");
+    assert_says(result.answer, "Phase baseline_again: all 3 kernels are unchanged (within ±");
     assert_null(result.action);                                       /* one device alone twice */
     assert_int_equal(result.charts[0].panels[0].series[0].colour, 1); /* 0 is the baseline's */
     assert_string_equal(result.claims[0].kind, "contention.slowdown");
