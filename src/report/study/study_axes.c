@@ -174,12 +174,17 @@ static void add_axis(struct finder *f, enum study_axis_kind kind, const char *ti
         values[i] = value_of(f, kind, key, numbers, i);
     if (f->axes.count == AXES_MOST || (!varies(values, f->count) && !forced))
         return;
-    const struct study_axis *given = kind == STUDY_AXIS_KEY ? find_axis(&f->axes, STUDY_AXIS_MODEL)
-                                     : kind == STUDY_AXIS_GPU || kind == STUDY_AXIS_NODE
-                                         ? find_axis(&f->axes, STUDY_AXIS_GPUS)
-                                         : NULL;
-    if (given && follows(values, given->values, f->count, f->arena))
-        return;
+    static const int given[][2] = {{STUDY_AXIS_KEY, STUDY_AXIS_MODEL},
+                                   {STUDY_AXIS_GPU, STUDY_AXIS_GPUS},
+                                   {STUDY_AXIS_NODE, STUDY_AXIS_GPUS},
+                                   {STUDY_AXIS_NODE, STUDY_AXIS_PHASE}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        const struct study_axis *from = (int)kind == given[i][0]
+                                            ? find_axis(&f->axes, (enum study_axis_kind)given[i][1])
+                                            : NULL;
+        if (from && follows(values, from->values, f->count, f->arena))
+            return;
+    }
     if (kind <= STUDY_AXIS_GPU && !numbers)
         title = kind == STUDY_AXIS_GPUS ? "Devices" : "Device";
     int *sizes = kind == STUDY_AXIS_GPU
@@ -314,8 +319,8 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
     add_axis(&f, STUDY_AXIS_GPUS, "GPUs", NULL, false);
     add_axis(&f, STUDY_AXIS_GPU, "GPU", NULL, false);
     drop_gpu_count(&f.axes);
-    add_axis(&f, STUDY_AXIS_NODE, "NUMA node", NULL, false);
     add_axis(&f, STUDY_AXIS_PHASE, "Phase", NULL, false);
+    add_axis(&f, STUDY_AXIS_NODE, "NUMA node", NULL, false);
     bool model = lab_value_get(f.options[0], "depth") || lab_value_get(f.options[0], "model");
     add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, false);
     add_keys(&f);

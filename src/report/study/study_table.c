@@ -167,11 +167,23 @@ static void take_claims(struct sheet *sheet, const struct study_claims *all) {
         memset(sheet->claims, 0, (size_t)sheet->count * sizeof(struct lab_claim *));
 }
 
+/* Phases of one workload are neighbours, whatever devices they ran on. */
+static bool leads(const struct sheet *sheet, int axis) {
+    bool phases = false;
+    for (int a = 0; a < sheet->axes.count; a++)
+        phases |= sheet->axes.items[a].kind == STUDY_AXIS_PHASE;
+    enum study_axis_kind kind = sheet->axes.items[axis].kind;
+    return phases && (kind == STUDY_AXIS_MODEL || kind == STUDY_AXIS_PHASE);
+}
+
 /* The axis that claims compare along goes last: a point and its reference are neighbours. */
 static void order_axes(struct sheet *sheet) {
     int count = 0;
+    for (int a = sheet->axes.count - 1; a >= 0; a--) /* the workload before its phases */
+        if (a != sheet->contrast && leads(sheet, a))
+            sheet->order[count++] = a;
     for (int a = 0; a < sheet->axes.count; a++)
-        if (a != sheet->contrast)
+        if (a != sheet->contrast && !leads(sheet, a))
             sheet->order[count++] = a;
     if (sheet->contrast >= 0)
         sheet->order[count++] = sheet->contrast;
@@ -454,6 +466,11 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     add_runs(sheet, &text);
     if (sheet->compared)
         lab_str_printf(&text, ". Change from %s", reference_of(sheet));
+    bool single = false, several = false;
+    for (int i = 0; i < sheet->count; i++)
+        *(sheet->rows[i]->run[0]->rank_count > 1 ? &several : &single) = true;
+    if (single && several)
+        lab_str_add(&text, ". Several devices: their total");
     if (sheet->across >= 0 && bounded)
         lab_str_add(&text, ". ±: no difference larger than this");
     if (sheet->across >= 0 && open)
