@@ -137,14 +137,12 @@ static void add_note(struct lab_doc *doc, const struct end *end, const char *wor
 
 static void add_notes(struct lab_doc *doc, const struct end *end, const char *word,
                       enum lab_doc_tone tone, const struct study_notes *notes) {
-    int shown = end->verbose || notes->count < NOTES_SHOWN ? notes->count : NOTES_SHOWN, runs = 0;
+    int shown = end->verbose || notes->count < NOTES_SHOWN ? notes->count : NOTES_SHOWN;
     for (int i = 0; i < shown; i++)
         add_note(doc, end, word, tone, &notes->items[i]);
-    for (int i = shown; i < notes->count; i++)
-        runs += notes->items[i].run_count;
-    if (runs)
-        lab_doc_said(doc, word, tone, "%d more run%s, for other reasons (--verbose)", runs,
-                     study_plural(runs));
+    if (shown < notes->count) /* a run may have several */
+        lab_doc_said(doc, word, tone, "%d more kind%s (--verbose)", notes->count - shown,
+                     study_plural(notes->count - shown));
 }
 
 void study_add_failures(struct lab_doc *doc, const struct study_digest *digest) {
