@@ -129,6 +129,18 @@ static const char *check_line(const struct lab_claim *claim, struct lab_arena *a
     return lab_arena_printf(arena, "nvidia-smi -i %d -q -d CLOCK,TEMPERATURE,PERFORMANCE", gpu);
 }
 
+/* Of two devices that differ for certain, which of them is at fault is open; NULL = they don't. */
+static const char *two_devices(const struct making *making) {
+    int count = 0;
+    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(claims[i]->kind, "recommend.device") &&
+            claims[i]->verdict == LAB_CLAIM_YES && fabs(claims[i]->effect) >= GAIN_LEAST)
+            return lab_arena_printf(making->arena, "Find out why the two differ: %s",
+                                    lab_claim_sentence(claims[i], making->arena));
+    return NULL;
+}
+
 /* The largest that is certain of a kind, and a gain worth a change; NULL = none. */
 static const struct lab_claim *find_gain(const struct making *making, const char *kind) {
     const struct lab_claim *most = NULL;
@@ -316,8 +328,11 @@ static void add_show(struct making *making) {
     lab_str_add(&line, tested ? " --claims" : page ? "" : " --runs");
     if (untested)
         text = "The study's question was not tested";
+    const char *differ = page && !untested ? two_devices(making) : NULL;
     if (tested)
         text = "No setting to change: no gain of 1% or more in any comparison";
+    if (differ)
+        text = page_named(making->names, differ, making->arena);
     add(making, (struct page_action){.kind = PAGE_SHOW,
                                      .text = lab_arena_printf(making->arena, "%s. All %s", text,
                                                               tested ? "comparisons" : "values"),

@@ -9,6 +9,7 @@
 #define LINES_SHOWN   5 /* on the first screen: for all GPUs, and one each */
 #define CHOICES_SHOWN 3
 #define CHOICES_MOST  12
+#define POINTS_SHOWN  8
 
 static const struct lab_advice_line *all_lines(const struct lab_advice *advice) {
     return advice->line_count > 1 ? &advice->all : advice->lines;
@@ -31,6 +32,18 @@ static bool has_program(const struct page_action *action) {
 }
 
 /* --- the first screen --- */
+
+/* Where settings aren't what it is about: how fast its few points are. */
+static void add_rates(const struct page_build *build) {
+    bool compared = false;
+    for (int i = 0; i < build->actions.count; i++)
+        compared |= build->actions.items[i].kind < PAGE_RUN;
+    if (!build->digest || compared || build->digest->row_count > POINTS_SHOWN)
+        return;
+    lab_doc_only(build->doc, LAB_DOC_SCREEN);
+    study_add_points(build->doc, build->digest, POINTS_SHOWN, NULL);
+    lab_doc_only(build->doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
+}
 
 void page_add_actions(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
@@ -61,6 +74,7 @@ void page_add_actions(const struct page_build *build) {
         lab_doc_marked(doc, LAB_DOC_FAINT,
                        "%d more choice%s: [best_practices.md](best_practices.md)", left,
                        study_plural(left));
+    add_rates(build);
     lab_doc_end(doc);
     lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
 }

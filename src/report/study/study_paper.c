@@ -112,8 +112,8 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
 
 /* Columns of what varies, then of what came out. */
 static struct lab_doc_column *make_columns(const struct study_digest *digest,
-                                           const struct study_axes *axes, struct lab_arena *arena,
-                                           int *ret_count) {
+                                           const struct study_axes *axes, bool brief,
+                                           struct lab_arena *arena, int *ret_count) {
     static const struct lab_doc_column values[] = {
         {NULL, "Runs", LAB_UNIT_COUNT},
         {NULL, "Rate", LAB_UNIT_FIGURE},
@@ -121,7 +121,7 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
         {NULL, "p95 latency", LAB_UNIT_TIME},
         {NULL, "State"},
     };
-    enum { COUNT = sizeof values / sizeof *values, RATE = 1, LATENCY = 3 };
+    enum { RUNS, RATE, INTERVAL, LATENCY, STATE, COUNT };
     int before = axes->count ? axes->count : 1;
     struct lab_doc_column *columns =
         lab_arena_alloc(arena, (size_t)before + COUNT, sizeof *columns);
@@ -131,8 +131,10 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
     memcpy(columns + before, values, sizeof values);
     if (digest->range_count == 1 && *digest->ranges[0].unit)
         columns[before + RATE].title = shows_latency(digest) ? digest->ranges[0].unit : "Time";
-    if (!shows_latency(digest))
+    if (brief || !shows_latency(digest))
         columns[before + LATENCY].title = NULL;
+    if (brief)
+        columns[before + RUNS].title = columns[before + STATE].title = NULL;
     *ret_count = before + COUNT;
     return columns;
 }
@@ -142,7 +144,7 @@ void study_add_points(struct lab_doc *doc, const struct study_digest *digest, in
     struct lab_arena *arena = lab_doc_arena(doc);
     int shown = digest->row_count < most ? digest->row_count : most, column_count;
     struct study_axes axes = make_axes(digest, arena);
-    struct lab_doc_column *columns = make_columns(digest, &axes, arena, &column_count);
+    struct lab_doc_column *columns = make_columns(digest, &axes, !elsewhere, arena, &column_count);
     struct lab_doc_table *table = lab_doc_rows(doc, NULL, NULL, columns, column_count);
     table->row_total = digest->row_count;
     table->elsewhere = elsewhere;
@@ -153,7 +155,8 @@ void study_add_points(struct lab_doc *doc, const struct study_digest *digest, in
         lab_doc_text(doc, LAB_DOC_PLAIN, "%d more %s.", digest->row_count - shown, elsewhere);
         lab_doc_only(doc, LAB_DOC_ALL);
     }
-    add_meaning(doc, digest);
+    if (elsewhere)
+        add_meaning(doc, digest);
 }
 
 /* --- what is wrong --- */
@@ -222,7 +225,8 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
     }
     if (count < notes->count)
         items[count++].text =
-            lab_arena_printf(arena, "%d more kinds: gpulab show", notes->count - NOTES_SHOWN);
+            lab_arena_printf(arena, "%d more kind%s: gpulab show", notes->count - NOTES_SHOWN,
+                             study_plural(notes->count - NOTES_SHOWN));
     if (more)
         items[count++].text = more;
     if (count == 0)
