@@ -33,8 +33,7 @@ static int speedup_run(const struct lab_analysis_input *input, struct lab_analys
         part->untested = lab_gangs_untested(&gangs, arena);
         part->answer = part->untested ? NULL : lab_gangs_answer(&gangs, arena);
         LAB_PART_FIGURES(part, figure_fields, &figures, arena);
-        if (gangs.rival_count > 0)
-            lab_gangs_add_command(result, &gangs, arena);
+        lab_gangs_add_command(result, &gangs, arena);
         lab_gangs_add(result, part, &gangs, arena);
         lab_gangs_add_chart(result, &gangs,
                             lab_arena_printf(arena, "speedup%s", lab_analysis_suffix(i, arena)),

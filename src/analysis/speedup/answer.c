@@ -3,6 +3,7 @@
 #include "analysis/analysis_words.h"
 #include "analysis/speedup/gang.h"
 #include "analysis/training/analysis_training.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -310,11 +311,75 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
                             best->devices);
 }
 
+#define MODELS_NAMED 4
+
+/* "large at all batches", "medium at batch 64, 128"; NULL = nowhere. */
+static const char *pays_for_model(const struct lab_gangs *gangs, int devices, const char *model,
+                                  struct lab_arena *arena) {
+    LAB_AUTO(str, batches);
+    int own = 0, pays = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        if (gang->devices != devices || !lab_str_equal(gang->model, model))
+            continue;
+        own++;
+        if (lab_str_equal(gang->grade, "beneficial"))
+            lab_str_printf(&batches, "%s%.0f", pays++ ? ", " : "", gang->batch);
+    }
+    if (pays == 0)
+        return NULL;
+    return pays < own ? lab_arena_printf(arena, "%s at batch %s", model, batches.text)
+           : own > 1  ? lab_arena_printf(arena, "%s at all batches", model)
+                      : model;
+}
+
+/* Where this number of devices pays off, by model; NULL = everywhere, or for too many models to be
+ * named. */
+static const char *pays_for(const struct lab_gangs *gangs, int devices, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char **models = NULL, **named = NULL;
+    int model_count = 0, named_count = 0, size = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const char *model = gangs->items[i].model;
+        size += gangs->items[i].devices == devices;
+        if (lab_list_find_text(models, model_count, model) >= 0)
+            continue;
+        LAB_ADD(models, model_count, arena) = model;
+        const char *where = pays_for_model(gangs, devices, model, arena);
+        if (where)
+            LAB_ADD(named, named_count, arena) = where;
+    }
+    bool everywhere = count_of_size(gangs, devices, "beneficial") == size;
+    if (everywhere || named_count == 0 || named_count > MODELS_NAMED)
+        return NULL;
+    LAB_ADD(named, named_count, arena) = NULL;
+    lab_str_add_list(&text, named, "and");
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* Of devices that no launcher counts, such as slices: which number of them; NULL = inconclusive. */
+static const char *number_action(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
+    int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
+    if (lab_gangs_count(gangs, "independent") > 0 || share_note(gangs->study))
+        return NULL;
+    if (best)
+        return lab_arena_printf(arena, "Use %d %ss", best->devices, gangs->unit);
+    return gangs->pool_count > 0 && single == gangs->count
+               ? lab_arena_printf(arena, "Stay on one %s", gangs->unit)
+               : NULL;
+}
+
 void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                            struct lab_arena *arena) {
-    const char *action, *command = result->command ? NULL : make_command(gangs, arena, &action);
-    if (!command)
+    const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
+    const char *action = NULL,
+               *command = result->action ? NULL : make_command(gangs, arena, &action);
+    const char *where = best && !finds_rivals(gangs) ? pays_for(gangs, best->devices, arena) : NULL;
+    if (!command && !result->action && !lab_str_equal(gangs->unit, "GPU"))
+        action = number_action(gangs, arena);
+    else if (!command)
         return;
     result->command = command;
-    result->action = action;
+    result->action = where && action ? lab_arena_printf(arena, "%s for %s", action, where) : action;
 }

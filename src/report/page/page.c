@@ -124,28 +124,36 @@ static void add_common_warning(const struct page_build *build, struct lab_str *t
                        most->run_count, runs, most->exact ? ":" : ", e.g.", most->text);
 }
 
-const char *page_limits(const struct page_build *build) {
-    const struct lab_page *page = build->page;
-    int open = 0, compared = 0;
-    bool single = true, first = true;
-    LAB_AUTO(str, text);
+struct page_open page_open_count(const struct lab_page *page) {
+    const struct lab_analysis_result *leading = page_leading(page);
+    struct page_open made = {.single = true};
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_page_analysis *analysis = &page->analyses[i];
-        if (!page_tells(analysis) || (!first && !analysis->named))
+        if (!page_tells(analysis) || (analysis->result != leading && !analysis->named))
             continue;
-        if (first && !page_is_untested(page))
-            add_untested(analysis->result, lab_doc_arena(build->doc), &text);
-        first = false;
         for (int c = 0; c < analysis->result->claim_count; c++) {
             const struct lab_claim *claim = &analysis->result->claims[c];
-            compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
-            open += claim->verdict == LAB_CLAIM_INCONCLUSIVE;
-            single &= claim->n <= 1;
+            bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+            made.first = made.first ? made.first : claim;
+            made.compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
+            made.open += open;
+            made.single &= claim->n <= 1;
+            if (open && !claim->unit && claim->needed > made.needed)
+                made.needed = claim->needed;
         }
     }
-    if (open)
+    return made;
+}
+
+const char *page_limits(const struct page_build *build) {
+    const struct lab_page *page = build->page;
+    struct page_open open = page_open_count(page);
+    LAB_AUTO(str, text);
+    if (page_leading(page) && !page_is_untested(page))
+        add_untested(page_leading(page), lab_doc_arena(build->doc), &text);
+    if (open.open)
         lab_str_printf(&text, "%sInconclusive: %d of %d comparisons%s.", text.length ? " " : "",
-                       open, compared, single ? " (1 run per point)" : "");
+                       open.open, open.compared, open.single ? " (1 run per point)" : "");
     LAB_AUTO(str, measured);
     if (build->digest)
         study_add_measured(build->digest, &measured);

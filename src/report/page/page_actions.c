@@ -268,27 +268,18 @@ static void add_further(struct making *making) {
 static void add_repeat(struct making *making) {
     const struct lab_study_info *study = making->digest->study;
     LAB_AUTO(str, line);
-    int count = 0;
-    struct lab_claim *const *claims =
-        making->page ? lab_report_claims(making->page, making->arena, &count) : NULL;
-    int compared = 0, open = 0, needed = 0;
-    for (int i = 0; i < count; i++) {
-        bool is_open = !claims[i]->unit && claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
-        compared += !claims[i]->unit && claims[i]->verdict != LAB_CLAIM_NOT_TESTED;
-        open += is_open;
-        needed = is_open && claims[i]->needed > needed ? claims[i]->needed : needed;
-    }
-    bool first = count > 0 && claims[0]->verdict == LAB_CLAIM_INCONCLUSIVE;
-    if (!(first || 2 * open > compared) || page_is_untested(making->page))
+    struct page_open open = making->page ? page_open_count(making->page) : (struct page_open){0};
+    bool first = open.first && open.first->verdict == LAB_CLAIM_INCONCLUSIVE;
+    if (!(first || 2 * open.open > open.compared) || page_is_untested(making->page))
         return;
     const char *what = first
                            ? "Inconclusive"
                            : lab_arena_printf(making->arena, "Inconclusive in %d of %d comparisons",
-                                              open, compared);
+                                              open.open, open.compared);
     const char *text = lab_arena_printf(
         making->arena, "%s: too noisy. Quiet the machine, then run it again", what);
-    needed = first ? claims[0]->needed : needed;
-    if (needed <= (first ? claims[0]->n : 0) || needed > LAB_CLAIM_RUNS_MOST)
+    int needed = first ? open.first->needed : open.needed;
+    if (needed <= (first ? open.first->n : 0) || needed > LAB_CLAIM_RUNS_MOST)
         needed = 0;
     if (needed > 0)
         text = lab_arena_printf(making->arena, "%s. %d runs per point detect 2%% (80%% power)",

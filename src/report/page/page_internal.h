@@ -83,6 +83,14 @@ bool page_chart_has_data(const struct lab_chart *chart);
  * of these. */
 const char *page_limits(const struct page_build *build);
 
+struct page_open {      /* comparisons of the analyses that answer the study's question */
+    int compared, open; /* inconclusive ones are open */
+    int needed;         /* runs per point that the most demanding of them needs; 0 = unknown */
+    bool single;        /* of one run per point */
+    const struct lab_claim *first; /* of all; NULL = none */
+};
+struct page_open page_open_count(const struct lab_page *page);
+
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);
 /* The result of the first analysis that has one; NULL = none has. */
