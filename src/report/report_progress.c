@@ -62,17 +62,16 @@ static void add_name(const struct lab_report_progress *view, int index, struct l
         lab_str_printf(out, ", run %d", view->runs[index].repeat + 1);
 }
 
-/* What runs take, and what passes between them: pauses, files. */
-static double left_s(const struct lab_report_progress *view) {
-    double elapsed_s = NS_TO_S(view->ended_ns - view->start_ns) * view->max_workers;
+double lab_report_progress_left_s(const struct lab_report_progress *view) {
+    double elapsed_s = NS_TO_S(view->ended_ns - view->begun_ns) * view->max_workers;
     bool paced = view->ended >= view->max_workers && view->busy_s > 0;
     return view->estimate.left_s * (paced ? fmax(1, elapsed_s / view->busy_s) : 1);
 }
 
 static void say_left(const struct lab_report_progress *view, struct lab_str *out) {
-    if (isfinite(left_s(view)) && view->done + view->failed < view->run_count) {
+    if (isfinite(lab_report_progress_left_s(view)) && view->done + view->failed < view->run_count) {
         lab_str_add(out, ", about ");
-        lab_str_add_duration(out, left_s(view), LAB_DURATION_ROUNDED);
+        lab_str_add_duration(out, lab_report_progress_left_s(view), LAB_DURATION_ROUNDED);
         lab_str_add(out, " left");
     }
 }
@@ -167,6 +166,7 @@ static void begin_run(struct lab_report_progress *view, const struct lab_runner_
     view->runs[index].state = LAB_RUN_RUNNING;
     view->runs[index].start_ns = lab_clock_now(lab_clock_system());
     view->runs[index].end_ns = 0;
+    view->begun_ns = view->begun_ns ? view->begun_ns : view->runs[index].start_ns;
 }
 
 /* The phases are few; those that are unknown here share one name. */
@@ -263,7 +263,7 @@ void lab_report_progress_tick(struct lab_report_progress *view) {
         .iterations = one ? one->done : 0,
         .iteration_total = one ? one->total : 0,
         .elapsed_s = 1e-9 * (double)(now_ns - view->start_ns),
-        .left_s = left_s(view),
+        .left_s = lab_report_progress_left_s(view),
     };
     LAB_AUTO(str, line);
     lab_report_bar(&bar, view->style, &line);

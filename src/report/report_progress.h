@@ -25,12 +25,12 @@ struct lab_report_progress {
     struct lab_run *runs; /* the study's, states kept up to date here */
     int run_count, max_workers;
     int done, failed;
-    struct study_axes axes; /* of runs */
-    bool repeated;          /* some point has several runs */
-    bool simulated;         /* the runs' own times are: the real clock is asked instead */
-    int ended;              /* since the start, */
-    double busy_s;          /* which took so long, the last until */
-    int64_t ended_ns;
+    struct study_axes axes;     /* of runs */
+    bool repeated;              /* some point has several runs */
+    bool simulated;             /* the runs' own times are: the real clock is asked instead */
+    int ended;                  /* since the start, */
+    double busy_s;              /* which took so long, the last until */
+    int64_t ended_ns, begun_ns; /* the first began: before it, others may have had the devices */
     struct lab_report_progress_run *active;
     int active_count;
     int64_t start_ns, drawn_ns;
@@ -41,6 +41,8 @@ struct lab_report_progress {
 
 /* Counts what an earlier session of the study has done. `runs` is changed from here on. */
 void lab_report_progress_start(struct lab_report_progress *view, struct lab_run *runs, int count);
+/* What runs take, and what passes between them: pauses, files. NaN = unknown. */
+double lab_report_progress_left_s(const struct lab_report_progress *view);
 void lab_report_progress_event(struct lab_report_progress *view,
                                const struct lab_runner_event *event);
 /* Draws the bar again if it is time. */

@@ -59,6 +59,13 @@ LAB_TEST(every_run_that_ends_makes_it_shorter) {
     }
 }
 
+/* Given a study that waited a minute for another one's devices, then it isn't counted per run. */
+LAB_TEST(waiting_for_devices_is_over) {
+    view.start_ns -= 60 * LAB_NS_PER_S;
+    carry_out(0, LAB_RUN_DONE);
+    assert_float_equal(lab_report_progress_left_s(&view), 10 * (RUNS - 1), 1e-6);
+}
+
 LAB_TEST(a_failed_run_is_over_for_now) {
     carry_out(0, LAB_RUN_DONE);
     view.estimate_cost_ns = 0;
