@@ -132,7 +132,10 @@ static void add_part(struct lab_analysis_result *result, const struct crossover_
         lab_str_printf(&text, "%s%s", s ? " " : "", make_sentence(&group->series[s], arena));
     part->answer = lab_arena_strdup(arena, text.text);
     LAB_PART_FIGURES(part, figure_fields, &group->series[0], arena);
-    if (group->series_count > 1)
+    bool found = false;
+    for (int s = 0; s < group->series_count; s++)
+        found |= group->series[s].claim.verdict != LAB_CLAIM_NOT_TESTED;
+    if (group->series_count > 1 && found)
         lab_rows_add_table(part, "crossovers", "Crossovers",
                            &LAB_ROWS(series_fields, group->series, group->series_count), arena);
     lab_rows_add_table(part, "models", "By model, of a sample",

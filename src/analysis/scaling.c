@@ -67,12 +67,12 @@ static void add_model(const struct scaling_group *group, struct lab_arena *arena
                            *memory = &group->parameters[SCALING_MEMORY];
     lab_str_printf(text, "%s%s: ", text->length ? " " : "", group->title);
     if (group->count < SCALING_MODELS_LEAST) {
-        lab_str_printf(text, "no cost model: %d models, at least %d needed.", group->count,
+        lab_str_printf(text, "no cost model (%d models, at least %d needed).", group->count,
                        SCALING_MODELS_LEAST);
     } else if (isnan(group->leave_one_out)) {
-        lab_str_add(text, "no cost model: the kernels of this workload are not known.");
+        lab_str_add(text, "no cost model (the kernels of this workload are not known).");
     } else if (!group->fits) {
-        lab_str_printf(text, "no cost model fits: leave-one-out error %.0f%%.",
+        lab_str_printf(text, "no cost model fits (leave-one-out error %.0f%%).",
                        100 * group->leave_one_out);
     } else if (rate->verdict == LAB_CLAIM_YES) {
         lab_str_add(text, "iteration time ≈ sum over kernels of ");
@@ -153,11 +153,9 @@ static const char *make_answer(const struct scaling_group *group,
     LAB_AUTO(str, text);
     const char *depth = doubled("depth", &group->depth, arena),
                *width = doubled("width", &group->width, arena);
-    bool depths = add_doublings(group->depths, group->depths_count, "depth", &text);
-    if (!depths)
+    if (!add_doublings(group->depths, group->depths_count, "depth", &text))
         add_claim(&group->by_depth, depth, arena, &text);
-    bool widths = add_doublings(group->widths, group->widths_count, "width", &text);
-    if (!widths)
+    if (!add_doublings(group->widths, group->widths_count, "width", &text))
         add_claim(&group->by_width, width, arena, &text);
     add_model(group, arena, &text);
     struct lab_interval range = scaling_predictable(group);
@@ -167,10 +165,6 @@ static const char *make_answer(const struct scaling_group *group,
                            predictions[i].model, range.low, range.high);
         else
             add_claim(&predictions[i].time, prediction_name(&predictions[i], arena), arena, &text);
-    if (depths)
-        add_claim(&group->by_depth, depth, arena, &text);
-    if (widths)
-        add_claim(&group->by_width, width, arena, &text);
     return lab_arena_strdup(arena, text.text);
 }
 

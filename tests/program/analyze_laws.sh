@@ -18,7 +18,7 @@ folder=$(ls -d outputs/compile_study/*/*)
 # both ways are a group of their own; three models make no cost model
 run analyze scaling "$folder"
 expect_status 0
-[[ $(tr -s ' \n' ' ' <"$work/out") == *"model: 3 models, at least 4 needed."* ]] || # lines may break in it
+[[ $(tr -s ' \n' ' ' <"$work/out") == *"model (3 models, at least 4 needed)."* ]] || # lines may break in it
     fail "$what: doesn't say why there is no cost model"
 
 # a simulated machine's planted rate is found again, and a model that wasn't run is predicted
