@@ -438,12 +438,15 @@ static void add_recoveries(struct lab_analysis_result *result, const struct cont
     lab_rows_add_claims(result, &rows, made->arena);
 }
 
-/* A phase has one colour in all charts of a report: that of its number. */
-static void colour_phases(struct lab_chart_panel *panel, const struct contention *made) {
+/* Bars of each phase, which has one colour in all charts of a report: that of its number. */
+static void add_bars(struct lab_chart_panel *panel, const struct contention *made,
+                     const struct lab_rows *rows, const char *x) {
+    struct lab_chart_series *bars =
+        lab_rows_add_series(panel, rows, x, "change", "phase", LAB_CHART_BARS, made->arena);
     for (int s = 0; s < panel->series_count; s++) {
-        int phase = LAB_FIND(made->list, made->count, name, panel->series[s].title);
+        int phase = LAB_FIND(made->list, made->count, name, bars[s].title);
         if (phase >= 0)
-            ((struct lab_chart_series *)panel->series)[s].colour = made->list[phase].number;
+            bars[s].colour = made->list[phase].number;
     }
 }
 
@@ -500,16 +503,12 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
                                arena);
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, NULL, lab_axis("Kernel"), lab_axis("Change of time [%]"), arena);
-    lab_rows_add_series(panel, &LAB_ROWS(row_fields, kernels, kernel_count), "kernel", "change",
-                        "phase", LAB_CHART_BARS, arena);
-    colour_phases(panel, made);
+    add_bars(panel, made, &LAB_ROWS(row_fields, kernels, kernel_count), "kernel");
     if (resource_count == 0)
         return;
     panel = lab_chart_add_panel(chart, NULL, lab_axis("Resource"),
                                 lab_axis("Change of the device's capacity [%]"), arena);
-    lab_rows_add_series(panel, &LAB_ROWS(resource_fields, resources, resource_count), "measured",
-                        "change", "phase", LAB_CHART_BARS, arena);
-    colour_phases(panel, made);
+    add_bars(panel, made, &LAB_ROWS(resource_fields, resources, resource_count), "measured");
 }
 
 /* What the plan left out, which every run of it repeats. */

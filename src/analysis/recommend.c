@@ -268,11 +268,11 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         struct lab_chart_panel *panel =
             lab_chart_add_panel(chart, placements->models[m], lab_axis(""),
                                 lab_axis(lab_arena_printf(arena, "Throughput [%s]", unit)), arena);
-        lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement", "rate_per_s",
-                            "use", LAB_CHART_POINTS, arena);
+        struct lab_chart_series *points =
+            lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement",
+                                "rate_per_s", "use", LAB_CHART_POINTS, arena);
         for (int s = 0; s < panel->series_count; s++) /* blue among grey */
-            ((struct lab_chart_series *)panel->series)[s].colour =
-                lab_str_equal(panel->series[s].title, "others") ? 7 : 0;
+            points[s].colour = lab_str_equal(points[s].title, "others") ? 7 : 0;
     }
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)

@@ -192,9 +192,11 @@ static struct lab_doc_cell place(const struct axis *axis, int row) {
     return cell;
 }
 
-void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
-                         const char *y, const char *series, enum lab_chart_mark mark,
-                         struct lab_arena *arena) {
+struct lab_chart_series *lab_rows_add_series(struct lab_chart_panel *panel,
+                                             const struct lab_rows *rows, const char *x,
+                                             const char *y, const char *series,
+                                             enum lab_chart_mark mark, struct lab_arena *arena) {
+    int before = panel->series_count;
     struct axis across = make_axis(rows, x, arena), up = make_axis(rows, y, arena), groups = {0};
     if (series)
         groups = make_axis(rows, series, arena);
@@ -214,6 +216,7 @@ void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *r
         panel->x.names = across.names;
         panel->x.name_count = across.name_count;
     }
+    return panel->series_count > before ? (struct lab_chart_series *)&panel->series[before] : NULL;
 }
 
 static const char *heat_text(const struct axis *axis, int row, struct lab_arena *arena) {

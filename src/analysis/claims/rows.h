@@ -101,11 +101,13 @@ void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_ro
  * A series for each text of `series` (NULL = one, without a title), in the order in which they come
  * first; y with its interval. Shares and changes are drawn in per cent, rates in GB/s. Where x is
  * text, the panel's x axis gets its names. Rows without x or y are left out, and so is what has no
- * row.
+ * row. Returns the first that was added, for a title or a colour of its own, valid until the next
+ * call; the last is the panel's last.
  */
-void lab_rows_add_series(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
-                         const char *y, const char *series, enum lab_chart_mark mark,
-                         struct lab_arena *arena);
+struct lab_chart_series *lab_rows_add_series(struct lab_chart_panel *panel,
+                                             const struct lab_rows *rows, const char *x,
+                                             const char *y, const char *series,
+                                             enum lab_chart_mark mark, struct lab_arena *arena);
 
 /* Values by two texts; a claim's cell says "≤ 0.8" where there is no effect, "1.2?" where it is
  * inconclusive. `title` is that of the colours. */

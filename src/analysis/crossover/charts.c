@@ -82,9 +82,10 @@ static void add_panel(struct lab_chart *chart, const struct crossover_series *se
     struct lab_rows lines = lines_of(&rows, arena);
     lab_rows_add_series(panel, &rows, "gflop", "time_us", "stage", LAB_CHART_POINTS, arena);
     int stages = panel->series_count;
-    lab_rows_add_series(panel, &lines, "gflop", "time_us", "stage", LAB_CHART_DASHES, arena);
-    for (int s = stages; s < panel->series_count; s++)
-        ((struct lab_chart_series *)panel->series)[s].colour = panel->series[s - stages].colour;
+    struct lab_chart_series *dashes =
+        lab_rows_add_series(panel, &lines, "gflop", "time_us", "stage", LAB_CHART_DASHES, arena);
+    for (int s = 0; stages + s < panel->series_count; s++)
+        dashes[s].colour = panel->series[s].colour;
     if (series->claim.verdict != LAB_CLAIM_YES)
         return;
     struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);

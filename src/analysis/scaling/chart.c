@@ -84,10 +84,8 @@ static struct lab_rows rows_of(const struct scaling_group *group,
 static void add_series(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
                        enum lab_chart_mark mark, const char *title, int colour,
                        struct lab_arena *arena) {
-    int before = panel->series_count;
-    lab_rows_add_series(panel, rows, x, "rate", NULL, mark, arena);
-    for (int s = before; s < panel->series_count; s++) {
-        struct lab_chart_series *made = (struct lab_chart_series *)&panel->series[s];
+    struct lab_chart_series *made = lab_rows_add_series(panel, rows, x, "rate", NULL, mark, arena);
+    if (made) {
         made->title = title;
         made->colour = colour;
     }
