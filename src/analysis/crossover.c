@@ -80,8 +80,8 @@ static const char *make_sentence(const struct crossover_series *series, struct l
                             series->models[series->count - 1]->gflop);
 }
 
-/* Where one sentence holds for every device: "All 8 models are compute-bound on GPUs 0–3; …". NULL =
- * it doesn't. */
+/* Where one sentence holds for every device: "All 8 models are compute-bound on GPUs 0–3; …". NULL
+ * = it doesn't. */
 static const char *common_sentence(const struct crossover_group *groups, int count,
                                    struct lab_arena *arena) {
     const char *bound = NULL, **devices = NULL;
