@@ -185,7 +185,7 @@ static int crossover_run(const struct lab_analysis_input *input, struct lab_anal
 /* Models of different work that copy something. */
 static int crossover_interest(const struct lab_study_table *study) {
     double seen[3];
-    int count = 0;
+    int count = 0, computing = 0;
     for (int i = 0; i < study->run_count && count < 3; i++) {
         const struct lab_study_run *run = &study->runs[i];
         double complexity = lab_study_complexity(run);
@@ -194,8 +194,9 @@ static int crossover_interest(const struct lab_study_table *study) {
             known |= seen[k] == complexity;
         if (!known)
             seen[count++] = complexity;
+        computing += !known && complexity > 0;
     }
-    return count < 2 ? 0 : count == 2 ? 20 : 30;
+    return computing < 2 ? 0 : count == 2 ? 20 : 30;
 }
 
 const struct lab_analysis lab_analysis_crossover = {

@@ -342,14 +342,17 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
 static const char *make_answer(const struct stability *made) {
     LAB_AUTO(str, text);
     const char *counted = lab_rate_series_counted(made->series, made->count);
+    const char *over = lab_arena_printf(
+        made->arena, "over runs of %s (%s%d run%s each)", duration_words(made),
+        made->points > 1 ? lab_arena_printf(made->arena, "mean of %d points, ", made->points) : "",
+        made->drift.n, made->drift.n == 1 ? "" : "s");
+    const char *next = lab_claim_next(&made->drift, made->arena);
     if (made->drift.verdict == LAB_CLAIM_NO) {
-        lab_str_printf(&text, "No drift larger than %.1f%% over runs of %s (%s%d run%s each).",
-                       lab_words_bound_percent(made->drift.bound), duration_words(made),
-                       made->points > 1
-                           ? lab_arena_printf(made->arena, "mean of %d points, ", made->points)
-                           : "",
-                       made->drift.n, made->drift.n == 1 ? "" : "s");
+        lab_str_printf(&text, "No drift larger than %.1f%% %s.",
+                       lab_words_bound_percent(made->drift.bound), over);
         add_worst(made, &text);
+    } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
+        lab_str_printf(&text, "Drift inconclusive %s%s%s.", over, *next ? "; " : "", next);
     } else {
         struct lab_claim drift = made->drift;
         drift.subject =

@@ -110,7 +110,7 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
     else if (lab_gangs_count(gangs, "independent") > 0)
         lab_str_printf(text, "Each %s trains a model of its own: no training is faster. ",
                        gangs->unit);
-    else if (pays > 0 && pays == pool->cells)
+    else if ((pays > 0 && pays == pool->cells) || (pays == 0 && best))
         lab_str_printf(text, "Use %d %ss: ", pool->devices, gangs->unit);
     else if (pays > 0 && pool->claim.verdict == LAB_CLAIM_YES)
         lab_str_printf(text, "Use %d %ss at %d of %d points: ", pool->devices, gangs->unit, pays,

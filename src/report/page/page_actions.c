@@ -308,7 +308,7 @@ static void add_run(struct making *making, bool advised) {
 /* Where nothing else is to be done: what shows all of it. */
 static void add_show(struct making *making) {
     const struct lab_page *page = making->page;
-    const char *folder = making->digest->study->folder, *text = "Nothing to change: no settings were compared";
+    const char *folder = making->digest->study->folder, *text = "Nothing to change";
     bool untested = page && page_is_untested(page);
     bool tested = !untested && page && page->advice && page->advice->tested_count > 0;
     LAB_AUTO(str, line);

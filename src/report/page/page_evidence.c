@@ -144,7 +144,7 @@ static void add_small_table(const struct page_build *build,
         untitled.title = NULL;
         untitled.untitled = true;
         add_table(build, &untitled, ROWS_SMALL, csv_name(analysis, table->key, arena));
-    } else if (result->part_count == 1 && has_figures(result)) {
+    } else if (result->part_count == 1 && result->chart_count == 0 && has_figures(result)) {
         lab_doc_figures(build->doc, "Metric", result->columns, result->column_count,
                         result->parts[0].cells);
     }

@@ -418,12 +418,25 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
 
 /* --- what stands below it --- */
 
+/* Where references differ elsewhere alone: their value of the axis that is compared along. */
+static const char *common_reference(const struct sheet *sheet) {
+    int first = -1;
+    for (int i = 0; i < sheet->count; i++) {
+        int row = sheet->claims[i] ? find_row(sheet, sheet->claims[i]->scope[0]) : -1;
+        if (row >= 0 && first >= 0 &&
+            sheet->ranks[sheet->contrast][row] != sheet->ranks[sheet->contrast][first])
+            return "the reference of the same group";
+        first = row >= 0 ? row : first;
+    }
+    return value_title(sheet, sheet->contrast, first);
+}
+
 static const char *reference_of(const struct sheet *sheet) {
     const char *reference = NULL;
     for (int i = 0; i < sheet->count; i++) {
         const struct lab_claim *claim = sheet->claims[i];
         if (claim && reference && !lab_str_equal(claim->reference, reference))
-            return "the reference of the same group";
+            return common_reference(sheet);
         reference = claim ? claim->reference : reference;
     }
     return reference;

@@ -345,6 +345,26 @@ LAB_TEST(common_warnings_are_on_the_first_screen) {
     assert_contains(g->text.text, "Warning: 4 of 8 runs: the machine was busy.");
 }
 
+/* Given no settings to choose from, then the first screen has the rates, and of two devices that
+ * differ that they do. A column without a value is in no table. */
+LAB_TEST(rates_are_on_the_first_screen) {
+    struct given *g = *state;
+    g->page.advice = NULL;
+    g->study.study.command = "";
+    g->result.claim_count = 1;
+    for (int i = 0; i < 3; i++)
+        ((struct lab_doc_cell *)g->result.parts[i].cells)[1] = lab_cell_text(NULL);
+    write_page(g, "html");
+    assert_contains(g->text.text, "Nothing to change. All values:");
+    const char *rates = strstr(g->text.text, "1002 to 1015");
+    assert_true(rates && rates < strstr(g->text.text, "Evidence</h2>"));
+    assert_int_equal(count_in_page(g, "Best node</th>"), 0);
+    g->claims[0].kind = "recommend.device";
+    g->claims[0].subject = "GPU 1";
+    write_page(g, "html");
+    assert_contains(g->text.text, "Find out why the two differ: GPU 1: 12.5% higher");
+}
+
 /* Given no analysis at all, or recordings without a study, then there still is a page. */
 LAB_TEST(little_makes_a_page_too) {
     struct given *g = *state;
