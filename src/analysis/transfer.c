@@ -252,7 +252,10 @@ static const char *batch_words(const struct lab_transfer_answer *answer, struct 
         rest = lab_arena_printf(arena, ". Other models change by at most %.1f%%",
                                 lab_words_bound_percent(others));
     return lab_arena_printf(
-        arena, "%s%s", lab_claim_sentence(most ? &most->change : &answer->pooled, arena), rest);
+        arena, "%s%s",
+        most ? lab_claim_sentence(&most->change, arena)
+             : lab_words_capital(lab_claim_sentence(&answer->pooled, arena), arena),
+        rest);
 }
 
 static const char *question_words(const struct lab_transfer_answer *answer,

@@ -55,11 +55,14 @@ static struct lab_chart_series level_series(const struct lab_rate_series *series
     return lab_series_chart(&points, "Level", LAB_CHART_LINE, 1);
 }
 
-/* "vit0x0x0, GPU 2, NUMA node 2": what differs first, since a long one is cut behind it. */
-static const char *title_of(const struct lab_rate_series *series, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%s, %s, NUMA node %d", series->run->model,
-                            lab_study_device_title(series->rank->device, arena),
-                            series->rank->numa_node);
+/* "vit0x0x0, GPU 2, NUMA node 2": what differs first, since a long one is cut behind it; a NUMA
+ * node that all share is left out. */
+static const char *title_of(const struct lab_rate_series *series, bool nodes,
+                            struct lab_arena *arena) {
+    const char *title = lab_arena_printf(arena, "%s, %s", series->run->model,
+                                         lab_study_device_title(series->rank->device, arena));
+    return nodes ? lab_arena_printf(arena, "%s, NUMA node %d", title, series->rank->numa_node)
+                 : title;
 }
 
 static bool has_title(const struct lab_chart *chart, const char *title) {
@@ -82,7 +85,9 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
     const struct lab_rate_series **order = lab_arena_alloc(arena, (size_t)count + 1, sizeof *order);
     int shown = 0;
     double longest_s = 0;
+    bool nodes = false;
     for (int i = 0; i < count; i++) {
+        nodes |= all[i].rank->numa_node != all[0].rank->numa_node;
         if (all[i].shown_count == 0)
             continue;
         order[shown++] = &all[i];
@@ -99,7 +104,7 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
             .name = name, .title = "Iteration times over time", .simulated = simulated},
         arena);
     for (int i = 0; i < shown && chart->panel_count < PANELS_MAX; i++) {
-        const char *title = title_of(order[i], arena);
+        const char *title = title_of(order[i], nodes, arena);
         if (has_title(chart, title)) /* a run of each point */
             continue;
         struct lab_chart_panel *panel = lab_chart_add_panel(

@@ -98,15 +98,16 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_ar
             continue;
         const struct lab_claim *last = NULL;
         int more = count_alike(result, c, &last);
-        lab_str_printf(text, "%s%s",
-                       count ? "; " : "Not tested: ", lab_claim_subject(claim, arena));
+        bool named =
+            claim->quantity && *claim->quantity && !lab_str_equal(claim->quantity, "throughput");
+        lab_str_printf(text, "%s%s%s%s",
+                       count ? "; " : "Not tested: ", named ? claim->quantity : "",
+                       named ? " of " : "", lab_claim_subject(claim, arena));
         kinds[count++] = claim->kind;
         if (more == 1 && last->subject)
             lab_str_printf(text, " and %s", lab_claim_subject(last, arena));
         else if (more)
             lab_str_printf(text, " and %d more", more);
-        if (claim->quantity && *claim->quantity && !lab_str_equal(claim->quantity, "throughput"))
-            lab_str_printf(text, " (%s)", claim->quantity);
     }
     lab_str_add(text, count ? "." : "");
 }
@@ -135,10 +136,12 @@ struct page_open page_open_count(const struct lab_page *page) {
             const struct lab_claim *claim = &analysis->result->claims[c];
             bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
             made.first = made.first ? made.first : claim;
+            if (claim->unit) /* an estimate, no comparison */
+                continue;
             made.compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
             made.open += open;
             made.single &= claim->n <= 1;
-            if (open && !claim->unit && claim->needed > made.needed)
+            if (open && claim->needed > made.needed)
                 made.needed = claim->needed;
         }
     }

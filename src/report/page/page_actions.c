@@ -320,8 +320,12 @@ static void add_show(struct making *making) {
     if (untested)
         text = "The study's question was not tested";
     const char *differ = page && !untested ? two_devices(making) : NULL;
+    int open = 0;
+    for (int i = 0; tested && i < page->advice->tested_count; i++)
+        open += page->advice->tested[i].verdict == LAB_CLAIM_INCONCLUSIVE;
     if (tested)
-        text = "No setting to change: no gain of 1% or more in any comparison";
+        text = open ? "No setting to change: no certain gain of 1% or more"
+                    : "No setting to change: no gain of 1% or more in any comparison";
     if (differ)
         text = page_named(making->names, differ, making->arena);
     add(making, (struct page_action){.kind = PAGE_SHOW,

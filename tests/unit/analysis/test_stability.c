@@ -368,7 +368,7 @@ LAB_TEST(test_pictures_stay_small) {
     assert_int_equal(chart->panel_count, 6);
     assert_contains(chart->caption, "Of 16 runs, those with");
     /* the one with something to see comes first, its levels dashed */
-    assert_string_equal(chart->panels[0].title, "vit16x8x768, GPU 15, NUMA node 0");
+    assert_string_equal(chart->panels[0].title, "vit16x8x768, GPU 15");
     assert_int_equal(chart->panels[0].series[1].count, 6);
     for (int p = 0; p < chart->panel_count; p++)
         assert_true(chart->panels[p].series[0].count <= 2000);
