@@ -100,6 +100,7 @@ static void add_chart(const struct adding *to, const struct look *look, struct l
     struct lab_chart chart = {.name = lab_arena_printf(to->arena, "%s%s", look->chart, to->suffix),
                               .title = look->name,
                               .caption = look->caption,
+                              .intervals = "95% intervals over runs",
                               .simulated = to->study->simulated};
     lab_rows_add_series(lab_chart_add_panel(&chart, NULL, lab_axis_log(look->x), y, to->arena),
                         rows, x, y_key, series, LAB_CHART_LINE_POINTS, to->arena);

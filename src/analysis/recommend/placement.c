@@ -112,6 +112,22 @@ static bool is_usable(const struct lab_study_point *point) {
     return point->count > 0;
 }
 
+/* ", 512 MiB pool", ", 3×224×224", ", heads 8" */
+static void add_setting(struct lab_str *name, const char *key, const struct lab_value *value) {
+    bool pool = lab_str_equal(key, "memory_size_mb"),
+         shape = lab_str_equal(key, "tensor_shape") && value->type == LAB_VALUE_LIST;
+    lab_str_add(name, ", ");
+    if (!pool && !shape)
+        lab_str_printf(name, "%s ", key);
+    for (int i = 0; shape && i < value->count; i++) {
+        lab_str_add(name, i ? "×" : "");
+        lab_value_write(value->items[i], name);
+    }
+    if (!shape)
+        lab_value_write(value, name);
+    lab_str_add(name, pool ? " MiB pool" : "");
+}
+
 static void add_difference(struct lab_str *name, const struct lab_study_run *run,
                            const struct lab_study_run *other) {
     if (!lab_str_equal(run->run->workload, other->run->workload))
@@ -125,8 +141,7 @@ static void add_difference(struct lab_str *name, const struct lab_study_run *run
         const struct lab_value *value = lab_value_get(other->options, key);
         if (is_choice(key) || (value && lab_value_equal(run->options->items[i], value)))
             continue;
-        lab_str_printf(name, ", %s ", key);
-        lab_value_write(run->options->items[i], name);
+        add_setting(name, key, run->options->items[i]);
     }
 }
 

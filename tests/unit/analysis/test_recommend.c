@@ -274,8 +274,8 @@ LAB_TEST(other_work_is_another_model) {
            2, .01);
     struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
     assert_int_equal(result.part_count, 2);
-    assert_string_equal(result.parts[0].name, "m, memory_size_mb 512");
-    assert_string_equal(result.parts[1].name, "m, memory_size_mb 1024");
+    assert_string_equal(result.parts[0].name, "m, 512 MiB pool");
+    assert_string_equal(result.parts[1].name, "m, 1024 MiB pool");
     assert_int_equal(result.chart_count, 0);
     assert_says(result.answer, "Not tested");
     for (int large = 0; large < 2; large++) /* settings aren't counted as models */
