@@ -81,7 +81,7 @@ static const char *place_words(const struct lab_study_run *run, bool any_node,
         nodes = lab_arena_printf(arena, "%s%s%d", nodes, i ? " + " : "", rank->numa_node);
         one_node = one_node && rank->numa_node == run->ranks[0].numa_node;
     }
-    if (any_node || run->rank_count == 0)
+    if (any_node || run->rank_count == 0 || (one_node && run->ranks[0].numa_node < 0))
         return devices;
     if (one_node)
         return lab_arena_printf(arena, "%s, NUMA node %d", devices, run->ranks[0].numa_node);

@@ -142,11 +142,12 @@ bool lab_resource_is_pcie(const struct lab_resource *resource) {
 /* --- devices --- */
 
 int lab_resource_gpu(const struct lab_study_rank *rank) {
-    int gpu = lab_run_device_gpu(rank->device);
+    const char *device = rank->placed ? rank->placed : rank->device;
+    int gpu = lab_run_device_gpu(device);
     if (gpu >= 0)
         return gpu;
-    const char *last = strrchr(rank->device, ':'); /* "sim:l40s-10:3" */
-    if (!lab_str_starts(rank->device, "sim:") || !last || !isdigit((unsigned char)last[1]))
+    const char *last = strrchr(device, ':'); /* "sim:l40s-10:3" */
+    if (!lab_str_starts(device, "sim:") || !last || !isdigit((unsigned char)last[1]))
         return -1;
     return (int)strtol(last + 1, NULL, 10);
 }

@@ -82,6 +82,10 @@ static const char *devices_of(const char *const *names, int count, const char *j
     return lab_arena_strdup(arena, text.text);
 }
 
+const char *lab_words_node(int node, struct lab_arena *arena) {
+    return node < 0 ? "" : lab_arena_printf(arena, ", NUMA node %d", node);
+}
+
 const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena) {
     return devices_of(names, count, NULL, arena);
 }

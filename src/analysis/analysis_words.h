@@ -18,6 +18,9 @@ const char *lab_words_number(double value, struct lab_arena *arena);
 /* A bound as "no difference larger than" has it: in percent, rounded up since it has to hold. */
 double lab_words_bound_percent(double share);
 
+/* ", NUMA node 2", behind a device; "" where it is chance or the system's choice. */
+const char *lab_words_node(int node, struct lab_arena *arena);
+
 /* "GPU 3", "GPUs 0–3 and 7", "GPUs 0 and 1"; other names as they are. */
 const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena);
 /* Those of one run, at once: "GPU 3", "GPUs 0+2", "GPUs 0–3"; other names likewise. */

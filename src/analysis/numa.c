@@ -251,11 +251,14 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
 
 static const char *why_untested(const struct lab_numa_grid *grids, int count) {
     const struct lab_machine *machine = count == 1 ? grids[0].study->machine : NULL;
-    int devices = 0, gangs = 0;
+    int devices = 0, gangs = 0, spread = 0;
     for (int g = 0; g < count; g++) {
         devices += grids[g].device_count;
         gangs += grids[g].gangs;
+        spread += grids[g].spread;
     }
+    if (devices == 0 && spread > 0)
+        return "each point ran once, on whichever device was free (experiment.spread).";
     if (devices == 0)
         return gangs > 0 ? "all runs are on several devices at once; 'gpulab analyze recommend' "
                            "compares those."

@@ -203,9 +203,9 @@ static void add_row(struct stability *made, const struct lab_study_point *point,
                     int runs) {
     const struct lab_study_rank *first = &point->runs[0]->ranks[rank];
     const char *device = lab_study_device_title(first->device, made->arena);
-    struct row row = {.name = lab_arena_printf(made->arena, "%s, NUMA node %d, %s",
+    struct row row = {.name = lab_arena_printf(made->arena, "%s%s, %s",
                                                rank_title(point->runs[0], rank, made->arena),
-                                               first->numa_node,
+                                               lab_words_node(first->numa_node, made->arena),
                                                lab_study_point_model(point, made->arena)),
                       .device = device,
                       .throttled_s = NAN,

@@ -263,6 +263,7 @@ static const char *const aliases[][2] = {
     {"experiment.runs", "experiment.repeat"},
     {"gpu_ids", "experiment.hardware.gpu_ids"},
     {"numa_nodes", "experiment.hardware.numa_nodes"},
+    {"spread", "experiment.spread"},
 };
 
 /* The key that a word means; a config's own key of that name comes first. */

@@ -34,13 +34,14 @@ static const char *text_of(const struct lab_value *value, struct lab_arena *aren
 
 static void add_map(struct axes *axes, const struct lab_value *map) {
     for (int i = 0; map && map->type == LAB_VALUE_MAP && i < map->count; i++)
-        add_axis(axes, map->keys[i], text_of(map->items[i], axes->arena));
+        if (!lab_str_equal(map->keys[i], LAB_RUN_SPREAD)) /* how points were placed is no setting */
+            add_axis(axes, map->keys[i], text_of(map->items[i], axes->arena));
 }
 
 /* "GPU 0 + GPU 1", "0 + 2" */
 static void add_ranks(struct axes *axes, const struct lab_study_run *run) {
     const char *devices = "", *nodes = "";
-    for (int i = 0; i < run->rank_count; i++) {
+    for (int i = 0; i < run->rank_count && !lab_run_is_spread(run->run); i++) {
         const char *sign = i ? " + " : "";
         devices = lab_arena_printf(axes->arena, "%s%s%s", devices, sign,
                                    lab_run_device_title(run->ranks[i].device, axes->arena));

@@ -167,6 +167,17 @@ static double time_of(const struct lab_study_run *run) {
     return slowest;
 }
 
+/* Of a spread study: which device and node it got is chance, no setting to be compared. The GPU
+ * itself stays known, for what was sampled of it. */
+static void forget_place(int index, struct lab_study_rank *rank) {
+    bool gpu = lab_run_device_gpu(rank->device) != LAB_RUN_NO_GPU;
+    rank->placed = rank->device;
+    rank->device = gpu ? LAB_STUDY_ANY_GPU : LAB_STUDY_ANY_DEVICE;
+    rank->gpu_id = index;
+    rank->numa_node = rank->device_node = -1;
+    rank->distance = 0;
+}
+
 static int read_ranks(const struct reading *reading, struct lab_study_run *run,
                       struct lab_err *err) {
     const struct lab_run *kept = run->run;
@@ -181,6 +192,8 @@ static int read_ranks(const struct reading *reading, struct lab_study_run *run,
                                         .rate = result->rate};
         place(reading, result, rank);
         name_gpu(reading, result, rank);
+        if (lab_run_is_spread(kept))
+            forget_place(i, rank);
         struct lab_iteration *iterations;
         size_t count;
         if (!(reading->needs & LAB_STUDY_WITH_ITERATIONS))

@@ -40,11 +40,15 @@ extern const char *const lab_plan_mitigations[]; /* by bit number; NULL-terminat
 struct lab_plan_run {
     const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan, fit for file names */
     uint64_t identity;
-    const char *workload;      /* "vit" */
-    struct lab_value *options; /* every key of the workload: a map */
-    const char *label;         /* "vit32x6x512" */
-    const struct lab_run_rank *ranks;
+    const char *workload;             /* "vit" */
+    struct lab_value *options;        /* every key of the workload: a map */
+    const char *label;                /* "vit32x6x512" */
+    const struct lab_run_rank *ranks; /* of a spread run the first slot until it is placed */
     int rank_count;
+    /* Of a spread run: where it may run, each slot rank_count ranks; slot_count 0 = at its ranks
+     * alone. */
+    const struct lab_run_rank *slots;
+    int slot_count;
     int repeat; /* from 0; the first one is traced */
     int64_t num_samples, warmup_samples;
     int64_t iterations, warmup_iterations;
@@ -60,6 +64,15 @@ struct lab_plan_run {
     double duration_s; /* measures so long instead of a number of iterations; 0 = doesn't */
     double tune_s;     /* > 0: the kernel is tuned first, so long at most */
 };
+
+/* Every rank that the run may have: of all slots, or its own. */
+static inline const struct lab_run_rank *lab_plan_run_places(const struct lab_plan_run *run,
+                                                             int *ret_count) {
+    *ret_count = run->slot_count ? run->slot_count * run->rank_count : run->rank_count;
+    return run->slot_count ? run->slots : run->ranks;
+}
+
+#define LAB_PLAN_ANY "any" /* the device of a spread run that isn't placed yet; its gpu_id is -1 */
 
 struct lab_plan {
     const char *study;        /* directory name: "numa_locality_study" */

@@ -12,6 +12,11 @@ const struct lab_result *lab_run_result(const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && run->result ? run->result : &lab_result_none;
 }
 
+bool lab_run_is_spread(const struct lab_run *run) {
+    /* as run/plan_record.c writes it; whoever has many runs has no time to parse */
+    return run->test && strstr(run->test, "\"" LAB_RUN_SPREAD "\": true");
+}
+
 const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progress *progress,
                                                      int count, int64_t number) {
     for (int i = 0; i < count; i++)

@@ -35,6 +35,8 @@ bool lab_run_device_is_simulated(const char *device);
 const char *lab_run_device_title(const char *device, struct lab_arena *arena);
 bool lab_run_uses_gpu(const struct lab_run_rank *ranks, int count); /* any of them */
 
+#define LAB_RUN_SPREAD "spread" /* the key in `test` */
+
 struct lab_run {
     int64_t number; /* in the file, from 1 */
     const char *id; /* "gpu0_numa1_vit32x6x512" */
@@ -76,6 +78,9 @@ struct lab_run_progress {
 /* Of the run with that number; NULL = nothing was heard. */
 const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progress *progress,
                                                      int count, int64_t number);
+
+/* Its study spreads points over devices: where it ran was chosen as it began, and is no setting. */
+bool lab_run_is_spread(const struct lab_run *run);
 
 /* Its result where it is done, else lab_result_none. */
 const struct lab_result *lab_run_result(const struct lab_run *run);

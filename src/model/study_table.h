@@ -24,9 +24,15 @@ enum { /* what is read of a study beside its runs */
            16, /* of these files each configuration, not the best alone */
 };
 
+/* The one device that all runs of a spread study count as: each ran on one chosen by chance. */
+#define LAB_STUDY_ANY_GPU    "any GPU"
+#define LAB_STUDY_ANY_DEVICE "any device"
+
 struct lab_study_rank {
     int gpu_id;         /* position in the study's list of devices */
-    const char *device; /* "cuda:1": counted among those that were visible to the study */
+    const char *device; /* "cuda:1": counted among those that were visible to the study. Of a spread
+                           study, whose devices are no factor, LAB_STUDY_ANY_… and no node */
+    const char *placed; /* where it ran, of a spread study too; NULL = at `device` */
     int gpu;            /* its GPU's number in PCI order, among all of the machine; -1 = none */
     const char *uuid;   /* "GPU-…", "MIG-…"; of a slice, its GPU's; NULL = unknown */
     int numa_node;      /* that fed it: the kernel's number */

@@ -70,6 +70,7 @@ static int plan_workload(struct planner *p, struct plan_job *job, int index,
     if (plan_axes_read(job, arena, err) < 0 || plan_constants_read(&p->book, job, err) < 0 ||
         plan_check_hardware(&p->book, job, err) < 0)
         return -1;
+    plan_spread_note(&p->book, job);
     return plan_points_book(&p->book, job, err);
 }
 
@@ -165,6 +166,8 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
         .label = work->label,
         .ranks = draft->ranks,
         .rank_count = draft->rank_count,
+        .slots = draft->slots,
+        .slot_count = draft->slot_count,
         .repeat = repeat,
         .num_samples =
             samples_of(work, draft->test.num_samples, draft->test.num_steps, draft->iterations),
@@ -283,7 +286,10 @@ static void fill_plan(const struct planner *p, struct lab_plan *plan) {
     plan->fail_fast = keys->fail_fast;
     plan->trace = keys->trace;
     plan->monitor = keys->monitor;
-    plan->max_workers = (int)keys->max_workers;
+    plan->max_workers = plan_spread_workers(&p->book, keys);
+    if (keys->max_workers == 0) /* whoever reads the config finds what was done */
+        lab_value_set_int(p->book.arena, lab_value_get(plan->config, "experiment"), "max_workers",
+                          plan->max_workers);
     plan->runs_per_device = (int)keys->runs_per_device;
     plan->max_retries = (int)keys->max_retries;
     plan->repeat = (int)keys->repeat;
@@ -331,10 +337,11 @@ static int check_apart(const struct planner *p, struct lab_err *err) {
         plan->processes == LAB_PLAN_PER_RANK && processes_needed(&p->book) == LAB_PLAN_SHARED;
     if (!gangs && plan->max_workers == 1)
         return 0;
-    for (int i = 0; i < p->book.draft_count; i++)
-        for (int k = 0; k < p->book.drafts[i].rank_count && !p->book.drafts[i].phase; k++) {
-            const struct lab_device_ref *ref =
-                &p->book.devices.items[p->book.drafts[i].ranks[k].gpu_id];
+    for (int i = 0; i < p->book.draft_count; i++) {
+        int count;
+        const struct lab_run_rank *ranks = plan_draft_places(&p->book.drafts[i], &count);
+        for (int k = 0; k < count && !p->book.drafts[i].phase; k++) {
+            const struct lab_device_ref *ref = &p->book.devices.items[ranks[k].gpu_id];
             const char *why = lab_device_why_together(ref, p->book.arena);
             if (why)
                 return lab_err_set(
@@ -344,6 +351,7 @@ static int check_apart(const struct planner *p, struct lab_err *err) {
                     p->book.option, ref->name, ref->simulated ? "machine" : "GPU", why,
                     gangs ? "experiment.processes=per_rank" : "experiment.max_workers");
         }
+    }
     return 0;
 }
 

@@ -32,6 +32,10 @@
  * `workload` may be a list: each is planned in turn, with the keys of the map that has its name
  * (experiment.gemm.m). gpu_ids may be `all`.
  *
+ * Spread. With `spread` an element of gpu_ids is a slot, not a point: each point runs once, at the
+ * slot that is free when its turn comes. Its NUMA node is the device's own unless numa_nodes names
+ * one. Slots have as many devices of one kind, and the identity has that kind in place of devices.
+ *
  * Phases. A study that compares how devices do alone and side by side has `phases`, and no series:
  * each point is done once in each phase, on each of gpu_ids alone or on all of them at once, and
  * the kernel is tuned afresh in each run. Phases place the ranks themselves: numa_nodes plays no
@@ -50,7 +54,7 @@
  *     DEVICE NODE NL)… iterations N NL warmup N NL [phase NAME TEXT NL] repeat N NL
  *
  * with the options in the form that the workload calls canonical, so that two ways of writing the
- * same work are one run.
+ * same work are one run. A spread study has "rank any KIND NODE", such as "rank any cuda local".
  */
 #pragma once
 

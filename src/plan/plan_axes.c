@@ -63,8 +63,8 @@ bool plan_is_axis_root(const struct plan_job *job, const char *key) {
 static bool is_one_value(const struct reader *r, const char *path, const struct lab_value *value) {
     if (value->type != LAB_VALUE_LIST)
         return true;
-    if (r->job->phase_count > 0 && strcmp(path, PLAN_GPU_IDS) == 0)
-        return true; /* phases say who of them runs when */
+    if ((r->job->phase_count > 0 || r->job->keys.spread) && strcmp(path, PLAN_GPU_IDS) == 0)
+        return true; /* phases say who runs when, the runner where a spread point does */
     const char *key = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
     const struct lab_option *row = lab_options_find(r->job->workload->options, key);
     bool takes_lists = row && row->type == LAB_OPTION_INTS && !lab_str_starts(path, "hardware.");
@@ -85,6 +85,13 @@ static struct lab_value *all_hardware(const struct reader *r, const char *path,
     return list;
 }
 
+/* numa_nodes may be unset. */
+static struct lab_value *settle_nodes(const struct reader *r, struct lab_value *value) {
+    if (r->job->keys.spread)
+        return plan_spread_nodes(value, r->arena);
+    return value->type == LAB_VALUE_NULL ? lab_value_int(r->arena, 0) : value;
+}
+
 static int set_values(const struct reader *r, struct plan_axis *axis, int key, const char *path,
                       struct lab_value *value) {
     const char *full = lab_arena_printf(r->arena, "experiment.%s", path);
@@ -93,6 +100,8 @@ static int set_values(const struct reader *r, struct plan_axis *axis, int key, c
     if ((strcmp(path, PLAN_GPU_IDS) == 0 || strcmp(path, PLAN_NUMA_NODES) == 0) &&
         value->type == LAB_VALUE_STRING && lab_str_equal(value->string, "all"))
         value = all_hardware(r, path, value);
+    if (strcmp(path, PLAN_NUMA_NODES) == 0)
+        value = settle_nodes(r, value);
     if (strcmp(path, PLAN_GPU_IDS) == 0 && plan_mode_gangs(r->job, r->arena, &value, r->err) < 0)
         return -1;
     int length = 1;
@@ -413,7 +422,7 @@ static int read_one_series(const struct reader *r, const struct lab_value *map, 
 
 int plan_axes_read(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     struct reader r = {job, arena, err};
-    if (read_product(&r) < 0)
+    if (plan_spread_check(job, err) < 0 || read_product(&r) < 0)
         return -1;
     const struct lab_value *list = lab_value_get(job->experiment, "series");
     job->has_own_points = true;

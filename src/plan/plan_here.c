@@ -21,6 +21,7 @@ struct hardware_list { /* one of the two hardware keys in all of a job's product
     int64_t kept[SHOWN_MAX];  /* those of them that are single numbers */
     int kept_count, asked;    /* asked: elements, whether here or not */
     bool hint_done;           /* that is complete */
+    bool spread;              /* a value is a list of elements */
 };
 
 static bool device_is_here(const struct plan_book *book, int64_t number) {
@@ -88,6 +89,17 @@ static int check_element(struct hardware_list *list, const struct lab_value *ele
     return 0;
 }
 
+/* One element, or all of those that a spread study chooses from. */
+static int check_value(struct hardware_list *list, const struct lab_value *value,
+                       struct lab_err *err) {
+    if (!list->spread)
+        return check_element(list, value, err);
+    for (int i = 0; i < plan_spread_count(value); i++)
+        if (check_element(list, plan_spread_slot(value, i), err) < 0)
+            return -1;
+    return 0;
+}
+
 static int check_product(struct hardware_list *list, const struct plan_product *product,
                          struct lab_err *err) {
     for (int i = 0; i < product->count; i++)
@@ -95,7 +107,7 @@ static int check_product(struct hardware_list *list, const struct plan_product *
             if (strcmp(product->axes[i].paths[k], list->path) != 0)
                 continue;
             for (int place = 0; place < product->axes[i].length; place++)
-                if (check_element(list, product->axes[i].values[k][place], err) < 0)
+                if (check_value(list, product->axes[i].values[k][place], err) < 0)
                     return -1;
         }
     return 0;
@@ -200,7 +212,8 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
 
 int plan_check_hardware(const struct plan_book *book, const struct plan_job *job,
                         struct lab_err *err) {
-    struct hardware_list devices = {.book = book, .path = PLAN_GPU_IDS, .is_here = device_is_here};
+    struct hardware_list devices = {
+        .book = book, .path = PLAN_GPU_IDS, .is_here = device_is_here, .spread = job->keys.spread};
     struct hardware_list nodes = {.book = book, .path = PLAN_NUMA_NODES, .is_here = node_is_here};
     lab_str_init(&devices.available);
     lab_str_init(&nodes.available);
@@ -245,10 +258,10 @@ struct shortage {
     int64_t need, there;            /* bytes */
 };
 
-/* What the first node or device lacks for this draft at this cost. */
-static bool lacks(const struct plan_book *book, const int64_t *free_bytes,
-                  const struct plan_draft *draft, const struct lab_workload_cost *cost,
-                  struct shortage *ret) {
+/* What the first node or device lacks for this draft at this cost, at its ranks. */
+static bool lacks_there(const struct plan_book *book, const int64_t *free_bytes,
+                        const struct plan_draft *draft, const struct lab_workload_cost *cost,
+                        struct shortage *ret) {
     const struct lab_machine *machine = book->machine;
     for (int i = 0; i < machine->node_count; i++) {
         int64_t need = need_on_node(book, draft, cost, machine->nodes[i].number);
@@ -268,6 +281,21 @@ static bool lacks(const struct plan_book *book, const int64_t *free_bytes,
         return true;
     }
     return false;
+}
+
+/* The same at any place where it may run. */
+static bool lacks(const struct plan_book *book, const int64_t *free_bytes,
+                  const struct plan_draft *draft, const struct lab_workload_cost *cost,
+                  struct shortage *ret) {
+    for (int i = 0; i < draft->slot_count; i++) {
+        struct plan_draft placed = *draft;
+        placed.ranks = (struct lab_run_rank *)&draft->slots[(ptrdiff_t)i * draft->rank_count];
+        if (!lacks_there(book, free_bytes, &placed, cost, ret))
+            continue;
+        ret->draft = draft;
+        return true;
+    }
+    return draft->slot_count == 0 && lacks_there(book, free_bytes, draft, cost, ret);
 }
 
 /* The largest power of two for the pool with which the draft fits; 0 = none does. */
@@ -366,9 +394,11 @@ static int check_rank(const struct plan_book *book, const struct plan_work *work
 int plan_check_able(const struct plan_book *book, struct lab_err *err) {
     for (int i = 0; i < book->draft_count; i++) {
         const struct plan_draft *draft = &book->drafts[i];
-        for (int k = 0; k < draft->rank_count; k++)
-            if (check_rank(book, &book->works[draft->work],
-                           &book->devices.items[draft->ranks[k].gpu_id], err) < 0)
+        int count;
+        const struct lab_run_rank *ranks = plan_draft_places(draft, &count);
+        for (int k = 0; k < count; k++)
+            if (check_rank(book, &book->works[draft->work], &book->devices.items[ranks[k].gpu_id],
+                           err) < 0)
                 return -1;
     }
     return 0;

@@ -128,8 +128,9 @@ const char **plan_ids(const struct plan_book *book) {
         const struct plan_draft *draft = &book->drafts[i];
         const struct plan_work *work = &book->works[draft->work];
         lab_str_clear(&id);
-        add_ranks(draft, &id);
-        lab_str_printf(&id, "_%s", work->label);
+        if (!draft->place)
+            add_ranks(draft, &id);
+        lab_str_printf(&id, "%s%s", id.length ? "_" : "", work->label);
         add_variation(draft, work, variation_of(all, &labels, work), &id);
         if (is_compiled(work))
             lab_str_add(&id, "_compiled");

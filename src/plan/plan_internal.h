@@ -6,6 +6,7 @@
  *   plan_axes.c      axes and series of one job
  *   plan_points.c    walking them: each point is filled in and booked
  *   plan_mode.c      gpu_mode: one device, several, or both
+ *   plan_spread.c    spread: each point on whichever device is free
  *   plan_phases.c    phases: which there are, and who runs in each
  *   plan_here.c      what is asked for against what is here
  *   plan_id.c        names of the runs
@@ -32,8 +33,9 @@ struct plan_keys { /* what lab_plan_keys fills */
     int64_t seed;
     const char *name, *question, *workload, *answers, *order, *processes, *profiler, *disturb,
         *gpu_mode;
-    bool resume, fail_fast, trace, monitor;
-    int64_t max_workers, runs_per_device, max_retries, repeat;
+    bool resume, fail_fast, trace, monitor, spread;
+    int64_t max_workers; /* 0 = unset: plan_spread_workers */
+    int64_t runs_per_device, max_retries, repeat;
     double budget_s, cooldown_s, duration_s;
     struct plan_test test;
     struct lab_option_ints gpu_ids, numa_nodes; /* rows for help: gangs are read by plan_axes.c */
@@ -99,7 +101,10 @@ struct plan_draft { /* a run before it is repeated, named and ordered */
     int work;
     struct lab_run_rank *ranks;
     int rank_count;
-    bool launched; /* a gang that is one program of the user's */
+    bool launched;                    /* a gang that is one program of the user's */
+    const struct lab_run_rank *slots; /* of a spread study, as in lab_plan_run */
+    int slot_count;
+    const char *place; /* of a spread study: what of its ranks is in its identity; NULL = all */
     struct plan_test test;
     int64_t iterations, warmup_iterations;
     const char **series;
@@ -206,6 +211,30 @@ bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
 /* Notes that NCCL was asked for where it can't sum. */
 void plan_mode_note_nccl(struct plan_book *book, const struct plan_work *work,
                          const struct lab_run_rank *ranks, int count);
+
+/* --- plan_spread.c --- */
+
+/* Refuses keys that say where a point runs. */
+int plan_spread_check(const struct plan_job *job, struct lab_err *err);
+/* numa_nodes of a spread study: the one that is named, else each device's own. */
+struct lab_value *plan_spread_nodes(struct lab_value *nodes, struct lab_arena *arena);
+/* Notes that several NUMA nodes aren't crossed. */
+void plan_spread_note(struct plan_book *book, const struct plan_job *job);
+/* The places among which the runner chooses: a place of gpu_ids each. */
+int plan_spread_count(const struct lab_value *gpu_ids);
+const struct lab_value *plan_spread_slot(const struct lab_value *gpu_ids, int index);
+/* Fails unless all slots have as many devices of the same kind; `ret_place` is for identities. */
+int plan_spread_place(struct plan_book *book, const struct lab_value *gpu_ids,
+                      const struct lab_value *nodes, const struct lab_run_rank *slots,
+                      int slot_count, int rank_count, const char **ret_place, struct lab_err *err);
+/* Every rank that the draft may have. */
+static inline const struct lab_run_rank *plan_draft_places(const struct plan_draft *draft,
+                                                           int *ret_count) {
+    *ret_count = draft->slot_count ? draft->slot_count * draft->rank_count : draft->rank_count;
+    return draft->slot_count ? draft->slots : draft->ranks;
+}
+/* Runs at the same time where nothing says how many: one for each slot of a spread study. */
+int plan_spread_workers(const struct plan_book *book, const struct plan_keys *keys);
 
 /* --- plan_phases.c --- */
 

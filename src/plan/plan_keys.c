@@ -49,8 +49,11 @@ const struct lab_option lab_plan_keys[] = {
      .min = 0.001, .max = 30 * DAY_S, .help = "after which a run has failed"},
     {"experiment.resume", LAB_OPTION_FLAG, AT(resume), .fallback = "true",
      .help = "resume the newest unfinished directory of the same plan"},
-    {"experiment.max_workers", LAB_OPTION_INT, AT(max_workers), .fallback = "1", .min = 1,
-     .max = 1024, .help = "runs at the same time; more than one disturb each other"},
+    {"experiment.spread", LAB_OPTION_FLAG, AT(spread), .fallback = "false",
+     .help = "each point once, on whichever of gpu_ids is free, instead of on each of them"},
+    {"experiment.max_workers", LAB_OPTION_INT, AT(max_workers), .min = 1, .max = 1024,
+     .help = "runs at the same time; more than one disturb each other; absent = 1, or one on each "
+             "device of a spread study"},
     {"experiment.runs_per_device", LAB_OPTION_INT, AT(runs_per_device), .fallback = "1", .min = 1,
      .max = 1024, .help = "of them on one device"},
     {"experiment.max_retries", LAB_OPTION_INT, AT(max_retries), .fallback = "1", .min = 0,

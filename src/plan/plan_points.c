@@ -127,9 +127,9 @@ static int local_node(const struct plan_book *book, int gpu_id) {
     return node >= 0 ? node : book->machine->nodes[0].number;
 }
 
-static int make_ranks(const struct walk *w, const struct point *point, struct lab_run_rank *ranks,
-                      int *ret_count) {
-    int count = count_of(point->gang), nodes = count_of(point->nodes);
+static int make_ranks(const struct walk *w, const struct point *point, const struct lab_value *gang,
+                      struct lab_run_rank *ranks, int *ret_count) {
+    int count = count_of(gang), nodes = count_of(point->nodes);
     if (nodes != 1 && nodes != count)
         return lab_value_err(
             point->nodes, w->err,
@@ -137,7 +137,7 @@ static int make_ranks(const struct walk *w, const struct point *point, struct la
             "device of the gang: %d nodes, but %d device%s",
             nodes, count, count == 1 ? "" : "s");
     for (int i = 0; i < count; i++) {
-        int gpu_id = (int)number_at(point->gang, i);
+        int gpu_id = (int)number_at(gang, i);
         ranks[i] = (struct lab_run_rank){
             .gpu_id = gpu_id,
             .device = w->book->devices.items[gpu_id].name,
@@ -148,6 +148,34 @@ static int make_ranks(const struct walk *w, const struct point *point, struct la
     }
     *ret_count = count;
     return 0;
+}
+
+/* The slots of a spread point, one after the other: the first one's ranks stand for the others. */
+static int make_slots(const struct walk *w, const struct point *point, struct plan_draft *draft,
+                      struct lab_run_rank *ranks) {
+    struct lab_run_rank one[LAB_OPTION_INTS_MAX], *slots = NULL;
+    int slot_count = plan_spread_count(point->gang);
+    for (int i = 0; i < slot_count; i++) {
+        int count = 0;
+        if (make_ranks(w, point, plan_spread_slot(point->gang, i), one, &count) < 0)
+            return -1;
+        if (i == 0) {
+            draft->rank_count = count;
+            memcpy(ranks, one, (size_t)count * sizeof *one);
+            slots =
+                lab_arena_alloc(w->book->arena, (size_t)slot_count * (size_t)count, sizeof *slots);
+        }
+        if (count != draft->rank_count)
+            return lab_value_err(point->gang, w->err,
+                                 "experiment.hardware.gpu_ids: with spread=true each gang has as "
+                                 "many devices: one has %d, another %d",
+                                 draft->rank_count, count);
+        memcpy(&slots[(ptrdiff_t)i * count], one, (size_t)count * sizeof *one);
+    }
+    draft->slots = slots;
+    draft->slot_count = slot_count;
+    return plan_spread_place(w->book, point->gang, point->nodes, slots, slot_count,
+                             draft->rank_count, &draft->place, w->err);
 }
 
 /* --- booking --- */
@@ -182,7 +210,9 @@ static int book_work(const struct walk *w, const void *config, uint64_t hash) {
 static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
                            const struct lab_run_rank *ranks) {
     char text[96];
-    for (int i = 0; i < draft->rank_count; i++) {
+    if (draft->place)
+        hash = lab_hash_text(hash, draft->place);
+    for (int i = 0; i < draft->rank_count && !draft->place; i++) {
         hash = lab_hash_text(lab_hash_text(hash, "rank "), ranks[i].device);
         snprintf(text, sizeof text, " %d\n", ranks[i].numa_node);
         hash = lab_hash_text(hash, text);
@@ -266,11 +296,10 @@ static bool is_launched(const struct walk *w, const struct plan_work *work) {
 }
 
 /* As a run on these ranks; its index. */
-static int book_point(const struct walk *w, const struct filled *filled,
-                      const struct lab_run_rank *ranks, int count,
-                      const struct lab_plan_phase *phase) {
-    struct plan_draft draft = {
-        .test = filled->point.test, .work = filled->work, .rank_count = count, .phase = phase};
+static int book_point(const struct walk *w, const struct filled *filled, struct plan_draft draft,
+                      const struct lab_run_rank *ranks) {
+    draft.test = filled->point.test;
+    draft.work = filled->work;
     double batch = w->book->works[draft.work].cost.samples;
     draft.iterations = batches(draft.test.num_samples, batch);
     draft.warmup_iterations = batches(draft.test.warmup_samples, batch);
@@ -278,7 +307,8 @@ static int book_point(const struct walk *w, const struct filled *filled,
         draft.iterations = draft.test.num_steps;
     if (draft.test.warmup_steps >= 0)
         draft.warmup_iterations = draft.test.warmup_steps;
-    draft.launched = count > 1 && !phase && is_launched(w, &w->book->works[draft.work]);
+    draft.launched =
+        draft.rank_count > 1 && !draft.phase && is_launched(w, &w->book->works[draft.work]);
     draft.hash = hash_draft(filled->hash, &draft, ranks);
     return book_draft(w->book, &draft, ranks);
 }
@@ -289,13 +319,18 @@ static int book_point(const struct walk *w, const struct filled *filled,
 static int take_point(const struct walk *w, const struct plan_product *product, const int *at) {
     struct filled filled;
     struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
-    int count = 0;
-    if (fill_point(w, product, at, &filled) < 0 || make_ranks(w, &filled.point, ranks, &count) < 0)
+    struct plan_draft draft = {0};
+    if (fill_point(w, product, at, &filled) < 0)
         return -1;
-    if (plan_mode_skips(w->book, w->job, &w->book->works[filled.work], ranks, count))
+    const struct point *point = &filled.point;
+    if (w->job->keys.spread ? make_slots(w, point, &draft, ranks) < 0
+                            : make_ranks(w, point, point->gang, ranks, &draft.rank_count) < 0)
+        return -1;
+    const struct plan_work *work = &w->book->works[filled.work];
+    if (plan_mode_skips(w->book, w->job, work, ranks, draft.rank_count))
         return LEFT_OUT;
-    plan_mode_note_nccl(w->book, &w->book->works[filled.work], ranks, count);
-    int index = book_point(w, &filled, ranks, count, NULL);
+    plan_mode_note_nccl(w->book, work, ranks, draft.rank_count);
+    int index = book_point(w, &filled, draft, ranks);
     plan_merge_point(w->book, w->job, product, at, &w->book->drafts[index]);
     return index;
 }
@@ -340,7 +375,8 @@ static int take_phase(const struct walk *w, const struct filled *filled,
         if (!has_choice(w, filled, phase, gangs[i].gpu_ids[0]))
             continue;
         place_gang(w, phase, &gangs[i], ranks);
-        int index = book_point(w, filled, ranks, gangs[i].count, phase);
+        int index = book_point(
+            w, filled, (struct plan_draft){.rank_count = gangs[i].count, .phase = phase}, ranks);
         book->drafts[index].point_count++;
         book->point_count++;
     }

@@ -29,11 +29,19 @@ static void add_title(struct lab_doc *doc, const struct lab_plan *plan) {
     lab_doc_text(doc, LAB_DOC_TITLE, "%s: %s", plan->option, counts.text);
 }
 
+static bool may_use(const struct lab_plan_run *run, int device) {
+    int count;
+    const struct lab_run_rank *ranks = lab_plan_run_places(run, &count);
+    for (int k = 0; k < count; k++)
+        if (ranks[k].gpu_id == device)
+            return true;
+    return false;
+}
+
 static bool is_used(const struct lab_plan *plan, int device) {
     for (int i = 0; i < plan->run_count; i++)
-        for (int k = 0; k < plan->runs[i].rank_count; k++)
-            if (plan->runs[i].ranks[k].gpu_id == device)
-                return true;
+        if (may_use(&plan->runs[i], device))
+            return true;
     return false;
 }
 
@@ -118,10 +126,28 @@ static void add_time(struct lab_doc *doc, const struct lab_plan *plan,
 
 /* --- the table --- */
 
+/* The node that is named, or that each slot has its own. */
+static void add_slot_nodes(struct lab_doc *doc, const struct lab_plan_run *run) {
+    int count;
+    const struct lab_run_rank *ranks = lab_plan_run_places(run, &count);
+    bool one = true;
+    for (int i = 1; i < count; i++)
+        one &= ranks[i].numa_node == ranks[0].numa_node;
+    if (one)
+        lab_doc_cell(doc, "%d", ranks[0].numa_node);
+    else
+        lab_doc_cell(doc, "local");
+}
+
 static void add_places(struct lab_doc *doc, const struct lab_plan_run *run) {
     LAB_AUTO(str, devices);
     LAB_AUTO(str, nodes);
     bool one_node = true;
+    if (run->slot_count > 0) {
+        lab_doc_cell(doc, "%s of %d", LAB_PLAN_ANY, run->slot_count);
+        add_slot_nodes(doc, run);
+        return;
+    }
     for (int i = 0; i < run->rank_count; i++) {
         lab_str_printf(&devices, "%s%s", i ? "+" : "", run->ranks[i].device);
         lab_str_printf(&nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
@@ -174,18 +200,22 @@ static struct lab_value *hash_value(uint64_t hash, struct lab_arena *arena) {
 
 static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *ranks = lab_value_list(arena);
-    for (int i = 0; i < run->rank_count; i++) {
+    int count;
+    const struct lab_run_rank *places = lab_plan_run_places(run, &count);
+    for (int i = 0; i < count; i++) {
         struct lab_value *rank = lab_value_map(arena);
-        lab_value_set_int(arena, rank, "gpu_id", run->ranks[i].gpu_id);
-        lab_value_set_string(arena, rank, "device", run->ranks[i].device);
-        lab_value_set_int(arena, rank, "numa_node", run->ranks[i].numa_node);
+        lab_value_set_int(arena, rank, "gpu_id", places[i].gpu_id);
+        lab_value_set_string(arena, rank, "device", places[i].device);
+        lab_value_set_int(arena, rank, "numa_node", places[i].numa_node);
         lab_value_append(arena, ranks, rank);
     }
     lab_value_set_string(arena, map, "run_id", run->id);
     lab_value_set(arena, map, "identity", hash_value(run->identity, arena));
     lab_value_set_string(arena, map, "workload", run->workload);
     lab_value_set_string(arena, map, "label", run->label);
-    lab_value_set(arena, map, "ranks", ranks);
+    lab_value_set(arena, map, run->slot_count ? "slots" : "ranks", ranks);
+    if (run->slot_count) /* as many ranks in each slot, one slot after the other */
+        lab_value_set_int(arena, map, "rank_count", run->rank_count);
     lab_value_set_int(arena, map, "repeat", run->repeat);
     lab_value_set_int(arena, map, "num_samples", run->num_samples);
     lab_value_set_int(arena, map, "warmup_samples", run->warmup_samples);

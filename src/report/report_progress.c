@@ -111,6 +111,8 @@ static void say(const struct lab_report_progress *view, const struct lab_runner_
     LAB_AUTO(str, name);
     bool wrong = event->kind == LAB_RUNNER_FAILED ||
                  (event->kind == LAB_RUNNER_DONE && !event->outcome->valid);
+    const struct lab_plan_run *run = event->item ? event->item->planned : NULL;
+    bool spread = run && run->slot_count > 0;
     if (event->item)
         add_name(view, find_run(view, event->item->number), &name);
     if (wrong || (event->kind == LAB_RUNNER_DONE && view->each))
@@ -122,8 +124,9 @@ static void say(const struct lab_report_progress *view, const struct lab_runner_
         lab_console_say("%s: %s", name.text, event->text);
     else if (event->kind == LAB_RUNNER_STARTED && view->each)
         /* a log shows what a run that never ends was */
-        lab_console_say("[%d/%d] %s begins", view->done + view->failed + view->active_count,
-                        view->run_count, name.text);
+        lab_console_say("[%d/%d] %s begins%s%s", view->done + view->failed + view->active_count,
+                        view->run_count, name.text, spread ? " on " : "",
+                        spread ? run->ranks[0].device : "");
 }
 
 /* --- state --- */

@@ -58,9 +58,11 @@ static double busy_workers(const struct lab_plan *plan) {
     int64_t ranks = 0;
     int devices = 0;
     for (int i = 0; i < plan->run_count; i++) {
+        int count;
+        const struct lab_run_rank *places = lab_plan_run_places(&plan->runs[i], &count);
         ranks += plan->runs[i].rank_count;
-        for (int k = 0; k < plan->runs[i].rank_count; k++) {
-            int id = plan->runs[i].ranks[k].gpu_id;
+        for (int k = 0; k < count; k++) {
+            int id = places[k].gpu_id;
             devices += !used[id];
             used[id] = true;
         }

@@ -35,7 +35,20 @@ static const char *test_text(const struct lab_plan *plan, const struct lab_plan_
         lab_value_set_string(arena, map, "processes", "launcher");
     if (run->phase)
         add_phase(plan, run, map, arena);
+    if (run->slot_count > 0)
+        lab_value_set_bool(arena, map, LAB_RUN_SPREAD, true);
     return lab_json_text(map, arena);
+}
+
+/* Where a run will be; a spread one is placed when it begins. */
+static const struct lab_run_rank *ranks_of(const struct lab_plan_run *run,
+                                           struct lab_arena *arena) {
+    if (run->slot_count == 0)
+        return run->ranks;
+    struct lab_run_rank *ranks = lab_arena_alloc(arena, (size_t)run->rank_count, sizeof *ranks);
+    for (int i = 0; i < run->rank_count; i++)
+        ranks[i] = (struct lab_run_rank){.gpu_id = -1, .device = LAB_PLAN_ANY, .numa_node = -1};
+    return ranks;
 }
 
 struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
@@ -55,7 +68,7 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
         .test = test_text(plan, run, arena),
         .iterations = run->iterations,
         .warmup_iterations = run->warmup_iterations,
-        .ranks = run->ranks,
+        .ranks = ranks_of(run, arena),
         .rank_count = run->rank_count,
         .state = LAB_RUN_PLANNED,
         .error = "",

@@ -99,23 +99,23 @@ static int runs_on(const struct runner *runner, const char *device) {
     return count;
 }
 
-static bool devices_are_free(const struct runner *runner, const struct lab_plan_run *planned) {
+static bool devices_are_free(const struct runner *runner, const struct lab_run_rank *ranks,
+                             int count) {
     int most = runner->spec->plan->runs_per_device > 0 ? runner->spec->plan->runs_per_device : 1;
-    for (int rank = 0; rank < planned->rank_count; rank++)
-        if (runs_on(runner, planned->ranks[rank].device) >= most)
+    for (int rank = 0; rank < count; rank++)
+        if (runs_on(runner, ranks[rank].device) >= most)
             return false;
     return true;
 }
 
 /* What an ended process held is given back by the driver, in its own time. */
-static bool memory_is_back(struct runner *runner, const struct lab_plan_run *planned,
+static bool memory_is_back(struct runner *runner, const struct lab_run_rank *ranks, int count,
                            int64_t now_ns) {
-    if (lab_run_uses_gpu(planned->ranks, planned->rank_count) &&
-        !lab_run_monitor_is_settled(runner->monitor) &&
+    if (lab_run_uses_gpu(ranks, count) && !lab_run_monitor_is_settled(runner->monitor) &&
         now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
         return false; /* what was last read is from before */
-    for (int rank = 0; rank < planned->rank_count; rank++) {
-        const char *device = planned->ranks[rank].device;
+    for (int rank = 0; rank < count; rank++) {
+        const char *device = ranks[rank].device;
         int64_t left = lab_run_monitor_memory_left(runner->monitor, device);
         if (left < MEMORY_LEFT_BYTES || runs_on(runner, device) > 0)
             continue;
@@ -126,6 +126,30 @@ static bool memory_is_back(struct runner *runner, const struct lab_plan_run *pla
                     device, (long long)(left >> 20), MEMORY_BACK_NS / LAB_NS_PER_S);
     }
     return true;
+}
+
+static bool is_ready(struct runner *runner, const struct lab_run_rank *ranks, int count,
+                     int64_t now_ns) {
+    return devices_are_free(runner, ranks, count) && memory_is_back(runner, ranks, count, now_ns);
+}
+
+/* Whether the run can begin now. One that is spread is placed: of the slots that are ready, at the
+ * one that had the fewest runs, so that all devices get as warm. */
+static bool can_begin(struct runner *runner, struct lab_plan_run *planned, int64_t now_ns) {
+    const struct lab_run_rank *best = NULL;
+    if (planned->slot_count == 0)
+        return is_ready(runner, planned->ranks, planned->rank_count, now_ns);
+    for (int i = 0; i < planned->slot_count; i++) {
+        const struct lab_run_rank *slot = &planned->slots[(ptrdiff_t)i * planned->rank_count];
+        if ((!best || runner->uses[slot->gpu_id] < runner->uses[best->gpu_id]) &&
+            is_ready(runner, slot, planned->rank_count, now_ns))
+            best = slot;
+    }
+    if (best) {
+        planned->ranks = best;
+        runner->uses[best->gpu_id]++;
+    }
+    return best != NULL;
 }
 
 static bool has_pending(struct runner *runner) {
@@ -143,8 +167,7 @@ static int find_startable(struct runner *runner, int64_t now_ns) {
     if (!has_pending(runner) || runner->active_count >= runner->run_capacity)
         return -1;
     for (int i = runner->first_pending; i < runner->spec->item_count; i++)
-        if (!runner->taken[i] && devices_are_free(runner, runner->spec->items[i].planned) &&
-            memory_is_back(runner, runner->spec->items[i].planned, now_ns))
+        if (!runner->taken[i] && can_begin(runner, runner->spec->items[i].planned, now_ns))
             return i;
     return -1;
 }
@@ -379,6 +402,7 @@ static void open_runner(struct runner *runner, const struct lab_runner_spec *spe
     runner->run_capacity = most < spec->item_count ? most : spec->item_count;
     runner->runs = lab_mem_alloc((size_t)runner->run_capacity + 1, sizeof *runner->runs);
     runner->taken = lab_mem_alloc((size_t)spec->item_count + 1, sizeof *runner->taken);
+    runner->uses = lab_mem_alloc((size_t)spec->plan->devices.count + 1, sizeof *runner->uses);
     lab_children_init(&runner->children);
     runner_place_init(&runner->place, spec);
     if (spec->monitor)
@@ -391,6 +415,7 @@ static void close_runner(struct runner *runner) {
     lab_children_release(&runner->children);
     lab_mem_free(runner->polled);
     lab_mem_free(runner->taken);
+    lab_mem_free(runner->uses);
     lab_mem_free(runner->runs);
     free(runner->folder);
 }

@@ -20,8 +20,8 @@
 #include "store/store.h"
 
 struct lab_runner_item {
-    const struct lab_plan_run *planned;
-    int64_t number; /* in the store */
+    struct lab_plan_run *planned; /* a spread run's `ranks` are set as it begins */
+    int64_t number;               /* in the store */
 };
 
 enum lab_runner_event_kind {

@@ -120,6 +120,7 @@ struct runner {
     struct runner_run *runs;
     int run_capacity, active_count;
     bool *taken; /* by item */
+    int *uses;   /* by gpu_id: runs of a spread study that began there */
     int first_pending;
     int64_t start_ns;
     bool simulated;

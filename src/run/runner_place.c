@@ -13,8 +13,10 @@
 static bool is_used(const struct lab_runner_spec *spec, const char *device) {
     for (int i = 0; i < spec->item_count; i++) {
         const struct lab_plan_run *planned = spec->items[i].planned;
-        for (int rank = 0; rank < planned->rank_count; rank++)
-            if (lab_str_equal(planned->ranks[rank].device, device))
+        int count;
+        const struct lab_run_rank *ranks = lab_plan_run_places(planned, &count);
+        for (int rank = 0; rank < count; rank++)
+            if (lab_str_equal(ranks[rank].device, device))
                 return true;
     }
     return false;

@@ -73,7 +73,11 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
     mark_concurrent(runner, run);
     make_workers(runner, run);
     runner_logs_open(runner, run);
-    if (lab_store_begin_run(runner->spec->store, item->number, runner->spec->epoch, run->start_ns,
+    const struct lab_plan_run *planned = item->planned;
+    if ((planned->slot_count > 0 &&
+         lab_store_place_run(runner->spec->store, item->number, planned->ranks, planned->rank_count,
+                             &err) < 0) ||
+        lab_store_begin_run(runner->spec->store, item->number, runner->spec->epoch, run->start_ns,
                             &err) < 0) {
         runner_give_up(runner, &err, true);
         return;

@@ -10,6 +10,7 @@
 #include "base/file/file.h"
 #include "base/file/walk.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/yaml/yaml.h"
 #include "run/plan_record.h"
@@ -159,9 +160,12 @@ static void log_line(const struct lab_study *study, const char *format, ...) {
 }
 
 static void log_event(const struct lab_study *study, const struct lab_runner_event *event) {
-    const char *id = event->item ? event->item->planned->id : "";
+    const struct lab_plan_run *run = event->item ? event->item->planned : NULL;
+    const char *id = run ? run->id : "";
+    bool spread = run && run->slot_count > 0;
     if (event->kind == LAB_RUNNER_STARTED)
-        log_line(study, "%s: attempt %d begins", id, event->attempt);
+        log_line(study, "%s: attempt %d begins%s%s", id, event->attempt, spread ? " on " : "",
+                 spread ? run->ranks[0].device : "");
     else if (event->kind == LAB_RUNNER_PHASE)
         log_line(study, "%s: %s", id, event->text);
     else if (event->kind == LAB_RUNNER_WARNING)
@@ -222,7 +226,7 @@ static int find_items(struct lab_study *study, struct lab_arena *arena, struct l
                             err) < 0)
         return -1;
     const struct lab_plan *plan = &study->plan;
-    const struct lab_plan_run **planned =
+    struct lab_plan_run **planned =
         lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *planned);
     for (int i = 0; i < plan->run_count; i++)
         planned[i] = &plan->runs[i];
@@ -231,9 +235,9 @@ static int find_items(struct lab_study *study, struct lab_arena *arena, struct l
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_run *run = &study->runs[i];
         struct lab_plan_run wanted = {.identity = run->identity};
-        const struct lab_plan_run *key = &wanted, *const *found = bsearch(
-                                                      &key, planned, (size_t)plan->run_count,
-                                                      sizeof *planned, by_identity);
+        const struct lab_plan_run *key = &wanted;
+        struct lab_plan_run *const *found =
+            bsearch(&key, planned, (size_t)plan->run_count, sizeof *planned, by_identity);
         if (!found)
             return lab_err_set(
                 err, LAB_ERR_SYSTEM,
@@ -396,14 +400,16 @@ static int lease_devices(struct lab_study *study, const struct lab_study_listene
     LAB_AUTO(arena, arena);
     if (study->machine->simulated) /* there are as many of it as anybody wants */
         return 0;
-    int count = 0, ranks = 0;
-    for (int i = 0; i < study->item_count; i++)
-        ranks += study->items[i].planned->rank_count;
-    const char **names = lab_arena_alloc(&arena, (size_t)ranks, sizeof *names);
+    int count = 0, most;
+    const char **names =
+        lab_arena_alloc(&arena, (size_t)study->plan.devices.count + 1, sizeof *names);
     for (int i = 0; i < study->item_count; i++) {
-        const struct lab_plan_run *run = study->items[i].planned;
-        for (int k = 0; k < run->rank_count; k++)
-            names[count++] = study->plan.devices.items[run->ranks[k].gpu_id].physical;
+        const struct lab_run_rank *ranks = lab_plan_run_places(study->items[i].planned, &most);
+        for (int k = 0; k < most; k++) {
+            const char *name = study->plan.devices.items[ranks[k].gpu_id].physical;
+            if (lab_list_find_text(names, count, name) < 0)
+                names[count++] = name;
+        }
     }
     struct lab_holder self;
     lab_holder_self(study->command, study->folder.path, &self);

@@ -67,6 +67,11 @@ void lab_store_close(struct lab_store *store);
 int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoch,
                     struct lab_err *err);
 
+/* Where a run will be that wasn't placed before: its ranks are replaced. One that is done keeps
+ * its own. */
+int lab_store_place_run(struct lab_store *store, int64_t run, const struct lab_run_rank *ranks,
+                        int count, struct lab_err *err);
+
 /* A run begins its next attempt; what an earlier one left of it is dropped. One that is done
  * can't. */
 int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,

@@ -303,10 +303,13 @@ struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, con
     struct lab_study_point *points;
     int count = lab_study_points(study, arena, &points), kept = 0;
     for (int i = 0; i < count; i++) { /* of one device each */
-        if (points[i].runs[0]->rank_count == 1)
-            points[kept++] = points[i];
-        else
+        const struct lab_study_run *run = points[i].runs[0];
+        if (run->rank_count != 1)
             grid.gangs++;
+        else if (run->ranks[0].placed)
+            grid.spread++;
+        else
+            points[kept++] = points[i];
     }
     grid.models = lab_arena_alloc(arena, (size_t)kept + 1, sizeof *grid.models);
     grid.devices = lab_arena_alloc(arena, (size_t)kept + 1, sizeof *grid.devices);

@@ -58,7 +58,8 @@ struct lab_numa_grid {
      * tested where no model is */
     int transfer_bound_count; /* models; -1 = they aren't those of least work */
     struct lab_claim transfer_bound;
-    int gangs; /* points of several devices, which are left out */
+    int gangs;  /* points of several devices, which are left out */
+    int spread; /* points whose device was chosen by chance, likewise */
 };
 
 /* Everything compared; all verdicts hold together, those of cells, of devices and the pooled ones.

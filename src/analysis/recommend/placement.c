@@ -178,8 +178,9 @@ static const char *words_of(const struct lab_choices *placements,
                             const struct lab_choice *placement, struct lab_arena *arena) {
     LAB_AUTO(str, words);
     lab_str_add(&words, lab_words_gang(placement->point->runs[0], arena));
-    lab_str_printf(&words, ", NUMA node%s %s", placement->nodes[0] == '[' ? "s" : "",
-                   placement->nodes);
+    if (!lab_str_equal(placement->nodes, "-1"))
+        lab_str_printf(&words, ", NUMA node%s %s", placement->nodes[0] == '[' ? "s" : "",
+                       placement->nodes);
     if (placements->varies[LAB_FACTOR_BATCH])
         lab_str_printf(&words, ", batch %s", placement->batch_text);
     if (placements->varies[LAB_FACTOR_COMPILE])

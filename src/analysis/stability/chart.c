@@ -2,6 +2,7 @@
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_words.h"
 #include "analysis/stability/rate_series.h"
 
 #include "base/str.h"
@@ -61,8 +62,8 @@ static const char *title_of(const struct lab_rate_series *series, bool nodes,
                             struct lab_arena *arena) {
     const char *title = lab_arena_printf(arena, "%s, %s", series->run->model,
                                          lab_study_device_title(series->rank->device, arena));
-    return nodes ? lab_arena_printf(arena, "%s, NUMA node %d", title, series->rank->numa_node)
-                 : title;
+    const char *node = nodes ? lab_words_node(series->rank->numa_node, arena) : "";
+    return lab_arena_printf(arena, "%s%s", title, node);
 }
 
 static bool has_title(const struct lab_chart *chart, const char *title) {

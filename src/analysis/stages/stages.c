@@ -1,6 +1,8 @@
 /* stages.c: stage times of runs; blocks and series of points. */
 #include "analysis/stages/stages.h"
 
+#include "analysis/analysis_words.h"
+
 #include "base/list.h"
 #include "base/str.h"
 
@@ -155,9 +157,9 @@ const char *lab_stage_title(const struct lab_study_group *group, struct lab_aren
     const struct lab_study_run *run = group->points[0]->runs[0];
     if (run->rank_count != 1)
         return group->name;
-    return lab_arena_printf(arena, "%s, NUMA node %d%s%s",
-                            lab_study_device_title(run->ranks[0].device, arena),
-                            run->ranks[0].numa_node, *group->what ? ", " : "", group->what);
+    return lab_arena_printf(arena, "%s%s%s%s", lab_study_device_title(run->ranks[0].device, arena),
+                            lab_words_node(run->ranks[0].numa_node, arena),
+                            *group->what ? ", " : "", group->what);
 }
 
 static bool same(double a, double b) {

@@ -5,6 +5,7 @@
  */
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_group.h"
+#include "analysis/analysis_words.h"
 #include "analysis/transfer/transfer.h"
 #include "stats/fit.h"
 
@@ -277,8 +278,8 @@ static void add_path(struct copies *copies, const struct filter *filter, int poi
     const struct lab_study_rank *rank = rank_of(copies, point);
     const char *title, *reference = copies->local ? "the local node" : "the nearest node tested";
     if (filter->device) {
-        title = lab_arena_printf(arena, "%s, NUMA node %d",
-                                 lab_study_device_title(rank->device, arena), rank->numa_node);
+        title = lab_arena_printf(arena, "%s%s", lab_study_device_title(rank->device, arena),
+                                 lab_words_node(rank->numa_node, arena));
         for (int i = 0; i < copies->count; i++)
             if (copies->reference[i] && lab_str_equal(rank_of(copies, i)->device, rank->device))
                 reference = lab_arena_printf(arena, "NUMA node %d", rank_of(copies, i)->numa_node);

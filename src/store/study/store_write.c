@@ -128,6 +128,26 @@ int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int
     return end(store, begin_run(store, run, epoch, start_ns, err), err);
 }
 
+static int place_run(struct lab_store *store, int64_t run, const struct lab_run_rank *ranks,
+                     int count, struct lab_err *err) {
+    if (check_state(store, run, LAB_RUN_DONE, true, "be placed", err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        if (lab_store_write(store, "INSERT OR REPLACE INTO rank VALUES (?, ?, ?, ?, ?)",
+                            LAB_ROW(SQL_INT(run), SQL_INT(i), SQL_INT(ranks[i].gpu_id),
+                                    SQL_TEXT(ranks[i].device), SQL_INT(ranks[i].numa_node)),
+                            err) < 0)
+            return -1;
+    return 0;
+}
+
+int lab_store_place_run(struct lab_store *store, int64_t run, const struct lab_run_rank *ranks,
+                        int count, struct lab_err *err) {
+    if (lab_store_begin(store, false, err) < 0)
+        return -1;
+    return end(store, place_run(store, run, ranks, count, err), err);
+}
+
 static int finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                       struct lab_err *err) {
     if (check_state(store, run, LAB_RUN_RUNNING, false, "finish", err) < 0 ||

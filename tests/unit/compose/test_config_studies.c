@@ -183,11 +183,11 @@ LAB_TEST(keys_that_all_studies_have) {
     composes("", "output_dir", "outputs");
     composes("", "tracker", "null");
     static const char *const keys[][2] = {
-        {"resume", "true"},    {"max_workers", "1"},   {"runs_per_device", "1"},
-        {"max_retries", "1"},  {"fail_fast", "false"}, {"order", "random"},
-        {"processes", "null"}, {"budget", "null"},     {"trace", "true"},
-        {"profiler", "none"},  {"disturb", "none"},    {"cooldown", "0"},
-        {"duration", "null"},
+        {"resume", "true"},    {"max_workers", "null"}, {"runs_per_device", "1"},
+        {"max_retries", "1"},  {"fail_fast", "false"},  {"order", "random"},
+        {"processes", "null"}, {"budget", "null"},      {"trace", "true"},
+        {"profiler", "none"},  {"disturb", "none"},     {"cooldown", "0"},
+        {"duration", "null"},  {"spread", "false"},
     };
     const char *const *options = lab_config_options(&path, "experiment", &arena);
     for (; *options; options++) {

@@ -224,6 +224,47 @@ LAB_TEST(two_runs_on_one_device_if_asked_for) {
     assert_int_equal(outcome.done, 2);
 }
 
+/* Where each run may be: on one of so many devices, cpu:0 first. */
+static void spread_runs(int devices) {
+    struct lab_run_rank *slots = lab_arena_alloc(&arena, (size_t)devices, sizeof *slots);
+    for (int i = 0; i < devices; i++)
+        slots[i] = (struct lab_run_rank){i, lab_arena_printf(&arena, "cpu:%d", i), i};
+    plan.devices.count = devices;
+    plan.devices.items = lab_arena_alloc(&arena, (size_t)devices, sizeof *plan.devices.items);
+    for (int i = 0; i < devices; i++)
+        plan.devices.items[i].name = slots[i].device;
+    for (int i = 0; i < run_count; i++) {
+        planned[i].slots = slots;
+        planned[i].slot_count = devices;
+    }
+}
+
+LAB_TEST(spread_runs_go_where_there_is_room) {
+    /* given two that need each other, and may both be on either device */
+    plan.max_workers = 2;
+    add_run("meet.0", "cpu:0");
+    add_run("meet.1", "cpu:0");
+    spread_runs(2);
+    assert_carried_out();
+    assert_int_equal(outcome.done, 2);
+    /* then each had one, and the store knows which */
+    for (int i = 0; i < 2; i++) {
+        struct lab_run run = stored(i + 1);
+        assert_int_equal(run.ranks[0].gpu_id, i);
+        assert_int_equal(run.ranks[0].numa_node, i);
+        assert_string_equal(run.ranks[0].device, i ? "cpu:1" : "cpu:0");
+    }
+}
+
+LAB_TEST(spread_runs_one_at_a_time_use_all_devices_alike) {
+    for (int i = 0; i < 6; i++)
+        add_run(lab_arena_printf(&arena, "good.%d", i), "cpu:0");
+    spread_runs(3);
+    assert_carried_out();
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(stored(i + 1).ranks[0].gpu_id, i % 3);
+}
+
 /* --- retries --- */
 
 LAB_TEST(a_crash_is_tried_again) {
