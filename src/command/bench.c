@@ -8,6 +8,7 @@
 #include "report/report.h"
 #include "session/bench_run.h"
 #include "tune/tuned.h"
+#include "worker/guard.h"
 #include "workload/workload.h"
 
 #include <math.h>
@@ -206,6 +207,8 @@ static int bench_run(const struct lab_command_call *call, int *ret_status, struc
     struct lab_bench_request request;
     if (make_request(call, &session, &request, err) < 0)
         return -1;
+    if (session.workload->external && lab_guard_begin(err) < 0)
+        return -1;
     struct lab_style style = lab_console_style(call->console->err_is_terminal, STDERR_FILENO);
     request.progress = (struct lab_progress){.shown = lab_console_draws(call->console),
                                              .columns = style.columns,
@@ -283,6 +286,9 @@ const struct lab_command lab_command_bench = {
         "\n"
         "While a study, a tuning or another bench measures on the device, it says which one and "
         "waits for it; Ctrl-C ends that.\n"
+        "\n"
+        "A program of yours (bench command) and all that it started end with the bench, however "
+        "that ends. Ctrl-C lets the program finish; a second one ends it.\n"
         "\n"
         "Iterations of one run depend on each other, so the interval of a single run says little "
         "about the next one. To compare two values, use --repeat 5 or more.",

@@ -7,6 +7,7 @@
 #include "machine/machine.h"
 #include "machine/machine_json.h"
 #include "probe/sampler.h"
+#include "worker/guard.h"
 
 #include <math.h>
 #include <signal.h>
@@ -244,7 +245,7 @@ int lab_turn_process_run(const struct lab_command_call *call,
                                     .run = run_process,
                                     .elapsed_s = elapsed_s,
                                     .state = process};
-    if (split_commands(call, ret_turns->argv, err) < 0)
+    if (split_commands(call, ret_turns->argv, err) < 0 || lab_guard_begin(err) < 0)
         return -1;
     int result = watch_gpus(process, err);
     process->start_ns = lab_clock_now(lab_clock_system());

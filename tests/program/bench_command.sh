@@ -98,6 +98,47 @@ if not wait_until(lambda: not alive(pid)):
 sys.exit(0 if status == 130 else "status %d" % status)
 PYTHON
 
+# however it ends, nothing that the program started is left: not in another session, not adopted
+python3 - "$gpulab" >"$work/out" 2>&1 <<'PYTHON' || fail "left behind: $(cat "$work/out")"
+import os, signal, subprocess, sys, time
+mark = "GPULAB_TEST_FAMILY=%d" % os.getpid()
+def family():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark in open("/proc/%s/environ" % pid).read().split("\0"):
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+def wait_until(condition):
+    for _ in range(300):
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+script = "(setsid sleep 60 &) ; nohup sleep 60 >nohup.log 2>&1 & sleep 60 & %s"
+def end(name, status, rest, stop):
+    bench = subprocess.Popen([sys.argv[1], "bench", "command", "env={%s}" % mark.replace("=", ": "),
+        'command=[sh, -c, "%s"]' % (script % rest), "--iterations", "1", "--warmup", "0"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if rest == "wait":
+        wait_until(lambda: len(family()) >= 4) or sys.exit("%s: it never began" % name)
+    stop(bench)
+    if bench.wait() != status or not wait_until(lambda: not family()):
+        left = family()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        sys.exit("%s: status %d, %d processes left" % (name, bench.returncode, len(left)))
+def inner(bench):
+    os.kill(int(open("/proc/%d/task/%d/children" % (bench.pid, bench.pid)).read()), signal.SIGKILL)
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+    end(number.name, -number, "wait", lambda bench: bench.send_signal(number))
+end("the measuring process killed", -signal.SIGKILL, "wait", inner)
+end("done", 0, "exit 0", lambda bench: None)
+end("failed", 1, "exit 1", lambda bench: None)
+PYTHON
+
 # plans
 run run test_matrix 'experiment.command="./train.sh {lr} {max_iters}"' \
     '+experiment.matrix.lr=[0.1,0.01]' experiment.matrix.max_iters=500 device=cpu --dry-run
