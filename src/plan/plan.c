@@ -254,6 +254,8 @@ static enum lab_plan_processes processes_needed(const struct plan_book *book) {
         const struct plan_draft *draft = &book->drafts[i];
         if (draft->phase || draft->launched) /* decided phase by phase; needs no threads of ours */
             continue;
+        if (book->works[draft->work].workload->external) /* a process each, whatever we do */
+            continue;
         if (draft->rank_count > 1 && book->works[draft->work].workload->collective)
             return LAB_PLAN_SHARED;
         for (int k = 1; k < draft->rank_count; k++)

@@ -69,7 +69,8 @@ struct lab_runner_spec {
     int item_count;
     bool monitor;           /* the machine, meanwhile: samples go into the store */
     int64_t not_before_ns;  /* simulated: no run's time begins before that */
-    const char *folder;     /* logs go to logs/<run id>.stdout and .stderr in it */
+    const char *folder;     /* logs go to logs/<run id>.stdout and .stderr in it; of a gang's
+                               further workers to <run id>.rank1.stdout, … */
     const int *inherit_fds; /* that workers keep open: locks */
     int inherit_count;
     const char *const *worker_argv; /* NULL = this program's own worker; tests bring others */

@@ -40,8 +40,11 @@ struct runner_rank {
     char phase[RUNNER_PHASE_BYTES];
 };
 
+enum { RUNNER_OUT, RUNNER_ERR, RUNNER_LOGS };
+
 struct runner_worker {
     struct lab_child child;
+    struct runner_log logs[RUNNER_LOGS];
     int first_rank, rank_count; /* of the run's: what it carries out */
     struct lab_frame_reader reader;
     struct lab_str outgoing;
@@ -59,8 +62,6 @@ enum runner_state {
     RUNNER_LEAVING,  /* done and acknowledged: its workers end by themselves */
     RUNNER_STOPPING, /* failed, or no longer wanted: its workers are ended */
 };
-
-enum { RUNNER_OUT, RUNNER_ERR, RUNNER_LOGS };
 
 struct runner_run {
     enum runner_state state;
@@ -89,7 +90,6 @@ struct runner_run {
     const struct runner_worker *failed_worker; /* NULL = the run as a whole */
     bool last_word;                            /* the failed worker said so itself and will end */
     char phase[RUNNER_PHASE_BYTES];
-    struct runner_log logs[RUNNER_LOGS];
 };
 
 /* --- runner_place.c --- */

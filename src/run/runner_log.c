@@ -1,5 +1,6 @@
 /*
- * runner_log.c: a run's stdout and stderr, kept up to a size and read beyond it: a worker that
+ * runner_log.c: a run's stdout and stderr, a file of each for every worker: what two ranks print at
+ * the same time stays apart. Kept up to a size and read beyond it: a worker that
  * floods its output neither fills the disk nor waits for us. A log that can't be written spoils no
  * run.
  */
@@ -36,13 +37,22 @@ static void put_line(const struct runner *runner, const struct runner_run *run,
     put(runner, run, log, line, strlen(line));
 }
 
-void runner_logs_open(const struct runner *runner, struct runner_run *run) {
+/* The first rank's have the run's name alone, so that every run has them. */
+static const char *name_of(struct runner_run *run, const struct runner_worker *worker, int which) {
+    const char *id = run->item->planned->id;
+    if (worker->first_rank == 0)
+        return lab_arena_printf(&run->arena, "%s.%s", id, endings[which]);
+    return lab_arena_printf(&run->arena, "%s.rank%d.%s", id, worker->first_rank, endings[which]);
+}
+
+static void open_logs(const struct runner *runner, struct runner_run *run,
+                      struct runner_worker *worker) {
     const char *folder = lab_arena_printf(&run->arena, "%s/logs", runner->folder);
     mkdir(folder, 0777);
     for (int i = 0; i < RUNNER_LOGS; i++) {
-        struct runner_log *log = &run->logs[i];
-        *log = (struct runner_log){.path = lab_arena_printf(&run->arena, "%s/%s.%s", folder,
-                                                            run->item->planned->id, endings[i])};
+        struct runner_log *log = &worker->logs[i];
+        *log = (struct runner_log){
+            .path = lab_arena_printf(&run->arena, "%s/%s", folder, name_of(run, worker, i))};
         log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
         struct stat status;
         if (log->fd < 0)
@@ -53,6 +63,11 @@ void runner_logs_open(const struct runner *runner, struct runner_run *run) {
         else if (fstat(log->fd, &status) == 0 && status.st_size > 0)
             put_line(runner, run, log, "=== started again ===\n");
     }
+}
+
+void runner_logs_open(const struct runner *runner, struct runner_run *run) {
+    for (int i = 0; i < run->worker_count; i++)
+        open_logs(runner, run, &run->workers[i]);
 }
 
 static void keep(const struct runner *runner, struct runner_run *run, struct runner_log *log,
@@ -81,14 +96,15 @@ void runner_log_take(struct runner *runner, struct runner_run *run, struct runne
             *fd = -1;
             return;
         }
-        keep(runner, run, &run->logs[which], runner->chunk, (size_t)got);
+        keep(runner, run, &worker->logs[which], runner->chunk, (size_t)got);
         taken += got;
     } while (to_the_end && taken < DRAIN_MAX_BYTES);
 }
 
-void runner_logs_close(const struct runner *runner, struct runner_run *run) {
+static void close_logs(const struct runner *runner, struct runner_run *run,
+                       struct runner_worker *worker) {
     for (int i = 0; i < RUNNER_LOGS; i++) {
-        struct runner_log *log = &run->logs[i];
+        struct runner_log *log = &worker->logs[i];
         if (log->dropped_bytes > 0) {
             const char *text = lab_arena_printf(
                 &run->arena, "%lld more bytes of %s were dropped: the log keeps %lld of an attempt",
@@ -99,4 +115,9 @@ void runner_logs_close(const struct runner *runner, struct runner_run *run) {
         }
         lab_file_close(&log->fd);
     }
+}
+
+void runner_logs_close(const struct runner *runner, struct runner_run *run) {
+    for (int i = 0; i < run->worker_count; i++)
+        close_logs(runner, run, &run->workers[i]);
 }

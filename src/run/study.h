@@ -6,7 +6,8 @@
  *                                                            it
  *              results.json  experiment_summary.json         rewritten whole, at most once a second
  *              logs/experiment.log                           a line for each thing that happened
- *              logs/<run id>.stdout  .stderr                 what the workers printed
+ *              logs/<run id>.stdout  .stderr                 what the workers printed; further
+ *              logs/<run id>.rank1.stdout  …                 processes of a gang: their own
  *
  * The same plan on the same machine goes on in the folder that it left unfinished.
  */

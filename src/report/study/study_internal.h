@@ -146,6 +146,13 @@ void study_add_next(const struct study_digest *digest, struct lab_str *out);
 
 /* Failures with their hints; those beyond the first kinds are counted. */
 void study_add_failures(struct lab_doc *doc, const struct study_digest *digest);
+/* The file of a rank's "stdout" or "stderr"; NULL = rank 0's has it. */
+const char *study_log_path(const struct lab_study_info *study, const struct lab_run *run, int rank,
+                           const char *stream, struct lab_arena *arena);
+/* The last lines that each rank of the run printed, on stderr if anything; nothing where no file
+ * is. */
+void study_add_log_end(struct lab_doc *doc, const struct lab_study_info *study,
+                       const struct lab_run *run);
 /* The command that goes on with it, where anything is left. */
 void study_add_command(struct lab_doc *doc, const struct study_digest *digest);
 /* A table of what the runs said, as much as a terminal shows; nothing where they said nothing. */

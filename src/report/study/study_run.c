@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "model/result.h"
+#include "report/study/study_internal.h"
 #include "store/study/results.h"
 
 #include <math.h>
@@ -306,9 +307,14 @@ void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
     lab_doc_line(doc, "Iterations", "%lld, after %lld to warm up", (long long)run->iterations,
                  (long long)run->warmup_iterations);
     /* paths are there to be copied, so they aren't wrapped */
-    for (int i = 0; i < 2 && run->epoch; i++)
-        lab_doc_line_whole(doc, i ? "" : "Logs", "%s/logs/%s.%s", shown->study->folder, run->id,
-                           i ? "stderr" : "stdout");
+    for (int i = 0; i < 2 * run->rank_count && run->epoch; i++) {
+        const char *path = study_log_path(shown->study, run, i / 2, i % 2 ? "stderr" : "stdout",
+                                          lab_doc_arena(doc));
+        if (path)
+            lab_doc_line_whole(doc, i ? "" : "Logs", "%s", path);
+    }
+    if (run->state == LAB_RUN_FAILED)
+        study_add_log_end(doc, shown->study, run);
     add_ranks(doc, run);
     add_result(doc, run);
     add_metrics(doc, shown);

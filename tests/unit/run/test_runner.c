@@ -156,6 +156,15 @@ LAB_TEST(a_gang_of_processes) {
     assert_gang(6);
 }
 
+LAB_TEST(what_ranks_print_stays_apart) {
+    add_run("prints.0", "cpu:0/2.0,cpu:0/2.1");
+    assert_carried_out();
+    static const char *const names[] = {"prints.0.stdout", "prints.0.rank1.stdout",
+                                        "prints.0.stderr", "prints.0.rank1.stderr"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(read_log(names[i]), i < 2 ? "to stdout\n" : "to stderr\n");
+}
+
 LAB_TEST(a_gang_in_one_process) {
     plan.processes = LAB_PLAN_SHARED;
     add_run("good.0", "cpu:0/2.0,cpu:0/2.1");
