@@ -26,7 +26,7 @@ struct figures { /* of a model */
     const char *best, *gpu_ids, *devices, *nodes;
     double batch;
     bool compiled;
-    struct lab_effect rate;
+    struct lab_doc_cell rate;
     struct lab_claim change;
     int placements, runs;
 };
@@ -58,7 +58,7 @@ struct row { /* a placement */
     double batch;
     bool compiled, local;
     int runs;
-    struct lab_effect rate;
+    struct lab_doc_cell rate;
     struct lab_claim change;
 };
 
@@ -77,12 +77,16 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, change, "change", "Compared with the default", LAB_UNIT_CHANGE),
 };
 
-static struct lab_effect rate_of(const struct lab_choice *placement) {
+static struct lab_doc_cell rate_of(const struct lab_choice *placement) {
     struct lab_interval interval = {NAN, NAN, NAN};
     const struct lab_study_point *point = placement->point;
     if (point->count > 1)
         interval = lab_stats_log_mean_interval(point->rates, (size_t)point->count, 0.95);
-    return (struct lab_effect){placement->rate, interval};
+    struct lab_doc_cell cell =
+        lab_cell_interval(placement->rate, interval.low, interval.high, interval.confidence);
+    const char *unit = point->runs[0]->run->rate_unit;
+    cell.unit = unit && *unit ? unit : NULL;
+    return cell;
 }
 
 /* Whether some choice differs for certain: then the best placement is one to use, else the

@@ -40,6 +40,11 @@ enum lab_result_type {
 #define LAB_RESULT_NO_TEXT   NULL
 #define LAB_RESULT_NO_JSON   NULL
 
+/* Units of a program's rate, which is its own. Ranks of a gang aren't added up. */
+#define LAB_RATE_TOKENS "tokens/s"
+#define LAB_RATE_STEPS  "steps/s"
+#define LAB_RATE_RUNS   "runs/h"
+
 /* How a run's value follows from its ranks'. */
 enum lab_result_combine {
     LAB_COMBINE_NONE,    /* the run has none */
@@ -95,7 +100,7 @@ enum {
       "lower end of the interval within the run")                                                  \
     V(rate_high, "rate_high", NUMBER, "1/s", SUM, BOTH, CSV, 12, "Rate, high", "its upper end")    \
     V(rate_unit, "rate_unit", TEXT, "", SLOWEST, BOTH, CSV, 13, "Rate's unit",                     \
-      "samples/s or iterations/s")                                                                 \
+      "samples/s or iterations/s; of a program tokens/s, steps/s or runs/h")                       \
     V(samples_per_second, "samples_per_second", NUMBER, "1/s", SUM, BOTH, CSV, 20, "Samples/s",    \
       "throughput")                                                                                \
     V(flops_per_second, "flops_per_second", NUMBER, "FLOP/s", SUM, BOTH, CSV, 21, "FLOP/s",        \

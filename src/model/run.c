@@ -5,6 +5,7 @@
 #include "model/result.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,12 @@ const struct lab_result *lab_run_result(const struct lab_run *run) {
 bool lab_run_is_spread(const struct lab_run *run) {
     /* as run/plan_record.c writes it; whoever has many runs has no time to parse */
     return run->test && strstr(run->test, "\"" LAB_RUN_SPREAD "\": true");
+}
+
+double lab_run_once_s(const struct lab_run *run, double rate) {
+    if (run->iterations == 1 && lab_str_equal(run->rate_unit, LAB_RATE_RUNS))
+        return 3600 / rate;
+    return run->iterations == 1 && lab_str_equal(run->rate_unit, "iterations/s") ? 1 / rate : NAN;
 }
 
 const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progress *progress,

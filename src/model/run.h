@@ -63,7 +63,7 @@ struct lab_run {
     /* of a run that is done, as in its result: how much it did per second, with the interval within
      * the run */
     double rate, rate_low, rate_high; /* NaN = none */
-    const char *rate_unit;            /* "samples/s", "iterations/s"; "" = none */
+    const char *rate_unit;            /* "samples/s", "iterations/s", LAB_RATE_…; "" = none */
     bool valid;                       /* false: success, but the figures must not be used */
 };
 
@@ -81,6 +81,10 @@ const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progre
 
 /* Its study spreads points over devices: where it ran was chosen as it began, and is no setting. */
 bool lab_run_is_spread(const struct lab_run *run);
+
+/* Seconds that a thing took, at this rate, which the run did once: a program without a rate of its
+ * own. NaN = it has a rate instead. */
+double lab_run_once_s(const struct lab_run *run, double rate);
 
 /* Its result where it is done, else lab_result_none. */
 const struct lab_result *lab_run_result(const struct lab_run *run);

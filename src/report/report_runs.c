@@ -15,7 +15,7 @@
 
 /* A thing that is done once has a time, not a rate. */
 static bool is_once(const struct lab_study_run *run) {
-    return run->run->iterations == 1 && lab_str_equal(run->run->rate_unit, "iterations/s");
+    return !isnan(lab_run_once_s(run->run, 1));
 }
 
 /* To three digits, to four from 1000 to 9999, as the table of the points. */
@@ -27,7 +27,7 @@ static double rounded(double value) {
 
 /* "20000 samples/s", "12.1 s" */
 static const char *figure(double rate, const struct lab_study_run *run, struct lab_arena *arena) {
-    double value = rounded(is_once(run) ? 1 / rate : rate);
+    double value = rounded(is_once(run) ? lab_run_once_s(run->run, rate) : rate);
     const char *unit = is_once(run) ? "s" : run->run->rate_unit;
     return lab_arena_printf(arena, value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
 }

@@ -300,6 +300,25 @@ static void add_sentences(const struct merge *merge, const char *profiler) {
     run->valid = run->invalid.count == 0;
 }
 
+/* A program's ranks do one thing together, and print its pace: it isn't added up. Of those who say
+ * most of it, the slowest. */
+static void set_program_rate(const struct merge *merge) {
+    static const char *const units[] = {LAB_RATE_TOKENS, LAB_RATE_STEPS, LAB_RATE_RUNS};
+    const struct lab_result *found = NULL;
+    for (size_t u = 0; u < sizeof units / sizeof *units && !found; u++)
+        for (int i = 0; i < merge->count; i++) {
+            const struct lab_result *rank = &merge->ranks[i];
+            if (lab_str_equal(rank->rate_unit, units[u]) && (!found || rank->rate < found->rate))
+                found = rank;
+        }
+    if (!found)
+        return;
+    merge->run->rate = found->rate;
+    merge->run->rate_low = found->rate_low;
+    merge->run->rate_high = found->rate_high;
+    merge->run->rate_unit = found->rate_unit;
+}
+
 /* --- all of it --- */
 
 static void set_outcome(const struct merge *merge, struct lab_run *outcome) {
@@ -335,6 +354,7 @@ void runner_result_merge(const struct runner_rank *ranks, int count,
     for (int i = 0; i < LAB_RESULT_ROW_COUNT; i++)
         combine(&merge, &lab_result_rows[i]);
     set_collective_rate(&merge);
+    set_program_rate(&merge);
     if (isnan(merge.run->rate))
         merge.run->rate_unit = NULL;
     for (int i = 0; i < count; i++) {

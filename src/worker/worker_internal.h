@@ -74,6 +74,15 @@ struct worker_told { /* a value of the result that the workload tells, over what
     int count;
 };
 
+struct worker_program { /* what a program prints of its pace (worker_program.c) */
+    char name[64];      /* whose steps are counted; "" = none yet */
+    double first_step, last_step, steps;
+    int64_t last_ns, time_ns; /* time_ns: in which `steps` were done */
+    double *tokens;           /* per second; in the rank's arena */
+    int token_count;
+    int64_t seen, stride;
+};
+
 struct rank {
     struct worker *worker;
     const struct lab_job_rank *job;
@@ -91,6 +100,7 @@ struct rank {
     int64_t metric_count;                          /* told by the workload */
     bool metrics_waited;                           /* it was slowed down for them */
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
+    struct worker_program program;
 
     struct lab_measurement measurement;
     bool overlaps;            /* copies can run beside compute on this device */
@@ -151,6 +161,11 @@ void *worker_rank_main(void *rank); /* of its thread */
 /* Passes a figure on, or drops it where there are too many. Of one rank by one thread at a time. */
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
                         double step, int64_t time_ns);
+/* Takes note of a value that tells the pace of the user's program; of others' nothing. */
+void worker_follow_program(struct rank *rank, const char *name, const char *unit, double value,
+                           double step, int64_t time_ns);
+/* Replaces the rate of its runs by the program's own. */
+void worker_set_program_rate(const struct rank *rank, struct lab_result *result);
 /* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */
 void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */

@@ -45,6 +45,7 @@ static void keep(struct rank *rank, const char *name, double value) {
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
                         double step, int64_t time_ns) {
     keep(rank, name, value);
+    worker_follow_program(rank, name, unit, value, step, time_ns);
     if (rank->metric_count++ >= RANK_MOST)
         return;
     rank->metrics_waited |= take_place(rank->worker);

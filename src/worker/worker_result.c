@@ -106,6 +106,8 @@ static void set_rates(struct lab_result *result, const struct rank *rank) {
     result->rate_low = interval.low;
     result->rate_high = interval.high;
     result->rate_unit = work.samples > 0 ? "samples/s" : "iterations/s";
+    if (rank->worker->workload->external)
+        worker_set_program_rate(rank, result);
     result->samples_per_second = rates.samples_per_s;
     result->flops_per_second = rates.flops_per_s;
     result->h2d_gb_per_s = 1e-9 * rates.h2d_bytes_per_s;

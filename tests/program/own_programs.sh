@@ -28,6 +28,31 @@ expect_status 1
 expect_err "timed out after 2"
 grep -q saved "$folder"/logs/*.stdout || fail "it was not asked, or not heard: $(ls "$folder/logs")"
 
+# its rate is its own: tokens, else steps over time (all of it, where they come at once), else runs
+cat >paces.sh <<'PROGRAM'
+case $1 in
+tokens) for i in 1 2 3; do echo "step $i/3 | loss 2 | 45 ms | 10$i tok/s"; done ;;
+json) echo '{"step": 1, "loss": 2, "train/tokens_per_second": 512}' ;;
+steps) for i in 1 2 3 4; do echo "iter $((10 * i)): loss 2"; sleep 0.2; done ;;
+burst) sleep 0.5; for i in 1 2 3 4; do echo "iter $((10 * i)): loss 2"; done ;;
+again) for i in 1 2 3 1 2 3; do echo "iter $((10 * i)): loss 2"; sleep 0.1; done ;;
+none) sleep 0.2; echo '{"loss": 2}' ;;
+esac
+PROGRAM
+run run test_matrix device=cpu:0 output_dir=paces '~experiment.matrix.optimizer' --json --no-report \
+    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,json,steps,burst,again,none]'
+expect_status 0
+for row in 'tokens tokens/s 102 102' 'json tokens/s 512 512' 'steps steps/s 25 52' \
+    'burst steps/s 10 65' 'again steps/s 30 105' 'none runs/h 3600 18001'; do
+    read -r kind unit low high <<<"$row"
+    json "([$low <= r['rate'] <= $high for r in d['runs']
+        if r['label'] == 'kind$kind' and r['rate_unit'] == '$unit']) == [True]"
+done
+run show paces/test_matrix/*/*
+grep -q 'samples/s' "$work/out" && fail "$what: samples of a program"
+run show paces/test_matrix/*/* --run gpu0_numa0_kindnone
+expect_out 'done, [0-9]+ runs/h'
+
 # ranks of a gang have logs of their own, and a failed one's last lines say whose they are
 own ranks 'echo "said by $RANK"; echo "lost by $RANK" >&2; sleep 0.3; exit "$RANK"' \
     device=cpu:0/2 'gpu_ids=[[0,1]]'

@@ -49,10 +49,15 @@ static bool row_counts(const struct study_row *row, const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && !isnan(run->rate) && (run->valid || !row->valid);
 }
 
-/* Most gangs' rates are sums, and a sum's inverse is no time. */
+/* Most gangs' rates are sums, and a sum's inverse is no time; a program's isn't one. */
 static bool did_one_thing(const struct lab_run *run) {
-    return run->iterations == 1 && run->rank_count == 1 &&
-           lab_str_equal(run->rate_unit, "iterations/s");
+    return !isnan(lab_run_once_s(run, 1)) &&
+           (run->rank_count == 1 || lab_str_equal(run->rate_unit, LAB_RATE_RUNS));
+}
+
+/* A row's rates; of what was done once 1/s, whatever the unit was. */
+static double rate_of(const struct lab_run *run, double rate) {
+    return did_one_thing(run) ? 1 / lab_run_once_s(run, rate) : rate;
 }
 
 static void rate_row(struct study_row *row, double *scratch) {
@@ -64,7 +69,7 @@ static void rate_row(struct study_row *row, double *scratch) {
         if (!row_counts(row, row->run[i]))
             continue;
         last = row->run[i];
-        scratch[count++] = last->rate;
+        scratch[count++] = rate_of(last, last->rate);
     }
     row->rate_count = count;
     row->rate = count ? lab_stats_median(scratch, (size_t)count) : NAN;
@@ -73,8 +78,8 @@ static void rate_row(struct study_row *row, double *scratch) {
         row->unit = STUDY_TIME;
     row->low = row->high = row->confidence = NAN;
     if (count == 1) {
-        row->low = last->rate_low;
-        row->high = last->rate_high;
+        row->low = rate_of(last, last->rate_low);
+        row->high = rate_of(last, last->rate_high);
         row->confidence = CONFIDENCE;
     } else if (count > 1) {
         struct lab_interval across = lab_stats_median_interval(scratch, (size_t)count, CONFIDENCE);
@@ -95,6 +100,13 @@ double study_row_latency_s(const struct study_row *row) {
     }
     double median_s = count ? lab_stats_median(all, (size_t)count) : NAN;
     return median_s;
+}
+
+const char *study_latency_title(const struct study_digest *digest) {
+    for (int i = 0; i < digest->row_count; i++)
+        if (digest->rows[i].run[0]->iterations != 1)
+            return "p95 latency";
+    return "Time";
 }
 
 static struct named *sort_runs(struct study_digest *digest) {

@@ -106,8 +106,9 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
                  "across runs."
                : "Intervals are 95%, within the run: they don't cover other runs.",
         across && within ? " A point with one run has the interval within that run." : "",
-        shows_latency(digest) ? " Latency: one iteration, first to last stage; 95% are below p95."
-                              : "");
+        shows_latency(digest) && strcmp(study_latency_title(digest), "Time") != 0
+            ? " Latency: one iteration, first to last stage; 95% are below p95."
+            : "");
 }
 
 /* Columns of what varies, then of what came out. */
@@ -131,8 +132,8 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
     memcpy(columns + before, values, sizeof values);
     if (digest->range_count == 1 && *digest->ranges[0].unit)
         columns[before + RATE].title = shows_latency(digest) ? digest->ranges[0].unit : "Time";
-    if (brief || !shows_latency(digest))
-        columns[before + LATENCY].title = NULL;
+    columns[before + LATENCY].title =
+        shows_latency(digest) && !brief ? study_latency_title(digest) : NULL;
     if (brief)
         columns[before + RUNS].title = columns[before + STATE].title = NULL;
     *ret_count = before + COUNT;

@@ -377,6 +377,7 @@ static int add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
     add_axis_columns(sheet, columns);
     memcpy(&columns[axes], values, sizeof values);
     columns[axes + RATE].title = rate_title(sheet->digest);
+    columns[axes + LATENCY].title = study_latency_title(sheet->digest);
     if (!counts_differ(sheet))
         columns[axes + RUNS].title = NULL;
     lab_doc_rows(doc, NULL, NULL, columns, axes + VALUE_COUNT);

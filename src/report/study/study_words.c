@@ -56,8 +56,7 @@ void study_add_spread(struct lab_str *out, double rate, double low, double high)
 }
 
 void lab_report_rate(const struct lab_run *run, struct lab_str *out) {
-    bool once = run->iterations == 1 && lab_str_equal(run->rate_unit, "iterations/s");
-    if (!isfinite(run->rate) || once) {
+    if (!isfinite(run->rate) || !isnan(lab_run_once_s(run, run->rate))) {
         lab_str_add(out, "done");
         return;
     }
