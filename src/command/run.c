@@ -236,6 +236,12 @@ static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
     if (plan->tracker && *plan->tracker)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "tracker: not supported in this version; leave the key out");
+    for (int i = 0; i < plan->run_count && plan->machine->simulated; i++)
+        if (lab_workload_is_external(plan->runs[i].workload))
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s: %s is simulated, and your own program can't run on it; to run "
+                               "it here, add: device=auto",
+                               plan->option, plan->runs[i].ranks[0].device);
     return lab_profiler_check(plan, err);
 }
 

@@ -71,6 +71,7 @@ static int plan_workload(struct planner *p, struct plan_job *job, int index,
         plan_check_hardware(&p->book, job, err) < 0)
         return -1;
     plan_spread_note(&p->book, job);
+    plan_note_programs(&p->book, job);
     return plan_points_book(&p->book, job, err);
 }
 

@@ -189,6 +189,18 @@ static int refuse_path(const struct reader *r, const struct lab_value *entry, co
                          nearest ? "'?" : "");
 }
 
+/* Elements that are maps bring keys of their own. */
+static bool holds_maps(const struct lab_value *value) {
+    return value->type == LAB_VALUE_MAP || (value->type == LAB_VALUE_LIST && value->count > 0 &&
+                                            value->items[0]->type == LAB_VALUE_MAP);
+}
+
+bool plan_is_unused_setting(const struct plan_job *job, const char *key,
+                            const struct lab_value *value) {
+    return !job->workload->external && value->line > 0 && !holds_maps(value) &&
+           !lab_options_find(job->workload->options, key);
+}
+
 static int add_path(const struct reader *r, struct plan_product *product, int fixed,
                     const struct lab_value *entry) {
     const char *path = entry->string;
@@ -199,6 +211,9 @@ static int add_path(const struct reader *r, struct plan_product *product, int fi
         return add_single(r, product, fixed, path, value, entry);
     for (int i = 0; i < value->count; i++) {
         const char *key = lab_arena_printf(r->arena, "%s.%s", path, value->keys[i]);
+        if (lab_str_equal(path, PLAN_MATRIX) &&
+            plan_is_unused_setting(r->job, value->keys[i], value->items[i]))
+            continue;
         if (add_single(r, product, fixed, key, value->items[i], entry) < 0)
             return -1;
     }

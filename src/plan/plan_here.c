@@ -368,13 +368,19 @@ int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
 
 /* --- what devices can do --- */
 
+void plan_note_programs(struct plan_book *book, const struct plan_job *job) {
+    const struct lab_value *matrix = lab_value_get(job->experiment, PLAN_MATRIX);
+    if (job->workload->external && book->machine->simulated)
+        plan_note(book, "%s is simulated: the plan is shown, but your own program can't run on it",
+                  book->machine->source);
+    for (int i = 0; matrix && matrix->type == LAB_VALUE_MAP && i < matrix->count; i++)
+        if (plan_is_unused_setting(job, matrix->keys[i], matrix->items[i]))
+            plan_note(book, "matrix.%s has no effect: %s has no such option", matrix->keys[i],
+                      job->workload->name);
+}
+
 static int check_rank(const struct plan_book *book, const struct plan_work *work,
                       const struct lab_device_ref *ref, struct lab_err *err) {
-    if (work->workload->external && ref->simulated)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s: %s is simulated, and your own program can't run on it; to run "
-                           "it here, add: device=auto",
-                           book->option, ref->name);
     if (work->workload->external) {
         if (ref->slices > 1 && ref->cpus.count == 0)
             return lab_err_set(err, LAB_ERR_USER,

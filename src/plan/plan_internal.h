@@ -184,6 +184,12 @@ bool plan_is_axis_root(const struct plan_job *job, const char *key);
 
 #define PLAN_GPU_IDS    "hardware.gpu_ids"
 #define PLAN_NUMA_NODES "hardware.numa_nodes"
+#define PLAN_MATRIX     "matrix"
+
+/* A setting of the matrix, from a file, that a workload of gpulab's has no option for: a preset is
+ * made for programs. A word of the command line is a mistake instead. */
+bool plan_is_unused_setting(const struct plan_job *job, const char *key,
+                            const struct lab_value *value);
 
 /* Of numa_nodes: the one that the device is attached to, whichever that is. */
 bool plan_is_local_node(const struct lab_value *node);
@@ -264,6 +270,8 @@ void plan_note(struct plan_book *book, const char *format, ...)
 int plan_check_hardware(const struct plan_book *book, const struct plan_job *job,
                         struct lab_err *err);
 int plan_check_memory(const struct plan_book *book, struct lab_err *err);
+/* Notes settings of the matrix without effect, and that a program can't run on this machine. */
+void plan_note_programs(struct plan_book *book, const struct plan_job *job);
 /* Whether the runs' devices can do what their workloads ask of them. */
 int plan_check_able(const struct plan_book *book, struct lab_err *err);
 

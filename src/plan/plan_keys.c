@@ -431,6 +431,26 @@ static int read_own(struct plan_job *job, const char *key, const struct lab_valu
     return owner ? 1 : 0;
 }
 
+/* A key of a study of programs (command, env, metrics, matrix) in a study of another workload. */
+static bool is_of_programs(const struct plan_job *job, const char *key) {
+    for (int i = 0; lab_workloads[i] && !job->workload->external; i++)
+        if (lab_workloads[i]->external && lab_options_find(lab_workloads[i]->options, key))
+            return true;
+    return false;
+}
+
+/* One that names a program can't be meant. */
+static int check_no_program(const struct plan_job *job, const char *key,
+                            const struct lab_value *value, struct lab_err *err) {
+    struct lab_err unset = LAB_ERR_INIT;
+    if (!lab_str_equal(key, "command") || plan_require(value, key, &unset) < 0)
+        return 0;
+    return lab_value_err(value, err,
+                         "experiment.command names a program, but experiment.workload=%s is "
+                         "gpulab's own: leave one out",
+                         job->workload->name);
+}
+
 static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     static const char *const parts[] = {"hardware", "test",   "axes",        "series",
                                         "runs",     "phases", "batch_sizes", NULL};
@@ -442,6 +462,12 @@ static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_e
         for (int k = 0; parts[k]; k++)
             known |= lab_str_equal(key, parts[k]);
         const struct lab_option *row = lab_options_find(job->workload->options, key);
+        if (!row && is_of_programs(job, key)) {
+            if (check_no_program(job, key, value, err) < 0)
+                return -1;
+            if (value->line > 0) /* the study's; one that was typed is unknown to the workload */
+                continue;
+        }
         if (row && row->type == LAB_OPTION_VALUE && known && value->type == LAB_VALUE_MAP)
             set_constants(job, row, value, arena);
         if (known)

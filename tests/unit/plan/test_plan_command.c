@@ -31,6 +31,60 @@ LAB_TEST(a_program_runs_once_unless_told_otherwise) {
     assert_int_equal(plan.runs[0].warmup_iterations, 2);
 }
 
+LAB_TEST(presets_of_data_parallel_training) {
+    static const struct {
+        const char *preset, *machine;
+        int gpus, batch;
+    } cases[] = {{"1gpu", "g5.12xlarge", 1, 64},
+                 {"2gpus", "rtx4070tis-2", 2, 128},
+                 {"4gpus", "g5.12xlarge", 4, 256},
+                 {"8gpus", "dgx-h100", 8, 512}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *preset = lab_arena_printf(&arena, "experiment/ddp=%s", cases[i].preset);
+        const char *device = lab_arena_printf(&arena, "device=sim:%s", cases[i].machine);
+        PLAN(
+            "experiment=test_matrix", preset, device,
+            "experiment.command='run {ddp_backend} {find_unused_parameters} {batch_size} {tracker} "
+            "{optimizer}'");
+        assert_int_equal(plan.run_count, 3);
+        const struct lab_plan_run *run = &plan.runs[0];
+        const struct lab_value *matrix = lab_value_get(run->options, "matrix");
+        assert_int_equal(run->rank_count, cases[i].gpus);
+        for (int k = 0; k < run->rank_count; k++) /* each GPU with its own node */
+            assert_int_equal(run->ranks[k].numa_node, plan.devices.items[k].node);
+        assert_string_equal(lab_value_get(matrix, "ddp_backend")->string, "nccl");
+        assert_false(lab_value_get(matrix, "find_unused_parameters")->boolean);
+        assert_int_equal(lab_value_get(matrix, "batch_size")->integer, cases[i].batch);
+        assert_string_equal(lab_value_get(matrix, "tracker")->string, "none");
+        /* planned, so that it can be looked at anywhere; run.c refuses to run it */
+        assert_non_null(strstr(plan.notes[0], "your own program can't run on it"));
+    }
+    REFUSED(FOUR_NODES, "asks for devices 4, 5, 6 and 7", "experiment=test_matrix",
+            "experiment/ddp=8gpus", "device=sim:g5.12xlarge", TRAIN);
+}
+
+LAB_TEST(a_matrix_over_a_workload_of_gpulabs) {
+    /* its keys become options; what a preset for programs has besides is noted */
+    PLAN("experiment=test_matrix", "experiment.workload=mlp", "experiment.order=as_given",
+         "+experiment.matrix.batch_size=[32,64]", "+experiment.matrix.lr=0.1");
+    assert_int_equal(plan.run_count, 2);
+    assert_string_equal(plan.runs[1].workload, "mlp");
+    assert_int_equal(lab_value_get(plan.runs[1].options, "batch_size")->integer, 64);
+    assert_true(lab_value_get(plan.runs[1].options, "lr")->number == 0.1);
+    assert_true(plan.runs[0].iterations > 1);
+    assert_string_equal(plan.notes[0], "matrix.optimizer has no effect: mlp has no such option");
+    assert_string_equal(plan.notes[1], "matrix.max_iters has no effect: mlp has no such option");
+    PLAN("experiment=test_matrix", "experiment.workload=gemm",
+         "+experiment.matrix.shape=[{m: 64, n: 64, k: 64}, {m: 128, n: 64, k: 64}]");
+    assert_int_equal(plan.run_count, 2);
+    /* what is typed is meant */
+    REFUSED(FOUR_NODES, "unknown key 'batch_sise'; did you mean 'batch_size'?", "device=cpu",
+            "experiment=test_matrix", "experiment.workload=mlp",
+            "+experiment.matrix.batch_sise=[32,64]");
+    REFUSED(FOUR_NODES, "experiment.workload=mlp is gpulab's own: leave one out", "device=cpu",
+            "experiment=test_matrix", "experiment.workload=mlp", "experiment.command=train");
+}
+
 LAB_TEST(presets_and_words_change_the_matrix) {
     PLAN("experiment=test_matrix", TRAIN, "experiment/matrix=quick");
     find_run("gpu0_numa0_max_iters500_optimizersgd");
