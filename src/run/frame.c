@@ -14,7 +14,7 @@
 static const char *const type_names[] = {
     [LAB_FRAME_HELLO] = "HELLO",       [LAB_FRAME_PHASE] = "PHASE",
     [LAB_FRAME_PROGRESS] = "PROGRESS", [LAB_FRAME_ITERATIONS] = "ITERATIONS",
-    [LAB_FRAME_METRIC] = "METRIC",     [LAB_FRAME_WARNING] = "WARNING",
+    [LAB_FRAME_METRICS] = "METRICS",   [LAB_FRAME_WARNING] = "WARNING",
     [LAB_FRAME_RESULT] = "RESULT",     [LAB_FRAME_FAILURE] = "FAILURE",
     [LAB_FRAME_ACK] = "ACK",           [LAB_FRAME_JOB] = "JOB",
     [LAB_FRAME_READY] = "READY",       [LAB_FRAME_GO] = "GO",
@@ -64,8 +64,6 @@ static void add_text(struct lab_str *out, const char *text, size_t room) {
     lab_str_add_bytes(out, "", 1);
 }
 
-#define NAME_MOST 1024 /* bytes of an entity's id or name, of a hint's name */
-
 static void add_entity(const struct lab_frame *frame, struct lab_str *out) {
     const struct lab_entity *entity = &frame->entity.entity;
     const int numbers[] = {frame->entity.number, (int)entity->kind, entity->index,
@@ -74,11 +72,12 @@ static void add_entity(const struct lab_frame *frame, struct lab_str *out) {
         add_number(out, (uint64_t)(int64_t)numbers[i], 4);
     for (int i = 0; i < entity->column_count; i++) {
         add_number(out, (uint64_t)(int64_t)entity->columns[i].instance, 4);
-        add_text(out, lab_metric((enum lab_metric_id)entity->columns[i].metric)->name, NAME_MOST);
+        add_text(out, lab_metric((enum lab_metric_id)entity->columns[i].metric)->name,
+                 LAB_FRAME_MAX_NAME);
     }
-    add_text(out, entity->id, NAME_MOST);
-    add_text(out, entity->name, NAME_MOST);
-    add_text(out, entity->pci, NAME_MOST);
+    add_text(out, entity->id, LAB_FRAME_MAX_NAME);
+    add_text(out, entity->name, LAB_FRAME_MAX_NAME);
+    add_text(out, entity->pci, LAB_FRAME_MAX_NAME);
 }
 
 static void add_ticks(const struct lab_frame *frame, struct lab_str *out) {
@@ -91,6 +90,19 @@ static void add_ticks(const struct lab_frame *frame, struct lab_str *out) {
         add_number(out, (uint64_t)frame->ticks.times_ns[i], 8);
         for (size_t k = 0; k < columns; k++)
             add_number(out, (uint64_t)frame->ticks.values[i * columns + k], 8);
+    }
+}
+
+static void add_metrics(const struct lab_frame *frame, struct lab_str *out) {
+    assert(frame->metrics.count <= LAB_FRAME_MAX_METRICS);
+    for (size_t i = 0; i < frame->metrics.count; i++) {
+        const struct lab_reported_metric *metric = &frame->metrics.items[i];
+        add_double(out, metric->value);
+        add_number(out, (uint64_t)metric->time_ns, 8);
+        add_double(out, metric->step);
+        add_number(out, (uint64_t)(int64_t)metric->rank, 4);
+        add_text(out, metric->name, LAB_FRAME_MAX_NAME);
+        add_text(out, metric->unit, LAB_FRAME_MAX_NAME);
     }
 }
 
@@ -110,17 +122,13 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
         add_number(out, (uint64_t)frame->iterations.first, 8);
         lab_iterations_pack(frame->iterations.items, frame->iterations.count, out);
         break;
-    case LAB_FRAME_METRIC:
-        add_double(out, frame->metric.value);
-        add_number(out, (uint64_t)frame->metric.time_ns, 8);
-        add_double(out, frame->metric.step);
-        add_text(out, frame->metric.name, (LAB_FRAME_MAX_BYTES - 24) / 2);
-        add_text(out, frame->metric.unit, (LAB_FRAME_MAX_BYTES - 24) / 2);
+    case LAB_FRAME_METRICS:
+        add_metrics(frame, out);
         break;
     case LAB_FRAME_FAILURE:
         add_number(out, (uint64_t)frame->failure.code, 4);
-        add_text(out, frame->failure.text, LAB_FRAME_MAX_BYTES - 4 - NAME_MOST);
-        add_text(out, lab_hint(frame->failure.hint)->name, NAME_MOST);
+        add_text(out, frame->failure.text, LAB_FRAME_MAX_BYTES - 4 - LAB_FRAME_MAX_NAME);
+        add_text(out, lab_hint(frame->failure.hint)->name, LAB_FRAME_MAX_NAME);
         break;
     case LAB_FRAME_PHASE:
     case LAB_FRAME_WARNING:
@@ -255,17 +263,31 @@ static int take_iterations(struct payload *payload, struct lab_arena *arena,
     return 0;
 }
 
-static int take_metric(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
-                       struct lab_err *err) {
+static int take_metric(struct payload *payload, struct lab_arena *arena,
+                       struct lab_reported_metric *metric, struct lab_err *err) {
     uint64_t bits = 0, step = 0;
-    if (take_number(payload, 8, &bits, err) < 0 ||
-        take_i64(payload, &frame->metric.time_ns, err) < 0 ||
+    if (take_number(payload, 8, &bits, err) < 0 || take_i64(payload, &metric->time_ns, err) < 0 ||
         take_number(payload, 8, &step, err) < 0 ||
-        take_text(payload, arena, &frame->metric.name, err) < 0 ||
-        take_text(payload, arena, &frame->metric.unit, err) < 0)
+        take_int(payload, "metric of rank", -1, LAB_FRAME_MAX_RANKS - 1, &metric->rank, err) < 0 ||
+        take_text(payload, arena, &metric->name, err) < 0 ||
+        take_text(payload, arena, &metric->unit, err) < 0)
         return -1;
-    memcpy(&frame->metric.value, &bits, sizeof bits);
-    memcpy(&frame->metric.step, &step, sizeof step);
+    memcpy(&metric->value, &bits, sizeof bits);
+    memcpy(&metric->step, &step, sizeof step);
+    return 0;
+}
+
+static int take_metrics(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                        struct lab_err *err) {
+    enum { LEAST = 3 * 8 + 4 + 2 }; /* bytes of one */
+    size_t most = (size_t)(payload->end - payload->at) / LEAST, count = 0;
+    most = most < LAB_FRAME_MAX_METRICS ? most : LAB_FRAME_MAX_METRICS;
+    struct lab_reported_metric *items = lab_arena_alloc(arena, most + 1, sizeof *items);
+    for (; payload->at < payload->end && count < LAB_FRAME_MAX_METRICS; count++)
+        if (take_metric(payload, arena, &items[count], err) < 0)
+            return -1;
+    frame->metrics.items = items;
+    frame->metrics.count = count;
     return 0;
 }
 
@@ -374,8 +396,8 @@ static int take_content(struct payload *payload, struct lab_arena *arena, struct
         return take_progress(payload, frame, err);
     case LAB_FRAME_ITERATIONS:
         return take_iterations(payload, arena, frame, err);
-    case LAB_FRAME_METRIC:
-        return take_metric(payload, arena, frame, err);
+    case LAB_FRAME_METRICS:
+        return take_metrics(payload, arena, frame, err);
     case LAB_FRAME_FAILURE:
         return take_failure(payload, arena, frame, err);
     case LAB_FRAME_PHASE:

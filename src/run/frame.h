@@ -12,8 +12,9 @@
  *
  * ENTITY: number, kind, index, node, parent, columns (4 bytes each; number and columns from 0 on),
  * for each column its instance (4) and its metric's name, then id, name and PCI address. TICKS:
- * number, columns, rows (4), for each row its time and its values. RESULT: model/result.h; keys
- * that a reader doesn't know are skipped, and what isn't sent is absent.
+ * number, columns, rows (4), for each row its time and its values. METRICS: for each its value,
+ * time, step, rank (4), name and unit. RESULT: model/result.h; keys that a reader doesn't know are
+ * skipped, and what isn't sent is absent.
  *
  * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
  * ranks, FAILURE's code and MEET's answer (0 or 1) 4; texts are UTF-8, end with a zero byte and
@@ -25,6 +26,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/iteration.h"
+#include "model/reported_metric.h"
 #include "model/result.h"
 #include "model/sample.h"
 
@@ -35,19 +37,21 @@
 #define LAB_WORKER_FD      3        /* where a worker finds its socket */
 #define LAB_WORKER_COMMAND "worker" /* gpulab's hidden command that calls lab_worker_run */
 
-#define LAB_FRAME_VERSION        3
+#define LAB_FRAME_VERSION        4
 #define LAB_FRAME_MAX_BYTES      ((size_t)4 << 20) /* of a payload */
 #define LAB_FRAME_MAX_RANKS      65536
 #define LAB_FRAME_MAX_ITERATIONS 32768 /* in a frame: fits the cap however badly they pack */
 #define LAB_FRAME_MAX_VALUES     ((size_t)1 << 18) /* of ticks in a frame, their times among them */
 #define LAB_FRAME_MAX_ENTITIES   1024
+#define LAB_FRAME_MAX_METRICS    1024 /* in a frame */
+#define LAB_FRAME_MAX_NAME       1024 /* bytes of an entity's, metric's or hint's name */
 
 enum lab_frame_type {
     LAB_FRAME_HELLO = 1,  /* version, process id, ranks of the whole gang */
     LAB_FRAME_PHASE,      /* "opening", "verifying", "warm-up", "measuring", "tracing" */
     LAB_FRAME_PROGRESS,   /* iterations done, of so many */
     LAB_FRAME_ITERATIONS, /* a chunk of records, packed; first index */
-    LAB_FRAME_METRIC,     /* name, unit, value, time: one figure */
+    LAB_FRAME_METRICS,    /* values that the workload reports */
     LAB_FRAME_WARNING,    /* a sentence */
     LAB_FRAME_RESULT,     /* the last one of a run that worked: a rank's values */
     LAB_FRAME_FAILURE,    /* the last one of a run that didn't: code, text and hint */
@@ -79,11 +83,9 @@ struct lab_frame {
             size_t count;
         } iterations;
         struct {
-            const char *name, *unit;
-            double value;
-            int64_t time_ns;
-            double step; /* NaN = unknown */
-        } metric;
+            const struct lab_reported_metric *items;
+            size_t count;
+        } metrics;
         struct {
             enum lab_err_code code;
             const char *text;

@@ -144,23 +144,32 @@ static int hear_samples(struct runner *runner, struct runner_run *run,
     return 0;
 }
 
-static void hear_metric(struct runner *runner, struct runner_run *run,
-                        const struct lab_frame *frame) {
-    char name[256], unit[64];
+/* One that a program labels with a rank is that rank's, whichever rank read it. */
+static void hear_metrics(struct runner *runner, struct runner_run *run,
+                         const struct lab_frame *frame, struct lab_arena *arena) {
     struct lab_err refusal = LAB_ERR_INIT;
-    clean(frame->metric.name, name, sizeof name);
-    clean(frame->metric.unit, unit, sizeof unit);
-    struct lab_store_metric metric = {.name = name,
-                                      .unit = unit,
-                                      .rank = frame->rank,
-                                      .value = frame->metric.value,
-                                      .time_ns = frame->metric.time_ns,
-                                      .step = frame->metric.step};
-    if (lab_store_add_metric(runner->spec->store, run->item->number, &metric, &refusal) < 0)
+    size_t count = frame->metrics.count;
+    struct lab_store_metric *metrics = lab_arena_alloc(arena, count + 1, sizeof *metrics);
+    for (size_t i = 0; i < count; i++) {
+        const struct lab_reported_metric *metric = &frame->metrics.items[i];
+        char name[256], unit[64];
+        clean(metric->name, name, sizeof name);
+        clean(metric->unit, unit, sizeof unit);
+        metrics[i] =
+            (struct lab_store_metric){.name = lab_arena_strdup(arena, name),
+                                      .unit = lab_arena_strdup(arena, unit),
+                                      .rank = metric->rank < 0 ? frame->rank : metric->rank,
+                                      .value = metric->value,
+                                      .time_ns = metric->time_ns,
+                                      .step = metric->step};
+    }
+    if (lab_store_add_metrics(runner->spec->store, run->item->number, metrics, count, &refusal) < 0)
         runner_give_up(runner, &refusal, true);
-    runner_tell(runner, run,
-                (struct lab_runner_event){
-                    .kind = LAB_RUNNER_METRIC, .text = name, .value = frame->metric.value});
+    for (size_t i = 0; i < count; i++)
+        runner_tell(runner, run,
+                    (struct lab_runner_event){.kind = LAB_RUNNER_METRIC,
+                                              .text = metrics[i].name,
+                                              .value = metrics[i].value});
 }
 
 /* --- the order of things --- */
@@ -229,7 +238,8 @@ static void hear_failure(struct runner_run *run, struct runner_worker *worker,
 }
 
 static int hear_frame(struct runner *runner, struct runner_run *run, struct runner_worker *worker,
-                      const struct lab_frame *frame, int64_t now_ns, struct lab_err *err) {
+                      const struct lab_frame *frame, struct lab_arena *arena, int64_t now_ns,
+                      struct lab_err *err) {
     if (frame->type == LAB_FRAME_HELLO)
         return hear_hello(run, frame, err);
     if (frame->rank < worker->first_rank || frame->rank >= worker->first_rank + worker->rank_count)
@@ -246,8 +256,8 @@ static int hear_frame(struct runner *runner, struct runner_run *run, struct runn
         return 0;
     case LAB_FRAME_ITERATIONS:
         return hear_iterations(runner, run, rank, frame, err);
-    case LAB_FRAME_METRIC:
-        hear_metric(runner, run, frame);
+    case LAB_FRAME_METRICS:
+        hear_metrics(runner, run, frame, arena);
         return 0;
     case LAB_FRAME_WARNING:
         clean(frame->text, text, sizeof text);
@@ -297,7 +307,7 @@ static void decode(struct runner *runner, struct runner_run *run, struct runner_
     while (run->failure.code == LAB_ERR_NONE && runner->fatal.code == LAB_ERR_NONE && !flood &&
            (got = lab_frame_reader_next(&worker->reader, &arena, &frame, &err)) > 0) {
         flood = is_flood(worker, 1, 0, now_ns);
-        if (hear_frame(runner, run, worker, &frame, now_ns, &err) < 0) {
+        if (hear_frame(runner, run, worker, &frame, &arena, now_ns, &err) < 0) {
             got = -1;
             break;
         }

@@ -244,20 +244,23 @@ static bool on_progress(void *state, const struct lab_measure_progress *now) {
     return false;
 }
 
-static void on_metric(void *state, const char *name, const char *unit, double value, double step,
-                      int64_t time_ns) {
-    (void)step, (void)time_ns;
-    struct bench *bench = state;
+static void keep_metric(struct bench *bench, const struct lab_reported_metric *metric) {
     int *count = &bench->report->metric_count, i = 0;
-    while (i < *count && !lab_str_equal(bench->metrics[i].name, name))
+    while (i < *count && !lab_str_equal(bench->metrics[i].name, metric->name))
         i++;
     if (i == METRICS_MOST)
         return;
     if (i == *count) {
-        bench->metrics[i] = (struct lab_bench_metric){keep(bench, name), keep(bench, unit), value};
+        bench->metrics[i] = (struct lab_bench_metric){keep(bench, metric->name),
+                                                      keep(bench, metric->unit), metric->value};
         *count += 1;
     }
-    bench->metrics[i].value = value;
+    bench->metrics[i].value = metric->value;
+}
+
+static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        keep_metric(state, &items[i]);
 }
 
 static void on_warning(void *state, const char *text) {
@@ -357,11 +360,12 @@ int lab_bench_run(struct lab_session *session, const struct lab_bench_request *r
     bench.takes_all =
         session->devices.count > 1 && !session->ref.simulated && wants_devices(&bench);
     *ret_selected = bench.takes_all ? 1 : session->devices.count;
-    session->listener = (struct lab_session_listener){
-        .phase = on_phase,
-        .progress = on_progress,
-        .sink = {
-            .metric = on_metric, .warning = on_warning, .stopped = ends_at_once, .state = &bench}};
+    session->listener = (struct lab_session_listener){.phase = on_phase,
+                                                      .progress = on_progress,
+                                                      .sink = {.metrics = on_metrics,
+                                                               .warning = on_warning,
+                                                               .stopped = ends_at_once,
+                                                               .state = &bench}};
     lab_interrupt_watch(request->progress.shown ? STOPPING : NULL);
     if (choose_node(&bench, err) < 0 || (bench.takes_all && name_devices(&bench, err) < 0) ||
         lease(&bench, err) < 0 || lab_session_bind(session, err) < 0)

@@ -84,13 +84,14 @@ int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int
 
 struct lab_store_metric {
     const char *name, *unit;
-    int rank;     /* -1 = of the whole run */
+    int rank;     /* -1 = of the whole run; a program may have others than the run */
     double value; /* may be infinite or not a number */
     int64_t time_ns;
     double step; /* of the program's training; NaN = unknown */
 };
-int lab_store_add_metric(struct lab_store *store, int64_t run,
-                         const struct lab_store_metric *metric, struct lab_err *err);
+/* All or none, in one transaction. */
+int lab_store_add_metrics(struct lab_store *store, int64_t run,
+                          const struct lab_store_metric *items, size_t count, struct lab_err *err);
 
 /* Where runs that are under way stand: replaces what was said before of them; what is said of
  * others is not kept. Visible to readers at once, and doesn't wait for the disk where there is a

@@ -158,12 +158,10 @@ void worker_kill_descendants(void);
 
 void *worker_rank_main(void *rank); /* of its thread */
 
-/* Passes a figure on, or drops it where there are too many. Of one rank by one thread at a time. */
-void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
-                        double step, int64_t time_ns);
+/* Passes metrics on, or drops what is too many. Of one rank by one thread at a time. */
+void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count);
 /* Takes note of a value that tells the pace of the user's program; of others' nothing. */
-void worker_follow_program(struct rank *rank, const char *name, const char *unit, double value,
-                           double step, int64_t time_ns);
+void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric);
 /* Replaces the rate of its runs by the program's own. */
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result);
 /* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */

@@ -42,16 +42,21 @@ static void keep(struct rank *rank, const char *name, double value) {
     told->count++;
 }
 
-void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
-                        double step, int64_t time_ns) {
-    keep(rank, name, value);
-    worker_follow_program(rank, name, unit, value, step, time_ns);
-    if (rank->metric_count++ >= RANK_MOST)
-        return;
-    rank->metrics_waited |= take_place(rank->worker);
-    worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRIC,
-                                                  .rank = rank->job->index,
-                                                  .metric = {name, unit, value, time_ns, step}});
+void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
+    int64_t room = RANK_MOST - rank->metric_count;
+    for (size_t i = 0; i < count; i++) {
+        keep(rank, items[i].name, items[i].value);
+        worker_follow_program(rank, &items[i]);
+    }
+    rank->metric_count += (int64_t)count;
+    size_t left = room < 0 ? 0 : (int64_t)count < room ? count : (size_t)room;
+    for (size_t sent; left > 0; items += sent, left -= sent) {
+        sent = left < LAB_FRAME_MAX_METRICS ? left : LAB_FRAME_MAX_METRICS;
+        rank->metrics_waited |= take_place(rank->worker);
+        worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRICS,
+                                                      .rank = rank->job->index,
+                                                      .metrics = {items, sent}});
+    }
 }
 
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,

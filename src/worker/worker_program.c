@@ -68,15 +68,15 @@ static void count_steps(struct worker_program *program, const char *name, double
     program->last_ns = time_ns;
 }
 
-void worker_follow_program(struct rank *rank, const char *name, const char *unit, double value,
-                           double step, int64_t time_ns) {
+/* Of ranks that print into one stream, the first one's. */
+void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric) {
     struct worker_program *program = &rank->program;
-    if (!rank->worker->workload->external || !rank->go)
+    if (!rank->worker->workload->external || !rank->go || metric->rank > 0)
         return;
     program->stride = program->stride ? program->stride : 1;
-    if (counts_tokens(name, unit))
-        keep_tokens(program, value, &rank->arena);
-    count_steps(program, name, step, time_ns);
+    if (counts_tokens(metric->name, metric->unit))
+        keep_tokens(program, metric->value, &rank->arena);
+    count_steps(program, metric->name, metric->step, metric->time_ns);
 }
 
 static void set_rate(struct lab_result *result, double rate, const char *unit) {

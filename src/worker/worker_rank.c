@@ -51,9 +51,8 @@ static void on_iterations(void *state, const struct lab_iteration *records, int 
     }
 }
 
-static void on_metric(void *state, const char *name, const char *unit, double value, double step,
-                      int64_t time_ns) {
-    worker_tell_metric(state, name, unit, value, step, time_ns);
+static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
+    worker_tell_metrics(state, items, count);
 }
 
 static void on_workload_progress(void *state, int64_t done, int64_t total) {
@@ -302,7 +301,7 @@ static void prepare(struct rank *rank) {
         .listener = {.phase = tell_phase,
                      .progress = on_progress,
                      .iterations = on_iterations,
-                     .sink = {.metric = on_metric,
+                     .sink = {.metrics = on_metrics,
                               .progress = on_workload_progress,
                               .output = on_output,
                               .stopped = on_stopped,

@@ -320,8 +320,9 @@ static int run_member(struct member *member, struct lab_err *err) {
 
 static void tell(const struct allreduce *all, const char *name, const char *unit, double value,
                  int64_t time_ns) {
-    if (all->sink && all->sink->metric)
-        all->sink->metric(all->sink->state, name, unit, value, (double)NAN, time_ns);
+    const struct lab_reported_metric metric = {name, unit, value, (double)NAN, -1, time_ns};
+    if (all->sink && all->sink->metrics)
+        all->sink->metrics(all->sink->state, &metric, 1);
 }
 
 /* As nccl-tests has them: the vector's bytes over the time of a sum, and what each link carried. */

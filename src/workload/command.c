@@ -5,6 +5,7 @@
  */
 #include "workload/workload.h"
 
+#include "base/clock.h"
 #include "base/subprocess.h"
 #include "machine/machine.h"
 #include "workload/command/command.h"
@@ -15,6 +16,8 @@
 #define AT(field)     offsetof(struct command_config, field)
 #define LABEL_TEXT    32  /* bytes of one value in a label */
 #define LAST_LINE_MAX 240 /* bytes of a program's last words */
+#define BATCH_MOST    512 /* metrics that are handed on together */
+#define BATCH_NS      (50 * LAB_NS_PER_MS)
 
 static const struct lab_option options[] = {
     {"command", LAB_OPTION_VALUE, AT(command),
@@ -138,6 +141,13 @@ static void command_label(const void *opaque, struct lab_str *out) {
 
 /* --- open --- */
 
+struct batch { /* metrics that wait to be handed on; their texts are offsets into `texts` */
+    struct lab_reported_metric items[BATCH_MOST];
+    size_t names[BATCH_MOST], units[BATCH_MOST], count;
+    struct lab_str texts;
+    int64_t time_ns, handed_ns; /* when the output came; when the last were handed on */
+};
+
 struct command_state {
     struct lab_arena arena;
     const char **argv, **env;
@@ -147,7 +157,9 @@ struct command_state {
     int64_t total; /* iterations that the program will do; 0 = unknown */
     const struct command_reader *reader;
     struct command_lines lines[2]; /* stdout, stderr */
-    struct command_progress progress;
+    struct command_reading reading;
+    int lead; /* index of the rank whose steps are the program's progress; -1 = none yet */
+    struct batch batch;
     char last[2][LAST_LINE_MAX + 1];
     struct lab_affinity_guard guard;
 };
@@ -157,6 +169,8 @@ static void command_close(void *opaque) {
     if (!state)
         return;
     lab_arena_release(&state->arena);
+    lab_str_release(&state->batch.texts);
+    command_reading_release(&state->reading);
     lab_mem_free(state);
 }
 
@@ -214,6 +228,7 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
             return -1;
     struct command_state *state = lab_mem_alloc(1, sizeof *state);
     lab_arena_init(&state->arena);
+    lab_str_init(&state->batch.texts);
     struct command_reader *reader;
     if (fill_words(state, config, rank, err) < 0 ||
         command_reader_make(config->metrics, &state->arena, &reader, err) < 0) {
@@ -233,11 +248,34 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
 
 /* --- while it runs --- */
 
+static size_t keep_text(struct batch *batch, const char *text) {
+    size_t start = batch->texts.length;
+    lab_str_add_bytes(&batch->texts, text, strlen(text) + 1);
+    return start;
+}
+
+static void hand_on(struct command_state *state) {
+    struct batch *batch = &state->batch;
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->items[i].name = batch->texts.text + batch->names[i];
+        batch->items[i].unit = batch->texts.text + batch->units[i];
+    }
+    if (batch->count && state->sink.metrics)
+        state->sink.metrics(state->sink.state, batch->items, batch->count);
+    lab_str_clear(&batch->texts);
+    batch->count = 0;
+    batch->handed_ns = batch->time_ns;
+}
+
 static void on_value(void *opaque, const struct command_value *value) {
-    const struct command_state *state = opaque;
-    if (state->sink.metric)
-        state->sink.metric(state->sink.state, value->name, value->unit, value->value, value->step,
-                           lab_clock_now(lab_clock_system()));
+    struct command_state *state = opaque;
+    struct batch *batch = &state->batch;
+    if (batch->count == BATCH_MOST)
+        hand_on(state);
+    batch->names[batch->count] = keep_text(batch, value->name);
+    batch->units[batch->count] = keep_text(batch, value->unit);
+    batch->items[batch->count++] = (struct lab_reported_metric){
+        .value = value->value, .step = value->step, .rank = value->rank, .time_ns = batch->time_ns};
 }
 
 /* One line that can stand in a message. */
@@ -256,12 +294,15 @@ static void remember(char last[LAST_LINE_MAX + 1], const char *text, size_t leng
 }
 
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
-    struct command_progress *progress = &state->progress;
-    double before = progress->step;
+    double before = state->lead < 0 ? -1 : state->reading.ranks[state->lead].step;
     remember(state->last[stream], text, length);
-    command_reader_line(state->reader, progress, text, length, on_value, state);
-    if (progress->has_step && progress->step != before && state->sink.progress &&
-        progress->step >= 0 && progress->step < 0x1p53)
+    if (!command_reader_line(state->reader, &state->reading, text, length, on_value, state))
+        return;
+    const struct command_progress *progress = command_reading_of(&state->reading, -1);
+    if (state->lead < 0 && progress->has_step)
+        state->lead = (int)(progress - state->reading.ranks);
+    if (progress == &state->reading.ranks[state->lead] && progress->step != before &&
+        state->sink.progress && progress->step >= 0 && progress->step < 0x1p53)
         state->sink.progress(state->sink.state, (int64_t)progress->step,
                              state->total ? state->total : (int64_t)progress->total);
 }
@@ -276,6 +317,7 @@ static void on_err_line(void *state, const char *text, size_t length) {
 
 static void on_output(void *opaque, bool is_stderr, const char *bytes, size_t length) {
     struct command_state *state = opaque;
+    state->batch.time_ns = lab_clock_now(lab_clock_system());
     if (state->sink.output)
         state->sink.output(state->sink.state, is_stderr, bytes, length);
     command_lines_add(&state->lines[is_stderr], bytes, length,
@@ -287,7 +329,10 @@ static void on_started(void *opaque) {
 }
 
 static bool on_stopped(void *opaque) {
-    const struct command_state *state = opaque;
+    struct command_state *state = opaque;
+    if (state->batch.count &&
+        lab_clock_now(lab_clock_system()) - state->batch.handed_ns >= BATCH_NS)
+        hand_on(state);
     return state->sink.stopped && state->sink.stopped(state->sink.state);
 }
 
@@ -321,11 +366,13 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     if (lab_affinity_guard_begin(&state->cpus, state->node, &state->guard, err) < 0)
         return -1;
     state->last[0][0] = state->last[1][0] = '\0';
-    state->progress = (struct command_progress){0};
+    command_reading_release(&state->reading);
+    state->lead = -1;
     int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
     lab_affinity_guard_end(&state->guard);
     command_lines_end(&state->lines[0], on_out_line, state);
     command_lines_end(&state->lines[1], on_err_line, state);
+    hand_on(state);
     if (outcome < 0 || judge(state, &result, err) < 0)
         return -1;
     *record = (struct lab_iteration){.start_ns = result.start_ns,

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/group.h"
 #include "model/iteration.h"
+#include "model/reported_metric.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,9 +21,7 @@
 /* What a workload tells while it runs, beside its records. Each slot may be NULL: then it is
  * lost. */
 struct lab_sink {
-    /* `step`: of the training that it belongs to; NaN = unknown */
-    void (*metric)(void *state, const char *name, const char *unit, double value, double step,
-                   int64_t time_ns);
+    void (*metrics)(void *state, const struct lab_reported_metric *items, size_t count);
     void (*progress)(void *state, int64_t done, int64_t total); /* total 0 = unknown */
     /* what a program that the workload runs has printed */
     void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);

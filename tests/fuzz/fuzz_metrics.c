@@ -18,10 +18,10 @@ static void on_figure(void *state, const struct command_value *value) {
 
 static void on_line(void *state, const char *text, size_t length) {
     int count = 0;
-    static struct command_progress progress; /* of all programs: any state will do */
+    static struct command_reading reading; /* of all programs: any state will do */
     if (length == 0 || length > COMMAND_LINE_MAX)
         abort();
-    command_reader_line(state, &progress, text, length, on_figure, &count);
+    command_reader_line(state, &reading, text, length, on_figure, &count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -224,11 +224,8 @@ int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int
     return end(store, add_iterations(store, run, rank, first, items, count, err), err);
 }
 
-static int add_metric(struct lab_store *store, int64_t run, const struct lab_store_metric *metric,
-                      struct lab_err *err) {
-    if (check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err) < 0 ||
-        (metric->rank != -1 && check_rank(store, run, metric->rank, err) < 0))
-        return -1;
+static int insert_metric(struct lab_store *store, int64_t run,
+                         const struct lab_store_metric *metric, struct lab_err *err) {
     return lab_store_write(store,
                            "INSERT INTO metric (run, rank, name, unit, value, time_ns, step) "
                            "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -238,11 +235,19 @@ static int add_metric(struct lab_store *store, int64_t run, const struct lab_sto
                            err);
 }
 
-int lab_store_add_metric(struct lab_store *store, int64_t run,
-                         const struct lab_store_metric *metric, struct lab_err *err) {
+static int add_metrics(struct lab_store *store, int64_t run, const struct lab_store_metric *items,
+                       size_t count, struct lab_err *err) {
+    int result = check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = insert_metric(store, run, &items[i], err);
+    return result;
+}
+
+int lab_store_add_metrics(struct lab_store *store, int64_t run,
+                          const struct lab_store_metric *items, size_t count, struct lab_err *err) {
     if (lab_store_begin(store, false, err) < 0)
         return -1;
-    return end(store, add_metric(store, run, metric, err), err);
+    return end(store, add_metrics(store, run, items, count, err), err);
 }
 
 static int set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,

@@ -8,7 +8,8 @@
  *   pattern.c      numbers read from a line by a pattern
  *   object.c       those of a line that is JSON or a Python dictionary
  *   printed.c      those of a line as training programs print it
- *   metrics.c      what the program prints, line by line, as figures
+ *   rank.c         the label of the rank that printed a line
+ *   metrics.c      what the program prints, line by line, as values
  */
 #pragma once
 
@@ -88,24 +89,42 @@ struct command_value {
     const char *name, *unit; /* they live until `found` returns; "" = no unit */
     double value;
     double step; /* that it belongs to; NaN = unknown */
+    int rank;    /* that printed it; -1 = the program doesn't say */
 };
 typedef void command_found(void *state, const struct command_value *value);
 
 bool command_is_step(const char *name); /* "iter", "global_step" */
 
-struct command_progress { /* of a program, from line to line; zeroed = nothing was read yet */
+struct command_progress { /* of one rank, from line to line; zeroed = nothing was read yet */
     bool has_epoch, has_step;
     double epoch, first_epoch, step, total; /* total 0 = unknown */
 };
 
+#define COMMAND_RANKS_MAX 65536
+
+struct command_reading { /* of a program; zeroed = nothing was read yet. Steps of ranks don't mix */
+    struct command_progress *ranks; /* by rank + 1: the first is of lines without a label */
+    int rank_count;                 /* of `ranks` */
+    int rank;                       /* of the line that is being read; -1 = it has no label */
+};
+
+/* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */
+struct command_progress *command_reading_of(struct command_reading *reading, int rank);
+void command_reading_release(struct command_reading *reading);
+
 /* Whether the line is an object; nothing is found in one that isn't whole. A key that counts
- * steps is the step of the others. */
-bool command_object_line(struct command_progress *progress, const char *line, size_t length,
+ * steps is the step of the others, the key "rank" their rank. */
+bool command_object_line(struct command_reading *reading, const char *line, size_t length,
                          command_found *found, void *state);
 
 /* Whether the line has values or counts steps or epochs. */
-bool command_printed_line(struct command_progress *progress, const char *text, size_t length,
+bool command_printed_line(struct command_reading *reading, const char *text, size_t length,
                           command_found *found, void *state);
+
+/* --- rank.c --- */
+
+/* The bytes of the label that the line begins with; 0 = it has none. Rank -1 = it names none. */
+size_t command_rank_label(const char *line, size_t length, int *ret_rank);
 
 /* --- pattern.c --- */
 
@@ -140,7 +159,7 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
                         struct command_reader **ret_reader, struct lab_err *err);
 
 /* Calls `found` for each value of a line. Whether it has any, or counts steps. */
-bool command_reader_line(const struct command_reader *reader, struct command_progress *progress,
+bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state);
 
 struct command_lines { /* zeroed = empty */

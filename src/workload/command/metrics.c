@@ -79,9 +79,27 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
 
 /* --- a line --- */
 
+struct command_progress *command_reading_of(struct command_reading *reading, int rank) {
+    reading->rank = rank >= 0 ? rank : reading->rank;
+    int needed = reading->rank + 2;
+    if (needed > reading->rank_count) {
+        reading->ranks = lab_mem_resize(reading->ranks, (size_t)needed, sizeof *reading->ranks);
+        memset(reading->ranks + reading->rank_count, 0,
+               (size_t)(needed - reading->rank_count) * sizeof *reading->ranks);
+        reading->rank_count = needed;
+    }
+    return &reading->ranks[reading->rank + 1];
+}
+
+void command_reading_release(struct command_reading *reading) {
+    lab_mem_free(reading->ranks);
+    *reading = (struct command_reading){0};
+}
+
 /* A pattern's numbers; one that counts steps is the others' step. */
 static void take_pattern(const struct command_pattern *pattern, const double *values,
-                         struct command_progress *progress, command_found *found, void *state) {
+                         struct command_reading *reading, command_found *found, void *state) {
+    struct command_progress *progress = command_reading_of(reading, -1);
     int count = command_pattern_count(pattern);
     for (int i = 0; i < count; i++)
         if (command_is_step(command_pattern_name(pattern, i))) {
@@ -90,26 +108,30 @@ static void take_pattern(const struct command_pattern *pattern, const double *va
         }
     for (int i = 0; i < count; i++) {
         struct command_value value = {command_pattern_name(pattern, i), "", values[i],
-                                      progress->has_step ? progress->step : (double)NAN};
+                                      progress->has_step ? progress->step : (double)NAN,
+                                      reading->rank};
         if (!command_is_step(value.name))
             found(state, &value);
     }
 }
 
-bool command_reader_line(const struct command_reader *reader, struct command_progress *progress,
+bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state) {
     bool matched = false;
-    if (reader->json && command_object_line(progress, line, length, found, state))
+    size_t label = command_rank_label(line, length, &reading->rank);
+    line += label;
+    length -= label;
+    if (reader->json && command_object_line(reading, line, length, found, state))
         return true;
     for (int i = 0; i < reader->pattern_count; i++) {
         double values[COMMAND_NUMBERS_MAX];
         if (command_pattern_match(reader->patterns[i], line, length, values)) {
-            take_pattern(reader->patterns[i], values, progress, found, state);
+            take_pattern(reader->patterns[i], values, reading, found, state);
             matched = true;
         }
     }
     return matched ||
-           (reader->printed && command_printed_line(progress, line, length, found, state));
+           (reader->printed && command_printed_line(reading, line, length, found, state));
 }
 
 /* --- lines of a stream --- */

@@ -149,7 +149,13 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
     return true;
 }
 
-bool command_object_line(struct command_progress *progress, const char *line, size_t length,
+/* {"rank": 1, …} */
+static bool is_rank(const char *name, double value) {
+    return strcmp(name, "rank") == 0 && value >= 0 && value < COMMAND_RANKS_MAX &&
+           value == floor(value);
+}
+
+bool command_object_line(struct command_reading *reading, const char *line, size_t length,
                          command_found *found, void *state) {
     size_t start = 0;
     while (start < length && isspace((unsigned char)line[start]))
@@ -164,6 +170,10 @@ bool command_object_line(struct command_progress *progress, const char *line, si
     object->place = start;
     if (!take_value(object, 0, 0, true) || object->place != length)
         return false;
+    int rank = -1;
+    for (int i = 0; i < object->count; i++)
+        rank = is_rank(object->names[i], object->values[i]) ? (int)object->values[i] : rank;
+    struct command_progress *progress = command_reading_of(reading, rank);
     for (int i = 0; i < object->count; i++)
         if (command_is_step(object->names[i])) {
             progress->has_step = true;
@@ -171,8 +181,9 @@ bool command_object_line(struct command_progress *progress, const char *line, si
         }
     for (int i = 0; i < object->count; i++) {
         struct command_value value = {object->names[i], "", object->values[i],
-                                      progress->has_step ? progress->step : (double)NAN};
-        if (!command_is_step(value.name))
+                                      progress->has_step ? progress->step : (double)NAN,
+                                      reading->rank};
+        if (!command_is_step(value.name) && !is_rank(value.name, value.value))
             found(state, &value);
     }
     return true;

@@ -387,10 +387,11 @@ static int read_items(const char *text, size_t length, struct item items[ITEMS_M
     return count;
 }
 
-bool command_printed_line(struct command_progress *progress, const char *text, size_t length,
+bool command_printed_line(struct command_reading *reading, const char *text, size_t length,
                           command_found *found, void *state) {
     struct item items[ITEMS_MAX];
     bool named = false, counted = false, any = false;
+    struct command_progress *progress = command_reading_of(reading, -1);
     int count = read_items(text, length, items);
     for (int i = 0; i < count; i++) {
         bool epoch = counts_epochs(&items[i]);
@@ -411,7 +412,8 @@ bool command_printed_line(struct command_progress *progress, const char *text, s
                                         : (double)NAN;
     for (int i = 0; i < count && named; i++)
         if (is_told(&items[i], counted)) {
-            struct command_value value = {items[i].name, items[i].unit, items[i].value, step};
+            struct command_value value = {items[i].name, items[i].unit, items[i].value, step,
+                                          reading->rank};
             found(state, &value);
             any = true;
         }

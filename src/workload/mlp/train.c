@@ -200,8 +200,9 @@ static int enqueue(void *state, int iteration, struct lab_err *err) {
 
 void mlp_training_tell(const struct mlp_training *t, const char *name, const char *unit,
                        double value, int64_t time_ns) {
-    if (t->sink && t->sink->metric)
-        t->sink->metric(t->sink->state, name, unit, value, (double)NAN, time_ns);
+    const struct lab_reported_metric metric = {name, unit, value, (double)NAN, -1, time_ns};
+    if (t->sink && t->sink->metrics)
+        t->sink->metrics(t->sink->state, &metric, 1);
 }
 
 static int tell_parts(const struct mlp_training *t, int64_t time_ns, struct lab_err *err) {

@@ -64,7 +64,7 @@ static void carry_out(struct lab_store *store, const struct lab_run *runs) {
         struct lab_store_metric loss = {"loss", "", 0, 1, 1};
         assert_works(lab_store_begin_run(store, i + 1, epoch, 10 * i, &err), &err);
         if (lab_workload_is_external(plan.runs[i].workload))
-            assert_works(lab_store_add_metric(store, i + 1, &loss, &err), &err);
+            assert_works(lab_store_add_metrics(store, i + 1, &loss, 1, &err), &err);
         assert_works(lab_store_finish_run(store, i + 1, &outcome, &err), &err);
     }
 }

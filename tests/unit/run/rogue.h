@@ -132,7 +132,8 @@ static void rogue_measure(void) {
         int64_t count = rogue_job.iterations;
         rogue_iterations(rank, 0, (size_t)count);
         SAY(.type = LAB_FRAME_PROGRESS, .rank = rank, .progress = {count, count});
-        SAY(.type = LAB_FRAME_METRIC, .rank = rank, .metric = {"loss", "nats", 0.5, 77});
+        SAY(.type = LAB_FRAME_METRICS, .rank = rank,
+            .metrics = {&(struct lab_reported_metric){"loss", "nats", 0.5, 1, -1, 77}, 1});
     }
 }
 

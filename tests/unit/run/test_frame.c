@@ -165,12 +165,20 @@ LAB_TEST(every_type_comes_back) {
     assert_int_equal(frame.iterations.count, 3);
     assert_memory_equal(frame.iterations.items, some, sizeof some);
 
-    SAY(.type = LAB_FRAME_METRIC, .metric = {"loss", "µ", -3.25, -7, 120});
+    const struct lab_reported_metric told[] = {{"loss", "µ", -3.25, 120, 3, -7},
+                                               {"acc", "", NAN, NAN, -1, 0},
+                                               {"x", NULL, -INFINITY, 0, -1, 0}};
+    SAY(.type = LAB_FRAME_METRICS, .metrics = {told, 3});
     frame = hear();
-    assert_int_equal(frame.type, LAB_FRAME_METRIC);
-    assert_string_equal(frame.metric.name, "loss");
-    assert_string_equal(frame.metric.unit, "µ");
-    assert_true(frame.metric.value == -3.25 && frame.metric.time_ns == -7);
+    assert_int_equal(frame.type, LAB_FRAME_METRICS);
+    assert_int_equal(frame.metrics.count, 3);
+    const struct lab_reported_metric *heard = frame.metrics.items;
+    assert_string_equal(heard[0].name, "loss");
+    assert_string_equal(heard[0].unit, "µ");
+    assert_true(heard[0].value == -3.25 && heard[0].time_ns == -7 && heard[0].step == 120);
+    assert_true(heard[0].rank == 3 && heard[1].rank == -1);
+    assert_true(isnan(heard[1].value) && isnan(heard[1].step));
+    assert_true(heard[2].value == -INFINITY && !*heard[2].unit);
 
     SAY(.type = LAB_FRAME_FAILURE,
         .failure = {LAB_ERR_MEMORY, "device full", LAB_HINT_OUT_OF_DEVICE_MEMORY});
@@ -204,17 +212,6 @@ LAB_TEST(an_unknown_hint_is_none) {
     struct lab_frame frame = hear();
     assert_string_equal(frame.failure.text, "x");
     assert_int_equal(frame.failure.hint, LAB_HINT_NONE);
-}
-
-LAB_TEST(metrics_may_be_no_number) {
-    say_hello(1);
-    hear();
-    SAY(.type = LAB_FRAME_METRIC, .metric = {"loss", "", NAN, 0});
-    assert_true(isnan(hear().metric.value));
-    SAY(.type = LAB_FRAME_METRIC, .metric = {"loss", NULL, -INFINITY, 0});
-    struct lab_frame frame = hear();
-    assert_true(frame.metric.value == -INFINITY);
-    assert_string_equal(frame.metric.unit, "");
 }
 
 LAB_TEST(a_worker_hears_its_acknowledgement) {
@@ -259,9 +256,8 @@ LAB_TEST(texts_are_cut_at_the_cap) {
     SAY(.type = LAB_FRAME_FAILURE, .failure = {LAB_ERR_USER, text_of(2 * most, "")});
     assert_int_equal(strlen(hear().failure.text), most - 4 - 1024); /* its hint needs room */
     const char *huge = text_of(2 * most, "");
-    SAY(.type = LAB_FRAME_METRIC, .metric = {huge, huge, 1, 1});
-    assert_int_equal(sent.length, 8 + LAB_FRAME_MAX_BYTES);
-    assert_int_equal(strlen(hear().metric.unit), (LAB_FRAME_MAX_BYTES - 24) / 2 - 1);
+    SAY(.type = LAB_FRAME_METRICS, .metrics = {&(struct lab_reported_metric){huge, huge, 1, 1}, 1});
+    assert_int_equal(strlen(hear().metrics.items[0].unit), LAB_FRAME_MAX_NAME - 1);
 }
 
 LAB_TEST(what_is_not_utf8_is_replaced_by_the_writer) {
@@ -306,7 +302,8 @@ static void say_at_random(uint64_t seed, uint64_t i) {
         SAY(.type = LAB_FRAME_ITERATIONS, .rank = rank, .iterations = {7, some, 3});
         break;
     case 3:
-        SAY(.type = LAB_FRAME_METRIC, .rank = rank, .metric = {text, "s", NAN, 5});
+        SAY(.type = LAB_FRAME_METRICS, .rank = rank,
+            .metrics = {&(struct lab_reported_metric){text, "s", NAN, 5}, 1});
         break;
     case 4:
         SAY(.type = LAB_FRAME_FAILURE, .rank = rank, .failure = {LAB_ERR_USER, text});
@@ -437,10 +434,12 @@ LAB_TEST(payloads_decode) {
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0\0", "FAILURE frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0\0x\0", "FAILURE frame of rank 1: a text has no end");
     CATCHES(LAB_FRAME_FAILURE, "\1\0\0", "ends within a number");
-    CATCHES(LAB_FRAME_METRIC, "1234567\0", "METRIC frame of rank 1: ends within a number");
-    CATCHES(LAB_FRAME_METRIC, "123456781234567812345678name\0", "a text has no end");
-    CATCHES(LAB_FRAME_METRIC, "123456781234567812345678name\0unit", "a text has no end");
-    CATCHES(LAB_FRAME_METRIC, "123456781234567812345678name\0\xff\0", "isn't UTF-8");
+    CATCHES(LAB_FRAME_METRICS, "1234567\0", "METRICS frame of rank 1: ends within a number");
+    CATCHES(LAB_FRAME_METRICS, "123456781234567812345678\1\0\0\0name\0", "a text has no end");
+    CATCHES(LAB_FRAME_METRICS, "123456781234567812345678\1\0\0\0name\0unit", "a text has no end");
+    CATCHES(LAB_FRAME_METRICS, "123456781234567812345678\1\0\0\0name\0\xff\0", "isn't UTF-8");
+    CATCHES(LAB_FRAME_METRICS, "123456781234567812345678\0\0\1\0a\0b\0",
+            "metric of rank 65536, possible is -1 to 65535");
     CATCHES(LAB_FRAME_ACK, "x", "ACK frame of rank 1: 1 bytes too many");
     CATCHES(LAB_FRAME_PROGRESS, "12345678", "ends within a number");
     SAY(.type = LAB_FRAME_PROGRESS, .rank = 1, .progress = {-1, 0});

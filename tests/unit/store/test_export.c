@@ -191,7 +191,7 @@ LAB_TEST(metrics_are_a_line_each) {
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
     assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
     for (int i = 0; i < 3; i++)
-        assert_works(lab_store_add_metric(store, 1, &metrics[i], &err));
+        assert_works(lab_store_add_metrics(store, 1, &metrics[i], 1, &err));
     struct lab_run run = read_run(store, 1);
     assert_works(lab_export_metrics(store, &run, 1, CSV, &out, &err));
     assert_string_equal(sink.text.text, "run_id,rank,name,unit,value,time_ns,step\n"

@@ -122,7 +122,7 @@ LAB_TEST(metrics_keep_every_kind_of_number) {
     assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
     for (int i = 0; i < COUNT; i++) {
         struct lab_store_metric metric = {"loss", "1", i % 2 - 1, values[i], INT64_MAX - i};
-        assert_works(lab_store_add_metric(store, 1, &metric, &err));
+        assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err));
     }
     struct lab_store_metric *metrics;
     int count;
@@ -163,7 +163,7 @@ LAB_TEST(beginning_again_drops_what_the_earlier_attempt_left) {
     assert_works(lab_store_begin_run(store, 2, epoch, 1, &err));
     assert_works(add_iterations(store, 1, 0, 0, 50));
     assert_works(add_iterations(store, 2, 0, 0, 20));
-    assert_works(lab_store_add_metric(store, 1, &metric, &err));
+    assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err));
     struct lab_run failed = {.state = LAB_RUN_FAILED, .end_ns = 7, .exit_code = 3, .error = "no"};
     failed.hint = LAB_HINT_TIMEOUT;
     failed.rate = 7, failed.rate_unit = "samples/s";
@@ -203,10 +203,11 @@ LAB_TEST(what_contradicts_a_runs_life_is_refused) {
     assert_refused(add_iterations(store, 1, 0, 0, 5), LAB_ERR_USER, "5 is the next");
     assert_refused(add_iterations(store, 1, 0, 6, 5), LAB_ERR_USER, "5 is the next");
     assert_refused(add_iterations(store, 1, 2, 0, 5), LAB_ERR_USER, "no rank 2");
-    assert_refused(lab_store_add_metric(store, 1, &metric, &err), LAB_ERR_USER, "no rank 2");
+    assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err)); /* a rank of the program's */
     assert_works(lab_store_finish_run(store, 1, &a_result, &err));
     assert_refused(lab_store_finish_run(store, 1, &a_result, &err), LAB_ERR_USER, "it is done");
     assert_refused(lab_store_begin_run(store, 1, epoch, 1, &err), LAB_ERR_USER, "it is done");
+    assert_refused(lab_store_add_metrics(store, 1, &metric, 1, &err), LAB_ERR_USER, "it is done");
     assert_int_equal(count_iterations(store, 1, 0), 5);
     assert_int_equal(read_run(store, 1).attempts, 1);
     lab_store_close(store);

@@ -149,7 +149,7 @@ static void write_everything(struct lab_store *store) {
     assert_works(add_iterations(store, 1, 0, 0, 100));
     assert_works(add_iterations(store, 1, 0, 100, 20));
     assert_works(add_iterations(store, 1, 1, 0, 7));
-    assert_works(lab_store_add_metric(store, 1, &metric, &err));
+    assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err));
     assert_works(lab_store_finish_run(store, 1, &finished, &err));
     assert_works(lab_store_begin_run(store, 2, epoch, 2500002000, &err));
     assert_works(lab_store_finish_run(store, 2, &failed, &err));

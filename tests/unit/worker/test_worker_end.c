@@ -63,6 +63,12 @@ static int prove_nothing(void *state, struct lab_err *err) {
     return lab_err_set(err, LAB_ERR_WRONG, "3 of 4 pages lie on node 1");
 }
 
+static void tell(const struct lab_rank *place, const char *name, const char *unit, double value,
+                 int64_t time_ns) {
+    place->sink->metrics(place->sink->state,
+                         &(struct lab_reported_metric){name, unit, value, 0, -1, time_ns}, 1);
+}
+
 /* A program that opens its own device: says all that it can say. */
 static int run_talking(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     const struct lab_rank *place = place_of(state);
@@ -71,7 +77,7 @@ static int run_talking(void *state, int count, struct lab_iteration *records, st
                           place->device ? "opened" : "unopened", place->ref->name, place->gpu_id,
                           place->run_id, place->folder ? place->folder : "nowhere");
     place->sink->output(place->sink->state, false, text, (size_t)length);
-    place->sink->metric(place->sink->state, "loss", "nats", 3.25, 0, 4711);
+    tell(place, "loss", "nats", 3.25, 4711);
     place->sink->progress(place->sink->state, 700, 500); /* a worker must not pass on nonsense */
     return fake_run(state, count, records, err);
 }
@@ -93,7 +99,7 @@ static int run_flooding(void *state, int count, struct lab_iteration *records,
     (void)count, (void)records;
     const struct lab_rank *place = place_of(state);
     while (!place->sink->stopped(place->sink->state))
-        place->sink->metric(place->sink->state, "noise", "dB", 120, 0, now_ns());
+        tell(place, "noise", "dB", 120, now_ns());
     return lab_err_set(err, LAB_ERR_SYSTEM, "not reached");
 }
 
@@ -101,10 +107,10 @@ static int run_flooding(void *state, int count, struct lab_iteration *records,
 static int run_saving(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     (void)count, (void)records;
     const struct lab_rank *place = place_of(state);
-    place->sink->metric(place->sink->state, "begun", "", 1, 0, 0);
+    tell(place, "begun", "", 1, 0);
     while (!place->sink->stopped(place->sink->state))
         usleep(1000);
-    place->sink->metric(place->sink->state, "saved", "", 1, 0, 0);
+    tell(place, "saved", "", 1, 0);
     return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
 }
 
@@ -139,8 +145,8 @@ static int start_family(void *state, struct lab_err *err) {
     close(pipes[0]);
     if (length <= 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "the shell didn't start");
-    place->sink->metric(place->sink->state, "child", "", pid, 0, 0);
-    place->sink->metric(place->sink->state, "orphan", "", strtod(text, NULL), 0, 0);
+    tell(place, "child", "", pid, 0);
+    tell(place, "orphan", "", strtod(text, NULL), 0);
     return 0;
 }
 
@@ -218,11 +224,11 @@ LAB_TEST(an_external_workload_opens_its_own_device_and_talks) {
     struct runner runner = start_job(&job);
     hear_type(&runner, LAB_FRAME_READY);
     say_go(&runner);
-    struct lab_frame frame = hear_type(&runner, LAB_FRAME_METRIC);
-    assert_string_equal(frame.metric.name, "loss");
-    assert_string_equal(frame.metric.unit, "nats");
-    assert_true(frame.metric.value == 3.25);
-    assert_int_equal(frame.metric.time_ns, 4711);
+    struct lab_frame frame = hear_type(&runner, LAB_FRAME_METRICS);
+    assert_string_equal(frame.metrics.items[0].name, "loss");
+    assert_string_equal(frame.metrics.items[0].unit, "nats");
+    assert_true(frame.metrics.items[0].value == 3.25);
+    assert_int_equal(frame.metrics.items[0].time_ns, 4711);
     frame = hear_type(&runner, LAB_FRAME_PROGRESS);
     assert_int_equal(frame.progress.done, 500);
     assert_int_equal(frame.progress.total, 500);
@@ -261,12 +267,12 @@ static void hang_up(struct runner *runner) {
 }
 
 static void hear_family(struct runner *runner, pid_t *ret_child, pid_t *ret_orphan) {
-    struct lab_frame child = hear_type(runner, LAB_FRAME_METRIC);
-    struct lab_frame orphan = hear_type(runner, LAB_FRAME_METRIC);
-    assert_string_equal(child.metric.name, "child");
-    assert_string_equal(orphan.metric.name, "orphan");
-    *ret_child = (pid_t)child.metric.value;
-    *ret_orphan = (pid_t)orphan.metric.value;
+    struct lab_frame child = hear_type(runner, LAB_FRAME_METRICS);
+    struct lab_frame orphan = hear_type(runner, LAB_FRAME_METRICS);
+    assert_string_equal(child.metrics.items[0].name, "child");
+    assert_string_equal(orphan.metrics.items[0].name, "orphan");
+    *ret_child = (pid_t)child.metrics.items[0].value;
+    *ret_orphan = (pid_t)orphan.metrics.items[0].value;
     assert_int_equal(kill(*ret_child, 0), 0);
     assert_int_equal(kill(*ret_orphan, 0), 0);
 }
@@ -296,7 +302,7 @@ LAB_TEST(a_waiting_worker_ends_when_its_runner_hangs_up) {
 LAB_TEST(a_worker_that_nobody_hears_ends_with_its_runner) {
     struct lab_job job = job_of("flooding", NULL, one, 1);
     struct runner runner = start_job(&job);
-    hear_type(&runner, LAB_FRAME_METRIC);
+    hear_type(&runner, LAB_FRAME_METRICS);
     /* until the socket takes no more and the rank's thread waits in send */
     for (int before = -1, waiting = 0; before < waiting;) {
         before = waiting;
@@ -337,9 +343,9 @@ LAB_TEST(nothing_is_left_behind_by_a_run_that_worked) {
 LAB_TEST(a_program_is_asked_to_end_and_has_its_say) {
     struct lab_job job = job_of("saving", NULL, one, 1);
     struct runner runner = start_job(&job);
-    assert_string_equal(hear_type(&runner, LAB_FRAME_METRIC).metric.name, "begun");
+    assert_string_equal(hear_type(&runner, LAB_FRAME_METRICS).metrics.items[0].name, "begun");
     kill(runner.pid, SIGTERM);
-    assert_string_equal(hear_type(&runner, LAB_FRAME_METRIC).metric.name, "saved");
+    assert_string_equal(hear_type(&runner, LAB_FRAME_METRICS).metrics.items[0].name, "saved");
     assert_int_equal(end_worker(&runner), 1);
 }
 

@@ -23,12 +23,11 @@ struct told {
     char warning[256];
 };
 
-static void on_metric(void *state, const char *name, const char *unit, double value, double step,
-                      int64_t time_ns) {
-    (void)step;
+static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
     struct told *told = state;
-    (void)unit;
-    (void)time_ns;
+    const char *name = items[0].name;
+    double value = items[0].value;
+    assert_int_equal(count, 1);
     if (strcmp(name, "ranks") == 0)
         told->ranks = value;
     if (strcmp(name, "algorithm_gb_per_s") == 0)
@@ -57,7 +56,7 @@ LAB_TEST(it_sums_over_the_slices_of_its_device) {
     struct lab_device *slice = NULL;
     struct lab_err err = LAB_ERR_INIT;
     struct told told = {0};
-    struct lab_sink sink = {.metric = on_metric, .warning = on_warning, .state = &told};
+    struct lab_sink sink = {.metrics = on_metrics, .warning = on_warning, .state = &told};
     char selector[64];
     if (cpu->device->ref.cpus.count < 2)
         skip();

@@ -11,13 +11,16 @@ static struct lab_err err;
 static struct lab_str out, metrics, steps;
 static bool stop;
 
-static void on_metric(void *state, const char *name, const char *unit, double value, double step,
-                      int64_t time_ns) {
-    (void)step;
+static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
     (void)state;
-    assert_string_equal(unit, "");
-    assert_true(time_ns > 0);
-    lab_str_printf(&metrics, "%s=%g;", name, value);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(items[i].unit, "");
+        assert_true(items[i].time_ns > 0);
+        lab_str_printf(&metrics, "%s=%g", items[i].name, items[i].value);
+        if (items[i].rank >= 0)
+            lab_str_printf(&metrics, "r%d", items[i].rank);
+        lab_str_add(&metrics, ";");
+    }
 }
 
 static void on_progress(void *state, int64_t done, int64_t total) {
@@ -35,7 +38,7 @@ static bool on_stopped(void *state) {
     return stop;
 }
 
-static const struct lab_sink sink = {on_metric, on_progress, on_output, on_stopped, NULL};
+static const struct lab_sink sink = {on_metrics, on_progress, on_output, on_stopped, NULL};
 static struct lab_rank rank;
 
 static int set_up(void **state) {

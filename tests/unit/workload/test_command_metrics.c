@@ -20,18 +20,21 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* "loss=3.21@120": at step 120. */
+/* "r1:loss=3.21@120": of rank 1, at step 120. */
 static void note(void *state, const struct command_value *value) {
     (void)state;
-    lab_str_printf(&seen, "%s%s=%.10g%s", seen.length ? " " : "", value->name, value->value,
-                   value->unit);
+    if (value->rank >= 0)
+        lab_str_printf(&seen, "%sr%d:", seen.length ? " " : "", value->rank);
+    lab_str_printf(&seen, "%s%s=%.10g%s", seen.length && value->rank < 0 ? " " : "", value->name,
+                   value->value, value->unit);
     if (!isnan(value->step))
         lab_str_printf(&seen, "@%.10g", value->step);
 }
 
 static void read_line(const struct command_reader *reader, const char *line) {
-    struct command_progress progress = {0};
-    command_reader_line(reader, &progress, line, strlen(line), note, NULL);
+    struct command_reading reading = {0};
+    command_reader_line(reader, &reading, line, strlen(line), note, NULL);
+    command_reading_release(&reading);
 }
 
 static struct command_reader *reader_of(const char *metrics) {
@@ -266,17 +269,78 @@ LAB_TEST(trainings_are_read_as_they_print) {
         {"ETA: 0:05:12 step 5 loss 2.5", "loss=2.5@5"},
     };
     const struct command_reader *reader = reader_of("{}");
-    struct command_progress progress = {0};
+    struct command_reading reading = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *line = cases[i][0];
         lab_str_clear(&seen);
         if (!line) {
-            progress = (struct command_progress){0};
+            command_reading_release(&reading);
             continue;
         }
-        command_reader_line(reader, &progress, line, strlen(line), note, NULL);
+        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
         assert_string_equal(seen.text, cases[i][1]);
     }
+    command_reading_release(&reading);
+}
+
+/* Given lines of several ranks in one output, then each value has its rank, and its rank's step. */
+LAB_TEST(labels_of_ranks_are_taken_off) {
+    static const char *const cases[][2] = {
+        /* torchrun */
+        {"[rank0]: step 5 loss 2.5", "r0:loss=2.5@5"},
+        {"[rank1]: step 4 loss 2.6", "r1:loss=2.6@4"},
+        {"[rank0]: val loss 2.4", "r0:val_loss=2.4@5"},
+        {"[rank1]: val loss 2.3", "r1:val_loss=2.3@4"},
+        {"val loss 2.2", "val_loss=2.2"}, /* of nobody: no rank's step is its step */
+        {"[default0]:{'loss': 1.9, 'step': 7}", "r0:loss=1.9@7"},
+        {"[default3]:Iter   100 | loss 3.4512 | ppl 31.5", "r3:loss=3.4512@100 r3:ppl=31.5@100"},
+        {NULL},
+        /* mpirun --tag-output, of Open MPI 4 and 5; MPICH -prepend-rank */
+        {"[1,0]<stdout>:step 5 loss 2.5", "r0:loss=2.5@5"},
+        {"[1,12]<stderr>: step 6 loss 2.5", "r12:loss=2.5@6"},
+        {"[prterun-node1-4711@1,3]<stdout>: step 6 loss 2.5", "r3:loss=2.5@6"},
+        {"[0] step 7 loss 2.5", "r0:loss=2.5@7"},
+        {NULL},
+        /* srun --label, and what only looks like it */
+        {"0: iter 100: loss 3.4, time 45.00ms", "r0:loss=3.4@100 r0:time=45ms@100"},
+        {" 3: iter 90: loss 3.5", "r3:loss=3.5@90"},
+        {"2: {\"step\": 3, \"loss\": 0.5}", "r2:loss=0.5@3"},
+        {NULL},
+        {"100: loss 3.4", "loss=3.4"},
+        {"12:30:05 step 9 loss 3", "loss=3@9"},
+        {"[12/40] loss: 3", "loss=3@12"},
+        {NULL},
+        /* accelerate, Lightning, DeepSpeed, programs */
+        {"[RANK 2] step 5 loss 2.5", "r2:loss=2.5@5"},
+        {"[rank: 1] step 5 loss 2.5", "r1:loss=2.5@5"},
+        {"rank 1 | step 6 | loss 2.25", "r1:loss=2.25@6"},
+        {"Rank 0: step 6 loss 2", "r0:loss=2@6"},
+        {"(rank 3) step 6 loss 2", "r3:loss=2@6"},
+        {"[2026-01-05 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, "
+         "loss=2.5",
+         "r0:skipped=0@10 r0:loss=2.5@10"},
+        {"2026-01-05 10:00:00,123 - INFO - [rank1] step=10 loss=2.5", "r1:loss=2.5@10"},
+        {"{\"rank\": 1, \"step\": 8, \"loss\": 2}", "r1:loss=2@8"},
+        {"worker-1: [rank9]: step 3 loss 2", "r9:loss=2@3"},
+        {NULL},
+        {"worker-1: {'loss': 1.5, 'step': 3}", "loss=1.5@3"},
+        {"config1: batch size 3", ""},
+        {"Rank-1 accuracy: 0.85", "rank-1_accuracy=0.85@3"},
+        {"rank 99999999: step 3 loss 2", "loss=2@3"},
+    };
+    const struct command_reader *reader = reader_of("{}");
+    struct command_reading reading = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *line = cases[i][0];
+        lab_str_clear(&seen);
+        if (!line) {
+            command_reading_release(&reading);
+            continue;
+        }
+        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
+        assert_string_equal(seen.text, cases[i][1]);
+    }
+    command_reading_release(&reading);
 }
 
 /* --- lines --- */

@@ -28,13 +28,10 @@ struct rank {
     _Atomic int communications; /* times that communication was told, none of them negative */
 };
 
-static void on_metric(void *state, const char *name, const char *unit, double value, double step,
-                      int64_t time_ns) {
-    (void)step;
+static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
     struct rank *rank = state;
-    (void)unit;
-    (void)time_ns;
-    if (lab_str_equal(name, "communication_time_ms") && value > 0)
+    assert_int_equal(count, 1);
+    if (lab_str_equal(items[0].name, "communication_time_ms") && items[0].value > 0)
         rank->communications++;
 }
 
@@ -86,7 +83,7 @@ static struct lab_group *train_together(struct rank *ranks, int count, const cha
         lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = 20});
     for (int i = 0; i < count; i++) {
         static struct lab_sink sinks[RANKS];
-        sinks[i] = (struct lab_sink){.metric = on_metric, .state = &ranks[i]};
+        sinks[i] = (struct lab_sink){.metrics = on_metrics, .state = &ranks[i]};
         ranks[i].cpu.rank.group = group;
         ranks[i].cpu.rank.index = i;
         ranks[i].cpu.rank.count = count;

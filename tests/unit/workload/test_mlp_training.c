@@ -241,11 +241,12 @@ struct told {
     double loss;
 };
 
-static void on_metric(void *state, const char *name, const char *unit, double value, double step,
-                      int64_t time_ns) {
-    (void)step;
+static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
     struct told *told = state;
-    assert_true(time_ns > 0 && isfinite(value) && value >= 0);
+    const char *name = items[0].name, *unit = items[0].unit;
+    double value = items[0].value;
+    assert_int_equal(count, 1);
+    assert_true(items[0].time_ns > 0 && isfinite(value) && value >= 0);
     told->losses += lab_str_equal(name, "loss");
     told->parts += lab_str_equal(unit, "ms");
     if (lab_str_equal(name, "loss"))
@@ -255,7 +256,7 @@ static void on_metric(void *state, const char *name, const char *unit, double va
 LAB_TEST(losses_and_the_parts_of_a_step_are_told) {
     struct on_cpu *cpu = *state;
     struct told told = {0};
-    const struct lab_sink sink = {.metric = on_metric, .state = &told};
+    const struct lab_sink sink = {.metrics = on_metrics, .state = &told};
     struct lab_iteration records[200];
     cpu->rank.sink = &sink;
     void *parts = on_cpu_start(cpu, &lab_workload_mlp, WORDS(SMALL, "dropout=0", "lr=0.01"));

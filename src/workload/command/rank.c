@@ -1,0 +1,241 @@
+/*
+ * command/rank.c: the label that a launcher, or the program itself, puts before a line to say which
+ * rank printed it:
+ *
+ *   [rank1]: …   [default0]:…          torchrun (--tee, --redirects), PyTorch's own messages
+ *   [Rank 0] …   [rank: 1] …           accelerate, Lightning; DeepSpeed, behind other brackets
+ *   rank 1 | …   Rank 0: …             programs
+ *   [1,0]<stdout>:…                    mpirun --tag-output; 5.0: [prterun-host-123@1,0]<stdout>:
+ *   0: …                               srun --label
+ *   [0] …                              MPICH's -prepend-rank
+ *   worker-1: …                        pdsh (DeepSpeed): a host, which has no rank of its own
+ *
+ * "0: " and "[0]" could be an epoch or a step as well. They are labels only where the rest of the
+ * line can do without them: it is an object, or begins with a word that counts steps or epochs and
+ * its number. A host is taken off before an object or another label, and has a digit in its name;
+ * other lines read the same with it.
+ */
+#include "workload/command/command.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#define DATE_MARKS ":.,-/TZ+"
+
+struct cursor {
+    const char *at, *end;
+};
+
+static char here(const struct cursor *cursor) {
+    return cursor->at < cursor->end ? *cursor->at : '\0';
+}
+
+static bool take(struct cursor *cursor, const char *of) {
+    if (!here(cursor) || !strchr(of, here(cursor)))
+        return false;
+    cursor->at++;
+    return true;
+}
+
+static void skip_blanks(struct cursor *cursor) {
+    while (take(cursor, " \t"))
+        continue;
+}
+
+static bool take_text(struct cursor *cursor, const char *text) {
+    size_t length = strlen(text);
+    if ((size_t)(cursor->end - cursor->at) < length || strncasecmp(cursor->at, text, length) != 0)
+        return false;
+    cursor->at += length;
+    return true;
+}
+
+static bool take_rank(struct cursor *cursor, int *ret_rank) {
+    int rank = 0, digits = 0;
+    for (; isdigit((unsigned char)here(cursor)) && digits < 6; digits++, cursor->at++)
+        rank = 10 * rank + (*cursor->at - '0');
+    if (digits == 0 || rank >= COMMAND_RANKS_MAX)
+        return false;
+    *ret_rank = rank;
+    return true;
+}
+
+/* "rank1", "rank: 1", "default0" */
+static bool take_named(struct cursor *cursor, int *ret_rank) {
+    static const char *const words[] = {"rank",   "default", "trainer", "local_rank", "global_rank",
+                                        "worker", "process", "proc",    "gpu"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct cursor next = *cursor;
+        if (!take_text(&next, words[i]))
+            continue;
+        take(&next, ":=#");
+        skip_blanks(&next);
+        if (!take_rank(&next, ret_rank))
+            continue;
+        *cursor = next;
+        return true;
+    }
+    return false;
+}
+
+/* "[rank1]:", "(Rank 0)" */
+static bool take_bracket(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    char open = here(&next);
+    if (!take(&next, "[(<") || !take_named(&next, ret_rank) ||
+        !take(&next, open == '['   ? "]"
+                     : open == '(' ? ")"
+                                   : ">"))
+        return false;
+    take(&next, ":");
+    *cursor = next;
+    return true;
+}
+
+/* "rank 1 | ", "Rank 0: " */
+static bool take_bare(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    if (!take_text(&next, "rank"))
+        return false;
+    next = *cursor;
+    if (!take_named(&next, ret_rank) || command_is_word(here(&next)) || here(&next) == '.')
+        return false;
+    skip_blanks(&next);
+    take(&next, "|:,;-");
+    *cursor = next;
+    return true;
+}
+
+/* "[1,0]<stdout>:", "[prterun-host-123@1,0]<stdout>: " */
+static bool take_mpirun(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    if (!take(&next, "["))
+        return false;
+    size_t left = (size_t)(next.end - next.at);
+    const char *close = memchr(next.at, ']', left < 128 ? left : 128);
+    const char *comma = close ? memrchr(next.at, ',', (size_t)(close - next.at)) : NULL;
+    if (!comma)
+        return false;
+    next.at = comma + 1;
+    if (!take_rank(&next, ret_rank) || !take(&next, "]") ||
+        !(take_text(&next, "<stdout>:") || take_text(&next, "<stderr>:")))
+        return false;
+    *cursor = next;
+    return true;
+}
+
+/* Whether the rest is an object or counts by a name: the number before it is neither then. */
+static bool can_do_without(struct cursor rest) {
+    static const char *const words[] = {"epoch",       "iteration",  "iter", "global step",
+                                        "global_step", "train step", "step"};
+    skip_blanks(&rest);
+    take(&rest, "[");
+    if (here(&rest) == '{')
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct cursor next = rest;
+        if (!take_text(&next, words[i]))
+            continue;
+        while (take(&next, " \t:=[#"))
+            continue;
+        if (isdigit((unsigned char)here(&next)))
+            return true;
+    }
+    return false;
+}
+
+/* "0: ", " 3: ", "[0] " */
+static bool take_number_label(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    skip_blanks(&next);
+    bool bracket = take(&next, "[");
+    if (!take_rank(&next, ret_rank) || !take(&next, bracket ? "]" : ":") ||
+        (here(&next) != ' ' && here(&next) != '{') || !can_do_without(next))
+        return false;
+    *cursor = next;
+    return true;
+}
+
+static bool take_label(struct cursor *cursor, int *ret_rank) {
+    switch (here(cursor)) {
+    case '[':
+        return take_bracket(cursor, ret_rank) || take_mpirun(cursor, ret_rank) ||
+               take_number_label(cursor, ret_rank);
+    case '(':
+    case '<':
+        return take_bracket(cursor, ret_rank);
+    case 'r':
+    case 'R':
+        return take_bare(cursor, ret_rank);
+    default:
+        return take_number_label(cursor, ret_rank);
+    }
+}
+
+/* "worker-1: " */
+static bool skip_host(struct cursor *cursor) {
+    struct cursor next = *cursor;
+    bool digit = false;
+    if (!isalnum((unsigned char)here(&next)))
+        return false;
+    for (; isalnum((unsigned char)here(&next)) || here(&next) == '-' || here(&next) == '.';
+         next.at++)
+        digit |= isdigit((unsigned char)here(&next)) != 0;
+    if (!digit || !take(&next, ":") || !take(&next, " "))
+        return false;
+    *cursor = next;
+    return true;
+}
+
+/* What a logging library puts first: a date, a time, a level, anything in brackets. */
+static bool skip_logging(struct cursor *cursor) {
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR"};
+    struct cursor next = *cursor;
+    if (take(&next, "[")) {
+        size_t left = (size_t)(next.end - next.at);
+        const char *close = memchr(next.at, ']', left < 64 ? left : 64);
+        next.at = close ? close + 1 : cursor->at;
+    } else if (isdigit((unsigned char)here(&next))) {
+        bool marked = false;
+        for (; isdigit((unsigned char)here(&next)) || (here(&next) && strchr(DATE_MARKS, *next.at));
+             next.at++)
+            marked |= here(&next) == '-' || here(&next) == ':';
+        next.at = marked ? next.at : cursor->at;
+    } else {
+        for (size_t i = 0; i < sizeof levels / sizeof *levels && next.at == cursor->at; i++)
+            take_text(&next, levels[i]);
+    }
+    bool some = next.at > cursor->at;
+    while (some && take(&next, " \t:-|"))
+        continue;
+    *cursor = some ? next : *cursor;
+    return some;
+}
+
+/* The label's end; NULL = the line has none. */
+static const char *find_end(struct cursor cursor, int *rank) {
+    struct cursor host = cursor;
+    if (take_label(&cursor, rank))
+        return cursor.at;
+    if (skip_host(&host)) {
+        if (take_label(&host, rank))
+            return host.at;
+        *rank = -1;
+        if (here(&host) == '{')
+            return host.at;
+    }
+    while (skip_logging(&cursor))
+        if (take_bracket(&cursor, rank))
+            return cursor.at;
+    return NULL;
+}
+
+size_t command_rank_label(const char *line, size_t length, int *ret_rank) {
+    struct cursor cursor = {line, line + length};
+    int rank = -1;
+    skip_blanks(&cursor);
+    const char *end = find_end(cursor, &rank);
+    *ret_rank = end ? rank : -1;
+    return end ? (size_t)(end - line) : 0;
+}
