@@ -278,7 +278,7 @@ static void on_value(void *opaque, const struct command_value *value) {
         .value = value->value, .step = value->step, .rank = value->rank, .time_ns = batch->time_ns};
 }
 
-/* One line that can stand in a message. */
+/* For a message, should it be the last. */
 static void remember(char last[LAST_LINE_MAX + 1], const char *text, size_t length) {
     while (length && isspace((unsigned char)*text))
         text++, length--;
@@ -287,10 +287,16 @@ static void remember(char last[LAST_LINE_MAX + 1], const char *text, size_t leng
     if (length == 0)
         return;
     length = length < LAST_LINE_MAX ? length : LAST_LINE_MAX;
-    length = lab_str_utf8_prefix(text, length);
-    for (size_t i = 0; i < length; i++)
-        last[i] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
+    memcpy(last, text, length);
     last[length] = '\0';
+}
+
+/* One line that can stand in a message. */
+static const char *clean(char last[LAST_LINE_MAX + 1]) {
+    last[lab_str_utf8_prefix(last, strlen(last))] = '\0';
+    for (char *c = last; *c; c++)
+        *c = iscntrl((unsigned char)*c) ? ' ' : *c;
+    return last;
 }
 
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
@@ -336,13 +342,13 @@ static bool on_stopped(void *opaque) {
     return state->sink.stopped && state->sink.stopped(state->sink.state);
 }
 
-static int judge(const struct command_state *state, const struct lab_subprocess_result *result,
+static int judge(struct command_state *state, const struct lab_subprocess_result *result,
                  struct lab_err *err) {
     if (result->stopped)
         return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
     if (result->exit_status == 0)
         return 0;
-    const char *words = *state->last[1] ? state->last[1] : state->last[0];
+    const char *words = clean(state->last[*state->last[1] ? 1 : 0]);
     if (result->signal)
         lab_err_set(err, LAB_ERR_SYSTEM, "the program was ended by signal %d (%s)", result->signal,
                     sigdescr_np(result->signal) ? sigdescr_np(result->signal) : "unknown");

@@ -7,6 +7,7 @@
  *   number.c       a number in a line
  *   pattern.c      numbers read from a line by a pattern
  *   object.c       those of a line that is JSON or a Python dictionary
+ *   line.c         a line as words, numbers and marks
  *   printed.c      those of a line as training programs print it
  *   rank.c         the label of the rank that printed a line
  *   metrics.c      what the program prints, line by line, as values
@@ -76,11 +77,15 @@ const char **command_environment(const struct command_config *config, const stru
 
 bool command_is_word(char c);
 
-/*
- * The number at `place`: 3, -1.5e-3, nan or inf; `grouped`: 1,234,567 alone. Returns where it ends,
- * or `place` where there is none. Looks at few bytes, however long the row of digits.
- */
-size_t command_number(const char *line, size_t length, size_t place, bool grouped,
+enum command_groups { /* of three digits: 1,234,567 */
+                      COMMAND_UNGROUPED,
+                      COMMAND_GROUPED,
+                      COMMAND_EITHER
+};
+
+/* The number at `place`: 3, -1.5e-3, nan or inf. Returns where it ends, or `place` where there is
+ * none. Looks at few bytes, however long the row of digits. */
+size_t command_number(const char *line, size_t length, size_t place, enum command_groups groups,
                       double *ret_value);
 
 /* --- what a line says --- */

@@ -2,8 +2,9 @@
  * command/metrics.c: what a program prints, as values. A line that is an object has their names;
  * else the user's patterns say what is in it, or the ways in which trainings print.
  */
-#include "workload/command/command.h"
+#include "workload/command/line.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -115,13 +116,23 @@ static void take_pattern(const struct command_pattern *pattern, const double *va
     }
 }
 
+/* {…} */
+static bool may_be_object(const char *line, size_t length) {
+    while (length > 0 && isspace((unsigned char)line[length - 1]))
+        length--;
+    return length > 0 && line[length - 1] == '}';
+}
+
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state) {
-    bool matched = false;
+    bool matched = false, object = reader->json && may_be_object(line, length),
+         printed = reader->printed && command_line_is_candidate(line, length);
+    if (!object && !printed && reader->pattern_count == 0)
+        return false;
     size_t label = command_rank_label(line, length, &reading->rank);
     line += label;
     length -= label;
-    if (reader->json && command_object_line(reading, line, length, found, state))
+    if (object && command_object_line(reading, line, length, found, state))
         return true;
     for (int i = 0; i < reader->pattern_count; i++) {
         double values[COMMAND_NUMBERS_MAX];
@@ -130,11 +141,12 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
             matched = true;
         }
     }
-    return matched ||
-           (reader->printed && command_printed_line(reading, line, length, found, state));
+    return matched || (printed && command_printed_line(reading, line, length, found, state));
 }
 
 /* --- lines of a stream --- */
+
+typedef void take_line(void *state, const char *text, size_t length);
 
 /* Takes out what colours and moves a terminal's text: ESC [ … letter. */
 static size_t without_escapes(char *text, size_t length) {
@@ -150,14 +162,6 @@ static size_t without_escapes(char *text, size_t length) {
     return kept;
 }
 
-static void hand_over(struct command_lines *lines,
-                      void (*line)(void *state, const char *text, size_t length), void *state) {
-    size_t length = without_escapes(lines->text, lines->length);
-    lines->length = 0;
-    if (length > 0)
-        line(state, lines->text, length);
-}
-
 static void keep(struct command_lines *lines, const char *bytes, size_t length) {
     size_t room = COMMAND_LINE_MAX - lines->length;
     length = length < room ? length : room;
@@ -170,21 +174,44 @@ static void keep(struct command_lines *lines, const char *bytes, size_t length) 
     lines->length += length;
 }
 
-void command_lines_add(struct command_lines *lines, const char *bytes, size_t length,
-                       void (*line)(void *state, const char *text, size_t length), void *state) {
-    size_t start = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (bytes[i] != '\n' && bytes[i] != '\r')
-            continue;
-        keep(lines, bytes + start, i - start);
-        hand_over(lines, line, state);
-        start = i + 1;
-    }
-    keep(lines, bytes + start, length - start);
+static void hand_over(struct command_lines *lines, take_line *line, void *state) {
+    size_t length = without_escapes(lines->text, lines->length);
+    lines->length = 0;
+    if (length > 0)
+        line(state, lines->text, length);
 }
 
-void command_lines_end(struct command_lines *lines,
-                       void (*line)(void *state, const char *text, size_t length), void *state) {
+/* A line ends: what was kept of it goes before. Most lines are read where they lie. */
+static void end_line(struct command_lines *lines, const char *bytes, size_t length, take_line *line,
+                     void *state) {
+    if (lines->length > 0 || length > COMMAND_LINE_MAX || memchr(bytes, '\033', length)) {
+        keep(lines, bytes, length);
+        hand_over(lines, line, state);
+    } else if (length > 0) {
+        line(state, bytes, length);
+    }
+}
+
+void command_lines_add(struct command_lines *lines, const char *bytes, size_t length,
+                       take_line *line, void *state) {
+    const char *end = bytes + length;
+    while (bytes < end) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        const char *stop = newline ? newline : end, *returns;
+        while ((returns = memchr(bytes, '\r', (size_t)(stop - bytes)))) {
+            end_line(lines, bytes, (size_t)(returns - bytes), line, state);
+            bytes = returns + 1;
+        }
+        if (!newline)
+            break;
+        end_line(lines, bytes, (size_t)(newline - bytes), line, state);
+        bytes = newline + 1;
+    }
+    if (bytes < end)
+        keep(lines, bytes, (size_t)(end - bytes));
+}
+
+void command_lines_end(struct command_lines *lines, take_line *line, void *state) {
     hand_over(lines, line, state);
     lab_mem_free(lines->text);
     *lines = (struct command_lines){0};

@@ -1,96 +1,137 @@
-/* command/number.c: a number in a line, in the forms that programs print. */
+/*
+ * command/number.c: a number in a line, in the forms that programs print. A log may hold millions:
+ * those of up to 15 digits, nearly all, are computed here, exactly as strtod would.
+ */
 #include "workload/command/command.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define NUMBER_MAX 64 /* bytes of a number */
 
-struct span { /* no byte behind `length` is looked at */
-    const char *line;
-    size_t length;
+struct parse { /* no byte from `end` on is looked at */
+    const char *at, *end;
+    uint64_t digits; /* as a whole number, while there are at most 15 */
+    int count;       /* of digits behind leading zeros */
+    int exponent;    /* of ten, that the whole number is multiplied by */
+    bool some, grouped;
 };
 
-bool command_is_word(char c) {
-    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+static char peek(const struct parse *p, int ahead) {
+    return p->end - p->at > ahead ? p->at[ahead] : '\0';
 }
 
-static char at(const struct span *span, size_t place) {
-    return place < span->length ? span->line[place] : '\0';
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
 }
 
-static bool digit(const struct span *span, size_t place) {
-    return isdigit((unsigned char)at(span, place));
+static int take_digits(struct parse *p) {
+    const char *start = p->at;
+    for (; p->at < p->end && is_digit(*p->at); p->at++) {
+        p->digits = p->digits * 10 + (uint64_t)(*p->at - '0'); /* wraps harmlessly behind 19 */
+        p->count += p->count > 0 || *p->at != '0';
+    }
+    p->some |= p->at > start;
+    return (int)(p->at - start);
 }
 
-static size_t skip_digits(const struct span *span, size_t place) {
-    while (digit(span, place))
-        place++;
-    return place;
+/* Groups of three digits with commas between them. */
+static void take_groups(struct parse *p) {
+    while (peek(p, 0) == ',' && is_digit(peek(p, 1)) && is_digit(peek(p, 2)) &&
+           is_digit(peek(p, 3)) && !is_digit(peek(p, 4))) {
+        p->at++;
+        take_digits(p);
+        p->grouped = true;
+    }
+}
+
+static void take_exponent(struct parse *p) {
+    bool negative = peek(p, 1) == '-';
+    int sign = negative || peek(p, 1) == '+', value = 0;
+    if ((peek(p, 0) != 'e' && peek(p, 0) != 'E') || !is_digit(peek(p, 1 + sign)))
+        return;
+    for (p->at += 1 + sign; is_digit(peek(p, 0)); p->at++)
+        value = value < 10000 ? 10 * value + (*p->at - '0') : value;
+    p->exponent += negative ? -value : value;
+}
+
+/* Digits, a fraction and an exponent; false: they are no number. */
+static bool take_number(struct parse *p, enum command_groups groups) {
+    int count = take_digits(p);
+    if (groups != COMMAND_UNGROUPED && count >= 1 && count <= 3)
+        take_groups(p);
+    if (groups == COMMAND_GROUPED && !p->grouped)
+        return false;
+    if (peek(p, 0) == '.' && (p->some || is_digit(peek(p, 1)))) {
+        p->at++;
+        p->exponent = -take_digits(p);
+    }
+    if (!p->some || (peek(p, 0) == '.' && is_digit(peek(p, 1))))
+        return false;
+    take_exponent(p);
+    return true;
 }
 
 /* "nan", "inf", "infinity", as a word of its own; its length or 0. */
-static size_t special_length(const struct span *span, size_t place) {
+static size_t special_length(const struct parse *p) {
     static const char *const words[] = {"infinity", "inf", "nan"};
+    char first = (char)(peek(p, 0) | 0x20), second = (char)(peek(p, 1) | 0x20);
+    if (!(first == 'i' && second == 'n') && !(first == 'n' && second == 'a'))
+        return 0;
     for (int i = 0; i < 3; i++) {
         size_t length = strlen(words[i]);
-        if (span->length - place >= length &&
-            strncasecmp(span->line + place, words[i], length) == 0 &&
-            !command_is_word(at(span, place + length)))
+        if ((size_t)(p->end - p->at) >= length && strncasecmp(p->at, words[i], length) == 0 &&
+            !command_is_word(peek(p, (int)length)))
             return length;
     }
     return 0;
 }
 
-/* Behind groups of three digits with commas between them, or `place` if there are none. */
-static size_t skip_groups(const struct span *span, size_t place) {
-    while (at(span, place) == ',' && digit(span, place + 1) && digit(span, place + 2) &&
-           digit(span, place + 3) && !digit(span, place + 4))
-        place += 4;
-    return place;
-}
-
-/* Behind digits, a fraction and an exponent; `place` if they are no number. */
-static size_t skip_digital(const struct span *span, size_t place, bool grouped) {
-    size_t end = skip_digits(span, place);
-    bool some = end > place;
-    if (grouped) {
-        size_t behind = some && end - place <= 3 ? skip_groups(span, end) : end;
-        if (behind == end)
-            return place;
-        end = behind;
+static double convert(const struct parse *p, const char *start) {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (p->count <= 15 && p->exponent >= -22 &&
+        p->exponent <= 22) { /* both are exact: so is this */
+        double value = (double)p->digits;
+        value = p->exponent < 0 ? value / powers[-p->exponent] : value * powers[p->exponent];
+        return *start == '-' ? -value : value;
     }
-    if (at(span, end) == '.') {
-        size_t behind = skip_digits(span, end + 1);
-        some |= behind > end + 1;
-        end = some ? behind : end;
-    }
-    if (!some || (at(span, end) == '.' && digit(span, end + 1)))
-        return place;
-    if (at(span, end) == 'e' || at(span, end) == 'E') {
-        size_t sign = end + 1 + (at(span, end + 1) == '-' || at(span, end + 1) == '+');
-        end = digit(span, sign) ? skip_digits(span, sign) : end;
-    }
-    return end;
-}
-
-size_t command_number(const char *line, size_t length, size_t place, bool grouped,
-                      double *ret_value) {
-    struct span span = {line, length - place > NUMBER_MAX + 4 ? place + NUMBER_MAX + 4 : length};
-    size_t start = place + (at(&span, place) == '-' || at(&span, place) == '+');
-    size_t end = start < span.length ? start + special_length(&span, start) : start;
-    if (end == start)
-        end = skip_digital(&span, start, grouped);
-    if (end == start || end - place > NUMBER_MAX)
-        return place;
     char text[NUMBER_MAX + 1];
     size_t count = 0;
-    for (size_t i = place; i < end; i++)
-        if (line[i] != ',')
-            text[count++] = line[i];
+    for (const char *c = start; c < p->at; c++)
+        if (*c != ',')
+            text[count++] = *c;
     text[count] = '\0';
-    *ret_value = strtod(text, NULL);
-    return end;
+    return strtod(text, NULL);
+}
+
+bool command_is_word(char c) {
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+size_t command_number(const char *line, size_t length, size_t place, enum command_groups groups,
+                      double *ret_value) {
+    const char *start = line + place;
+    size_t most = length - place < NUMBER_MAX + 4 ? length - place : NUMBER_MAX + 4;
+    struct parse p = {.at = start, .end = start + most};
+    p.at += peek(&p, 0) == '-' || peek(&p, 0) == '+';
+    size_t special = p.at < p.end ? special_length(&p) : 0;
+    if (special > 0) {
+        bool is_nan = (*p.at | 0x20) == 'n';
+        double value = is_nan ? (double)NAN : (double)INFINITY;
+        *ret_value = *start == '-' ? -value : value;
+        return place + (size_t)(p.at - start) + special;
+    }
+    if (!take_number(&p, groups))
+        return p.grouped && groups == COMMAND_EITHER
+                   ? command_number(line, length, place, COMMAND_UNGROUPED, ret_value)
+                   : place;
+    if (p.at - start > NUMBER_MAX)
+        return place;
+    *ret_value = convert(&p, start);
+    return place + (size_t)(p.at - start);
 }

@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define DEPTH_MAX  16
@@ -94,10 +93,14 @@ static bool take_map(struct object *object, size_t name_length, int depth, bool 
         char key[NAME_BYTES];
         if (!take_text(object, key, sizeof key) || !take(object, ':'))
             return false;
-        size_t room = sizeof object->name - name_length;
-        int added = snprintf(object->name + name_length, room, "%s%s", name_length ? "." : "", key);
-        bool fits = *key && added > 0 && (size_t)added < room;
-        if (!take_value(object, name_length + (fits ? (size_t)added : 0), depth + 1, named && fits))
+        size_t length = strlen(key), point = name_length > 0;
+        bool fits = length > 0 && name_length + point + length < sizeof object->name;
+        if (fits) {
+            memcpy(object->name + name_length, ".", point);
+            memcpy(object->name + name_length + point, key, length + 1);
+        }
+        if (!take_value(object, name_length + (fits ? point + length : 0), depth + 1,
+                        named && fits))
             return false;
         object->name[name_length] = '\0';
     } while (take(object, ','));
@@ -137,7 +140,8 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
         return take_list(object, first == '[' ? ']' : ')', depth);
     if (first == '"' || first == '\'')
         return take_text(object, NULL, 0);
-    size_t end = command_number(object->line, object->length, object->place, false, &value);
+    size_t end =
+        command_number(object->line, object->length, object->place, COMMAND_UNGROUPED, &value);
     if (end == object->place)
         return take_word(object, name_length, depth, named);
     object->place = end;
@@ -164,10 +168,12 @@ bool command_object_line(struct command_reading *reading, const char *line, size
         length--;
     if (length - start < 2 || line[start] != '{' || line[length - 1] != '}')
         return false;
-    LAB_AUTO_FREE struct object *object = lab_mem_alloc(1, sizeof *object);
+    struct object whole, *object = &whole; /* too much to set to zero for each line */
     object->line = line;
     object->length = length;
     object->place = start;
+    object->name[0] = '\0';
+    object->count = 0;
     if (!take_value(object, 0, 0, true) || object->place != length)
         return false;
     int rank = -1;

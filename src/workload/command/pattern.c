@@ -30,6 +30,8 @@ struct command_pattern {
     int count;
     const char *names[COMMAND_NUMBERS_MAX];
     int number_count;
+    const struct token
+        *anchor; /* its longest literal, which a line must have; NULL = it has none */
 };
 
 static bool is_blank(char c) {
@@ -46,6 +48,15 @@ static void add_token(struct command_pattern *pattern, struct token token) {
     if (!last && (token.kind == BLANK || token.kind == STAR))
         return; /* it may stand anywhere in the line */
     pattern->tokens[pattern->count++] = token;
+}
+
+static const struct token *longest_literal(const struct command_pattern *pattern) {
+    const struct token *longest = NULL;
+    for (int i = 0; i < pattern->count; i++)
+        if (pattern->tokens[i].kind == LITERAL &&
+            (!longest || pattern->tokens[i].length > longest->length))
+            longest = &pattern->tokens[i];
+    return longest;
 }
 
 static int take_name(struct command_pattern *pattern, const char *at, struct lab_arena *arena,
@@ -111,6 +122,7 @@ int command_pattern_read(const char *text, struct lab_arena *arena,
     if (pattern->number_count == 0)
         return lab_err_set(err, LAB_ERR_USER,
                            "reads no number: put a {name} where one stands, such as 'loss {loss}'");
+    pattern->anchor = longest_literal(pattern);
     *ret_pattern = pattern;
     return 0;
 }
@@ -167,8 +179,9 @@ static bool match_here(struct matcher *m, int t, int number, size_t place, size_
             while (place < m->length && is_blank(m->line[place]))
                 place++;
         } else {
-            for (int grouped = 1; grouped >= 0; grouped--) {
-                size_t end = command_number(m->line, m->length, place, grouped, &m->values[number]);
+            for (int groups = COMMAND_GROUPED; groups >= COMMAND_UNGROUPED; groups--) {
+                size_t end = command_number(m->line, m->length, place, (enum command_groups)groups,
+                                            &m->values[number]);
                 double value = m->values[number];
                 if (end > place && match_here(m, t + 1, number + 1, end, ret_end)) {
                     m->values[number] = value;
@@ -195,6 +208,8 @@ bool command_pattern_match(const struct command_pattern *pattern, const char *li
     struct matcher m = {.pattern = pattern, .line = line, .length = length, .values = values};
     size_t place = 0;
     int number = 0;
+    if (pattern->anchor && !memmem(line, length, pattern->anchor->text, pattern->anchor->length))
+        return false;
     for (int t = 0; t < pattern->count; t++) {
         size_t end = place;
         while (place < length &&

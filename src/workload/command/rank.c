@@ -148,7 +148,6 @@ static bool can_do_without(struct cursor rest) {
 /* "0: ", " 3: ", "[0] " */
 static bool take_number_label(struct cursor *cursor, int *ret_rank) {
     struct cursor next = *cursor;
-    skip_blanks(&next);
     bool bracket = take(&next, "[");
     if (!take_rank(&next, ret_rank) || !take(&next, bracket ? "]" : ":") ||
         (here(&next) != ' ' && here(&next) != '{') || !can_do_without(next))
@@ -216,6 +215,8 @@ static bool skip_logging(struct cursor *cursor) {
 /* The label's end; NULL = the line has none. */
 static const char *find_end(struct cursor cursor, int *rank) {
     struct cursor host = cursor;
+    if (!command_is_word(here(&cursor)) && !strchr("[(<", here(&cursor)))
+        return NULL;
     if (take_label(&cursor, rank))
         return cursor.at;
     if (skip_host(&host)) {

@@ -1,0 +1,55 @@
+/*
+ * command/line.h: a line of a program's output, cut into words, numbers and marks, for those who
+ * read values out of it (printed.c) and who suggest a pattern that does (suggest.c).
+ */
+#pragma once
+
+#include "workload/command/command.h"
+
+#define COMMAND_TOKENS_MAX 512
+
+enum command_kind { COMMAND_WORD, COMMAND_NUMBER, COMMAND_MARK };
+
+enum { /* what a word means; LAST = its part after the last '_' does */
+       COMMAND_STEP = 1,
+       COMMAND_EPOCH = 2,
+       COMMAND_PROSE = 4, /* no name of the number after it */
+       COMMAND_KNOWN = 8, /* only a training prints it; also as a part between '_', '/' and '.' */
+       COMMAND_STEP_LAST = 16,
+       COMMAND_EPOCH_LAST = 32,
+};
+
+struct command_unit {
+    const char *text, *unit; /* as it is printed, and kept */
+    const char *name;        /* of a value that has no other; NULL = it needs one */
+};
+
+struct command_token { /* small: a line has many */
+    uint32_t start, end;
+    unsigned char kind;              /* enum command_kind */
+    unsigned char meaning;           /* WORD */
+    bool attached;                   /* to the token before it: no blank lies between */
+    double value;                    /* NUMBER */
+    const struct command_unit *unit; /* WORD or MARK that follows a number or a '('; or NULL */
+};
+
+struct command_line {
+    const char *text;
+    size_t length;
+    struct command_token tokens[COMMAND_TOKENS_MAX];
+    int count;
+};
+
+/* Whether the line has a word that lines of trainings have: the others need not be cut. */
+bool command_line_is_candidate(const char *text, size_t length);
+
+void command_line_cut(struct command_line *line, const char *text, size_t length);
+
+static inline bool command_line_is(const struct command_line *line, int t, enum command_kind kind) {
+    return t >= 0 && t < line->count && line->tokens[t].kind == kind;
+}
+
+/* '\0' = it is no mark */
+static inline char command_line_mark(const struct command_line *line, int t) {
+    return command_line_is(line, t, COMMAND_MARK) ? line->text[line->tokens[t].start] : '\0';
+}
